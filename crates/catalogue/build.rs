@@ -1,0 +1,36 @@
+//! Embeds the files of `catalogue/`: a new drive or workload is a new file and needs no code.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+fn main() {
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../catalogue");
+    let mut code = String::new();
+    for (name, folder) in [("DRIVES", "drives"), ("WORKLOADS", "workloads")] {
+        let folder = root.join(folder);
+        println!("cargo::rerun-if-changed={}", folder.display());
+        writeln!(code, "static {name}: &[Entry] = &[").expect("a string grows");
+        for path in toml_files(&folder) {
+            let id = path.file_stem().expect("it has a name").display();
+            writeln!(code, "    Entry {{ id: \"{id}\", file_name: \"{id}.toml\", text: include_str!({path:?}) }},")
+                .expect("a string grows");
+        }
+        writeln!(code, "];").expect("a string grows");
+    }
+    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("entries.rs");
+    fs::write(&out, code).unwrap_or_else(|error| panic!("{}: {error}", out.display()));
+}
+
+/// The folder's TOML files by name; none where there is no folder.
+fn toml_files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.unwrap_or_else(|error| panic!("{}: {error}", folder.display())).path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    files.sort();
+    files
+}

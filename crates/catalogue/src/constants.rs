@@ -1,0 +1,94 @@
+//! The constants that hold for every drive: what they mean, where they come from, and what each was fitted to.
+//!
+//! Everything else about a drive is in its catalogue file or follows from it. Nothing here was fitted to a single
+//! drive except where it says so, and a constant that was fitted names the data, so that nobody mistakes agreement
+//! with those data for a prediction.
+
+use headstack_workload::quantity::DurationNs;
+
+/// Fixed cost of a command where the data sheet states none.
+///
+/// Fitted to the sixteen Iometer cells of the Cheetah X15-36LP (StorageReview 2001: File Server and Web Server at 1, 4,
+/// 16 and 64 outstanding, Iometer and IPEAK) and to nothing else. Data sheets that state an overhead give 0.2 ms
+/// (Seagate, SAS) or 0.3 ms (Western Digital, ATA).
+pub const COMMAND_OVERHEAD: DurationNs = DurationNs(350_000);
+
+/// Share of the queue from which the firmware of a SATA drive chooses.
+///
+/// Fitted to the read curve over queue depth of one drive, the Samsung SpinPoint F1 (gains of 1.01, 1.05, 1.20, 1.54
+/// and 1.82 at depths 2 to 32, where ideal shortest positioning time first would earn a half more); used for every SATA
+/// drive.
+pub const SATA_REORDERING_STRENGTH: f64 = 1.0 / 3.0;
+
+/// Commands that a parallel SCSI host keeps in a drive: the default of the Adaptec driver (aic7xxx), as a Linux boot
+/// log shows it for a Cheetah X15-36LP. Not fitted.
+pub const SCSI_HOST_TAGS: u32 = 32;
+
+/// Commands that a SAS or Fibre Channel host keeps in a drive; general knowledge of host adapters, medium confidence.
+pub const SERIAL_SCSI_HOST_TAGS: u32 = 64;
+
+/// Tags of native command queueing (Serial ATA II).
+pub const NCQ_TAGS: u32 = 32;
+
+/// Tags of a SCSI, SAS or Fibre Channel drive whose sheet states none: what Seagate's drives of 1998 to 2001 report.
+pub const TCQ_TAGS: u32 = 64;
+
+/// Extra settling of a write where neither averages nor track-to-track times tell: the sheets of the catalogue give 0.3
+/// to 0.9 ms, the measured drives -0.48 to 0.65 ms; medium confidence.
+pub const WRITE_SETTLE: DurationNs = DurationNs(400_000);
+
+/// Formatted over raw media rate: what servo sectors, gaps, preambles and ECC leave of the "internal transfer rate" of
+/// a sheet. The median of the catalogue's drives whose sheets state both rates (0.65 to 0.78).
+pub const FORMAT_EFFICIENCY: f64 = 0.76;
+
+/// Zones that a derived layout has where the sheet does not tell; the drives with known tables have 8 to 24.
+pub const ZONES: u32 = 16;
+
+/// Cylinders of a band where a drive runs over one surface before it changes to the next; medium confidence.
+pub const BAND_CYLINDERS: u32 = 64;
+
+/// First year from which a drive is taken to lay blocks out surface by surface, to start accesses at whatever wanted
+/// sector comes first, and to keep many dirty extents; medium confidence.
+pub const MODERN_SINCE: u32 = 2005;
+
+/// Extents that a drive since [`MODERN_SINCE`] keeps dirty. The power of two that puts the write curve of the Samsung
+/// SpinPoint F1, the only one known, within 10 %; medium confidence.
+pub const MODERN_DIRTY_EXTENTS: u32 = 64;
+
+/// Extents that an earlier drive keeps dirty: as extracted from the Cheetah 9LP (its contemporaries Atlas 10K and
+/// Barracuda 4LP have one). Not fitted.
+pub const EARLY_DIRTY_EXTENTS: u32 = 3;
+
+/// Outer over inner media rate by year: 1.5 in 1997, 2.0 from 2010 on (the sheets of the catalogue; general knowledge).
+pub const RATE_RATIO_BY_YEAR: [(f64, f64); 2] = [(1997.0, 1.5), (2010.0, 2.0)];
+
+/// User bits an inch over tracks an inch by year, as the drives of the catalogue that state their cylinders give it
+/// through [`crate::resolve::cylinders_from_density`]: within 15 % in cylinders, but for the Savvio 10K.4 of 450 GB (31 %),
+/// which is written less densely than its year could.
+pub const BIT_ASPECT_BY_YEAR: [(f64, f64); 3] = [(2000.0, 8.5), (2010.0, 3.0), (2023.0, 2.1)];
+
+/// Single-cylinder seek in ms by year where the sheet does not tell: the extracted drives of 1996 to 1999 (0.83 to
+/// 1.94 ms), the sheets of 2001 (0.4 to 0.6 ms), those since 2005 (0.2 to 0.3 ms).
+pub const SINGLE_CYLINDER_MS_BY_YEAR: [(f64, f64); 4] = [(1992.0, 2.0), (1998.0, 1.0), (2001.0, 0.5), (2005.0, 0.25)];
+
+/// Linear interpolation in a table of (x, y) with ascending x, constant beyond its ends.
+pub(crate) fn interpolate(table: &[(f64, f64)], x: f64) -> f64 {
+    let after = table.partition_point(|&(at, _)| at < x);
+    match (after.checked_sub(1).map(|i| table[i]), table.get(after)) {
+        (Some((x0, y0)), Some(&(x1, y1))) => y0 + (y1 - y0) * (x - x0) / (x1 - x0),
+        (Some((_, y)), None) | (None, Some(&(_, y))) => y,
+        (None, None) => panic!("an empty table"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::interpolate;
+
+    #[test]
+    fn interpolation_is_linear_inside_and_constant_outside() {
+        let table = [(1.0, 10.0), (3.0, 30.0), (4.0, 0.0)];
+        let at = |x| interpolate(&table, x);
+        assert_eq!([at(0.0), at(1.0), at(2.0), at(3.5), at(9.0)], [10.0, 10.0, 20.0, 15.0, 0.0]);
+    }
+}

@@ -1,0 +1,175 @@
+//! Import of DiskSim 4.0 parameters: `.parv` (a whole experiment), `.diskspecs` (a drive), `.model` (its mechanics and
+//! layout alone), with the files that they name.
+//!
+//! Every parameter of a drive ends up in the description, with its file and line in
+//! [`ImportedDrive::sources`], or in [`ImportedDrive::unmapped`] with the reason. Layout g1 is read, and the full
+//! mechanical model with all six seek types; the seek types that the 4.0 code leaves unfinished (`linear`, `curve`,
+//! `hpl`) by their definitions.
+//!
+//! A `.model` alone becomes a drive that serves one command at a time, first come first served, without buffer,
+//! overheads or limits of the interface.
+
+mod disk;
+mod fields;
+mod host;
+mod layout;
+mod lexer;
+mod mechanics;
+mod parser;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::rc::Rc;
+
+use headstack_sim::drive::description::DriveDescription;
+use headstack_workload::InputError;
+
+pub use host::{Bus, Controller, Driver, Host};
+
+use fields::Ledger;
+use parser::{Block, Program, ReadFile};
+
+/// An extracted g4 layout, the largest file that DiskSim's users have, takes 2 MB.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// What an import found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Imported {
+    /// The drives, each description once: those instantiated, or all where the file instantiates none.
+    pub drives: Vec<ImportedDrive>,
+    /// The way between host and drives.
+    pub host: Host,
+    /// What a reader of the figures should know, each `FILE:LINE: ...` on one line.
+    pub warnings: Vec<String>,
+}
+
+/// One drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportedDrive {
+    /// Name of its block.
+    pub name: String,
+    /// Names under which it is instantiated.
+    pub instances: Vec<String>,
+    /// The drive.
+    pub description: DriveDescription,
+    /// Key path in the description, and where the value is from: `A FILE:LINE` of each parameter that had a part in it,
+    /// or `I` and why it was inferred.
+    pub sources: BTreeMap<String, String>,
+    /// Parameters that the description does not hold.
+    pub unmapped: Vec<Unmapped>,
+}
+
+/// A parameter without a counterpart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmapped {
+    /// The file.
+    pub file: String,
+    /// Line of its name.
+    pub line: usize,
+    /// Name of its block, or the block's type where it has none.
+    pub block: String,
+    /// Its name.
+    pub parameter: String,
+    /// Its value, shortened.
+    pub value: String,
+    /// Why it is left out.
+    pub why: String,
+}
+
+/// Imports the drives of a `.parv`, `.diskspecs` or `.model`.
+///
+/// # Errors
+/// When a file cannot be read, is cut off or malformed, lacks a parameter, holds a value that is not allowed, or uses
+/// what is not read (layouts g2 and g4, the abstract models of access time).
+pub fn import(path: &Path) -> Result<Imported, InputError> {
+    import_with(path, &mut read_file)
+}
+
+/// As [`import`], with files read by `read`.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_with(path: &Path, read: &mut dyn FnMut(&Path) -> io::Result<String>) -> Result<Imported, InputError> {
+    let text = read(path).map_err(|error| InputError {
+        file: path.display().to_string(),
+        line: None,
+        key: String::new(),
+        message: format!("cannot be read: {error}"),
+    })?;
+    import_text(path, &text, read)
+}
+
+/// Imports from `text` alone, which came from `file`; it may not name other files.
+///
+/// # Errors
+/// As [`import`].
+pub fn parse_str(file: &str, text: &str) -> Result<Imported, InputError> {
+    let refuse = &mut |_: &Path| Err(io::Error::other("other files are not read here"));
+    import_text(Path::new(file), text, refuse)
+}
+
+fn read_file(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(io::Error::other(format!("larger than {} MiB", FILE_BYTES_MAX >> 20)));
+    }
+    // Comments may be in any encoding; everything that counts is ASCII.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn import_text(path: &Path, text: &str, read: &mut ReadFile) -> Result<Imported, InputError> {
+    let mut program = parser::parse(path, text, read)?;
+    let mut warnings = std::mem::take(&mut program.warnings);
+    let host = host::host(&program, &mut warnings)?;
+    let mut drives = Vec::new();
+    for block in drive_blocks(&program, &mut warnings) {
+        let mut ledger = Ledger::default();
+        let mut description = match &*block.module {
+            "dm_disk" => disk::bare_drive(&block, "", &mut ledger, read)?,
+            _ => disk::drive(&block, &mut ledger, read)?,
+        };
+        host.apply(&program, &block, &mut description, &mut ledger);
+        warnings.append(&mut ledger.warnings);
+        drives.push(ImportedDrive {
+            name: block.label().to_owned(),
+            instances: host::instances(&program, &block),
+            description,
+            sources: ledger.sources,
+            unmapped: ledger.unmapped,
+        });
+    }
+    if drives.is_empty() {
+        return Err(InputError {
+            file: path.display().to_string(),
+            line: None,
+            key: String::new(),
+            message: "no drive is described here; expected a block disksim_disk or dm_disk".to_owned(),
+        });
+    }
+    Ok(Imported { drives, host, warnings })
+}
+
+/// The blocks to import: drives that are instantiated, else all drives, else all models.
+fn drive_blocks(program: &Program, warnings: &mut Vec<String>) -> Vec<Rc<Block>> {
+    let of_module = |module: &str| -> Vec<Rc<Block>> {
+        program.blocks.iter().filter(|block| &*block.module == module).cloned().collect()
+    };
+    let disks = of_module("disksim_disk");
+    if disks.is_empty() {
+        return of_module("dm_disk");
+    }
+    if program.instances.is_empty() {
+        return disks;
+    }
+    let (used, unused): (Vec<_>, Vec<_>) =
+        disks.into_iter().partition(|block| !host::instances(program, block).is_empty());
+    for block in unused {
+        warnings.push(format!("{}: drive `{}` is not instantiated; left out", block.place, block.label()));
+    }
+    used
+}

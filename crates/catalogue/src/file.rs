@@ -1,0 +1,432 @@
+//! The TOML form of a drive, from the few numbers of a data sheet to a complete description.
+//!
+//! Nearly every key is optional: what is left out is derived (see [`crate::resolve`]). The complete form states
+//! everything and derives nothing.
+
+use std::collections::BTreeMap;
+
+use headstack_sim::drive::description::{BlockOrder, InterfaceKind, Policy, ReadAhead, Sparing, WriteCache};
+use headstack_workload::quantity::{Bytes, DurationNs, Rate, Rpm};
+use serde::{Deserialize, Serialize};
+
+/// A drive file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DriveFile {
+    /// Product name, for people.
+    pub name: String,
+    /// Maker.
+    pub vendor: Option<String>,
+    /// Model number.
+    pub model: Option<String>,
+    /// Year of introduction; many defaults depend on it.
+    pub year: Option<u32>,
+    /// What a reader should know.
+    pub notes: Option<String>,
+    /// How much it holds.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub capacity: CapacityTable,
+    /// Surfaces, cylinders, zones.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub geometry: GeometryTable,
+    /// Rates and densities of a data sheet.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub media: MediaTable,
+    /// Speed, and where in a turn an access may begin.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub spindle: SpindleTable,
+    /// Seek times of a data sheet or a curve, switching and settling.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub seek: SeekTable,
+    /// The drive's command queue.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub queue: QueueTable,
+    /// The buffer.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub buffer: BufferTable,
+    /// Fixed costs of a command.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub overheads: OverheadsTable,
+    /// The way to the host.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub interface: InterfaceTable,
+    /// Slow processes, off where left out.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub slow: SlowTable,
+    /// Power; carried, not used by the model.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub power: PowerTable,
+    /// Reliability; carried, not used by the model.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub reliability: ReliabilityTable,
+    /// Key path, or the path of a table that holds it, or `default`, to `CODE text`: how sure (A read in the named
+    /// source, S stated by a study's document, B general knowledge of high and C of medium confidence, D estimate, I
+    /// inferred) and where from.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sources: BTreeMap<String, String>,
+}
+
+fn is_default<T: Default + PartialEq>(table: &T) -> bool {
+    *table == T::default()
+}
+
+/// `[capacity]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapacityTable {
+    /// Blocks the drive exports.
+    pub logical_blocks: Option<u64>,
+    /// Its size where the count of blocks is unknown; rounded down to whole blocks.
+    pub size: Option<Bytes>,
+    /// Bytes of a logical block; 512 where left out.
+    pub logical_block: Option<Bytes>,
+    /// Bytes of a physical sector; as the logical block where left out.
+    pub physical_sector: Option<Bytes>,
+}
+
+/// `[geometry]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GeometryTable {
+    /// Disks of the stack.
+    pub platters: Option<u32>,
+    /// Recording surfaces.
+    pub heads: Option<u32>,
+    /// Cylinders.
+    pub cylinders: Option<u32>,
+    /// Order of the blocks.
+    pub order: Option<BlockOrder>,
+    /// Where spares lie.
+    pub sparing: Option<Sparing>,
+    /// Number of zones, where their table is unknown.
+    pub zone_count: Option<u32>,
+    /// Physical sectors of the outermost track, where the table of zones is unknown.
+    pub outer_sectors_per_track: Option<u32>,
+    /// Physical sectors of the innermost track, where the table of zones is unknown.
+    pub inner_sectors_per_track: Option<u32>,
+    /// The zones, from the outer rim inwards.
+    pub zones: Option<Vec<ZoneTable>>,
+}
+
+/// `[[geometry.zones]]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ZoneTable {
+    /// First cylinder.
+    pub first_cylinder: u32,
+    /// Last cylinder, inclusive.
+    pub last_cylinder: u32,
+    /// Physical sectors of a track.
+    pub sectors_per_track: u32,
+    /// Angle of the first sector in turns; 0 where left out.
+    pub offset_turns: Option<f64>,
+    /// Skew at a change of head, in turns.
+    pub track_skew_turns: Option<f64>,
+    /// Skew at a change of cylinder, in turns.
+    pub cylinder_skew_turns: Option<f64>,
+    /// Sectors at the front without logical blocks; 0 where left out.
+    pub reserved_sectors: Option<u64>,
+    /// Spares of a region; 0 where left out.
+    pub spares: Option<u32>,
+    /// Places skipped; none where left out.
+    pub slips: Option<Vec<u64>>,
+    /// Pairs (defective, replacement); none where left out.
+    pub remaps: Option<Vec<(u64, u64)>>,
+}
+
+/// `[media]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MediaTable {
+    /// Sustained rate of user data at the outer rim.
+    pub sustained_outer_rate: Option<Rate>,
+    /// Sustained rate of user data at the inner rim.
+    pub sustained_inner_rate: Option<Rate>,
+    /// Raw rate off the head at the outer rim ("internal transfer rate").
+    pub raw_outer_rate: Option<Rate>,
+    /// Raw rate off the head at the inner rim.
+    pub raw_inner_rate: Option<Rate>,
+    /// Tracks an inch; carried, not used by the model.
+    pub tracks_per_inch: Option<f64>,
+    /// Bits an inch of track at most; carried, not used by the model.
+    pub bits_per_inch: Option<f64>,
+    /// Gigabits a square inch; carried, not used by the model.
+    pub gbit_per_square_inch: Option<f64>,
+}
+
+/// `[spindle]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpindleTable {
+    /// Turns a minute.
+    pub speed: Option<Rpm>,
+    /// Reads start with the first wanted sector that passes.
+    pub read_on_arrival: Option<bool>,
+    /// Writes start with the first wanted sector that passes.
+    pub write_on_arrival: Option<bool>,
+}
+
+/// `[seek]`: at most one of the four curves; the figures of the sheet make one where there is none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeekTable {
+    /// Mean read seek over random pairs of blocks, without overhead.
+    pub read_average: Option<DurationNs>,
+    /// Mean write seek.
+    pub write_average: Option<DurationNs>,
+    /// Read seek to the next cylinder.
+    pub read_track_to_track: Option<DurationNs>,
+    /// Write seek to the next cylinder.
+    pub write_track_to_track: Option<DurationNs>,
+    /// Read seek over all cylinders.
+    pub read_full_stroke: Option<DurationNs>,
+    /// Write seek over all cylinders.
+    pub write_full_stroke: Option<DurationNs>,
+    /// Measured points (cylinders, time), ascending.
+    pub points: Option<Vec<(u32, DurationNs)>>,
+    /// Ruemmler and Wilkes' two pieces.
+    pub two_piece: Option<TwoPieceTable>,
+    /// Lee and Katz' three parameters.
+    pub three_parameter: Option<ThreeParameterTable>,
+    /// One time for every distance.
+    pub constant: Option<DurationNs>,
+    /// Time to change to another surface.
+    pub head_switch: Option<DurationNs>,
+    /// Added to a read whenever arm or head moved; may be negative.
+    pub read_settle: Option<DurationNs>,
+    /// Added to a write whenever arm or head moved; may be negative.
+    pub write_settle: Option<DurationNs>,
+}
+
+/// `[seek.two_piece]`: coefficients are plain nanoseconds, since a fit rarely gives whole ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TwoPieceTable {
+    /// Where the second piece begins.
+    pub boundary_cylinders: u32,
+    /// Constant of the short piece.
+    pub short_ns: f64,
+    /// Factor of the square root.
+    pub short_ns_per_sqrt: f64,
+    /// Constant of the long piece.
+    pub long_ns: f64,
+    /// Slope of the long piece.
+    pub long_ns_per_cylinder: f64,
+    /// Times of the distances 1, 2, ...
+    #[serde(default)]
+    pub first: Vec<DurationNs>,
+}
+
+/// `[seek.three_parameter]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreeParameterTable {
+    /// Single-cylinder seek.
+    pub minimum: DurationNs,
+    /// Mean seek.
+    pub average: DurationNs,
+    /// Full stroke.
+    pub maximum: DurationNs,
+}
+
+/// `[queue]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueTable {
+    /// Commands the drive holds.
+    pub depth: Option<u32>,
+    /// Which is next.
+    pub policy: Option<Policy>,
+    /// Age that takes precedence; none where left out.
+    pub ageing: Option<DurationNs>,
+    /// Share of the queue that is searched, 0 to 1.
+    pub reordering_strength: Option<f64>,
+}
+
+/// `[buffer]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BufferTable {
+    /// Bytes of the buffer.
+    pub size: Option<Bytes>,
+    /// Segments.
+    pub segments: Option<u32>,
+    /// Physical sectors of a segment.
+    pub segment_sectors: Option<u32>,
+    /// How far reads are continued.
+    pub read_ahead: Option<ReadAhead>,
+    /// Most sectors read ahead.
+    pub read_ahead_max_sectors: Option<u32>,
+    /// Sectors read ahead before another command is served.
+    pub read_ahead_min_sectors: Option<u32>,
+    /// Read-ahead goes on after a hit.
+    pub read_ahead_on_hit: Option<bool>,
+    /// Sectors that pass before the first wanted one are kept.
+    pub keep_passing_sectors: Option<bool>,
+    /// A read whose first sector read-ahead reads now joins it.
+    pub read_hits_on_arriving: Option<bool>,
+    /// Reads of written data are hits.
+    pub read_hits_on_writes: Option<bool>,
+    /// When a write is complete.
+    pub write_cache: Option<WriteCache>,
+    /// Extents that may be dirty at once.
+    pub dirty_extents_max: Option<u32>,
+    /// Physical sectors that may be dirty at once.
+    pub dirty_sectors_max: Option<u32>,
+    /// Writes have one segment of their own.
+    pub separate_write_segment: Option<bool>,
+    /// Share of a read in the buffer before it goes to the host.
+    pub read_watermark: Option<f64>,
+}
+
+/// `[overheads]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OverheadsTable {
+    /// One cost for every command, in place of the four that follow.
+    pub command: Option<DurationNs>,
+    /// Before a read that hits.
+    pub read_hit: Option<AfterTable>,
+    /// Before a read that misses.
+    pub read_miss: Option<AfterTable>,
+    /// Before a write that appends.
+    pub write_hit: Option<AfterTable>,
+    /// Before any other write.
+    pub write_miss: Option<AfterTable>,
+    /// After a read's last byte.
+    pub read_completion: Option<DurationNs>,
+    /// After a write's last byte.
+    pub write_completion: Option<DurationNs>,
+    /// Before a transfer to the host.
+    pub data_preparation: Option<DurationNs>,
+    /// Least time to the end of a write's arm movement.
+    pub minimum_seek_delay: Option<DurationNs>,
+    /// Least time from a read to its track, where the arm need not move.
+    pub read_settled_min: Option<AfterTable>,
+}
+
+/// A cost by the kind of the previous command.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AfterTable {
+    /// After a read.
+    pub after_read: DurationNs,
+    /// After a write.
+    pub after_write: DurationNs,
+}
+
+/// `[interface]`: `rate`, or the two times of a byte where exact times were measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterfaceTable {
+    /// Which one.
+    pub kind: Option<InterfaceKind>,
+    /// Its rate.
+    pub rate: Option<Rate>,
+    /// Time of one byte towards the host; 0 for an interface that is never the limit.
+    pub read_ns_per_byte: Option<f64>,
+    /// Time of one byte towards the drive.
+    pub write_ns_per_byte: Option<f64>,
+    /// Commands the host keeps in the drive.
+    pub host_tags: Option<u32>,
+    /// Order of the host's own queue.
+    pub host_elevator: Option<Policy>,
+    /// Costs of leaving the bus; the drive stays connected where left out.
+    pub disconnect: Option<DisconnectTable>,
+}
+
+/// `[interface.disconnect]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DisconnectTable {
+    /// Leaving after a read command.
+    pub read: AfterTable,
+    /// Leaving after a write's data.
+    pub write: DurationNs,
+    /// Taking the bus again, first time.
+    pub first_reselect: DurationNs,
+    /// Taking the bus again, later.
+    pub other_reselect: DurationNs,
+    /// A second disconnection within a write.
+    pub extra: Option<ExtraDisconnectTable>,
+}
+
+/// `[interface.disconnect.extra]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExtraDisconnectTable {
+    /// Command overhead in place of the usual one.
+    pub command: DurationNs,
+    /// First disconnection.
+    pub disconnect: DurationNs,
+    /// Time off the bus.
+    pub between: DurationNs,
+    /// Second disconnection.
+    pub second_disconnect: DurationNs,
+    /// Added to the seek.
+    pub seek_delta: DurationNs,
+}
+
+/// `[slow]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlowTable {
+    /// Retries of media accesses.
+    pub retries: Option<RetriesTable>,
+    /// Thermal recalibration.
+    pub recalibration: Option<RecalibrationTable>,
+    /// Background media scan.
+    pub scan: Option<ScanTable>,
+}
+
+/// `[slow.retries]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RetriesTable {
+    /// Probability that a pass over a track fails.
+    pub probability: f64,
+    /// Passes after which the drive gives up.
+    pub passes_max: u32,
+}
+
+/// `[slow.recalibration]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecalibrationTable {
+    /// Between two starts.
+    pub interval: DurationNs,
+    /// How long.
+    pub duration: DurationNs,
+}
+
+/// `[slow.scan]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScanTable {
+    /// Idle time before it starts.
+    pub idle: DurationNs,
+    /// Sectors of one step.
+    pub step_sectors: u32,
+}
+
+/// `[power]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PowerTable {
+    /// Watts, spinning without work.
+    pub idle_w: Option<f64>,
+    /// Watts, seeking and transferring.
+    pub active_w: Option<f64>,
+}
+
+/// `[reliability]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReliabilityTable {
+    /// Mean time between failures.
+    pub mtbf_h: Option<u64>,
+    /// Annualised failure rate.
+    pub afr_percent: Option<f64>,
+    /// Bits read for one unrecoverable error.
+    pub bits_per_error: Option<f64>,
+}

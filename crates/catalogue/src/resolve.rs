@@ -1,0 +1,157 @@
+//! From a drive file to a complete description: what the file leaves out follows from rules.
+//!
+//! Each rule states its physics and its source where it stands; what it produced is listed in [`Resolved::derived`],
+//! so that a report can tell a sheet's figure from a deduction.
+
+mod check;
+mod commands;
+mod geometry;
+mod mechanics;
+mod seek;
+
+use headstack_sim::drive::description::{DriveDescription, Mechanics, SeekCurve};
+use headstack_workload::quantity::DurationNs;
+use headstack_workload::{Document, InputError};
+use serde::Serialize;
+
+use crate::constants;
+use crate::file::DriveFile;
+
+pub use geometry::cylinders_from_density;
+
+/// A drive, complete, with the file it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    /// Every number of the model.
+    pub description: DriveDescription,
+    /// The file as it was read, with its sources and the facts that the model does not use.
+    pub file: DriveFile,
+    /// What the file left out, in the order of derivation.
+    pub derived: Vec<Derived>,
+}
+
+impl Resolved {
+    /// Source of a key of the file as `CODE text`: its own, else that of the table that holds it, else the default.
+    pub fn source(&self, key: &str) -> Option<&str> {
+        let sources = &self.file.sources;
+        let mut path = key;
+        loop {
+            match (sources.get(path), path.rfind(['.', '['])) {
+                (Some(source), _) => return Some(source),
+                (None, Some(end)) => path = &path[..end],
+                (None, None) => return sources.get("default").map(String::as_str),
+            }
+        }
+    }
+}
+
+/// A value that the file does not state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Derived {
+    /// Key that would state it.
+    pub key: String,
+    /// The value, as text.
+    pub value: String,
+    /// Where it comes from.
+    pub rule: String,
+}
+
+/// Completes a drive file.
+///
+/// # Errors
+/// When the file is no drive file, contradicts itself, or leaves out what nothing can be derived from; the error names
+/// file, line and key.
+///
+/// The seek curve comes last, over a geometry that has been checked: its mean depends on where the blocks are.
+pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
+    let file: DriveFile = document.read()?;
+    check::file(document, &file)?;
+    let mut resolver = Resolver { document, file: &file, derived: Vec::new() };
+    let interface = resolver.interface()?;
+    let motion = resolver.motion()?;
+    let geometry = resolver.geometry(&motion)?;
+    let (read_on_arrival, write_on_arrival) = resolver.on_arrival()?;
+    let queue = resolver.queue(interface.kind)?;
+    let buffer = resolver.buffer(interface.kind, geometry.physical_sector_bytes, read_on_arrival)?;
+    let overheads = resolver.overheads();
+    let mut description = DriveDescription {
+        name: file.name.clone(),
+        geometry,
+        mechanics: Mechanics {
+            rpm: motion.rpm,
+            seek: SeekCurve::Constant(0),
+            read_settle_ns: motion.read_settle_ns,
+            write_settle_ns: motion.write_settle_ns,
+            head_switch_ns: motion.head_switch_ns,
+            read_on_arrival,
+            write_on_arrival,
+        },
+        queue,
+        buffer,
+        overheads,
+        interface,
+        slow: commands::slow(&file),
+    };
+    check::description(document, &description)?;
+    description.mechanics.seek = resolver.seek_curve(&motion, &description.geometry)?;
+    check::description(document, &description)?;
+    let derived = resolver.derived;
+    Ok(Resolved { description, file, derived })
+}
+
+struct Resolver<'a> {
+    document: &'a Document,
+    file: &'a DriveFile,
+    derived: Vec<Derived>,
+}
+
+impl Resolver<'_> {
+    fn missing<T>(&self, key: &str, why: &str) -> Result<T, InputError> {
+        Err(self.document.error(key, format!("this key is missing; {why}")))
+    }
+
+    /// The value the file gives, else the one that `make` derives, which is recorded with its rule.
+    fn given_or<T: Serialize>(
+        &mut self,
+        given: Option<T>,
+        key: &str,
+        rule: &str,
+        make: impl FnOnce(&Self) -> Result<T, InputError>,
+    ) -> Result<T, InputError> {
+        match given {
+            Some(value) => Ok(value),
+            None => {
+                let value = make(self)?;
+                Ok(self.record(key, value, rule))
+            }
+        }
+    }
+
+    fn record<T: Serialize>(&mut self, key: &str, value: T, rule: &str) -> T {
+        let text = serde_json::to_string(&value).expect("plain values become JSON");
+        let value_text = text.trim_matches('"').to_owned();
+        self.derived.push(Derived { key: key.to_owned(), value: value_text, rule: rule.to_owned() });
+        value
+    }
+
+    fn year(&self) -> Result<u32, InputError> {
+        match self.file.year {
+            Some(year) => Ok(year),
+            None => self.missing("year", "defaults depend on it; give the year of introduction, such as 2001"),
+        }
+    }
+
+    /// A quantity that has changed over the years.
+    fn by_year(&self, table: &[(f64, f64)]) -> Result<f64, InputError> {
+        Ok(constants::interpolate(table, f64::from(self.year()?)))
+    }
+}
+
+/// Nanoseconds of a duration that [`check::file`] has found not negative.
+fn ns(duration: DurationNs) -> u64 {
+    u64::try_from(duration.0).expect("durations were checked")
+}
+
+fn ms(value: f64) -> DurationNs {
+    DurationNs((value * 1e6).round() as i64)
+}

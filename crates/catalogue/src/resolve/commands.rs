@@ -1,0 +1,236 @@
+//! Queue, buffer, overheads and interface.
+
+use headstack_sim::drive::description::{
+    AfterReadWrite, BackgroundScan, Buffer, Disconnect, ExtraDisconnect, Interface, InterfaceKind, Overheads, Policy,
+    Queue, ReadAhead, Recalibration, Retries, SlowProcesses, WriteCache,
+};
+use headstack_workload::InputError;
+use headstack_workload::quantity::DurationNs;
+
+use super::{Resolver, ns};
+use crate::constants::{
+    COMMAND_OVERHEAD, EARLY_DIRTY_EXTENTS, MODERN_DIRTY_EXTENTS, MODERN_SINCE, NCQ_TAGS, SATA_REORDERING_STRENGTH,
+    SCSI_HOST_TAGS, SERIAL_SCSI_HOST_TAGS, TCQ_TAGS,
+};
+use crate::file::{AfterTable, DisconnectTable, DriveFile};
+
+impl Resolver<'_> {
+    /// The way to the host.
+    ///
+    /// Hosts without command queueing (parallel ATA) keep one command in the drive and sort the rest by block address
+    /// in one direction; the others hand over in order of arrival up to their tags.
+    pub(super) fn interface(&mut self) -> Result<Interface, InputError> {
+        let table = &self.file.interface;
+        let Some(kind) = table.kind else {
+            return self.missing("interface.kind", "allowed: scsi, ata, sata, sas, fc");
+        };
+        let (read_ns_per_byte, write_ns_per_byte) = match (table.rate, table.read_ns_per_byte, table.write_ns_per_byte)
+        {
+            (Some(rate), None, None) => (1e9 / rate.0, 1e9 / rate.0),
+            (None, Some(read), Some(write)) => (read, write),
+            _ => {
+                let message =
+                    "give the interface's rate, such as \"160MB/s\", or read_ns_per_byte and write_ns_per_byte";
+                return self.missing("interface.rate", message);
+            }
+        };
+        let (tags, tags_rule) = match kind {
+            InterfaceKind::Scsi => (SCSI_HOST_TAGS, "default of the aic7xxx driver"),
+            InterfaceKind::Ata => (1, "no command queueing"),
+            InterfaceKind::Sata => (NCQ_TAGS, "native command queueing"),
+            InterfaceKind::Sas | InterfaceKind::Fc => (SERIAL_SCSI_HOST_TAGS, "usual host adapter (medium confidence)"),
+        };
+        let (elevator, elevator_rule) = match kind {
+            InterfaceKind::Ata => (Policy::CLook, "the operating system sorts what the drive cannot queue"),
+            _ => (Policy::Fcfs, "the host leaves the order to the drive"),
+        };
+        Ok(Interface {
+            kind,
+            read_ns_per_byte,
+            write_ns_per_byte,
+            host_tags: self.given_or(table.host_tags, "interface.host_tags", tags_rule, |_| Ok(tags))?,
+            host_elevator: self
+                .given_or(table.host_elevator, "interface.host_elevator", elevator_rule, |_| Ok(elevator))?,
+            disconnect: table.disconnect.as_ref().map(disconnect),
+        })
+    }
+
+    /// The drive's queue: shortest positioning time first over the whole queue with SCSI's tags, over a part of it with
+    /// SATA's, none with parallel ATA.
+    pub(super) fn queue(&mut self, kind: InterfaceKind) -> Result<Queue, InputError> {
+        let table = &self.file.queue;
+        let (depth, policy, strength, rule) = match kind {
+            InterfaceKind::Ata => (1, Policy::Fcfs, 1.0, "no command queueing"),
+            InterfaceKind::Sata => {
+                (NCQ_TAGS, Policy::Sptf, SATA_REORDERING_STRENGTH, "SATA firmware, as fitted to the SpinPoint F1")
+            }
+            _ => (TCQ_TAGS, Policy::Sptf, 1.0, "tagged command queueing"),
+        };
+        let depth = self.given_or(table.depth, "queue.depth", rule, |_| Ok(depth))?;
+        let policy = self.given_or(table.policy, "queue.policy", rule, |_| Ok(policy))?;
+        Ok(Queue {
+            depth,
+            policy,
+            ageing_ns: table.ageing.map(ns),
+            reordering_strength: self
+                .given_or(table.reordering_strength, "queue.reordering_strength", rule, |_| Ok(strength))?,
+        })
+    }
+
+    /// The buffer: the sheet's size in equal segments, reads continued until theirs is full, and a write cache that may
+    /// hold half of it.
+    pub(super) fn buffer(
+        &mut self,
+        kind: InterfaceKind,
+        physical_sector_bytes: u32,
+        on_arrival: bool,
+    ) -> Result<Buffer, InputError> {
+        let table = &self.file.buffer;
+        let segments =
+            self.given_or(table.segments, "buffer.segments", "usual for interface and year", |resolver| {
+                Ok(match (kind, resolver.year()?) {
+                    (InterfaceKind::Sata, _) => 32,
+                    (_, 2000..) => 16,
+                    _ => 3,
+                })
+            })?;
+        let size_sectors = table.size.map(|size| (size.0 / u64::from(physical_sector_bytes)) as u32);
+        let by_size = |resolver: &Self, share: u32| match size_sectors {
+            Some(sectors) => Ok(sectors / share.max(1)),
+            None => resolver.missing("buffer.size", "give the size of the buffer, such as \"8MiB\""),
+        };
+        let segment_sectors =
+            self.given_or(table.segment_sectors, "buffer.segment_sectors", "size over segments", |resolver| {
+                by_size(resolver, segments)
+            })?;
+        let dirty_sectors_max =
+            self.given_or(table.dirty_sectors_max, "buffer.dirty_sectors_max", "half the buffer", |resolver| {
+                by_size(resolver, 2)
+            })?;
+        let cache_rule = "on as shipped, but off in SAS and Fibre Channel drives";
+        let write_cache = self.given_or(table.write_cache, "buffer.write_cache", cache_rule, |_| {
+            Ok(if !matches!(kind, InterfaceKind::Sas | InterfaceKind::Fc) { WriteCache::On } else { WriteCache::Off })
+        })?;
+        let extents_rule = "three in drives before 2005 (as in the Cheetah 9LP), more since";
+        let dirty_extents_max =
+            self.given_or(table.dirty_extents_max, "buffer.dirty_extents_max", extents_rule, |resolver| {
+                Ok(if resolver.year()? < MODERN_SINCE { EARLY_DIRTY_EXTENTS } else { MODERN_DIRTY_EXTENTS })
+            })?;
+        let ahead = ReadAhead::Segment;
+        let rule = "usual";
+        Ok(Buffer {
+            segments,
+            segment_sectors,
+            read_ahead: self.given_or(table.read_ahead, "buffer.read_ahead", rule, |_| Ok(ahead))?,
+            read_ahead_max_sectors: self.given_or(
+                table.read_ahead_max_sectors,
+                "buffer.read_ahead_max_sectors",
+                "a segment",
+                |_| Ok(segment_sectors),
+            )?,
+            read_ahead_min_sectors: self.given_or(
+                table.read_ahead_min_sectors,
+                "buffer.read_ahead_min_sectors",
+                rule,
+                |_| Ok(0),
+            )?,
+            read_ahead_on_hit: self
+                .given_or(table.read_ahead_on_hit, "buffer.read_ahead_on_hit", rule, |_| Ok(true))?,
+            keep_passing_sectors: self.given_or(
+                table.keep_passing_sectors,
+                "buffer.keep_passing_sectors",
+                "where reads start on arrival",
+                |_| Ok(on_arrival),
+            )?,
+            read_hits_on_arriving: self.given_or(
+                table.read_hits_on_arriving,
+                "buffer.read_hits_on_arriving",
+                rule,
+                |_| Ok(true),
+            )?,
+            read_hits_on_writes: self.given_or(
+                table.read_hits_on_writes,
+                "buffer.read_hits_on_writes",
+                rule,
+                |_| Ok(true),
+            )?,
+            write_cache,
+            dirty_extents_max,
+            dirty_sectors_max,
+            separate_write_segment: self.given_or(
+                table.separate_write_segment,
+                "buffer.separate_write_segment",
+                rule,
+                |_| Ok(false),
+            )?,
+            read_watermark: self.given_or(table.read_watermark, "buffer.read_watermark", rule, |_| Ok(0.0))?,
+        })
+    }
+
+    /// Fixed costs: one for all four kinds of command unless the file tells them apart, none after it.
+    pub(super) fn overheads(&mut self) -> Overheads {
+        let table = &self.file.overheads;
+        let kinds = [table.read_hit, table.read_miss, table.write_hit, table.write_miss];
+        let command = match table.command {
+            None if kinds.contains(&None) => self.record(
+                "overheads.command",
+                COMMAND_OVERHEAD,
+                "where the sheet states none, as fitted to the Cheetah X15-36LP",
+            ),
+            given => given.unwrap_or_default(),
+        };
+        let [read_hit_ns, read_miss_ns, write_hit_ns, write_miss_ns] =
+            kinds.map(|kind| after(kind.unwrap_or(AfterTable { after_read: command, after_write: command })));
+        let or_zero = |duration: Option<DurationNs>| duration.map_or(0, ns);
+        Overheads {
+            read_hit_ns,
+            read_miss_ns,
+            write_hit_ns,
+            write_miss_ns,
+            read_completion_ns: or_zero(table.read_completion),
+            write_completion_ns: or_zero(table.write_completion),
+            data_preparation_ns: or_zero(table.data_preparation),
+            minimum_seek_delay_ns: or_zero(table.minimum_seek_delay),
+            read_settled_min_ns: table.read_settled_min.map_or(AfterReadWrite::default(), after),
+        }
+    }
+}
+
+fn after(table: AfterTable) -> AfterReadWrite {
+    AfterReadWrite { after_read: ns(table.after_read), after_write: ns(table.after_write) }
+}
+
+fn disconnect(table: &DisconnectTable) -> Disconnect {
+    Disconnect {
+        read_ns: after(table.read),
+        write_ns: ns(table.write),
+        first_reselect_ns: ns(table.first_reselect),
+        other_reselect_ns: ns(table.other_reselect),
+        extra: table.extra.as_ref().map(|extra| ExtraDisconnect {
+            command_ns: ns(extra.command),
+            disconnect_ns: ns(extra.disconnect),
+            between_ns: ns(extra.between),
+            second_disconnect_ns: ns(extra.second_disconnect),
+            seek_delta_ns: ns(extra.seek_delta),
+        }),
+    }
+}
+
+/// Slow processes, only those the file names.
+pub(super) fn slow(file: &DriveFile) -> SlowProcesses {
+    let table = &file.slow;
+    SlowProcesses {
+        retries: table
+            .retries
+            .as_ref()
+            .map(|retries| Retries { probability: retries.probability, passes_max: retries.passes_max }),
+        recalibration: table.recalibration.as_ref().map(|recalibration| Recalibration {
+            interval_ns: ns(recalibration.interval),
+            duration_ns: ns(recalibration.duration),
+        }),
+        scan: table
+            .scan
+            .as_ref()
+            .map(|scan| BackgroundScan { idle_ns: ns(scan.idle), step_sectors: scan.step_sectors }),
+    }
+}

@@ -1,0 +1,286 @@
+//! A seek curve from the three figures of a data sheet and the shape of a measured curve.
+
+use headstack_sim::drive::description::{Geometry, SeekCurve};
+use headstack_sim::drive::mechanics::mean_seek_ns;
+use headstack_workload::InputError;
+
+use super::{Resolver, mechanics::Motion, ns};
+use crate::constants::interpolate;
+
+/// Share of the stroke over which a curve leaves the sheet's single-cylinder time.
+const NEAR: f64 = 0.01;
+
+/// Share of the stroke from which a curve bends towards the sheet's full stroke.
+const FAR: f64 = 2.0 / 3.0;
+
+/// Measured seek times in ms over cylinders, with the drive's last cylinder (DiskSim 4.0 validation parameters of
+/// Carnegie Mellon University, read off at these distances).
+struct Measured {
+    last_cylinder: f64,
+    points_ms: &'static [(f64, f64)],
+}
+
+const CHEETAH_9LP: Measured = Measured {
+    last_cylinder: 6961.0,
+    points_ms: &[
+        (1.0, 0.83),
+        (2.0, 1.00),
+        (5.0, 1.27),
+        (10.0, 1.45),
+        (20.0, 1.53),
+        (50.0, 1.80),
+        (100.0, 2.15),
+        (200.0, 2.52),
+        (500.0, 3.23),
+        (1000.0, 4.12),
+        (2000.0, 5.28),
+        (3000.0, 6.35),
+        (5000.0, 8.49),
+        (6000.0, 9.70),
+        (6961.0, 10.69),
+    ],
+};
+
+const ATLAS_10K: Measured = Measured {
+    last_cylinder: 10_041.0,
+    points_ms: &[
+        (1.0, 1.25),
+        (2.0, 1.16),
+        (5.0, 1.36),
+        (10.0, 1.53),
+        (20.0, 1.62),
+        (50.0, 1.86),
+        (100.0, 2.01),
+        (200.0, 2.65),
+        (500.0, 3.21),
+        (1000.0, 3.82),
+        (2000.0, 4.84),
+        (3000.0, 5.64),
+        (5000.0, 6.81),
+        (6000.0, 7.53),
+        (10_041.0, 11.17),
+    ],
+};
+
+const BARRACUDA_4LP: Measured = Measured {
+    last_cylinder: 5171.0,
+    points_ms: &[
+        (1.0, 1.94),
+        (2.0, 1.96),
+        (5.0, 2.18),
+        (10.0, 2.35),
+        (20.0, 2.55),
+        (50.0, 3.77),
+        (100.0, 4.16),
+        (200.0, 5.31),
+        (500.0, 6.14),
+        (1000.0, 8.11),
+        (2000.0, 10.09),
+        (3000.0, 12.47),
+        (5000.0, 16.72),
+        (5171.0, 17.24),
+    ],
+};
+
+const RZ26: Measured = Measured {
+    last_cylinder: 2598.0,
+    points_ms: &[
+        (1.0, 1.01),
+        (2.0, 1.90),
+        (5.0, 2.66),
+        (10.0, 2.88),
+        (20.0, 3.36),
+        (50.0, 4.27),
+        (100.0, 5.49),
+        (200.0, 6.91),
+        (500.0, 8.96),
+        (1000.0, 11.66),
+        (2000.0, 16.19),
+        (2598.0, 19.10),
+    ],
+};
+
+/// A seek time in ms over the share of the stroke: the mean of measured curves.
+struct Shape {
+    name: &'static str,
+    measured: &'static [Measured],
+}
+
+impl Shape {
+    /// The shape of a class. Arms of one class scale alike: settle, then acceleration (the square root of the distance),
+    /// then coasting.
+    fn of(rpm: f64) -> Shape {
+        match rpm {
+            9000.0.. => Shape { name: "Cheetah 9LP and Atlas 10K", measured: &[CHEETAH_9LP, ATLAS_10K] },
+            6500.0.. => Shape { name: "Barracuda 4LP", measured: &[BARRACUDA_4LP] },
+            _ => Shape { name: "RZ26", measured: &[RZ26] },
+        }
+    }
+
+    fn at(&self, share: f64) -> f64 {
+        let sum: f64 =
+            self.measured.iter().map(|curve| interpolate(curve.points_ms, share * curve.last_cylinder)).sum();
+        sum / self.measured.len() as f64
+    }
+
+    /// Where the curve has corners.
+    fn corners(&self) -> impl Iterator<Item = f64> {
+        self.measured.iter().flat_map(|curve| curve.points_ms.iter().map(|&(at, _)| at / curve.last_cylinder))
+    }
+}
+
+/// The figures of a sheet, in ns.
+struct Sheet {
+    average: f64,
+    single_cylinder: f64,
+    full_stroke: Option<f64>,
+}
+
+/// The curve `factor * shape(x) + stretch * far(x)` over the share x of the stroke, drawn to the single-cylinder time
+/// near 0.
+///
+/// A sheet's full stroke is often 2.2 to 2.5 times its average where measured curves have 1.85 to 2.0. To stretch the
+/// whole curve would make short strokes much too short (mean over half the capacity 0.60 to 0.65 of the full mean, as
+/// with Lee and Katz 1993, where measured curves give 0.72 to 0.77), so only the part beyond [`FAR`] is bent: those
+/// seeks are rare, and a drive that uses half its capacity makes none of them.
+struct Fit<'a> {
+    shape: &'a Shape,
+    factor: f64,
+    stretch: f64,
+    single_cylinder: f64,
+    /// One cylinder as a share of the stroke.
+    step: f64,
+}
+
+/// 0 up to [`FAR`], then linear to 1 at the full stroke.
+fn far(share: f64) -> f64 {
+    ((share - FAR) / (1.0 - FAR)).max(0.0)
+}
+
+/// 1 at one cylinder, linear to 0 at [`NEAR`] and beyond.
+fn near(share: f64, step: f64) -> f64 {
+    ((NEAR - share) / (NEAR - step).max(step)).clamp(0.0, 1.0)
+}
+
+impl<'a> Fit<'a> {
+    /// Solves the two equations "mean over random pairs of blocks = average" and "time at 1 = full stroke" for factor
+    /// and stretch; `mean` gives the mean of a function of the share of the stroke.
+    fn new(shape: &'a Shape, sheet: &Sheet, step: f64, mean: impl Fn(&dyn Fn(f64) -> f64) -> f64) -> Fit<'a> {
+        let mean_near = mean(&|share| near(share, step));
+        let mean_shape = mean(&|share| shape.at(share)) - shape.at(step) * mean_near;
+        let wanted = sheet.average - sheet.single_cylinder * mean_near;
+        let (factor, stretch) = match sheet.full_stroke {
+            None => (wanted / mean_shape, 0.0),
+            Some(full) => {
+                let mean_far = mean(&far);
+                let factor = (wanted - full * mean_far) / (mean_shape - shape.at(1.0) * mean_far);
+                (factor, full - factor * shape.at(1.0))
+            }
+        };
+        Fit { shape, factor, stretch, single_cylinder: sheet.single_cylinder, step }
+    }
+
+    fn at(&self, share: f64) -> f64 {
+        let pull = near(share, self.step) * (self.single_cylinder - self.factor * self.shape.at(self.step));
+        self.factor * self.shape.at(share) + self.stretch * far(share) + pull
+    }
+}
+
+impl Resolver<'_> {
+    /// The file's curve, else the measured shape of the class fitted to the sheet.
+    pub(super) fn seek_curve(&mut self, motion: &Motion, geometry: &Geometry) -> Result<SeekCurve, InputError> {
+        if let Some(curve) = &motion.curve {
+            return Ok(curve.clone());
+        }
+        let Some(average) = self.file.seek.read_average else {
+            let why =
+                "give the mean read seek of the sheet, or a curve: points, two_piece, three_parameter or constant";
+            return self.missing("seek.read_average", why);
+        };
+        let sheet = Sheet {
+            average: ns(average) as f64,
+            single_cylinder: motion.single_cylinder_ns as f64,
+            full_stroke: self.file.seek.read_full_stroke.map(|time| ns(time) as f64),
+        };
+        let last = geometry.cylinders.saturating_sub(1).max(1);
+        let sectors = sectors_by_cylinder(geometry);
+        let mean = |f: &dyn Fn(f64) -> f64| {
+            let table: Vec<u32> =
+                (0..=last).map(|d| (f(f64::from(d) / f64::from(last)) * MEAN_SCALE).round() as u32).collect();
+            mean_seek_ns(&table, &sectors) / MEAN_SCALE
+        };
+        let shape = Shape::of(motion.rpm);
+        let fit = Fit::new(&shape, &sheet, 1.0 / f64::from(last), mean);
+        let mut distances: Vec<u32> = shape
+            .corners()
+            .chain([NEAR, FAR, 1.0])
+            .map(|share| (share * f64::from(last)).round() as u32)
+            .chain([1])
+            .filter(|distance| (1..=last).contains(distance))
+            .collect();
+        distances.sort_unstable();
+        distances.dedup();
+        let times: Vec<f64> = distances.iter().map(|&d| fit.at(f64::from(d) / f64::from(last))).collect();
+        if fit.factor <= 0.0 || times.iter().any(|&time| time <= 0.0) {
+            let message = "no curve of the usual shape has this average, single-cylinder time and full stroke";
+            return Err(self.document.error("seek.read_average", message));
+        }
+        let rule =
+            format!("shape of the {} scaled to the sheet's average, single-cylinder and full stroke", shape.name);
+        let factor = fit.factor * MS_TO_NS.recip();
+        self.record("seek.points", format!("{} points, {factor:.3} times the shape", distances.len()), &rule);
+        Ok(SeekCurve::Points(distances.into_iter().zip(times.into_iter().map(|time| time.round() as u64)).collect()))
+    }
+}
+
+const MS_TO_NS: f64 = 1e6;
+
+/// Steps of the unit (ms, or a share) in which [`mean_seek_ns`]'s tables of whole numbers are written.
+const MEAN_SCALE: f64 = 1e7;
+
+/// Sectors of each cylinder, 0 where it holds none.
+fn sectors_by_cylinder(geometry: &Geometry) -> Vec<u64> {
+    let mut sectors = vec![0; geometry.cylinders as usize];
+    for zone in &geometry.zones {
+        sectors[zone.first_cylinder as usize..=zone.last_cylinder as usize]
+            .fill(u64::from(zone.sectors_per_track) * u64::from(geometry.heads));
+    }
+    sectors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean over pairs of a stroke without zones: the density of the distance is 2 (1 - x).
+    fn mean(f: &dyn Fn(f64) -> f64) -> f64 {
+        let n = 20_000;
+        (0..n).map(|i| (f64::from(i) + 0.5) / f64::from(n)).map(|x| f(x) * 2.0 * (1.0 - x) / f64::from(n)).sum()
+    }
+
+    #[test]
+    fn measured_shapes_have_the_published_means() {
+        // Mean over uniform pairs of cylinders, as computed from the full curves: 5.47, 5.60, 9.32, 10.5 ms.
+        for (measured, expected) in [(CHEETAH_9LP, 5.47), (ATLAS_10K, 5.60), (BARRACUDA_4LP, 9.32), (RZ26, 10.5)] {
+            let found = mean(&|share| interpolate(measured.points_ms, share * measured.last_cylinder));
+            assert!((found / expected - 1.0).abs() < 0.02, "{found} against {expected}");
+        }
+    }
+
+    #[test]
+    fn fit_meets_all_three_figures() {
+        for rpm in [15_000.0, 7200.0, 5400.0] {
+            let shape = Shape::of(rpm);
+            for full_stroke in [None, Some(9.5e6), Some(11e6)] {
+                let sheet = Sheet { average: 4.5e6, single_cylinder: 0.4e6, full_stroke };
+                let fit = Fit::new(&shape, &sheet, 1e-4, mean);
+                assert!((mean(&|share| fit.at(share)) / 4.5e6 - 1.0).abs() < 1e-9);
+                assert!((fit.at(1e-4) / 0.4e6 - 1.0).abs() < 1e-9);
+                assert!(full_stroke.is_none_or(|full| (fit.at(1.0) / full - 1.0).abs() < 1e-9));
+                // Between the two ends the measured shape is kept.
+                let (a, b) = (0.1, 0.4);
+                assert!((fit.at(a) / fit.at(b) / (shape.at(a) / shape.at(b)) - 1.0).abs() < 1e-9);
+            }
+        }
+    }
+}

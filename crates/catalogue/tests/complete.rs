@@ -1,0 +1,148 @@
+//! The complete form reads back exactly, whatever the description.
+
+use std::collections::BTreeMap;
+
+use headstack_catalogue::{description_to_toml, load_drive, resolve};
+use headstack_sim::drive::description::{
+    AfterReadWrite, BackgroundScan, BlockOrder, Disconnect, DriveDescription, ExtraDisconnect, InterfaceKind, Policy,
+    ReadAhead, Recalibration, Retries, SeekCurve, Sparing, WriteCache,
+};
+use headstack_workload::Document;
+use proptest::prelude::*;
+
+fn cost() -> impl Strategy<Value = AfterReadWrite> {
+    (0u64..10_000_000, 0u64..10_000_000)
+        .prop_map(|(after_read, after_write)| AfterReadWrite { after_read, after_write })
+}
+
+fn curve() -> impl Strategy<Value = SeekCurve> {
+    prop_oneof![
+        prop::collection::btree_map(1u32..20_000, 1u64..20_000_000, 1..20)
+            .prop_map(|points| SeekCurve::Points(points.into_iter().collect())),
+        (1u32..1000, prop::array::uniform4(0.0f64..1e7), prop::collection::vec(0u64..5_000_000, 0..10)).prop_map(
+            |(boundary_cylinders, [short_ns, short_ns_per_sqrt, long_ns, long_ns_per_cylinder], first_ns)| {
+                SeekCurve::TwoPiece {
+                    boundary_cylinders,
+                    short_ns,
+                    short_ns_per_sqrt,
+                    long_ns,
+                    long_ns_per_cylinder,
+                    first_ns,
+                }
+            }
+        ),
+        prop::array::uniform3(0u64..20_000_000).prop_map(|mut times| {
+            times.sort_unstable();
+            let [minimum_ns, average_ns, maximum_ns] = times;
+            SeekCurve::ThreeParameter { minimum_ns, average_ns, maximum_ns }
+        }),
+        (0u64..20_000_000).prop_map(SeekCurve::Constant),
+    ]
+}
+
+fn disconnect() -> impl Strategy<Value = Disconnect> {
+    let extra = prop::option::of(prop::array::uniform5(0u64..1_000_000).prop_map(
+        |[command_ns, disconnect_ns, between_ns, second_disconnect_ns, seek_delta_ns]| ExtraDisconnect {
+            command_ns,
+            disconnect_ns,
+            between_ns,
+            second_disconnect_ns,
+            seek_delta_ns,
+        },
+    ));
+    (cost(), prop::array::uniform3(0u64..1_000_000), extra).prop_map(
+        |(read_ns, [write_ns, first_reselect_ns, other_reselect_ns], extra)| Disconnect {
+            read_ns,
+            write_ns,
+            first_reselect_ns,
+            other_reselect_ns,
+            extra,
+        },
+    )
+}
+
+/// A catalogue drive with everything replaced that the derivation never produces.
+fn description() -> impl Strategy<Value = DriveDescription> {
+    let places = (
+        prop::sample::select(BlockOrder::ALL.to_vec()),
+        prop::sample::select(vec![
+            Sparing::TracksAtZoneEnd,
+            Sparing::CylinderEndSlipsApart,
+            Sparing::RangeEnd { cylinders: 6 },
+            Sparing::ZoneEndSlipsApart,
+        ]),
+        prop::collection::btree_set(0u64..1000, 0..5),
+        prop::array::uniform3(-1.0f64..1.0),
+    );
+    let electronics = (
+        prop::sample::select(Policy::ALL.to_vec()),
+        prop::sample::select(ReadAhead::ALL.to_vec()),
+        prop::sample::select(WriteCache::ALL.to_vec()),
+        prop::sample::select(InterfaceKind::ALL.to_vec()),
+        prop::option::of(1u64..10_000_000_000),
+        0.0f64..=1.0,
+        0.0f64..1000.0,
+        any::<[bool; 4]>(),
+    );
+    let slow = (0.0f64..0.5, 1u64..1000, any::<[bool; 3]>());
+    (
+        places,
+        curve(),
+        -1_000_000i64..1_000_000,
+        electronics,
+        prop::array::uniform4(cost()),
+        prop::option::of(disconnect()),
+        slow,
+    )
+        .prop_map(|(places, seek, settle_ns, electronics, costs, disconnect, slow)| {
+            let mut drive = load_drive("cheetah-x15-36lp").unwrap().description;
+            let (order, sparing, slips, [offset, track, cylinder]) = places;
+            (drive.geometry.order, drive.geometry.sparing) = (order, sparing);
+            drive.geometry.logical_blocks /= 2;
+            let zone = &mut drive.geometry.zones[3];
+            (zone.spares, zone.reserved_sectors) = (1, 77);
+            zone.remaps = slips.iter().map(|&slip| (slip, 2000 - slip)).collect();
+            zone.slips = slips.into_iter().collect();
+            (zone.offset_turns, zone.track_skew_turns, zone.cylinder_skew_turns) = (offset, track, cylinder);
+            drive.mechanics.seek = seek;
+            (drive.mechanics.read_settle_ns, drive.mechanics.write_settle_ns) = (settle_ns, -settle_ns);
+            let (policy, ahead, cache, kind, ageing_ns, share, ns_per_byte, flags) = electronics;
+            (drive.queue.policy, drive.queue.ageing_ns, drive.queue.reordering_strength) = (policy, ageing_ns, share);
+            (drive.buffer.read_ahead, drive.buffer.write_cache) = (ahead, cache);
+            drive.buffer.read_watermark = share;
+            (drive.buffer.separate_write_segment, drive.buffer.read_hits_on_arriving) = (flags[0], flags[1]);
+            (drive.mechanics.read_on_arrival, drive.mechanics.write_on_arrival) = (flags[2], flags[3]);
+            [
+                drive.overheads.read_hit_ns,
+                drive.overheads.read_miss_ns,
+                drive.overheads.write_hit_ns,
+                drive.overheads.write_miss_ns,
+            ] = costs;
+            drive.overheads.read_settled_min_ns = costs[3];
+            drive.overheads.minimum_seek_delay_ns = costs[0].after_read;
+            drive.overheads.data_preparation_ns = costs[1].after_read;
+            drive.overheads.read_completion_ns = costs[2].after_read;
+            drive.overheads.write_completion_ns = costs[3].after_read;
+            drive.interface.kind = kind;
+            (drive.interface.read_ns_per_byte, drive.interface.write_ns_per_byte) = (ns_per_byte, share);
+            (drive.interface.host_elevator, drive.interface.disconnect) = (policy, disconnect);
+            let (probability, amount, on) = slow;
+            drive.slow.retries = on[0].then_some(Retries { probability, passes_max: amount as u32 });
+            drive.slow.recalibration =
+                on[1].then_some(Recalibration { interval_ns: amount * 1_000_001, duration_ns: amount });
+            drive.slow.scan = on[2].then_some(BackgroundScan { idle_ns: amount, step_sectors: amount as u32 });
+            drive
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+    #[test]
+    fn reads_back_exactly(description in description()) {
+        let text = description_to_toml(&description, &BTreeMap::new());
+        let resolved = resolve(&Document::parse("complete.toml", &text).unwrap());
+        let resolved = resolved.map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+        prop_assert_eq!(resolved.description, description);
+        prop_assert_eq!(resolved.derived, []);
+    }
+}

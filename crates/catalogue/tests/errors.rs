@@ -1,0 +1,181 @@
+//! Bad drive files: one line each that names file, line, key and what is allowed.
+
+use headstack_catalogue::resolve;
+use headstack_workload::Document;
+
+/// A good data sheet; tests replace or add lines.
+const SHEET: &str = r#"name = "Test"
+year = 2001
+[capacity]
+logical_blocks = 71687369
+[geometry]
+heads = 8
+cylinders = 18479
+[media]
+sustained_outer_rate = "69MB/s"
+sustained_inner_rate = "51MB/s"
+[spindle]
+speed = "15000rpm"
+[seek]
+read_average = "3.6ms"
+read_full_stroke = "7ms"
+[queue]
+depth = 64
+[buffer]
+size = "8MiB"
+[interface]
+kind = "scsi"
+rate = "160MB/s"
+"#;
+
+/// Two zones of 10 cylinders, 2 heads, 100 and 80 sectors: 3,600 blocks.
+const ZONES: &str = r#"name = "Test"
+year = 2001
+[capacity]
+logical_blocks = 3600
+[geometry]
+heads = 2
+cylinders = 20
+[[geometry.zones]]
+first_cylinder = 0
+last_cylinder = 9
+sectors_per_track = 100
+[[geometry.zones]]
+first_cylinder = 10
+last_cylinder = 19
+sectors_per_track = 80
+[spindle]
+speed = "15000rpm"
+[seek]
+constant = "3.6ms"
+[buffer]
+size = "8MiB"
+[interface]
+kind = "scsi"
+rate = "160MB/s"
+"#;
+
+fn error(text: &str) -> String {
+    match Document::parse("bad.toml", text).and_then(|document| resolve(&document)) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Replaces `from` in `text`, which must hold it, and expects an error that starts with `place` and holds `words`.
+#[track_caller]
+fn refused(text: &str, from: &str, to: &str, place: &str, words: &str) {
+    assert!(text.contains(from), "{from}");
+    let found = error(&text.replacen(from, to, 1));
+    assert!(found.starts_with(place) && found.contains(words) && !found.contains('\n'), "{found}");
+}
+
+#[test]
+fn the_good_files_are_good() {
+    for text in [SHEET, ZONES] {
+        resolve(&Document::parse("good.toml", text).unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn zones() {
+    let zone = |from: &str, to: &str, place: &str, words: &str| refused(ZONES, from, to, place, words);
+    zone("first_cylinder = 10", "first_cylinder = 9", "bad.toml:13: geometry.zones[1].first_cylinder: ", "10 or more");
+    zone("last_cylinder = 19", "last_cylinder = 20", "bad.toml:14: geometry.zones[1].last_cylinder: ", "10 to 19");
+    zone("last_cylinder = 19", "last_cylinder = 9", "bad.toml:14: geometry.zones[1].last_cylinder: ", "10 to 19");
+    zone("= 80", "= 0", "bad.toml:15: geometry.zones[1].sectors_per_track: ", "1 to");
+    zone("blocks = 3600", "blocks = 3601", "bad.toml:4: capacity.logical_blocks", "the zones hold 3600");
+    let spared = ZONES.replacen("cylinders = 20", "cylinders = 20\nsparing = \"zone-end\"", 1);
+    refused(&spared, "= 80", "= 80\nspares = 1600", "bad.toml:17: geometry.zones[1].spares: 1600 spares", "1600");
+}
+
+#[test]
+fn counts() {
+    let sheet = |from: &str, to: &str, place: &str| refused(SHEET, from, to, place, "allowed");
+    sheet("heads = 8", "heads = 0", "bad.toml:6: geometry.heads: 0;");
+    sheet("cylinders = 18479", "cylinders = 0", "bad.toml:7: geometry.cylinders: 0;");
+    sheet("cylinders = 18479", "cylinders = 18479\nzone_count = 0", "bad.toml:8: geometry.zone_count: 0;");
+    sheet("blocks = 71687369", "blocks = 0", "bad.toml:4: capacity.logical_blocks: 0;");
+    sheet(
+        "blocks = 71687369",
+        "blocks = 71687369\nphysical_sector = \"520B\"",
+        "bad.toml:5: capacity.physical_sector: ",
+    );
+    sheet("depth = 64", "depth = 0", "bad.toml:17: queue.depth: 0;");
+    sheet("depth = 64", "reordering_strength = 1.5", "bad.toml:17: queue.reordering_strength: 1.5;");
+    sheet("\"8MiB\"", "\"8MiB\"\nread_watermark = 1.5", "bad.toml:20: buffer.read_watermark: 1.5;");
+    sheet("\"8MiB\"", "\"8MiB\"\nread_watermark = -0.5", "bad.toml:20: buffer.read_watermark: -0.5;");
+    let order = "heads = 8\norder = { surface-serpentine = { band_cylinders = 0 } }";
+    sheet("heads = 8", order, "bad.toml:7: geometry.order: a band of 0");
+    refused(SHEET, "= 18479", "= 9000000", "bad.toml:7: geometry.cylinders: ", "more tracks than");
+}
+
+#[test]
+fn times_and_rates() {
+    let sheet = |from: &str, to: &str, place: &str, words: &str| refused(SHEET, from, to, place, words);
+    sheet("15000rpm", "0rpm", "bad.toml:12: spindle.speed: ", "positive");
+    sheet("15000rpm", "15000", "bad.toml:12: spindle.speed: ", "15000rpm");
+    sheet("15000rpm", "9rpm", "bad.toml:12: spindle.speed: ", "allowed");
+    sheet("\"51MB/s\"", "\"70MB/s\"", "bad.toml:10: media.sustained_inner_rate: ", "more than media.sustained_outer");
+    sheet("\"51MB/s\"", "\"0MB/s\"", "bad.toml:10: media.sustained_inner_rate: 0", "allowed");
+    sheet("\"3.6ms\"", "\"-3.6ms\"", "bad.toml:14: seek.read_average: -3.6ms", "0ms or more");
+    sheet("\"3.6ms\"", "\"8ms\"", "bad.toml:14: seek.read_average: 8ms", "more than seek.read_full_stroke, 7ms");
+    sheet(
+        "\"7ms\"",
+        "\"7ms\"\nread_track_to_track = \"4ms\"",
+        "bad.toml:16: seek.read_track",
+        "more than seek.read_av",
+    );
+    sheet("\"7ms\"", "\"400ms\"", "bad.toml:14: seek.read_average: ", "no curve of the usual shape");
+    sheet(
+        "\"7ms\"",
+        "\"7ms\"\nconstant = \"1ms\"\npoints = [[1, \"1ms\"]]",
+        "bad.toml:16: seek.constant: ",
+        "one curve",
+    );
+    sheet("\"7ms\"", "\"7ms\"\npoints = [[1, \"1ms\"], [2, \"-1ms\"]]", "bad.toml:16: seek.points[1]: ", "0ms or more");
+    sheet("\"7ms\"", "\"7ms\"\npoints = [[2, \"1ms\"], [1, \"2ms\"]]", "bad.toml:13: seek: ", "ascend");
+    sheet(
+        "\"160MB/s\"",
+        "\"160MB/s\"\nread_ns_per_byte = 1.0",
+        "bad.toml:23: interface.read_ns_per_byte: ",
+        "not allowed beside interface.rate",
+    );
+    let hit = "\"8MiB\"\n[overheads]\nread_hit = { after_read = \"1ms\", after_write = \"-1ms\" }";
+    sheet("\"8MiB\"", hit, "bad.toml:21: overheads.read_hit.after_write: ", "0ms or more");
+}
+
+#[test]
+fn keys() {
+    let sheet = |from: &str, to: &str, place: &str, words: &str| refused(SHEET, from, to, place, words);
+    sheet(
+        "read_average",
+        "read_avarage",
+        "bad.toml:14: seek.read_avarage: unknown key",
+        "did you mean `read_average`?",
+    );
+    sheet("\"scsi\"", "\"scsy\"", "bad.toml:21: interface.kind: unknown value `scsy`", "scsi");
+    sheet("year = 2001\n", "", "bad.toml: year: this key is missing", "defaults depend on it");
+    sheet("read_average = \"3.6ms\"\n", "", "bad.toml:13: seek.read_average: this key is missing", "or a curve");
+    sheet("heads = 8\n", "", "bad.toml:5: geometry.heads: this key is missing", "platters");
+    sheet(
+        "logical_blocks = 71687369\n",
+        "",
+        "bad.toml:3: capacity.logical_blocks: this key is missing",
+        "capacity.size",
+    );
+    sheet("size = \"8MiB\"\n", "", "bad.toml:18: buffer.size: this key is missing", "8MiB");
+    sheet("speed = \"15000rpm\"\n", "", "bad.toml:11: spindle.speed: this key is missing", "7200rpm");
+    sheet("kind = \"scsi\"\n", "", "bad.toml:20: interface.kind: this key is missing", "sata");
+    sheet("rate = \"160MB/s\"\n", "", "bad.toml:20: interface.rate: this key is missing", "ns_per_byte");
+    sheet(
+        "heads = 8",
+        "heads = 8\nsparing = \"zone-end\"",
+        "bad.toml:5: geometry.zones: this key is missing",
+        "sparing",
+    );
+    let sources = |line: &str| format!("{SHEET}[sources]\n{line}\n");
+    let found = error(&sources("default = \"X a book\""));
+    assert!(found.starts_with("bad.toml:24: sources.default: \"X a book\";") && found.contains("A, S, B"), "{found}");
+    assert!(error(&sources("default = \"A\"")).starts_with("bad.toml:24: sources.default"));
+}

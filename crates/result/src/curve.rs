@@ -1,0 +1,271 @@
+//! The saturation curve: response time over throughput as load grows.
+
+use std::f64::consts::{FRAC_PI_4, TAU};
+
+use serde::{Deserialize, Serialize};
+
+/// One run on a saturation curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// What was applied: requests outstanding (closed loop) or requests a second (open loop).
+    pub load: f64,
+    /// Throughput reached, in requests a second.
+    pub throughput_per_s: f64,
+    /// Response time, in ns.
+    pub response_ns: f64,
+}
+
+/// Where a gain in throughput costs the same percentage in response time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Knee {
+    /// The load there, interpolated between the points.
+    pub load: f64,
+    /// The throughput there, in requests a second.
+    pub throughput_per_s: f64,
+    /// The response time there, in ns.
+    pub response_ns: f64,
+    /// The first step already cost more than it gained: the knee lies at the lightest load of the curve, or before it.
+    pub at_first_point: bool,
+}
+
+/// The knee as Compaq defines it: the load at which a percentage gained in throughput X costs the same percentage in
+/// response time R, d ln R / d ln X = 1.
+///
+/// That is where X/R (Kleinrock's *power*, ICC 1979) is greatest. The point of greatest X/R is found first. Being
+/// global, it is moved by noise to a neighbouring point at worst; a curve that bends backwards only lowers X/R, so that
+/// the knee lies at the bend or before it. From there the direction of the curve in the (ln X, ln R) plane, known at
+/// the middle of the segments on both sides, is interpolated over ln load to 45 degrees; directions, unlike slopes,
+/// stay finite where throughput stands still or falls.
+///
+/// The points may come in any order; several at one load count as their mean. Points that are not finite and positive
+/// have no logarithm and are left out.
+///
+/// `None` when X/R is still growing at the heaviest load (the knee was not reached), and with fewer than two points.
+pub fn knee(points: &[CurvePoint]) -> Option<Knee> {
+    let points = by_load(points);
+    let power = |at: usize| points[at].throughput_per_s / points[at].response_ns;
+    // Of equals the first: `max_by` keeps the last.
+    let best = (0..points.len()).rev().max_by(|&a, &b| power(a).total_cmp(&power(b)))?;
+    if best + 1 == points.len() {
+        return None;
+    }
+    if best == 0 {
+        let CurvePoint { load, throughput_per_s, response_ns } = points[0];
+        return Some(Knee { load, throughput_per_s, response_ns, at_first_point: true });
+    }
+    let [before, here, after] = [best - 1, best, best + 1].map(|at| logarithms(&points[at]));
+    // X/R rises into `here` and does not rise out of it: the directions lie within [-135, 45] and [45, 225] degrees.
+    let into = direction(before, here);
+    let out_of = direction(here, after);
+    let out_of = if out_of < -FRAC_PI_4 { out_of + TAU } else { out_of };
+    // Two segments at 45 degrees to the last bit: anywhere on them is a knee.
+    let share = if out_of > into { (FRAC_PI_4 - into) / (out_of - into) } else { 0.5 };
+    let (middle_in, middle_out) = ((before[0] + here[0]) / 2.0, (here[0] + after[0]) / 2.0);
+    let ln_load = middle_in + share * (middle_out - middle_in);
+    let other = if ln_load < here[0] { before } else { after };
+    let part = (ln_load - here[0]) / (other[0] - here[0]);
+    let along = |axis: usize| (here[axis] + part * (other[axis] - here[axis])).exp();
+    Some(Knee { load: along(0), throughput_per_s: along(1), response_ns: along(2), at_first_point: false })
+}
+
+/// The largest throughput, in requests a second, whose response time is within the limit ("I/O per second at 25 ms or
+/// less"), with straight lines between the points as load grows. Beyond the heaviest load nothing is assumed: where all
+/// points are within the limit, it is the largest throughput among them.
+///
+/// Points are ordered, averaged and left out as in [`knee`]. `None` when the lightest load is already above the limit, and
+/// without points.
+pub fn throughput_at_response(points: &[CurvePoint], limit_ns: f64) -> Option<f64> {
+    let points = by_load(points);
+    let first = points.first().filter(|point| point.response_ns <= limit_ns)?;
+    let mut best = first.throughput_per_s;
+    for pair in points.windows(2) {
+        let (a, b) = (&pair[0], &pair[1]);
+        let (a_within, b_within) = (a.response_ns <= limit_ns, b.response_ns <= limit_ns);
+        if b_within {
+            best = best.max(b.throughput_per_s);
+        }
+        if a_within != b_within {
+            let part = (limit_ns - a.response_ns) / (b.response_ns - a.response_ns);
+            best = best.max(a.throughput_per_s + part * (b.throughput_per_s - a.throughput_per_s));
+        }
+    }
+    Some(best)
+}
+
+/// The points from the lightest load to the heaviest, several runs at one load as their mean.
+fn by_load(points: &[CurvePoint]) -> Vec<CurvePoint> {
+    let usable = |point: &&CurvePoint| {
+        [point.load, point.throughput_per_s, point.response_ns].iter().all(|value| value.is_finite() && *value > 0.0)
+    };
+    let mut points: Vec<_> = points.iter().filter(usable).copied().collect();
+    points.sort_by(|a, b| a.load.total_cmp(&b.load));
+    let mean =
+        |runs: &[CurvePoint], figure: fn(&CurvePoint) -> f64| runs.iter().map(figure).sum::<f64>() / runs.len() as f64;
+    points
+        .chunk_by(|a, b| a.load == b.load)
+        .map(|runs| CurvePoint {
+            load: runs[0].load,
+            throughput_per_s: mean(runs, |point| point.throughput_per_s),
+            response_ns: mean(runs, |point| point.response_ns),
+        })
+        .collect()
+}
+
+/// ln load, ln throughput, ln response.
+fn logarithms(point: &CurvePoint) -> [f64; 3] {
+    [point.load.ln(), point.throughput_per_s.ln(), point.response_ns.ln()]
+}
+
+/// The angle, in radians, of the step from one point to the next in the (ln X, ln R) plane.
+fn direction(from: [f64; 3], to: [f64; 3]) -> f64 {
+    (to[2] - from[2]).atan2(to[1] - from[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(load: f64, throughput_per_s: f64, response_ns: f64) -> CurvePoint {
+        CurvePoint { load, throughput_per_s, response_ns }
+    }
+
+    /// One open server of 100 requests a second: R = 1 / (100 - rate).
+    fn mm1(rates: impl IntoIterator<Item = f64>) -> Vec<CurvePoint> {
+        rates.into_iter().map(|rate| point(rate, rate, 1e9 / (100.0 - rate))).collect()
+    }
+
+    /// M equal stations in a closed loop of N requests, 10 ms in each: R = 10 (M + N - 1), X = N / R (exact for
+    /// exponential service).
+    fn balanced(stations: f64, loads: impl IntoIterator<Item = f64>) -> Vec<CurvePoint> {
+        let response_ns = |n: f64| 1e7 * (stations + n - 1.0);
+        loads.into_iter().map(|n| point(n, n * 1e9 / response_ns(n), response_ns(n))).collect()
+    }
+
+    /// The asymptotic bounds of a closed network: demand 60 ms in all, 10 ms at the bottleneck.
+    fn asymptotic(loads: impl IntoIterator<Item = f64>) -> Vec<CurvePoint> {
+        let response_ns = |n: f64| f64::max(6e7, n * 1e7);
+        loads.into_iter().map(|n| point(n, n * 1e9 / response_ns(n), response_ns(n))).collect()
+    }
+
+    fn assert_near(value: f64, expected: f64, relative: f64) {
+        assert!((value / expected - 1.0).abs() <= relative, "{value} against {expected}");
+    }
+
+    #[test]
+    fn the_knee_of_an_open_server_lies_at_half_its_rate() {
+        // d ln R / d ln X = rho / (1 - rho) = 1 at rho = 1/2.
+        let fine = knee(&mm1((1..100).map(f64::from))).unwrap();
+        assert_near(fine.load, 50.0, 0.001);
+        assert_near(fine.throughput_per_s, 50.0, 0.001);
+        assert_near(fine.response_ns, 2e7, 0.001);
+        assert!(!fine.at_first_point);
+        // Tenths of saturation, with and without a point on the knee itself.
+        for offset in [0.0, 2.0, 4.0, 5.0, 8.0] {
+            let tenths = mm1((1..10).map(|i| f64::from(i) * 10.0 + offset));
+            assert_near(knee(&tenths).unwrap().load, 50.0, 0.02);
+        }
+    }
+
+    #[test]
+    fn the_knee_of_a_balanced_closed_network_lies_one_below_its_stations() {
+        // d ln R / d ln X = N / (M - 1).
+        let every = |stations| knee(&balanced(stations, (1..=64).map(f64::from))).unwrap();
+        for stations in [4.0, 9.0, 25.0] {
+            assert_near(every(stations).load, stations - 1.0, 0.01);
+        }
+        let doubling = (0..8).map(|i| f64::from(1 << i));
+        assert_near(knee(&balanced(9.0, doubling.clone())).unwrap().load, 8.0, 0.01);
+        assert_near(knee(&balanced(13.0, doubling)).unwrap().load, 12.0, 0.06);
+    }
+
+    #[test]
+    fn the_knee_of_the_asymptotic_bounds_is_their_crossing() {
+        // N* = D / D_max = 6, where R turns from constant to proportional.
+        assert_near(knee(&asymptotic((1..=12).map(f64::from))).unwrap().load, 6.0, 0.01);
+        assert_near(knee(&asymptotic([1.5, 3.0, 6.0, 12.0, 24.0])).unwrap().load, 6.0, 1e-9);
+        assert_near(knee(&asymptotic([1.0, 2.0, 4.0, 8.0, 16.0])).unwrap().load, 6.0, 0.1);
+    }
+
+    #[test]
+    fn pure_queueing_has_its_knee_at_the_first_point_and_says_so() {
+        // One station: throughput is the same at every load, response grows with it.
+        let curve = balanced(1.0, [1.0, 2.0, 4.0, 8.0]);
+        let knee = knee(&curve).unwrap();
+        assert!(knee.at_first_point);
+        assert_eq!((knee.load, knee.throughput_per_s, knee.response_ns), (1.0, 100.0, 1e7));
+    }
+
+    #[test]
+    fn a_curve_that_bends_backwards_has_its_knee_before_the_bend() {
+        // Throughput collapses past a rate of 70, as response grows.
+        let mut curve = mm1((1..=70).map(f64::from));
+        curve.extend((71..120).map(|load| {
+            let load = f64::from(load);
+            point(load, 140.0 - load, load * 1e6)
+        }));
+        assert_near(knee(&curve).unwrap().load, 50.0, 0.001);
+        // It bends at the knee itself: the corner, not a point beyond it.
+        let corner = [point(1.0, 10.0, 1e7), point(2.0, 20.0, 1e7), point(4.0, 18.0, 3e7), point(8.0, 9.0, 9e7)];
+        let found = knee(&corner).unwrap();
+        assert!((1.4..=2.0).contains(&found.load) && found.throughput_per_s <= 20.0, "{found:?}");
+        // Both fall: still past the knee.
+        let falling = [point(1.0, 10.0, 1e7), point(2.0, 20.0, 1e7), point(4.0, 9.0, 0.9e7)];
+        assert!((1.4..=2.0).contains(&knee(&falling).unwrap().load));
+    }
+
+    #[test]
+    fn a_knee_that_was_not_reached_is_none() {
+        assert_eq!(knee(&mm1((1..=45).map(f64::from))), None);
+        assert_eq!(knee(&mm1([10.0])), None);
+        assert_eq!(knee(&[]), None);
+        let odd = [point(0.0, 1.0, 1.0), point(1.0, f64::NAN, 1.0), point(1.0, 1.0, f64::INFINITY)];
+        assert_eq!(knee(&odd), None);
+    }
+
+    #[test]
+    fn order_repeats_and_noise_move_the_knee_little() {
+        let mut curve = mm1((1..20).map(|i| f64::from(i) * 5.0));
+        let clean = knee(&curve).unwrap();
+        curve.reverse();
+        assert_eq!(knee(&curve).unwrap(), clean);
+        // Runs at one load count as their mean: in the middle, at the lightest and at the heaviest load.
+        let apart =
+            |p: &CurvePoint| [0.5, 1.0, 1.5].map(|part| point(p.load, p.throughput_per_s * part, p.response_ns * part));
+        let repeated: Vec<_> = curve.iter().flat_map(apart).collect();
+        let found = knee(&repeated).unwrap();
+        assert_near(found.load, clean.load, 1e-12);
+        assert_near(found.response_ns, clean.response_ns, 1e-12);
+        assert_eq!(knee(&[curve[0], curve[1], curve[1]]).map(|knee| knee.at_first_point), Some(true));
+        assert_eq!(knee(&[curve[17], curve[18], curve[18], curve[17], curve[17]]), None);
+        // 1 % up and down in both figures, in 100 patterns: X/R changes by 2 % a step near the knee, so that the knee
+        // may move by two steps of 10 % at most.
+        let mut state = 1u64;
+        for _ in 0..100 {
+            let mut noise = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                1.0 + 0.02 * ((state >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
+            };
+            let noisy: Vec<_> =
+                curve.iter().map(|p| point(p.load, p.throughput_per_s * noise(), p.response_ns * noise())).collect();
+            assert_near(knee(&noisy).unwrap().load, 50.0, 0.2);
+        }
+    }
+
+    #[test]
+    fn throughput_within_a_response_time_follows_the_line() {
+        // Within 40 ms an open server of 100 a second carries 100 - 1/0.040 = 75 a second.
+        assert_near(throughput_at_response(&mm1((1..100).map(f64::from)), 4e7).unwrap(), 75.0, 1e-9);
+        assert_near(throughput_at_response(&mm1([74.0, 76.0]), 4e7).unwrap(), 75.0, 0.001);
+        // Half way on a straight line, in any order.
+        let line = [point(2.0, 200.0, 4e7), point(1.0, 100.0, 2e7)];
+        assert_near(throughput_at_response(&line, 3e7).unwrap(), 150.0, 1e-12);
+        assert_eq!(throughput_at_response(&line, 2e7), Some(100.0));
+        // All within: the most that was seen, and no more.
+        assert_eq!(throughput_at_response(&line, 9e7), Some(200.0));
+        // Bent backwards: the most on the way.
+        let bent = [point(1.0, 100.0, 1e7), point(2.0, 180.0, 2e7), point(3.0, 120.0, 4e7)];
+        assert_eq!(throughput_at_response(&bent, 3e7), Some(180.0));
+        assert_eq!(throughput_at_response(&bent, 0.9e7), None);
+        assert_eq!(throughput_at_response(&[], 1e9), None);
+    }
+}

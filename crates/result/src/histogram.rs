@@ -1,0 +1,440 @@
+//! A mergeable histogram of latencies.
+
+use std::fmt;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// The longest latency that is binned, one hour in ns. Anything longer is counted as overflow.
+pub const MAX_BINNED_NS: u64 = 3_600_000_000_000;
+
+/// Significant decimal digits of a bin: the bins are at most 0.1 % wide, and 1 ns wide below 2,048 ns.
+const DIGITS: u8 = 3;
+
+/// Latencies in ns: bins for the quantiles, and exact count, sum, sum of squares, least and greatest beside them.
+///
+/// Latencies above [`MAX_BINNED_NS`] count in everything but the bins; [`overflow`](Self::overflow) says how many, and
+/// a quantile that falls among them is `None` rather than a made-up figure.
+#[derive(Clone, PartialEq)]
+pub struct LatencyHistogram {
+    bins: Histogram<u64>,
+    overflow: u64,
+    sum_ns: u128,
+    sum_squares_ns2: u128,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl LatencyHistogram {
+    /// An empty histogram. Its bins grow with the longest latency seen.
+    pub fn new() -> Self {
+        Self {
+            bins: Histogram::new(DIGITS).expect("three digits are allowed"),
+            overflow: 0,
+            sum_ns: 0,
+            sum_squares_ns2: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+        }
+    }
+
+    /// Counts one latency.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        self.sum_ns += u128::from(ns);
+        // An hour squared fits 10^13 times; only absurd latencies (above a century) saturate, and then the standard
+        // deviation says so.
+        self.sum_squares_ns2 = self.sum_squares_ns2.saturating_add(u128::from(ns) * u128::from(ns));
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+        if ns <= MAX_BINNED_NS {
+            self.bins.record(ns).expect("the bins grow up to an hour");
+        } else {
+            self.overflow += 1;
+        }
+    }
+
+    /// Adds everything that `other` holds. The order of merging does not matter.
+    pub fn merge(&mut self, other: &Self) {
+        self.bins.add(&other.bins).expect("the bins grow up to an hour");
+        self.overflow += other.overflow;
+        self.sum_ns += other.sum_ns;
+        self.sum_squares_ns2 = self.sum_squares_ns2.saturating_add(other.sum_squares_ns2);
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// How many latencies were recorded, those in the overflow included.
+    pub fn count(&self) -> u64 {
+        self.bins.len() + self.overflow
+    }
+
+    /// How many latencies were longer than [`MAX_BINNED_NS`].
+    pub fn overflow(&self) -> u64 {
+        self.overflow
+    }
+
+    /// The shortest latency, exactly; 0 when empty.
+    pub fn min_ns(&self) -> u64 {
+        if self.count() == 0 { 0 } else { self.min_ns }
+    }
+
+    /// The longest latency, exactly, in the overflow or not; 0 when empty.
+    pub fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// The sum of all latencies, exactly.
+    pub fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
+    /// The mean from the exact sum; 0 when empty.
+    pub fn mean_ns(&self) -> f64 {
+        match self.count() {
+            0 => 0.0,
+            count => self.sum_ns as f64 / count as f64,
+        }
+    }
+
+    /// The standard deviation of the recorded latencies (divided by n, not n - 1) from exact sums; 0 when empty,
+    /// infinite when the sum of squares no longer fits 128 bits.
+    pub fn standard_deviation_ns(&self) -> f64 {
+        if self.count() == 0 {
+            return 0.0;
+        }
+        let Some(deviations) = self.squared_deviations_ns2() else {
+            return f64::INFINITY;
+        };
+        let count = self.count() as f64;
+        let fraction = (self.sum_ns % u128::from(self.count())) as f64 / count;
+        (deviations as f64 / count - fraction * fraction).max(0.0).sqrt()
+    }
+
+    /// The sum of squared deviations from the whole part m of the mean, in integers so that nothing cancels:
+    /// (sum x^2 - m sum x) - m (sum x - n m). `None` when the sum of squares is saturated.
+    fn squared_deviations_ns2(&self) -> Option<u128> {
+        let count = u128::from(self.count());
+        let (mean, rest) = (self.sum_ns / count, self.sum_ns % count);
+        let about_zero = Some(self.sum_squares_ns2).filter(|squares| *squares < u128::MAX)?;
+        about_zero.checked_sub(mean.checked_mul(self.sum_ns)?)?.checked_sub(mean * rest)
+    }
+
+    /// The smallest recorded latency that at least the share `q` (clamped to 0..=1) of all latencies do not exceed, to
+    /// within 0.05 %. The shortest and longest are exact. `None` when empty, and where it falls into the overflow.
+    pub fn quantile_ns(&self, q: f64) -> Option<u64> {
+        let count = self.count();
+        // The product is off by up to two roundings: without the margin, 0.07 of 100 would be the 8th.
+        let rank = (q.clamp(0.0, 1.0) * count as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64;
+        let rank = rank.clamp(1, count.max(1));
+        if rank > self.bins.len() {
+            return None;
+        }
+        if rank == 1 {
+            return Some(self.min_ns);
+        }
+        if rank == count {
+            return Some(self.max_ns);
+        }
+        let mut below = 0;
+        let (value_ns, _) = self.bins().find(|&(_, bin)| {
+            below += bin;
+            below >= rank
+        })?;
+        Some(value_ns.clamp(self.min_ns, self.max_ns))
+    }
+
+    /// The cumulative distribution: for each bin in use its middle in ns and the share of all latencies up to it. The
+    /// last share is below 1 when there is overflow.
+    pub fn cdf(&self) -> Vec<(u64, f64)> {
+        let count = self.count() as f64;
+        let mut below = 0;
+        self.bins()
+            .map(|(value_ns, bin)| {
+                below += bin;
+                (value_ns, below as f64 / count)
+            })
+            .collect()
+    }
+
+    /// The bins in use, in rising order: middle in ns, and count. An hour ends the last bin before its middle.
+    fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.bins.iter_recorded().map(|bin| {
+            let middle_ns = self.bins.median_equivalent(bin.value_iterated_to());
+            (middle_ns.min(MAX_BINNED_NS), bin.count_at_value())
+        })
+    }
+}
+
+impl Default for LatencyHistogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for LatencyHistogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LatencyHistogram")
+            .field("count", &self.count())
+            .field("overflow", &self.overflow)
+            .field("min_ns", &self.min_ns())
+            .field("mean_ns", &self.mean_ns())
+            .field("max_ns", &self.max_ns)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The histogram as it is written: only the bins in use, each named by its middle, so that a reader who takes the bins
+/// as points finds the same quantiles.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sparse {
+    digits: u8,
+    count: u64,
+    sum_ns: u128,
+    /// Decimal digits in a string: the figure passes 64 bits with the first few seconds, and not every reader of JSON
+    /// keeps more.
+    sum_squares_ns2: String,
+    min_ns: u64,
+    max_ns: u64,
+    overflow: u64,
+    bins: Vec<(u64, u64)>,
+}
+
+impl Serialize for LatencyHistogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Sparse {
+            digits: DIGITS,
+            count: self.count(),
+            sum_ns: self.sum_ns,
+            sum_squares_ns2: self.sum_squares_ns2.to_string(),
+            min_ns: self.min_ns(),
+            max_ns: self.max_ns,
+            overflow: self.overflow,
+            bins: self.bins().collect(),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for LatencyHistogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let sparse = Sparse::deserialize(deserializer)?;
+        Self::from_sparse(sparse).map_err(de::Error::custom)
+    }
+}
+
+impl LatencyHistogram {
+    fn from_sparse(sparse: Sparse) -> Result<Self, String> {
+        if sparse.digits != DIGITS {
+            return Err(format!("histogram digits {}: only {DIGITS} is allowed", sparse.digits));
+        }
+        let mut histogram = Self::new();
+        let mut count = sparse.overflow;
+        for &(value_ns, bin) in &sparse.bins {
+            if value_ns > MAX_BINNED_NS {
+                return Err(format!("histogram bin at {value_ns} ns: at most {MAX_BINNED_NS} ns is binned"));
+            }
+            count = count.checked_add(bin).ok_or("histogram bins: counts exceed 64 bits")?;
+            histogram.bins.record_n(value_ns, bin).expect("the bins grow up to an hour");
+        }
+        if count != sparse.count {
+            return Err(format!("histogram count {}: its bins and overflow hold {count}", sparse.count));
+        }
+        let squares = &sparse.sum_squares_ns2;
+        histogram.sum_squares_ns2 =
+            squares.parse().map_err(|_| format!("histogram sum_squares_ns2 {squares:?}: decimal digits are needed"))?;
+        histogram.overflow = sparse.overflow;
+        histogram.sum_ns = sparse.sum_ns;
+        if count == 0 {
+            return Ok(histogram);
+        }
+        (histogram.min_ns, histogram.max_ns) = (sparse.min_ns, sparse.max_ns);
+        let possible = u128::from(count) * u128::from(sparse.min_ns)..=u128::from(count) * u128::from(sparse.max_ns);
+        if !possible.contains(&sparse.sum_ns) {
+            return Err(format!(
+                "histogram sum_ns {}: {count} latencies of {} to {} ns cannot sum to it",
+                sparse.sum_ns, sparse.min_ns, sparse.max_ns
+            ));
+        }
+        if histogram.sum_squares_ns2 < u128::MAX && histogram.squared_deviations_ns2().is_none() {
+            return Err(format!("histogram sum_squares_ns2 {squares}: too little for a sum of {} ns", sparse.sum_ns));
+        }
+        Ok(histogram)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(values_ns: &[u64]) -> LatencyHistogram {
+        let mut histogram = LatencyHistogram::new();
+        for &ns in values_ns {
+            histogram.record(ns);
+        }
+        histogram
+    }
+
+    /// Latencies of every magnitude up to two hours, so that some overflow.
+    fn latency() -> impl Strategy<Value = u64> {
+        (0u32..43, any::<u64>()).prop_map(|(bits, random)| (random & ((1 << bits) - 1)).min(2 * MAX_BINNED_NS))
+    }
+
+    fn json(histogram: &LatencyHistogram) -> String {
+        serde_json::to_string(histogram).unwrap()
+    }
+
+    #[test]
+    fn an_empty_histogram_is_all_zero_and_has_no_quantile() {
+        let empty = LatencyHistogram::new();
+        assert_eq!((empty.count(), empty.overflow(), empty.sum_ns()), (0, 0, 0));
+        assert_eq!((empty.min_ns(), empty.max_ns()), (0, 0));
+        assert_eq!((empty.mean_ns(), empty.standard_deviation_ns()), (0.0, 0.0));
+        assert_eq!((empty.quantile_ns(0.0), empty.quantile_ns(1.0)), (None, None));
+        assert!(empty.cdf().is_empty());
+        assert_eq!(serde_json::from_str::<LatencyHistogram>(&json(&empty)).unwrap(), empty);
+        let mut merged = of(&[0, 7]);
+        merged.merge(&empty);
+        assert_eq!(merged, of(&[0, 7]));
+    }
+
+    #[test]
+    fn the_ranks_of_percentiles_are_exact() {
+        for n in [1, 2, 3, 7, 99, 100, 101, 1000, 2000] {
+            let histogram = of(&(1..=n).collect::<Vec<_>>());
+            for percent in 1..=100 {
+                let rank = (percent * n).div_ceil(100);
+                assert_eq!(histogram.quantile_ns(percent as f64 / 100.0), Some(rank), "{percent} of {n}");
+            }
+            assert_eq!(histogram.quantile_ns(-1.0), Some(1));
+            assert_eq!(histogram.quantile_ns(2.0), Some(n));
+        }
+    }
+
+    #[test]
+    fn moments_are_exact_far_from_zero() {
+        // n consecutive integers: variance (n^2 - 1) / 12, wherever they lie. Floating-point sums would lose it.
+        for (base, n) in [(0, 1000), (3_000_000_000_000, 1001), (1 << 58, 10)] {
+            let histogram = of(&(1..=n).map(|i| base + i).collect::<Vec<_>>());
+            assert_eq!(histogram.sum_ns(), u128::from(base * n) + u128::from(n * (n + 1) / 2));
+            let expected = (((n * n - 1) as f64) / 12.0).sqrt();
+            let relative = histogram.standard_deviation_ns() / expected - 1.0;
+            assert!(relative.abs() < 1e-12, "base {base}: {relative}");
+        }
+        assert_eq!(of(&[5; 1000]).standard_deviation_ns(), 0.0);
+        assert_eq!(of(&[1, 2]).mean_ns(), 1.5);
+        assert_eq!(of(&[u64::MAX; 3]).standard_deviation_ns(), f64::INFINITY);
+    }
+
+    #[test]
+    fn overflow_is_counted_and_said() {
+        let longest = MAX_BINNED_NS;
+        let histogram = of(&[10, 20, longest, longest + 1, u64::MAX >> 8]);
+        assert_eq!((histogram.count(), histogram.overflow()), (5, 2));
+        assert_eq!(histogram.max_ns(), u64::MAX >> 8);
+        let sum = 30 + 2 * u128::from(longest) + 1 + u128::from(u64::MAX >> 8);
+        assert_eq!(histogram.sum_ns(), sum);
+        assert_eq!(histogram.quantile_ns(0.4), Some(20));
+        assert!(histogram.quantile_ns(0.6).unwrap().abs_diff(longest) <= longest / 2000);
+        assert_eq!((histogram.quantile_ns(0.61), histogram.quantile_ns(1.0)), (None, None));
+        assert_eq!(histogram.cdf().last().unwrap().1, 0.6);
+        // Nothing but overflow: even the least quantile is unknown.
+        assert_eq!(of(&[longest + 1]).quantile_ns(0.0), None);
+    }
+
+    #[test]
+    fn json_names_its_fields_and_holds_the_bins_in_use() {
+        assert_eq!(
+            json(&of(&[3, 3, 1000, 5_000_000_000_000])),
+            "{\"digits\":3,\"count\":4,\"sum_ns\":5000000001006,\
+             \"sum_squares_ns2\":\"25000000000000000001000018\",\"min_ns\":3,\
+             \"max_ns\":5000000000000,\"overflow\":1,\"bins\":[[3,2],[1000,1]]}"
+        );
+    }
+
+    #[test]
+    fn a_histogram_that_contradicts_itself_is_refused() {
+        let good = json(&of(&[100, 300, 4_000_000_000_000]));
+        for (from, to, complaint) in [
+            ("\"digits\":3", "\"digits\":2", "digits 2: only 3"),
+            ("\"count\":3", "\"count\":4", "count 4: its bins and overflow hold 3"),
+            ("\"overflow\":1", "\"overflow\":0", "count 3: its bins and overflow hold 2"),
+            ("[300,1]", "[4000000000000,1]", "at most 3600000000000 ns"),
+            ("\"sum_ns\":4", "\"sum_ns\":94", "cannot sum to it"),
+            ("\"min_ns\":100", "\"min_ns\":5000000000000", "cannot sum to it"),
+            ("\"sum_squares_ns2\":\"16", "\"sum_squares_ns2\":\"1", "too little"),
+            ("\"sum_squares_ns2\":\"1", "\"sum_squares_ns2\":\"-1", "decimal digits"),
+            ("\"bins\"", "\"beans\"", "unknown field `beans`"),
+        ] {
+            assert!(good.contains(from), "{from} in {good}");
+            let error = serde_json::from_str::<LatencyHistogram>(&good.replacen(from, to, 1));
+            let error = error.expect_err(to).to_string();
+            assert!(error.contains(complaint), "{to}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_within_a_twentieth_of_a_percent(
+            mut values in prop::collection::vec(latency(), 1..300), q in 0.0..=1.0f64,
+        ) {
+            let histogram = of(&values);
+            values.sort_unstable();
+            let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let exact = values[rank - 1];
+            match histogram.quantile_ns(q) {
+                Some(ns) => {
+                    prop_assert!(exact <= MAX_BINNED_NS);
+                    prop_assert!(ns.abs_diff(exact) as f64 <= exact as f64 * 0.0005, "{} for {}", ns, exact);
+                }
+                None => prop_assert!(exact > MAX_BINNED_NS),
+            }
+        }
+
+        #[test]
+        fn merging_parts_gives_the_whole(
+            left in prop::collection::vec(latency(), 0..100),
+            right in prop::collection::vec(latency(), 0..100),
+        ) {
+            let whole = of(&[left.clone(), right.clone()].concat());
+            let (mut ab, mut ba) = (of(&left), of(&right));
+            ab.merge(&of(&right));
+            ba.merge(&of(&left));
+            prop_assert_eq!(&ab, &whole);
+            prop_assert_eq!(&ba, &whole);
+            prop_assert_eq!(json(&ab), json(&whole));
+            prop_assert_eq!(ab.standard_deviation_ns(), whole.standard_deviation_ns());
+            let binned: u64 = whole.bins().map(|(_, count)| count).sum();
+            prop_assert_eq!(binned + whole.overflow(), (left.len() + right.len()) as u64);
+        }
+
+        #[test]
+        fn json_round_trips_exactly(values in prop::collection::vec(latency(), 0..100)) {
+            let histogram = of(&values);
+            let text = json(&histogram);
+            let back: LatencyHistogram = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(&back, &histogram);
+            prop_assert_eq!(json(&back), text.clone());
+            // By way of a `Value` as well, whose integers have 64 bits.
+            let value = serde_json::to_value(&histogram).unwrap();
+            prop_assert_eq!(&serde_json::from_value::<LatencyHistogram>(value).unwrap(), &histogram);
+            for q in [0.0, 0.5, 0.9, 1.0] {
+                prop_assert_eq!(back.quantile_ns(q), histogram.quantile_ns(q));
+            }
+        }
+
+        #[test]
+        fn the_distribution_rises_to_the_share_not_in_overflow(
+            values in prop::collection::vec(latency(), 1..100),
+        ) {
+            let histogram = of(&values);
+            let cdf = histogram.cdf();
+            prop_assert!(cdf.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1));
+            let binned = (histogram.count() - histogram.overflow()) as f64 / histogram.count() as f64;
+            prop_assert_eq!(cdf.last().map_or(0.0, |point| point.1), binned);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What a run yields, and how two runs are held against each other: latency histograms, confidence intervals, the
+//! versioned [`RunResult`], the demerit figure, and the knee of a saturation curve.
+//!
+//! Everything here is a pure function of what was recorded: no clock, no randomness, no I/O.
+
+mod curve;
+mod demerit;
+mod histogram;
+mod interval;
+mod run_result;
+
+pub use curve::{CurvePoint, Knee, knee, throughput_at_response};
+pub use demerit::{Score, demerit_disksim_ms, demerit_ms, paired_rms_ms, pearson_r, score, worst_percentile};
+pub use histogram::{LatencyHistogram, MAX_BINNED_NS};
+pub use interval::BatchMeans;
+pub use run_result::{
+    Check, Component, Counter, DepthResult, Interval, KindResult, Kinds, Mode, RunResult, SCHEMA_VERSION, SystemRecord,
+    content_hash,
+};
+
+/// What can be wrong with a result or with samples that are to be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultError {
+    /// The text is not a result: bad JSON, a missing or unknown field, or a histogram that contradicts itself.
+    #[error("result: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The result was written under another schema.
+    #[error("result: schema {found}: this build reads schema {SCHEMA_VERSION}")]
+    Schema {
+        /// The schema number in the text.
+        found: u64,
+    },
+    /// A field holds NaN or an infinity, which JSON cannot carry.
+    #[error("result: {field} is {value}: a finite number is needed")]
+    NotFinite {
+        /// The field's name.
+        field: &'static str,
+        /// What it holds.
+        value: f64,
+    },
+    /// A sample of response times cannot be scored.
+    #[error("{sample} response times: {reason}")]
+    Sample {
+        /// `simulated` or `measured`.
+        sample: &'static str,
+        /// What is wrong, and where.
+        reason: String,
+    },
+}

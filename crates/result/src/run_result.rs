@@ -1,0 +1,524 @@
+//! The outcome of one run, as one versioned schema for simulated, measured and live runs alike.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{LatencyHistogram, ResultError};
+
+/// The version of the schema. It changes whenever a field is added, removed or changes its meaning.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Where a result comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// A simulated system in virtual time.
+    Simulated,
+    /// Real hardware.
+    Measured,
+    /// A simulated system on the wall clock, exported as a block device.
+    Live,
+}
+
+/// The system that a run was pointed at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SystemRecord {
+    /// Its name in the catalogue, or the path of a device.
+    pub name: String,
+    /// What it is: `drive`, `array`, `file`, `device`.
+    pub kind: String,
+    /// The resolved description, every default filled in.
+    pub description: Value,
+    /// [`content_hash`] of the description as compact JSON with its keys in order.
+    pub hash: String,
+}
+
+impl SystemRecord {
+    /// A record of a resolved description, with its hash.
+    pub fn new(name: impl Into<String>, kind: impl Into<String>, description: Value) -> Self {
+        let hash = content_hash(description.to_string().as_bytes());
+        Self { name: name.into(), kind: kind.into(), description, hash }
+    }
+}
+
+/// What became of the requests of one kind within the measured time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KindResult {
+    /// Requests that completed without error.
+    pub count: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Requests that failed: neither in `count` nor in the histograms.
+    pub errors: u64,
+    /// Completion minus intended arrival.
+    pub response: LatencyHistogram,
+    /// Completion minus the moment at which the system took the request.
+    pub service: LatencyHistogram,
+}
+
+/// The kinds of request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kinds {
+    /// Reads.
+    pub read: KindResult,
+    /// Writes.
+    pub write: KindResult,
+    /// Trims (discards).
+    pub trim: KindResult,
+    /// Flushes.
+    pub flush: KindResult,
+}
+
+impl Kinds {
+    /// Every kind with its name.
+    pub fn all(&self) -> [(&'static str, &KindResult); 4] {
+        [("read", &self.read), ("write", &self.write), ("trim", &self.trim), ("flush", &self.flush)]
+    }
+}
+
+/// A stretch of the measured time; requests count where they complete.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interval {
+    /// When it begins.
+    pub start_ns: u64,
+    /// How long it lasts.
+    pub duration_ns: u64,
+    /// Requests of all kinds that completed in it without error.
+    pub count: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Their response times.
+    pub response: LatencyHistogram,
+}
+
+/// How many requests were outstanding.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DepthResult {
+    /// Time average.
+    pub mean: f64,
+    /// The most at any moment.
+    pub max: u32,
+    /// Time spent at depth 0, 1, 2, ...
+    pub time_at_depth_ns: Vec<u64>,
+}
+
+impl DepthResult {
+    /// Mean and maximum from the time spent at each depth; all zero when no time was spent at all.
+    pub fn new(time_at_depth_ns: Vec<u64>) -> Self {
+        let (mut total_ns, mut weighted, mut max) = (0u128, 0u128, 0);
+        for (depth, &time_ns) in time_at_depth_ns.iter().enumerate() {
+            total_ns += u128::from(time_ns);
+            weighted += u128::from(time_ns) * depth as u128;
+            if time_ns > 0 {
+                max = depth as u32;
+            }
+        }
+        let mean = if total_ns == 0 { 0.0 } else { weighted as f64 / total_ns as f64 };
+        Self { mean, max, time_at_depth_ns }
+    }
+}
+
+/// A part of the system that serves one thing at a time: an arm, a link, a controller.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Component {
+    /// Its name within the system.
+    pub name: String,
+    /// How long it was busy within the measured time.
+    pub busy_ns: u64,
+}
+
+/// Something counted: cache hits, destages, parity reads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counter {
+    /// What was counted.
+    pub name: String,
+    /// How often.
+    pub value: u64,
+}
+
+/// A check that the run made of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// What was checked.
+    pub name: String,
+    /// Whether it held.
+    pub passed: bool,
+    /// The figures on both sides.
+    pub detail: String,
+}
+
+/// The outcome of one run: one system under one workload with one seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunResult {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema: u32,
+    /// Version of the software.
+    pub version: String,
+    /// Simulated, measured or live.
+    pub mode: Mode,
+    /// What the run was pointed at.
+    pub system: SystemRecord,
+    /// The resolved workload.
+    pub workload: Value,
+    /// The seed.
+    pub seed: u64,
+    /// The name of the random generator.
+    pub generator: String,
+    /// The end of the warm-up: nothing that completed before it is counted.
+    pub start_ns: u64,
+    /// The measured time after it.
+    pub duration_ns: u64,
+    /// The requests, by kind.
+    pub kinds: Kinds,
+    /// The same over time.
+    pub intervals: Vec<Interval>,
+    /// Half the width of the 95 % confidence interval of the mean response, where the run was long enough.
+    pub mean_response_half_width_ns: Option<f64>,
+    /// Requests outstanding.
+    pub depth: DepthResult,
+    /// How busy each component was.
+    pub components: Vec<Component>,
+    /// What else was counted.
+    pub counters: Vec<Counter>,
+    /// Requests a second that the workload intended; `None` in a closed loop.
+    pub offered_per_s: Option<f64>,
+    /// Requests that were issued later than intended.
+    pub late_arrivals: u64,
+    /// Requests that had arrived and not completed at the end.
+    pub backlog: u64,
+    /// Whether the system could not keep up with what was offered.
+    pub saturated: bool,
+    /// What the run checked of itself.
+    pub checks: Vec<Check>,
+    /// Remarks for the reader.
+    pub notes: Vec<String>,
+}
+
+impl RunResult {
+    /// An empty result under the present schema and version.
+    pub fn new(mode: Mode, system: SystemRecord, workload: Value, seed: u64, generator: impl Into<String>) -> Self {
+        Self {
+            schema: SCHEMA_VERSION,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            mode,
+            system,
+            workload,
+            seed,
+            generator: generator.into(),
+            start_ns: 0,
+            duration_ns: 0,
+            kinds: Kinds::default(),
+            intervals: Vec::new(),
+            mean_response_half_width_ns: None,
+            depth: DepthResult::default(),
+            components: Vec::new(),
+            counters: Vec::new(),
+            offered_per_s: None,
+            late_arrivals: 0,
+            backlog: 0,
+            saturated: false,
+            checks: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Requests that completed without error, over all kinds.
+    pub fn count(&self) -> u64 {
+        self.kinds.all().iter().map(|(_, kind)| kind.count).sum()
+    }
+
+    /// Bytes moved, over all kinds.
+    pub fn bytes(&self) -> u64 {
+        self.kinds.all().iter().map(|(_, kind)| kind.bytes).sum()
+    }
+
+    /// Requests that failed, over all kinds.
+    pub fn errors(&self) -> u64 {
+        self.kinds.all().iter().map(|(_, kind)| kind.errors).sum()
+    }
+
+    /// Response times of all kinds together.
+    pub fn response(&self) -> LatencyHistogram {
+        let mut response = LatencyHistogram::new();
+        for (_, kind) in self.kinds.all() {
+            response.merge(&kind.response);
+        }
+        response
+    }
+
+    /// Completed requests a second; 0 when nothing was measured.
+    pub fn throughput_per_s(&self) -> f64 {
+        self.share_of_duration(self.count() as f64) * 1e9
+    }
+
+    /// Bytes a second; 0 when nothing was measured.
+    pub fn throughput_bytes_per_s(&self) -> f64 {
+        self.share_of_duration(self.bytes() as f64) * 1e9
+    }
+
+    /// Mean response time over all kinds, from exact sums; 0 when nothing completed.
+    pub fn mean_response_ns(&self) -> f64 {
+        let (mut sum_ns, mut count) = (0, 0);
+        for (_, kind) in self.kinds.all() {
+            sum_ns += kind.response.sum_ns();
+            count += kind.response.count();
+        }
+        if count == 0 { 0.0 } else { sum_ns as f64 / count as f64 }
+    }
+
+    /// Quantile of the response times over all kinds; see [`LatencyHistogram::quantile_ns`]. It merges the kinds: for
+    /// several quantiles take [`response`](Self::response) once.
+    pub fn quantile_ns(&self, q: f64) -> Option<u64> {
+        self.response().quantile_ns(q)
+    }
+
+    /// The share of the measured time for which a component was busy, 0 to 1; 0 when nothing was measured.
+    pub fn utilisation(&self, component: &Component) -> f64 {
+        self.share_of_duration(component.busy_ns as f64)
+    }
+
+    /// The most utilised component and its utilisation, the first of equals; `None` when none was ever busy.
+    pub fn bottleneck(&self) -> Option<(&str, f64)> {
+        let busiest = self.components.iter().rev().max_by_key(|component| component.busy_ns)?;
+        (busiest.busy_ns > 0).then(|| (busiest.name.as_str(), self.utilisation(busiest)))
+    }
+
+    /// Whether every check held.
+    pub fn passed(&self) -> bool {
+        self.checks.iter().all(|check| check.passed)
+    }
+
+    /// The result as one line of JSON. Equal results give equal bytes.
+    ///
+    /// # Errors
+    /// [`ResultError::NotFinite`] when a figure is NaN or infinite, which JSON cannot carry.
+    pub fn to_json(&self) -> Result<String, ResultError> {
+        let figures = [
+            ("mean_response_half_width_ns", self.mean_response_half_width_ns),
+            ("depth.mean", Some(self.depth.mean)),
+            ("offered_per_s", self.offered_per_s),
+        ];
+        for (field, value) in figures {
+            if let Some(value) = value.filter(|value| !value.is_finite()) {
+                return Err(ResultError::NotFinite { field, value });
+            }
+        }
+        Ok(serde_json::to_string(self)?)
+    }
+
+    /// Reads a result that [`to_json`](Self::to_json) wrote, to the last bit.
+    ///
+    /// # Errors
+    /// [`ResultError::Schema`] for another schema; [`ResultError::Json`] with line and column for anything else.
+    pub fn from_json(text: &str) -> Result<Self, ResultError> {
+        // The schema is read first: under another one, complaints about fields would mislead.
+        #[derive(Deserialize)]
+        struct Head {
+            schema: u64,
+        }
+        let Head { schema: found } = serde_json::from_str(text)?;
+        if found != u64::from(SCHEMA_VERSION) {
+            return Err(ResultError::Schema { found });
+        }
+        Ok(serde_json::from_str(text)?)
+    }
+
+    fn share_of_duration(&self, amount: f64) -> f64 {
+        if self.duration_ns == 0 { 0.0 } else { amount / self.duration_ns as f64 }
+    }
+}
+
+/// A stable identity of some bytes as 32 hexadecimal digits: 128-bit FNV-1a.
+///
+/// It tells descriptions and chunks apart that people write by hand or generate; nobody forges them, so a cryptographic
+/// hash and the crates it brings would buy nothing, and any language reproduces this one in three lines.
+pub fn content_hash(bytes: &[u8]) -> String {
+    // Offset basis and prime of Fowler, Noll and Vo for 128 bits.
+    const OFFSET_BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = (1 << 88) + 0x13b;
+    let hash = bytes.iter().fold(OFFSET_BASIS, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
+    format!("{hash:032x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn empty() -> RunResult {
+        let system = SystemRecord::new("cheetah9lp", "drive", json!({"rpm": 10025, "heads": 12}));
+        RunResult::new(Mode::Simulated, system, json!({"outstanding": 4}), 7, "xoshiro256++")
+    }
+
+    /// Two seconds: 300 reads of 4 KiB in 1, 2, ... 300 us, and 100 writes of 8 KiB in 1 ms.
+    fn filled() -> RunResult {
+        let mut result = empty();
+        (result.start_ns, result.duration_ns) = (1_000_000_000, 2_000_000_000);
+        for i in 1..=300 {
+            result.kinds.read.count += 1;
+            result.kinds.read.bytes += 4096;
+            result.kinds.read.response.record(i * 1000);
+            result.kinds.read.service.record(i * 900);
+        }
+        for _ in 0..100 {
+            result.kinds.write.count += 1;
+            result.kinds.write.bytes += 8192;
+            result.kinds.write.response.record(1_000_000);
+        }
+        result.kinds.write.errors = 3;
+        result.depth = DepthResult::new(vec![500_000_000, 0, 1_500_000_000, 0]);
+        let component = |name: &str, busy_ns| Component { name: name.to_owned(), busy_ns };
+        result.components =
+            vec![component("link", 50_000_000), component("arm 0", 1_900_000_000), component("arm 1", 1_900_000_000)];
+        result.counters = vec![Counter { name: "cache_hits".to_owned(), value: u64::MAX }];
+        result.checks = vec![Check { name: "conserved".to_owned(), passed: true, detail: "400 = 400".to_owned() }];
+        result.intervals.push(Interval { start_ns: 1, duration_ns: 2, ..Interval::default() });
+        result
+    }
+
+    #[test]
+    fn figures_follow_from_the_counts() {
+        let result = filled();
+        assert_eq!((result.count(), result.errors()), (400, 3));
+        assert_eq!(result.bytes(), 300 * 4096 + 100 * 8192);
+        assert_eq!(result.throughput_per_s(), 200.0);
+        assert_eq!(result.throughput_bytes_per_s(), (300.0 * 4096.0 + 100.0 * 8192.0) / 2.0);
+        let sum_ns = 300.0 * 301.0 / 2.0 * 1e3 + 100.0 * 1e6;
+        assert_eq!(result.mean_response_ns(), sum_ns / 400.0);
+        assert_eq!(result.response().count(), 400);
+        assert_eq!(result.response().mean_ns(), result.mean_response_ns());
+        let median = result.quantile_ns(0.5).unwrap();
+        assert!(median.abs_diff(200_000) <= 100, "{median}");
+        assert_eq!(result.quantile_ns(1.0), Some(1_000_000));
+        assert_eq!((result.depth.mean, result.depth.max), (1.5, 2));
+        assert_eq!(result.utilisation(&result.components[0]), 0.025);
+        assert_eq!(result.bottleneck(), Some(("arm 0", 0.95)));
+    }
+
+    #[test]
+    fn an_empty_result_has_figures_and_none_is_nan() {
+        let result = empty();
+        assert_eq!((result.throughput_per_s(), result.throughput_bytes_per_s()), (0.0, 0.0));
+        assert_eq!((result.mean_response_ns(), result.quantile_ns(0.5)), (0.0, None));
+        assert_eq!(result.utilisation(&Component { name: String::new(), busy_ns: 5 }), 0.0);
+        assert_eq!((result.bottleneck(), result.depth.mean), (None, 0.0));
+        assert!(result.passed());
+        assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);
+        let mut idle = filled();
+        idle.components.iter_mut().for_each(|component| component.busy_ns = 0);
+        assert_eq!(idle.bottleneck(), None);
+    }
+
+    #[test]
+    fn one_failed_check_fails_the_run() {
+        let mut result = filled();
+        assert!(result.passed());
+        result.checks.push(Check { name: "little".to_owned(), passed: false, detail: "4 against 5".to_owned() });
+        assert!(!result.passed());
+    }
+
+    #[test]
+    fn the_schema_has_these_fields() {
+        let value: Value = serde_json::from_str(&filled().to_json().unwrap()).unwrap();
+        let keys = |value: &Value| {
+            let mut keys: Vec<_> = value.as_object().unwrap().keys().cloned().collect();
+            keys.sort();
+            keys.join(" ")
+        };
+        assert_eq!(
+            keys(&value),
+            "backlog checks components counters depth duration_ns generator intervals kinds late_arrivals \
+             mean_response_half_width_ns mode notes offered_per_s saturated schema seed start_ns system version workload"
+        );
+        assert_eq!(keys(&value["system"]), "description hash kind name");
+        assert_eq!(keys(&value["kinds"]), "flush read trim write");
+        assert_eq!(keys(&value["kinds"]["read"]), "bytes count errors response service");
+        assert_eq!(keys(&value["intervals"][0]), "bytes count duration_ns response start_ns");
+        assert_eq!(keys(&value["depth"]), "max mean time_at_depth_ns");
+        assert_eq!(value["components"][0], json!({"name": "link", "busy_ns": 50_000_000}));
+        assert_eq!(value["checks"][0], json!({"name": "conserved", "passed": true, "detail": "400 = 400"}));
+        assert_eq!((&value["mode"], &value["schema"]), (&json!("simulated"), &json!(1)));
+        assert_eq!(value["offered_per_s"], Value::Null);
+    }
+
+    #[test]
+    fn texts_that_are_no_result_are_refused() {
+        let good = filled().to_json().unwrap();
+        for (from, to, complaint) in [
+            ("\"schema\":1", "\"schema\":2", "result: schema 2: this build reads schema 1"),
+            ("\"schema\":1", "\"scheme\":1", "result: missing field `schema`"),
+            ("\"seed\"", "\"sead\"", "result: unknown field `sead`"),
+            ("\"mode\":\"simulated\"", "\"mode\":\"guessed\"", "result: unknown variant `guessed`"),
+            ("\"count\":300", "\"count\":300.5", "result: invalid type: floating point"),
+            ("\"digits\":3", "\"digits\":4", "result: histogram digits 4"),
+            ("{", "", "result: "),
+        ] {
+            assert!(good.contains(from), "{from}");
+            let error = RunResult::from_json(&good.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.starts_with(complaint), "{error}");
+        }
+    }
+
+    #[test]
+    fn figures_that_json_cannot_carry_are_refused() {
+        let mut result = filled();
+        result.offered_per_s = Some(f64::INFINITY);
+        let error = result.to_json().unwrap_err().to_string();
+        assert_eq!(error, "result: offered_per_s is inf: a finite number is needed");
+        result.offered_per_s = None;
+        result.depth.mean = f64::NAN;
+        assert!(result.to_json().unwrap_err().to_string().contains("depth.mean is NaN"));
+        result.depth.mean = 0.0;
+        result.mean_response_half_width_ns = Some(f64::NAN);
+        assert!(result.to_json().unwrap_err().to_string().contains("mean_response_half_width_ns"));
+    }
+
+    #[test]
+    fn the_hash_is_fnv_1a_and_follows_content_alone() {
+        // Published test vectors of 128-bit FNV-1a.
+        assert_eq!(content_hash(b""), "6c62272e07bb014262b821756295c58d");
+        assert_eq!(content_hash(b"a"), "d228cb696f1a8caf78912b704e4a8964");
+        assert_eq!(content_hash(b"foobar"), "343e1662793c64bf6f0d3597ba446f18");
+        let record = |text: &str| SystemRecord::new("x", "drive", serde_json::from_str(text).unwrap());
+        let hash = record("{\"heads\": 12, \"rpm\": 10025}").hash;
+        assert_eq!(hash, record("{\"rpm\":10025,\"heads\":12}").hash);
+        assert_eq!(hash, content_hash(b"{\"heads\":12,\"rpm\":10025}"));
+        assert_ne!(hash, record("{\"rpm\":10025,\"heads\":13}").hash);
+    }
+
+    proptest! {
+        #[test]
+        fn json_round_trips_to_the_last_bit(
+            latencies in prop::collection::vec(0u64..5_000_000_000_000, 0..50),
+            floats in prop::array::uniform4(prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO),
+            numbers in prop::array::uniform4(any::<u64>()),
+            text in any::<String>(),
+            times in prop::collection::vec(any::<u64>(), 0..5),
+        ) {
+            let mut result = filled();
+            latencies.iter().for_each(|&ns| result.kinds.trim.service.record(ns));
+            result.intervals[0].response = result.kinds.trim.service.clone();
+            result.depth = DepthResult { mean: floats[0], max: u32::MAX, time_at_depth_ns: times };
+            result.mean_response_half_width_ns = Some(floats[1]);
+            result.offered_per_s = Some(floats[2]);
+            result.system.description = json!({ "curve_ms": [floats[3], 0.1], (text.as_str()): numbers[0] });
+            (result.seed, result.backlog, result.late_arrivals) = (numbers[1], numbers[2], numbers[3]);
+            result.notes = vec![text];
+            let written = result.to_json().unwrap();
+            let back = RunResult::from_json(&written).unwrap();
+            prop_assert_eq!(&back, &result);
+            prop_assert_eq!(back.to_json().unwrap(), written);
+        }
+    }
+}

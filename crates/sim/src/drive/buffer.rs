@@ -1,0 +1,269 @@
+//! The buffer: read segments, and what is dirty.
+
+use super::description::Buffer;
+
+/// Cached runs of blocks. A segment holds `[start, end)`; the least recently used one gives way.
+#[derive(Clone, Debug)]
+pub struct Segments {
+    starts: Vec<u64>,
+    ends: Vec<u64>,
+    used: Vec<u64>,
+    written: Vec<bool>,
+    clock: u64,
+    size: u64,
+    /// Index of the segment that writes must use, where they have one of their own.
+    write_segment: Option<usize>,
+    read_hits_on_writes: bool,
+}
+
+/// What a read found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Segment.
+    pub segment: usize,
+    /// One past the last block that it holds.
+    pub end: u64,
+}
+
+impl Segments {
+    /// Empty segments as `buffer` describes them.
+    pub fn new(buffer: &Buffer) -> Self {
+        let count = buffer.segments as usize;
+        Segments {
+            starts: vec![0; count],
+            ends: vec![0; count],
+            used: vec![0; count],
+            written: vec![false; count],
+            clock: 0,
+            size: u64::from(buffer.segment_sectors),
+            write_segment: (buffer.separate_write_segment && count > 1).then(|| count - 1),
+            read_hits_on_writes: buffer.read_hits_on_writes,
+        }
+    }
+
+    /// The segment that holds `block` and most of what follows it.
+    #[inline]
+    pub fn find(&self, block: u64) -> Option<Hit> {
+        let mut best: Option<Hit> = None;
+        for (segment, (&start, &end)) in self.starts.iter().zip(&self.ends).enumerate() {
+            if start <= block
+                && block < end
+                && (self.read_hits_on_writes || !self.written[segment])
+                && best.is_none_or(|hit| hit.end < end)
+            {
+                best = Some(Hit { segment, end });
+            }
+        }
+        best
+    }
+
+    /// One past the last block of a segment.
+    pub fn end_of(&self, segment: usize) -> u64 {
+        self.ends[segment]
+    }
+
+    /// First block of a segment.
+    pub fn start_of(&self, segment: usize) -> u64 {
+        self.starts[segment]
+    }
+
+    /// Marks a segment as just used.
+    #[inline]
+    pub fn touch(&mut self, segment: usize) {
+        self.clock += 1;
+        self.used[segment] = self.clock;
+    }
+
+    /// Gives a read the least recently used segment, emptied to `[start, start)`; `None` where there is none.
+    #[inline]
+    pub fn take_for_read(&mut self, start: u64) -> Option<usize> {
+        let count = self.starts.len();
+        let mut oldest = usize::MAX;
+        let mut stamp = u64::MAX;
+        for segment in 0..count {
+            if self.used[segment] < stamp && Some(segment) != self.write_segment {
+                (oldest, stamp) = (segment, self.used[segment]);
+            }
+        }
+        if oldest == usize::MAX {
+            return None;
+        }
+        (self.starts[oldest], self.ends[oldest], self.written[oldest]) = (start, start, false);
+        self.touch(oldest);
+        Some(oldest)
+    }
+
+    /// Extends a segment to `end`; what no longer fits falls out at its front.
+    #[inline]
+    pub fn fill_to(&mut self, segment: usize, end: u64) {
+        self.ends[segment] = end;
+        self.starts[segment] = self.starts[segment].max(end.saturating_sub(self.size));
+    }
+
+    /// Adds the blocks before a segment's start, as far as they fit.
+    pub fn extend_front(&mut self, segment: usize, start: u64) {
+        self.starts[segment] = start.max(self.ends[segment].saturating_sub(self.size));
+    }
+
+    /// Drops every segment that overlaps `[start, end)`: a partly stale one is of no more use to its stream.
+    pub fn forget(&mut self, start: u64, end: u64) {
+        for segment in 0..self.starts.len() {
+            if self.starts[segment] < end && start < self.ends[segment] {
+                (self.ends[segment], self.used[segment]) = (self.starts[segment], 0);
+            }
+        }
+    }
+
+    /// Data of a write: forgets older copies and keeps the new one.
+    pub fn write(&mut self, start: u64, end: u64) {
+        self.forget(start, end);
+        let appended = (0..self.starts.len())
+            .find(|&segment| self.written[segment] && self.ends[segment] == start && self.starts[segment] < start);
+        let segment = match (appended, self.write_segment) {
+            (Some(segment), _) => Some(segment),
+            (None, Some(own)) => {
+                self.starts[own] = start;
+                Some(own)
+            }
+            (None, None) => self.take_for_read(start),
+        };
+        if let Some(segment) = segment {
+            self.fill_to(segment, end);
+            self.written[segment] = true;
+            self.touch(segment);
+        }
+    }
+}
+
+/// A run of blocks that is in the buffer and not yet on the media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dirty {
+    /// First block.
+    pub start: u64,
+    /// One past the last.
+    pub end: u64,
+    /// When its last data arrived from the host.
+    pub data_ns: u64,
+    /// Number of the first write that went into it: a flush after that write waits for the extent.
+    pub oldest: u64,
+    /// The arm is writing it: nothing may be joined any more.
+    pub in_service: bool,
+    /// Starts or ends inside a physical sector: the drive reads before it writes.
+    pub partial: bool,
+}
+
+/// All dirty extents, in slots that stay put.
+#[derive(Clone, Debug)]
+pub struct WriteCache {
+    slots: Vec<Option<Dirty>>,
+    free: Vec<u32>,
+    sectors: u64,
+    sectors_max: u64,
+    extent_max: u64,
+    sequence: u64,
+    /// Writes that were joined to a waiting extent.
+    pub coalesced: u64,
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    /// A new extent in this slot: it needs the arm.
+    New(u32),
+    /// Joined to one that waits already (its slot).
+    Joined(u32),
+}
+
+impl WriteCache {
+    /// An empty write cache as `buffer` describes it.
+    pub fn new(buffer: &Buffer) -> Self {
+        let slots = buffer.dirty_extents_max.max(1);
+        WriteCache {
+            slots: vec![None; slots as usize],
+            free: (0..slots).rev().collect(),
+            sectors: 0,
+            sectors_max: u64::from(buffer.dirty_sectors_max.max(1)),
+            extent_max: u64::from(buffer.segment_sectors.max(1)),
+            sequence: 0,
+            coalesced: 0,
+        }
+    }
+
+    /// Nothing is dirty.
+    pub fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
+    /// Number of the last accepted write.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// All writes up to `sequence` are on the media.
+    pub fn is_clean_up_to(&self, sequence: u64) -> bool {
+        self.slots.iter().flatten().all(|dirty| dirty.oldest > sequence)
+    }
+
+    /// Extent that a write `[start, end)` may be joined to: it touches or overlaps one that still waits.
+    fn joinable(&self, start: u64, end: u64) -> Option<usize> {
+        self.slots.iter().position(|slot| {
+            slot.is_some_and(|dirty| {
+                !dirty.in_service
+                    && start <= dirty.end
+                    && dirty.start <= end
+                    && end.max(dirty.end) - start.min(dirty.start) <= self.extent_max
+            })
+        })
+    }
+
+    /// Whether a write `[start, end)` would find room now.
+    pub fn has_room(&self, start: u64, end: u64) -> bool {
+        self.joinable(start, end).is_some() || (!self.free.is_empty() && self.fits(end - start))
+    }
+
+    fn fits(&self, sectors: u64) -> bool {
+        // A write larger than the cache is accepted when it is alone, or it would wait for ever.
+        self.sectors == 0 || self.sectors + sectors <= self.sectors_max
+    }
+
+    /// Takes a write `[start, end)`, for which [`Self::has_room`], and whose data are in the buffer at `data_ns`.
+    pub fn accept(&mut self, start: u64, end: u64, data_ns: u64, partial: bool) -> Accepted {
+        if let Some(slot) = self.joinable(start, end) {
+            self.sequence += 1;
+            let dirty = self.slots[slot].as_mut().expect("joinable returns occupied slots");
+            let before = dirty.end - dirty.start;
+            dirty.start = dirty.start.min(start);
+            dirty.end = dirty.end.max(end);
+            dirty.data_ns = dirty.data_ns.max(data_ns);
+            dirty.partial |= partial;
+            self.sectors += dirty.end - dirty.start - before;
+            self.coalesced += 1;
+            return Accepted::Joined(slot as u32);
+        }
+        self.sequence += 1;
+        let slot = self.free.pop().expect("the caller asked whether there is room");
+        self.slots[slot as usize] =
+            Some(Dirty { start, end, data_ns, oldest: self.sequence, in_service: false, partial });
+        self.sectors += end - start;
+        Accepted::New(slot)
+    }
+
+    /// The extent in an occupied slot.
+    pub fn get(&self, slot: u32) -> Dirty {
+        self.slots[slot as usize].expect("an occupied slot")
+    }
+
+    /// The arm begins to write a slot.
+    pub fn begin(&mut self, slot: u32) -> Dirty {
+        let dirty = self.slots[slot as usize].as_mut().expect("an occupied slot");
+        dirty.in_service = true;
+        *dirty
+    }
+
+    /// A slot is on the media.
+    pub fn finish(&mut self, slot: u32) {
+        let dirty = self.slots[slot as usize].take().expect("an occupied slot");
+        self.sectors -= dirty.end - dirty.start;
+        self.free.push(slot);
+    }
+}

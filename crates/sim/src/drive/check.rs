@@ -1,0 +1,208 @@
+//! What a description must fulfil before it is compiled.
+
+use super::description::{BlockOrder, DriveDescription, Geometry, SeekCurve, Sparing, Zone};
+use super::geometry::zone_blocks;
+
+/// An impossible description: the key of its TOML form, and what would be possible.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct Fault {
+    /// Path of the key, such as `geometry.zones[3].first_cylinder`.
+    pub key: String,
+    /// What is wrong and what is allowed.
+    pub message: String,
+}
+
+fn fault<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault { key: key.into(), message: message.into() })
+}
+
+fn require(holds: bool, key: &str, message: impl FnOnce() -> String) -> Result<(), Fault> {
+    if holds { Ok(()) } else { fault(key, message()) }
+}
+
+/// Checks a description.
+///
+/// # Errors
+/// The first impossible field.
+pub fn check(description: &DriveDescription) -> Result<(), Fault> {
+    check_geometry(&description.geometry)?;
+    check_mechanics(description)?;
+    check_electronics(description)?;
+    check_slow(description)
+}
+
+fn check_geometry(geometry: &Geometry) -> Result<(), Fault> {
+    let (logical, physical) = (geometry.logical_block_bytes, geometry.physical_sector_bytes);
+    require(
+        matches!((logical, physical), (512, 512) | (512, 4096) | (4096, 4096)),
+        "capacity.physical_sector",
+        || {
+            format!(
+                "{logical}-byte blocks on {physical}-byte sectors; allowed: 512 on 512 (512n), 512 on 4096 (512e), 4096 on 4096 (4Kn)"
+            )
+        },
+    )?;
+    require((1..=1024).contains(&geometry.heads), "geometry.heads", || {
+        format!("{} heads; 1 to 1024 are allowed", geometry.heads)
+    })?;
+    require((1..=8_000_000).contains(&geometry.cylinders), "geometry.cylinders", || {
+        format!("{} cylinders; 1 to 8,000,000 are allowed", geometry.cylinders)
+    })?;
+    require((1..=255).contains(&geometry.zones.len()), "geometry.zones", || {
+        format!("{} zones; 1 to 255 are allowed", geometry.zones.len())
+    })?;
+    if let BlockOrder::SurfaceSerpentine { band_cylinders: 0 } = geometry.order {
+        return fault("geometry.order", "a band of 0 cylinders; 1 or more are allowed");
+    }
+    if let Sparing::RangeEnd { cylinders: 0 } = geometry.sparing {
+        return fault("geometry.sparing", "a range of 0 cylinders; 1 or more are allowed");
+    }
+    let mut next = 0;
+    for (index, zone) in geometry.zones.iter().enumerate() {
+        check_zone(geometry, index, zone, next)?;
+        next = zone.last_cylinder + 1;
+    }
+    let held: u64 = (0..geometry.zones.len()).map(|zone| zone_blocks(geometry, zone)).sum();
+    let held = held * u64::from(physical / logical);
+    require(geometry.logical_blocks >= 1 && geometry.logical_blocks <= held, "capacity.logical_blocks", || {
+        format!("{} blocks; the zones hold {held}, so 1 to {held} are allowed", geometry.logical_blocks)
+    })
+}
+
+fn check_zone(geometry: &Geometry, index: usize, zone: &Zone, next: u32) -> Result<(), Fault> {
+    let key = |field: &str| format!("geometry.zones[{index}].{field}");
+    require(zone.first_cylinder >= next, &key("first_cylinder"), || {
+        format!("cylinder {} belongs to the zone before; {next} or more is allowed", zone.first_cylinder)
+    })?;
+    require(
+        zone.last_cylinder >= zone.first_cylinder && zone.last_cylinder < geometry.cylinders,
+        &key("last_cylinder"),
+        || {
+            format!(
+                "cylinder {}; {} to {} are allowed",
+                zone.last_cylinder,
+                zone.first_cylinder,
+                geometry.cylinders - 1
+            )
+        },
+    )?;
+    require((1..=1_000_000).contains(&zone.sectors_per_track), &key("sectors_per_track"), || {
+        format!("{} sectors; 1 to 1,000,000 are allowed", zone.sectors_per_track)
+    })?;
+    for (field, turns) in [
+        ("offset_turns", zone.offset_turns),
+        ("track_skew_turns", zone.track_skew_turns),
+        ("cylinder_skew_turns", zone.cylinder_skew_turns),
+    ] {
+        require(turns.is_finite() && turns.abs() < 1e6, &key(field), || {
+            format!("{turns} turns; a finite number is allowed")
+        })?;
+    }
+    let cylinders = u64::from(zone.last_cylinder - zone.first_cylinder) + 1;
+    let tracks = cylinders * u64::from(geometry.heads);
+    let track = u64::from(zone.sectors_per_track);
+    let spares = u64::from(zone.spares);
+    let region = match geometry.sparing {
+        Sparing::None => u64::MAX,
+        Sparing::TracksAtZoneEnd => tracks,
+        Sparing::TrackEnd => track,
+        Sparing::CylinderEnd
+        | Sparing::CylinderEndSlipsApart
+        | Sparing::CylinderFront
+        | Sparing::CylinderFrontSlipsApart => track * u64::from(geometry.heads),
+        Sparing::RangeEnd { cylinders } => track * u64::from(geometry.heads) * u64::from(cylinders),
+        Sparing::DiskEnd | Sparing::ZoneEnd | Sparing::ZoneEndSlipsApart => tracks * track,
+    };
+    require(spares < region, &key("spares"), || format!("{spares} spares in a region of {region}"))?;
+    let places = if geometry.sparing == Sparing::TracksAtZoneEnd { tracks } else { tracks * track };
+    let ascending = zone.slips.windows(2).all(|pair| pair[0] < pair[1]);
+    require(ascending && zone.slips.last().is_none_or(|&slip| slip < places), &key("slips"), || {
+        format!("slips must ascend and stay below {places}")
+    })?;
+    let ascending = zone.remaps.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    let inside = zone.remaps.iter().all(|&(defect, spare)| defect < places && spare < places);
+    require(ascending && inside, &key("remaps"), || format!("remaps must ascend and stay below {places}"))?;
+    require(zone_blocks(geometry, index) > 0, &key("reserved_sectors"), || "nothing is left for data".to_owned())
+}
+
+fn check_mechanics(description: &DriveDescription) -> Result<(), Fault> {
+    let mechanics = &description.mechanics;
+    require((100.0..=100_000.0).contains(&mechanics.rpm), "spindle.speed", || {
+        format!("{} rpm; 100 to 100,000 are allowed", mechanics.rpm)
+    })?;
+    const TEN_SECONDS_NS: u64 = 10_000_000_000;
+    let sane = |ns: u64| ns < TEN_SECONDS_NS;
+    let curve = match &mechanics.seek {
+        SeekCurve::Constant(ns) => sane(*ns),
+        SeekCurve::Points(points) => {
+            !points.is_empty()
+                && points[0].0 > 0
+                && points.windows(2).all(|pair| pair[0].0 < pair[1].0)
+                && points.iter().all(|&(_, ns)| sane(ns))
+        }
+        SeekCurve::TwoPiece { short_ns, short_ns_per_sqrt, long_ns, long_ns_per_cylinder, first_ns, .. } => {
+            [short_ns, short_ns_per_sqrt, long_ns, long_ns_per_cylinder]
+                .iter()
+                .all(|value| value.is_finite() && **value >= 0.0 && **value < 1e10)
+                && first_ns.iter().all(|&ns| sane(ns))
+        }
+        SeekCurve::ThreeParameter { minimum_ns, average_ns, maximum_ns } => {
+            minimum_ns <= average_ns && average_ns <= maximum_ns && sane(*maximum_ns)
+        }
+    };
+    require(curve, "seek", || {
+        "distances must ascend from 1, times lie between 0 and 10 s, and minimum <= average <= maximum".to_owned()
+    })?;
+    require(sane(mechanics.head_switch_ns), "seek.head_switch", || "0 to 10 s are allowed".to_owned())?;
+    for (key, ns) in [("seek.read_settle", mechanics.read_settle_ns), ("seek.write_settle", mechanics.write_settle_ns)]
+    {
+        require(ns.unsigned_abs() < 1_000_000_000, key, || format!("{ns} ns; -1 s to 1 s are allowed"))?;
+    }
+    Ok(())
+}
+
+fn check_electronics(description: &DriveDescription) -> Result<(), Fault> {
+    let (queue, buffer) = (&description.queue, &description.buffer);
+    let interface = &description.interface;
+    require((1..=65_536).contains(&queue.depth), "queue.depth", || {
+        format!("{}; 1 (no queueing) to 65,536 are allowed", queue.depth)
+    })?;
+    require((0.0..=1.0).contains(&queue.reordering_strength), "queue.reordering_strength", || {
+        format!("{}; 0 (FCFS) to 1 (the ideal policy) are allowed", queue.reordering_strength)
+    })?;
+    require(buffer.segments <= 65_536, "buffer.segments", || format!("{}; 0 to 65,536 are allowed", buffer.segments))?;
+    require(buffer.segments == 0 || buffer.segment_sectors >= 1, "buffer.segment_sectors", || {
+        "0; 1 or more are allowed where there are segments".to_owned()
+    })?;
+    require((1..=65_536).contains(&buffer.dirty_extents_max), "buffer.dirty_extents_max", || {
+        format!("{}; 1 to 65,536 are allowed", buffer.dirty_extents_max)
+    })?;
+    require(buffer.dirty_sectors_max >= 1, "buffer.dirty_sectors_max", || "0; 1 or more are allowed".to_owned())?;
+    let share = buffer.read_watermark;
+    require((0.0..=1.0).contains(&share), "buffer.read_watermark", || format!("{share}; 0 to 1 are allowed"))?;
+    for ns_per_byte in [interface.read_ns_per_byte, interface.write_ns_per_byte] {
+        require((0.0..1e6).contains(&ns_per_byte), "interface.rate", || "the rate must be above 1 kB/s".to_owned())?;
+    }
+    require(interface.host_tags >= 1, "interface.host_tags", || "0; 1 or more are allowed".to_owned())
+}
+
+fn check_slow(description: &DriveDescription) -> Result<(), Fault> {
+    let slow = &description.slow;
+    if let Some(retries) = slow.retries {
+        require((0.0..1.0).contains(&retries.probability), "slow.retries.probability", || {
+            format!("{}; 0 up to, not including, 1 is allowed", retries.probability)
+        })?;
+    }
+    if let Some(process) = slow.recalibration {
+        require(process.interval_ns > process.duration_ns, "slow.recalibration.interval", || {
+            "it must be longer than the recalibration itself".to_owned()
+        })?;
+    }
+    if let Some(scan) = slow.scan {
+        require(scan.step_sectors >= 1 && scan.idle_ns >= 1, "slow.scan", || {
+            "a step of 1 sector or more after 1 ns or more is allowed".to_owned()
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,417 @@
+//! Where a sector is: zones, order of blocks, skews, spares, slips and remaps, compiled for speed.
+//!
+//! Blocks here are *physical sectors* counted as the host counts them (logical address divided by the physical sector
+//! size). A zone is numbered from its own first sector in the order of its tracks, spares and slipped sectors included;
+//! `place` of that number is the angle and the track.
+
+use super::description::{BlockOrder, Geometry, Sparing, Zone};
+
+/// A fraction of a turn, 2^32 to the turn; wraps like the spindle does.
+pub type Angle = u32;
+
+/// Converts turns to an [`Angle`]; any real number, whole turns drop out.
+pub fn angle_of_turns(turns: f64) -> Angle {
+    let fraction = turns.rem_euclid(1.0);
+    // 2^32 itself (a fraction that rounds up to one turn) must wrap to 0.
+    (fraction * 4_294_967_296.0).round() as u64 as u32
+}
+
+/// Sectors that follow each other on one track without a gap for the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Cylinder of the track.
+    pub cylinder: u32,
+    /// Surface of the track.
+    pub head: u32,
+    /// Angle at which the first sector begins.
+    pub angle: Angle,
+    /// Angle that the wanted sectors cover, slipped ones in between included, in 2^-32 turns (2^32 = a whole turn).
+    pub span: u64,
+    /// Angle of one sector, in 2^-32 turns.
+    pub sector_span: u32,
+    /// Wanted sectors.
+    pub sectors: u32,
+    /// Sectors that follow them on the track without a gap, as far as that is known without a search.
+    pub followers: u32,
+}
+
+/// Division by a constant through a multiplication, exact for every dividend below 2^64 / divisor.
+#[derive(Clone, Copy, Debug)]
+struct Divisor {
+    divisor: u64,
+    reciprocal: u64,
+}
+
+impl Divisor {
+    fn new(divisor: u64) -> Self {
+        assert!(divisor > 0, "geometry was checked before it is compiled");
+        // floor(2^64 / d) + 1; for d = 1 that is 2^64 and does not fit, so `divide` treats it apart.
+        let reciprocal = if divisor == 1 { 0 } else { (u64::MAX / divisor) + 1 };
+        Divisor { divisor, reciprocal }
+    }
+
+    #[inline]
+    fn divide(self, dividend: u64) -> (u64, u64) {
+        let quotient = if self.reciprocal == 0 {
+            dividend
+        } else {
+            ((u128::from(dividend) * u128::from(self.reciprocal)) >> 64) as u64
+        };
+        (quotient, dividend - quotient * self.divisor)
+    }
+}
+
+/// How the blocks of a zone are cut into regions with spares of their own.
+#[derive(Clone, Copy, Debug)]
+struct Regions {
+    /// Blocks of a region; the zone itself where there is one region.
+    blocks: Divisor,
+    /// Sectors of a region, spares included.
+    sectors: u64,
+    /// Spares in front of the region's data.
+    front: u64,
+    /// Slips of earlier regions push this one on (spares are not there for them).
+    slips_accumulate: bool,
+}
+
+#[derive(Clone, Debug)]
+struct CompiledZone {
+    first_block: u64,
+    blocks: u64,
+    first_cylinder: u32,
+    cylinders: u32,
+    sectors_per_track: Divisor,
+    tracks_per_cylinder: Divisor,
+    sector_span_fixed: u64,
+    offset: Angle,
+    track_skew: Angle,
+    /// From the first track of a cylinder to the first of the next.
+    cylinder_step: Angle,
+    cylinder_skew: Angle,
+    reserved: u64,
+    regions: Option<Regions>,
+    /// Slipped sectors in ascending order (whole tracks for `slips_are_tracks`).
+    slips: Vec<u64>,
+    remaps: Vec<(u64, u64)>,
+    slips_are_tracks: bool,
+    /// Neither slips nor remaps: the short way is enough.
+    plain: bool,
+    reversed: Reversal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reversal {
+    Never,
+    OddInZone,
+    OddAbsolute,
+    Band { cylinders: u32 },
+}
+
+/// A geometry, compiled: blocks to places.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    zones: Vec<CompiledZone>,
+    /// First zone that a block may be in, by its leading bits.
+    zone_hint: Vec<u8>,
+    hint_shift: u32,
+    heads: u32,
+    blocks: u64,
+    cylinders: u32,
+}
+
+/// Sectors that scheme and zone leave for data.
+///
+/// After the table of sparing schemes of DiskSim 4.0's layout g1.
+pub fn zone_blocks(geometry: &Geometry, zone: usize) -> u64 {
+    let heads = u64::from(geometry.heads);
+    let zone = &geometry.zones[zone];
+    let cylinders = u64::from(zone.last_cylinder - zone.first_cylinder) + 1;
+    let spares = u64::from(zone.spares);
+    let slips = zone.slips.len() as u64;
+    let lost = match geometry.sparing {
+        Sparing::None => 0,
+        Sparing::TracksAtZoneEnd => spares * u64::from(zone.sectors_per_track),
+        Sparing::CylinderEnd | Sparing::CylinderFront => spares * cylinders,
+        Sparing::TrackEnd => spares * cylinders * heads,
+        Sparing::CylinderEndSlipsApart | Sparing::CylinderFrontSlipsApart => spares * cylinders + slips,
+        Sparing::DiskEnd => slips,
+        Sparing::RangeEnd { cylinders: range } => spares * (cylinders / u64::from(range.max(1))),
+        Sparing::ZoneEnd => spares,
+        Sparing::ZoneEndSlipsApart => spares + slips,
+    };
+    (cylinders * heads * u64::from(zone.sectors_per_track)).saturating_sub(zone.reserved_sectors + lost)
+}
+
+impl Layout {
+    /// Compiles a geometry that [`super::check`] has passed.
+    pub fn new(geometry: &Geometry) -> Self {
+        let mut first_block = 0;
+        let mut zones = Vec::with_capacity(geometry.zones.len());
+        for (index, zone) in geometry.zones.iter().enumerate() {
+            let blocks = zone_blocks(geometry, index);
+            zones.push(CompiledZone::new(geometry, zone, first_block, blocks));
+            first_block += blocks;
+        }
+        let per_sector = u64::from(geometry.physical_sector_bytes / geometry.logical_block_bytes);
+        let wanted = geometry.logical_blocks.div_ceil(per_sector.max(1));
+        let blocks = first_block.min(wanted);
+        let hint_shift = (64 - first_block.leading_zeros()).saturating_sub(8);
+        let zone_hint = (0..=(first_block >> hint_shift))
+            .map(|slot| {
+                let block = slot << hint_shift;
+                zones.partition_point(|zone| zone.first_block + zone.blocks <= block).min(zones.len() - 1) as u8
+            })
+            .collect();
+        Layout { zones, zone_hint, hint_shift, heads: geometry.heads, blocks, cylinders: geometry.cylinders }
+    }
+
+    /// Blocks that the drive exports, in physical sectors.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// Cylinders of the drive.
+    pub fn cylinders(&self) -> u32 {
+        self.cylinders
+    }
+
+    #[inline]
+    fn zone_of(&self, block: u64) -> &CompiledZone {
+        let mut index = usize::from(self.zone_hint[(block >> self.hint_shift) as usize]);
+        while block - self.zones[index].first_block >= self.zones[index].blocks {
+            index += 1;
+        }
+        &self.zones[index]
+    }
+
+    /// The extent that begins at `block` and holds up to `wanted` of the blocks that follow on the same track.
+    ///
+    /// Panics where the drive has no such block: requests are checked when they arrive.
+    #[inline]
+    pub fn locate(&self, block: u64, wanted: u32) -> Extent {
+        let zone = self.zone_of(block);
+        let relative = block - zone.first_block;
+        if zone.plain { zone.locate_plain(relative, wanted) } else { zone.locate_any(relative, wanted) }
+    }
+
+    /// First block of the track that holds `block`, and the one after its last.
+    pub fn track_bounds(&self, block: u64) -> (u64, u64) {
+        let here = self.locate(block, u32::MAX);
+        let end = block + u64::from(here.sectors);
+        // The first block: walk back over at most a track by bisection, since blocks of a track are contiguous except
+        // where a remapped sector leaves a hole.
+        let mut low = block.saturating_sub(u64::from(self.sectors_per_track(block)));
+        let mut high = block;
+        while low < high {
+            let middle = (low + high) / 2;
+            let there = self.locate(middle, 1);
+            if (there.cylinder, there.head) == (here.cylinder, here.head) { high = middle } else { low = middle + 1 }
+        }
+        (high, end)
+    }
+
+    /// Sectors of the track that holds `block`, spares included.
+    pub fn sectors_per_track(&self, block: u64) -> u32 {
+        self.zone_of(block).sectors_per_track.divisor as u32
+    }
+
+    /// Surfaces.
+    pub fn heads(&self) -> u32 {
+        self.heads
+    }
+}
+
+impl CompiledZone {
+    fn new(geometry: &Geometry, zone: &Zone, first_block: u64, blocks: u64) -> Self {
+        let heads = u64::from(geometry.heads);
+        let per_track = u64::from(zone.sectors_per_track);
+        let cylinders = zone.last_cylinder - zone.first_cylinder + 1;
+        let spares = u64::from(zone.spares);
+        let region = |sectors: u64, front: u64, slips_accumulate: bool| {
+            Some(Regions { blocks: Divisor::new(sectors - spares), sectors, front, slips_accumulate })
+        };
+        let cylinder = heads * per_track;
+        let regions = match geometry.sparing {
+            Sparing::None | Sparing::TracksAtZoneEnd | Sparing::DiskEnd => None,
+            Sparing::ZoneEnd | Sparing::ZoneEndSlipsApart => None,
+            Sparing::TrackEnd => region(per_track, 0, false),
+            Sparing::CylinderEnd => region(cylinder, 0, false),
+            Sparing::CylinderEndSlipsApart => region(cylinder, 0, true),
+            Sparing::CylinderFront => region(cylinder, spares, false),
+            Sparing::CylinderFrontSlipsApart => region(cylinder, spares, true),
+            Sparing::RangeEnd { cylinders } => region(cylinder * u64::from(cylinders.max(1)), 0, false),
+        };
+        let track_skew = angle_of_turns(zone.track_skew_turns);
+        let cylinder_skew = angle_of_turns(zone.cylinder_skew_turns);
+        CompiledZone {
+            first_block,
+            blocks,
+            first_cylinder: zone.first_cylinder,
+            cylinders,
+            sectors_per_track: Divisor::new(per_track),
+            tracks_per_cylinder: Divisor::new(heads),
+            sector_span_fixed: (1u128 << 64).div_euclid(u128::from(per_track)).min(u128::from(u64::MAX)) as u64,
+            offset: angle_of_turns(zone.offset_turns),
+            track_skew,
+            cylinder_step: track_skew.wrapping_mul(geometry.heads - 1).wrapping_add(cylinder_skew),
+            cylinder_skew,
+            reserved: zone.reserved_sectors,
+            regions: if spares == 0 && zone.slips.is_empty() { None } else { regions },
+            slips: zone.slips.clone(),
+            remaps: zone.remaps.clone(),
+            slips_are_tracks: geometry.sparing == Sparing::TracksAtZoneEnd,
+            plain: zone.slips.is_empty()
+                && zone.remaps.is_empty()
+                && (spares == 0 || regions.is_none())
+                && !matches!(geometry.order, BlockOrder::SurfaceSerpentine { .. }),
+            reversed: match geometry.order {
+                BlockOrder::CylinderMajor => Reversal::Never,
+                BlockOrder::SerpentineInZone => Reversal::OddInZone,
+                BlockOrder::Serpentine => Reversal::OddAbsolute,
+                BlockOrder::SurfaceSerpentine { band_cylinders } => Reversal::Band { cylinders: band_cylinders.max(1) },
+            },
+        }
+    }
+
+    #[inline]
+    fn locate_plain(&self, relative: u64, wanted: u32) -> Extent {
+        let (track, sector) = self.sectors_per_track.divide(relative + self.reserved);
+        let left = (self.sectors_per_track.divisor - sector).min(self.blocks - relative) as u32;
+        let sectors = wanted.min(left);
+        Extent { followers: left - sectors, ..self.extent(track, sector, sectors, u64::from(sectors)) }
+    }
+
+    /// The way for slips, spares inside the zone and remaps.
+    fn locate_any(&self, relative: u64, wanted: u32) -> Extent {
+        let place = self.place(relative);
+        if let Ok(at) = self.remaps.binary_search_by_key(&place.unmapped, |&(defect, _)| defect)
+            && !self.slips_are_tracks
+        {
+            let (track, sector) = self.sectors_per_track.divide(self.remaps[at].1);
+            return self.extent(track, sector, 1, 1);
+        }
+        let (track, sector) = self.sectors_per_track.divide(place.sector);
+        let track_left = self.sectors_per_track.divisor - sector;
+        let mut sectors = u64::from(wanted).min(track_left).min(place.region_left).min(self.blocks - relative);
+        // Slips shorten what the track holds: find the last block that is still on it.
+        let on_track = |count: u64| self.place(relative + count - 1).sector < place.sector + track_left;
+        if !self.slips.is_empty() && !self.slips_are_tracks && sectors > 1 && !on_track(sectors) {
+            let (mut low, mut high) = (1, sectors);
+            while high - low > 1 {
+                let middle = (low + high) / 2;
+                if on_track(middle) { low = middle } else { high = middle }
+            }
+            sectors = low;
+        }
+        if !self.slips_are_tracks {
+            // A remapped sector lies elsewhere: the run ends before it.
+            let first = self.remaps.partition_point(|&(defect, _)| defect <= place.unmapped);
+            if let Some(&(defect, _)) = self.remaps.get(first) {
+                while sectors > 1 && self.place(relative + sectors - 1).unmapped >= defect {
+                    sectors -= 1;
+                }
+            }
+        }
+        let last = self.place(relative + sectors - 1).sector;
+        self.extent(track, sector, sectors as u32, last - place.sector + 1)
+    }
+
+    fn place(&self, relative: u64) -> Place {
+        let data = relative + self.reserved;
+        if self.slips_are_tracks {
+            let (track, sector) = self.sectors_per_track.divide(data);
+            let track = track + slips_before(&self.slips, track);
+            let track = self.remaps.iter().find(|&&(defect, _)| defect == track).map_or(track, |&(_, spare)| spare);
+            let sector = track * self.sectors_per_track.divisor + sector;
+            return Place { sector, unmapped: sector, region_left: u64::MAX };
+        }
+        let Some(regions) = self.regions else {
+            let sector = data + slips_before(&self.slips, data);
+            return Place { sector, unmapped: sector, region_left: u64::MAX };
+        };
+        let (region, rest) = regions.blocks.divide(data);
+        let begin = region * regions.sectors;
+        let first_slip = self.slips.partition_point(|&slip| slip < begin);
+        let end_slip = self.slips.partition_point(|&slip| slip < begin + regions.sectors);
+        let start = begin + regions.front + rest;
+        let sector = if regions.slips_accumulate {
+            start + slips_before(&self.slips, start)
+        } else {
+            start + slips_before(&self.slips[first_slip..end_slip], start)
+        };
+        Place { sector, unmapped: sector, region_left: regions.blocks.divisor - rest }
+    }
+
+    /// The extent of `sectors` blocks over `physical` sectors from `sector` of the zone's `track`.
+    #[inline]
+    fn extent(&self, track: u64, sector: u64, sectors: u32, physical: u64) -> Extent {
+        let (cylinder, head, skew) = self.track_place(track);
+        let sector_angle = ((u128::from(sector) * u128::from(self.sector_span_fixed)) >> 32) as u64 as u32;
+        Extent {
+            cylinder: self.first_cylinder + cylinder,
+            head,
+            angle: self.offset.wrapping_add(skew).wrapping_add(sector_angle),
+            span: ((u128::from(physical) * u128::from(self.sector_span_fixed)) >> 32) as u64,
+            sector_span: (self.sector_span_fixed >> 32) as u32,
+            sectors,
+            followers: 0,
+        }
+    }
+
+    /// Cylinder (from the zone's first), head and skew of a track.
+    #[inline]
+    fn track_place(&self, track: u64) -> (u32, u32, Angle) {
+        if let Reversal::Band { cylinders } = self.reversed {
+            return self.band_place(track, cylinders);
+        }
+        let (cylinder, sequence) = self.tracks_per_cylinder.divide(track);
+        let (cylinder, sequence) = (cylinder as u32, sequence as u32);
+        let odd = match self.reversed {
+            Reversal::OddInZone => cylinder & 1,
+            Reversal::OddAbsolute => (cylinder + self.first_cylinder) & 1,
+            _ => 0,
+        };
+        let head = if odd == 1 { self.tracks_per_cylinder.divisor as u32 - 1 - sequence } else { sequence };
+        let skew = self.track_skew.wrapping_mul(sequence).wrapping_add(self.cylinder_step.wrapping_mul(cylinder));
+        (cylinder, head, skew)
+    }
+
+    /// Bands: surface after surface over the same cylinders, in turning direction; the last band takes the rest.
+    fn band_place(&self, track: u64, band: u32) -> (u32, u32, Angle) {
+        let heads = self.tracks_per_cylinder.divisor;
+        let bands = u64::from((self.cylinders / band).max(1));
+        let index = (track / (heads * u64::from(band))).min(bands - 1);
+        let first = index as u32 * band;
+        let width = if index == bands - 1 { self.cylinders - first } else { band };
+        let within = track - u64::from(first) * heads;
+        let (surface, step) = (within / u64::from(width), (within % u64::from(width)) as u32);
+        let cylinder = if surface & 1 == 0 { first + step } else { first + width - 1 - step };
+        // One head change a surface (the band's end included), one single-cylinder step for each other track.
+        let head_changes = (u64::from(first) * heads / u64::from(band) + surface) as u32;
+        let skew = self
+            .track_skew
+            .wrapping_mul(head_changes)
+            .wrapping_add(self.cylinder_skew.wrapping_mul((track as u32).wrapping_sub(head_changes)));
+        (cylinder, surface as u32, skew)
+    }
+}
+
+struct Place {
+    /// Sector of the zone, in the order of its tracks.
+    sector: u64,
+    /// The same before remapping.
+    unmapped: u64,
+    /// Blocks left in the region, this one included.
+    region_left: u64,
+}
+
+/// Slipped places at or before data number `data`: the i-th slip counts once `data` plus the i earlier ones reaches it.
+fn slips_before(slips: &[u64], data: u64) -> u64 {
+    // slips[i] - i does not decrease, because slips ascend strictly.
+    let (mut low, mut high) = (0, slips.len());
+    while low < high {
+        let middle = (low + high) / 2;
+        if slips[middle] - middle as u64 <= data { low = middle + 1 } else { high = middle }
+    }
+    low as u64
+}

@@ -1,0 +1,51 @@
+//! The way between a drive's buffer and the host: one transfer at a time.
+//!
+//! The seam for shared buses: whoever owns the link decides when a transfer that is ready may begin.
+
+/// A link with at most one transfer promised ahead (the media access under way) besides the one that runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    free_ns: u64,
+    promised: Option<(u64, u64)>,
+    /// Time that it carried data.
+    pub busy_ns: u64,
+}
+
+impl Link {
+    /// An idle link.
+    pub fn new() -> Self {
+        Link { free_ns: 0, promised: None, busy_ns: 0 }
+    }
+
+    /// Carries out a transfer that is ready at `ready_ns`; returns when it ends. It goes before the promised one if it
+    /// fits there.
+    #[inline]
+    pub fn carry(&mut self, ready_ns: u64, duration_ns: u64) -> u64 {
+        self.busy_ns += duration_ns;
+        let mut begin = ready_ns.max(self.free_ns);
+        if let Some((promised_begin, promised_end)) = self.promised {
+            if begin + duration_ns <= promised_begin {
+                self.free_ns = begin + duration_ns;
+                return self.free_ns;
+            }
+            self.promised = None;
+            begin = begin.max(promised_end);
+        }
+        self.free_ns = begin + duration_ns;
+        self.free_ns
+    }
+
+    /// Promises a transfer for a time ahead: from `ready_ns`, never done before `no_earlier_ns` (the last sector off the
+    /// media). Returns when it ends.
+    #[inline]
+    pub fn promise(&mut self, ready_ns: u64, duration_ns: u64, no_earlier_ns: u64) -> u64 {
+        self.busy_ns += duration_ns;
+        if let Some((_, end)) = self.promised.take() {
+            self.free_ns = self.free_ns.max(end);
+        }
+        let begin = ready_ns.max(self.free_ns);
+        let end = (begin + duration_ns).max(no_earlier_ns);
+        self.promised = Some((begin, end));
+        end
+    }
+}

@@ -1,0 +1,180 @@
+//! Spindle and arm: angles over time, seek time over distance.
+
+use super::description::{Mechanics, SeekCurve};
+use super::geometry::Angle;
+
+/// A spindle that turns for ever at one speed.
+#[derive(Clone, Copy, Debug)]
+pub struct Spindle {
+    /// Turns in a nanosecond, 2^64 to the turn: the angle at time t is `t * turns_per_ns` modulo 2^64, without drift.
+    turns_per_ns: u64,
+    /// Nanoseconds of 2^-32 turns, 2^36 to the nanosecond.
+    ns_per_angle: u64,
+}
+
+impl Spindle {
+    /// A spindle of `rpm` turns a minute; 10 to 10^6.
+    pub fn new(rpm: f64) -> Self {
+        let turn_ns = 60e9 / rpm;
+        Spindle {
+            turns_per_ns: (18_446_744_073_709_551_616.0 / turn_ns).round() as u64,
+            ns_per_angle: (turn_ns * 16.0).round() as u64,
+        }
+    }
+
+    /// Angle under the heads at a time.
+    #[inline]
+    pub fn angle_at(&self, time_ns: u64) -> Angle {
+        (time_ns.wrapping_mul(self.turns_per_ns) >> 32) as u32
+    }
+
+    /// Time to turn by `angle` (2^32 = a whole turn), rounded up.
+    #[inline]
+    pub fn turn_ns(&self, angle: u64) -> u64 {
+        // At most 2^34 (four turns) times 2^29 (20 ms a turn): the product fits.
+        (angle * self.ns_per_angle + ((1 << 36) - 1)) >> 36
+    }
+
+    /// Time from `now_ns` until `angle` comes under the heads; 0 when it passed within the last [`Self::SLACK`].
+    #[inline]
+    pub fn wait_ns(&self, now_ns: u64, angle: Angle) -> u64 {
+        let ahead = angle.wrapping_sub(self.angle_at(now_ns)).wrapping_add(Self::SLACK).saturating_sub(Self::SLACK);
+        self.turn_ns(u64::from(ahead))
+    }
+
+    /// Times are rounded up to whole nanoseconds, so a sector that follows without a gap may seem to have passed by a
+    /// few of them: 2^-20 turns, 6 ns at 10,000 rpm, where the gap between two sectors is hundreds.
+    pub const SLACK: Angle = 1 << 12;
+
+    /// One turn.
+    #[inline]
+    pub fn revolution_ns(&self) -> u64 {
+        self.turn_ns(1 << 32)
+    }
+
+    /// Whole sectors of `sector_span` that pass in `elapsed_ns`.
+    #[inline]
+    pub fn sectors_in(&self, elapsed_ns: u64, sector_span: u32) -> u64 {
+        // 2^-32 turns in 64 bits are enough for a year at 15,000 rpm.
+        let turned = ((u128::from(elapsed_ns) * u128::from(self.turns_per_ns)) >> 32) as u64;
+        turned / u64::from(sector_span.max(1))
+    }
+}
+
+/// Positioning times, one entry a distance.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    seek_ns: Vec<u32>,
+    head_switch_ns: u32,
+    read_settle_ns: i32,
+    write_settle_ns: i32,
+}
+
+impl Arm {
+    /// Tabulates the curve for every distance of a drive with `cylinders`.
+    pub fn new(mechanics: &Mechanics, cylinders: u32) -> Self {
+        Arm {
+            seek_ns: (0..cylinders.max(1)).map(|distance| seek_ns(&mechanics.seek, distance, cylinders)).collect(),
+            head_switch_ns: u32::try_from(mechanics.head_switch_ns).unwrap_or(u32::MAX),
+            read_settle_ns: mechanics.read_settle_ns as i32,
+            write_settle_ns: mechanics.write_settle_ns as i32,
+        }
+    }
+
+    /// Time to move over `distance` cylinders and, with `head_change`, to another surface, settling included: the
+    /// longer of seek and head switch, plus the settling of the kind of access wherever anything moved.
+    #[inline]
+    pub fn position_ns(&self, distance: u32, head_change: bool, write: bool) -> u64 {
+        let seek = self.seek_ns[distance as usize];
+        let moved = if head_change { seek.max(self.head_switch_ns) } else { seek };
+        if moved == 0 {
+            return 0;
+        }
+        let settle = if write { self.write_settle_ns } else { self.read_settle_ns };
+        (i64::from(moved) + i64::from(settle)).max(0) as u64
+    }
+
+    /// The table itself: ns by distance, without settling.
+    pub fn seek_table_ns(&self) -> &[u32] {
+        &self.seek_ns
+    }
+}
+
+/// Seek time over `distance` cylinders of a drive with `cylinders`, without the kind's own settling.
+pub fn seek_ns(curve: &SeekCurve, distance: u32, cylinders: u32) -> u32 {
+    if distance == 0 {
+        return 0;
+    }
+    let ns = match curve {
+        SeekCurve::Constant(ns) => *ns as f64,
+        SeekCurve::Points(points) => interpolate(points, distance),
+        SeekCurve::TwoPiece {
+            boundary_cylinders,
+            short_ns,
+            short_ns_per_sqrt,
+            long_ns,
+            long_ns_per_cylinder,
+            first_ns,
+        } => {
+            let d = f64::from(distance);
+            if let Some(&ns) = first_ns.get(distance as usize - 1) {
+                ns as f64
+            } else if distance < *boundary_cylinders {
+                short_ns + short_ns_per_sqrt * d.sqrt()
+            } else {
+                long_ns + long_ns_per_cylinder * d
+            }
+        }
+        SeekCurve::ThreeParameter { minimum_ns, average_ns, maximum_ns } => {
+            let (min, avg, max) = (*minimum_ns as f64, *average_ns as f64, *maximum_ns as f64);
+            let n = f64::from(cylinders.max(2));
+            let d = f64::from(distance) - 1.0;
+            let a = (-10.0 * min + 15.0 * avg - 5.0 * max) / (3.0 * n.sqrt());
+            let b = (7.0 * min - 15.0 * avg + 8.0 * max) / (3.0 * n);
+            a * d.sqrt() + b * d + min
+        }
+    };
+    ns.round().clamp(0.0, f64::from(u32::MAX >> 1)) as u32
+}
+
+fn interpolate(points: &[(u32, u64)], distance: u32) -> f64 {
+    let line = |(x0, y0): (u32, u64), (x1, y1): (u32, u64)| {
+        let (x0, y0, x1, y1) = (f64::from(x0), y0 as f64, f64::from(x1), y1 as f64);
+        y0 + (y1 - y0) * (f64::from(distance) - x0) / (x1 - x0)
+    };
+    match points.partition_point(|&(d, _)| d < distance) {
+        _ if points.is_empty() => 0.0,
+        0 => line((0, 0), points[0]),
+        at if at < points.len() => line(points[at - 1], points[at]),
+        _ if points.len() == 1 => points[0].1 as f64,
+        at => line(points[at - 2], points[at - 1]),
+    }
+}
+
+/// Mean seek time over uniformly random pairs of the first `blocks` of a layout, in ns: the data sheet's "average seek",
+/// weighted by the sectors of each cylinder.
+pub fn mean_seek_ns(table_ns: &[u32], sectors_by_cylinder: &[u64]) -> f64 {
+    // Sum over pairs by distance: the autocorrelation of the weights, taken in coarse cells so that 10^5 cylinders
+    // cost 10^6 steps.
+    let cells = sectors_by_cylinder.len().clamp(1, 2048);
+    let per_cell = sectors_by_cylinder.len() as f64 / cells as f64;
+    let mut weight = vec![0f64; cells];
+    for (cylinder, &sectors) in sectors_by_cylinder.iter().enumerate() {
+        weight[((cylinder as f64 / per_cell) as usize).min(cells - 1)] += sectors as f64;
+    }
+    let total: f64 = weight.iter().sum();
+    let at = |distance: f64| {
+        let clamped = distance.clamp(0.0, (table_ns.len() - 1) as f64);
+        let low = clamped.floor() as usize;
+        let high = (low + 1).min(table_ns.len() - 1);
+        f64::from(table_ns[low]) + (clamped - low as f64) * (f64::from(table_ns[high]) - f64::from(table_ns[low]))
+    };
+    let mut sum = 0.0;
+    for lag in 0..cells {
+        let pairs: f64 = (0..cells - lag).map(|i| weight[i] * weight[i + lag]).sum();
+        // Two random places in the same cell are a third of a cell apart on average.
+        let seek = if lag == 0 { at(per_cell / 3.0) } else { at(lag as f64 * per_cell) };
+        sum += seek * pairs * if lag == 0 { 1.0 } else { 2.0 };
+    }
+    sum / (total * total)
+}

@@ -1,0 +1,264 @@
+//! Passes over the media: what the arm and the spindle do for a run of sectors, as times.
+
+use super::description::DriveDescription;
+use super::geometry::{Extent, Layout};
+use super::mechanics::{Arm, Spindle};
+
+/// Where the heads are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Cylinder.
+    pub cylinder: u32,
+    /// Active surface.
+    pub head: u32,
+}
+
+impl Head {
+    fn is_on(self, extent: &Extent) -> bool {
+        self.cylinder == extent.cylinder && self.head == extent.head
+    }
+}
+
+/// One access to the media.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// When `mark` sectors (in order from the first) had been transferred.
+    pub mark_ns: u64,
+    /// When the last sector had been transferred.
+    pub end_ns: u64,
+    /// From the settled head to the first wanted sector, on the first track.
+    pub first_wait_ns: u64,
+    /// Angle of a sector of the last track, in 2^-32 turns.
+    pub sector_span: u32,
+    /// Sectors that follow the last one on its track without a gap, as far as known.
+    pub followers: u32,
+    /// Where the heads ended.
+    pub head: Head,
+    /// Arm movement, head switches and settling.
+    pub seek_ns: u64,
+    /// Rotational latency.
+    pub rotation_ns: u64,
+}
+
+/// What a pass is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// First block (physical sector).
+    pub block: u64,
+    /// Sectors; at least 1.
+    pub sectors: u32,
+    /// Write settling applies.
+    pub write: bool,
+    /// The arm may start.
+    pub start_ns: u64,
+    /// The arm has not settled before (minimum seek delay).
+    pub settled_ns: u64,
+    /// No sector is transferred before (data still on their way from the host).
+    pub data_ns: u64,
+    /// Sectors that make the mark; 1 to `sectors`.
+    pub mark: u32,
+}
+
+/// Geometry, spindle and arm of one drive.
+#[derive(Clone, Debug)]
+pub struct Media {
+    /// Blocks to places.
+    pub layout: Layout,
+    /// Angles and times.
+    pub spindle: Spindle,
+    /// Seeks.
+    pub arm: Arm,
+    read_on_arrival: bool,
+    write_on_arrival: bool,
+}
+
+impl Media {
+    /// Compiles a checked description.
+    pub fn new(description: &DriveDescription) -> Self {
+        Media {
+            layout: Layout::new(&description.geometry),
+            spindle: Spindle::new(description.mechanics.rpm),
+            arm: Arm::new(&description.mechanics, description.geometry.cylinders),
+            read_on_arrival: description.mechanics.read_on_arrival,
+            write_on_arrival: description.mechanics.write_on_arrival,
+        }
+    }
+
+    /// Time to bring the heads from `from` to the track of `extent`.
+    #[inline]
+    pub fn position_ns(&self, from: Head, cylinder: u32, head: u32, write: bool) -> u64 {
+        self.arm.position_ns(from.cylinder.abs_diff(cylinder), from.head != head, write)
+    }
+
+    /// Performs `access` with the heads at `from`.
+    pub fn pass(&self, from: Head, access: &Access) -> Pass {
+        let extent = self.layout.locate(access.block, access.sectors);
+        self.pass_from(from, access, &extent)
+    }
+
+    /// Performs `access`, whose first extent is known, with the heads at `from`.
+    #[inline]
+    pub fn pass_from(&self, from: Head, access: &Access, extent: &Extent) -> Pass {
+        let seek = self.position_ns(from, extent.cylinder, extent.head, access.write);
+        let on_track = (access.start_ns + seek).max(access.settled_ns);
+        let ready = on_track.max(access.data_ns);
+        let wait = self.spindle.wait_ns(ready, extent.angle);
+        let first_ns = ready + wait;
+        let on_arrival = if access.write { self.write_on_arrival } else { self.read_on_arrival };
+        let mut pass = Pass {
+            mark_ns: first_ns + self.spindle.turn_ns(self.span_of(extent, access.mark)),
+            end_ns: first_ns + self.spindle.turn_ns(extent.span),
+            first_wait_ns: first_ns - on_track,
+            sector_span: extent.sector_span,
+            followers: extent.followers,
+            head: Head { cylinder: extent.cylinder, head: extent.head },
+            seek_ns: on_track - access.start_ns,
+            rotation_ns: first_ns - on_track,
+        };
+        if on_arrival {
+            self.read_from_within(extent, ready, &mut pass);
+        }
+        if extent.sectors < access.sectors {
+            self.follow(access, extent.sectors, &mut pass);
+        }
+        pass
+    }
+
+    /// Angle of the first `sectors` of an extent; slips inside make it a little short, never past the extent.
+    #[inline]
+    fn span_of(&self, extent: &Extent, sectors: u32) -> u64 {
+        (u64::from(extent.sector_span) * u64::from(sectors)).min(extent.span)
+    }
+
+    /// Zero-latency access: when the head settles inside the wanted sectors it takes them from the next sector
+    /// boundary on, and the last one it needs is the one that it was in: a turn after that boundary.
+    fn read_from_within(&self, extent: &Extent, ready_ns: u64, pass: &mut Pass) {
+        let into = u64::from(self.spindle.angle_at(ready_ns).wrapping_sub(extent.angle));
+        let sector = u64::from(extent.sector_span);
+        let boundary = into.div_ceil(sector) * sector;
+        if boundary >= extent.span || boundary == 0 {
+            return;
+        }
+        let end_ns = ready_ns + self.spindle.turn_ns(boundary - into) + self.spindle.revolution_ns();
+        if end_ns < pass.end_ns {
+            pass.rotation_ns = end_ns.saturating_sub(ready_ns + self.spindle.turn_ns(extent.span));
+            pass.end_ns = end_ns;
+            pass.mark_ns = pass.mark_ns.min(end_ns);
+        }
+    }
+
+    /// The tracks after the first.
+    fn follow(&self, access: &Access, mut done: u32, pass: &mut Pass) {
+        while done < access.sectors {
+            let extent = self.layout.locate(access.block + u64::from(done), access.sectors - done);
+            let switch = self.position_ns(pass.head, extent.cylinder, extent.head, access.write);
+            let ready = pass.end_ns + switch;
+            let wait = self.spindle.wait_ns(ready, extent.angle);
+            let first_ns = ready + wait;
+            if access.mark > done {
+                pass.mark_ns = first_ns + self.spindle.turn_ns(self.span_of(&extent, access.mark - done));
+            }
+            pass.seek_ns += switch;
+            pass.rotation_ns += wait;
+            pass.end_ns = first_ns + self.spindle.turn_ns(extent.span);
+            pass.head = Head { cylinder: extent.cylinder, head: extent.head };
+            (pass.sector_span, pass.followers) = (extent.sector_span, extent.followers);
+            done += extent.sectors;
+        }
+    }
+}
+
+/// Reading on behind a request, advanced only when somebody looks.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadAheadRun {
+    /// Segment that it fills.
+    pub segment: usize,
+    /// Next block to be read.
+    pub next: u64,
+    /// Reading stops here.
+    pub limit: u64,
+    /// When the block before `next` had been read (or the arm could start for it).
+    pub at_ns: u64,
+    /// Where the heads are at `at_ns`.
+    pub head: Head,
+    /// May it leave the track, the cylinder?
+    pub leaves: Leaves,
+    /// Angle of a sector of this track, in 2^-32 turns.
+    pub sector_span: u32,
+    /// Sectors from `next` on that are known to follow each other on this track from `at_ns` on.
+    pub followers: u32,
+}
+
+/// How far read-ahead may move the arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// Stays on its track.
+    Nothing,
+    /// Changes heads within the cylinder.
+    Track,
+    /// Goes on over cylinders.
+    Cylinder,
+}
+
+impl ReadAheadRun {
+    /// Reads on until `now_ns`. Returns when the arm can be taken: `now_ns`, or the end of a movement under way.
+    #[inline]
+    pub fn advance(&mut self, media: &Media, now_ns: u64) -> u64 {
+        let read = media.spindle.sectors_in(now_ns.saturating_sub(self.at_ns), self.sector_span);
+        if read < u64::from(self.followers) && self.next + read <= self.limit {
+            // The usual case: still on the track of the request.
+            self.next += read;
+            self.followers -= read as u32;
+            self.at_ns += media.spindle.turn_ns(read * u64::from(self.sector_span));
+            return now_ns;
+        }
+        self.followers = 0;
+        self.advance_over_tracks(media, now_ns)
+    }
+
+    fn advance_over_tracks(&mut self, media: &Media, now_ns: u64) -> u64 {
+        while self.next < self.limit {
+            let wanted = u32::try_from(self.limit - self.next).unwrap_or(u32::MAX);
+            let extent = media.layout.locate(self.next, wanted);
+            if !self.head.is_on(&extent) {
+                let allowed = match self.leaves {
+                    Leaves::Nothing => false,
+                    Leaves::Track => self.head.cylinder == extent.cylinder,
+                    Leaves::Cylinder => true,
+                };
+                if !allowed {
+                    self.limit = self.next;
+                    break;
+                }
+                if self.at_ns >= now_ns {
+                    break;
+                }
+                let settled = self.at_ns + media.position_ns(self.head, extent.cylinder, extent.head, false);
+                self.head = Head { cylinder: extent.cylinder, head: extent.head };
+                self.at_ns = settled;
+                if settled >= now_ns {
+                    return settled;
+                }
+            }
+            let begin = self.at_ns + media.spindle.wait_ns(self.at_ns, extent.angle);
+            let end = begin + media.spindle.turn_ns(extent.span);
+            if end > now_ns {
+                let read = media.spindle.sectors_in(now_ns.saturating_sub(begin), extent.sector_span);
+                let read = read.min(u64::from(extent.sectors) - 1);
+                if read > 0 {
+                    self.next += read;
+                    self.at_ns = begin + media.spindle.turn_ns(read * u64::from(extent.sector_span));
+                }
+                break;
+            }
+            self.next += u64::from(extent.sectors);
+            self.at_ns = end;
+        }
+        now_ns
+    }
+
+    /// Nothing is left to read.
+    pub fn is_done(&self) -> bool {
+        self.next >= self.limit
+    }
+}

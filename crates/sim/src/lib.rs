@@ -1,0 +1,34 @@
+//! Virtual time: drives, and what puts them under load. No I/O, no wall clock.
+
+pub mod drive;
+mod host;
+mod replay;
+mod run;
+
+pub use replay::{ReplayRecord, replay};
+pub use run::{RunSpec, run, run_all};
+
+/// What can be wrong with a simulation that was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum SimError {
+    /// The drive cannot exist.
+    #[error("{0}")]
+    Drive(#[from] drive::Fault),
+    /// The workload cannot be produced.
+    #[error("{0}")]
+    Workload(#[from] headstack_workload::WorkloadError),
+    /// The range of the run does not lie on the drive.
+    #[error("range: {0}")]
+    Range(String),
+    /// A request of a trace does not lie on the drive.
+    #[error("request {number}: {message}")]
+    Request {
+        /// Number from 1.
+        number: usize,
+        /// What is wrong and what is allowed.
+        message: String,
+    },
+    /// The run was stopped from outside.
+    #[error("stopped")]
+    Stopped,
+}

@@ -1,0 +1,531 @@
+//! A run: one drive under one workload, in a closed or an open loop.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use headstack_result::{
+    BatchMeans, Check, Component, Counter, DepthResult, Interval, LatencyHistogram, Mode, RunResult, SystemRecord,
+};
+use headstack_workload::{ArrivalClock, Arrivals, GENERATOR_NAME, Generator, Kind, RunLength, Span, Workload};
+use rayon::prelude::*;
+
+use crate::SimError;
+use crate::drive::description::DriveDescription;
+use crate::drive::{Completion, Counters, Drive};
+use crate::host::Host;
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct RunSpec {
+    /// The system's name, for people.
+    pub system_name: String,
+    /// The drive.
+    pub drive: DriveDescription,
+    /// What it is put under.
+    pub workload: Workload,
+    /// The part of the drive that the workload touches; the whole where absent.
+    pub span: Option<Span>,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Length of the intervals that results are also kept for.
+    pub interval_ns: Option<u64>,
+}
+
+/// Hears how far a run is, 0 to 1, and says whether it goes on.
+pub type Progress<'a> = dyn Fn(f64) -> bool + Sync + 'a;
+
+/// Runs one specification to its end.
+///
+/// # Errors
+/// An impossible drive, workload or range, or [`SimError::Stopped`].
+pub fn run(spec: &RunSpec, progress: &Progress) -> Result<RunResult, SimError> {
+    let mut runner = Runner::new(spec)?;
+    runner.go(progress)?;
+    Ok(runner.finish(spec))
+}
+
+/// Runs many specifications on all cores; results stand in the order of the specifications, whatever core they ran on.
+pub fn run_all(specs: &[RunSpec], progress: &(dyn Fn(usize, f64) -> bool + Sync)) -> Vec<Result<RunResult, SimError>> {
+    specs
+        .par_iter()
+        .enumerate()
+        .with_max_len(1)
+        .map(|(index, spec)| run(spec, &|share| progress(index, share)))
+        .collect()
+}
+
+/// A request under way.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    intended_ns: u64,
+    request: headstack_workload::Request,
+    measured: bool,
+}
+
+/// Completions between two looks at the clock of the outside world.
+const PROGRESS_EVERY: u64 = 1 << 16;
+/// Completions between two looks at the confidence interval.
+const CONFIDENCE_EVERY: u64 = 1 << 10;
+
+struct Runner {
+    drive: Drive,
+    host: Host,
+    generator: Generator,
+    clock: Option<ArrivalClock>,
+    next_arrival_ns: u64,
+    outstanding_limit: u32,
+    thinks: bool,
+    /// Issues of the closed loop that wait for their think time.
+    thinking: BinaryHeap<Reverse<u64>>,
+    flights: Vec<Flight>,
+    free: Vec<u32>,
+    done: Vec<Completion>,
+    warm_up: headstack_workload::WarmUp,
+    run_length: RunLength,
+    interval_ns: u64,
+    issued: u64,
+    issued_bytes: u64,
+    completed: u64,
+    completed_bytes: u64,
+    late_arrivals: u64,
+    measuring: Option<Measuring>,
+    now_ns: u64,
+}
+
+/// What is kept once the warm-up is over.
+struct Measuring {
+    start_ns: u64,
+    counters: Counters,
+    kinds: headstack_result::Kinds,
+    intervals: Vec<Interval>,
+    interval: Interval,
+    batches: BatchMeans,
+    time_at_depth_ns: Vec<u64>,
+    depth_since_ns: u64,
+    completed: u64,
+    arrived: u64,
+    backlog_at_start: u64,
+    /// Sum over requests of the time they were outstanding within the measured time.
+    sojourn_ns: u128,
+    end_ns: Option<u64>,
+}
+
+impl Runner {
+    fn new(spec: &RunSpec) -> Result<Self, SimError> {
+        let drive = Drive::new(&spec.drive, spec.seed)?;
+        let capacity = drive.capacity_bytes();
+        let span = spec.span.unwrap_or(Span { start_bytes: 0, length_bytes: capacity });
+        let end = span.start_bytes.checked_add(span.length_bytes);
+        if span.length_bytes == 0 || end.is_none_or(|end| end > capacity) {
+            return Err(SimError::Range(format!(
+                "{} bytes from {}; the drive holds {capacity}",
+                span.length_bytes, span.start_bytes
+            )));
+        }
+        spec.workload.validate()?;
+        let generator = Generator::new(&spec.workload, span, spec.drive.geometry.logical_block_bytes, spec.seed)?;
+        let (outstanding_limit, thinks, clock) = match spec.workload.arrivals {
+            Arrivals::Closed { outstanding, think } => {
+                let delays = spec.workload.specification.lines.iter().any(|line| line.delay_ns > 0);
+                (outstanding, delays || think != headstack_workload::Think::None, None)
+            }
+            Arrivals::Open { rate_per_s, process } => {
+                (0, false, Some(ArrivalClock::new(rate_per_s, process, spec.seed)?))
+            }
+        };
+        let interface = &spec.drive.interface;
+        let mut runner = Runner {
+            host: Host::new(interface.host_tags.min(spec.drive.queue.depth), interface.host_elevator),
+            drive,
+            generator,
+            clock,
+            next_arrival_ns: u64::MAX,
+            outstanding_limit,
+            thinks,
+            thinking: BinaryHeap::new(),
+            flights: Vec::with_capacity(outstanding_limit as usize),
+            free: Vec::with_capacity(outstanding_limit as usize),
+            done: Vec::with_capacity(64),
+            warm_up: spec.workload.warm_up,
+            run_length: spec.workload.run_length,
+            interval_ns: spec.interval_ns.unwrap_or(u64::MAX).max(1),
+            issued: 0,
+            issued_bytes: 0,
+            completed: 0,
+            completed_bytes: 0,
+            late_arrivals: 0,
+            measuring: None,
+            now_ns: 0,
+        };
+        if let Some(clock) = &mut runner.clock {
+            runner.next_arrival_ns = clock.next_ns();
+        }
+        Ok(runner)
+    }
+
+    fn go(&mut self, progress: &Progress) -> Result<(), SimError> {
+        self.maybe_start_measuring();
+        for _ in 0..self.outstanding_limit {
+            self.think_or_issue();
+        }
+        let mut next_progress = PROGRESS_EVERY;
+        while !self.is_over() {
+            let issue_ns = self.thinking.peek().map_or(u64::MAX, |&Reverse(at_ns)| at_ns);
+            let outside_ns = issue_ns.min(self.next_arrival_ns);
+            let event_ns = self.drive.next_event_ns();
+            // The drive first: what it finishes at this moment makes room for what is issued at it.
+            if event_ns <= outside_ns {
+                assert!(event_ns != u64::MAX, "requests are outstanding, yet nothing will ever happen");
+                self.drive_event(event_ns);
+            } else if issue_ns <= self.next_arrival_ns {
+                self.now_ns = issue_ns;
+                self.thinking.pop();
+                self.issue(issue_ns);
+            } else {
+                self.now_ns = self.next_arrival_ns;
+                self.arrive();
+            }
+            if self.completed >= next_progress {
+                next_progress = self.completed + PROGRESS_EVERY;
+                if !progress(self.share_done()) {
+                    return Err(SimError::Stopped);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn drive_event(&mut self, at_ns: u64) {
+        if let RunLength::TimeNs(limit_ns) = self.run_length
+            && let Some(measuring) = &mut self.measuring
+            && at_ns > measuring.start_ns + limit_ns
+        {
+            measuring.close(measuring.start_ns + limit_ns, self.issued - self.completed);
+            return;
+        }
+        self.now_ns = at_ns;
+        let mut done = std::mem::take(&mut self.done);
+        self.drive.advance(at_ns, |completion| done.push(completion));
+        for completion in done.drain(..) {
+            if self.is_over() {
+                break;
+            }
+            self.complete(&completion);
+        }
+        self.done = done;
+    }
+
+    /// An open-loop arrival.
+    fn arrive(&mut self) {
+        let at_ns = self.next_arrival_ns;
+        self.next_arrival_ns = self.clock.as_mut().map_or(u64::MAX, ArrivalClock::next_ns);
+        if let Some(measuring) = &mut self.measuring {
+            measuring.arrived += 1;
+            if let RunLength::TimeNs(limit_ns) = self.run_length
+                && at_ns >= measuring.start_ns + limit_ns
+            {
+                measuring.close(measuring.start_ns + limit_ns, self.issued - self.completed);
+                return;
+            }
+        }
+        self.issue(at_ns);
+    }
+
+    /// The closed loop's next request: now, or after its think time.
+    #[inline]
+    fn think_or_issue(&mut self) {
+        if self.thinks {
+            let think_ns = self.generator.think_ns();
+            self.thinking.push(Reverse(self.now_ns + think_ns));
+        } else {
+            self.issue(self.now_ns);
+        }
+    }
+
+    #[inline]
+    fn issue(&mut self, at_ns: u64) {
+        self.count_depth(at_ns);
+        let request = self.generator.next();
+        let flight = Flight { intended_ns: at_ns, request, measured: self.measuring.is_some() };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.flights[id as usize] = flight;
+                id
+            }
+            None => {
+                self.flights.push(flight);
+                (self.flights.len() - 1) as u32
+            }
+        };
+        self.issued += 1;
+        self.issued_bytes += u64::from(request.length_bytes);
+        if self.host.admit(id, request.offset_bytes) {
+            self.drive.submit(at_ns, id, &request);
+        } else if flight.measured && self.clock.is_some() {
+            self.late_arrivals += 1;
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, completion: &Completion) {
+        let flight = self.flights[completion.id as usize];
+        self.count_depth(completion.at_ns);
+        self.completed += 1;
+        self.completed_bytes += u64::from(flight.request.length_bytes);
+        self.free.push(completion.id);
+        if let Some(next) = self.host.release() {
+            let request = self.flights[next as usize].request;
+            self.drive.submit(completion.at_ns, next, &request);
+        }
+        if let Some(measuring) = &mut self.measuring {
+            measuring.record(&flight, completion, self.interval_ns);
+        }
+        self.maybe_start_measuring();
+        self.maybe_end();
+        if self.clock.is_none() && !self.is_over() {
+            self.think_or_issue();
+        }
+    }
+
+    /// Books the time since the last change at the depth that held.
+    #[inline]
+    fn count_depth(&mut self, at_ns: u64) {
+        if let Some(measuring) = &mut self.measuring {
+            measuring.count_depth(at_ns, (self.issued - self.completed) as usize);
+        }
+    }
+
+    #[inline]
+    fn maybe_start_measuring(&mut self) {
+        let warm = self.completed >= self.warm_up.requests && self.now_ns >= self.warm_up.time_ns;
+        if self.measuring.is_none() && warm {
+            self.measuring = Some(Measuring::new(self.now_ns, self.drive.counters(), self.issued - self.completed));
+        }
+    }
+
+    #[inline]
+    fn maybe_end(&mut self) {
+        let backlog = self.issued - self.completed;
+        let Some(measuring) = &mut self.measuring else {
+            return;
+        };
+        let over = match self.run_length {
+            RunLength::Requests(limit) => measuring.completed >= limit,
+            RunLength::TimeNs(_) => false,
+            RunLength::Confidence { percent, max_requests } => {
+                measuring.completed >= max_requests
+                    || (measuring.completed.is_multiple_of(CONFIDENCE_EVERY) && measuring.is_known_within(percent))
+            }
+        };
+        if over {
+            measuring.close(self.now_ns, backlog);
+        }
+    }
+
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
+    }
+
+    fn share_done(&self) -> f64 {
+        let Some(measuring) = &self.measuring else {
+            return 0.0;
+        };
+        let share = match self.run_length {
+            RunLength::Requests(limit) => measuring.completed as f64 / limit as f64,
+            RunLength::TimeNs(limit_ns) => (self.now_ns - measuring.start_ns) as f64 / limit_ns as f64,
+            RunLength::Confidence { max_requests, .. } => measuring.completed as f64 / max_requests as f64,
+        };
+        share.min(1.0)
+    }
+
+    fn finish(self, spec: &RunSpec) -> RunResult {
+        let description = serde_json::to_value(&spec.drive).expect("descriptions are plain data");
+        let workload = serde_json::to_value(&spec.workload).expect("workloads are plain data");
+        let system = SystemRecord::new(&*spec.system_name, "drive", description);
+        let mut result = RunResult::new(Mode::Simulated, system, workload, spec.seed, GENERATOR_NAME);
+        let drive_counters = self.drive.counters();
+        let in_flight = self.issued - self.completed;
+        let flying_bytes: u64 = {
+            let mut flying = vec![true; self.flights.len()];
+            self.free.iter().for_each(|&id| flying[id as usize] = false);
+            self.flights
+                .iter()
+                .zip(flying)
+                .filter(|(_, flies)| *flies)
+                .map(|(f, _)| u64::from(f.request.length_bytes))
+                .sum()
+        };
+        let flying_intended: Vec<u64> = {
+            let mut flying = vec![true; self.flights.len()];
+            self.free.iter().for_each(|&id| flying[id as usize] = false);
+            self.flights.iter().zip(flying).filter(|(_, flies)| *flies).map(|(f, _)| f.intended_ns).collect()
+        };
+        let mut measuring = self.measuring.expect("a run ends by its measured part");
+        let end_ns = measuring.end_ns.expect("a run that is over has an end");
+        measuring.sojourn_ns += flying_intended
+            .iter()
+            .map(|&intended| u128::from(end_ns.saturating_sub(intended.max(measuring.start_ns))))
+            .sum::<u128>();
+        if self.interval_ns != u64::MAX {
+            measuring.finish_interval(end_ns);
+        }
+        let duration_ns = end_ns - measuring.start_ns;
+        let weighted: u128 =
+            measuring.time_at_depth_ns.iter().enumerate().map(|(n, &ns)| n as u128 * u128::from(ns)).sum();
+        result.start_ns = measuring.start_ns;
+        result.duration_ns = duration_ns;
+        result.mean_response_half_width_ns = measuring.batches.half_width_95();
+        result.kinds = measuring.kinds;
+        result.intervals = measuring.intervals;
+        result.depth = DepthResult::new(measuring.time_at_depth_ns);
+        (result.components, result.counters) = components(&measuring.counters, &drive_counters);
+        result.late_arrivals = self.late_arrivals;
+        result.backlog = in_flight;
+        if let Arrivals::Open { rate_per_s, .. } = spec.workload.arrivals {
+            result.offered_per_s = Some(rate_per_s);
+            // What has piled up since the warm-up, beyond what chance alone piles up for a moment.
+            let piled = in_flight.saturating_sub(measuring.backlog_at_start);
+            result.saturated = piled > 32 && piled as f64 > 0.02 * measuring.arrived as f64;
+        }
+        result.checks = vec![
+            Check {
+                name: "requests in = requests out".to_owned(),
+                passed: self.issued == self.completed + flying_intended.len() as u64,
+                detail: format!(
+                    "{} issued, {} completed, {} in flight",
+                    self.issued,
+                    self.completed,
+                    flying_intended.len()
+                ),
+            },
+            Check {
+                name: "bytes in = bytes out".to_owned(),
+                passed: self.issued_bytes == self.completed_bytes + flying_bytes,
+                detail: format!(
+                    "{} issued, {} completed, {flying_bytes} in flight",
+                    self.issued_bytes, self.completed_bytes
+                ),
+            },
+            Check {
+                name: "Little's law".to_owned(),
+                passed: weighted == measuring.sojourn_ns,
+                detail: format!("{weighted} request-ns over time, {} over requests", measuring.sojourn_ns),
+            },
+        ];
+        if spec.drive.slow == Default::default() {
+            result.notes.push(
+                "beyond p99 the tail is geometry and queueing only: retries, recalibration and scans are off"
+                    .to_owned(),
+            );
+        }
+        result
+    }
+}
+
+/// Busy times and counts of the measured time.
+fn components(before: &Counters, after: &Counters) -> (Vec<Component>, Vec<Counter>) {
+    let component = |name: &str, before: u64, after: u64| Component { name: name.to_owned(), busy_ns: after - before };
+    let counter = |name: &str, before: u64, after: u64| Counter { name: name.to_owned(), value: after - before };
+    let components = vec![
+        component("mechanism", before.mechanism_ns, after.mechanism_ns),
+        component("interface", before.interface_ns, after.interface_ns),
+        component("controller", before.overhead_ns, after.overhead_ns),
+    ];
+    let counters = vec![
+        counter("read_hits", before.read_hits, after.read_hits),
+        counter("read_partial_hits", before.read_partial_hits, after.read_partial_hits),
+        counter("read_misses", before.read_misses, after.read_misses),
+        counter("cached_writes", before.cached_writes, after.cached_writes),
+        counter("coalesced_writes", before.coalesced_writes, after.coalesced_writes),
+        counter("destages", before.destages, after.destages),
+        counter("read_modify_writes", before.read_modify_writes, after.read_modify_writes),
+        counter("retries", before.retries, after.retries),
+        counter("seek_ns", before.seek_ns, after.seek_ns),
+        counter("rotation_ns", before.rotation_ns, after.rotation_ns),
+        counter("transfer_ns", before.transfer_ns, after.transfer_ns),
+    ];
+    (components, counters)
+}
+
+impl Measuring {
+    fn new(start_ns: u64, counters: Counters, backlog: u64) -> Self {
+        Measuring {
+            start_ns,
+            counters,
+            kinds: headstack_result::Kinds::default(),
+            intervals: Vec::new(),
+            interval: Interval { start_ns, ..Interval::default() },
+            batches: BatchMeans::new(),
+            time_at_depth_ns: vec![0; 64],
+            depth_since_ns: start_ns,
+            completed: 0,
+            arrived: 0,
+            backlog_at_start: backlog,
+            sojourn_ns: 0,
+            end_ns: None,
+        }
+    }
+
+    #[inline]
+    fn count_depth(&mut self, at_ns: u64, depth: usize) {
+        if depth >= self.time_at_depth_ns.len() {
+            self.time_at_depth_ns.resize(depth.next_power_of_two() + 1, 0);
+        }
+        self.time_at_depth_ns[depth] += at_ns - self.depth_since_ns;
+        self.depth_since_ns = at_ns;
+    }
+
+    #[inline]
+    fn record(&mut self, flight: &Flight, completion: &Completion, interval_ns: u64) {
+        let response_ns = completion.at_ns - flight.intended_ns;
+        self.completed += 1;
+        self.sojourn_ns += u128::from(completion.at_ns - flight.intended_ns.max(self.start_ns));
+        let kind = match flight.request.kind {
+            Kind::Read => &mut self.kinds.read,
+            Kind::Write => &mut self.kinds.write,
+            Kind::Trim => &mut self.kinds.trim,
+            Kind::Flush => &mut self.kinds.flush,
+        };
+        kind.count += 1;
+        kind.bytes += u64::from(flight.request.length_bytes);
+        kind.response.record(response_ns);
+        kind.service.record(completion.at_ns - completion.started_ns.max(flight.intended_ns));
+        self.batches.record(response_ns as f64);
+        if interval_ns != u64::MAX {
+            while completion.at_ns >= self.interval.start_ns + interval_ns {
+                self.finish_interval(self.interval.start_ns + interval_ns);
+            }
+            self.interval.count += 1;
+            self.interval.bytes += u64::from(flight.request.length_bytes);
+            self.interval.response.record(response_ns);
+        }
+    }
+
+    fn finish_interval(&mut self, end_ns: u64) {
+        let next = Interval { start_ns: end_ns, ..Interval::default() };
+        let mut done = std::mem::replace(&mut self.interval, next);
+        done.duration_ns = end_ns - done.start_ns;
+        if done.duration_ns > 0 {
+            self.intervals.push(done);
+        }
+    }
+
+    fn is_known_within(&self, percent: f64) -> bool {
+        let all: LatencyHistogram = {
+            let mut all = LatencyHistogram::new();
+            for (_, kind) in self.kinds.all() {
+                all.merge(&kind.response);
+            }
+            all
+        };
+        self.batches.half_width_95().is_some_and(|half| half <= all.mean_ns() * percent / 100.0)
+    }
+
+    /// Ends the measured time.
+    fn close(&mut self, end_ns: u64, depth: u64) {
+        self.count_depth(end_ns.max(self.depth_since_ns), depth as usize);
+        self.end_ns = Some(end_ns);
+    }
+}

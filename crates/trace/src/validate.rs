@@ -1,0 +1,207 @@
+//! DiskSim's `validate` trace: requests to a real drive, one outstanding at a time, with their measured times.
+//!
+//! One request a line, six columns separated by blanks: `R` or `W`; what the real drive's buffer did (`Hit`, `Miss`,
+//! `Doub`, `Trip`; known for few drives, used for nothing); first block and number of 512-byte blocks; service time and
+//! think time in microseconds. Replay it closed-loop: the next request is issued `think_ns` after the completion of
+//! this one, the first at 0.
+
+use headstack_workload::Kind;
+
+use crate::TraceError;
+
+/// One measured request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValidateRecord {
+    /// Read or write.
+    pub kind: Kind,
+    /// First 512-byte block.
+    pub block: u64,
+    /// Length in 512-byte blocks, at least 1.
+    pub blocks: u32,
+    /// Measured time from issue to completion, which is the response time.
+    pub service_ns: u64,
+    /// From the completion of this request to the issue of the next.
+    pub think_ns: u64,
+}
+
+const CLASSES: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
+const COLUMNS: &str = "`R|W class block blocks service_us think_us`";
+const NS_PER_US: f64 = 1_000.0;
+/// 10^12 us, 11 days: no request takes longer, and their sum over any file fits 64 bits of nanoseconds.
+const US_MAX: f64 = 1e12;
+
+/// Reads a trace, which came from `file`. Blank lines are skipped.
+///
+/// # Errors
+/// At the first line that is no request.
+pub fn read_validate(file: &str, text: &str) -> Result<Vec<ValidateRecord>, TraceError> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(index, line)| {
+            record(line).map_err(|(field, message)| TraceError {
+                file: file.to_owned(),
+                line: index + 1,
+                field,
+                message,
+            })
+        })
+        .collect()
+}
+
+/// A field's name, and what is wrong with it.
+type Problem = (&'static str, String);
+
+fn record(line: &str) -> Result<ValidateRecord, Problem> {
+    let mut columns = [""; 6];
+    let mut count = 0;
+    for column in line.split_whitespace() {
+        if let Some(slot) = columns.get_mut(count) {
+            *slot = column;
+        }
+        count += 1;
+    }
+    if count != columns.len() {
+        return Err(("", format!("{count} columns; expected the six of {COLUMNS}")));
+    }
+    let [kind, class, block, blocks, service, think] = columns;
+    let kind = match kind {
+        "R" => Kind::Read,
+        "W" => Kind::Write,
+        _ => return Err(refused("kind", kind, "R or W")),
+    };
+    if !CLASSES.contains(&class) {
+        return Err(refused("class", class, "Hit, Miss, Doub or Trip"));
+    }
+    let start = block.parse::<u64>();
+    let length = blocks.parse::<u32>().ok().filter(|&blocks| blocks > 0);
+    let record = ValidateRecord {
+        kind,
+        block: start.map_err(|_| refused("block", block, "a whole number of 512-byte blocks"))?,
+        blocks: length.ok_or_else(|| refused("blocks", blocks, "a whole number from 1"))?,
+        service_ns: time_ns("service_us", service)?,
+        think_ns: time_ns("think_us", think)?,
+    };
+    match record.block.checked_add(u64::from(record.blocks)) {
+        Some(end) if end <= u64::MAX / 512 => Ok(record),
+        _ => Err(refused("block", block, "at most 2^55: the end in bytes must fit 64 bits")),
+    }
+}
+
+fn time_ns(field: &'static str, text: &str) -> Result<u64, Problem> {
+    let us = text.parse::<f64>().ok().filter(|us| (0.0..=US_MAX).contains(us));
+    let us = us.ok_or_else(|| refused(field, text, "a time from 0 to 1e12 us"))?;
+    Ok((us * NS_PER_US).round() as u64)
+}
+
+fn refused(field: &'static str, found: &str, allowed: &str) -> Problem {
+    let found: String = found.chars().take(40).collect();
+    (field, format!("must be {allowed}, not `{found}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn only(line: &str) -> ValidateRecord {
+        let records = read_validate("t", line).unwrap();
+        assert_eq!(records.len(), 1);
+        records[0]
+    }
+
+    #[test]
+    fn reads_all_columns() {
+        let expected = ValidateRecord {
+            kind: Kind::Write,
+            block: 1_205_090,
+            blocks: 13,
+            service_ns: 10_133_390,
+            think_ns: 19_712_711,
+        };
+        assert_eq!(only("W Trip 1205090    13\t10133.390   19712.7106"), expected);
+        assert_eq!(only("R Hit 0 1 0 0").kind, Kind::Read);
+    }
+
+    #[test]
+    fn skips_blank_lines_and_carriage_returns() {
+        let records = read_validate("t", "R Hit 1 2 3 4\r\n\r\n   \r\nW Miss 5 6 7 8").unwrap();
+        assert_eq!(records.iter().map(|record| record.block).collect::<Vec<_>>(), [1, 5]);
+        assert_eq!(records[0].think_ns, 4_000);
+        assert!(read_validate("t", "").unwrap().is_empty());
+    }
+
+    #[test]
+    fn refuses_with_line_and_field() {
+        let cases = [
+            ("r Hit 1 2 3 4", "kind"),
+            ("R 1 2 3 4 5", "class"),
+            ("R Hit -1 2 3 4", "block"),
+            ("R Hit 18446744073709551615 2 3 4", "block"),
+            ("R Hit 36028797018963968 1 3 4", "block"),
+            ("R Hit 1 0 3 4", "blocks"),
+            ("R Hit 1 4294967296 3 4", "blocks"),
+            ("R Hit 1 2 -3 4", "service_us"),
+            ("R Hit 1 2 NaN 4", "service_us"),
+            ("R Hit 1 2 1e99 4", "service_us"),
+            ("R Hit 1 2 3 inf", "think_us"),
+            ("R Hit 1 2 3 x", "think_us"),
+            ("R Hit 1 2 3", ""),
+            ("R Hit 1 2 3 4 5", ""),
+        ];
+        for (line, field) in cases {
+            let error = read_validate("f.trace", &format!("R Hit 1 2 3 4\n\n{line}\n")).unwrap_err();
+            assert_eq!((error.line, error.field), (3, field), "{line}");
+            let shown = error.to_string();
+            assert!(shown.starts_with("f.trace:3: ") && shown.lines().count() == 1, "{shown}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused_on_one_line(text in "(?s).{0,200}") {
+            if let Err(error) = read_validate("t", &text) {
+                prop_assert_eq!(error.to_string().lines().count(), 1);
+            }
+        }
+
+        #[test]
+        fn near_misses_are_read_or_refused(text in "([RW] (Hit|Miss) -?[0-9]{1,22} [0-9]{1,12} [0-9.e+-]{1,9} [0-9]{1,24}\r?\n){0,4}") {
+            if let Ok(records) = read_validate("t", &text) {
+                prop_assert!(records.iter().all(|record| record.blocks > 0));
+                prop_assert_eq!(records.len(), text.lines().count());
+            }
+        }
+    }
+
+    /// The five validation traces of DiskSim 4.0: requests, mean service time in ms, mean blocks, mean think time in ms.
+    const REAL: [(&str, usize, f64, f64, f64); 5] = [
+        ("atlas10k", 10_000, 3.893, 6.31, 46.19),
+        ("barracuda", 10_000, 6.627, 6.33, 43.43),
+        ("cheetah9LP", 10_000, 4.273, 6.32, 45.49),
+        ("dec_rz26", 7_980, 15.809, 16.87, 13.87),
+        ("hp_c2247a", 9_999, 15.298, 16.50, 14.19),
+    ];
+
+    #[test]
+    fn real_traces_have_their_published_means() {
+        let shared = std::env::var_os("HEADSTACK_SHARED")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+        for (name, requests, service_ms, blocks, think_ms) in REAL {
+            let path = shared.join("validation/disksim").join(format!("{name}.trace"));
+            let Ok(text) = std::fs::read_to_string(&path) else {
+                println!("skipped: {} is missing", path.display());
+                continue;
+            };
+            let records = read_validate(name, &text).unwrap();
+            assert_eq!(records.len(), requests, "{name}");
+            let mean = |figure: fn(&ValidateRecord) -> f64| records.iter().map(figure).sum::<f64>() / requests as f64;
+            let is_close = |a: f64, b: f64, digits: i32| (a - b).abs() <= 0.5001 * 10f64.powi(-digits);
+            assert!(is_close(mean(|r| r.service_ns as f64 / 1e6), service_ms, 3), "{name}");
+            assert!(is_close(mean(|r| f64::from(r.blocks)), blocks, 2), "{name}");
+            assert!(is_close(mean(|r| r.think_ns as f64 / 1e6), think_ms, 2), "{name}");
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Where random accesses go: the laws, and their samplers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::access::{Complaint, check_percent, check_share, check_sum};
+use crate::random::{AliasTable, Permutation, Random};
+
+/// The law of random addresses.
+///
+/// Under [`Uniform`](Addresses::Uniform), [`Normal`](Addresses::Normal) and
+/// [`HotBands`](Addresses::HotBands) an access picks among the aligned places where it fits into the
+/// span. Under [`Zipf`](Addresses::Zipf) and [`Pareto`](Addresses::Pareto) popularity belongs to
+/// blocks that all lines share: a block is the smallest size of the specification, rounded up to the
+/// common alignment, and an access starts at its block's start. Popular blocks are spread over the
+/// span by a permutation keyed with the seed, so that every block is reached.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Addresses {
+    /// Every place is equally likely.
+    #[default]
+    Uniform,
+    /// The block of rank k has a probability in proportion to k^-theta.
+    Zipf {
+        /// Exponent, above 0 and up to 10.
+        theta: f64,
+    },
+    /// Self-similar (Gray et al., SIGMOD 1994): a share 1 - h of the accesses goes to a share h of the
+    /// blocks, and so on within them. 0.2 is the 80/20 rule.
+    Pareto {
+        /// Between 0 and 1, both excluded.
+        h: f64,
+    },
+    /// Normally distributed round a place, cut off at the ends of the span.
+    Normal {
+        /// The middle, in percent of the span.
+        mean_percent: f64,
+        /// Standard deviation in percent of the span, above 0 and up to 100.
+        deviation_percent: f64,
+    },
+    /// Bands of the span, each with its share of the accesses, uniform within. Bands may overlap and
+    /// may leave gaps.
+    HotBands(Vec<Band>),
+}
+
+/// A band of the span.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Band {
+    /// Start, in percent of the span.
+    pub from_percent: f64,
+    /// End, in percent of the span.
+    pub to_percent: f64,
+    /// Share of the random accesses, in percent.
+    pub share_percent: f64,
+}
+
+impl Addresses {
+    /// Checks everything that does not depend on the system.
+    pub(crate) fn validate(&self) -> Result<(), Complaint> {
+        let range = |key: &str, value: f64, is_allowed: bool, allowed: &str| {
+            let message = format!("{value} is out of range; {allowed} is allowed");
+            if is_allowed { Ok(()) } else { Err((key.to_owned(), message)) }
+        };
+        match self {
+            Addresses::Uniform => Ok(()),
+            Addresses::Zipf { theta } => {
+                let is_allowed = *theta > 0.0 && *theta <= 10.0;
+                range("addresses.zipf.theta", *theta, is_allowed, "above 0 and up to 10")
+            }
+            Addresses::Pareto { h } => {
+                let is_allowed = *h > 0.0 && *h < 1.0;
+                range("addresses.pareto.h", *h, is_allowed, "above 0 and below 1")
+            }
+            Addresses::Normal { mean_percent, deviation_percent } => {
+                check_percent("addresses.normal.mean_percent", *mean_percent)?;
+                let is_allowed = *deviation_percent > 0.0 && *deviation_percent <= 100.0;
+                range("addresses.normal.deviation_percent", *deviation_percent, is_allowed, "above 0 and up to 100")
+            }
+            Addresses::HotBands(bands) => validate_bands(bands),
+        }
+    }
+}
+
+fn validate_bands(bands: &[Band]) -> Result<(), Complaint> {
+    for (index, band) in bands.iter().enumerate() {
+        let key = |name: &str| format!("addresses.hot_bands[{index}].{name}");
+        check_percent(&key("from_percent"), band.from_percent)?;
+        check_percent(&key("to_percent"), band.to_percent)?;
+        check_share(&key("share_percent"), band.share_percent)?;
+        if band.from_percent >= band.to_percent {
+            let message = format!(
+                "the band ends at {} %, which is not above its start at {} %",
+                band.to_percent, band.from_percent
+            );
+            return Err((key("to_percent"), message));
+        }
+    }
+    check_sum("addresses.hot_bands", bands.iter().map(|band| band.share_percent))
+}
+
+/// Places at equal distances: `first_bytes + k * step_bytes` for k below `count`.
+#[derive(Clone, Copy)]
+pub(crate) struct Places {
+    pub(crate) first_bytes: u64,
+    pub(crate) step_bytes: u64,
+    pub(crate) count: u64,
+}
+
+impl Places {
+    #[inline]
+    pub(crate) fn offset_bytes(&self, index: u64) -> u64 {
+        self.first_bytes + index * self.step_bytes
+    }
+}
+
+/// Draws the offsets of random accesses by one law.
+pub(crate) enum Sampler {
+    Uniform,
+    Zipf(Zipf, Scatter),
+    Pareto { exponent: f64, scatter: Scatter },
+    Normal { mean: f64, deviation: f64 },
+    HotBands { choice: AliasTable, bands: Vec<(f64, f64)> },
+}
+
+/// Spreads ranks over the blocks that have popularity.
+pub(crate) struct Scatter {
+    blocks: Places,
+    permutation: Permutation,
+}
+
+impl Scatter {
+    #[inline]
+    fn offset_bytes(&self, rank: u64) -> u64 {
+        self.blocks.offset_bytes(self.permutation.apply(rank))
+    }
+}
+
+impl Sampler {
+    /// `blocks` are the units of popularity under the skewed laws.
+    pub(crate) fn new(addresses: &Addresses, blocks: Places, keys: &mut Random) -> Sampler {
+        let mut scatter = || Scatter { blocks, permutation: Permutation::new(blocks.count, keys) };
+        match addresses {
+            Addresses::Uniform => Sampler::Uniform,
+            Addresses::Zipf { theta } => Sampler::Zipf(Zipf::new(blocks.count, *theta), scatter()),
+            Addresses::Pareto { h } => {
+                Sampler::Pareto { exponent: libm::log(*h) / libm::log1p(-*h), scatter: scatter() }
+            }
+            Addresses::Normal { mean_percent, deviation_percent } => {
+                Sampler::Normal { mean: mean_percent / 100.0, deviation: deviation_percent / 100.0 }
+            }
+            Addresses::HotBands(bands) => {
+                let shares: Vec<f64> = bands.iter().map(|band| band.share_percent).collect();
+                Sampler::HotBands {
+                    choice: AliasTable::new(&shares),
+                    bands: bands.iter().map(|band| (band.from_percent / 100.0, band.to_percent / 100.0)).collect(),
+                }
+            }
+        }
+    }
+
+    /// The offset of a random access to one of `places`.
+    #[inline]
+    pub(crate) fn offset_bytes(&self, places: &Places, random: &mut Random) -> u64 {
+        match self {
+            Sampler::Uniform => places.offset_bytes(random.below(places.count)),
+            Sampler::Zipf(zipf, scatter) => scatter.offset_bytes(zipf.rank(random)),
+            Sampler::Pareto { exponent, scatter } => {
+                let count = scatter.blocks.count;
+                let rank = (count as f64 * libm::pow(random.unit(), *exponent)) as u64;
+                scatter.offset_bytes(rank.min(count - 1))
+            }
+            Sampler::Normal { mean, deviation } => loop {
+                let position = mean + deviation * random.normal();
+                if (0.0..1.0).contains(&position) {
+                    let index = (position * places.count as f64) as u64;
+                    return places.offset_bytes(index.min(places.count - 1));
+                }
+            },
+            Sampler::HotBands { choice, bands } => {
+                let (from, to) = bands[choice.pick(random)];
+                let (first, end) = band_places(places.count, from, to);
+                places.offset_bytes(first + random.below(end - first))
+            }
+        }
+    }
+}
+
+/// The places of a band: from the first that starts inside it to the one before the first that starts
+/// behind it. Bands that meet share no place and leave none out. A band narrower than a place takes
+/// the nearest.
+fn band_places(count: u64, from: f64, to: f64) -> (u64, u64) {
+    let first = ((from * count as f64).ceil() as u64).min(count - 1);
+    let end = ((to * count as f64).ceil() as u64).clamp(first + 1, count);
+    (first, end)
+}
+
+/// The Zipf law on ranks `0..n`, sampled by rejection-inversion (Hörmann & Derflinger, "Rejection-
+/// inversion to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996): exact
+/// for any n, constant memory, fewer than 1.2 draws on average.
+pub(crate) struct Zipf {
+    n: f64,
+    theta: f64,
+    /// Integral of the hat at 1.5, less the probability mass of rank 1.
+    integral_first: f64,
+    /// Integral of the hat at n + 1/2.
+    integral_last: f64,
+    /// Distance from the rank below which a point is accepted without a test.
+    squeeze: f64,
+}
+
+impl Zipf {
+    pub(crate) fn new(n: u64, theta: f64) -> Zipf {
+        let n = n as f64;
+        let shape = |theta| Zipf { n, theta, integral_first: 0.0, integral_last: 0.0, squeeze: 0.0 };
+        let hat = shape(theta);
+        Zipf {
+            integral_first: hat.integral(1.5) - 1.0,
+            integral_last: hat.integral(n + 0.5),
+            squeeze: 2.0 - hat.inverse_integral(hat.integral(2.5) - hat.hat(2.0)),
+            ..hat
+        }
+    }
+
+    /// x^-theta.
+    #[inline]
+    fn hat(&self, x: f64) -> f64 {
+        libm::exp(-self.theta * libm::log(x))
+    }
+
+    /// The integral of t^-theta from 1 to x: (x^(1-theta) - 1) / (1 - theta), or ln x for theta 1.
+    #[inline]
+    fn integral(&self, x: f64) -> f64 {
+        let log_x = libm::log(x);
+        expm1_over((1.0 - self.theta) * log_x) * log_x
+    }
+
+    #[inline]
+    fn inverse_integral(&self, y: f64) -> f64 {
+        // Rounding may carry the argument below -1, where no logarithm exists.
+        let scaled = (y * (1.0 - self.theta)).max(-1.0);
+        libm::exp(log1p_over(scaled) * y)
+    }
+
+    /// A rank, from 0 (the most popular).
+    #[inline]
+    pub(crate) fn rank(&self, random: &mut Random) -> u64 {
+        loop {
+            let y = self.integral_last + random.unit() * (self.integral_first - self.integral_last);
+            let x = self.inverse_integral(y);
+            let k = (x + 0.5).floor().clamp(1.0, self.n);
+            if k - x <= self.squeeze || y >= self.integral(k + 0.5) - self.hat(k) {
+                return k as u64 - 1;
+            }
+        }
+    }
+}
+
+/// (e^x - 1) / x, continuous at 0.
+#[inline]
+fn expm1_over(x: f64) -> f64 {
+    if x.abs() > 1e-8 { libm::expm1(x) / x } else { 1.0 + x / 2.0 }
+}
+
+/// ln(1 + x) / x, continuous at 0.
+#[inline]
+fn log1p_over(x: f64) -> f64 {
+    if x.abs() > 1e-8 { libm::log1p(x) / x } else { 1.0 - x / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Purpose;
+    use crate::statistics::assert_fits;
+
+    fn zipf_law(n: u64, theta: f64) -> Vec<f64> {
+        let masses: Vec<f64> = (1..=n).map(|rank| (rank as f64).powf(-theta)).collect();
+        let sum: f64 = masses.iter().sum();
+        masses.iter().map(|mass| mass / sum).collect()
+    }
+
+    #[test]
+    fn zipf_ranks_follow_the_exact_law() {
+        for theta in [0.5, 0.8, 0.99, 1.0, 1.2, 3.0] {
+            for n in [1, 2, 3, 1_000, 16_001] {
+                let zipf = Zipf::new(n, theta);
+                let mut random = Random::new(n, Purpose::Addresses);
+                let mut counts = vec![0u64; n as usize];
+                for _ in 0..1_000_000 {
+                    counts[zipf.rank(&mut random) as usize] += 1;
+                }
+                assert_fits(&format!("zipf {theta} of {n}"), &counts, &zipf_law(n, theta));
+            }
+        }
+    }
+
+    #[test]
+    fn zipf_is_exact_over_a_tebi_of_ranks() {
+        // Share of the first m ranks, from the Euler-Maclaurin sum of k^-theta.
+        let (n, theta) = (1u64 << 40, 0.9);
+        let partial = |m: f64| {
+            let head: f64 = (1..100).map(|k| f64::from(k).powf(-theta)).sum();
+            let integral = (m.powf(1.0 - theta) - 100f64.powf(1.0 - theta)) / (1.0 - theta);
+            let ends = (m.powf(-theta) + 100f64.powf(-theta)) / 2.0;
+            let slope = theta * (100f64.powf(-theta - 1.0) - m.powf(-theta - 1.0)) / 12.0;
+            head + integral + ends + slope
+        };
+        let limits: Vec<f64> = (4..=20).map(|power| 4f64.powi(power)).collect();
+        let total = partial(n as f64);
+        let mut shares = vec![partial(limits[0]) / total];
+        shares.extend(limits.windows(2).map(|pair| (partial(pair[1]) - partial(pair[0])) / total));
+        let zipf = Zipf::new(n, theta);
+        let mut random = Random::new(5, Purpose::Addresses);
+        let mut counts = vec![0u64; limits.len()];
+        for _ in 0..1_000_000 {
+            let rank = zipf.rank(&mut random);
+            counts[limits.partition_point(|&limit| limit <= rank as f64)] += 1;
+        }
+        assert_fits("zipf of 2^40", &counts, &shares);
+    }
+
+    #[test]
+    fn bands_that_meet_share_no_place_and_leave_none_out() {
+        for count in [1_000, 1_001, 37] {
+            let mut next = 0;
+            for limits in [0.0, 0.05, 0.2, 0.731, 1.0].windows(2) {
+                let (first, end) = band_places(count, limits[0], limits[1]);
+                assert_eq!(first, next);
+                next = end;
+            }
+            assert_eq!(next, count);
+        }
+        assert_eq!(band_places(1, 0.9, 1.0), (0, 1));
+    }
+
+    /// Counts of `draws` offsets in `cells` equal parts of `n` places under a law that needs no scatter.
+    fn cell_counts(addresses: &Addresses, n: u64, cells: usize) -> Vec<u64> {
+        let places = Places { first_bytes: 0, step_bytes: 1, count: n };
+        let sampler = Sampler::new(addresses, places, &mut Random::new(1, Purpose::Permutation));
+        let mut random = Random::new(1, Purpose::Addresses);
+        let mut counts = vec![0u64; cells];
+        for _ in 0..1_000_000 {
+            let offset = sampler.offset_bytes(&places, &mut random);
+            counts[(offset as usize * cells) / n as usize] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn hot_bands_get_their_shares() {
+        // JESD219: half of the accesses in the first 5 %, 30 % in the next 15 %, 20 % in the rest.
+        let band = |from_percent, to_percent, share_percent| Band { from_percent, to_percent, share_percent };
+        let bands = vec![band(0.0, 5.0, 50.0), band(5.0, 20.0, 30.0), band(20.0, 100.0, 20.0)];
+        let counts = cell_counts(&Addresses::HotBands(bands), 100_000, 100);
+        let shares: Vec<f64> = (0..100)
+            .map(|cell| match cell {
+                0..5 => 0.5 / 5.0,
+                5..20 => 0.3 / 15.0,
+                _ => 0.2 / 80.0,
+            })
+            .collect();
+        assert_fits("hot bands", &counts, &shares);
+    }
+
+    #[test]
+    fn uniform_is_uniform() {
+        let counts = cell_counts(&Addresses::Uniform, 1_000, 1_000);
+        assert_fits("uniform", &counts, &[1e-3; 1_000]);
+    }
+
+    #[test]
+    fn normal_is_cut_off_and_keeps_its_shape() {
+        let law = Addresses::Normal { mean_percent: 30.0, deviation_percent: 20.0 };
+        let counts = cell_counts(&law, 100_000, 50);
+        let below = |x: f64| 0.5 * libm::erfc(-(x - 0.3) / (0.2 * 2f64.sqrt()));
+        let inside = below(1.0) - below(0.0);
+        let shares: Vec<f64> = (0..50)
+            .map(|cell| f64::from(cell) / 50.0)
+            .map(|from| (below(from + 0.02) - below(from)) / inside)
+            .collect();
+        assert_fits("normal", &counts, &shares);
+    }
+
+    #[test]
+    fn pareto_gives_80_percent_of_accesses_to_20_percent_of_blocks() {
+        let blocks = 10_000;
+        let mut counts = cell_counts(&Addresses::Pareto { h: 0.2 }, blocks, blocks as usize);
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let hottest: u64 = counts[..2_000].iter().sum();
+        // Sorting by count rather than by rank favours the sum a little: 0.2 % covers it and the noise.
+        let share = hottest as f64 / 1e6;
+        assert!((0.798..0.804).contains(&share), "{share}");
+        // Self-similar: 64 % to 4 %.
+        let hotter: u64 = counts[..400].iter().sum();
+        let share = hotter as f64 / 1e6;
+        assert!((0.638..0.644).contains(&share), "{share}");
+    }
+}

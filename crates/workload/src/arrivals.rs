@@ -1,0 +1,338 @@
+//! How requests arrive, and how long a run lasts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::WorkloadError;
+use crate::access::Complaint;
+use crate::quantity::duration_u64;
+use crate::random::{Purpose, Random};
+
+/// The most requests that a closed loop keeps outstanding.
+const OUTSTANDING_MAX: u32 = 65_536;
+
+/// Phases far shorter than the distance of arrivals leave a Poisson process, at a high price.
+const ARRIVALS_PER_CYCLE_MIN: f64 = 1e-3;
+
+/// How requests arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrivals {
+    /// Closed loop: each completion is followed, after the think time, by the next request.
+    Closed {
+        /// Requests in flight or in thought, 1 to 65,536.
+        outstanding: u32,
+        /// Time from a completion to the next issue.
+        #[serde(default)]
+        think: Think,
+    },
+    /// Open loop: requests arrive at their times whether or not earlier ones are done.
+    Open {
+        /// Mean arrivals a second.
+        rate_per_s: f64,
+        /// How the arrivals are spread.
+        process: ArrivalProcess,
+    },
+}
+
+impl Default for Arrivals {
+    fn default() -> Arrivals {
+        Arrivals::Closed { outstanding: 1, think: Think::None }
+    }
+}
+
+/// Think time of a closed loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Think {
+    /// The next request is issued at once.
+    #[default]
+    None,
+    /// Always this many nanoseconds.
+    Fixed(#[serde(with = "duration_u64")] u64),
+    /// Exponentially distributed with this mean in nanoseconds.
+    Exponential(#[serde(with = "duration_u64")] u64),
+}
+
+/// How open-loop arrivals are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ArrivalProcess {
+    /// Equal distances.
+    Fixed,
+    /// Independent exponential distances.
+    Poisson,
+    /// Poisson during "on" phases and silent during "off" phases, both of exponential length; the
+    /// rate within the on phases is such that the long-run rate is the one given.
+    Bursty {
+        /// Mean length of an on phase in nanoseconds.
+        #[serde(rename = "on", with = "duration_u64")]
+        on_ns: u64,
+        /// Mean length of an off phase in nanoseconds.
+        #[serde(rename = "off", with = "duration_u64")]
+        off_ns: u64,
+    },
+}
+
+impl Arrivals {
+    pub(crate) fn validate(&self) -> Result<(), Complaint> {
+        match *self {
+            Arrivals::Closed { outstanding, .. } => {
+                if (1..=OUTSTANDING_MAX).contains(&outstanding) {
+                    return Ok(());
+                }
+                let message = format!("{outstanding} is out of range; 1 to {OUTSTANDING_MAX} is allowed");
+                Err(("arrivals.closed.outstanding".to_owned(), message))
+            }
+            Arrivals::Open { rate_per_s, process } => validate_open(rate_per_s, process),
+        }
+    }
+}
+
+fn validate_open(rate_per_s: f64, process: ArrivalProcess) -> Result<(), Complaint> {
+    if !(rate_per_s > 0.0 && rate_per_s <= 1e9) {
+        let message = format!("{rate_per_s} is out of range; above 0 and up to 1e9 is allowed");
+        return Err(("arrivals.open.rate_per_s".to_owned(), message));
+    }
+    let ArrivalProcess::Bursty { on_ns, off_ns } = process else {
+        return Ok(());
+    };
+    if on_ns == 0 {
+        let message = "0ns is not allowed; an on phase takes time".to_owned();
+        return Err(("arrivals.open.process.bursty.on".to_owned(), message));
+    }
+    // The clock walks through every phase.
+    let arrivals_per_cycle = rate_per_s * (on_ns as f64 + off_ns as f64) / 1e9;
+    if arrivals_per_cycle < ARRIVALS_PER_CYCLE_MIN {
+        let message = format!(
+            "the phases are too short: {arrivals_per_cycle:.2e} arrivals in an on and off phase; \
+             {ARRIVALS_PER_CYCLE_MIN} or more is allowed"
+        );
+        return Err(("arrivals.open.process.bursty".to_owned(), message));
+    }
+    Ok(())
+}
+
+/// What is left out of the results at the start of a run: it ends when both limits have passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WarmUp {
+    /// Completed requests.
+    #[serde(default)]
+    pub requests: u64,
+    /// Time in nanoseconds.
+    #[serde(default, rename = "time", with = "duration_u64")]
+    pub time_ns: u64,
+}
+
+impl Default for WarmUp {
+    fn default() -> WarmUp {
+        WarmUp { requests: 500, time_ns: 0 }
+    }
+}
+
+/// How long a run lasts after its warm-up.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum RunLength {
+    /// This many completed requests.
+    Requests(u64),
+    /// This many nanoseconds.
+    #[serde(rename = "time")]
+    TimeNs(#[serde(with = "duration_u64")] u64),
+    /// Until the mean response time is known well enough.
+    Confidence {
+        /// Half-width of the 95 % confidence interval, in percent of the mean.
+        percent: f64,
+        /// Completed requests after which the run ends in any case.
+        max_requests: u64,
+    },
+}
+
+impl Default for RunLength {
+    fn default() -> RunLength {
+        RunLength::Requests(50_000)
+    }
+}
+
+impl RunLength {
+    pub(crate) fn validate(&self) -> Result<(), Complaint> {
+        let too_small = |key: &str, value: String| {
+            let message = format!("{value} is not allowed; a run measures something");
+            Err((key.to_owned(), message))
+        };
+        match *self {
+            RunLength::Requests(0) => too_small("run_length.requests", "0".to_owned()),
+            RunLength::TimeNs(0) => too_small("run_length.time", "0ns".to_owned()),
+            RunLength::Confidence { max_requests: 0, .. } => {
+                too_small("run_length.confidence.max_requests", "0".to_owned())
+            }
+            RunLength::Confidence { percent, .. } if !(percent > 0.0 && percent <= 100.0) => {
+                let message = format!("{percent} is out of range; above 0 and up to 100 is allowed");
+                Err(("run_length.confidence.percent".to_owned(), message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The intended arrival times of an open loop, in nanoseconds from the start of the run.
+///
+/// Times do not drift: equal distances are computed from the count, random ones are summed with 64
+/// bits below the nanosecond.
+pub struct ArrivalClock {
+    process: Clock,
+    random: Random,
+    now: FinePoint,
+}
+
+enum Clock {
+    Fixed { count: u64, rate_per_s: f64 },
+    Poisson { mean_ns: f64 },
+    Bursty { mean_ns: f64, on_ns: f64, off_ns: f64, left_on_ns: f64 },
+}
+
+/// A time in nanoseconds and 2^-64 parts.
+#[derive(Default)]
+struct FinePoint {
+    whole_ns: u64,
+    fraction: u64,
+}
+
+impl FinePoint {
+    #[inline]
+    fn advance(&mut self, distance_ns: f64) {
+        let whole = distance_ns.trunc();
+        let fraction = ((distance_ns - whole) * 2f64.powi(64)) as u64;
+        let (sum, carry) = self.fraction.overflowing_add(fraction);
+        self.fraction = sum;
+        self.whole_ns += whole as u64 + u64::from(carry);
+    }
+}
+
+impl ArrivalClock {
+    /// A clock for [`Arrivals::Open`] with these parameters.
+    ///
+    /// # Errors
+    /// When the rate or an on phase is not above 0.
+    pub fn new(rate_per_s: f64, process: ArrivalProcess, seed: u64) -> Result<ArrivalClock, WorkloadError> {
+        validate_open(rate_per_s, process)?;
+        let mean_ns = 1e9 / rate_per_s;
+        let mut random = Random::new(seed, Purpose::Arrivals);
+        let mut now = FinePoint::default();
+        let process = match process {
+            ArrivalProcess::Fixed => Clock::Fixed { count: 0, rate_per_s },
+            ArrivalProcess::Poisson => Clock::Poisson { mean_ns },
+            ArrivalProcess::Bursty { on_ns, off_ns } => {
+                let (on_ns, off_ns) = (on_ns as f64, off_ns as f64);
+                // Exponential phases have no memory: a stationary start needs only the right phase.
+                if random.unit() * (on_ns + off_ns) > on_ns {
+                    now.advance(random.exponential(off_ns));
+                }
+                Clock::Bursty {
+                    mean_ns: mean_ns * on_ns / (on_ns + off_ns),
+                    on_ns,
+                    off_ns,
+                    left_on_ns: random.exponential(on_ns),
+                }
+            }
+        };
+        Ok(ArrivalClock { process, random, now })
+    }
+
+    /// The next arrival, not before the last one.
+    #[inline]
+    pub fn next_ns(&mut self) -> u64 {
+        match &mut self.process {
+            Clock::Fixed { count, rate_per_s } => {
+                *count += 1;
+                return (*count as f64 * 1e9 / *rate_per_s) as u64;
+            }
+            Clock::Poisson { mean_ns } => self.now.advance(self.random.exponential(*mean_ns)),
+            Clock::Bursty { mean_ns, on_ns, off_ns, left_on_ns } => {
+                let mut distance_ns = self.random.exponential(*mean_ns);
+                while distance_ns > *left_on_ns {
+                    distance_ns -= *left_on_ns;
+                    self.now.advance(*left_on_ns);
+                    self.now.advance(self.random.exponential(*off_ns));
+                    *left_on_ns = self.random.exponential(*on_ns);
+                }
+                *left_on_ns -= distance_ns;
+                self.now.advance(distance_ns);
+            }
+        }
+        self.now.whole_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gaps_ns(process: ArrivalProcess, rate_per_s: f64, count: usize) -> Vec<f64> {
+        let mut clock = ArrivalClock::new(rate_per_s, process, 11).unwrap();
+        let mut last_ns = 0;
+        let mut gaps = Vec::with_capacity(count);
+        for _ in 0..count {
+            let now_ns = clock.next_ns();
+            assert!(now_ns >= last_ns);
+            gaps.push((now_ns - last_ns) as f64);
+            last_ns = now_ns;
+        }
+        gaps
+    }
+
+    #[test]
+    fn fixed_arrivals_do_not_drift() {
+        // 3 a second: no multiple of a nanosecond.
+        let mut clock = ArrivalClock::new(3.0, ArrivalProcess::Fixed, 0).unwrap();
+        let times: Vec<u64> = (0..3_000_000).map(|_| clock.next_ns()).collect();
+        assert_eq!(times[..3], [333_333_333, 666_666_666, 1_000_000_000]);
+        assert_eq!(times[2_999_999], 1_000_000_000_000_000);
+    }
+
+    #[test]
+    fn poisson_gaps_are_exponential() {
+        let count = 1_000_000;
+        let gaps = gaps_ns(ArrivalProcess::Poisson, 20_000.0, count);
+        let mean = gaps.iter().sum::<f64>() / count as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count as f64;
+        // Standard errors of an exponential sample: 0.1 % of the mean, 0.28 % of the variance.
+        assert!((mean / 50_000.0 - 1.0).abs() < 0.004, "mean {mean}");
+        assert!((variance / 2.5e9 - 1.0).abs() < 0.012, "variance {variance}");
+        let mut classes = [0u64; 20];
+        for gap in &gaps {
+            classes[((1.0 - (-gap / 50_000.0).exp()) * 20.0) as usize] += 1;
+        }
+        crate::statistics::assert_fits("poisson gaps", &classes, &[0.05; 20]);
+    }
+
+    #[test]
+    fn sums_of_tiny_gaps_do_not_drift() {
+        // A billion a second: gaps of 1 ns on average, most of which truncation would lose.
+        let count = 1_000_000;
+        let sum: f64 = gaps_ns(ArrivalProcess::Poisson, 1e9, count).iter().sum();
+        assert!((sum / 1e6 - 1.0).abs() < 0.004, "{sum}");
+    }
+
+    #[test]
+    fn bursty_arrivals_keep_the_long_run_rate_and_the_silences() {
+        let process = ArrivalProcess::Bursty { on_ns: 10_000_000, off_ns: 90_000_000 };
+        let count = 2_000_000;
+        let gaps = gaps_ns(process, 1_000.0, count);
+        let rate_per_s = count as f64 * 1e9 / gaps.iter().sum::<f64>();
+        // About 20,000 on-off cycles; the count in one varies by 1.3 of its mean: 0.95 % standard error.
+        assert!((rate_per_s / 1_000.0 - 1.0).abs() < 0.035, "{rate_per_s}");
+        // Within the on phases the rate is ten times as high.
+        let short = gaps.iter().filter(|&&gap| gap < 1_000_000.0).count();
+        assert!(short as f64 > 0.98 * count as f64, "{short}");
+        let squared = gaps.iter().map(|gap| gap * gap).sum::<f64>() / count as f64;
+        assert!(squared > 20.0 * 1e12, "gaps are no burstier than Poisson: {squared}");
+    }
+
+    #[test]
+    fn a_rate_of_zero_is_an_error() {
+        let error = ArrivalClock::new(0.0, ArrivalProcess::Poisson, 1).err().unwrap();
+        assert_eq!(error.key, "arrivals.open.rate_per_s");
+        assert!(ArrivalClock::new(f64::NAN, ArrivalProcess::Fixed, 1).is_err());
+    }
+}

@@ -1,0 +1,239 @@
+//! A TOML file whose errors know their line.
+//!
+//! [`Document::read`] turns the file into a value; whatever is wrong comes back as one
+//! [`InputError`] that names file, line and key and says what is allowed. Checks made after reading
+//! (a sum of shares, a range that depends on another key) report through [`Document::error`], which
+//! finds the line of the key they name.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use toml::de::{DeTable, DeValue};
+
+/// Input that cannot be accepted: where, which key, and what would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError {
+    /// The file as the user named it; empty where the input is no file.
+    pub file: String,
+    /// Line in the file, from 1.
+    pub line: Option<usize>,
+    /// Path of the key, such as `lines[3].size`; empty where the whole input is meant.
+    pub key: String,
+    /// What is wrong and what is allowed, on one line.
+    pub message: String,
+}
+
+impl fmt::Display for InputError {
+    /// `FILE:LINE: KEY: MESSAGE`, without the parts that are not known.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.file.as_str(), self.line) {
+            ("", None) => {}
+            ("", Some(line)) => write!(f, "line {line}: ")?,
+            (file, None) => write!(f, "{file}: ")?,
+            (file, Some(line)) => write!(f, "{file}:{line}: ")?,
+        }
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// A TOML file: its text and the place of every key in it.
+#[derive(Clone, Debug)]
+pub struct Document {
+    file: String,
+    text: String,
+    /// Every key, then its value, then the value's own entries, in the order of the tables.
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    path: String,
+    span: Range<usize>,
+}
+
+impl Document {
+    /// Parses `text`, which came from `file`.
+    ///
+    /// # Errors
+    /// When the text is not TOML.
+    pub fn parse(file: &str, text: &str) -> Result<Document, InputError> {
+        let mut document = Document { file: file.to_owned(), text: text.to_owned(), entries: Vec::new() };
+        let table = DeTable::parse(text).map_err(|error| InputError {
+            file: file.to_owned(),
+            line: error.span().map(|span| document.line_at(span.start)),
+            key: String::new(),
+            message: one_line(error.message()),
+        })?;
+        collect_table("", table.get_ref(), &mut document.entries);
+        Ok(document)
+    }
+
+    /// Reads the document into a value.
+    ///
+    /// A misspelt key is reported with the key that was probably meant and all that are allowed;
+    /// this needs `#[serde(deny_unknown_fields)]` on the type.
+    ///
+    /// # Errors
+    /// When a key is unknown, missing or of the wrong type, or its value is refused.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, InputError> {
+        toml::from_str(&self.text).map_err(|error| {
+            // The top table has an empty span.
+            let span = error.span().filter(|span| !span.is_empty());
+            let path = span.as_ref().map_or("", |span| self.path_at(span));
+            self.explain(path, span.as_ref(), error.message())
+        })
+    }
+
+    /// An error about the key at `key_path`, such as `geometry.zones[3].first_cylinder`, with the line
+    /// of that key or of its nearest parent that stands in the file.
+    pub fn error(&self, key_path: &str, message: impl Into<String>) -> InputError {
+        let mut path = key_path;
+        let entry = loop {
+            let found = self.entries.iter().find(|entry| entry.path == path);
+            match path.rfind(['.', '[']) {
+                Some(end) if found.is_none() => path = &path[..end],
+                _ => break found,
+            }
+        };
+        InputError {
+            file: self.file.clone(),
+            line: entry.map(|entry| self.line_at(entry.span.start)),
+            key: key_path.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// Rewrites serde's message about the entry at `path` in terms of keys.
+    fn explain(&self, path: &str, span: Option<&Range<usize>>, message: &str) -> InputError {
+        if let Some((name, expected)) = unknown(message, "unknown field").or_else(|| unexpected(message)) {
+            let key = self.key_named(path, name);
+            return self.error(&key, format!("unknown key; {}", allowed(name, expected)));
+        }
+        if let Some((name, expected)) = unknown(message, "unknown variant") {
+            let text = format!("unknown value `{name}`; {}", allowed(name, expected));
+            return self.error(path, text);
+        }
+        if let Some(name) = quoted_after(message, "missing field") {
+            return self.error(&join(path, name), "this key is missing");
+        }
+        let error = self.error(path, one_line(message));
+        // A value may stand lines below its key.
+        let line = span.map(|span| self.line_at(span.start)).or(error.line);
+        InputError { line, ..error }
+    }
+
+    /// The path of the smallest entry that covers `span`.
+    fn path_at(&self, span: &Range<usize>) -> &str {
+        self.entries
+            .iter()
+            .rev()
+            .filter(|entry| entry.span.start <= span.start && span.end <= entry.span.end)
+            .min_by_key(|entry| entry.span.len())
+            .map_or("", |entry| entry.path.as_str())
+    }
+
+    /// The path of the key `name` in or at `path`: a type that serde buffers (a tagged enum) reports
+    /// only the table round the key.
+    fn key_named(&self, path: &str, name: &str) -> String {
+        let is_named = |candidate: &str| {
+            candidate.strip_suffix(name).is_some_and(|parent| parent.is_empty() || parent.ends_with('.'))
+        };
+        if is_named(path) {
+            return path.to_owned();
+        }
+        self.entries
+            .iter()
+            .find(|entry| entry.path.starts_with(path) && is_named(&entry.path))
+            .map_or_else(|| join(path, name), |entry| entry.path.clone())
+    }
+
+    fn line_at(&self, offset: usize) -> usize {
+        let end = offset.min(self.text.len());
+        1 + self.text.as_bytes()[..end].iter().filter(|&&byte| byte == b'\n').count()
+    }
+}
+
+fn collect_table(parent: &str, table: &DeTable<'_>, entries: &mut Vec<Entry>) {
+    for (key, value) in table {
+        let path = join(parent, key.get_ref());
+        entries.push(Entry { path: path.clone(), span: key.span() });
+        collect_value(path, value.get_ref(), value.span(), entries);
+    }
+}
+
+fn collect_value(path: String, value: &DeValue<'_>, span: Range<usize>, entries: &mut Vec<Entry>) {
+    entries.push(Entry { path: path.clone(), span });
+    match value {
+        DeValue::Table(table) => collect_table(&path, table, entries),
+        DeValue::Array(array) => {
+            for (index, item) in array.iter().enumerate() {
+                collect_value(format!("{path}[{index}]"), item.get_ref(), item.span(), entries);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn join(parent: &str, key: &str) -> String {
+    if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") }
+}
+
+/// The parser breaks some of its messages into lines; ours is one.
+fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The name in backticks that follows `prefix`.
+fn quoted_after<'m>(message: &'m str, prefix: &str) -> Option<&'m str> {
+    let rest = message.strip_prefix(prefix)?.trim_start();
+    rest.strip_prefix('`')?.split('`').next()
+}
+
+/// Takes serde's "unknown field `x`, expected one of `a`, `b`" apart into the name and what is allowed.
+fn unknown<'m>(message: &'m str, prefix: &str) -> Option<(&'m str, Vec<&'m str>)> {
+    let name = quoted_after(message, prefix)?;
+    let (_, after) = message.split_once(", expected").unwrap_or((message, ""));
+    Some((name, after.split('`').skip(1).step_by(2).collect()))
+}
+
+/// Takes toml's "unexpected keys in table: x, available keys: a, b" (of an enum's fields) apart likewise.
+fn unexpected(message: &str) -> Option<(&str, Vec<&str>)> {
+    let (names, expected) = message.strip_prefix("unexpected keys in table: ")?.split_once(", available keys: ")?;
+    Some((names.split(", ").next()?, expected.split(", ").collect()))
+}
+
+/// "did you mean `size`? allowed: size, share_percent".
+fn allowed(name: &str, expected: Vec<&str>) -> String {
+    if expected.is_empty() {
+        return "nothing is allowed here".to_owned();
+    }
+    let close = expected
+        .iter()
+        .map(|candidate| (edit_distance(name, candidate), candidate))
+        .min()
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count() / 4);
+    let hint = close.map_or(String::new(), |(_, candidate)| format!("did you mean `{candidate}`? "));
+    format!("{hint}allowed: {}", expected.join(", "))
+}
+
+/// Levenshtein distance in characters.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j].min(diagonal) + 1);
+        }
+    }
+    row[b.len()]
+}

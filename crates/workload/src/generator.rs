@@ -1,0 +1,278 @@
+//! Turns a workload into requests. The hot path: no allocation, no division, few random numbers.
+
+use crate::access::AccessLine;
+use crate::addresses::{Addresses, Places, Sampler};
+use crate::arrivals::{Arrivals, Think};
+use crate::random::{AliasTable, Purpose, Random};
+use crate::request::{Kind, Request};
+use crate::workload::{Workload, WorkloadError};
+
+/// Ranks above this have probabilities that a 53-bit random number resolves no more.
+const BLOCKS_MAX: u64 = 1 << 40;
+
+/// The part of a system that a workload may touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start_bytes: u64,
+    /// Length in bytes.
+    pub length_bytes: u64,
+}
+
+/// The endless sequence of a workload's requests on one span.
+///
+/// The sequence depends on workload, span, sector and seed alone.
+pub struct Generator {
+    lines: Vec<Line>,
+    line_choice: AliasTable,
+    sampler: Sampler,
+    /// Where the next sequential access of each stream starts.
+    pointers: Vec<u64>,
+    end_bytes: u64,
+    stream: usize,
+    line: usize,
+    left_in_burst: u32,
+    pending_delay_ns: u64,
+    think: Think,
+    flush_every: u64,
+    writes_to_flush: u64,
+    addresses: Random,
+    choices: Random,
+    think_times: Random,
+}
+
+/// An access line made ready: percentages as thresholds for 32-bit random numbers.
+struct Line {
+    length_bytes: u32,
+    places: Places,
+    read_below: u64,
+    random_below: u64,
+    trim_below: u64,
+    /// The line's alignment where it is coarser than the sector, to which pointers always are aligned.
+    pointer_align_bytes: Option<u64>,
+    delay_ns: u64,
+    burst: u32,
+}
+
+/// So that 0 % is never below and 100 % always.
+fn threshold(percent: f64) -> u64 {
+    (percent / 100.0 * (1u64 << 32) as f64).round() as u64
+}
+
+impl Line {
+    fn new(line: &AccessLine, span: Span, sector_bytes: u32) -> Result<Line, (&'static str, String)> {
+        if !line.size_bytes.is_multiple_of(sector_bytes) {
+            let message = format!("{} bytes is not a multiple of the sector of {sector_bytes} bytes", line.size_bytes);
+            return Err(("size", message));
+        }
+        let align_bytes = line.align_bytes.unwrap_or(sector_bytes);
+        if !align_bytes.is_multiple_of(sector_bytes) {
+            let message = format!("{align_bytes} bytes is not a multiple of the sector of {sector_bytes} bytes");
+            return Err(("align", message));
+        }
+        let step_bytes = u64::from(align_bytes);
+        let Some(places) = places(span, step_bytes, step_bytes, u64::from(line.size_bytes)) else {
+            let message = format!(
+                "no aligned request of {} bytes fits into the span of {} bytes",
+                line.size_bytes, span.length_bytes
+            );
+            return Err(("size", message));
+        };
+        Ok(Line {
+            length_bytes: line.size_bytes,
+            places,
+            read_below: threshold(line.read_percent),
+            random_below: threshold(line.random_percent),
+            trim_below: threshold(line.trim_percent),
+            pointer_align_bytes: (align_bytes > sector_bytes).then_some(u64::from(align_bytes)),
+            delay_ns: line.delay_ns,
+            burst: line.burst,
+        })
+    }
+}
+
+/// Places inside the span at which `length_bytes` still fit: `step_bytes` apart, from the first
+/// multiple of `align_bytes`; `None` if there are none.
+fn places(span: Span, align_bytes: u64, step_bytes: u64, length_bytes: u64) -> Option<Places> {
+    let end_bytes = span.start_bytes.checked_add(span.length_bytes)?;
+    let first_bytes = span.start_bytes.checked_next_multiple_of(align_bytes)?;
+    let room_bytes = end_bytes.checked_sub(first_bytes)?.checked_sub(length_bytes)?;
+    Some(Places { first_bytes, step_bytes, count: room_bytes / step_bytes + 1 })
+}
+
+/// The blocks that have popularity under a skewed law: as large as the smallest request, rounded up so
+/// that each start suits every line, and such that the largest request fits at the last of them.
+fn popular_blocks(lines: &[Line], span: Span) -> Option<Places> {
+    let align_bytes = lines.iter().map(|line| line.places.step_bytes).try_fold(1, least_common_multiple)?;
+    let sizes = || lines.iter().map(|line| u64::from(line.length_bytes));
+    let block_bytes = sizes().min()?.checked_next_multiple_of(align_bytes)?;
+    places(span, align_bytes, block_bytes, sizes().max()?)
+}
+
+fn least_common_multiple(a: u64, b: u64) -> Option<u64> {
+    let (mut divisor, mut rest) = (a, b);
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (a / divisor).checked_mul(b)
+}
+
+impl Generator {
+    /// A generator of `workload`'s requests on `span` of a system with sectors of `sector_bytes`.
+    ///
+    /// # Errors
+    /// When the workload is not valid, a size or an alignment is not a multiple of the sector, or a
+    /// request does not fit into the span.
+    pub fn new(workload: &Workload, span: Span, sector_bytes: u32, seed: u64) -> Result<Generator, WorkloadError> {
+        workload.validate()?;
+        check_span(span, sector_bytes)?;
+        let specified = &workload.specification.lines;
+        let lines = specified
+            .iter()
+            .enumerate()
+            .map(|(index, line)| {
+                Line::new(line, span, sector_bytes).map_err(|(key, message)| (format!("lines[{index}].{key}"), message))
+            })
+            .collect::<Result<Vec<Line>, _>>()?;
+        // A line that comes in bursts is begun less often, so that its share of requests is right.
+        let weights: Vec<f64> = specified.iter().map(|line| line.share_percent / f64::from(line.burst)).collect();
+        let blocks = match workload.addresses {
+            Addresses::Zipf { .. } | Addresses::Pareto { .. } => popular_blocks(&lines, span)
+                .filter(|blocks| blocks.count <= BLOCKS_MAX)
+                .ok_or_else(|| skewed_error(span))?,
+            _ => lines[0].places,
+        };
+        let mut keys = Random::new(seed, Purpose::Permutation);
+        Ok(Generator {
+            line_choice: AliasTable::new(&weights),
+            sampler: Sampler::new(&workload.addresses, blocks, &mut keys),
+            pointers: stream_starts(span, workload.streams, sector_bytes),
+            lines,
+            end_bytes: span.start_bytes + span.length_bytes,
+            stream: 0,
+            line: 0,
+            left_in_burst: 0,
+            pending_delay_ns: 0,
+            think: match workload.arrivals {
+                Arrivals::Closed { think, .. } => think,
+                Arrivals::Open { .. } => Think::None,
+            },
+            flush_every: workload.flush_every,
+            writes_to_flush: workload.flush_every,
+            addresses: Random::new(seed, Purpose::Addresses),
+            choices: Random::new(seed, Purpose::Choices),
+            think_times: Random::new(seed, Purpose::Think),
+        })
+    }
+
+    /// The next request.
+    #[allow(clippy::should_implement_trait)] // The sequence has no end, hence no `Option`.
+    #[inline]
+    pub fn next(&mut self) -> Request {
+        if self.flush_every != 0 && self.writes_to_flush == 0 {
+            self.writes_to_flush = self.flush_every;
+            return request(Kind::Flush, 0, 0);
+        }
+        self.begin_burst();
+        self.left_in_burst -= 1;
+        let line = &self.lines[self.line];
+        let bits = self.choices.bits();
+        let kind = if bits >> 32 < line.read_below {
+            Kind::Read
+        } else if line.trim_below != 0 && self.choices.bits() >> 32 < line.trim_below {
+            Kind::Trim
+        } else {
+            self.writes_to_flush = self.writes_to_flush.wrapping_sub(1);
+            Kind::Write
+        };
+        let length_bytes = u64::from(line.length_bytes);
+        let stream = self.stream;
+        self.stream = if stream + 1 == self.pointers.len() { 0 } else { stream + 1 };
+        let pointer = &mut self.pointers[stream];
+        let offset_bytes = if bits & 0xffff_ffff < line.random_below {
+            self.sampler.offset_bytes(&line.places, &mut self.addresses)
+        } else {
+            let aligned = match line.pointer_align_bytes {
+                None => *pointer,
+                Some(align_bytes) => pointer.next_multiple_of(align_bytes),
+            };
+            if aligned + length_bytes <= self.end_bytes { aligned } else { line.places.first_bytes }
+        };
+        // Iometer's random accesses move the pointer too: a sequential access continues from there.
+        *pointer = offset_bytes + length_bytes;
+        request(kind, offset_bytes, line.length_bytes)
+    }
+
+    /// Time between a completion and the issue of the next request of a closed loop, in nanoseconds:
+    /// think time, plus the delay of the next request's line where that begins a burst.
+    #[inline]
+    pub fn think_ns(&mut self) -> u64 {
+        self.begin_burst();
+        let think_ns = match self.think {
+            Think::None => 0,
+            Think::Fixed(time_ns) => time_ns,
+            Think::Exponential(mean_ns) => self.think_times.exponential(mean_ns as f64).round() as u64,
+        };
+        think_ns + std::mem::take(&mut self.pending_delay_ns)
+    }
+
+    /// Chooses the line of the next request where the last burst is over.
+    #[inline]
+    fn begin_burst(&mut self) {
+        if self.left_in_burst > 0 {
+            return;
+        }
+        if self.lines.len() > 1 {
+            self.line = self.line_choice.pick(&mut self.choices);
+        }
+        let line = &self.lines[self.line];
+        self.left_in_burst = line.burst;
+        self.pending_delay_ns = line.delay_ns;
+    }
+}
+
+#[inline]
+fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
+    Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
+}
+
+fn check_span(span: Span, sector_bytes: u32) -> Result<(), WorkloadError> {
+    let error = |message: String| Err(WorkloadError { key: "span".to_owned(), message });
+    if sector_bytes == 0 {
+        return error("the sector has 0 bytes".to_owned());
+    }
+    if !span.start_bytes.is_multiple_of(u64::from(sector_bytes)) {
+        return error(format!(
+            "its start at byte {} is not a multiple of the sector of {sector_bytes} bytes",
+            span.start_bytes
+        ));
+    }
+    match span.start_bytes.checked_add(span.length_bytes) {
+        Some(end_bytes) if end_bytes <= i64::MAX as u64 => Ok(()),
+        _ => error("its end is beyond 8 EiB".to_owned()),
+    }
+}
+
+fn skewed_error(span: Span) -> WorkloadError {
+    WorkloadError {
+        key: "addresses".to_owned(),
+        message: format!(
+            "the span of {} bytes holds no block that suits every line, or more than 2^40 blocks",
+            span.length_bytes
+        ),
+    }
+}
+
+/// Streams start at equal distances.
+fn stream_starts(span: Span, streams: u32, sector_bytes: u32) -> Vec<u64> {
+    let sectors = span.length_bytes / u64::from(sector_bytes);
+    (0..streams)
+        .map(|stream| {
+            let sector = u128::from(sectors) * u128::from(stream) / u128::from(streams);
+            span.start_bytes + sector as u64 * u64::from(sector_bytes)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,31 @@
+//! Workloads: the requests a system is put under, and when they arrive.
+//!
+//! A [`Workload`] joins an [`AccessSpecification`] (sizes, kinds and randomness, as in Iometer), the
+//! law of its [`Addresses`], its [`Arrivals`] (closed or open loop) and the length of a run. A
+//! [`Generator`] turns it into [`Request`]s on a [`Span`] of a system; an [`ArrivalClock`] gives the
+//! intended arrival times of an open loop.
+//!
+//! Every description of the project is read through [`Document`], whose errors name file, line and
+//! key, and every quantity with a unit through [`quantity`].
+
+mod access;
+mod addresses;
+mod arrivals;
+pub mod document;
+mod generator;
+pub mod quantity;
+mod random;
+mod request;
+#[cfg(test)]
+mod statistics;
+mod workload;
+
+pub use access::{AccessLine, AccessSpecification};
+pub use addresses::{Addresses, Band};
+pub use arrivals::{ArrivalClock, ArrivalProcess, Arrivals, RunLength, Think, WarmUp};
+pub use document::{Document, InputError};
+pub use generator::{Generator, Span};
+pub use quantity::{Bytes, DurationNs, QuantityError, Rate, Rpm};
+pub use random::GENERATOR_NAME;
+pub use request::{Kind, Request};
+pub use workload::{Workload, WorkloadError};

@@ -1,0 +1,45 @@
+//! The request: one read, write, trim or flush.
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Transfers data from the system.
+    Read,
+    /// Transfers data to the system.
+    Write,
+    /// Tells the system that the range holds no data any more (ATA TRIM, SCSI UNMAP).
+    Trim,
+    /// Asks that all writes completed so far reach stable storage; has no range.
+    Flush,
+}
+
+impl Kind {
+    /// Every kind, in declaration order, so that `kind as usize` is its index.
+    pub const ALL: [Kind; 4] = [Kind::Read, Kind::Write, Kind::Trim, Kind::Flush];
+
+    /// The kind's name in results and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Read => "read",
+            Kind::Write => "write",
+            Kind::Trim => "trim",
+            Kind::Flush => "flush",
+        }
+    }
+}
+
+/// One request to a system, without the time of its issue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What the request does.
+    pub kind: Kind,
+    /// First byte, from the start of the system; 0 for a flush.
+    pub offset_bytes: u64,
+    /// Length in bytes; 0 for a flush.
+    pub length_bytes: u32,
+    /// A write that must be on stable storage before it completes (FUA).
+    pub force_unit_access: bool,
+    /// An ordered command: everything queued before it is done first, everything after it waits
+    /// (SCSI's ordered task attribute).
+    pub ordered: bool,
+}

@@ -1,0 +1,148 @@
+//! A workload: access specification, addresses, arrivals and run length, as read from a file.
+
+use serde::{Deserialize, Serialize};
+
+use crate::access::{AccessLine, AccessSpecification, Complaint};
+use crate::addresses::Addresses;
+use crate::arrivals::{Arrivals, RunLength, WarmUp};
+use crate::document::{Document, InputError};
+
+/// The most sequential streams of a workload.
+const STREAMS_MAX: u32 = 65_536;
+
+/// A workload that a generator cannot produce.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct WorkloadError {
+    /// Path of the key in the workload's file form, such as `lines[3].size`.
+    pub key: String,
+    /// What is wrong and what is allowed.
+    pub message: String,
+}
+
+impl From<Complaint> for WorkloadError {
+    fn from((key, message): Complaint) -> WorkloadError {
+        WorkloadError { key, message }
+    }
+}
+
+/// What a system is put under.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "WorkloadForm", into = "WorkloadForm")]
+pub struct Workload {
+    /// The workload's name in the catalogue.
+    pub name: String,
+    /// Where its figures come from.
+    pub source: String,
+    /// Sizes, kinds and randomness of the requests.
+    pub specification: AccessSpecification,
+    /// Where random accesses go.
+    pub addresses: Addresses,
+    /// Sequential pointers, which requests use in turn; Iometer's worker has one.
+    pub streams: u32,
+    /// Writes between two flushes; 0 for no flushes.
+    pub flush_every: u64,
+    /// How requests arrive.
+    pub arrivals: Arrivals,
+    /// What is left out at the start of a run.
+    pub warm_up: WarmUp,
+    /// How long a run lasts.
+    pub run_length: RunLength,
+}
+
+/// The file form, which is the JSON form too: the specification's lines stand at the top.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WorkloadForm {
+    name: String,
+    #[serde(default)]
+    source: String,
+    /// The specification's own name where it differs from the workload's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    specification: Option<String>,
+    #[serde(default)]
+    addresses: Addresses,
+    #[serde(default = "one_stream")]
+    streams: u32,
+    #[serde(default)]
+    flush_every: u64,
+    #[serde(default)]
+    arrivals: Arrivals,
+    #[serde(default)]
+    warm_up: WarmUp,
+    #[serde(default)]
+    run_length: RunLength,
+    lines: Vec<AccessLine>,
+}
+
+fn one_stream() -> u32 {
+    1
+}
+
+impl From<WorkloadForm> for Workload {
+    fn from(form: WorkloadForm) -> Workload {
+        Workload {
+            specification: AccessSpecification {
+                name: form.specification.unwrap_or_else(|| form.name.clone()),
+                lines: form.lines,
+            },
+            name: form.name,
+            source: form.source,
+            addresses: form.addresses,
+            streams: form.streams,
+            flush_every: form.flush_every,
+            arrivals: form.arrivals,
+            warm_up: form.warm_up,
+            run_length: form.run_length,
+        }
+    }
+}
+
+impl From<Workload> for WorkloadForm {
+    fn from(workload: Workload) -> WorkloadForm {
+        let AccessSpecification { name, lines } = workload.specification;
+        WorkloadForm {
+            specification: (name != workload.name).then_some(name),
+            name: workload.name,
+            source: workload.source,
+            addresses: workload.addresses,
+            streams: workload.streams,
+            flush_every: workload.flush_every,
+            arrivals: workload.arrivals,
+            warm_up: workload.warm_up,
+            run_length: workload.run_length,
+            lines,
+        }
+    }
+}
+
+impl Workload {
+    /// Reads and checks a workload; `file` is the name used in errors.
+    ///
+    /// # Errors
+    /// When the text is not TOML, or a key is misspelt, missing or has a value that is not allowed.
+    pub fn from_toml(file: &str, text: &str) -> Result<Workload, InputError> {
+        let document = Document::parse(file, text)?;
+        let workload: Workload = document.read()?;
+        workload.validate().map_err(|error| document.error(&error.key, error.message))?;
+        Ok(workload)
+    }
+
+    /// Checks everything that does not depend on the system.
+    ///
+    /// # Errors
+    /// The first key whose value is not allowed.
+    pub fn validate(&self) -> Result<(), WorkloadError> {
+        if !(1..=STREAMS_MAX).contains(&self.streams) {
+            return Err(WorkloadError {
+                key: "streams".to_owned(),
+                message: format!("{} is out of range; 1 to {STREAMS_MAX} is allowed", self.streams),
+            });
+        }
+        self.specification.validate()?;
+        self.addresses.validate()?;
+        self.arrivals.validate()?;
+        self.run_length.validate()?;
+        Ok(())
+    }
+}
