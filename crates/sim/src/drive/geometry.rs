@@ -196,11 +196,18 @@ impl Layout {
 
     /// First block of the track that holds `block`, and the one after its last.
     pub fn track_bounds(&self, block: u64) -> (u64, u64) {
+        let zone = self.zone_of(block);
+        if zone.plain {
+            let (track, _) = zone.sectors_per_track.divide(block - zone.first_block + zone.reserved);
+            let begin = track * zone.sectors_per_track.divisor;
+            let end = begin + zone.sectors_per_track.divisor;
+            let first = zone.first_block + begin.saturating_sub(zone.reserved);
+            return (first, zone.first_block + (end - zone.reserved).min(zone.blocks));
+        }
         let here = self.locate(block, u32::MAX);
         let end = block + u64::from(here.sectors);
-        // The first block: walk back over at most a track by bisection, since blocks of a track are contiguous except
-        // where a remapped sector leaves a hole.
-        let mut low = block.saturating_sub(u64::from(self.sectors_per_track(block)));
+        // Blocks of a track are contiguous, so the first is found by bisection over at most a track.
+        let mut low = block.saturating_sub(u64::from(self.sectors_per_track(block))).max(zone.first_block);
         let mut high = block;
         while low < high {
             let middle = (low + high) / 2;

@@ -1,0 +1,337 @@
+//! The arm: which job it takes next, and how long that keeps it and the host.
+
+use super::buffer::Accepted;
+use super::description::ReadAhead;
+use super::geometry::Extent;
+use super::media::{Access, Pass, ReadAheadRun};
+use super::queue::{HostJob, Job, Work};
+use super::{Drive, NOWHERE, Service};
+
+impl Drive {
+    pub(super) fn arm_becomes_free(&mut self) {
+        let now_ns = self.arm_free_ns;
+        if let Some(Service::Destage(slot)) = self.in_service.take() {
+            self.writes.finish(slot);
+            self.after_destage(now_ns);
+        }
+        if self.slow.recalibration_due(now_ns) {
+            self.start_internal(now_ns);
+        } else if !self.queue.is_empty() {
+            self.dispatch(now_ns);
+        }
+    }
+
+    /// Room in the write cache: writes that wait move in, flushes may be done.
+    fn after_destage(&mut self, now_ns: u64) {
+        while let Some((at, arrived_ns, job)) = self.queue.oldest_cacheable() {
+            if !self.writes.has_room(job.block, job.block + u64::from(job.sectors)) {
+                break;
+            }
+            // Its overhead was spent while it waited.
+            match self.accept(arrived_ns, now_ns.max(arrived_ns + job.overhead_ns), &job) {
+                Accepted::New(slot) => self.queue.cached(at, Some(slot)),
+                Accepted::Joined(slot) => {
+                    self.queue.cached(at, None);
+                    self.destage_grew(slot);
+                }
+            }
+        }
+        while let Some(&(id, arrived_ns, sequence)) = self.flushes.front() {
+            if !self.writes.is_clean_up_to(sequence) {
+                break;
+            }
+            self.flushes.pop_front();
+            self.complete(id, arrived_ns, now_ns);
+        }
+    }
+
+    /// Gives the arm to the next job.
+    fn dispatch(&mut self, now_ns: u64) {
+        let free_ns = self.stop_read_ahead(now_ns);
+        let start_ns = free_ns.max(now_ns + self.usual_overhead_ns());
+        let job = self.queue.take(&self.media, self.head, self.continues, now_ns, start_ns);
+        self.start(now_ns, free_ns, &job);
+    }
+
+    #[inline]
+    pub(super) fn start(&mut self, now_ns: u64, free_ns: u64, job: &Job) {
+        match job.work {
+            Work::Host(host) if host.write => self.write_through(now_ns, free_ns, &host, &job.extent),
+            Work::Host(host) => self.read(now_ns, free_ns, &host, &job.extent),
+            Work::Destage(slot) => self.destage(job.arrived_ns.max(free_ns), slot, &job.extent),
+        }
+    }
+
+    /// Brings read-ahead up to date and the heads to where it has got; the arm can be taken at the returned time. A job
+    /// that goes on where read-ahead is may still join it.
+    #[inline]
+    pub(super) fn stop_read_ahead(&mut self, now_ns: u64) -> u64 {
+        let free_ns = self.update_read_ahead(now_ns);
+        if let Some(run) = &self.read_ahead {
+            self.head = run.head;
+            self.continues = run.next;
+        }
+        free_ns
+    }
+
+    /// What the scheduler expects a command to cost before the arm moves.
+    #[inline]
+    fn usual_overhead_ns(&self) -> u64 {
+        self.params.description.overheads.read_miss_ns.after_read
+    }
+
+    fn read(&mut self, now_ns: u64, free_ns: u64, job: &HostJob, extent: &Extent) {
+        let overheads = self.params.description.overheads;
+        let joined = self.read_ahead.is_some_and(|run| run.next == job.block && !run.is_done());
+        let goes_on = joined || (job.block == self.continues && now_ns == self.arm_free_ns);
+        let (start_ns, from) = match self.read_ahead {
+            Some(run) if joined => (run.at_ns, run.head),
+            _ if goes_on => (now_ns, self.head),
+            _ => (free_ns.max(now_ns + job.overhead_ns), self.head),
+        };
+        self.read_ahead = None;
+        let total = job.buffered + job.sectors;
+        let settled_ns = if goes_on { start_ns } else { now_ns + job.settled_min_ns };
+        let mark = self.mark(total).saturating_sub(job.buffered).clamp(1, job.sectors);
+        let access = Access {
+            block: job.block,
+            sectors: job.sectors,
+            write: false,
+            start_ns,
+            settled_ns,
+            data_ns: start_ns,
+            mark,
+        };
+        let mut pass = self.media.pass_from(from, &access, extent);
+        self.retry(&mut pass);
+        let overhead = if goes_on { 0 } else { job.overhead_ns };
+        let ready = match self.params.description.interface.disconnect {
+            // What the buffer holds goes out at once, and the drive keeps the bus for the rest.
+            _ if job.buffered > 0 => now_ns + job.hit_overhead_ns + overheads.data_preparation_ns,
+            None => pass.mark_ns.max(now_ns + overhead + overheads.data_preparation_ns),
+            Some(disconnect) => {
+                let off_bus_ns = now_ns + overhead + job.disconnect_ns;
+                pass.mark_ns.max(off_bus_ns) + disconnect.first_reselect_ns + overheads.data_preparation_ns
+            }
+        };
+        let transfer = u64::from(total) * self.params.sector_read_ns;
+        let done = self.link.promise(ready, transfer, pass.end_ns + self.params.sector_read_ns);
+        self.complete(job.id, now_ns, done + overheads.read_completion_ns);
+        let segment = self.keep_read(job, &pass);
+        self.account(&pass, overhead, start_ns);
+        self.occupy(&pass, Service::Host, job.block + u64::from(job.sectors));
+        if let Some(segment) = segment {
+            self.read_on(&pass, job.block + u64::from(job.sectors), segment);
+        }
+    }
+
+    /// Sectors of a read that must be in the buffer before they go to the host.
+    #[inline]
+    fn mark(&self, sectors: u32) -> u32 {
+        ((f64::from(sectors) * self.params.description.buffer.read_watermark) as u32).max(1)
+    }
+
+    /// Puts what a pass read into the buffer.
+    #[inline]
+    fn keep_read(&mut self, job: &HostJob, pass: &Pass) -> Option<usize> {
+        let end = job.block + u64::from(job.sectors);
+        let segment = match job.segment {
+            Some(segment) if self.segments.end_of(segment) == job.block => {
+                self.segments.touch(segment);
+                segment
+            }
+            _ => self.segments.take_for_read(job.block)?,
+        };
+        self.segments.fill_to(segment, end);
+        if self.params.description.buffer.keep_passing_sectors && job.segment.is_none() {
+            let (first, _) = self.media.layout.track_bounds(job.block);
+            let passed = self.media.spindle.sectors_in(pass.first_wait_ns, pass.sector_span);
+            let from = job.block.saturating_sub(passed).max(first);
+            self.segments.extend_front(segment, from);
+        }
+        Some(segment)
+    }
+
+    /// Starts read-ahead behind a pass; its least part belongs to the pass.
+    #[inline]
+    fn read_on(&mut self, pass: &Pass, end: u64, segment: usize) {
+        if self.params.read_ahead == ReadAhead::None {
+            return;
+        }
+        let limit = self.read_ahead_limit(end, segment);
+        if end >= limit {
+            return;
+        }
+        let leaves = self.leaves();
+        let mut run = ReadAheadRun {
+            segment,
+            next: end,
+            limit,
+            at_ns: pass.end_ns,
+            head: pass.head,
+            leaves,
+            sector_span: pass.sector_span,
+            followers: pass.followers,
+        };
+        let least = end + u64::from(self.params.description.buffer.read_ahead_min_sectors);
+        while run.next < least.min(run.limit) {
+            let sector_ns = self.media.spindle.revolution_ns();
+            run.advance(&self.media, run.at_ns + sector_ns);
+            self.arm_free_ns = self.arm_free_ns.max(run.at_ns);
+        }
+        self.read_ahead = Some(run);
+    }
+
+    /// A write that is complete when it is on the media.
+    fn write_through(&mut self, now_ns: u64, free_ns: u64, job: &HostJob, extent: &Extent) {
+        let overheads = self.params.description.overheads;
+        let goes_on = job.block == self.continues && now_ns == self.arm_free_ns;
+        let overhead = if goes_on { 0 } else { job.overhead_ns };
+        let transfer = u64::from(job.sectors) * self.params.sector_write_ns;
+        let extra = self.params.description.interface.disconnect.and_then(|disconnect| disconnect.extra);
+        let extra = extra.filter(|_| !job.sequential_write);
+        let disconnect = self.params.description.interface.disconnect.unwrap_or_default();
+        let (start, data_from, off_bus, reselect) = match extra {
+            None => {
+                let data_from = now_ns + overhead + overheads.data_preparation_ns;
+                (now_ns + overhead, data_from, disconnect.write_ns, disconnect.first_reselect_ns)
+            }
+            Some(extra) => {
+                let again = now_ns + extra.command_ns + extra.disconnect_ns + extra.between_ns;
+                let data_from = again + disconnect.first_reselect_ns + overheads.data_preparation_ns;
+                let start = now_ns + extra.command_ns + extra.seek_delta_ns;
+                (start, data_from, extra.second_disconnect_ns, disconnect.other_reselect_ns)
+            }
+        };
+        let start_ns = free_ns.max(start);
+        let data_end = self.link.carry(data_from, transfer);
+        self.read_ahead = None;
+        let settled_ns = if goes_on { start_ns } else { start_ns + overheads.minimum_seek_delay_ns };
+        let data_ns = self.data_ready_ns(data_from, data_end, job.sectors, extent);
+        let access = Access {
+            block: job.block,
+            sectors: job.sectors,
+            write: true,
+            start_ns,
+            settled_ns,
+            data_ns,
+            mark: job.sectors,
+        };
+        let pass = self.write_pass(access, extent, job.partial);
+        let on_bus = pass.end_ns.max(data_end + off_bus) + if self.disconnects() { reselect } else { 0 };
+        self.complete(job.id, now_ns, on_bus + overheads.write_completion_ns);
+        self.segments.write(job.block, job.block + u64::from(job.sectors));
+        self.account(&pass, overhead, start_ns);
+        self.occupy(&pass, Service::Host, job.block + u64::from(job.sectors));
+    }
+
+    fn disconnects(&self) -> bool {
+        self.params.description.interface.disconnect.is_some()
+    }
+
+    /// Writes a dirty extent.
+    fn destage(&mut self, start_ns: u64, slot: u32, extent: &Extent) {
+        let dirty = self.writes.begin(slot);
+        self.read_ahead = None;
+        self.counters.destages += 1;
+        let sectors = (dirty.end - dirty.start) as u32;
+        let access = Access {
+            block: dirty.start,
+            sectors,
+            write: true,
+            start_ns,
+            settled_ns: start_ns + self.params.description.overheads.minimum_seek_delay_ns,
+            data_ns: dirty.data_ns,
+            mark: sectors,
+        };
+        let pass = self.write_pass(access, extent, dirty.partial);
+        self.account(&pass, 0, start_ns);
+        self.occupy(&pass, Service::Destage(slot), dirty.end);
+    }
+
+    /// The media part of a write.
+    fn write_pass(&mut self, mut access: Access, extent: &Extent, partial: bool) -> Pass {
+        if partial {
+            // Part of a physical sector: read it, and write it when it comes round again.
+            self.counters.read_modify_writes += 1;
+            let read = self.media.pass_from(self.head, &Access { write: false, ..access }, extent);
+            self.head = read.head;
+            access.start_ns = read.end_ns;
+            access.settled_ns = read.end_ns;
+        }
+        let mut pass = self.media.pass_from(self.head, &access, extent);
+        self.retry(&mut pass);
+        pass
+    }
+
+    /// When a media write may begin whose data come evenly from `data_from` to `data_end`: once all of them are in the
+    /// buffer, or, in a drive that is known to begin earlier, once its prefill is there and the media cannot overtake
+    /// the host any more.
+    fn data_ready_ns(&self, data_from: u64, data_end: u64, sectors: u32, extent: &Extent) -> u64 {
+        let Some(extra) = self.params.description.interface.disconnect.and_then(|disconnect| disconnect.extra) else {
+            return data_end;
+        };
+        let media_ns = self.media.spindle.turn_ns(u64::from(extent.sector_span));
+        let prefilled = data_from + u64::from(extra.prefill_sectors(sectors)) * self.params.sector_write_ns;
+        prefilled.max(data_end.saturating_sub(u64::from(sectors - 1) * media_ns)).min(data_end)
+    }
+
+    /// Media errors: each failed pass costs a turn.
+    #[inline]
+    fn retry(&mut self, pass: &mut Pass) {
+        let repeated = self.slow.repeated_passes();
+        if repeated > 0 {
+            let lost = u64::from(repeated) * self.media.spindle.revolution_ns();
+            self.counters.retries += u64::from(repeated);
+            pass.mark_ns += lost;
+            pass.end_ns += lost;
+            pass.rotation_ns += lost;
+        }
+    }
+
+    #[inline]
+    fn account(&mut self, pass: &Pass, overhead_ns: u64, start_ns: u64) {
+        self.counters.seek_ns += pass.seek_ns;
+        self.counters.rotation_ns += pass.rotation_ns;
+        let span = pass.end_ns.saturating_sub(start_ns);
+        self.counters.transfer_ns += span.saturating_sub(pass.seek_ns + pass.rotation_ns);
+        self.counters.mechanism_ns += span;
+        self.counters.overhead_ns += overhead_ns;
+    }
+
+    #[inline]
+    fn occupy(&mut self, pass: &Pass, service: Service, continues: u64) {
+        self.head = pass.head;
+        self.arm_free_ns = pass.end_ns;
+        self.continues = continues;
+        self.in_service = Some(service);
+    }
+
+    /// Recalibration or a step of the background scan.
+    pub(super) fn start_internal(&mut self, now_ns: u64) {
+        let free_ns = self.update_read_ahead(now_ns);
+        if let Some(run) = self.read_ahead.take() {
+            self.head = run.head;
+        }
+        let (busy_ns, step) = self.slow.start(now_ns, self.media.layout.blocks());
+        self.in_service = Some(Service::Internal);
+        self.arm_free_ns = free_ns + busy_ns;
+        self.continues = NOWHERE;
+        if let Some((block, sectors)) = step {
+            let pass = self.media.pass(
+                self.head,
+                &Access {
+                    block,
+                    sectors,
+                    write: false,
+                    start_ns: free_ns,
+                    settled_ns: free_ns,
+                    data_ns: free_ns,
+                    mark: sectors,
+                },
+            );
+            self.head = pass.head;
+            self.arm_free_ns = pass.end_ns;
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! What becomes of a command when it arrives: served from the buffer, taken into the write cache, or handed to the arm.
+
+use headstack_workload::Request;
+
+use super::buffer::Accepted;
+use super::description::{AfterReadWrite, ReadAhead, WriteCache as WriteCacheKind};
+use super::media::{Leaves, ReadAheadRun};
+use super::queue::{HostJob, Job, Work};
+use super::{Completion, Drive};
+
+impl Drive {
+    /// (First physical sector, sectors, starts or ends inside one).
+    #[inline]
+    fn sectors_of(&self, request: &Request) -> (u64, u32, bool) {
+        let shift = self.params.sector_shift;
+        let end = request.offset_bytes + u64::from(request.length_bytes);
+        let first = request.offset_bytes >> shift;
+        let last = (end + (1 << shift) - 1) >> shift;
+        let partial = (request.offset_bytes | end) & ((1 << shift) - 1) != 0;
+        (first, (last - first) as u32, partial)
+    }
+
+    #[inline]
+    fn after_last(&self, cost: AfterReadWrite) -> u64 {
+        if self.last_was_read { cost.after_read } else { cost.after_write }
+    }
+
+    /// Brings read-ahead up to date and lets the buffer know what it has read.
+    #[inline]
+    pub(super) fn update_read_ahead(&mut self, now_ns: u64) -> u64 {
+        let Some(run) = &mut self.read_ahead else {
+            return now_ns;
+        };
+        let before = run.next;
+        let free_ns = run.advance(&self.media, now_ns);
+        // A segment that was given to something else meanwhile does not end where read-ahead was.
+        if self.segments.end_of(run.segment) == before {
+            self.segments.fill_to(run.segment, run.next);
+        }
+        free_ns
+    }
+
+    pub(super) fn submit_read(&mut self, now_ns: u64, id: u32, request: &Request) {
+        let (block, sectors, _) = self.sectors_of(request);
+        let end = block + u64::from(sectors);
+        // Read-ahead since it was last looked at matters only to a read of what it may have added or pushed out.
+        if let Some(run) = &self.read_ahead
+            && block < run.limit
+            && end > self.segments.start_of(run.segment)
+        {
+            self.update_read_ahead(now_ns);
+        }
+        let overheads = &self.params.description.overheads;
+        let hit = self.segments.find(block);
+        let mut job = HostJob {
+            id,
+            write: false,
+            block,
+            sectors,
+            buffered: 0,
+            partial: false,
+            sequential_write: false,
+            cacheable: false,
+            overhead_ns: self.after_last(overheads.read_miss_ns),
+            settled_min_ns: self.after_last(overheads.read_settled_min_ns),
+            hit_overhead_ns: self.after_last(overheads.read_hit_ns),
+            disconnect_ns: self
+                .params
+                .description
+                .interface
+                .disconnect
+                .map_or(0, |disconnect| self.after_last(disconnect.read_ns)),
+            segment: None,
+        };
+        match hit {
+            Some(hit) if hit.end >= end => {
+                self.counters.read_hits += 1;
+                self.serve_hit(now_ns, id, block, sectors, hit.segment);
+                self.last_was_read = true;
+                return;
+            }
+            Some(hit) => {
+                self.counters.read_partial_hits += 1;
+                job.buffered = (hit.end - block) as u32;
+                job.block = hit.end;
+                job.sectors = (end - hit.end) as u32;
+                job.segment = Some(hit.segment);
+                self.segments.touch(hit.segment);
+            }
+            None => {
+                let arriving = self.params.description.buffer.read_hits_on_arriving
+                    && self.read_ahead.is_some_and(|run| run.next == block && !run.is_done());
+                if arriving {
+                    self.counters.read_partial_hits += 1;
+                    job.segment = self.read_ahead.map(|run| run.segment);
+                } else {
+                    self.counters.read_misses += 1;
+                }
+            }
+        }
+        self.last_was_read = true;
+        self.enqueue(now_ns, now_ns, Work::Host(job), request.ordered);
+    }
+
+    /// A read that is in the buffer: overhead, then the link.
+    fn serve_hit(&mut self, now_ns: u64, id: u32, block: u64, sectors: u32, segment: usize) {
+        let overheads = self.params.description.overheads;
+        let overhead = self.after_last(overheads.read_hit_ns);
+        self.counters.overhead_ns += overhead;
+        let ready = now_ns + overhead + overheads.data_preparation_ns;
+        let end = self.link.carry(ready, u64::from(sectors) * self.params.sector_read_ns);
+        self.complete(id, now_ns, end + overheads.read_completion_ns);
+        self.segments.touch(segment);
+        self.read_on_after_hit(now_ns, block + u64::from(sectors), segment);
+    }
+
+    /// After a hit the segment's read-ahead goes further, or starts again.
+    fn read_on_after_hit(&mut self, now_ns: u64, end: u64, segment: usize) {
+        let limit = self.read_ahead_limit(end, segment);
+        if let Some(run) = &mut self.read_ahead
+            && run.segment == segment
+        {
+            run.limit = run.limit.max(limit);
+            return;
+        }
+        let idle = self.in_service.is_none() && self.queue.is_empty();
+        let next = self.segments.end_of(segment);
+        if self.params.description.buffer.read_ahead_on_hit && idle && next < limit {
+            let at_ns = now_ns.max(self.arm_free_ns) + self.after_last(self.params.description.overheads.read_miss_ns);
+            let leaves = self.leaves();
+            let head = self.head;
+            self.read_ahead =
+                Some(ReadAheadRun { segment, next, limit, at_ns, head, leaves, sector_span: 1, followers: 0 });
+        }
+    }
+
+    pub(super) fn leaves(&self) -> Leaves {
+        match self.params.read_ahead {
+            ReadAhead::None | ReadAhead::Track => Leaves::Nothing,
+            ReadAhead::Cylinder => Leaves::Track,
+            ReadAhead::Segment | ReadAhead::TrackAfterSequential => Leaves::Cylinder,
+        }
+    }
+
+    /// One past the last block that read-ahead may read after a request that ends at `end`.
+    #[inline]
+    pub(super) fn read_ahead_limit(&self, end: u64, segment: usize) -> u64 {
+        let blocks = self.media.layout.blocks();
+        match self.params.read_ahead {
+            ReadAhead::None => end,
+            ReadAhead::Track | ReadAhead::Cylinder | ReadAhead::Segment => {
+                (end + self.params.read_ahead_max).min(blocks)
+            }
+            ReadAhead::TrackAfterSequential => {
+                if end >= blocks {
+                    return blocks;
+                }
+                let (first, last) = self.media.layout.track_bounds(end);
+                let crossed = self.segments.start_of(segment) < first;
+                let next_track = u64::from(self.media.layout.sectors_per_track(end));
+                (last + if crossed { next_track } else { 0 }).min(blocks)
+            }
+        }
+    }
+
+    pub(super) fn submit_write(&mut self, now_ns: u64, id: u32, request: &Request) {
+        let (block, sectors, partial) = self.sectors_of(request);
+        self.update_read_ahead(now_ns);
+        let overheads = &self.params.description.overheads;
+        let sequential = block == self.last_write_end;
+        let cached = self.is_cached(request, block, block + u64::from(sectors));
+        let overhead = if cached || sequential {
+            self.after_last(overheads.write_hit_ns)
+        } else {
+            self.after_last(overheads.write_miss_ns)
+        };
+        let job = HostJob {
+            id,
+            write: true,
+            block,
+            sectors,
+            buffered: 0,
+            partial,
+            sequential_write: sequential || self.last_was_read,
+            cacheable: cached,
+            overhead_ns: overhead,
+            settled_min_ns: 0,
+            hit_overhead_ns: 0,
+            disconnect_ns: self.params.description.interface.disconnect.map_or(0, |disconnect| disconnect.write_ns),
+            segment: None,
+        };
+        self.last_was_read = false;
+        self.last_write_end = block + u64::from(sectors);
+        if cached && self.writes.has_room(block, block + u64::from(sectors)) {
+            let ready_ns = now_ns + overhead;
+            match self.accept(now_ns, ready_ns, &job) {
+                Accepted::New(slot) => self.enqueue(now_ns, ready_ns, Work::Destage(slot), request.ordered),
+                Accepted::Joined(slot) => self.destage_grew(slot),
+            }
+        } else {
+            // Through to the media, unless the write cache has room before the arm has time.
+            self.enqueue(now_ns, now_ns, Work::Host(job), request.ordered);
+        }
+    }
+
+    /// The write may complete before it is on the media.
+    fn is_cached(&self, request: &Request, start: u64, end: u64) -> bool {
+        if request.force_unit_access {
+            return false;
+        }
+        match self.params.description.buffer.write_cache {
+            WriteCacheKind::Off => false,
+            WriteCacheKind::On => true,
+            WriteCacheKind::Appending => {
+                let idle = self.queue.is_empty() && self.in_service.is_none() && self.completions.is_empty();
+                idle || (self.last_write_end == start && self.writes.has_room(start, end))
+            }
+        }
+    }
+
+    /// Takes a write into the cache, which has room: its data come over the link from `ready_ns` on, then it is
+    /// complete.
+    pub(super) fn accept(&mut self, started_ns: u64, ready_ns: u64, job: &HostJob) -> Accepted {
+        let overheads = self.params.description.overheads;
+        let (start, end) = (job.block, job.block + u64::from(job.sectors));
+        let transfer = u64::from(job.sectors) * self.params.sector_write_ns;
+        let data_ns = self.link.carry(ready_ns + overheads.data_preparation_ns, transfer);
+        self.counters.cached_writes += 1;
+        self.counters.overhead_ns += job.overhead_ns;
+        self.complete(job.id, started_ns, data_ns + overheads.write_completion_ns);
+        self.segments.write(start, end);
+        self.writes.accept(start, end, data_ns, job.partial)
+    }
+
+    /// A waiting extent took another write in.
+    pub(super) fn destage_grew(&mut self, slot: u32) {
+        let dirty = self.writes.get(slot);
+        let extent = self.media.layout.locate(dirty.start, (dirty.end - dirty.start) as u32);
+        self.queue.replace_destage(slot, dirty.start, extent);
+    }
+
+    pub(super) fn submit_flush(&mut self, now_ns: u64, id: u32) {
+        if self.writes.is_empty() {
+            let overhead = self.after_last(self.params.description.overheads.write_miss_ns);
+            self.complete(id, now_ns, now_ns + overhead);
+        } else {
+            self.flushes.push_back((id, now_ns, self.writes.sequence()));
+        }
+    }
+
+    /// A trim touches no media: the drive forgets what it had buffered of the range.
+    pub(super) fn submit_trim(&mut self, now_ns: u64, id: u32, request: &Request) {
+        let overhead = self.after_last(self.params.description.overheads.write_miss_ns);
+        let (block, sectors, _) = self.sectors_of(request);
+        self.segments.forget(block, block + u64::from(sectors));
+        self.complete(id, now_ns, now_ns + overhead);
+    }
+
+    /// Hands a job to the arm, or to its queue.
+    #[inline]
+    fn enqueue(&mut self, now_ns: u64, arrived_ns: u64, work: Work, ordered: bool) {
+        let (block, sectors) = match work {
+            Work::Host(job) => (job.block, job.sectors),
+            Work::Destage(slot) => {
+                let dirty = self.writes.get(slot);
+                (dirty.start, (dirty.end - dirty.start) as u32)
+            }
+        };
+        let job = Job { work, block, extent: self.media.layout.locate(block, sectors), arrived_ns, ordered };
+        if self.in_service.is_none() && self.queue.is_empty() {
+            let free_ns = self.stop_read_ahead(now_ns);
+            self.start(now_ns, free_ns, &job);
+        } else {
+            self.queue.push(job);
+        }
+    }
+
+    /// Puts a completion in its place (latest first).
+    #[inline]
+    pub(super) fn complete(&mut self, id: u32, started_ns: u64, at_ns: u64) {
+        let mut at = self.completions.len();
+        while at > 0 && self.completions[at - 1].at_ns <= at_ns {
+            at -= 1;
+        }
+        self.completions.insert(at, Completion { at_ns, id, started_ns });
+    }
+}
