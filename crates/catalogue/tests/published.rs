@@ -1,0 +1,138 @@
+//! Published measurements of real drives, held against the catalogue's descriptions as they stand.
+//!
+//! Run with `--nocapture` for the tables: signed errors cell by cell, so that the worst is seen as plainly as the mean.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use headstack_catalogue::{load_drive, workloads};
+use headstack_sim::{RunSpec, run_all};
+use headstack_workload::{Arrivals, RunLength, Span, Think, Workload};
+
+const REQUESTS: u64 = 40_000;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A cell of a published table, and what is simulated for it.
+struct Cell {
+    row: String,
+    published: f64,
+    spec: RunSpec,
+}
+
+fn workload(id: &str, outstanding: u32) -> Workload {
+    let entry = workloads().iter().find(|entry| entry.id == id).unwrap_or_else(|| panic!("no workload {id}"));
+    let mut workload = Workload::from_toml(entry.file_name, entry.text).unwrap();
+    workload.arrivals = Arrivals::Closed { outstanding, think: Think::None };
+    workload.run_length = RunLength::Requests(REQUESTS);
+    workload
+}
+
+/// Relative errors of the cells, printed a row of cells a line.
+fn errors(cells: &[Cell]) -> Vec<f64> {
+    let specs: Vec<RunSpec> = cells.iter().map(|cell| cell.spec.clone()).collect();
+    let mut lines: BTreeMap<&str, String> = BTreeMap::new();
+    let mut errors = Vec::new();
+    for (cell, result) in cells.iter().zip(run_all(&specs, &|_, _| true)) {
+        let result = result.unwrap();
+        assert!(result.passed(), "{}: {:?}", cell.row, result.checks);
+        let simulated = result.throughput_per_s();
+        let error = simulated / cell.published - 1.0;
+        *lines.entry(&cell.row).or_default() +=
+            &format!("  {:>5.0}/{:<3.0} {:+5.1}%", simulated, cell.published, error * 100.0);
+        errors.push(error);
+    }
+    for (row, line) in lines {
+        println!("{row:42}{line}");
+    }
+    errors
+}
+
+fn mean_absolute(errors: &[f64]) -> f64 {
+    errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len() as f64
+}
+
+fn worst(errors: &[f64]) -> f64 {
+    errors.iter().fold(0.0, |worst, error| worst.max(error.abs()))
+}
+
+/// The innermost request of the recorded traces lay in the last whole BIOS cylinder: 4,462 x 255 x 63 sectors.
+const IPEAK_BYTES: u64 = 71_682_030 * 512;
+
+fn storage_review(method: &str) -> Vec<Cell> {
+    let path = repository().join("studies/storagereview-capacity/published.csv");
+    let text = std::fs::read_to_string(path).unwrap();
+    let rows = text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+    rows.filter(|fields| fields[1] == method)
+        .map(|fields| {
+            let drive = load_drive(fields[0]).unwrap().description;
+            let capacity = drive.geometry.logical_blocks * u64::from(drive.geometry.logical_block_bytes);
+            let restricted = Span { start_bytes: 0, length_bytes: IPEAK_BYTES.min(capacity) };
+            Cell {
+                row: format!("{} {} {}", fields[0], fields[2], fields[3]),
+                published: fields[5].parse().unwrap(),
+                spec: RunSpec {
+                    system_name: fields[0].to_owned(),
+                    drive,
+                    workload: workload(fields[3], fields[4].parse().unwrap()),
+                    span: (fields[2] != "full").then_some(restricted),
+                    seed: 1,
+                    interval_ns: None,
+                },
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn seven_drives_over_their_whole_capacity_follow_storage_review() {
+    let errors = errors(&storage_review("iometer"));
+    println!("mean absolute error {:.2} %, worst {:.1} %", mean_absolute(&errors) * 100.0, worst(&errors) * 100.0);
+    assert_eq!(errors.len(), 56);
+    assert!(mean_absolute(&errors) <= 0.05);
+    assert!(worst(&errors) <= 0.15);
+}
+
+#[test]
+fn seven_drives_restricted_to_a_range_follow_storage_review() {
+    let errors = errors(&storage_review("ipeak"));
+    println!("mean absolute error {:.2} %, worst {:.1} %", mean_absolute(&errors) * 100.0, worst(&errors) * 100.0);
+    assert_eq!(errors.len(), 56);
+    assert!(mean_absolute(&errors) <= 0.05);
+    assert!(worst(&errors) <= 0.15);
+}
+
+#[test]
+fn the_spinpoint_f1_follows_its_measured_read_curve() {
+    let shared = std::env::var_os("HEADSTACK_SHARED").map_or_else(|| repository().join("../shared"), PathBuf::from);
+    let path = shared.join("validation/curves.csv");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        println!("skipped: no validation data at {}", path.display());
+        return;
+    };
+    let drive = load_drive("spinpoint-f1-1tb").unwrap().description;
+    let cell = |line: &str| {
+        // The name holds commas and is quoted; nothing after it is.
+        let (name, rest) = line.strip_prefix('"')?.split_once("\",")?;
+        let fields: Vec<&str> = rest.split(',').collect();
+        (name.starts_with("samsung-f1") && fields[1] == "read").then(|| Cell {
+            row: "spinpoint-f1-1tb random-read-4k".to_owned(),
+            published: fields[7].parse().unwrap(),
+            spec: RunSpec {
+                system_name: "spinpoint-f1-1tb".to_owned(),
+                drive: drive.clone(),
+                workload: workload("random-read-4k", fields[3].parse().unwrap()),
+                span: None,
+                seed: 1,
+                interval_ns: None,
+            },
+        })
+    };
+    let cells: Vec<Cell> = text.lines().filter_map(cell).collect();
+    assert_eq!(cells.len(), 6, "depths 1 to 32");
+    let errors = errors(&cells);
+    println!("worst {:.1} %", worst(&errors) * 100.0);
+    assert!(worst(&errors) <= 0.10);
+}
