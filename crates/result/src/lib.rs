@@ -11,7 +11,7 @@ mod run_result;
 
 pub use curve::{CurvePoint, Knee, knee, throughput_at_response};
 pub use demerit::{Score, demerit_disksim_ms, demerit_ms, paired_rms_ms, pearson_r, score, worst_percentile};
-pub use histogram::{LatencyHistogram, MAX_BINNED_NS};
+pub use histogram::{LatencyHistogram, MAX_BINNED_NS, StoredHistogram};
 pub use interval::BatchMeans;
 pub use run_result::{
     Check, Component, Counter, DepthResult, Interval, KindResult, Kinds, Mode, RunResult, SCHEMA_VERSION, SystemRecord,

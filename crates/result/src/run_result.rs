@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{LatencyHistogram, ResultError};
+use crate::{LatencyHistogram, ResultError, StoredHistogram};
 
 /// The version of the schema. It changes whenever a field is added, removed or changes its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -92,7 +92,7 @@ pub struct Interval {
     /// Bytes they moved.
     pub bytes: u64,
     /// Their response times.
-    pub response: LatencyHistogram,
+    pub response: StoredHistogram,
 }
 
 /// How many requests were outstanding.
@@ -508,7 +508,7 @@ mod tests {
         ) {
             let mut result = filled();
             latencies.iter().for_each(|&ns| result.kinds.trim.service.record(ns));
-            result.intervals[0].response = result.kinds.trim.service.clone();
+            result.intervals[0].response = result.kinds.trim.service.store();
             result.depth = DepthResult { mean: floats[0], max: u32::MAX, time_at_depth_ns: times };
             result.mean_response_half_width_ns = Some(floats[1]);
             result.offered_per_s = Some(floats[2]);

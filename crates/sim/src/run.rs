@@ -63,7 +63,7 @@ struct Flight {
 }
 
 /// Completions between two looks at the clock of the outside world.
-const PROGRESS_EVERY: u64 = 1 << 16;
+const PROGRESS_EVERY: u64 = 1 << 13;
 /// Completions between two looks at the confidence interval.
 const CONFIDENCE_EVERY: u64 = 1 << 10;
 
@@ -99,6 +99,7 @@ struct Measuring {
     kinds: headstack_result::Kinds,
     intervals: Vec<Interval>,
     interval: Interval,
+    interval_response: LatencyHistogram,
     batches: BatchMeans,
     time_at_depth_ns: Vec<u64>,
     depth_since_ns: u64,
@@ -457,6 +458,7 @@ impl Measuring {
             kinds: headstack_result::Kinds::default(),
             intervals: Vec::new(),
             interval: Interval { start_ns, ..Interval::default() },
+            interval_response: LatencyHistogram::new(),
             batches: BatchMeans::new(),
             time_at_depth_ns: vec![0; 64],
             depth_since_ns: start_ns,
@@ -499,7 +501,7 @@ impl Measuring {
             }
             self.interval.count += 1;
             self.interval.bytes += u64::from(flight.request.length_bytes);
-            self.interval.response.record(response_ns);
+            self.interval_response.record(response_ns);
         }
     }
 
@@ -507,6 +509,7 @@ impl Measuring {
         let next = Interval { start_ns: end_ns, ..Interval::default() };
         let mut done = std::mem::replace(&mut self.interval, next);
         done.duration_ns = end_ns - done.start_ns;
+        done.response = std::mem::take(&mut self.interval_response).store();
         if done.duration_ns > 0 {
             self.intervals.push(done);
         }

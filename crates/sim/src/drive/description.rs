@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// One disk drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DriveDescription {
     /// Product name, for people.
     pub name: String,
@@ -29,6 +30,7 @@ pub struct DriveDescription {
 
 /// Surfaces, zones and the order of logical blocks over them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Geometry {
     /// Bytes of a logical block: 512, or 4096 for 4Kn.
     pub logical_block_bytes: u32,
@@ -50,7 +52,7 @@ pub struct Geometry {
 
 /// Order in which logical blocks run over the tracks of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum BlockOrder {
     /// All heads of a cylinder, then the next cylinder.
     CylinderMajor,
@@ -78,7 +80,7 @@ impl BlockOrder {
 
 /// Where spare sectors lie and how defects are slipped. The eleven schemes of DiskSim 4.0's layout g1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Sparing {
     /// No spares (scheme 0).
     None,
@@ -109,6 +111,7 @@ pub enum Sparing {
 
 /// Cylinders with the same number of sectors a track.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Zone {
     /// First cylinder.
     pub first_cylinder: u32,
@@ -135,6 +138,7 @@ pub struct Zone {
 
 /// Spindle, arm and head.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Mechanics {
     /// Spindle speed.
     pub rpm: f64,
@@ -154,7 +158,7 @@ pub struct Mechanics {
 
 /// Seek time over distance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SeekCurve {
     /// Measured points (cylinders, ns), ascending distance: linear in between, from (0, 0) below the first, along the
     /// last two beyond the end. Need not be monotonic.
@@ -191,6 +195,7 @@ pub enum SeekCurve {
 
 /// The drive's command queue.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Queue {
     /// Commands the drive holds at once: 1 without queueing, TCQ 2 to 256, NCQ 32.
     pub depth: u32,
@@ -205,7 +210,7 @@ pub struct Queue {
 
 /// Scheduling policy, of a drive's queue or of the host's elevator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Policy {
     /// First come, first served.
     Fcfs,
@@ -234,6 +239,7 @@ impl ExtraDisconnect {
 
 /// The buffer: read segments with read-ahead and a write cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Buffer {
     /// Segments; 0 for no caching at all.
     pub segments: u32,
@@ -267,7 +273,7 @@ pub struct Buffer {
 
 /// How far a read is continued after the last requested sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ReadAhead {
     /// Not at all.
     None,
@@ -289,7 +295,7 @@ impl ReadAhead {
 
 /// When a write is complete for the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WriteCache {
     /// When it is on the media.
     Off,
@@ -306,6 +312,7 @@ impl WriteCache {
 
 /// Fixed costs of a command, each chosen by what the command before it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Overheads {
     /// Before a read that hits the buffer, after a read / after a write.
     pub read_hit_ns: AfterReadWrite,
@@ -331,6 +338,7 @@ pub struct Overheads {
 
 /// A cost that depends on the kind of the previous command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AfterReadWrite {
     /// After a read.
     pub after_read: u64,
@@ -340,6 +348,7 @@ pub struct AfterReadWrite {
 
 /// The way between buffer and host.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Interface {
     /// Which one.
     pub kind: InterfaceKind,
@@ -357,7 +366,7 @@ pub struct Interface {
 
 /// Kind of interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum InterfaceKind {
     /// Parallel SCSI.
     Scsi,
@@ -379,6 +388,7 @@ impl InterfaceKind {
 
 /// Disconnection costs of a parallel bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Disconnect {
     /// Leaving the bus after a read command that follows a read / a write.
     pub read_ns: AfterReadWrite,
@@ -394,6 +404,7 @@ pub struct Disconnect {
 
 /// A write that disconnects once more, between command and data (HP C2247A).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ExtraDisconnect {
     /// Command overhead in place of the usual one.
     pub command_ns: u64,
@@ -409,6 +420,7 @@ pub struct ExtraDisconnect {
 
 /// Slow processes, each explicit. They make the tail beyond p99 that geometry cannot explain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SlowProcesses {
     /// Retries of media accesses.
     pub retries: Option<Retries>,
@@ -420,6 +432,7 @@ pub struct SlowProcesses {
 
 /// A media access fails with a probability and is repeated a turn later.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Retries {
     /// Probability that a pass over a track fails.
     pub probability: f64,
@@ -429,6 +442,7 @@ pub struct Retries {
 
 /// The arm is taken for a while, at fixed intervals, as soon as it is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Recalibration {
     /// Between two starts.
     pub interval_ns: u64,
@@ -438,6 +452,7 @@ pub struct Recalibration {
 
 /// The drive reads its own surface when idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BackgroundScan {
     /// Idle time before it starts.
     pub idle_ns: u64,

@@ -248,3 +248,16 @@ fn unknown_parameters_are_warned_about() {
     let lamp = imported.drives[0].unmapped.iter().find(|entry| entry.parameter == "Colour of lamp").unwrap();
     assert_eq!((lamp.line, lamp.block.as_str(), lamp.value.as_str()), (67, "TOY", "green"));
 }
+
+#[test]
+fn reads_without_arm_movement_take_the_firmwares_time_where_writes_show_it() {
+    let settled = |level: &str| {
+        let drive = only(&disk(&[("Fast write level", level)])).description;
+        (drive.overheads.read_settled_min_ns, drive.overheads.write_hit_ns)
+    };
+    let (cached, write_hit) = settled("2");
+    assert_eq!(cached, write_hit);
+    assert_ne!(write_hit, Default::default());
+    let (through, _) = settled("0");
+    assert_eq!(through, Default::default(), "a write through to the media does not show the firmware's time alone");
+}

@@ -1,0 +1,56 @@
+# Two commands for a newcomer: `make demo` and `make test`. Everything else is for those who stay.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+SHARED ?= ../shared
+
+.PHONY: help demo test check bench validate fuzz build clean
+
+help:
+	@echo "make demo      build and run the main job; writes demo/curves.png, results.json, results.parquet"
+	@echo "make test      build and run every test"
+	@echo "make check     formatters, linters, types"
+	@echo "make bench     the speed figures, also as target/bench.json"
+	@echo "make validate  the accuracy figures, from measurements of real drives"
+	@echo "make fuzz      each parser's fuzz target for a minute"
+	@echo "make clean     remove what was built"
+
+$(BIN)/maturin:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "headstack needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.9.4,<2'
+
+# Cargo knows what is out of date: unchanged code costs a second.
+build: $(BIN)/maturin
+	@. $(BIN)/activate && maturin develop --release --quiet --extras plot
+
+demo: build
+	$(BIN)/headstack demo -o demo
+
+test: $(BIN)/maturin
+	@. $(BIN)/activate && maturin develop --release --quiet --extras dev
+	cargo test --workspace --quiet
+	$(BIN)/pytest
+
+check: $(BIN)/maturin
+	@. $(BIN)/activate && maturin develop --release --quiet --extras dev
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+bench:
+	cargo run --release --quiet -p headstack-benches --bin speed
+
+validate: build
+	cargo test --quiet -p headstack-catalogue --test published -- --nocapture
+	@if [ -d $(SHARED)/validation/disksim ]; then $(BIN)/headstack validate $(SHARED)/validation/disksim; \
+	else echo "skipped: no validation data in $(SHARED)/validation/disksim (SHARED=... names another folder)"; fi
+
+fuzz:
+	fuzz/run.sh 60
+
+clean:
+	rm -rf target $(VENV) demo fuzz/target

@@ -1,0 +1,137 @@
+//! Drives and workloads by name or file, as JSON.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use headstack_catalogue::{Resolved, disksim};
+use headstack_sim::drive::description::DriveDescription;
+use headstack_workload::Workload;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::error::{input_error, json_error};
+
+/// Ids of the drives in the catalogue.
+#[pyfunction]
+pub fn drive_ids() -> Vec<&'static str> {
+    headstack_catalogue::drives().iter().map(|entry| entry.id).collect()
+}
+
+/// Ids of the workloads in the catalogue.
+#[pyfunction]
+pub fn workload_ids() -> Vec<&'static str> {
+    headstack_catalogue::workloads().iter().map(|entry| entry.id).collect()
+}
+
+/// A drive of the catalogue or of a TOML file: its description, what is derived by which rule, and what is stated with
+/// its source. Raises `InputError`.
+#[pyfunction]
+pub fn load_drive(name: &str) -> PyResult<String> {
+    let resolved = headstack_catalogue::load_drive(name).map_err(input_error)?;
+    let document = json!({
+        "description": resolved.description,
+        "derived": resolved.derived,
+        "stated": stated(&resolved)?,
+    });
+    Ok(document.to_string())
+}
+
+/// What the file states: key, value as text, and source.
+fn stated(resolved: &Resolved) -> PyResult<Vec<Value>> {
+    let mut file = serde_json::to_value(&resolved.file).map_err(json_error)?;
+    if let Some(table) = file.as_object_mut() {
+        table.remove("sources");
+    }
+    let mut values = Vec::new();
+    flatten("", &file, &mut |key, value| {
+        values.push(json!({ "key": key, "value": value, "source": resolved.source(key) }));
+    });
+    Ok(values)
+}
+
+/// Calls `each` with the path of every value in nested tables; a list counts as one value.
+fn flatten(path: &str, value: &Value, each: &mut impl FnMut(&str, String)) {
+    match value {
+        Value::Null => {}
+        Value::Object(table) => {
+            for (key, value) in table {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                flatten(&path, value, each);
+            }
+        }
+        Value::Array(entries) if entries.iter().any(|entry| entry.is_object() || entry.is_array()) => {
+            each(path, format!("{} entries", entries.len()));
+        }
+        Value::String(text) => each(path, text.clone()),
+        other => each(path, other.to_string()),
+    }
+}
+
+/// A drive's description, and where its values are from by key, as a TOML file of the catalogue's form. Raises
+/// `InputError`.
+#[pyfunction]
+pub fn drive_to_toml(description: &str, sources: BTreeMap<String, String>) -> PyResult<String> {
+    let description: DriveDescription = serde_json::from_str(description).map_err(json_error)?;
+    Ok(headstack_catalogue::description_to_toml(&description, &sources))
+}
+
+/// A workload of the catalogue, by id or by the name of its access specification, or of a TOML file. Raises
+/// `InputError`.
+#[pyfunction]
+pub fn load_workload(name: &str) -> PyResult<String> {
+    let workload = if name.ends_with(".toml") {
+        let text = fs::read_to_string(name).map_err(|error| input_error(format!("{name}: cannot be read: {error}")))?;
+        Workload::from_toml(name, &text).map_err(input_error)?
+    } else {
+        workload_of_catalogue(name)?
+    };
+    serde_json::to_string(&workload).map_err(json_error)
+}
+
+fn workload_of_catalogue(name: &str) -> PyResult<Workload> {
+    for entry in headstack_catalogue::workloads() {
+        let workload = Workload::from_toml(entry.file_name, entry.text).map_err(input_error)?;
+        if entry.id == name || workload.specification.name == name {
+            return Ok(workload);
+        }
+    }
+    Err(input_error(format!(
+        "no workload {name:?} in the catalogue; there are: {}; a file is named by a path that ends in .toml",
+        workload_ids().join(", ")
+    )))
+}
+
+/// A workload with every default filled in. Raises `InputError`.
+#[pyfunction]
+pub fn complete_workload(workload: &str) -> PyResult<String> {
+    let value: Value = serde_json::from_str(workload).map_err(json_error)?;
+    let workload: Workload = serde_json::from_value(value).map_err(json_error)?;
+    workload.validate().map_err(input_error)?;
+    serde_json::to_string(&workload).map_err(json_error)
+}
+
+/// The drives of DiskSim's parameter files. Raises `InputError`.
+#[pyfunction]
+pub fn import_disksim(path: &str) -> PyResult<String> {
+    let imported = disksim::import(Path::new(path)).map_err(input_error)?;
+    let drives: Vec<Value> = imported
+        .drives
+        .iter()
+        .map(|drive| {
+            json!({
+                "name": drive.name,
+                "description": drive.description,
+                "sources": drive.sources,
+                "unmapped": drive.unmapped.iter().map(unmapped_line).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    Ok(json!({ "drives": drives, "warnings": imported.warnings }).to_string())
+}
+
+/// `FILE:LINE: BLOCK: PARAMETER = VALUE: why it is left out`.
+pub fn unmapped_line(unmapped: &disksim::Unmapped) -> String {
+    let disksim::Unmapped { file, line, block, parameter, value, why } = unmapped;
+    format!("{file}:{line}: {block}: {parameter} = {value}: {why}")
+}

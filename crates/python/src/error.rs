@@ -1,0 +1,28 @@
+//! The exceptions that Python sees.
+
+use std::fmt::Display;
+
+use headstack_sim::SimError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::{PyErr, create_exception};
+
+create_exception!(headstack, InputError, PyValueError, "Input that cannot be accepted; the message is one line.");
+create_exception!(headstack, RunError, PyRuntimeError, "A run that could not be carried out.");
+
+/// `InputError` with the error's line.
+pub fn input_error(error: impl Display) -> PyErr {
+    InputError::new_err(error.to_string())
+}
+
+/// `InputError` for a JSON value that does not fit.
+pub fn json_error(error: serde_json::Error) -> PyErr {
+    input_error(error)
+}
+
+/// What was asked of the simulator is bad input, unless it was stopped.
+pub fn sim_error(error: SimError) -> PyErr {
+    match error {
+        SimError::Stopped => RunError::new_err(error.to_string()),
+        _ => input_error(error),
+    }
+}

@@ -1,0 +1,64 @@
+//! `headstack._native`: what the Python package needs of the crates. It converts and calls; it decides nothing.
+//!
+//! Descriptions cross the border as JSON, results as Arrow tables. An error of the crates becomes
+//! `headstack.InputError` or `headstack.RunError` with its one line.
+
+mod catalogue;
+mod error;
+mod quantity;
+mod results;
+mod run;
+mod table;
+mod validate;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the package.
+#[pymodule]
+mod _native {
+    use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
+    use pyo3::prelude::*;
+    use serde::Serialize;
+
+    #[pymodule_export]
+    use super::catalogue::{
+        complete_workload, drive_ids, drive_to_toml, import_disksim, load_drive, load_workload, workload_ids,
+    };
+    #[pymodule_export]
+    use super::error::{InputError, RunError};
+    #[pymodule_export]
+    use super::quantity::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns};
+    #[pymodule_export]
+    use super::results::Results;
+    #[pymodule_export]
+    use super::run::run;
+    #[pymodule_export]
+    use super::table::Table;
+    #[pymodule_export]
+    use super::validate::validate;
+
+    /// Version of the software.
+    #[pyfunction]
+    fn version() -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    #[pymodule_init]
+    fn constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("POLICIES", tuple(module, &Policy::ALL)?)?;
+        module.add("READ_AHEADS", tuple(module, &ReadAhead::ALL)?)?;
+        module.add("WRITE_CACHES", tuple(module, &WriteCache::ALL)?)
+    }
+
+    /// The names of an enum's values as a tuple.
+    fn tuple<'py, T: Serialize>(
+        module: &Bound<'py, PyModule>,
+        values: &[T],
+    ) -> PyResult<Bound<'py, pyo3::types::PyTuple>> {
+        let name = |value| match serde_json::to_value(value) {
+            Ok(serde_json::Value::String(name)) => name,
+            other => unreachable!("the enum has names only: {other:?}"),
+        };
+        pyo3::types::PyTuple::new(module.py(), values.iter().map(name))
+    }
+}

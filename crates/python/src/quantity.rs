@@ -1,0 +1,30 @@
+//! Quantities with units: text in, text out.
+
+use headstack_workload::quantity;
+use pyo3::prelude::*;
+
+use crate::error::input_error;
+
+/// Bytes of a size such as "64KiB". Raises `InputError`.
+#[pyfunction]
+pub fn parse_bytes(text: &str) -> PyResult<u64> {
+    quantity::parse_bytes(text).map_err(input_error)
+}
+
+/// Nanoseconds of a duration such as "8.5ms". Raises `InputError`.
+#[pyfunction]
+pub fn parse_duration_ns(text: &str) -> PyResult<i64> {
+    quantity::parse_duration_ns(text).map_err(input_error)
+}
+
+/// A size for people: "36.7GB".
+#[pyfunction]
+pub fn format_bytes(bytes: u64) -> String {
+    quantity::format_bytes(bytes)
+}
+
+/// A duration for people: "8.512ms".
+#[pyfunction]
+pub fn format_duration_ns(duration_ns: i64) -> String {
+    quantity::format_duration_ns(duration_ns)
+}

@@ -1,0 +1,308 @@
+//! The results of one or more runs, as a sequence and as tables.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::StringArray;
+use arrow_schema::{DataType, Field};
+use headstack_result::{CurvePoint, Interval, KindResult, LatencyHistogram, RunResult, knee, throughput_at_response};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+use serde_json::Value;
+
+use crate::error::input_error;
+use crate::table::{Column, Table, columns, count, dict, figure, flag, text};
+
+const NS_PER_MS: f64 = 1e6;
+const BYTES_PER_MB: f64 = 1e6;
+
+/// A run in the table of results: what was asked for, what came of it, and the response times of all kinds together.
+struct Row {
+    labels: Vec<(String, String)>,
+    result: RunResult,
+    response: LatencyHistogram,
+}
+
+impl Row {
+    fn quantile_ms(&self, q: f64) -> Option<f64> {
+        self.response.quantile_ns(q).map(|ns| ns as f64 / NS_PER_MS)
+    }
+
+    fn counter(&self, name: &str) -> Option<u64> {
+        let counter = self.result.counters.iter().find(|counter| counter.name == name)?;
+        Some(counter.value)
+    }
+
+    fn workload(&self, pointer: &str) -> Option<&Value> {
+        self.result.workload.pointer(pointer)
+    }
+
+    /// Requests outstanding (closed loop), else requests a second offered (open loop).
+    fn load(&self) -> f64 {
+        self.result.offered_per_s.unwrap_or_else(|| self.outstanding().unwrap_or(0) as f64)
+    }
+
+    fn outstanding(&self) -> Option<u64> {
+        self.workload("/arrivals/closed/outstanding")?.as_u64()
+    }
+
+    fn curve_point(&self) -> CurvePoint {
+        CurvePoint {
+            load: self.load(),
+            throughput_per_s: self.result.throughput_per_s(),
+            response_ns: self.result.mean_response_ns(),
+        }
+    }
+}
+
+/// One row a run. Throughput and times are those of all kinds of request together.
+static RUN_COLUMNS: &[Column<Row>] = &[
+    text("system", |row| Some(row.result.system.name.clone())),
+    text("workload", |row| Some(row.workload("/name")?.as_str()?.to_owned())),
+    count("depth", Row::outstanding),
+    figure("rate_per_s", |row| row.result.offered_per_s),
+    count("seed", |row| Some(row.result.seed)),
+    count("requests", |row| Some(row.result.count())),
+    figure("iops", |row| Some(row.result.throughput_per_s())),
+    figure("mb_per_s", |row| Some(row.result.throughput_bytes_per_s() / BYTES_PER_MB)),
+    figure("mean_ms", |row| Some(row.result.mean_response_ns() / NS_PER_MS)),
+    figure("half_width_ms", |row| row.result.mean_response_half_width_ns.map(|ns| ns / NS_PER_MS)),
+    figure("p50_ms", |row| row.quantile_ms(0.5)),
+    figure("p90_ms", |row| row.quantile_ms(0.9)),
+    figure("p99_ms", |row| row.quantile_ms(0.99)),
+    figure("p999_ms", |row| row.quantile_ms(0.999)),
+    figure("max_ms", |row| Some(row.response.max_ns() as f64 / NS_PER_MS)),
+    figure("mean_depth", |row| Some(row.result.depth.mean)),
+    figure("utilisation_percent", |row| Some(100.0 * row.result.bottleneck()?.1)),
+    text("bottleneck", |row| Some(row.result.bottleneck()?.0.to_owned())),
+    count("read_hits", |row| row.counter("read_hits")),
+    count("read_partial_hits", |row| row.counter("read_partial_hits")),
+    count("cached_writes", |row| row.counter("cached_writes")),
+    count("late_arrivals", |row| Some(row.result.late_arrivals)),
+    count("backlog", |row| Some(row.result.backlog)),
+    flag("saturated", |row| Some(row.result.saturated)),
+    flag("checks_passed", |row| Some(row.result.passed())),
+    count("errors", |row| Some(row.result.errors())),
+    figure("duration_s", |row| Some(row.result.duration_ns as f64 / 1e9)),
+    text("description_hash", |row| Some(row.result.system.hash.clone())),
+    text("generator", |row| Some(row.result.generator.clone())),
+    text("version", |row| Some(row.result.version.clone())),
+];
+
+/// A bin of a histogram.
+struct Bin {
+    run: u64,
+    system: String,
+    kind: &'static str,
+    figure: &'static str,
+    middle_ns: u64,
+    count: u64,
+}
+
+static BIN_COLUMNS: &[Column<Bin>] = &[
+    count("run", |bin| Some(bin.run)),
+    text("system", |bin| Some(bin.system.clone())),
+    text("kind", |bin| Some(bin.kind.to_owned())),
+    text("figure", |bin| Some(bin.figure.to_owned())),
+    figure("middle_ms", |bin| Some(bin.middle_ns as f64 / NS_PER_MS)),
+    count("count", |bin| Some(bin.count)),
+];
+
+/// An interval of a run.
+struct IntervalRow {
+    run: u64,
+    system: String,
+    start_ns: u64,
+    duration_ns: u64,
+    requests: u64,
+    bytes: u64,
+    mean_ns: f64,
+    p99_ns: Option<u64>,
+    max_ns: u64,
+}
+
+impl IntervalRow {
+    fn new(run: usize, result: &RunResult, interval: &Interval) -> Self {
+        // Opened once and dropped: only the stored forms of many intervals fit into memory.
+        let response = interval.response.open();
+        IntervalRow {
+            run: run as u64,
+            system: result.system.name.clone(),
+            start_ns: interval.start_ns,
+            duration_ns: interval.duration_ns,
+            requests: interval.count,
+            bytes: interval.bytes,
+            mean_ns: response.mean_ns(),
+            p99_ns: response.quantile_ns(0.99),
+            max_ns: response.max_ns(),
+        }
+    }
+
+    fn per_s(&self, amount: u64) -> Option<f64> {
+        let duration_s = self.duration_ns as f64 / 1e9;
+        (duration_s > 0.0).then(|| amount as f64 / duration_s)
+    }
+}
+
+static INTERVAL_COLUMNS: &[Column<IntervalRow>] = &[
+    count("run", |row| Some(row.run)),
+    text("system", |row| Some(row.system.clone())),
+    figure("start_s", |row| Some(row.start_ns as f64 / 1e9)),
+    figure("duration_s", |row| Some(row.duration_ns as f64 / 1e9)),
+    count("requests", |row| Some(row.requests)),
+    figure("iops", |row| row.per_s(row.requests)),
+    figure("mb_per_s", |row| Some(row.per_s(row.bytes)? / BYTES_PER_MB)),
+    figure("mean_ms", |row| Some(row.mean_ns / NS_PER_MS)),
+    figure("p99_ms", |row| Some(row.p99_ns? as f64 / NS_PER_MS)),
+    figure("max_ms", |row| Some(row.max_ns as f64 / NS_PER_MS)),
+];
+
+/// The results of runs, in the order in which they were asked for.
+#[pyclass(frozen, sequence, module = "headstack._native")]
+pub struct Results {
+    rows: Vec<Row>,
+    table: OnceLock<Py<Table>>,
+}
+
+impl Results {
+    /// Results with the labels under which they were asked for; every run has the same labels.
+    pub fn new(results: Vec<(Vec<(String, String)>, RunResult)>) -> Self {
+        let rows =
+            results.into_iter().map(|(labels, result)| Row { labels, response: result.response(), result }).collect();
+        Self { rows, table: OnceLock::new() }
+    }
+
+    fn row(&self, index: isize) -> PyResult<&Row> {
+        let length = self.rows.len() as isize;
+        let at = if index < 0 { index + length } else { index };
+        let row = usize::try_from(at).ok().and_then(|at| self.rows.get(at));
+        row.ok_or_else(|| PyIndexError::new_err(format!("run {index} of {length}")))
+    }
+
+    fn points(&self, runs: &[isize]) -> PyResult<Vec<CurvePoint>> {
+        runs.iter().map(|&run| Ok(self.row(run)?.curve_point())).collect()
+    }
+
+    fn run_table(&self) -> Table {
+        let mut table = columns(RUN_COLUMNS, &self.rows);
+        let names = self.rows.first().map_or(&[][..], |row| &row.labels);
+        let labels = names.iter().enumerate().map(|(index, (name, _))| {
+            let texts: StringArray = self.rows.iter().map(|row| Some(&row.labels[index].1)).collect();
+            (Field::new(name, DataType::Utf8, true), Arc::new(texts) as _)
+        });
+        table.extend(labels);
+        Table::new(table)
+    }
+}
+
+#[pymethods]
+impl Results {
+    fn __len__(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The row of one run in the table of results, as a dict.
+    fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyDict>> {
+        let row = self.row(index)?;
+        let cells = dict(py, RUN_COLUMNS, row)?;
+        for (name, text) in &row.labels {
+            cells.set_item(name, text)?;
+        }
+        Ok(cells)
+    }
+
+    /// The whole result of one run as one line of JSON, in the schema of the project.
+    fn to_json(&self, index: isize) -> PyResult<String> {
+        self.row(index)?.result.to_json().map_err(input_error)
+    }
+
+    /// The table of results: one row a run.
+    fn table(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        if let Some(table) = self.table.get() {
+            return Ok(table.clone_ref(py));
+        }
+        let table = Py::new(py, self.run_table())?;
+        Ok(self.table.get_or_init(|| table).clone_ref(py))
+    }
+
+    /// The histograms of response and service times: one row for each run, kind, figure and bin in use.
+    fn histograms(&self) -> Table {
+        let mut bins = Vec::new();
+        for (run, row) in self.rows.iter().enumerate() {
+            for (kind, KindResult { response, service, .. }) in row.result.kinds.all() {
+                for (figure, histogram) in [("response", response), ("service", service)] {
+                    bins.extend(histogram.bins().map(|(middle_ns, count)| Bin {
+                        run: run as u64,
+                        system: row.result.system.name.clone(),
+                        kind,
+                        figure,
+                        middle_ns,
+                        count,
+                    }));
+                }
+            }
+        }
+        Table::new(columns(BIN_COLUMNS, &bins))
+    }
+
+    /// The runs over time: one row for each run and interval.
+    fn intervals(&self) -> Table {
+        let mut rows = Vec::new();
+        for (run, row) in self.rows.iter().enumerate() {
+            rows.extend(row.result.intervals.iter().map(|interval| IntervalRow::new(run, &row.result, interval)));
+        }
+        Table::new(columns(INTERVAL_COLUMNS, &rows))
+    }
+
+    /// The quantile `q` (0 to 1) of the response times of one run in ms; `None` without requests and beyond the
+    /// histogram's range.
+    fn quantile_ms(&self, index: isize, q: f64) -> PyResult<Option<f64>> {
+        Ok(self.row(index)?.quantile_ms(q))
+    }
+
+    /// The knee of the saturation curve through the given runs, or `None` where it was not reached.
+    fn knee<'py>(&self, py: Python<'py>, runs: Vec<isize>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(knee) = knee(&self.points(&runs)?) else {
+            return Ok(None);
+        };
+        let figures = PyDict::new(py);
+        figures.set_item("load", knee.load)?;
+        figures.set_item("iops", knee.throughput_per_s)?;
+        figures.set_item("mean_ms", knee.response_ns / NS_PER_MS)?;
+        figures.set_item("at_first_point", knee.at_first_point)?;
+        Ok(Some(figures))
+    }
+
+    /// The largest throughput of the saturation curve through the given runs, in requests a second, at a mean response
+    /// time of at most `limit_ns`.
+    fn iops_at_response(&self, runs: Vec<isize>, limit_ns: f64) -> PyResult<Option<f64>> {
+        Ok(throughput_at_response(&self.points(&runs)?, limit_ns))
+    }
+
+    /// What the runs remark on themselves, each remark once.
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = Vec::new();
+        for note in self.rows.iter().flat_map(|row| &row.result.notes) {
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+        notes
+    }
+
+    /// The checks of one run that did not hold, each as one line.
+    fn failed_checks(&self, index: isize) -> PyResult<Vec<String>> {
+        let checks = self.row(index)?.result.checks.iter();
+        Ok(checks.filter(|check| !check.passed).map(|check| format!("{}: {}", check.name, check.detail)).collect())
+    }
+
+    /// Exports the table of results as an Arrow C stream.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        self.table(py)?.get().__arrow_c_stream__(py, requested_schema)
+    }
+}

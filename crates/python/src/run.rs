@@ -1,0 +1,106 @@
+//! Running specifications from Python: the interpreter is free meanwhile, and Ctrl-C stops the runs.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use headstack_result::RunResult;
+use headstack_sim::drive::check;
+use headstack_sim::drive::description::DriveDescription;
+use headstack_sim::{RunSpec, SimError, run_all};
+use headstack_workload::{Span, Workload};
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::{input_error, json_error, sim_error};
+use crate::results::Results;
+
+/// How often Python looks at signals and is told of progress.
+const TICK: Duration = Duration::from_millis(50);
+
+/// One run as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spec {
+    system_name: String,
+    drive: DriveDescription,
+    workload: Workload,
+    /// First byte and length in bytes.
+    span: Option<(u64, u64)>,
+    seed: u64,
+    interval_ns: Option<u64>,
+    /// What distinguishes the run from others of a sweep: columns of the table of results.
+    labels: Vec<(String, String)>,
+}
+
+/// Carries out the runs of a JSON list of specifications on all cores, and returns their results in its order.
+///
+/// `progress` is called now and then, on the caller's thread, with the share done (0 to 1).
+#[pyfunction]
+#[pyo3(signature = (specs, progress=None))]
+pub fn run(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+    // By way of values: an error of theirs does not name a place in a text that nobody wrote.
+    let specs: Vec<Value> = serde_json::from_str(specs).map_err(json_error)?;
+    let specs: Vec<_> = specs.into_iter().map(Spec::read).collect::<PyResult<_>>()?;
+    let (labels, specs): (Vec<_>, Vec<_>) = specs.into_iter().map(Spec::split).unzip();
+    let results = py.detach(|| run_interruptibly(&specs, progress.as_ref()))?;
+    let results: Result<Vec<RunResult>, SimError> = results.into_iter().collect();
+    let results = results.map_err(sim_error)?;
+    Ok(Results::new(labels.into_iter().zip(results).collect()))
+}
+
+impl Spec {
+    fn read(value: Value) -> PyResult<Spec> {
+        let spec: Spec = serde_json::from_value(value).map_err(json_error)?;
+        check(&spec.drive).map_err(input_error)?;
+        spec.workload.validate().map_err(input_error)?;
+        Ok(spec)
+    }
+
+    fn split(self) -> (Vec<(String, String)>, RunSpec) {
+        let Spec { system_name, drive, workload, span, seed, interval_ns, labels } = self;
+        let span = span.map(|(start_bytes, length_bytes)| Span { start_bytes, length_bytes });
+        (labels, RunSpec { system_name, drive, workload, span, seed, interval_ns })
+    }
+}
+
+/// Runs on other threads, since Python handles signals on the caller's alone.
+fn run_interruptibly(specs: &[RunSpec], progress: Option<&Py<PyAny>>) -> PyResult<Vec<Result<RunResult, SimError>>> {
+    let goes_on = AtomicBool::new(true);
+    let shares: Vec<AtomicU64> = specs.iter().map(|_| AtomicU64::new(0)).collect();
+    let hear = |index: usize, share: f64| {
+        shares[index].store(share.to_bits(), Ordering::Relaxed);
+        goes_on.load(Ordering::Relaxed)
+    };
+    let tell = || {
+        Python::attach(|py| {
+            py.check_signals()?;
+            let Some(progress) = progress else {
+                return Ok(());
+            };
+            let done: f64 = shares.iter().map(|share| f64::from_bits(share.load(Ordering::Relaxed))).sum();
+            progress.call1(py, (done / specs.len().max(1) as f64,))?;
+            Ok(())
+        })
+    };
+    thread::scope(|scope| {
+        // The sender goes with the worker, whether it returns or panics.
+        let (finished, finish) = channel();
+        let worker = scope.spawn(move || {
+            let _finished: Sender<()> = finished;
+            run_all(specs, &hear)
+        });
+        let mut told = Ok(());
+        while finish.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            if told.is_ok() {
+                told = tell();
+                goes_on.store(told.is_ok(), Ordering::Relaxed);
+            }
+        }
+        let results = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+        told.map(|()| results)
+    })
+}

@@ -1,0 +1,39 @@
+"""headstack: a storage performance laboratory.
+
+    import headstack as hs
+
+    results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4, 16, 64])
+    results.plot("curve.png")
+    hs.curve(["atlas-10k-iii-73", "atlas-10k-iii-73@36.7GB"], "file-server").knees()
+
+A *system* is a drive of the catalogue or a TOML file, as the whole or a part of it (``NAME@RANGE``). A *workload* is
+one of the catalogue, a TOML file, or given by ``size``, ``read`` and ``random``. Quantities are text with their unit
+(``"64KiB"``, ``"8.5ms"``); a list in place of a value is swept.
+"""
+
+from headstack import drives, workloads
+from headstack._native import InputError, RunError, version
+from headstack.drive import Drive, import_disksim
+from headstack.results import Knee, Results
+from headstack.runs import Options, curve, run
+from headstack.validation import Validation, validate
+from headstack.workload import Workload
+
+__version__ = version()
+
+__all__ = [
+    "Drive",
+    "InputError",
+    "Knee",
+    "Options",
+    "Results",
+    "RunError",
+    "Validation",
+    "Workload",
+    "curve",
+    "drives",
+    "import_disksim",
+    "run",
+    "validate",
+    "workloads",
+]

@@ -1,0 +1,96 @@
+"""The command line: arguments in, the same API as in Python, tables out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from headstack import InputError, RunError, __version__
+from headstack.cli import catalogue, demo, runs, validation
+from headstack.options import OPTIONS
+
+EXIT_INPUT, EXIT_RUN, EXIT_INTERRUPTED = 2, 3, 130
+
+EPILOG = """\b
+Exit codes:
+  0  fine
+  1  a limit that was asked for is not kept
+  2  bad input or usage: one line says what, nothing is written
+  3  a run failed, or failed the checks that it makes of itself: nothing is written"""
+
+
+class Cli(click.Group):
+    """The commands, with every failure as one line and its documented exit code."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Runs a command and exits; a command returns its exit code, or nothing when all is well."""
+        kwargs["standalone_mode"] = False
+        kwargs["prog_name"] = "headstack"
+        try:
+            code = super().main(*args, **kwargs)
+        except click.exceptions.NoArgsIsHelpError as error:
+            print(error.format_message())
+            sys.exit(EXIT_INPUT)
+        except click.ClickException as error:
+            fail(error.format_message(), EXIT_INPUT)
+        except InputError as error:
+            fail(named_as_typed(str(error)), EXIT_INPUT)
+        except OSError as error:
+            fail(f"{error.filename}: {error.strerror}", EXIT_INPUT)
+        except RunError as error:
+            fail(str(error), EXIT_RUN)
+        except (KeyboardInterrupt, click.Abort):
+            fail("interrupted; nothing is written", EXIT_INTERRUPTED)
+        sys.exit(code or 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a command to its last byte of output."""
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader (head, less) has seen enough; Python would complain once more at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return code
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """One line on stderr, and out."""
+    print(f"headstack: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)
+
+
+def named_as_typed(message: str) -> str:
+    """Names options as on the command line."""
+    name, separator, _ = message.partition(":")
+    if separator and name in {option.name for option in OPTIONS}:
+        return f"--{name.replace('_', '-')}{message[len(name) :]}"
+    return message
+
+
+@click.group(
+    cls=Cli,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__)
+def main() -> None:
+    """A storage performance laboratory: simulated drives, measured against real ones.
+
+    \b
+    headstack run cheetah-x15-36lp -w file-server --depth 1,4,16,64
+    headstack curve atlas-10k-iii-73 atlas-10k-iii-73@36.7GB -w file-server
+    headstack demo
+    """
+
+
+main.add_command(runs.run)
+main.add_command(runs.curve)
+main.add_command(catalogue.drives)
+main.add_command(catalogue.workloads)
+main.add_command(validation.validate)
+main.add_command(demo.demo)

@@ -1,0 +1,161 @@
+"""``headstack drives`` and ``headstack workloads``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+import headstack as hs
+from headstack import _native
+from headstack.cli.output import check_writable, print_table, write_all
+from headstack.drive import Drive, import_disksim
+from headstack.workload import Workload
+
+
+@click.group()
+def drives() -> None:
+    """The drives of the catalogue, and their sources."""
+
+
+@drives.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def list_drives(as_json: bool) -> None:
+    """List the drives of the catalogue."""
+    entries = [summary(Drive.load(name)) for name in hs.drives.list()]
+    if as_json:
+        print(json.dumps(entries, indent=1))
+        return
+    headings = ["name", "drive", "capacity", "rpm", "heads", "interface", "queue"]
+    rows = [
+        [
+            entry["id"],
+            entry["name"],
+            _native.format_bytes(entry["capacity_bytes"]),
+            f"{entry['rpm']:,.0f}",
+            str(entry["heads"]),
+            entry["interface"].upper(),
+            str(entry["queue_depth"]),
+        ]
+        for entry in entries
+    ]
+    print_table(headings, rows, [True, True, False, False, False, True, False])
+
+
+def summary(drive: Drive) -> dict[str, Any]:
+    """What tells drives apart."""
+    description = drive.description
+    return {
+        "id": drive.name,
+        "name": description["name"],
+        "capacity_bytes": drive.capacity_bytes,
+        "rpm": description["mechanics"]["rpm"],
+        "heads": description["geometry"]["heads"],
+        "interface": description["interface"]["kind"],
+        "queue_depth": description["queue"]["depth"],
+    }
+
+
+@drives.command("show")
+@click.argument("name", metavar="NAME|FILE.toml")
+@click.option("--json", "as_json", is_flag=True, help="Print the complete description as JSON.")
+def show_drive(name: str, as_json: bool) -> None:
+    """Show a drive: every value with its source, or the rule that it is derived by.
+
+    The letter before a source says how sure it is: A read in the named source, S stated by a study's document, B and
+    C general knowledge of high and medium confidence, D an estimate, I inferred.
+    """
+    drive = Drive.load(name)
+    if as_json:
+        print(json.dumps(drive.description, indent=1))
+        return
+    print(f"{drive.description['name']} ({_native.format_bytes(drive.capacity_bytes)})\n")
+    rows = [[value["key"], value["value"], value["source"] or ""] for value in drive.stated]
+    rows += [[value["key"], value["value"], f"derived: {value['rule']}"] for value in drive.derived]
+    print_table(["key", "value", "source"], rows, [True, True, True], fold=True)
+
+
+@drives.command("import")
+@click.argument("path", metavar="FILE")
+@click.option("-o", "--output", metavar="FILE.toml", help="Write the drive there; printed otherwise.")
+@click.option("--name", metavar="NAME", help="The drive to take, where the file describes several.")
+def import_drive(path: str, output: str | None, name: str | None) -> None:
+    """Import a drive from DiskSim's parameters (.parv or .diskspecs).
+
+    Parameters without a counterpart in the model are listed on stderr.
+    """
+    imported = import_disksim(path)
+    found = [drive for drive in imported.drives if name in (None, drive.name)]
+    if len(found) != 1:
+        names = ", ".join(drive.name for drive in imported.drives) or "none"
+        raise hs.InputError(f"{path}: name one of its drives with --name: {names}")
+    drive = found[0]
+    text = drive.to_toml()
+    for warning in imported.warnings:
+        click.echo(f"headstack: {warning}", err=True)
+    for parameter in imported.unmapped[drive.name]:
+        click.echo(f"headstack: no counterpart: {parameter}", err=True)
+    if output is None:
+        print(text, end="")
+    else:
+        check_writable([output])
+        write_all([(output, lambda file: file.write_text(text, encoding="utf-8"))])
+
+
+@click.group()
+def workloads() -> None:
+    """The workloads of the catalogue."""
+
+
+@workloads.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def list_workloads(as_json: bool) -> None:
+    """List the workloads of the catalogue."""
+    entries = [Workload.load(name).description for name in hs.workloads.list()]
+    if as_json:
+        print(json.dumps(entries, indent=1))
+        return
+    rows = [[entry["name"], *sizes_and_shares(entry), entry["source"]] for entry in entries]
+    headings = ["name", "sizes", "read %", "random %", "source"]
+    print_table(headings, rows, [True, True, False, False, True], fold=True)
+
+
+def sizes_and_shares(workload: dict[str, Any]) -> list[str]:
+    """Sizes, and the percentages of reads and of random requests over all lines."""
+    lines = workload["lines"]
+    sizes = list(dict.fromkeys(line["size"] for line in lines))
+
+    def share(key: str) -> str:
+        percent = sum(line["share_percent"] * line[key] / 100 for line in lines)
+        return f"{percent:.3g}"
+
+    span = sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    return [span, share("read_percent"), share("random_percent")]
+
+
+@workloads.command("show")
+@click.argument("name", metavar="NAME|FILE.toml")
+@click.option("--json", "as_json", is_flag=True, help="Print the complete workload as JSON.")
+def show_workload(name: str, as_json: bool) -> None:
+    """Show a workload: its lines, and how its requests arrive."""
+    description = Workload.load(name).description
+    if as_json:
+        print(json.dumps(description, indent=1))
+        return
+    print(f"{description.get('specification', description['name'])}\n{description['source']}\n")
+    rows = [
+        [
+            f"{line['share_percent']:g}",
+            line["size"],
+            f"{line['read_percent']:g}",
+            f"{line['random_percent']:g}",
+            line.get("align", "sector"),
+            line["delay"],
+        ]
+        for line in description["lines"]
+    ]
+    print_table(["share %", "size", "read %", "random %", "aligned to", "delay"], rows, [False] * 6)
+    print()
+    for key in ("addresses", "arrivals", "streams", "flush_every", "warm_up", "run_length"):
+        print(f"{key}: {json.dumps(description[key])}")

@@ -1,0 +1,165 @@
+"""``headstack run`` and ``headstack curve``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, reduce
+from typing import Any
+
+import click
+
+from headstack._native import InputError
+from headstack.cli.output import (
+    check_writable,
+    print_results,
+    print_table,
+    progress,
+    write_all,
+)
+from headstack.options import OPTIONS
+from headstack.results import Results
+from headstack.runs import CURVE_DEPTHS, run_specs, specify
+from headstack.values import duration
+
+Command = Callable[..., Any]
+
+KNEE = "knee: the load at which 1 % more throughput costs 1 % more response time (Compaq's definition)"
+
+
+class Grouped(click.Command):
+    """A command whose help lists the options under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes one section a group, in order; other options come last."""
+        groups = {"workload": "Workload"} | {option.name: option.group for option in OPTIONS}
+        sections: dict[str, list[tuple[str, str]]] = {group: [] for group in groups.values()}
+        sections["Other"] = []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                sections[groups.get(parameter.name or "", "Other")].append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
+def varied(command: Command) -> Command:
+    """Systems, a workload, everything that can be varied, and the outputs."""
+    decorators = [
+        click.argument("systems", nargs=-1, required=True, metavar="SYSTEM..."),
+        click.option(
+            "-w",
+            "--workload",
+            metavar="NAME|FILE.toml",
+            help="One of the catalogue, or a file; or give --size, --read, --random.",
+        ),
+        *(
+            click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
+            for option in OPTIONS
+        ),
+        click.option("--json", "json_path", metavar="FILE", help="Write whole results (- for stdout)."),
+        click.option("--csv", "csv_path", metavar="FILE", help="Write the table (- for stdout)."),
+        click.option("--parquet", "parquet_path", metavar="FILE", help="Write the table as Parquet."),
+        click.option("--plot", "plot_path", metavar="FILE.png", help="Draw response time over throughput."),
+        click.option("-q", "--quiet", is_flag=True, help="No progress."),
+    ]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+@click.command(cls=Grouped)
+@varied
+def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
+    """Run SYSTEMs under a workload.
+
+    SYSTEM is a drive of the catalogue (see "headstack drives list") or a TOML file; NAME@RANGE uses a part of it:
+    atlas-10k-iii-73@36.7GB, @10GB..20GB or @0%..50%.
+
+    Every option may be a list (--depth 1,4,16): all combinations are run, systems first, then the options in the
+    order below; the last varies fastest.
+    """
+    results, to_stdout = carry_out(systems, workload, given)
+    if not to_stdout:
+        print_results(results)
+
+
+@click.command(cls=Grouped)
+@varied
+@click.option("--limit", metavar="TIME", help="Also state the IO/s at this mean response time.")
+def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **given: Any) -> None:
+    """Saturation curves, and their knees.
+
+    Response time over throughput as load grows.
+    As "headstack run", at 1, 2, 4, ... 256 requests outstanding unless --depth or --rate says otherwise.
+    """
+    if limit is not None:
+        duration("--limit", limit)
+    if given["depth"] is None and given["rate"] is None:
+        given["depth"] = ",".join(map(str, CURVE_DEPTHS))
+    results, to_stdout = carry_out(systems, workload, given)
+    if not to_stdout:
+        print_results(results)
+        print_knees(results, limit)
+
+
+EXPORTS: dict[str, Callable[..., Any]] = {
+    "json": Results.to_json,
+    "csv": Results.to_csv,
+    "parquet": Results.to_parquet,
+    "plot": Results.plot,
+}
+
+
+def carry_out(systems: tuple[str, ...], workload: str | None, given: dict[str, Any]) -> tuple[Results, bool]:
+    """Runs, and writes what was asked for; also whether stdout is taken by an export."""
+    options = {o.name: listed(given[o.name]) for o in OPTIONS if given[o.name] is not None}
+    specs = specify(systems, None if workload is None else listed(workload), options)
+    files = {name: given[f"{name}_path"] for name in EXPORTS if given[f"{name}_path"] is not None}
+    to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
+    if len(to_stdout) > 1:
+        raise InputError("--json -, --csv -: only one of them can have stdout")
+    for name in to_stdout:
+        del files[name]
+    check_writable(files.values())
+    if "plot" in files:
+        from headstack.plots import picture_format
+
+        picture_format(files["plot"])
+    with progress(f"{len(specs)} run{'s' * (len(specs) > 1)}", given["quiet"]) as show:
+        results = run_specs(specs, options, show)
+    write_all((path, partial(EXPORTS[name], results)) for name, path in files.items())
+    for name in to_stdout:
+        print(EXPORTS[name](results), end="")
+    return results, bool(to_stdout)
+
+
+def listed(text: str) -> list[str]:
+    """The values of a comma list."""
+    return [value.strip() for value in text.split(",")]
+
+
+def print_knees(results: Results, limit: str | None) -> None:
+    """One line a curve: its knee, and its throughput at a response time."""
+    knees = {knee.curve: knee for knee in results.knees()}
+    within = {} if limit is None else results.iops_at(limit)
+    rows = []
+    for curve in results.curves():
+        knee = knees.get(curve)
+        cells = [curve]
+        if knee is None:
+            cells += ["not reached", "", ""]
+        else:
+            before = "≤ " if knee.at_first_point else ""
+            cells += [f"{before}{knee.iops:,.0f}", f"{knee.load:,.3g}", f"{knee.mean_ms:.2f}"]
+        if limit is not None:
+            iops = within[curve]
+            cells.append("above it throughout" if iops is None else f"{iops:,.0f}")
+        rows.append(cells)
+    load = "at depth" if results[0]["depth"] is not None else "offered IO/s"
+    headings = ["curve", "knee IO/s", load, "mean ms"]
+    if limit is not None:
+        headings.append(f"IO/s at {limit}")
+    print()
+    print_table(headings, rows, [True] + [False] * (len(headings) - 1))
+    print(f"\n{KNEE}")
+    if any(knee.at_first_point for knee in knees.values()):
+        print("≤: the first step already costs more than it gains; the knee lies at the lightest load or before it")

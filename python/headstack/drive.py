@@ -1,0 +1,117 @@
+"""A drive: of the catalogue, of a TOML file, or imported from DiskSim's parameters."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.values import percent, size_bytes
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A drive with every default filled in, or a part of one (short-stroked)."""
+
+    name: str
+    """What results call it: the catalogue's id or the file's name, with the range where there is one."""
+    description: dict[str, Any]
+    """Every parameter of the model; times are in nanoseconds, lengths as their names say."""
+    derived: list[dict[str, Any]] = field(default_factory=list)
+    """Values that no source states: ``key``, ``value`` and the ``rule`` they follow from."""
+    stated: list[dict[str, Any]] = field(default_factory=list)
+    """Values of the file: ``key``, ``value`` (as text) and ``source`` (how sure, and where from)."""
+    span: tuple[int, int] | None = None
+    """The part that is used: first byte and length in bytes; ``None`` for the whole drive."""
+
+    @classmethod
+    def load(cls, system: str | os.PathLike[str]) -> Drive:
+        """The drive called ``ID`` or ``FILE.toml``, or the part of it called ``ID@RANGE``.
+
+        Raises ``InputError`` when there is none of that name, or it is not a drive.
+        """
+        name, separator, part = os.fspath(system).partition("@")
+        resolved = json.loads(_native.load_drive(name))
+        drive = cls(os.path.basename(name).removesuffix(".toml"), **resolved)
+        return drive.part(part) if separator else drive
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Bytes that the whole drive exports."""
+        geometry = self.description["geometry"]
+        return int(geometry["logical_blocks"] * geometry["logical_block_bytes"])
+
+    def part(self, text: str) -> Drive:
+        """The part ``text`` of the drive: ``36.7GB`` (the first), ``10GB..20GB`` or ``0%..50%``."""
+        if self.span is not None:
+            raise InputError(f"{self.name}: a range of a range ({text}); state one")
+        return Drive(
+            f"{self.name}@{text}",
+            self.description,
+            self.derived,
+            self.stated,
+            parse_range(text, self.capacity_bytes, self._sector_bytes),
+        )
+
+    @property
+    def _sector_bytes(self) -> int:
+        return int(self.description["geometry"]["physical_sector_bytes"])
+
+    def to_toml(self) -> str:
+        """The description as a file of the catalogue's form."""
+        sources = {value["key"]: value["source"] for value in self.stated if value["source"]}
+        return _native.drive_to_toml(json.dumps(self.description), sources)
+
+    def _repr_html_(self) -> str:
+        name = html.escape(str(self.description["name"]))
+        return f"<b>{name}</b> ({_native.format_bytes(self.capacity_bytes)})"
+
+
+def parse_range(text: str, capacity_bytes: int, sector_bytes: int) -> tuple[int, int]:
+    """First byte and length in bytes of a range, its ends rounded down to whole sectors."""
+
+    def place(end: str) -> int:
+        is_share = end.endswith("%")
+        bytes_ = int(percent(text, end) / 100 * capacity_bytes) if is_share else size_bytes(text, end)
+        return bytes_ // sector_bytes * sector_bytes
+
+    first, separator, last = text.partition("..")
+    start, end = (place(first), place(last)) if separator else (0, place(first))
+    if not 0 <= start < end:
+        raise InputError(f"{text}: the range is empty; write 36.7GB, 10GB..20GB or 0%..50%")
+    if end > capacity_bytes:
+        capacity = _native.format_bytes(capacity_bytes)
+        raise InputError(f"{text}: the range ends beyond the drive, which holds {capacity}")
+    return start, end - start
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What DiskSim's parameter files describe."""
+
+    drives: list[Drive]
+    unmapped: dict[str, list[str]]
+    """Per drive: parameters without a counterpart in the model."""
+    warnings: list[str]
+
+
+def import_disksim(path: str | os.PathLike[str]) -> Imported:
+    """The drives of a ``.parv`` or ``.diskspecs`` file of DiskSim.
+
+    Raises ``InputError`` with file and line when it cannot be read.
+    """
+    imported = json.loads(_native.import_disksim(os.fspath(path)))
+    drives = [
+        Drive(
+            drive["name"],
+            drive["description"],
+            stated=[{"key": key, "source": source} for key, source in drive["sources"].items()],
+        )
+        for drive in imported["drives"]
+    ]
+    unmapped = {drive["name"]: drive["unmapped"] for drive in imported["drives"]}
+    return Imported(drives, unmapped, imported["warnings"])

@@ -1,0 +1,246 @@
+"""Results of runs: a table that prints, plots and exports itself."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+from headstack import _native
+from headstack.values import duration_ns
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Row = dict[str, Any]
+
+
+def _ms(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}" if value < 1000 else f"{value:,.0f}"
+
+
+def _per_s(value: float | None) -> str:
+    return "" if value is None else f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}"
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _state(value: bool) -> str:
+    return "saturated" if value else ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column as people see it."""
+
+    heading: str
+    """With its unit on a line of its own, so that a table fits a terminal of 100 columns."""
+    name: str
+    format: Callable[[Any], str]
+    optional: bool = False
+    """Left out where all its cells are empty."""
+    is_text: bool = False
+    """Set to the left."""
+
+
+SHOWN = (
+    Shown("depth", "depth", _text, optional=True),
+    Shown("offered\nIO/s", "rate_per_s", _per_s, optional=True),
+    Shown("IO/s", "iops", _per_s),
+    Shown("MB/s", "mb_per_s", _ms),
+    Shown("mean\nms", "mean_ms", _ms),
+    Shown("±\nms", "half_width_ms", _ms, optional=True),
+    Shown("p50\nms", "p50_ms", _ms),
+    Shown("p99\nms", "p99_ms", _ms),
+    Shown("p99.9\nms", "p999_ms", _ms),
+    Shown("busy\n%", "utilisation_percent", _percent),
+    Shown("bottleneck", "bottleneck", _text, is_text=True),
+    Shown("", "saturated", _state, optional=True, is_text=True),
+)
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Where a percentage gained in throughput costs the same percentage in response time."""
+
+    curve: str
+    load: float
+    """Requests outstanding, or a second in an open loop."""
+    iops: float
+    mean_ms: float
+    at_first_point: bool
+    """The first step already cost more than it gained."""
+
+
+class Results:
+    """Results in the order of the runs. Each is a dict: see ``column_names``.
+
+    duckdb, polars, pyarrow and pandas read the object itself as a table, without a copy.
+    """
+
+    # Not registered as a Sequence, though it is one: polars would read it row by row.
+
+    def __init__(self, native: _native.Results, swept: Sequence[str] = ()) -> None:
+        self._native = native
+        self._swept = [name for name in swept if name not in ("depth", "rate", "seed")]
+
+    def __len__(self) -> int:
+        return len(self._native)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        if isinstance(index, slice):
+            return [self._native[i] for i in range(*index.indices(len(self)))]
+        return self._native[index]
+
+    def __iter__(self) -> Iterator[Row]:
+        return (self._native[index] for index in range(len(self)))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._native.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<headstack.Results: {len(self)} runs>"
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns, with their units."""
+        return self._native.table().column_names
+
+    def histograms(self) -> _native.Table:
+        """Response and service times: a row for each run, kind of request, figure and bin in use."""
+        return self._native.histograms()
+
+    def intervals(self) -> _native.Table:
+        """The runs over time, where an interval was asked for."""
+        return self._native.intervals()
+
+    def percentile_ms(self, index: int, percent: float) -> float | None:
+        """A percentile of one run's response times."""
+        return self._native.quantile_ms(index, percent / 100)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the runs remark on themselves, each remark once."""
+        return self._native.notes()
+
+    def failed_checks(self) -> list[str]:
+        """Checks that runs made of themselves and that did not hold; none when all is well."""
+        return [
+            f"run {index + 1} ({self[index]['system']}): {check}"
+            for index in range(len(self))
+            for check in self._native.failed_checks(index)
+        ]
+
+    # Curves.
+
+    def curves(self) -> dict[str, list[int]]:
+        """The runs that differ in load alone, by the name of their curve, lightest load first."""
+        varying = ["system", "workload", *self._swept]
+        several = [name for name in varying if len({row[name] for row in self}) > 1] or ["system"]
+        named: dict[str, list[int]] = {}
+        for index, row in enumerate(self):
+            parts = [str(row[n]) if n in ("system", "workload") else f"{n} {row[n]}" for n in several]
+            named.setdefault(", ".join(parts), []).append(index)
+        return {name: sorted(runs, key=self.load) for name, runs in named.items()}
+
+    def load(self, index: int) -> float:
+        """What a run was put under: requests outstanding, or a second in an open loop."""
+        row = self[index]
+        return float(row["rate_per_s"] if row["depth"] is None else row["depth"])
+
+    def knees(self) -> list[Knee]:
+        """The knee of each curve that reaches it."""
+        found = ((name, self._native.knee(runs)) for name, runs in self.curves().items())
+        return [Knee(name, **figures) for name, figures in found if figures is not None]
+
+    def iops_at(self, response: str) -> dict[str, float | None]:
+        """Per curve the largest throughput at a mean response time of at most ``response`` ("25ms")."""
+        limit_ns = duration_ns("response", response)
+        return {name: self._native.iops_at_response(runs, limit_ns) for name, runs in self.curves().items()}
+
+    # What people see.
+
+    def shown(self) -> tuple[list[Shown], list[list[str]]]:
+        """The columns worth printing, and the cells as text."""
+        varying = [Shown("system", "system", _text, is_text=True)]
+        if len({row["workload"] for row in self}) > 1:
+            varying.append(Shown("workload", "workload", _text, is_text=True))
+        varying += [Shown(name.replace("_", " "), name, _text, is_text=True) for name in self._swept]
+        if len({row["seed"] for row in self}) > 1:
+            varying.append(Shown("seed", "seed", _text))
+        cells = {c: [c.format(row[c.name]) for row in self] for c in (*varying, *SHOWN)}
+        columns = [column for column in cells if not column.optional or any(cells[column])]
+        return columns, [list(row) for row in zip(*(cells[c] for c in columns), strict=True)]
+
+    def _repr_html_(self) -> str:
+        columns, rows = self.shown()
+
+        def cell(tag: str, column: Shown, text: str) -> str:
+            side = "left" if column.is_text else "right"
+            style = f"text-align:{side};padding:2px 10px;font-variant-numeric:tabular-nums"
+            return f'<{tag} style="{style}">{html.escape(text)}</{tag}>'
+
+        head = "".join(cell("th", column, column.heading) for column in columns)
+        body = "".join(
+            "<tr>" + "".join(cell("td", *pair) for pair in zip(columns, row, strict=True)) + "</tr>" for row in rows
+        )
+        return (
+            '<table style="border-collapse:collapse"><thead style="border-bottom:1px solid currentColor">'
+            f"<tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The saturation curves: response time over throughput. Written to ``path`` where one is given.
+
+        Needs the extra ``headstack[plot]``.
+        """
+        from headstack import plots
+
+        figure = plots.saturation(self)
+        if path is not None:
+            plots.save(figure, path)
+        return figure
+
+    # Export.
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The whole results as a JSON list, one run a line."""
+        runs = (self._native.to_json(index) for index in range(len(self)))
+        return _written("[\n" + ",\n".join(runs) + "\n]\n", path)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The table of results as CSV."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, self.column_names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self)
+        return _written(text.getvalue(), path)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """The table of results as Parquet."""
+        import duckdb
+
+        with duckdb.connect() as connection:
+            connection.register("results", self._native.table())
+            connection.table("results").write_parquet(os.fspath(path), compression="zstd")
+
+
+def _written(text: str, path: str | os.PathLike[str] | None) -> str:
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    return text

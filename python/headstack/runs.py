@@ -1,0 +1,177 @@
+"""Carrying out runs: single ones, sweeps and saturation curves."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias, TypedDict, Unpack
+
+from headstack import _native
+from headstack._native import InputError, RunError
+from headstack.drive import Drive
+from headstack.options import ACCESS, EXCLUSIVE, IN_RESULTS, OPTIONS, Spec
+from headstack.results import Results
+from headstack.workload import Workload
+
+System: TypeAlias = str | os.PathLike[str] | Drive
+Access: TypeAlias = str | os.PathLike[str] | Workload
+Value: TypeAlias = str | int | float | bool
+Swept: TypeAlias = Value | Iterable[Value]
+Progress: TypeAlias = Callable[[float], object]
+
+CURVE_DEPTHS = tuple(2**n for n in range(9))
+"""Requests outstanding at the points of a saturation curve: 1 to 256."""
+
+
+class Options(TypedDict, total=False):
+    """What can be varied, each with one value or several that are swept; see ``headstack run --help``.
+
+    Quantities are text with their unit, as on the command line.
+    """
+
+    size: Swept
+    read: Swept
+    random: Swept
+    streams: Swept
+    range: Swept
+    policy: Swept
+    queue_depth: Swept
+    reordering: Swept
+    ageing: Swept
+    host_tags: Swept
+    elevator: Swept
+    write_cache: Swept
+    read_ahead: Swept
+    depth: Swept
+    rate: Swept
+    arrivals: Swept
+    think: Swept
+    requests: Swept
+    time: Swept
+    confidence: Swept
+    warm_up: Swept
+    interval: Swept
+    seed: Swept
+
+
+def run(
+    systems: System | Iterable[System],
+    workload: Access | Iterable[Access] | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Unpack[Options],
+) -> Results:
+    """Runs every system under every workload and combination of options, on all cores.
+
+    The runs are in this order: systems, workloads, then the options in the order of ``Options``, the last varying
+    fastest. Without a workload, requests are of one ``size`` (4 KiB), ``read`` and ``random`` (100 %).
+    ``progress`` is called with the share done.
+
+    Raises ``InputError`` before anything runs when something is not acceptable, ``RunError`` when a run
+    fails, or fails the checks that it makes of itself.
+    """
+    return run_specs(specify(systems, workload, options), options, progress)
+
+
+def curve(
+    systems: System | Iterable[System],
+    workload: Access | Iterable[Access] | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Unpack[Options],
+) -> Results:
+    """As ``run``, at 1 to 256 requests outstanding unless depths or rates are given."""
+    if "depth" not in options and "rate" not in options:
+        options["depth"] = CURVE_DEPTHS
+    return run(systems, workload, progress=progress, **options)
+
+
+def run_specs(specs: list[Spec], options: Mapping[str, Any], progress: Progress | None) -> Results:
+    """Runs what ``specify`` made of ``options``."""
+    results = Results(_native.run(json.dumps(specs), progress), swept(options))
+    failed = results.failed_checks()
+    if failed:
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        raise RunError(f"a run failed its own check, its figures cannot be trusted: {failed[0]}{more}")
+    return results
+
+
+def specify(
+    systems: System | Iterable[System],
+    workload: Access | Iterable[Access] | None,
+    options: Mapping[str, Any],
+) -> list[Spec]:
+    """The specifications of the runs, in order."""
+    values = {name: texts(options[name]) for name in options}
+    check(values, workload)
+    drives = [system if isinstance(system, Drive) else Drive.load(system) for system in several(systems)]
+    ordered = [option for option in OPTIONS if option.name in values]
+    specs = []
+    for drive, given in itertools.product(drives, several(workload)):
+        for point in itertools.product(*(values[option.name] for option in ordered)):
+            chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
+            spec = first_spec(drive, load_workload(given, chosen))
+            for option in ordered:
+                option.apply(spec, chosen[option.name])
+            spec["labels"] = [pair for pair in chosen.items() if pair[0] not in IN_RESULTS]
+            specs.append(spec)
+    return specs
+
+
+def first_spec(drive: Drive, workload: Workload) -> Spec:
+    """A run with nothing varied yet."""
+    return {
+        "system_name": drive.name,
+        "drive": copy.deepcopy(drive.description),
+        "workload": workload.copy(),
+        "span": drive.span,
+        "seed": 1,
+        "interval_ns": None,
+    }
+
+
+def load_workload(given: Access | None, chosen: Mapping[str, str]) -> Workload:
+    """The workload given, or the one of the options for access."""
+    if isinstance(given, Workload):
+        return given
+    if given is not None:
+        return Workload.load(given)
+    return Workload.uniform(**{name: chosen[name] for name in ACCESS if name in chosen})
+
+
+def check(values: Mapping[str, list[str]], workload: object) -> None:
+    """Refuses options that contradict each other, and unknown ones."""
+    known = {option.name for option in OPTIONS}
+    for name in values:
+        if name not in known:
+            raise InputError(f"{name}: unknown option; allowed: {', '.join(sorted(known))}")
+    for names in EXCLUSIVE:
+        both = [name for name in names if name in values]
+        if len(both) > 1:
+            raise InputError(f"{both[0]}, {both[1]}: only one of them can be given")
+    access = [name for name in ACCESS if name in values]
+    if workload is not None and access:
+        raise InputError(f"{access[0]}: the workload states its own; leave one of them out")
+
+
+def several(given: Any) -> list[Any]:
+    """A list of what may be one or several."""
+    one = given is None or isinstance(given, str | os.PathLike | Drive | Workload)
+    return [given] if one else list(given)
+
+
+def texts(values: Swept) -> list[str]:
+    """Values as on the command line: True is on, False is off."""
+    one = isinstance(values, str | int | float | bool)
+    listed: list[Any] = [values] if one else list(values)  # type: ignore[arg-type]
+    if not listed:
+        raise InputError("an empty list of values: at least one is needed")
+    return [("on" if value else "off") if isinstance(value, bool) else str(value) for value in listed]
+
+
+def swept(options: Mapping[str, Any]) -> list[str]:
+    """Names of the options with several values, in the order of sweeping."""
+    return [o.name for o in OPTIONS if o.name in options and len(texts(options[o.name])) > 1]

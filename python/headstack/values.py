@@ -1,0 +1,60 @@
+"""Values as people write them: text in, or ``InputError`` with the name of what was being stated."""
+
+from __future__ import annotations
+
+import math
+
+from headstack import _native
+from headstack._native import InputError
+
+
+def whole(name: str, text: str) -> int:
+    """A whole number, 0 or more."""
+    if not (text.isascii() and text.isdecimal() and int(text) < 2**64):
+        raise InputError(f"{name}: {text!r} is not a whole number below 2^64")
+    return int(text)
+
+
+def number(name: str, text: str) -> float:
+    """A finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{name}: {text!r} is not a number")
+    return value
+
+
+def percent(name: str, text: str) -> float:
+    """A percentage, with or without its sign."""
+    return number(name, text.removesuffix("%").rstrip())
+
+
+def size_bytes(name: str, text: str) -> int:
+    """A size with its unit, in bytes."""
+    try:
+        return _native.parse_bytes(text)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def duration_ns(name: str, text: str) -> int:
+    """A duration with its unit, in nanoseconds."""
+    try:
+        return _native.parse_duration_ns(text)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def duration(name: str, text: str) -> str:
+    """The text of a duration, as workloads hold it."""
+    duration_ns(name, text)
+    return text
+
+
+def choice(name: str, text: str, allowed: tuple[str, ...]) -> str:
+    """One of some words."""
+    if text not in allowed:
+        raise InputError(f"{name}: {text!r} is unknown; allowed: {', '.join(allowed)}")
+    return text

@@ -1,0 +1,55 @@
+"""A workload: of the catalogue, of a TOML file, or of one size."""
+
+from __future__ import annotations
+
+import copy
+import html
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from headstack import _native
+from headstack.values import percent, size_bytes
+
+
+@dataclass(frozen=True)
+class Workload:
+    """An access specification with its addresses, arrivals, warm-up and run length."""
+
+    description: dict[str, Any]
+    """As in a TOML file of the catalogue, every default filled in; quantities are text with a unit."""
+
+    @property
+    def name(self) -> str:
+        """The name in the catalogue, or that of the one size."""
+        return str(self.description["name"])
+
+    @classmethod
+    def load(cls, name: str | os.PathLike[str]) -> Workload:
+        """The workload of that id or name in the catalogue, or of that TOML file.
+
+        Raises ``InputError`` with file, line and key when there is none, or it is not a workload.
+        """
+        return cls(json.loads(_native.load_workload(os.fspath(name))))
+
+    @classmethod
+    def uniform(cls, size: str = "4KiB", read: str = "100", random: str = "100") -> Workload:
+        """Requests of one size; ``read`` and ``random`` are the percentages that read and that go
+        to a random place."""
+        size_bytes("size", size)
+        line = {
+            "size": size,
+            "read_percent": percent("read", read),
+            "random_percent": percent("random", random),
+        }
+        name = f"{size}, {read.rstrip('%')} % read, {random.rstrip('%')} % random"
+        return cls(json.loads(_native.complete_workload(json.dumps({"name": name, "lines": [line]}))))
+
+    def copy(self) -> dict[str, Any]:
+        """The description, to be changed."""
+        return copy.deepcopy(self.description)
+
+    def _repr_html_(self) -> str:
+        lines = len(self.description["lines"])
+        return f"<b>{html.escape(self.name)}</b> ({lines} line{'s' * (lines > 1)})"
