@@ -5,14 +5,27 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use headstack_catalogue::{load_drive, workloads};
-use headstack_sim::{RunSpec, run_all};
+use headstack_catalogue::{disksim, load_drive, workloads};
+use headstack_result::score;
+use headstack_sim::{ReplayRecord, RunSpec, replay, run_all};
+use headstack_trace::validate::read_validate;
 use headstack_workload::{Arrivals, RunLength, Span, Think, Workload};
 
 const REQUESTS: u64 = 40_000;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The folder of measurements that this repository does not ship; `None`, said aloud, where it is missing.
+fn measurements() -> Option<PathBuf> {
+    let shared = std::env::var_os("HEADSTACK_SHARED").map_or_else(|| repository().join("../shared"), PathBuf::from);
+    let path = shared.join("validation");
+    if !path.is_dir() {
+        println!("skipped: no validation data at {}", path.display());
+        return None;
+    }
+    Some(path)
 }
 
 /// A cell of a published table, and what is simulated for it.
@@ -106,12 +119,8 @@ fn seven_drives_restricted_to_a_range_follow_storage_review() {
 
 #[test]
 fn the_spinpoint_f1_follows_its_measured_read_curve() {
-    let shared = std::env::var_os("HEADSTACK_SHARED").map_or_else(|| repository().join("../shared"), PathBuf::from);
-    let path = shared.join("validation/curves.csv");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        println!("skipped: no validation data at {}", path.display());
-        return;
-    };
+    let Some(folder) = measurements() else { return };
+    let text = std::fs::read_to_string(folder.join("curves.csv")).unwrap();
     let drive = load_drive("spinpoint-f1-1tb").unwrap().description;
     let cell = |line: &str| {
         // The name holds commas and is quoted; nothing after it is.
@@ -135,4 +144,47 @@ fn the_spinpoint_f1_follows_its_measured_read_curve() {
     let errors = errors(&cells);
     println!("worst {:.1} %", worst(&errors) * 100.0);
     assert!(worst(&errors) <= 0.10);
+}
+
+/// DiskSim 4.0's own demerit in ms for its parameters and traces, as its validation prints it.
+const DISKSIM_DEMERIT_MS: [(&str, f64); 5] =
+    [("atlas10k", 0.2675), ("barracuda", 0.3479), ("cheetah9LP", 0.1071), ("dec_rz26", 0.3406), ("hp_c2247a", 0.0893)];
+
+#[test]
+fn replayed_traces_of_five_real_drives_come_out_at_least_as_well_as_in_disksim() {
+    let Some(folder) = measurements() else { return };
+    let (mut as_good, mut relative) = (0, 0.0);
+    for (name, disksim_ms) in DISKSIM_DEMERIT_MS {
+        let imported = disksim::import(&folder.join(format!("disksim/{name}.parv"))).unwrap();
+        let file = folder.join(format!("disksim/{name}.trace"));
+        let trace = read_validate(name, &std::fs::read_to_string(file).unwrap()).unwrap();
+        let records: Vec<ReplayRecord> = trace
+            .iter()
+            .map(|record| ReplayRecord {
+                kind: record.kind,
+                offset_bytes: record.block * 512,
+                length_bytes: record.blocks * 512,
+                think_ns: record.think_ns,
+            })
+            .collect();
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let simulated: Vec<f64> =
+            replay(&imported.drives[0].description, &records).unwrap().into_iter().map(ms).collect();
+        let measured: Vec<f64> = trace.iter().map(|record| ms(record.service_ns)).collect();
+        let score = score(&simulated, &measured).unwrap();
+        println!(
+            "{name:12} mean {:.3} of {:.3} ms, demerit {:.4} ms ({:.2} %), as DiskSim bins it {:.4}, DiskSim {disksim_ms} ms",
+            score.mean_simulated_ms,
+            score.mean_measured_ms,
+            score.demerit_ms,
+            score.demerit_relative * 100.0,
+            score.demerit_disksim_ms
+        );
+        as_good += usize::from(score.demerit_disksim_ms <= disksim_ms && score.demerit_ms <= disksim_ms);
+        relative += score.demerit_relative / DISKSIM_DEMERIT_MS.len() as f64;
+        assert!(score.demerit_ms <= 1.25 * disksim_ms && score.demerit_disksim_ms <= 1.25 * disksim_ms, "{name}");
+    }
+    println!("mean relative demerit {:.2} %", relative * 100.0);
+    assert!(as_good >= 4);
+    assert!(relative <= 0.03);
 }
