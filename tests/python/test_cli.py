@@ -241,3 +241,15 @@ def test_a_closed_pipe_is_no_error() -> None:
     shown = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize(("group", "name"), [("drives", "cheetah-x15-36lp"), ("workloads", "file-server")])
+def test_a_catalogue_file_is_the_start_of_ones_own(group: str, name: str, tmp_path: Path, headstack: Headstack) -> None:
+    shown = headstack(group, "show", name, "--toml")
+    own = tmp_path / "own.toml"
+    own.write_text(shown.stdout, encoding="utf-8")
+    whole = headstack(group, "show", name, "--json").stdout
+    assert json.loads(headstack(group, "show", str(own), "--json").stdout) == json.loads(whole)
+    unknown = headstack(group, "show", "nothing", "--toml")
+    assert unknown.returncode == 2
+    assert "nothing" in unknown.stderr

@@ -53,7 +53,7 @@ pub const MODERN_SINCE: u32 = 2005;
 
 /// Extents that a drive since [`MODERN_SINCE`] keeps dirty. The power of two that puts the write curve of the Samsung
 /// SpinPoint F1, the only one known, within 10 %; medium confidence.
-pub const MODERN_DIRTY_EXTENTS: u32 = 64;
+pub const MODERN_DIRTY_EXTENTS: u32 = 128;
 
 /// Extents that an earlier drive keeps dirty: as extracted from the Cheetah 9LP (its contemporaries Atlas 10K and
 /// Barracuda 4LP have one). Not fitted.

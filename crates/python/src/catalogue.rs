@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use headstack_catalogue::{Resolved, disksim};
+use headstack_catalogue::{Entry, Resolved, disksim};
 use headstack_sim::drive::description::DriveDescription;
 use headstack_workload::Workload;
 use pyo3::prelude::*;
@@ -16,6 +16,24 @@ use crate::error::{input_error, json_error};
 #[pyfunction]
 pub fn drive_ids() -> Vec<&'static str> {
     headstack_catalogue::drives().iter().map(|entry| entry.id).collect()
+}
+
+/// The text of a drive's file in the catalogue. Raises `InputError`.
+#[pyfunction]
+pub fn drive_toml(id: &str) -> PyResult<&'static str> {
+    text_of(headstack_catalogue::drives(), "drive", id)
+}
+
+/// The text of a workload's file in the catalogue. Raises `InputError`.
+#[pyfunction]
+pub fn workload_toml(id: &str) -> PyResult<&'static str> {
+    text_of(headstack_catalogue::workloads(), "workload", id)
+}
+
+fn text_of(entries: &'static [Entry], kind: &str, id: &str) -> PyResult<&'static str> {
+    entries.iter().find(|entry| entry.id == id).map(|entry| entry.text).ok_or_else(|| {
+        input_error(format!("no {kind} with the id \"{id}\" in the catalogue; `headstack {kind}s list` names them"))
+    })
 }
 
 /// Ids of the workloads in the catalogue.

@@ -60,12 +60,16 @@ def summary(drive: Drive) -> dict[str, Any]:
 @drives.command("show")
 @click.argument("name", metavar="NAME|FILE.toml")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete description as JSON.")
-def show_drive(name: str, as_json: bool) -> None:
+@click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
+def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
     """Show a drive: every value with its source, or the rule that it is derived by.
 
     The letter before a source says how sure it is: A read in the named source, S stated by a study's document, B and
     C general knowledge of high and medium confidence, D an estimate, I inferred.
     """
+    if as_toml:
+        print(_native.drive_toml(name), end="")
+        return
     drive = Drive.load(name)
     if as_json:
         print(json.dumps(drive.description, indent=1))
@@ -137,8 +141,14 @@ def sizes_and_shares(workload: dict[str, Any]) -> list[str]:
 @workloads.command("show")
 @click.argument("name", metavar="NAME|FILE.toml")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete workload as JSON.")
-def show_workload(name: str, as_json: bool) -> None:
+@click.option(
+    "--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own."
+)
+def show_workload(name: str, as_json: bool, as_toml: bool) -> None:
     """Show a workload: its lines, and how its requests arrive."""
+    if as_toml:
+        print(_native.workload_toml(name), end="")
+        return
     description = Workload.load(name).description
     if as_json:
         print(json.dumps(description, indent=1))

@@ -1,0 +1,69 @@
+"""Every command of the README and of docs/ is run, word for word, and its Python too."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """(Page, text) of each fenced block in the language."""
+    return [
+        (page.name, text)
+        for page in PAGES
+        for found, text in FENCE.findall(page.read_text(encoding="utf-8"))
+        if found == language
+    ]
+
+
+def commands() -> list[tuple[str, str]]:
+    return [
+        (page, line.split(" #")[0].strip())
+        for page, text in blocks("sh")
+        for line in text.splitlines()
+        if line.split(" #")[0].strip()
+    ]
+
+
+@pytest.mark.parametrize(("page", "command"), [c for c in commands() if c[1].startswith("headstack ")])
+def test_headstack_commands(page: str, command: str, tmp_path: Path) -> None:
+    program = Path(sys.executable).with_name("headstack")
+    words = shlex.split(command)
+    done = subprocess.run([program, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{page}: {command}\n{done.stderr}"
+    assert done.stdout
+    for option in ("--plot", "--parquet", "--json", "-o"):
+        if option in words and words[words.index(option) + 1] != "-":
+            assert (tmp_path / words[words.index(option) + 1]).stat().st_size > 0
+
+
+@pytest.mark.parametrize(("page", "command"), [c for c in commands() if not c[1].startswith("headstack ")])
+def test_other_commands_are_targets_of_the_makefile(page: str, command: str) -> None:
+    words = command.split()
+    assert words[0] == "make", f"{page}: {command}: neither headstack nor make, so it would never be tried"
+    done = subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{page}: {command}\n{done.stderr}"
+
+
+@pytest.mark.parametrize(("page", "text"), blocks("python"))
+def test_python(page: str, text: str, tmp_path: Path) -> None:
+    environment = os.environ | {"MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        [sys.executable, "-c", text], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{page}\n{done.stderr}"
+
+
+def test_there_is_something_to_try() -> None:
+    assert len(commands()) >= 8
+    assert blocks("python")
