@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use headstack_catalogue::{disksim, load_drive, workloads};
+use headstack_catalogue::{disksim, drives, load_drive, workloads};
 use headstack_result::score;
-use headstack_sim::{ReplayRecord, RunSpec, replay, run_all};
+use headstack_sim::drive::description::{BlockOrder, DriveDescription, ReadAhead};
+use headstack_sim::drive::geometry::zone_blocks;
+use headstack_sim::{ReplayRecord, RunSpec, replay, run, run_all};
 use headstack_trace::validate::read_validate;
 use headstack_workload::{Arrivals, RunLength, Span, Think, Workload};
 
@@ -187,4 +189,50 @@ fn replayed_traces_of_five_real_drives_come_out_at_least_as_well_as_in_disksim()
     println!("mean relative demerit {:.2} %", relative * 100.0);
     assert!(as_good >= 4);
     assert!(relative <= 0.03);
+}
+
+/// The sustained rate of a zone by IBM's formula: the sectors of a track in the time of a turn and of the change to the
+/// next track, which its skew covers.
+fn sustained_bytes_per_s(drive: &DriveDescription) -> f64 {
+    let geometry = &drive.geometry;
+    let (zone, heads) = (&geometry.zones[0], f64::from(geometry.heads));
+    let turn_s = 60.0 / drive.mechanics.rpm;
+    let skews = match geometry.order {
+        // Nearly every change is to the next cylinder on the same surface.
+        BlockOrder::SurfaceSerpentine { .. } => zone.cylinder_skew_turns,
+        _ => ((heads - 1.0) * zone.track_skew_turns + zone.cylinder_skew_turns) / heads,
+    };
+    f64::from(zone.sectors_per_track) * f64::from(geometry.physical_sector_bytes) / (turn_s * (1.0 + skews))
+}
+
+#[test]
+fn every_drive_streams_reads_at_its_sustained_rate() {
+    for entry in drives() {
+        let drive = load_drive(entry.id).unwrap().description;
+        if matches!(drive.buffer.read_ahead, ReadAhead::Track | ReadAhead::None) {
+            continue;
+        }
+        let zone_bytes = zone_blocks(&drive.geometry, 0) * u64::from(drive.geometry.physical_sector_bytes);
+        let mut streaming = workload("sequential-read-64k", 1);
+        streaming.run_length = RunLength::Requests((zone_bytes / 65536).clamp(500, 8000) - 200);
+        streaming.warm_up.requests = 100;
+        let expected = sustained_bytes_per_s(&drive).min(1e9 / drive.interface.read_ns_per_byte * 0.9);
+        let spec = RunSpec {
+            system_name: entry.id.to_owned(),
+            drive,
+            workload: streaming,
+            span: None,
+            seed: 1,
+            interval_ns: None,
+        };
+        let rate = run(&spec, &|_| true).unwrap().throughput_bytes_per_s();
+        println!("{:24} {:6.1} of {:6.1} MB/s", entry.id, rate / 1e6, expected / 1e6);
+        assert!(
+            (0.97..1.03).contains(&(rate / expected)),
+            "{}: {:.1} MB/s, not {:.1}",
+            entry.id,
+            rate / 1e6,
+            expected / 1e6
+        );
+    }
 }

@@ -84,10 +84,11 @@ impl Drive {
         let overheads = self.params.description.overheads;
         let joined = self.read_ahead.is_some_and(|run| run.next == job.block && !run.is_done());
         let goes_on = joined || (job.block == self.continues && now_ns == self.arm_free_ns);
+        let decoded_ns = if goes_on { now_ns } else { self.decode(now_ns, job.overhead_ns) };
         let (start_ns, from) = match self.read_ahead {
-            Some(run) if joined => (run.at_ns, run.head),
+            Some(run) if joined => (run.ready_ns(&self.media), run.head),
             _ if goes_on => (now_ns, self.head),
-            _ => (free_ns.max(now_ns + job.overhead_ns), self.head),
+            _ => (free_ns.max(decoded_ns), self.head),
         };
         self.read_ahead = None;
         let total = job.buffered + job.sectors;
@@ -104,13 +105,12 @@ impl Drive {
         };
         let mut pass = self.media.pass_from(from, &access, extent);
         self.retry(&mut pass);
-        let overhead = if goes_on { 0 } else { job.overhead_ns };
         let ready = match self.params.description.interface.disconnect {
             // What the buffer holds goes out at once, and the drive keeps the bus for the rest.
             _ if job.buffered > 0 => now_ns + job.hit_overhead_ns + overheads.data_preparation_ns,
-            None => pass.mark_ns.max(now_ns + overhead + overheads.data_preparation_ns),
+            None => pass.mark_ns.max(decoded_ns + overheads.data_preparation_ns),
             Some(disconnect) => {
-                let off_bus_ns = now_ns + overhead + job.disconnect_ns;
+                let off_bus_ns = decoded_ns + job.disconnect_ns;
                 pass.mark_ns.max(off_bus_ns) + disconnect.first_reselect_ns + overheads.data_preparation_ns
             }
         };
@@ -118,7 +118,7 @@ impl Drive {
         let done = self.link.promise(ready, transfer, pass.end_ns + self.params.sector_read_ns);
         self.complete(job.id, now_ns, done + overheads.read_completion_ns);
         let segment = self.keep_read(job, &pass);
-        self.account(&pass, overhead, start_ns);
+        self.account(&pass, start_ns);
         self.occupy(&pass, Service::Host, job.block + u64::from(job.sectors));
         if let Some(segment) = segment {
             self.read_on(&pass, job.block + u64::from(job.sectors), segment);
@@ -168,6 +168,7 @@ impl Drive {
             next: end,
             limit,
             at_ns: pass.end_ns,
+            into: 0,
             head: pass.head,
             leaves,
             sector_span: pass.sector_span,
@@ -176,8 +177,8 @@ impl Drive {
         let least = end + u64::from(self.params.description.buffer.read_ahead_min_sectors);
         while run.next < least.min(run.limit) {
             let sector_ns = self.media.spindle.revolution_ns();
-            run.advance(&self.media, run.at_ns + sector_ns);
-            self.arm_free_ns = self.arm_free_ns.max(run.at_ns);
+            run.advance(&self.media, run.ready_ns(&self.media) + sector_ns);
+            self.arm_free_ns = self.arm_free_ns.max(run.ready_ns(&self.media));
         }
         self.read_ahead = Some(run);
     }
@@ -186,15 +187,15 @@ impl Drive {
     fn write_through(&mut self, now_ns: u64, free_ns: u64, job: &HostJob, extent: &Extent) {
         let overheads = self.params.description.overheads;
         let goes_on = job.block == self.continues && now_ns == self.arm_free_ns;
-        let overhead = if goes_on { 0 } else { job.overhead_ns };
+        let decoded_ns = if goes_on { now_ns } else { self.decode(now_ns, job.overhead_ns) };
         let transfer = u64::from(job.sectors) * self.params.sector_write_ns;
         let extra = self.params.description.interface.disconnect.and_then(|disconnect| disconnect.extra);
         let extra = extra.filter(|_| !job.sequential_write);
         let disconnect = self.params.description.interface.disconnect.unwrap_or_default();
         let (start, data_from, off_bus, reselect) = match extra {
             None => {
-                let data_from = now_ns + overhead + overheads.data_preparation_ns;
-                (now_ns + overhead, data_from, disconnect.write_ns, disconnect.first_reselect_ns)
+                let data_from = decoded_ns + overheads.data_preparation_ns;
+                (decoded_ns, data_from, disconnect.write_ns, disconnect.first_reselect_ns)
             }
             Some(extra) => {
                 let again = now_ns + extra.command_ns + extra.disconnect_ns + extra.between_ns;
@@ -221,7 +222,7 @@ impl Drive {
         let on_bus = pass.end_ns.max(data_end + off_bus) + if self.disconnects() { reselect } else { 0 };
         self.complete(job.id, now_ns, on_bus + overheads.write_completion_ns);
         self.segments.write(job.block, job.block + u64::from(job.sectors));
-        self.account(&pass, overhead, start_ns);
+        self.account(&pass, start_ns);
         self.occupy(&pass, Service::Host, job.block + u64::from(job.sectors));
     }
 
@@ -245,7 +246,7 @@ impl Drive {
             mark: sectors,
         };
         let pass = self.write_pass(access, extent, dirty.partial);
-        self.account(&pass, 0, start_ns);
+        self.account(&pass, start_ns);
         self.occupy(&pass, Service::Destage(slot), dirty.end);
     }
 
@@ -290,13 +291,12 @@ impl Drive {
     }
 
     #[inline]
-    fn account(&mut self, pass: &Pass, overhead_ns: u64, start_ns: u64) {
+    fn account(&mut self, pass: &Pass, start_ns: u64) {
         self.counters.seek_ns += pass.seek_ns;
         self.counters.rotation_ns += pass.rotation_ns;
         let span = pass.end_ns.saturating_sub(start_ns);
         self.counters.transfer_ns += span.saturating_sub(pass.seek_ns + pass.rotation_ns);
         self.counters.mechanism_ns += span;
-        self.counters.overhead_ns += overhead_ns;
     }
 
     #[inline]

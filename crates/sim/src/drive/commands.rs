@@ -25,6 +25,14 @@ impl Drive {
         if self.last_was_read { cost.after_read } else { cost.after_write }
     }
 
+    /// The firmware spends `overhead_ns` on a command, one command at a time; returns when it is done.
+    #[inline]
+    pub(super) fn decode(&mut self, now_ns: u64, overhead_ns: u64) -> u64 {
+        self.counters.overhead_ns += overhead_ns;
+        self.firmware_free_ns = now_ns.max(self.firmware_free_ns) + overhead_ns;
+        self.firmware_free_ns
+    }
+
     /// Brings read-ahead up to date and lets the buffer know what it has read.
     #[inline]
     pub(super) fn update_read_ahead(&mut self, now_ns: u64) -> u64 {
@@ -105,32 +113,31 @@ impl Drive {
     /// A read that is in the buffer: overhead, then the link.
     fn serve_hit(&mut self, now_ns: u64, id: u32, block: u64, sectors: u32, segment: usize) {
         let overheads = self.params.description.overheads;
-        let overhead = self.after_last(overheads.read_hit_ns);
-        self.counters.overhead_ns += overhead;
-        let ready = now_ns + overhead + overheads.data_preparation_ns;
+        let ready = self.decode(now_ns, self.after_last(overheads.read_hit_ns)) + overheads.data_preparation_ns;
         let end = self.link.carry(ready, u64::from(sectors) * self.params.sector_read_ns);
         self.complete(id, now_ns, end + overheads.read_completion_ns);
         self.segments.touch(segment);
         self.read_on_after_hit(now_ns, block + u64::from(sectors), segment);
     }
 
-    /// After a hit the segment's read-ahead goes further, or starts again.
+    /// After a hit the segment's read-ahead goes further; one that had ended starts again if the drive does that.
     fn read_on_after_hit(&mut self, now_ns: u64, end: u64, segment: usize) {
         let limit = self.read_ahead_limit(end, segment);
-        if let Some(run) = &mut self.read_ahead
-            && run.segment == segment
-        {
-            run.limit = run.limit.max(limit);
-            return;
+        if let Some(run) = &mut self.read_ahead {
+            if run.segment == segment && !run.is_done() {
+                run.limit = run.limit.max(limit);
+                return;
+            }
+            self.head = run.head;
         }
         let idle = self.in_service.is_none() && self.queue.is_empty();
         let next = self.segments.end_of(segment);
         if self.params.description.buffer.read_ahead_on_hit && idle && next < limit {
             let at_ns = now_ns.max(self.arm_free_ns) + self.after_last(self.params.description.overheads.read_miss_ns);
-            let leaves = self.leaves();
-            let head = self.head;
+            let (head, leaves) = (self.head, self.leaves());
+            let (into, sector_span, followers) = (0, 1, 0);
             self.read_ahead =
-                Some(ReadAheadRun { segment, next, limit, at_ns, head, leaves, sector_span: 1, followers: 0 });
+                Some(ReadAheadRun { segment, next, limit, at_ns, into, head, leaves, sector_span, followers });
         }
     }
 
@@ -192,7 +199,7 @@ impl Drive {
         self.last_was_read = false;
         self.last_write_end = block + u64::from(sectors);
         if cached && self.writes.has_room(block, block + u64::from(sectors)) {
-            let ready_ns = now_ns + overhead;
+            let ready_ns = self.decode(now_ns, overhead);
             match self.accept(now_ns, ready_ns, &job) {
                 Accepted::New(slot) => self.enqueue(now_ns, ready_ns, Work::Destage(slot), request.ordered),
                 Accepted::Joined(slot) => self.destage_grew(slot),
@@ -226,7 +233,6 @@ impl Drive {
         let transfer = u64::from(job.sectors) * self.params.sector_write_ns;
         let data_ns = self.link.carry(ready_ns + overheads.data_preparation_ns, transfer);
         self.counters.cached_writes += 1;
-        self.counters.overhead_ns += job.overhead_ns;
         self.complete(job.id, started_ns, data_ns + overheads.write_completion_ns);
         self.segments.write(start, end);
         self.writes.accept(start, end, data_ns, job.partial)

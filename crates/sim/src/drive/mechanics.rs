@@ -42,6 +42,18 @@ impl Spindle {
         self.turn_ns(u64::from(ahead))
     }
 
+    /// When `angle` comes under the heads from `now_ns` on. An angle that passed within the last [`Self::SLACK`] was met
+    /// then, a few nanoseconds ago: the rounding of one sector's end never adds to the next one's.
+    #[inline]
+    pub fn meet_ns(&self, now_ns: u64, angle: Angle) -> u64 {
+        let passed = self.angle_at(now_ns).wrapping_sub(angle);
+        if passed < Self::SLACK {
+            now_ns - ((u64::from(passed) * self.ns_per_angle) >> 36)
+        } else {
+            now_ns + self.turn_ns(u64::from(passed.wrapping_neg()))
+        }
+    }
+
     /// Times are rounded up to whole nanoseconds, so a sector that follows without a gap may seem to have passed by a
     /// few of them: 2^-20 turns, 6 ns at 10,000 rpm, where the gap between two sectors is hundreds.
     pub const SLACK: Angle = 1 << 12;

@@ -102,18 +102,17 @@ impl Media {
         let seek = self.position_ns(from, extent.cylinder, extent.head, access.write);
         let on_track = (access.start_ns + seek).max(access.settled_ns);
         let ready = on_track.max(access.data_ns);
-        let wait = self.spindle.wait_ns(ready, extent.angle);
-        let first_ns = ready + wait;
+        let first_ns = self.spindle.meet_ns(ready, extent.angle);
         let on_arrival = if access.write { self.write_on_arrival } else { self.read_on_arrival };
         let mut pass = Pass {
             mark_ns: first_ns + self.spindle.turn_ns(self.span_of(extent, access.mark)),
             end_ns: first_ns + self.spindle.turn_ns(extent.span),
-            first_wait_ns: first_ns - on_track,
+            first_wait_ns: first_ns.saturating_sub(on_track),
             sector_span: extent.sector_span,
             followers: extent.followers,
             head: Head { cylinder: extent.cylinder, head: extent.head },
             seek_ns: on_track - access.start_ns,
-            rotation_ns: first_ns - on_track,
+            rotation_ns: first_ns.saturating_sub(on_track),
         };
         if on_arrival {
             self.read_from_within(extent, ready, &mut pass);
@@ -153,13 +152,12 @@ impl Media {
             let extent = self.layout.locate(access.block + u64::from(done), access.sectors - done);
             let switch = self.position_ns(pass.head, extent.cylinder, extent.head, access.write);
             let ready = pass.end_ns + switch;
-            let wait = self.spindle.wait_ns(ready, extent.angle);
-            let first_ns = ready + wait;
+            let first_ns = self.spindle.meet_ns(ready, extent.angle);
             if access.mark > done {
                 pass.mark_ns = first_ns + self.spindle.turn_ns(self.span_of(&extent, access.mark - done));
             }
             pass.seek_ns += switch;
-            pass.rotation_ns += wait;
+            pass.rotation_ns += first_ns.saturating_sub(ready);
             pass.end_ns = first_ns + self.spindle.turn_ns(extent.span);
             pass.head = Head { cylinder: extent.cylinder, head: extent.head };
             (pass.sector_span, pass.followers) = (extent.sector_span, extent.followers);
@@ -177,15 +175,17 @@ pub struct ReadAheadRun {
     pub next: u64,
     /// Reading stops here.
     pub limit: u64,
-    /// When the block before `next` had been read (or the arm could start for it).
+    /// When the heads were done with what they did last, `into` sectors before `next`.
     pub at_ns: u64,
+    /// Sectors read since then, all on this track.
+    pub into: u32,
     /// Where the heads are at `at_ns`.
     pub head: Head,
     /// May it leave the track, the cylinder?
     pub leaves: Leaves,
     /// Angle of a sector of this track, in 2^-32 turns.
     pub sector_span: u32,
-    /// Sectors from `next` on that are known to follow each other on this track from `at_ns` on.
+    /// Sectors that are known to follow each other on this track from `at_ns` on.
     pub followers: u32,
 }
 
@@ -201,18 +201,25 @@ pub enum Leaves {
 }
 
 impl ReadAheadRun {
+    /// When the block before `next` had been read, or the arm could start for it.
+    #[inline]
+    pub fn ready_ns(&self, media: &Media) -> u64 {
+        // From the start of the stretch, so that roundings do not add up.
+        self.at_ns + media.spindle.turn_ns(u64::from(self.into) * u64::from(self.sector_span))
+    }
+
     /// Reads on until `now_ns`. Returns when the arm can be taken: `now_ns`, or the end of a movement under way.
     #[inline]
     pub fn advance(&mut self, media: &Media, now_ns: u64) -> u64 {
         let read = media.spindle.sectors_in(now_ns.saturating_sub(self.at_ns), self.sector_span);
-        if read < u64::from(self.followers) && self.next + read <= self.limit {
+        let start = self.next - u64::from(self.into);
+        if read < u64::from(self.followers) && start + read <= self.limit {
             // The usual case: still on the track of the request.
-            self.next += read;
-            self.followers -= read as u32;
-            self.at_ns += media.spindle.turn_ns(read * u64::from(self.sector_span));
+            (self.next, self.into) = (start + read.max(u64::from(self.into)), (read as u32).max(self.into));
             return now_ns;
         }
-        self.followers = 0;
+        self.at_ns = self.ready_ns(media);
+        (self.into, self.followers) = (0, 0);
         self.advance_over_tracks(media, now_ns)
     }
 
@@ -240,7 +247,7 @@ impl ReadAheadRun {
                     return settled;
                 }
             }
-            let begin = self.at_ns + media.spindle.wait_ns(self.at_ns, extent.angle);
+            let begin = media.spindle.meet_ns(self.at_ns, extent.angle);
             let end = begin + media.spindle.turn_ns(extent.span);
             if end > now_ns {
                 let read = media.spindle.sectors_in(now_ns.saturating_sub(begin), extent.sector_span);

@@ -87,6 +87,8 @@ pub struct Drive {
     /// Block under the heads at `arm_free_ns`, for whoever can go on from there.
     continues: u64,
     arm_free_ns: u64,
+    /// The firmware has decoded what came so far.
+    firmware_free_ns: u64,
     /// What the arm does now; nothing when idle.
     in_service: Option<Service>,
     read_ahead: Option<ReadAheadRun>,
@@ -152,6 +154,7 @@ impl Drive {
             head: Head { cylinder: 0, head: 0 },
             continues: NOWHERE,
             arm_free_ns: 0,
+            firmware_free_ns: 0,
             in_service: None,
             read_ahead: None,
             last_was_read: false,
