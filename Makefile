@@ -21,20 +21,24 @@ $(BIN)/maturin:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.9.4,<2'
 
-# Cargo knows what is out of date: unchanged code costs a second.
+# $(call install,EXTRAS): builds the package into the environment. Cargo knows what is out of date: unchanged code costs a
+# second.
+install = @echo "building headstack (a minute or two the first time)" && . $(BIN)/activate && \
+	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 maturin develop --release --quiet --extras $(1)
+
 build: $(BIN)/maturin
-	@. $(BIN)/activate && maturin develop --release --quiet --extras plot
+	$(call install,plot)
 
 demo: build
 	$(BIN)/headstack demo -o demo
 
 test: $(BIN)/maturin
-	@. $(BIN)/activate && maturin develop --release --quiet --extras dev
+	$(call install,dev)
 	cargo test --workspace --quiet
 	$(BIN)/pytest
 
 check: $(BIN)/maturin
-	@. $(BIN)/activate && maturin develop --release --quiet --extras dev
+	$(call install,dev)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff format --check
