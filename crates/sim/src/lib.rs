@@ -2,6 +2,7 @@
 
 pub mod drive;
 mod host;
+mod measuring;
 mod replay;
 mod run;
 

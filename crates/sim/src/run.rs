@@ -3,16 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use headstack_result::{
-    BatchMeans, Check, Component, Counter, DepthResult, Interval, LatencyHistogram, Mode, RunResult, SystemRecord,
-};
-use headstack_workload::{ArrivalClock, Arrivals, GENERATOR_NAME, Generator, Kind, RunLength, Span, Workload};
+use headstack_result::{Check, Mode, RunResult, SystemRecord};
+use headstack_workload::{ArrivalClock, Arrivals, GENERATOR_NAME, Generator, RunLength, Span, Workload};
 use rayon::prelude::*;
 
 use crate::SimError;
-use crate::drive::description::DriveDescription;
-use crate::drive::{Completion, Counters, Drive};
+use crate::drive::description::{DriveDescription, SlowProcesses};
+use crate::drive::{Completion, Drive};
 use crate::host::Host;
+use crate::measuring::Measuring;
 
 /// What is run.
 #[derive(Clone, Debug)]
@@ -90,25 +89,6 @@ struct Runner {
     late_arrivals: u64,
     measuring: Option<Measuring>,
     now_ns: u64,
-}
-
-/// What is kept once the warm-up is over.
-struct Measuring {
-    start_ns: u64,
-    counters: Counters,
-    kinds: headstack_result::Kinds,
-    intervals: Vec<Interval>,
-    interval: Interval,
-    interval_response: LatencyHistogram,
-    batches: BatchMeans,
-    time_at_depth_ns: Vec<u64>,
-    depth_since_ns: u64,
-    completed: u64,
-    arrived: u64,
-    backlog_at_start: u64,
-    /// Sum over requests of the time they were outstanding within the measured time.
-    sojourn_ns: u128,
-    end_ns: Option<u64>,
 }
 
 impl Runner {
@@ -280,7 +260,7 @@ impl Runner {
             self.drive.submit(completion.at_ns, next, &request);
         }
         if let Some(measuring) = &mut self.measuring {
-            measuring.record(&flight, completion, self.interval_ns);
+            measuring.record(&flight.request, flight.intended_ns, completion);
         }
         self.maybe_start_measuring();
         self.maybe_end();
@@ -301,7 +281,8 @@ impl Runner {
     fn maybe_start_measuring(&mut self) {
         let warm = self.completed >= self.warm_up.requests && self.now_ns >= self.warm_up.time_ns;
         if self.measuring.is_none() && warm {
-            self.measuring = Some(Measuring::new(self.now_ns, self.drive.counters(), self.issued - self.completed));
+            let backlog = self.issued - self.completed;
+            self.measuring = Some(Measuring::new(self.now_ns, self.drive.counters(), backlog, self.interval_ns));
         }
     }
 
@@ -346,189 +327,37 @@ impl Runner {
         let workload = serde_json::to_value(&spec.workload).expect("workloads are plain data");
         let system = SystemRecord::new(&*spec.system_name, "drive", description);
         let mut result = RunResult::new(Mode::Simulated, system, workload, spec.seed, GENERATOR_NAME);
-        let drive_counters = self.drive.counters();
-        let in_flight = self.issued - self.completed;
-        let flying_bytes: u64 = {
-            let mut flying = vec![true; self.flights.len()];
-            self.free.iter().for_each(|&id| flying[id as usize] = false);
-            self.flights
-                .iter()
-                .zip(flying)
-                .filter(|(_, flies)| *flies)
-                .map(|(f, _)| u64::from(f.request.length_bytes))
-                .sum()
-        };
-        let flying_intended: Vec<u64> = {
-            let mut flying = vec![true; self.flights.len()];
-            self.free.iter().for_each(|&id| flying[id as usize] = false);
-            self.flights.iter().zip(flying).filter(|(_, flies)| *flies).map(|(f, _)| f.intended_ns).collect()
-        };
-        let mut measuring = self.measuring.expect("a run ends by its measured part");
-        let end_ns = measuring.end_ns.expect("a run that is over has an end");
-        measuring.sojourn_ns += flying_intended
-            .iter()
-            .map(|&intended| u128::from(end_ns.saturating_sub(intended.max(measuring.start_ns))))
-            .sum::<u128>();
-        if self.interval_ns != u64::MAX {
-            measuring.finish_interval(end_ns);
-        }
-        let duration_ns = end_ns - measuring.start_ns;
-        let weighted: u128 =
-            measuring.time_at_depth_ns.iter().enumerate().map(|(n, &ns)| n as u128 * u128::from(ns)).sum();
-        result.start_ns = measuring.start_ns;
-        result.duration_ns = duration_ns;
-        result.mean_response_half_width_ns = measuring.batches.half_width_95();
-        result.kinds = measuring.kinds;
-        result.intervals = measuring.intervals;
-        result.depth = DepthResult::new(measuring.time_at_depth_ns);
-        (result.components, result.counters) = components(&measuring.counters, &drive_counters);
-        result.late_arrivals = self.late_arrivals;
-        result.backlog = in_flight;
-        if let Arrivals::Open { rate_per_s, .. } = spec.workload.arrivals {
-            result.offered_per_s = Some(rate_per_s);
-            // What has piled up since the warm-up, beyond what chance alone piles up for a moment.
-            let piled = in_flight.saturating_sub(measuring.backlog_at_start);
-            result.saturated = piled > 32 && piled as f64 > 0.02 * measuring.arrived as f64;
-        }
+        let mut flies = vec![true; self.flights.len()];
+        self.free.iter().for_each(|&id| flies[id as usize] = false);
+        let flying = || self.flights.iter().zip(&flies).filter(|(_, flies)| **flies).map(|(flight, _)| flight);
+        let (count, bytes) =
+            (flying().count() as u64, flying().map(|f| u64::from(f.request.length_bytes)).sum::<u64>());
+        let (issued, completed) = (self.issued, self.completed);
         result.checks = vec![
             Check {
                 name: "requests in = requests out".to_owned(),
-                passed: self.issued == self.completed + flying_intended.len() as u64,
-                detail: format!(
-                    "{} issued, {} completed, {} in flight",
-                    self.issued,
-                    self.completed,
-                    flying_intended.len()
-                ),
+                passed: issued == completed + count,
+                detail: format!("{issued} issued, {completed} completed, {count} in flight"),
             },
             Check {
                 name: "bytes in = bytes out".to_owned(),
-                passed: self.issued_bytes == self.completed_bytes + flying_bytes,
-                detail: format!(
-                    "{} issued, {} completed, {flying_bytes} in flight",
-                    self.issued_bytes, self.completed_bytes
-                ),
-            },
-            Check {
-                name: "Little's law".to_owned(),
-                passed: weighted == measuring.sojourn_ns,
-                detail: format!("{weighted} request-ns over time, {} over requests", measuring.sojourn_ns),
+                passed: self.issued_bytes == self.completed_bytes + bytes,
+                detail: format!("{} issued, {} completed, {bytes} in flight", self.issued_bytes, self.completed_bytes),
             },
         ];
-        if spec.drive.slow == Default::default() {
-            result.notes.push(
-                "beyond p99 the tail is geometry and queueing only: retries, recalibration and scans are off"
-                    .to_owned(),
-            );
+        result.late_arrivals = self.late_arrivals;
+        result.backlog = count;
+        let mut measuring = self.measuring.expect("a run ends by its measured part");
+        flying().for_each(|flight| measuring.still_outstanding(flight.intended_ns));
+        if let Arrivals::Open { rate_per_s, .. } = spec.workload.arrivals {
+            result.offered_per_s = Some(rate_per_s);
+            result.saturated = measuring.has_piled_up(count);
+        }
+        measuring.write_to(&mut result, &self.drive.counters());
+        if spec.drive.slow == SlowProcesses::default() {
+            let note = "beyond p99 the tail is geometry and queueing only: retries, recalibration and scans are off";
+            result.notes.push(note.to_owned());
         }
         result
-    }
-}
-
-/// Busy times and counts of the measured time.
-fn components(before: &Counters, after: &Counters) -> (Vec<Component>, Vec<Counter>) {
-    let component = |name: &str, before: u64, after: u64| Component { name: name.to_owned(), busy_ns: after - before };
-    let counter = |name: &str, before: u64, after: u64| Counter { name: name.to_owned(), value: after - before };
-    let components = vec![
-        component("mechanism", before.mechanism_ns, after.mechanism_ns),
-        component("interface", before.interface_ns, after.interface_ns),
-        component("controller", before.overhead_ns, after.overhead_ns),
-    ];
-    let counters = vec![
-        counter("read_hits", before.read_hits, after.read_hits),
-        counter("read_partial_hits", before.read_partial_hits, after.read_partial_hits),
-        counter("read_misses", before.read_misses, after.read_misses),
-        counter("cached_writes", before.cached_writes, after.cached_writes),
-        counter("coalesced_writes", before.coalesced_writes, after.coalesced_writes),
-        counter("destages", before.destages, after.destages),
-        counter("read_modify_writes", before.read_modify_writes, after.read_modify_writes),
-        counter("retries", before.retries, after.retries),
-        counter("seek_ns", before.seek_ns, after.seek_ns),
-        counter("rotation_ns", before.rotation_ns, after.rotation_ns),
-        counter("transfer_ns", before.transfer_ns, after.transfer_ns),
-    ];
-    (components, counters)
-}
-
-impl Measuring {
-    fn new(start_ns: u64, counters: Counters, backlog: u64) -> Self {
-        Measuring {
-            start_ns,
-            counters,
-            kinds: headstack_result::Kinds::default(),
-            intervals: Vec::new(),
-            interval: Interval { start_ns, ..Interval::default() },
-            interval_response: LatencyHistogram::new(),
-            batches: BatchMeans::new(),
-            time_at_depth_ns: vec![0; 64],
-            depth_since_ns: start_ns,
-            completed: 0,
-            arrived: 0,
-            backlog_at_start: backlog,
-            sojourn_ns: 0,
-            end_ns: None,
-        }
-    }
-
-    #[inline]
-    fn count_depth(&mut self, at_ns: u64, depth: usize) {
-        if depth >= self.time_at_depth_ns.len() {
-            self.time_at_depth_ns.resize(depth.next_power_of_two() + 1, 0);
-        }
-        self.time_at_depth_ns[depth] += at_ns - self.depth_since_ns;
-        self.depth_since_ns = at_ns;
-    }
-
-    #[inline]
-    fn record(&mut self, flight: &Flight, completion: &Completion, interval_ns: u64) {
-        let response_ns = completion.at_ns - flight.intended_ns;
-        self.completed += 1;
-        self.sojourn_ns += u128::from(completion.at_ns - flight.intended_ns.max(self.start_ns));
-        let kind = match flight.request.kind {
-            Kind::Read => &mut self.kinds.read,
-            Kind::Write => &mut self.kinds.write,
-            Kind::Trim => &mut self.kinds.trim,
-            Kind::Flush => &mut self.kinds.flush,
-        };
-        kind.count += 1;
-        kind.bytes += u64::from(flight.request.length_bytes);
-        kind.response.record(response_ns);
-        kind.service.record(completion.at_ns - completion.started_ns.max(flight.intended_ns));
-        self.batches.record(response_ns as f64);
-        if interval_ns != u64::MAX {
-            while completion.at_ns >= self.interval.start_ns + interval_ns {
-                self.finish_interval(self.interval.start_ns + interval_ns);
-            }
-            self.interval.count += 1;
-            self.interval.bytes += u64::from(flight.request.length_bytes);
-            self.interval_response.record(response_ns);
-        }
-    }
-
-    fn finish_interval(&mut self, end_ns: u64) {
-        let next = Interval { start_ns: end_ns, ..Interval::default() };
-        let mut done = std::mem::replace(&mut self.interval, next);
-        done.duration_ns = end_ns - done.start_ns;
-        done.response = std::mem::take(&mut self.interval_response).store();
-        if done.duration_ns > 0 {
-            self.intervals.push(done);
-        }
-    }
-
-    fn is_known_within(&self, percent: f64) -> bool {
-        let all: LatencyHistogram = {
-            let mut all = LatencyHistogram::new();
-            for (_, kind) in self.kinds.all() {
-                all.merge(&kind.response);
-            }
-            all
-        };
-        self.batches.half_width_95().is_some_and(|half| half <= all.mean_ns() * percent / 100.0)
-    }
-
-    /// Ends the measured time.
-    fn close(&mut self, end_ns: u64, depth: u64) {
-        self.count_depth(end_ns.max(self.depth_since_ns), depth as usize);
-        self.end_ns = Some(end_ns);
     }
 }

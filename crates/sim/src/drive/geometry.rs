@@ -340,11 +340,14 @@ impl CompiledZone {
         let begin = region * regions.sectors;
         let first_slip = self.slips.partition_point(|&slip| slip < begin);
         let end_slip = self.slips.partition_point(|&slip| slip < begin + regions.sectors);
-        let start = begin + regions.front + rest;
         let sector = if regions.slips_accumulate {
+            let start = begin + regions.front + rest;
             start + slips_before(&self.slips, start)
         } else {
-            start + slips_before(&self.slips[first_slip..end_slip], start)
+            // The region's data end with the region whatever was slipped: each slip uses up a spare in front.
+            let slips = &self.slips[first_slip..end_slip];
+            let start = begin + regions.front.saturating_sub(slips.len() as u64) + rest;
+            start + slips_before(slips, start)
         };
         Place { sector, unmapped: sector, region_left: regions.blocks.divisor - rest }
     }

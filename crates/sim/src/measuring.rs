@@ -1,0 +1,175 @@
+//! What a run keeps once its warm-up is over.
+
+use headstack_result::{
+    BatchMeans, Check, Component, Counter, DepthResult, Interval, Kinds, LatencyHistogram, RunResult,
+};
+use headstack_workload::{Kind, Request};
+
+use crate::drive::{Completion, Counters};
+
+/// The measured part of a run.
+pub struct Measuring {
+    /// When the warm-up was over.
+    pub start_ns: u64,
+    counters: Counters,
+    kinds: Kinds,
+    intervals: Vec<Interval>,
+    interval: Interval,
+    interval_response: LatencyHistogram,
+    batches: BatchMeans,
+    time_at_depth_ns: Vec<u64>,
+    depth_since_ns: u64,
+    interval_ns: u64,
+    /// Requests completed since.
+    pub completed: u64,
+    /// Arrivals of an open loop since.
+    pub arrived: u64,
+    backlog_at_start: u64,
+    /// Sum over requests of the time they were outstanding within the measured time.
+    sojourn_ns: u128,
+    /// When it ended.
+    pub end_ns: Option<u64>,
+}
+
+impl Measuring {
+    /// Begins at `start_ns` with `backlog` requests outstanding; intervals of `interval_ns`, `u64::MAX` for none.
+    pub fn new(start_ns: u64, counters: Counters, backlog: u64, interval_ns: u64) -> Self {
+        Measuring {
+            start_ns,
+            counters,
+            kinds: Kinds::default(),
+            intervals: Vec::new(),
+            interval: Interval { start_ns, ..Interval::default() },
+            interval_response: LatencyHistogram::new(),
+            batches: BatchMeans::new(),
+            time_at_depth_ns: vec![0; 64],
+            depth_since_ns: start_ns,
+            interval_ns,
+            completed: 0,
+            arrived: 0,
+            backlog_at_start: backlog,
+            sojourn_ns: 0,
+            end_ns: None,
+        }
+    }
+
+    /// Books the time since the last call at `depth`.
+    #[inline]
+    pub fn count_depth(&mut self, at_ns: u64, depth: usize) {
+        if depth >= self.time_at_depth_ns.len() {
+            self.time_at_depth_ns.resize(depth.next_power_of_two() + 1, 0);
+        }
+        self.time_at_depth_ns[depth] += at_ns - self.depth_since_ns;
+        self.depth_since_ns = at_ns;
+    }
+
+    /// Books a completed request.
+    #[inline]
+    pub fn record(&mut self, request: &Request, intended_ns: u64, completion: &Completion) {
+        let response_ns = completion.at_ns - intended_ns;
+        self.completed += 1;
+        self.sojourn_ns += u128::from(completion.at_ns - intended_ns.max(self.start_ns));
+        let kind = match request.kind {
+            Kind::Read => &mut self.kinds.read,
+            Kind::Write => &mut self.kinds.write,
+            Kind::Trim => &mut self.kinds.trim,
+            Kind::Flush => &mut self.kinds.flush,
+        };
+        kind.count += 1;
+        kind.bytes += u64::from(request.length_bytes);
+        kind.response.record(response_ns);
+        kind.service.record(completion.at_ns - completion.started_ns.max(intended_ns));
+        self.batches.record(response_ns as f64);
+        if self.interval_ns != u64::MAX {
+            while completion.at_ns >= self.interval.start_ns + self.interval_ns {
+                self.finish_interval(self.interval.start_ns + self.interval_ns);
+            }
+            self.interval.count += 1;
+            self.interval.bytes += u64::from(request.length_bytes);
+            self.interval_response.record(response_ns);
+        }
+    }
+
+    fn finish_interval(&mut self, end_ns: u64) {
+        let next = Interval { start_ns: end_ns, ..Interval::default() };
+        let mut done = std::mem::replace(&mut self.interval, next);
+        done.duration_ns = end_ns - done.start_ns;
+        done.response = std::mem::take(&mut self.interval_response).store();
+        if done.duration_ns > 0 {
+            self.intervals.push(done);
+        }
+    }
+
+    /// The mean response is known to `percent`, by the 95 % confidence interval.
+    pub fn is_known_within(&self, percent: f64) -> bool {
+        let sum_ns: u128 = self.kinds.all().iter().map(|(_, kind)| kind.response.sum_ns()).sum();
+        let mean_ns = sum_ns as f64 / self.completed as f64;
+        self.batches.half_width_95().is_some_and(|half| half <= mean_ns * percent / 100.0)
+    }
+
+    /// A request that the end finds under way was outstanding until then.
+    pub fn still_outstanding(&mut self, intended_ns: u64) {
+        let end_ns = self.end_ns.unwrap_or(self.start_ns);
+        self.sojourn_ns += u128::from(end_ns.saturating_sub(intended_ns.max(self.start_ns)));
+    }
+
+    /// More has piled up since the warm-up than chance piles up for a moment.
+    pub fn has_piled_up(&self, backlog: u64) -> bool {
+        let piled = backlog.saturating_sub(self.backlog_at_start);
+        piled > 32 && piled as f64 > 0.02 * self.arrived as f64
+    }
+
+    /// Puts all of it into a result.
+    pub fn write_to(mut self, result: &mut RunResult, counters: &Counters) {
+        let end_ns = self.end_ns.expect("a run that is over has an end");
+        if self.interval_ns != u64::MAX {
+            self.finish_interval(end_ns);
+        }
+        let over_time: u128 = self.time_at_depth_ns.iter().enumerate().map(|(n, &ns)| n as u128 * u128::from(ns)).sum();
+        result.checks.push(Check {
+            name: "Little's law".to_owned(),
+            passed: over_time == self.sojourn_ns,
+            detail: format!("{over_time} request-ns over time, {} over requests", self.sojourn_ns),
+        });
+        let deepest = self.time_at_depth_ns.iter().rposition(|&ns| ns > 0).unwrap_or(0);
+        self.time_at_depth_ns.truncate(deepest + 1);
+        result.start_ns = self.start_ns;
+        result.duration_ns = end_ns - self.start_ns;
+        result.mean_response_half_width_ns = self.batches.half_width_95();
+        result.kinds = self.kinds;
+        result.intervals = self.intervals;
+        result.depth = DepthResult::new(self.time_at_depth_ns);
+        (result.components, result.counters) = components(&self.counters, counters);
+    }
+
+    /// Ends the measured time.
+    pub fn close(&mut self, end_ns: u64, depth: u64) {
+        self.count_depth(end_ns.max(self.depth_since_ns), depth as usize);
+        self.end_ns = Some(end_ns);
+    }
+}
+
+/// Busy times and counts of the measured time.
+fn components(before: &Counters, after: &Counters) -> (Vec<Component>, Vec<Counter>) {
+    let component = |name: &str, before: u64, after: u64| Component { name: name.to_owned(), busy_ns: after - before };
+    let counter = |name: &str, before: u64, after: u64| Counter { name: name.to_owned(), value: after - before };
+    let components = vec![
+        component("mechanism", before.mechanism_ns, after.mechanism_ns),
+        component("interface", before.interface_ns, after.interface_ns),
+        component("controller", before.overhead_ns, after.overhead_ns),
+    ];
+    let counters = vec![
+        counter("read_hits", before.read_hits, after.read_hits),
+        counter("read_partial_hits", before.read_partial_hits, after.read_partial_hits),
+        counter("read_misses", before.read_misses, after.read_misses),
+        counter("cached_writes", before.cached_writes, after.cached_writes),
+        counter("coalesced_writes", before.coalesced_writes, after.coalesced_writes),
+        counter("destages", before.destages, after.destages),
+        counter("read_modify_writes", before.read_modify_writes, after.read_modify_writes),
+        counter("retries", before.retries, after.retries),
+        counter("seek_ns", before.seek_ns, after.seek_ns),
+        counter("rotation_ns", before.rotation_ns, after.rotation_ns),
+        counter("transfer_ns", before.transfer_ns, after.transfer_ns),
+    ];
+    (components, counters)
+}
