@@ -283,7 +283,7 @@ pub struct BufferTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverheadsTable {
-    /// One cost for every command, in place of the four that follow.
+    /// The cost of a command that goes to the media, in place of the kinds that follow.
     pub command: Option<DurationNs>,
     /// Before a read that hits.
     pub read_hit: Option<AfterTable>,

@@ -9,8 +9,8 @@ use headstack_workload::quantity::DurationNs;
 
 use super::{Resolver, ns};
 use crate::constants::{
-    COMMAND_OVERHEAD, EARLY_DIRTY_EXTENTS, MODERN_DIRTY_EXTENTS, MODERN_SINCE, NCQ_TAGS, SATA_REORDERING_STRENGTH,
-    SCSI_HOST_TAGS, SERIAL_SCSI_HOST_TAGS, TCQ_TAGS,
+    COMMAND_OVERHEAD, EARLY_DIRTY_EXTENTS, HIT_OVERHEAD, MODERN_DIRTY_EXTENTS, MODERN_SINCE, NCQ_TAGS,
+    SATA_REORDERING_STRENGTH, SCSI_HOST_TAGS, SERIAL_SCSI_HOST_TAGS, TCQ_TAGS,
 };
 use crate::file::{AfterTable, DisconnectTable, DriveFile};
 
@@ -167,20 +167,32 @@ impl Resolver<'_> {
         })
     }
 
-    /// Fixed costs: one for all four kinds of command unless the file tells them apart, none after it.
+    /// Fixed costs: one for commands that go to the media, a smaller one for those that do not, unless the file tells
+    /// the four kinds apart; none after a command.
     pub(super) fn overheads(&mut self) -> Overheads {
         let table = &self.file.overheads;
-        let kinds = [table.read_hit, table.read_miss, table.write_hit, table.write_miss];
         let command = match table.command {
-            None if kinds.contains(&None) => self.record(
+            None if table.read_miss.is_none() || table.write_miss.is_none() => self.record(
                 "overheads.command",
                 COMMAND_OVERHEAD,
                 "where the sheet states none, as fitted to the Cheetah X15-36LP",
             ),
             given => given.unwrap_or_default(),
         };
-        let [read_hit_ns, read_miss_ns, write_hit_ns, write_miss_ns] =
-            kinds.map(|kind| after(kind.unwrap_or(AfterTable { after_read: command, after_write: command })));
+        let hit = if table.read_hit.is_none() || table.write_hit.is_none() {
+            self.record(
+                "overheads.read_hit, write_hit",
+                HIT_OVERHEAD.min(table.command.unwrap_or(HIT_OVERHEAD)),
+                "as extracted from three drives",
+            )
+        } else {
+            DurationNs::default()
+        };
+        let same = |overhead| AfterTable { after_read: overhead, after_write: overhead };
+        let read_hit_ns = after(table.read_hit.unwrap_or(same(hit)));
+        let write_hit_ns = after(table.write_hit.unwrap_or(same(hit)));
+        let read_miss_ns = after(table.read_miss.unwrap_or(same(command)));
+        let write_miss_ns = after(table.write_miss.unwrap_or(same(command)));
         let or_zero = |duration: Option<DurationNs>| duration.map_or(0, ns);
         Overheads {
             read_hit_ns,

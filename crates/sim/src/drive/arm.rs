@@ -56,7 +56,7 @@ impl Drive {
     #[inline]
     pub(super) fn start(&mut self, now_ns: u64, free_ns: u64, job: &Job) {
         match job.work {
-            Work::Host(host) if host.write => self.write_through(now_ns, free_ns, &host, &job.extent),
+            Work::Host(host) if host.write => self.write_through(now_ns, free_ns, job.arrived_ns, &host, &job.extent),
             Work::Host(host) => self.read(now_ns, free_ns, &host, &job.extent),
             Work::Destage(slot) => self.destage(job.arrived_ns.max(free_ns), slot, &job.extent),
         }
@@ -84,7 +84,8 @@ impl Drive {
         let overheads = self.params.description.overheads;
         let joined = self.read_ahead.is_some_and(|run| run.next == job.block && !run.is_done());
         let goes_on = joined || (job.block == self.continues && now_ns == self.arm_free_ns);
-        let decoded_ns = if goes_on { now_ns } else { self.decode(now_ns, job.overhead_ns) };
+        // A read that goes on where the heads are costs the arm nothing; the host still waits for the firmware.
+        let decoded_ns = self.decode(now_ns, if goes_on { job.hit_overhead_ns } else { job.overhead_ns });
         let (start_ns, from) = match self.read_ahead {
             Some(run) if joined => (run.ready_ns(&self.media), run.head),
             _ if goes_on => (now_ns, self.head),
@@ -107,6 +108,7 @@ impl Drive {
         self.retry(&mut pass);
         let ready = match self.params.description.interface.disconnect {
             // What the buffer holds goes out at once, and the drive keeps the bus for the rest.
+            _ if job.buffered > 0 && goes_on => decoded_ns + overheads.data_preparation_ns,
             _ if job.buffered > 0 => now_ns + job.hit_overhead_ns + overheads.data_preparation_ns,
             None => pass.mark_ns.max(decoded_ns + overheads.data_preparation_ns),
             Some(disconnect) => {
@@ -184,15 +186,20 @@ impl Drive {
     }
 
     /// A write that is complete when it is on the media.
-    fn write_through(&mut self, now_ns: u64, free_ns: u64, job: &HostJob, extent: &Extent) {
+    fn write_through(&mut self, now_ns: u64, free_ns: u64, arrived_ns: u64, job: &HostJob, extent: &Extent) {
         let overheads = self.params.description.overheads;
         let goes_on = job.block == self.continues && now_ns == self.arm_free_ns;
-        let decoded_ns = if goes_on { now_ns } else { self.decode(now_ns, job.overhead_ns) };
+        let decoded_ns = self.decode(now_ns, job.overhead_ns);
         let transfer = u64::from(job.sectors) * self.params.sector_write_ns;
         let extra = self.params.description.interface.disconnect.and_then(|disconnect| disconnect.extra);
         let extra = extra.filter(|_| !job.sequential_write);
         let disconnect = self.params.description.interface.disconnect.unwrap_or_default();
         let (start, data_from, off_bus, reselect) = match extra {
+            // It waited behind the write that it follows: its data are there, and the arm need not wait for the firmware.
+            None if goes_on => {
+                let data_from = arrived_ns + job.overhead_ns + overheads.data_preparation_ns;
+                (now_ns, data_from, disconnect.write_ns, disconnect.first_reselect_ns)
+            }
             None => {
                 let data_from = decoded_ns + overheads.data_preparation_ns;
                 (decoded_ns, data_from, disconnect.write_ns, disconnect.first_reselect_ns)
@@ -219,7 +226,8 @@ impl Drive {
             mark: job.sectors,
         };
         let pass = self.write_pass(access, extent, job.partial);
-        let on_bus = pass.end_ns.max(data_end + off_bus) + if self.disconnects() { reselect } else { 0 };
+        let on_bus =
+            pass.end_ns.max(decoded_ns).max(data_end + off_bus) + if self.disconnects() { reselect } else { 0 };
         self.complete(job.id, now_ns, on_bus + overheads.write_completion_ns);
         self.segments.write(job.block, job.block + u64::from(job.sectors));
         self.account(&pass, start_ns);
