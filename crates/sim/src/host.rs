@@ -93,3 +93,47 @@ fn choose(
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Order in which waiting requests are handed over, one tag, starting from a request at 50.
+    fn handed_over(elevator: Policy) -> Vec<u64> {
+        let waiting = [10u64, 60, 40, 90, 55, 20];
+        let mut host = Host::new(1, elevator);
+        assert!(host.admit(100, 50));
+        for (id, &offset_bytes) in waiting.iter().enumerate() {
+            assert!(!host.admit(id as u32, offset_bytes), "one tag, one command");
+        }
+        std::iter::from_fn(|| host.release()).map(|id| waiting[id as usize]).collect()
+    }
+
+    #[test]
+    fn elevators_hand_over_in_their_order() {
+        assert_eq!(handed_over(Policy::Fcfs), [10, 60, 40, 90, 55, 20]);
+        assert_eq!(handed_over(Policy::CLook), [55, 60, 90, 10, 20, 40]);
+        assert_eq!(handed_over(Policy::Look), [55, 60, 90, 40, 20, 10]);
+        assert_eq!(handed_over(Policy::Sstf), [55, 60, 40, 20, 10, 90]);
+    }
+
+    #[test]
+    fn requests_at_one_place_go_in_order_of_arrival() {
+        for elevator in Policy::ALL {
+            let mut host = Host::new(1, elevator);
+            host.admit(9, 7);
+            (0..5).for_each(|id| assert!(!host.admit(id, 7)));
+            let order: Vec<u32> = std::iter::from_fn(|| host.release()).collect();
+            assert_eq!(order, [0, 1, 2, 3, 4], "{elevator:?}");
+        }
+    }
+
+    #[test]
+    fn tags_come_back() {
+        let mut host = Host::new(2, Policy::CLook);
+        assert!(host.admit(0, 0) && host.admit(1, 0) && !host.admit(2, 0));
+        assert_eq!(host.release(), Some(2));
+        assert_eq!((host.release(), host.release()), (None, None));
+        assert!(host.admit(3, 0) && host.admit(4, 0) && !host.admit(5, 0));
+    }
+}

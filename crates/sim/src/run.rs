@@ -154,6 +154,9 @@ impl Runner {
             let issue_ns = self.thinking.peek().map_or(u64::MAX, |&Reverse(at_ns)| at_ns);
             let outside_ns = issue_ns.min(self.next_arrival_ns);
             let event_ns = self.drive.next_event_ns();
+            if self.time_is_up_before(event_ns.min(outside_ns)) {
+                break;
+            }
             // The drive first: what it finishes at this moment makes room for what is issued at it.
             if event_ns <= outside_ns {
                 assert!(event_ns != u64::MAX, "requests are outstanding, yet nothing will ever happen");
@@ -176,15 +179,21 @@ impl Runner {
         Ok(())
     }
 
+    /// Ends a run of a given time if that is over before `next_ns`, when something happens next.
     #[inline]
-    fn drive_event(&mut self, at_ns: u64) {
+    fn time_is_up_before(&mut self, next_ns: u64) -> bool {
         if let RunLength::TimeNs(limit_ns) = self.run_length
             && let Some(measuring) = &mut self.measuring
-            && at_ns > measuring.start_ns + limit_ns
+            && next_ns > measuring.start_ns + limit_ns
         {
             measuring.close(measuring.start_ns + limit_ns, self.issued - self.completed);
-            return;
+            return true;
         }
+        false
+    }
+
+    #[inline]
+    fn drive_event(&mut self, at_ns: u64) {
         self.now_ns = at_ns;
         let mut done = std::mem::take(&mut self.done);
         self.drive.advance(at_ns, |completion| done.push(completion));
@@ -203,12 +212,6 @@ impl Runner {
         self.next_arrival_ns = self.clock.as_mut().map_or(u64::MAX, ArrivalClock::next_ns);
         if let Some(measuring) = &mut self.measuring {
             measuring.arrived += 1;
-            if let RunLength::TimeNs(limit_ns) = self.run_length
-                && at_ns >= measuring.start_ns + limit_ns
-            {
-                measuring.close(measuring.start_ns + limit_ns, self.issued - self.completed);
-                return;
-            }
         }
         self.issue(at_ns);
     }

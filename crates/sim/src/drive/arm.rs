@@ -176,11 +176,18 @@ impl Drive {
             sector_span: pass.sector_span,
             followers: pass.followers,
         };
-        let least = end + u64::from(self.params.description.buffer.read_ahead_min_sectors);
-        while run.next < least.min(run.limit) {
-            let sector_ns = self.media.spindle.revolution_ns();
-            run.advance(&self.media, run.ready_ns(&self.media) + sector_ns);
-            self.arm_free_ns = self.arm_free_ns.max(run.ready_ns(&self.media));
+        let least = limit.min(end + u64::from(self.params.description.buffer.read_ahead_min_sectors));
+        run.limit = least;
+        while !run.is_done() {
+            // A wait and a track take two turns at most: each round reads something or moves the heads.
+            run.advance(&self.media, run.ready_ns(&self.media) + 3 * self.media.spindle.revolution_ns());
+        }
+        if run.next > end {
+            self.arm_free_ns = run.ready_ns(&self.media);
+            self.segments.fill_to(segment, run.next);
+        }
+        if run.next == least {
+            run.limit = limit;
         }
         self.read_ahead = Some(run);
     }

@@ -128,8 +128,9 @@ fn check_zone(geometry: &Geometry, index: usize, zone: &Zone, next: u32) -> Resu
 
 fn check_mechanics(description: &DriveDescription) -> Result<(), Fault> {
     let mechanics = &description.mechanics;
-    require((100.0..=100_000.0).contains(&mechanics.rpm), "spindle.speed", || {
-        format!("{} rpm; 100 to 100,000 are allowed", mechanics.rpm)
+    // Below 224 rpm the fixed-point product of an angle and the time of a turn overflows.
+    require((300.0..=100_000.0).contains(&mechanics.rpm), "spindle.speed", || {
+        format!("{} rpm; 300 to 100,000 are allowed", mechanics.rpm)
     })?;
     const TEN_SECONDS_NS: u64 = 10_000_000_000;
     let sane = |ns: u64| ns < TEN_SECONDS_NS;

@@ -49,3 +49,27 @@ impl Link {
         end
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_transfer_at_a_time() {
+        let mut link = Link::new();
+        assert_eq!(link.promise(100, 50, 0), 150);
+        // Before the promised one where it fits, and after it where it does not.
+        assert_eq!(link.carry(0, 80), 80);
+        assert_eq!(link.carry(60, 21), 171);
+        assert_eq!(link.carry(0, 10), 181);
+        assert_eq!(link.carry(500, 10), 510);
+        assert_eq!(link.busy_ns, 171);
+    }
+
+    #[test]
+    fn a_promised_transfer_ends_with_the_media() {
+        let mut link = Link::new();
+        assert_eq!(link.promise(100, 50, 400), 400);
+        assert_eq!(link.promise(0, 50, 0), 450, "the next one waits for it");
+    }
+}

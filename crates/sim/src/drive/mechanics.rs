@@ -13,7 +13,7 @@ pub struct Spindle {
 }
 
 impl Spindle {
-    /// A spindle of `rpm` turns a minute; 10 to 10^6.
+    /// A spindle of `rpm` turns a minute; 300 or more.
     pub fn new(rpm: f64) -> Self {
         let turn_ns = 60e9 / rpm;
         Spindle {
@@ -31,7 +31,7 @@ impl Spindle {
     /// Time to turn by `angle` (2^32 = a whole turn), rounded up.
     #[inline]
     pub fn turn_ns(&self, angle: u64) -> u64 {
-        // At most 2^34 (four turns) times 2^29 (20 ms a turn): the product fits.
+        // At most 2^32 (a whole turn) times 2^31.6 (200 ms, 300 rpm): the product fits.
         (angle * self.ns_per_angle + ((1 << 36) - 1)) >> 36
     }
 

@@ -206,7 +206,7 @@ impl ArmQueue {
     }
 
     fn choose(&self, media: &Media, head: Head, continues: u64, now_ns: u64, start_ns: u64) -> usize {
-        let aged = self.ageing_ns != u64::MAX && now_ns - self.job(0).arrived_ns > self.ageing_ns;
+        let aged = self.ageing_ns != u64::MAX && now_ns.saturating_sub(self.job(0).arrived_ns) > self.ageing_ns;
         if self.policy == Policy::Fcfs || aged {
             return 0;
         }

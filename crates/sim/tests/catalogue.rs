@@ -1,0 +1,46 @@
+//! Every drive of the catalogue runs, keeps its books, and turns as fast as it says.
+
+mod common;
+
+use common::*;
+use headstack_catalogue::{drives, load_drive};
+use headstack_workload::Kind;
+
+#[test]
+fn mean_latency_of_every_drive_is_half_a_turn() {
+    for entry in drives() {
+        let mut description = load_drive(entry.id).unwrap().description;
+        description.buffer.segments = 0;
+        // Single blocks: longer reads also wait for the skew where they cross tracks.
+        let single = line(description.geometry.logical_block_bytes, 100.0, 100.0);
+        let result = run_closed(&description, single, 1, 20_000);
+        let half_a_turn_ns = 30e9 / description.mechanics.rpm;
+        // Standard error of 20,000 uniform waits: 0.4 %.
+        assert_close(counter(&result, "rotation_ns") as f64 / 20_000.0, half_a_turn_ns, 1.7, entry.id);
+    }
+}
+
+#[test]
+fn every_drive_keeps_its_books() {
+    for entry in drives() {
+        let description = load_drive(entry.id).unwrap().description;
+        for (read_percent, random_percent, outstanding) in [(67.0, 100.0, 32), (50.0, 10.0, 4), (0.0, 0.0, 1)] {
+            let result = run_closed(&description, line(8192, read_percent, random_percent), outstanding, 3_000);
+            assert_eq!((result.count(), result.errors()), (3_000, 0), "{}", entry.id);
+        }
+    }
+}
+
+/// The last block of each drive, and requests over each zone's end.
+#[test]
+fn every_drive_reaches_its_ends() {
+    for entry in drives() {
+        let description = load_drive(entry.id).unwrap().description;
+        let mut drive = headstack_sim::drive::Drive::new(&description, 0).unwrap();
+        let (capacity, block) = (drive.capacity_bytes(), u64::from(description.geometry.logical_block_bytes));
+        let last = request(Kind::Read, capacity - block, block);
+        let everywhere = (0..200).map(|i| request(Kind::Write, capacity / 201 * i / block * block, 100 * block));
+        let requests: Vec<_> = std::iter::once(last).chain(everywhere).map(|request| (0, request)).collect();
+        assert_eq!(serve_all(&mut drive, &requests).len(), 201, "{}", entry.id);
+    }
+}
