@@ -385,6 +385,31 @@ prop_compose! {
     }
 }
 
+#[test]
+fn slips_without_spares_are_impossible() {
+    // (scheme, slips that just fit into 2 spares, one too many); 3 surfaces of 10 sectors, 5 cylinders.
+    let cases = [
+        (Sparing::None, vec![], vec![3]),
+        (Sparing::TracksAtZoneEnd, vec![0, 14], vec![0, 3, 14]),
+        (Sparing::TrackEnd, vec![0, 9, 11], vec![0, 4, 9]),
+        (Sparing::CylinderEnd, vec![0, 29, 30], vec![0, 1, 29]),
+        (Sparing::CylinderFront, vec![0, 29, 30], vec![0, 1, 29]),
+        (Sparing::RangeEnd { cylinders: 2 }, vec![0, 59, 60, 119], vec![120]),
+        (Sparing::ZoneEnd, vec![0, 149], vec![0, 77, 149]),
+        (Sparing::ZoneEndSlipsApart, vec![0, 1, 2, 77, 149], vec![150]),
+    ];
+    for (sparing, fitting, excessive) in cases {
+        for (slips, expected) in [(fitting, true), (excessive, false)] {
+            let zone = Zone { spares: 2, slips: slips.clone(), ..small_zone(0, 4, 10) };
+            let geometry = geometry(3, BlockOrder::CylinderMajor, sparing, vec![zone]);
+            assert_eq!(is_possible(&geometry), expected, "{sparing:?} with slips at {slips:?}");
+            if expected {
+                compare(&geometry).unwrap_or_else(|error| panic!("{sparing:?}: {error}"));
+            }
+        }
+    }
+}
+
 fn is_possible(geometry: &Geometry) -> bool {
     check(&DriveDescription { geometry: geometry.clone(), ..common::bare_drive() }).is_ok()
 }

@@ -227,3 +227,26 @@ fn another_command_stops_read_ahead_after_its_least_part() {
     description.buffer.read_ahead = ReadAhead::Track;
     assert_eq!(kept(&description), 100);
 }
+
+#[test]
+fn nothing_is_hit_before_the_heads_have_read_it() {
+    let mut drive = Drive::new(&buffered_drive(ReadAhead::None), 0).unwrap();
+    let far = 50_000;
+    let done = serve_all(&mut drive, &[(0, read(far, 8)), (1_000, read(far, 8))]);
+    let first = done.iter().find(|completion| completion.id == 0).unwrap();
+    let second = done.iter().find(|completion| completion.id == 1).unwrap();
+    assert!(second.at_ns > first.at_ns - 8 * 12_800, "{} ns, the media were read by {} ns", second.at_ns, first.at_ns);
+}
+
+#[test]
+fn a_read_that_waited_is_served_from_what_others_brought() {
+    let mut description = buffered_drive(ReadAhead::None);
+    description.queue.depth = 8;
+    let mut drive = Drive::new(&description, 0).unwrap();
+    // The arm is away while two reads of the same sectors come: one of them goes to the media.
+    let done = serve_all(&mut drive, &[(0, read(50_000, 8)), (1_000, read(70_000, 8)), (2_000, read(70_000, 8))]);
+    assert_eq!(done.len(), 3);
+    let at = |id| done.iter().find(|completion| completion.id == id).unwrap().at_ns;
+    assert!(at(2).abs_diff(at(1)) < 1_000_000, "{} and {} ns", at(1), at(2));
+    assert_eq!(drive.counters().read_hits, 1);
+}

@@ -10,6 +10,7 @@ use super::{Drive, NOWHERE, Service};
 impl Drive {
     pub(super) fn arm_becomes_free(&mut self) {
         let now_ns = self.arm_free_ns;
+        self.filling = None;
         if let Some(Service::Destage(slot)) = self.in_service.take() {
             self.writes.finish(slot);
             self.after_destage(now_ns);
@@ -49,8 +50,32 @@ impl Drive {
     fn dispatch(&mut self, now_ns: u64) {
         let free_ns = self.stop_read_ahead(now_ns);
         let start_ns = free_ns.max(now_ns + self.usual_overhead_ns());
-        let job = self.queue.take(&self.media, self.head, self.continues, now_ns, start_ns);
-        self.start(now_ns, free_ns, &job);
+        while !self.queue.is_empty() {
+            let job = self.queue.take(&self.media, self.head, self.continues, now_ns, start_ns);
+            if !self.was_read_meanwhile(now_ns, &job) {
+                return self.start(now_ns, free_ns, &job);
+            }
+        }
+    }
+
+    /// Serves a read that waited until others had brought its data into the buffer.
+    #[inline]
+    fn was_read_meanwhile(&mut self, now_ns: u64, job: &Job) -> bool {
+        let Work::Host(read) = job.work else {
+            return false;
+        };
+        let (block, sectors) = (read.block - u64::from(read.buffered), read.buffered + read.sectors);
+        match self.segments.find(block) {
+            Some(hit) if !read.write && hit.end >= block + u64::from(sectors) => {
+                // It was counted as something else when it came.
+                self.counters.read_hits += 1;
+                self.counters.read_partial_hits -= u64::from(read.segment.is_some());
+                self.counters.read_misses -= u64::from(read.segment.is_none());
+                self.serve_hit(now_ns, read.id, block, sectors, hit.segment);
+                true
+            }
+            _ => false,
+        }
     }
 
     #[inline]
@@ -120,6 +145,7 @@ impl Drive {
         let done = self.link.promise(ready, transfer, pass.end_ns + self.params.sector_read_ns);
         self.complete(job.id, now_ns, done + overheads.read_completion_ns);
         let segment = self.keep_read(job, &pass);
+        self.filling = segment.map(|segment| (segment, job.block, pass.end_ns));
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Host, job.block + u64::from(job.sectors));
         if let Some(segment) = segment {

@@ -120,10 +120,28 @@ fn check_zone(geometry: &Geometry, index: usize, zone: &Zone, next: u32) -> Resu
     require(ascending && zone.slips.last().is_none_or(|&slip| slip < places), &key("slips"), || {
         format!("slips must ascend and stay below {places}")
     })?;
+    require(slips_have_spares(geometry.sparing, zone, region, places), &key("slips"), || {
+        format!("more slips in a region than its {spares} spares; as many are allowed")
+    })?;
     let ascending = zone.remaps.windows(2).all(|pair| pair[0].0 < pair[1].0);
     let inside = zone.remaps.iter().all(|&(defect, spare)| defect < places && spare < places);
     require(ascending && inside, &key("remaps"), || format!("remaps must ascend and stay below {places}"))?;
     require(zone_blocks(geometry, index) > 0, &key("reserved_sectors"), || "nothing is left for data".to_owned())
+}
+
+/// Where slips use up the spares of their region (`region` of the zone's `places`) there are enough of them: data pushed
+/// beyond would lie on those of the next region, or beyond the zone.
+fn slips_have_spares(sparing: Sparing, zone: &Zone, region: u64, places: u64) -> bool {
+    match sparing {
+        Sparing::None => zone.slips.is_empty(),
+        Sparing::CylinderEndSlipsApart | Sparing::CylinderFrontSlipsApart => true,
+        Sparing::ZoneEndSlipsApart | Sparing::DiskEnd => true,
+        _ => zone.slips.chunk_by(|a, b| a / region == b / region).all(|slips| {
+            // A range that the zone's end cuts short has no spares.
+            let is_whole = (slips[0] / region + 1) * region <= places;
+            is_whole && slips.len() <= zone.spares as usize
+        }),
+    }
 }
 
 fn check_mechanics(description: &DriveDescription) -> Result<(), Fault> {

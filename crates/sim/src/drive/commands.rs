@@ -111,9 +111,14 @@ impl Drive {
     }
 
     /// A read that is in the buffer: overhead, then the link.
-    fn serve_hit(&mut self, now_ns: u64, id: u32, block: u64, sectors: u32, segment: usize) {
+    pub(super) fn serve_hit(&mut self, now_ns: u64, id: u32, block: u64, sectors: u32, segment: usize) {
         let overheads = self.params.description.overheads;
-        let ready = self.decode(now_ns, self.after_last(overheads.read_hit_ns)) + overheads.data_preparation_ns;
+        let decoded = self.decode(now_ns, self.after_last(overheads.read_hit_ns));
+        let there = match self.filling {
+            Some((filled, from, end_ns)) if filled == segment && block + u64::from(sectors) > from => end_ns,
+            _ => 0,
+        };
+        let ready = decoded.max(there) + overheads.data_preparation_ns;
         let end = self.link.carry(ready, u64::from(sectors) * self.params.sector_read_ns);
         self.complete(id, now_ns, end + overheads.read_completion_ns);
         self.segments.touch(segment);

@@ -89,6 +89,8 @@ pub struct Drive {
     arm_free_ns: u64,
     /// The firmware has decoded what came so far.
     firmware_free_ns: u64,
+    /// Segment, first block and end of the pass under way that fills it: nothing of it can be hit before.
+    filling: Option<(usize, u64, u64)>,
     /// What the arm does now; nothing when idle.
     in_service: Option<Service>,
     read_ahead: Option<ReadAheadRun>,
@@ -141,7 +143,8 @@ impl Drive {
             params: Parameters {
                 sector_shift: sector_bytes.trailing_zeros(),
                 read_ahead: if buffer.segments == 0 { ReadAhead::None } else { buffer.read_ahead },
-                read_ahead_max: u64::from(buffer.read_ahead_max_sectors),
+                // Beyond its size a segment would lose what nobody has read yet.
+                read_ahead_max: u64::from(buffer.read_ahead_max_sectors.min(buffer.segment_sectors)),
                 sector_read_ns: (f64::from(sector_bytes) * interface.read_ns_per_byte).round() as u64,
                 sector_write_ns: (f64::from(sector_bytes) * interface.write_ns_per_byte).round() as u64,
                 description: description.clone(),
@@ -155,6 +158,7 @@ impl Drive {
             continues: NOWHERE,
             arm_free_ns: 0,
             firmware_free_ns: 0,
+            filling: None,
             in_service: None,
             read_ahead: None,
             last_was_read: false,
