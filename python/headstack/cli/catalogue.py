@@ -141,9 +141,7 @@ def sizes_and_shares(workload: dict[str, Any]) -> list[str]:
 @workloads.command("show")
 @click.argument("name", metavar="NAME|FILE.toml")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete workload as JSON.")
-@click.option(
-    "--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own."
-)
+@click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
 def show_workload(name: str, as_json: bool, as_toml: bool) -> None:
     """Show a workload: its lines, and how its requests arrive."""
     if as_toml:
