@@ -250,3 +250,21 @@ fn a_read_that_waited_is_served_from_what_others_brought() {
     assert!(at(2).abs_diff(at(1)) < 1_000_000, "{} and {} ns", at(1), at(2));
     assert_eq!(drive.counters().read_hits, 1);
 }
+
+#[test]
+fn an_ordered_command_holds_back_what_the_buffer_could_serve() {
+    let mut description = buffered_drive(ReadAhead::None);
+    description.queue.depth = 8;
+    let finish = |ordered: bool| {
+        let mut drive = Drive::new(&description, 0).unwrap();
+        serve(&mut drive, 0, &read(1_000, 8));
+        let far = Request { ordered, ..read(60_000, 8) };
+        let done = serve_all(&mut drive, &[(LONG_NS, far), (LONG_NS + 1_000, read(1_000, 8))]);
+        let at = |id| done.iter().find(|completion| completion.id == id).unwrap().at_ns;
+        (at(0), at(1))
+    };
+    let (far_ns, hit_ns) = finish(false);
+    assert!(hit_ns < far_ns, "a hit overtakes a simple command");
+    let (ordered_ns, held_ns) = finish(true);
+    assert!(held_ns >= ordered_ns.min(far_ns) - 8 * 12_800, "{held_ns} ns, before the ordered one at {ordered_ns} ns");
+}

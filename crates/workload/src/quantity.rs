@@ -78,6 +78,10 @@ const RATE_UNITS: [(&str, f64); 15] = [
     ("b/s", 1.0),
 ];
 
+/// Far above any rate and any speed, and few enough digits that what is printed is read again.
+const RATE_MAX_BYTES_PER_S: f64 = 1e18;
+const RPM_MAX: f64 = 1e9;
+
 /// The byte units that a rate is printed in, largest first.
 const PRINTED_RATE_UNITS: [(&str, f64); 4] = [("GB/s", 1e9), ("MB/s", 1e6), ("KB/s", 1e3), ("B/s", 1.0)];
 
@@ -187,23 +191,28 @@ pub fn parse_duration_ns(text: &str) -> Result<i64, QuantityError> {
 /// Parses a rate such as `"69MB/s"`, `"1.1MiB/s"` or `"560Mb/s"` (bits) into bytes a second.
 ///
 /// # Errors
-/// When the text is no number with a unit of rate.
+/// When the text is no number with a unit of rate, or exceeds 1 EB/s.
 pub fn parse_rate_bytes_per_s(text: &str) -> Result<f64, QuantityError> {
     let (number, unit) = split(text);
     let factor = RATE_UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
-    match (float(number), factor) {
-        (Some(value), Some(bits_per_s)) => Ok(value * (bits_per_s / 8.0)),
-        _ => Err(wrong(text, RATE, RATE_ALLOWED)),
+    let (Some(value), Some(bits_per_s)) = (float(number), factor) else {
+        return Err(wrong(text, RATE, RATE_ALLOWED));
+    };
+    let bytes_per_s = value * (bits_per_s / 8.0);
+    if bytes_per_s > RATE_MAX_BYTES_PER_S {
+        return Err(wrong(text, RATE, "it is out of range (up to 10^18 bytes a second)"));
     }
+    Ok(bytes_per_s)
 }
 
 /// Parses a spindle speed such as `"15000rpm"` into revolutions a minute.
 ///
 /// # Errors
-/// When the text is no positive number with the unit rpm.
+/// When the text is no positive number with the unit rpm, or exceeds 10^9 rpm.
 pub fn parse_rpm(text: &str) -> Result<f64, QuantityError> {
     let (number, unit) = split(text);
     match float(number) {
+        Some(value) if value > RPM_MAX && unit == "rpm" => Err(wrong(text, RPM, "it is out of range (up to 10^9 rpm)")),
         Some(value) if value > 0.0 && unit == "rpm" => Ok(value),
         _ => Err(wrong(text, RPM, RPM_ALLOWED)),
     }

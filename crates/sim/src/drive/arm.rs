@@ -10,7 +10,7 @@ use super::{Drive, NOWHERE, Service};
 impl Drive {
     pub(super) fn arm_becomes_free(&mut self) {
         let now_ns = self.arm_free_ns;
-        self.filling = None;
+        (self.filling, self.serves_ordered) = (None, false);
         if let Some(Service::Destage(slot)) = self.in_service.take() {
             self.writes.finish(slot);
             self.after_destage(now_ns);
@@ -80,6 +80,7 @@ impl Drive {
 
     #[inline]
     pub(super) fn start(&mut self, now_ns: u64, free_ns: u64, job: &Job) {
+        self.serves_ordered = job.ordered;
         match job.work {
             Work::Host(host) if host.write => self.write_through(now_ns, free_ns, job.arrived_ns, &host, &job.extent),
             Work::Host(host) => self.read(now_ns, free_ns, &host, &job.extent),

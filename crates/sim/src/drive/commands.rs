@@ -59,7 +59,8 @@ impl Drive {
             self.update_read_ahead(now_ns);
         }
         let overheads = &self.params.description.overheads;
-        let hit = self.segments.find(block);
+        // An ordered command holds back even what the buffer could serve at once.
+        let hit = if self.is_held_back(request.ordered) { None } else { self.segments.find(block) };
         let mut job = HostJob {
             id,
             write: false,
@@ -180,7 +181,7 @@ impl Drive {
         self.update_read_ahead(now_ns);
         let overheads = &self.params.description.overheads;
         let sequential = block == self.last_write_end;
-        let cached = self.is_cached(request, block, block + u64::from(sectors));
+        let cached = !self.is_held_back(request.ordered) && self.is_cached(request, block, block + u64::from(sectors));
         let overhead = if cached || sequential {
             self.after_last(overheads.write_hit_ns)
         } else {
@@ -213,6 +214,13 @@ impl Drive {
             // Through to the media, unless the write cache has room before the arm has time.
             self.enqueue(now_ns, now_ns, Work::Host(job), request.ordered);
         }
+    }
+
+    /// A command must wait for the arm's queue: it is ordered and others are before it, or an ordered one is.
+    #[inline]
+    fn is_held_back(&self, ordered: bool) -> bool {
+        let busy = self.in_service.is_some() || !self.queue.is_empty();
+        self.queue.has_ordered() || self.serves_ordered || (ordered && busy)
     }
 
     /// The write may complete before it is on the media.

@@ -91,6 +91,8 @@ pub struct Drive {
     firmware_free_ns: u64,
     /// Segment, first block and end of the pass under way that fills it: nothing of it can be hit before.
     filling: Option<(usize, u64, u64)>,
+    /// The job in service is an ordered command's.
+    serves_ordered: bool,
     /// What the arm does now; nothing when idle.
     in_service: Option<Service>,
     read_ahead: Option<ReadAheadRun>,
@@ -159,6 +161,7 @@ impl Drive {
             arm_free_ns: 0,
             firmware_free_ns: 0,
             filling: None,
+            serves_ordered: false,
             in_service: None,
             read_ahead: None,
             last_was_read: false,

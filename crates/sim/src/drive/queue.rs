@@ -133,6 +133,12 @@ impl ArmQueue {
         self.targets.is_empty()
     }
 
+    /// An ordered command waits.
+    #[inline]
+    pub fn has_ordered(&self) -> bool {
+        self.ordered > 0
+    }
+
     /// Adds a job.
     #[inline]
     pub fn push(&mut self, job: Job) {
