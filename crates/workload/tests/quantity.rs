@@ -104,6 +104,19 @@ fn spindle_speeds_are_positive() {
 }
 
 #[test]
+fn rates_and_speeds_beyond_any_device_are_refused() {
+    assert_eq!(parse_rate_bytes_per_s("1000000TB/s"), Ok(1e18));
+    assert_eq!(parse_rpm("1000000000rpm"), Ok(1e9));
+    // Larger ones would print with more digits than are read again.
+    for text in ["1000001TB/s", "88888000000158800000001604759210TB/s"] {
+        let error = parse_rate_bytes_per_s(text).unwrap_err().to_string();
+        assert!(error.contains("out of range (up to 10^18 bytes a second)"), "{error}");
+    }
+    let error = parse_rpm("340282366920938463463374607431768211455rpm").unwrap_err().to_string();
+    assert!(error.contains("out of range (up to 10^9 rpm)"), "{error}");
+}
+
+#[test]
 fn exact_text_is_the_shortest_sensible() {
     for (bytes, text) in [
         (65_536, "64KiB"),
