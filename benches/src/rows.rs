@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use headstack_catalogue::{disksim, drives, load_drive, workloads};
 use headstack_result::{LatencyHistogram, RunResult, content_hash};
 use headstack_sim::drive::description::{DriveDescription, Policy};
-use headstack_sim::{ReplayRecord, RunSpec, replay, run, run_all};
-use headstack_trace::validate::read_validate;
+use headstack_sim::{RunSpec, replay, run, run_all};
+use headstack_trace::validate::{ValidateRecord, read_validate};
 use headstack_workload::{
-    ArrivalClock, ArrivalProcess, Arrivals, Document, Generator, RunLength, Span, Think, Workload,
+    ArrivalClock, ArrivalProcess, Arrivals, Document, Generator, ReplayRecord, RunLength, Span, Think, Workload,
 };
 
 use crate::bare::BareDrive;
@@ -17,7 +17,7 @@ use crate::measure::{ROUNDS, Round, Speed, interleaved, round};
 use crate::report::{Bar, Figure, Peer, Report, repository};
 
 const REQUESTS_PER_S: &str = "requests/s";
-const BLOCK_BYTES: u64 = 512;
+const BLOCK_BYTES: u32 = 512;
 
 /// DiskSim 4.0 built with -O2 on one core of an x86-64 Xeon, median of five, its model of the Cheetah 9LP: a synthetic
 /// closed loop of 20,000 requests (66 % reads, 4 KiB on average) over the number outstanding.
@@ -181,7 +181,7 @@ pub fn parts(report: &mut Report) {
     for id in ["random-read-4k", "file-server", "sequential-read-64k"] {
         let workload = catalogue_workload(id);
         add(&format!("generator, {id}"), "ns/request", &mut || {
-            let mut generator = Generator::new(&workload, span, BLOCK_BYTES as u32, 1).expect("the catalogue is valid");
+            let mut generator = Generator::new(&workload, span, BLOCK_BYTES, 1).expect("the catalogue is valid");
             (0..OPERATIONS).fold(0u64, |sum, _| sum.wrapping_add(generator.next().offset_bytes))
         });
     }
@@ -318,15 +318,7 @@ fn validation(report: &mut Report) {
         }],
     );
     report.add(Figure { unit: "lines/s", ..rate(reading.to_owned(), speed, None, None) });
-    let records: Vec<ReplayRecord> = read()
-        .iter()
-        .map(|record| ReplayRecord {
-            kind: record.kind,
-            offset_bytes: record.block * BLOCK_BYTES,
-            length_bytes: record.blocks * BLOCK_BYTES as u32,
-            think_ns: record.think_ns,
-        })
-        .collect();
+    let records: Vec<ReplayRecord> = read().iter().map(ValidateRecord::request).collect();
     let peer = Peer { name: DISKSIM.to_owned(), value: DISKSIM_REPLAY_PER_S };
     report.add(rate(replaying.to_owned(), replays(&drive, &records, 50), Some(peer), None));
 }

@@ -6,8 +6,8 @@ use headstack_catalogue::{description_to_toml, resolve};
 use headstack_sim::drive::check;
 use headstack_sim::drive::description::DriveDescription;
 use headstack_sim::drive::geometry::Layout;
-use headstack_sim::{ReplayRecord, replay};
-use headstack_workload::{Document, Kind};
+use headstack_sim::replay;
+use headstack_workload::{Document, Kind, ReplayRecord};
 
 /// Asserts that the drive can exist, that its ends are on it, that it serves requests, and that its complete form reads
 /// back as the very same drive.

@@ -9,9 +9,9 @@ use headstack_catalogue::{disksim, drives, load_drive, workloads};
 use headstack_result::score;
 use headstack_sim::drive::description::{BlockOrder, DriveDescription, ReadAhead};
 use headstack_sim::drive::geometry::zone_blocks;
-use headstack_sim::{ReplayRecord, RunSpec, replay, run, run_all};
-use headstack_trace::validate::read_validate;
-use headstack_workload::{Arrivals, RunLength, Span, Think, Workload};
+use headstack_sim::{RunSpec, replay, run, run_all};
+use headstack_trace::validate::{ValidateRecord, read_validate};
+use headstack_workload::{Arrivals, ReplayRecord, RunLength, Span, Think, Workload};
 
 const REQUESTS: u64 = 40_000;
 
@@ -160,15 +160,7 @@ fn replayed_traces_of_five_real_drives_come_out_at_least_as_well_as_in_disksim()
         let imported = disksim::import(&folder.join(format!("disksim/{name}.parv"))).unwrap();
         let file = folder.join(format!("disksim/{name}.trace"));
         let trace = read_validate(name, &std::fs::read_to_string(file).unwrap()).unwrap();
-        let records: Vec<ReplayRecord> = trace
-            .iter()
-            .map(|record| ReplayRecord {
-                kind: record.kind,
-                offset_bytes: record.block * 512,
-                length_bytes: record.blocks * 512,
-                think_ns: record.think_ns,
-            })
-            .collect();
+        let records: Vec<ReplayRecord> = trace.iter().map(ValidateRecord::request).collect();
         let ms = |ns: u64| ns as f64 / 1e6;
         let simulated: Vec<f64> =
             replay(&imported.drives[0].description, &records).unwrap().into_iter().map(ms).collect();

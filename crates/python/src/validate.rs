@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use headstack_catalogue::disksim;
-use headstack_sim::{ReplayRecord, replay};
-use headstack_trace::validate::read_validate;
+use headstack_sim::replay;
+use headstack_trace::validate::{ValidateRecord, read_validate};
+use headstack_workload::ReplayRecord;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -13,8 +14,6 @@ use crate::catalogue::unmapped_line;
 use crate::error::{InputError, input_error};
 
 const NS_PER_MS: f64 = 1e6;
-/// The trace counts in blocks of this size, whatever the drive's sectors.
-const BLOCK_BYTES: u64 = 512;
 
 /// Replays the measured trace at `trace` on the drive of DiskSim's parameter file at `parameters`, one request
 /// outstanding, and scores the simulated response times. Raises `InputError`.
@@ -26,15 +25,7 @@ pub fn validate<'py>(py: Python<'py>, trace: &str, parameters: &str) -> PyResult
         let imported = disksim::import(Path::new(parameters)).map_err(input_error)?;
         let drive = imported.drives.into_iter().next();
         let drive = drive.ok_or_else(|| InputError::new_err(format!("{parameters}: there is no drive in it")))?;
-        let requests: Vec<ReplayRecord> = records
-            .iter()
-            .map(|record| ReplayRecord {
-                kind: record.kind,
-                offset_bytes: record.block * BLOCK_BYTES,
-                length_bytes: record.blocks * BLOCK_BYTES as u32,
-                think_ns: record.think_ns,
-            })
-            .collect();
+        let requests: Vec<ReplayRecord> = records.iter().map(ValidateRecord::request).collect();
         let ms = |ns: u64| ns as f64 / NS_PER_MS;
         let simulated_ns = replay(&drive.description, &requests);
         let simulated_ns = simulated_ns.map_err(|error| input_error(format!("{trace}: {error}")))?;

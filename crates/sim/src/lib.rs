@@ -6,7 +6,7 @@ mod measuring;
 mod replay;
 mod run;
 
-pub use replay::{ReplayRecord, replay};
+pub use replay::replay;
 pub use run::{RunSpec, run, run_all};
 
 /// What can be wrong with a simulation that was asked for.

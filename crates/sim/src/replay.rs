@@ -1,23 +1,10 @@
 //! Replay of a recorded trace with one request outstanding and the recorded think times.
 
-use headstack_workload::{Kind, Request};
+use headstack_workload::{ReplayRecord, Request};
 
 use crate::SimError;
 use crate::drive::Drive;
 use crate::drive::description::DriveDescription;
-
-/// A recorded request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReplayRecord {
-    /// What it does.
-    pub kind: Kind,
-    /// First byte.
-    pub offset_bytes: u64,
-    /// Length.
-    pub length_bytes: u32,
-    /// From its completion to the next issue.
-    pub think_ns: u64,
-}
 
 /// Response times of `records` on a drive that starts at rest with an empty buffer: the first request is issued at 0,
 /// each later one its predecessor's think time after that one's completion.

@@ -5,18 +5,18 @@
 //! think time in microseconds. Replay it closed-loop: the next request is issued `think_ns` after the completion of
 //! this one, the first at 0.
 
-use headstack_workload::Kind;
+use headstack_workload::{Kind, ReplayRecord};
 
 use crate::TraceError;
 
-/// One measured request.
+/// One measured request. Its blocks are of 512 bytes, whatever the drive's sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValidateRecord {
     /// Read or write.
     pub kind: Kind,
     /// First 512-byte block.
     pub block: u64,
-    /// Length in 512-byte blocks, at least 1.
+    /// Length in 512-byte blocks, from 1 to 2^23 - 1.
     pub blocks: u32,
     /// Measured time from issue to completion, which is the response time.
     pub service_ns: u64,
@@ -24,6 +24,21 @@ pub struct ValidateRecord {
     pub think_ns: u64,
 }
 
+impl ValidateRecord {
+    /// The request alone, in bytes.
+    pub fn request(&self) -> ReplayRecord {
+        ReplayRecord {
+            kind: self.kind,
+            offset_bytes: self.block * u64::from(BLOCK_BYTES),
+            length_bytes: self.blocks * BLOCK_BYTES,
+            think_ns: self.think_ns,
+        }
+    }
+}
+
+const BLOCK_BYTES: u32 = 512;
+/// A request's length in bytes fits 32 bits.
+const BLOCKS_MAX: u32 = u32::MAX / BLOCK_BYTES;
 const CLASSES: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
 const COLUMNS: &str = "`R|W class block blocks service_us think_us`";
 const NS_PER_US: f64 = 1_000.0;
@@ -73,16 +88,16 @@ fn record(line: &str) -> Result<ValidateRecord, Problem> {
         return Err(refused("class", class, "Hit, Miss, Doub or Trip"));
     }
     let start = block.parse::<u64>();
-    let length = blocks.parse::<u32>().ok().filter(|&blocks| blocks > 0);
+    let length = blocks.parse::<u32>().ok().filter(|blocks| (1..=BLOCKS_MAX).contains(blocks));
     let record = ValidateRecord {
         kind,
         block: start.map_err(|_| refused("block", block, "a whole number of 512-byte blocks"))?,
-        blocks: length.ok_or_else(|| refused("blocks", blocks, "a whole number from 1"))?,
+        blocks: length.ok_or_else(|| refused("blocks", blocks, "a whole number from 1 to 8388607"))?,
         service_ns: time_ns("service_us", service)?,
         think_ns: time_ns("think_us", think)?,
     };
     match record.block.checked_add(u64::from(record.blocks)) {
-        Some(end) if end <= u64::MAX / 512 => Ok(record),
+        Some(end) if end <= u64::MAX / u64::from(BLOCK_BYTES) => Ok(record),
         _ => Err(refused("block", block, "at most 2^55: the end in bytes must fit 64 bits")),
     }
 }
@@ -126,6 +141,13 @@ mod tests {
     }
 
     #[test]
+    fn requests_are_in_bytes() {
+        let longest =
+            ReplayRecord { kind: Kind::Write, offset_bytes: 1_536, length_bytes: 4_294_966_784, think_ns: 5_000 };
+        assert_eq!(only("W Miss 3 8388607 4 5").request(), longest);
+    }
+
+    #[test]
     fn skips_blank_lines_and_carriage_returns() {
         let records = read_validate("t", "R Hit 1 2 3 4\r\n\r\n   \r\nW Miss 5 6 7 8").unwrap();
         assert_eq!(records.iter().map(|record| record.block).collect::<Vec<_>>(), [1, 5]);
@@ -143,6 +165,7 @@ mod tests {
             ("R Hit 36028797018963968 1 3 4", "block"),
             ("R Hit 1 0 3 4", "blocks"),
             ("R Hit 1 4294967296 3 4", "blocks"),
+            ("R Hit 1 8388608 3 4", "blocks"),
             ("R Hit 1 2 -3 4", "service_us"),
             ("R Hit 1 2 NaN 4", "service_us"),
             ("R Hit 1 2 1e99 4", "service_us"),

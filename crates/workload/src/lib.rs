@@ -27,5 +27,5 @@ pub use document::{Document, InputError};
 pub use generator::{Generator, Span};
 pub use quantity::{Bytes, DurationNs, QuantityError, Rate, Rpm};
 pub use random::GENERATOR_NAME;
-pub use request::{Kind, Request};
+pub use request::{Kind, ReplayRecord, Request};
 pub use workload::{Workload, WorkloadError};

@@ -43,3 +43,16 @@ pub struct Request {
     /// (SCSI's ordered task attribute).
     pub ordered: bool,
 }
+
+/// A recorded request, as it is replayed with one outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplayRecord {
+    /// What it does.
+    pub kind: Kind,
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Length.
+    pub length_bytes: u32,
+    /// From its completion to the next issue.
+    pub think_ns: u64,
+}
