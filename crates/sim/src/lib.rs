@@ -2,6 +2,7 @@
 
 pub mod drive;
 mod host;
+pub mod link;
 mod measuring;
 mod replay;
 mod run;

@@ -6,30 +6,31 @@ use super::geometry::Extent;
 use super::media::{Access, Pass, ReadAheadRun};
 use super::queue::{HostJob, Job, Work};
 use super::{Drive, NOWHERE, Service};
+use crate::link::{Direction, Upstream};
 
 impl Drive {
-    pub(super) fn arm_becomes_free(&mut self) {
+    pub(super) fn arm_becomes_free(&mut self, upstream: &mut Upstream) {
         let now_ns = self.arm_free_ns;
         (self.filling, self.serves_ordered) = (None, false);
         if let Some(Service::Destage(slot)) = self.in_service.take() {
             self.writes.finish(slot);
-            self.after_destage(now_ns);
+            self.after_destage(upstream, now_ns);
         }
         if self.slow.recalibration_due(now_ns) {
             self.start_internal(now_ns);
         } else if !self.queue.is_empty() {
-            self.dispatch(now_ns);
+            self.dispatch(upstream, now_ns);
         }
     }
 
     /// Room in the write cache: writes that wait move in, flushes may be done.
-    fn after_destage(&mut self, now_ns: u64) {
+    fn after_destage(&mut self, upstream: &mut Upstream, now_ns: u64) {
         while let Some((at, arrived_ns, job)) = self.queue.oldest_cacheable() {
             if !self.writes.has_room(job.block, job.block + u64::from(job.sectors)) {
                 break;
             }
             // Its overhead was spent while it waited.
-            match self.accept(arrived_ns, now_ns.max(arrived_ns + job.overhead_ns), &job) {
+            match self.accept(upstream, arrived_ns, now_ns.max(arrived_ns + job.overhead_ns), &job) {
                 Accepted::New(slot) => self.queue.cached(at, Some(slot)),
                 Accepted::Joined(slot) => {
                     self.queue.cached(at, None);
@@ -47,20 +48,20 @@ impl Drive {
     }
 
     /// Gives the arm to the next job.
-    fn dispatch(&mut self, now_ns: u64) {
+    fn dispatch(&mut self, upstream: &mut Upstream, now_ns: u64) {
         let free_ns = self.stop_read_ahead(now_ns);
         let start_ns = free_ns.max(now_ns + self.usual_overhead_ns());
         while !self.queue.is_empty() {
             let job = self.queue.take(&self.media, self.head, self.continues, now_ns, start_ns);
-            if !self.was_read_meanwhile(now_ns, &job) {
-                return self.start(now_ns, free_ns, &job);
+            if !self.was_read_meanwhile(upstream, now_ns, &job) {
+                return self.start(upstream, now_ns, free_ns, &job);
             }
         }
     }
 
     /// Serves a read that waited until others had brought its data into the buffer.
     #[inline]
-    fn was_read_meanwhile(&mut self, now_ns: u64, job: &Job) -> bool {
+    fn was_read_meanwhile(&mut self, upstream: &mut Upstream, now_ns: u64, job: &Job) -> bool {
         let Work::Host(read) = job.work else {
             return false;
         };
@@ -71,7 +72,7 @@ impl Drive {
                 self.counters.read_hits += 1;
                 self.counters.read_partial_hits -= u64::from(read.segment.is_some());
                 self.counters.read_misses -= u64::from(read.segment.is_none());
-                self.serve_hit(now_ns, read.id, block, sectors, hit.segment);
+                self.serve_hit(upstream, now_ns, read.id, block, sectors, hit.segment);
                 true
             }
             _ => false,
@@ -79,11 +80,13 @@ impl Drive {
     }
 
     #[inline]
-    pub(super) fn start(&mut self, now_ns: u64, free_ns: u64, job: &Job) {
+    pub(super) fn start(&mut self, upstream: &mut Upstream, now_ns: u64, free_ns: u64, job: &Job) {
         self.serves_ordered = job.ordered;
         match job.work {
-            Work::Host(host) if host.write => self.write_through(now_ns, free_ns, job.arrived_ns, &host, &job.extent),
-            Work::Host(host) => self.read(now_ns, free_ns, &host, &job.extent),
+            Work::Host(host) if host.write => {
+                self.write_through(upstream, now_ns, free_ns, job.arrived_ns, &host, &job.extent)
+            }
+            Work::Host(host) => self.read(upstream, now_ns, free_ns, &host, &job.extent),
             Work::Destage(slot) => self.destage(job.arrived_ns.max(free_ns), slot, &job.extent),
         }
     }
@@ -106,7 +109,7 @@ impl Drive {
         self.params.description.overheads.read_miss_ns.after_read
     }
 
-    fn read(&mut self, now_ns: u64, free_ns: u64, job: &HostJob, extent: &Extent) {
+    fn read(&mut self, upstream: &mut Upstream, now_ns: u64, free_ns: u64, job: &HostJob, extent: &Extent) {
         let overheads = self.params.description.overheads;
         let joined = self.read_ahead.is_some_and(|run| run.next == job.block && !run.is_done());
         let goes_on = joined || (job.block == self.continues && now_ns == self.arm_free_ns);
@@ -143,7 +146,8 @@ impl Drive {
             }
         };
         let transfer = u64::from(total) * self.params.sector_read_ns;
-        let done = self.link.promise(ready, transfer, pass.end_ns + self.params.sector_read_ns);
+        let done = self.port.promise(ready, transfer, pass.end_ns + self.params.sector_read_ns);
+        let done = self.pass_on(upstream, ready, total, done, Direction::Read);
         self.complete(job.id, now_ns, done + overheads.read_completion_ns);
         let segment = self.keep_read(job, &pass);
         self.filling = segment.map(|segment| (segment, job.block, pass.end_ns));
@@ -220,7 +224,15 @@ impl Drive {
     }
 
     /// A write that is complete when it is on the media.
-    fn write_through(&mut self, now_ns: u64, free_ns: u64, arrived_ns: u64, job: &HostJob, extent: &Extent) {
+    fn write_through(
+        &mut self,
+        upstream: &mut Upstream,
+        now_ns: u64,
+        free_ns: u64,
+        arrived_ns: u64,
+        job: &HostJob,
+        extent: &Extent,
+    ) {
         let overheads = self.params.description.overheads;
         let goes_on = job.block == self.continues && now_ns == self.arm_free_ns;
         let decoded_ns = self.decode(now_ns, job.overhead_ns);
@@ -246,7 +258,8 @@ impl Drive {
             }
         };
         let start_ns = free_ns.max(start);
-        let data_end = self.link.carry(data_from, transfer);
+        let data_end = self.port.carry(data_from, transfer);
+        let data_end = self.pass_on(upstream, data_from, job.sectors, data_end, Direction::Write);
         self.read_ahead = None;
         let settled_ns = if goes_on { start_ns } else { start_ns + overheads.minimum_seek_delay_ns };
         let data_ns = self.data_ready_ns(data_from, data_end, job.sectors, extent);

@@ -7,6 +7,7 @@ use super::description::{AfterReadWrite, ReadAhead, WriteCache as WriteCacheKind
 use super::media::{Leaves, ReadAheadRun};
 use super::queue::{HostJob, Job, Work};
 use super::{Completion, Drive};
+use crate::link::{Direction, Upstream};
 
 impl Drive {
     /// (First physical sector, sectors, starts or ends inside one).
@@ -48,7 +49,7 @@ impl Drive {
         free_ns
     }
 
-    pub(super) fn submit_read(&mut self, now_ns: u64, id: u32, request: &Request) {
+    pub(super) fn submit_read(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         let (block, sectors, _) = self.sectors_of(request);
         let end = block + u64::from(sectors);
         // Read-ahead since it was last looked at matters only to a read of what it may have added or pushed out.
@@ -84,7 +85,7 @@ impl Drive {
         match hit {
             Some(hit) if hit.end >= end => {
                 self.counters.read_hits += 1;
-                self.serve_hit(now_ns, id, block, sectors, hit.segment);
+                self.serve_hit(upstream, now_ns, id, block, sectors, hit.segment);
                 self.last_was_read = true;
                 return;
             }
@@ -108,11 +109,19 @@ impl Drive {
             }
         }
         self.last_was_read = true;
-        self.enqueue(now_ns, now_ns, Work::Host(job), request.ordered);
+        self.enqueue(upstream, now_ns, now_ns, Work::Host(job), request.ordered);
     }
 
     /// A read that is in the buffer: overhead, then the link.
-    pub(super) fn serve_hit(&mut self, now_ns: u64, id: u32, block: u64, sectors: u32, segment: usize) {
+    pub(super) fn serve_hit(
+        &mut self,
+        upstream: &mut Upstream,
+        now_ns: u64,
+        id: u32,
+        block: u64,
+        sectors: u32,
+        segment: usize,
+    ) {
         let overheads = self.params.description.overheads;
         let decoded = self.decode(now_ns, self.after_last(overheads.read_hit_ns));
         let there = match self.filling {
@@ -120,7 +129,8 @@ impl Drive {
             _ => 0,
         };
         let ready = decoded.max(there) + overheads.data_preparation_ns;
-        let end = self.link.carry(ready, u64::from(sectors) * self.params.sector_read_ns);
+        let end = self.port.carry(ready, u64::from(sectors) * self.params.sector_read_ns);
+        let end = self.pass_on(upstream, ready, sectors, end, Direction::Read);
         self.complete(id, now_ns, end + overheads.read_completion_ns);
         self.segments.touch(segment);
         self.read_on_after_hit(now_ns, block + u64::from(sectors), segment);
@@ -176,7 +186,7 @@ impl Drive {
         }
     }
 
-    pub(super) fn submit_write(&mut self, now_ns: u64, id: u32, request: &Request) {
+    pub(super) fn submit_write(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         let (block, sectors, partial) = self.sectors_of(request);
         self.update_read_ahead(now_ns);
         let overheads = &self.params.description.overheads;
@@ -206,13 +216,13 @@ impl Drive {
         self.last_write_end = block + u64::from(sectors);
         if cached && self.writes.has_room(block, block + u64::from(sectors)) {
             let ready_ns = self.decode(now_ns, overhead);
-            match self.accept(now_ns, ready_ns, &job) {
-                Accepted::New(slot) => self.enqueue(now_ns, ready_ns, Work::Destage(slot), request.ordered),
+            match self.accept(upstream, now_ns, ready_ns, &job) {
+                Accepted::New(slot) => self.enqueue(upstream, now_ns, ready_ns, Work::Destage(slot), request.ordered),
                 Accepted::Joined(slot) => self.destage_grew(slot),
             }
         } else {
             // Through to the media, unless the write cache has room before the arm has time.
-            self.enqueue(now_ns, now_ns, Work::Host(job), request.ordered);
+            self.enqueue(upstream, now_ns, now_ns, Work::Host(job), request.ordered);
         }
     }
 
@@ -240,11 +250,19 @@ impl Drive {
 
     /// Takes a write into the cache, which has room: its data come over the link from `ready_ns` on, then it is
     /// complete.
-    pub(super) fn accept(&mut self, started_ns: u64, ready_ns: u64, job: &HostJob) -> Accepted {
+    pub(super) fn accept(
+        &mut self,
+        upstream: &mut Upstream,
+        started_ns: u64,
+        ready_ns: u64,
+        job: &HostJob,
+    ) -> Accepted {
         let overheads = self.params.description.overheads;
         let (start, end) = (job.block, job.block + u64::from(job.sectors));
         let transfer = u64::from(job.sectors) * self.params.sector_write_ns;
-        let data_ns = self.link.carry(ready_ns + overheads.data_preparation_ns, transfer);
+        let ready_ns = ready_ns + overheads.data_preparation_ns;
+        let data_ns = self.port.carry(ready_ns, transfer);
+        let data_ns = self.pass_on(upstream, ready_ns, job.sectors, data_ns, Direction::Write);
         self.counters.cached_writes += 1;
         self.complete(job.id, started_ns, data_ns + overheads.write_completion_ns);
         self.segments.write(start, end);
@@ -277,7 +295,7 @@ impl Drive {
 
     /// Hands a job to the arm, or to its queue.
     #[inline]
-    fn enqueue(&mut self, now_ns: u64, arrived_ns: u64, work: Work, ordered: bool) {
+    fn enqueue(&mut self, upstream: &mut Upstream, now_ns: u64, arrived_ns: u64, work: Work, ordered: bool) {
         let (block, sectors) = match work {
             Work::Host(job) => (job.block, job.sectors),
             Work::Destage(slot) => {
@@ -288,10 +306,28 @@ impl Drive {
         let job = Job { work, block, extent: self.media.layout.locate(block, sectors), arrived_ns, ordered };
         if self.in_service.is_none() && self.queue.is_empty() {
             let free_ns = self.stop_read_ahead(now_ns);
-            self.start(now_ns, free_ns, &job);
+            self.start(upstream, now_ns, free_ns, &job);
         } else {
             self.queue.push(job);
         }
+    }
+
+    /// Carries what the port has carried over the links behind it; returns when it has passed them.
+    #[inline]
+    pub(super) fn pass_on(
+        &self,
+        upstream: &mut Upstream,
+        ready_ns: u64,
+        sectors: u32,
+        port_end_ns: u64,
+        direction: Direction,
+    ) -> u64 {
+        let interface = &self.params.description.interface;
+        let ns_per_byte = match direction {
+            Direction::Read => interface.read_ns_per_byte,
+            Direction::Write => interface.write_ns_per_byte,
+        };
+        upstream.carry(ready_ns, u64::from(sectors) << self.params.sector_shift, ns_per_byte, port_end_ns, direction)
     }
 
     /// Puts a completion in its place (latest first).

@@ -10,9 +10,9 @@ mod check;
 mod commands;
 pub mod description;
 pub mod geometry;
-mod link;
 pub mod mechanics;
 mod media;
+mod port;
 mod queue;
 mod slow;
 
@@ -24,10 +24,12 @@ use headstack_workload::{Kind, Request};
 
 use buffer::{Segments, WriteCache};
 use description::{DriveDescription, ReadAhead};
-use link::Link;
 use media::{Head, Media, ReadAheadRun};
+use port::Port;
 use queue::ArmQueue;
 use slow::Slow;
+
+use crate::link::Upstream;
 
 /// A command that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +83,7 @@ pub struct Drive {
     segments: Segments,
     writes: WriteCache,
     queue: ArmQueue,
-    link: Link,
+    port: Port,
     slow: Slow,
     head: Head,
     /// Block under the heads at `arm_free_ns`, for whoever can go on from there.
@@ -154,7 +156,7 @@ impl Drive {
             segments: Segments::new(buffer),
             writes: WriteCache::new(buffer),
             queue: ArmQueue::new(&description.queue, capacity),
-            link: Link::new(),
+            port: Port::new(),
             slow: Slow::new(&description.slow, seed),
             head: Head { cylinder: 0, head: 0 },
             continues: NOWHERE,
@@ -185,7 +187,7 @@ impl Drive {
 
     /// What it has counted so far.
     pub fn counters(&self) -> Counters {
-        Counters { coalesced_writes: self.writes.coalesced, interface_ns: self.link.busy_ns, ..self.counters }
+        Counters { coalesced_writes: self.writes.coalesced, interface_ns: self.port.busy_ns, ..self.counters }
     }
 
     /// When something happens next; `u64::MAX` if nothing will.
@@ -204,22 +206,34 @@ impl Drive {
     /// Takes a command at `now_ns`. The caller has processed every event up to `now_ns`, keeps `id`s of commands under
     /// way apart and stays inside the capacity.
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
+        self.submit_behind(&mut Upstream::none(), now_ns, id, request);
+    }
+
+    /// As [`Self::submit`], for a drive behind shared links.
+    #[inline]
+    pub fn submit_behind(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         match request.kind {
-            Kind::Read => self.submit_read(now_ns, id, request),
-            Kind::Write => self.submit_write(now_ns, id, request),
+            Kind::Read => self.submit_read(upstream, now_ns, id, request),
+            Kind::Write => self.submit_write(upstream, now_ns, id, request),
             Kind::Flush => self.submit_flush(now_ns, id),
             Kind::Trim => self.submit_trim(now_ns, id, request),
         }
     }
 
     /// Processes every event up to `now_ns`; hands each completion to `completed` in order of time.
-    pub fn advance(&mut self, now_ns: u64, mut completed: impl FnMut(Completion)) {
+    pub fn advance(&mut self, now_ns: u64, completed: impl FnMut(Completion)) {
+        self.advance_behind(&mut Upstream::none(), now_ns, completed);
+    }
+
+    /// As [`Self::advance`], for a drive behind shared links.
+    #[inline]
+    pub fn advance_behind(&mut self, upstream: &mut Upstream, now_ns: u64, mut completed: impl FnMut(Completion)) {
         loop {
             let arm_ns = if self.in_service.is_some() { self.arm_free_ns } else { u64::MAX };
             let done_ns = self.completions.last().map_or(u64::MAX, |completion| completion.at_ns);
             // The arm first: firmware chooses the next command before the host can answer a completion.
             if arm_ns <= now_ns && arm_ns <= done_ns {
-                self.arm_becomes_free();
+                self.arm_becomes_free(upstream);
             } else if done_ns <= now_ns {
                 completed(self.completions.pop().expect("just seen"));
             } else if self.in_service.is_none() && self.slow.next_ns(self.arm_free_ns) <= now_ns {

@@ -1,20 +1,19 @@
-//! The way between a drive's buffer and the host: one transfer at a time.
-//!
-//! The seam for shared buses: whoever owns the link decides when a transfer that is ready may begin.
+//! The drive's own end of the way to the host: one transfer at a time. What lies behind it, and is shared, is a
+//! [`crate::link::Link`].
 
-/// A link with at most one transfer promised ahead (the media access under way) besides the one that runs.
+/// A port with at most one transfer promised ahead (the media access under way) besides the one that runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Link {
+pub struct Port {
     free_ns: u64,
     promised: Option<(u64, u64)>,
     /// Time that it carried data.
     pub busy_ns: u64,
 }
 
-impl Link {
-    /// An idle link.
+impl Port {
+    /// An idle port.
     pub fn new() -> Self {
-        Link { free_ns: 0, promised: None, busy_ns: 0 }
+        Port { free_ns: 0, promised: None, busy_ns: 0 }
     }
 
     /// Carries out a transfer that is ready at `ready_ns`; returns when it ends. It goes before the promised one if it
@@ -56,20 +55,20 @@ mod tests {
 
     #[test]
     fn one_transfer_at_a_time() {
-        let mut link = Link::new();
-        assert_eq!(link.promise(100, 50, 0), 150);
+        let mut port = Port::new();
+        assert_eq!(port.promise(100, 50, 0), 150);
         // Before the promised one where it fits, and after it where it does not.
-        assert_eq!(link.carry(0, 80), 80);
-        assert_eq!(link.carry(60, 21), 171);
-        assert_eq!(link.carry(0, 10), 181);
-        assert_eq!(link.carry(500, 10), 510);
-        assert_eq!(link.busy_ns, 171);
+        assert_eq!(port.carry(0, 80), 80);
+        assert_eq!(port.carry(60, 21), 171);
+        assert_eq!(port.carry(0, 10), 181);
+        assert_eq!(port.carry(500, 10), 510);
+        assert_eq!(port.busy_ns, 171);
     }
 
     #[test]
     fn a_promised_transfer_ends_with_the_media() {
-        let mut link = Link::new();
-        assert_eq!(link.promise(100, 50, 400), 400);
-        assert_eq!(link.promise(0, 50, 0), 450, "the next one waits for it");
+        let mut port = Port::new();
+        assert_eq!(port.promise(100, 50, 400), 400);
+        assert_eq!(port.promise(0, 50, 0), 450, "the next one waits for it");
     }
 }

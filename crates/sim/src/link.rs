@@ -1,0 +1,343 @@
+//! Links that several devices share: buses, loops, expanders, networks.
+//!
+//! A transfer is booked when it becomes known, which for a drive is when its arm takes the command, up to a few turns
+//! ahead. A link therefore keeps a calendar of what it has promised, and a transfer takes whatever time is left from the
+//! moment it is ready, in pieces where it must: devices that share a link disconnect and reconnect, so no time that
+//! somebody could use is lost. The calendar is short, since what lies in the past is forgotten.
+
+use serde::{Deserialize, Serialize};
+
+/// A link, fully resolved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkDescription {
+    /// Its name in results, such as `scsi bus`.
+    pub name: String,
+    /// What it is.
+    pub kind: LinkKind,
+    /// Time of one byte of payload: framing and encoding are in it.
+    pub ns_per_byte: f64,
+    /// Time taken to deliver one command (arbitration, selection, command and status phases), beside its data.
+    pub command_ns: u64,
+    /// Time taken a data transfer, besides its bytes, towards the host (arbitration, reselection, messages).
+    pub read_ns: u64,
+    /// The same away from the host, where asking for the data costs another round (XFER_RDY).
+    pub write_ns: u64,
+    /// Delay that occupies nobody: cables, switches, protocol stacks.
+    pub latency_ns: u64,
+    /// Data of reads and of writes do not share its time.
+    pub full_duplex: bool,
+    /// A command holds the link from its delivery to its completion: parallel ATA without overlapped commands.
+    pub held_by_command: bool,
+}
+
+/// What a link is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LinkKind {
+    /// Parallel SCSI bus.
+    Scsi,
+    /// Parallel ATA cable with up to two devices.
+    Ata,
+    /// Serial ATA link, or the bridge from a parallel cable to it.
+    Sata,
+    /// SAS lane or wide port.
+    Sas,
+    /// Fibre Channel arbitrated loop.
+    FcLoop,
+    /// PCI or PCI Express bus.
+    Pci,
+    /// Client network.
+    Ethernet,
+    /// Path between two controllers.
+    Mirror,
+}
+
+impl LinkKind {
+    /// Every kind.
+    pub const ALL: [LinkKind; 8] = [
+        LinkKind::Scsi,
+        LinkKind::Ata,
+        LinkKind::Sata,
+        LinkKind::Sas,
+        LinkKind::FcLoop,
+        LinkKind::Pci,
+        LinkKind::Ethernet,
+        LinkKind::Mirror,
+    ];
+}
+
+/// Which way data go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Towards the host.
+    Read,
+    /// Away from it.
+    Write,
+}
+
+/// Pieces shorter than this are not worth taking the link for (about one burst of 1998).
+const PIECE_MIN_NS: u64 = 5_000;
+
+/// A link in virtual time.
+#[derive(Clone, Debug)]
+pub struct Link {
+    description: LinkDescription,
+    lanes: [Calendar; 2],
+    /// Time that it was taken, lanes together.
+    pub busy_ns: u64,
+    /// Time that transfers and commands waited for it.
+    pub waited_ns: u64,
+    /// Data transfers.
+    pub transfers: u64,
+}
+
+impl Link {
+    /// An idle link.
+    pub fn new(description: &LinkDescription) -> Self {
+        let lanes = [Calendar::default(), Calendar::default()];
+        Link { description: description.clone(), lanes, busy_ns: 0, waited_ns: 0, transfers: 0 }
+    }
+
+    /// What it is.
+    pub fn description(&self) -> &LinkDescription {
+        &self.description
+    }
+
+    fn lane(&mut self, direction: Direction) -> &mut Calendar {
+        &mut self.lanes[usize::from(self.description.full_duplex && direction == Direction::Write)]
+    }
+
+    /// Carries `bytes` that are ready at `ready_ns`; returns when the last of them is there. `ns_per_byte` is the pace of
+    /// whoever sends or takes them, where that is slower and holds the link meanwhile (0 where it does not).
+    ///
+    /// The overhead of a transfer lies before it: an idle link has done it by `ready_ns`, since what devices are known to
+    /// need for a command, measured alone on their link, contains it. What a link adds is the wait for it.
+    pub fn carry(&mut self, now_ns: u64, ready_ns: u64, bytes: u64, ns_per_byte: f64, direction: Direction) -> u64 {
+        let overhead_ns = match direction {
+            Direction::Read => self.description.read_ns,
+            Direction::Write => self.description.write_ns,
+        };
+        let data_ns = (bytes as f64 * self.description.ns_per_byte.max(ns_per_byte)).round() as u64;
+        self.transfers += 1;
+        let end_ns = self.take(now_ns, ready_ns.saturating_sub(overhead_ns), overhead_ns + data_ns, direction);
+        end_ns + self.description.latency_ns
+    }
+
+    /// Delivers a command at `now_ns`; returns how long it waited for the link.
+    pub fn deliver_command(&mut self, now_ns: u64) -> u64 {
+        let command_ns = self.description.command_ns;
+        if command_ns == 0 {
+            return 0;
+        }
+        self.take(now_ns, now_ns, command_ns, Direction::Write) - command_ns - now_ns
+    }
+
+    fn take(&mut self, now_ns: u64, from_ns: u64, length_ns: u64, direction: Direction) -> u64 {
+        let end_ns = self.lane(direction).take(now_ns, from_ns, length_ns);
+        self.busy_ns += length_ns;
+        self.waited_ns += end_ns - length_ns - from_ns;
+        end_ns
+    }
+}
+
+/// Disjoint intervals that are taken, ascending.
+#[derive(Clone, Debug, Default)]
+struct Calendar {
+    taken: Vec<(u64, u64)>,
+}
+
+impl Calendar {
+    /// Takes `length_ns` of the free time from `from_ns` on; returns when the last of it is over. Nothing will ever be
+    /// asked for that lies more than [`KEPT_NS`] before `now_ns`.
+    fn take(&mut self, now_ns: u64, from_ns: u64, length_ns: u64) -> u64 {
+        let horizon_ns = now_ns.min(from_ns).saturating_sub(KEPT_NS);
+        let past = self.taken.partition_point(|&(_, end)| end < horizon_ns);
+        if past > FORGET_AT {
+            self.taken.drain(..past);
+        }
+        let mut at = self.taken.partition_point(|&(_, end)| end <= from_ns);
+        let (mut begin, mut left) = (from_ns, length_ns);
+        loop {
+            let Some(&(taken_from, taken_to)) = self.taken.get(at) else {
+                self.insert(at, begin, begin + left);
+                return begin + left;
+            };
+            let gap = taken_from.saturating_sub(begin);
+            if gap >= left {
+                self.insert(at, begin, begin + left);
+                return begin + left;
+            }
+            if gap >= PIECE_MIN_NS {
+                // Joined to what follows: `at` is that interval still, or its union with the one before.
+                left -= gap;
+                at = self.insert(at, begin, taken_from);
+            }
+            begin = taken_to;
+            at += 1;
+        }
+    }
+
+    /// Adds an interval before place `at` and joins it to its neighbours; returns the place of the union.
+    fn insert(&mut self, at: usize, from: u64, to: u64) -> usize {
+        if from == to {
+            return at;
+        }
+        let joins_before = at > 0 && self.taken[at - 1].1 >= from;
+        let joins_after = self.taken.get(at).is_some_and(|&(begin, _)| begin <= to);
+        match (joins_before, joins_after) {
+            (true, true) => {
+                self.taken[at - 1].1 = self.taken[at].1;
+                self.taken.remove(at);
+                at - 1
+            }
+            (true, false) => {
+                self.taken[at - 1].1 = to;
+                at - 1
+            }
+            (false, true) => {
+                self.taken[at].0 = from;
+                at
+            }
+            (false, false) => {
+                self.taken.insert(at, (from, to));
+                at
+            }
+        }
+    }
+}
+
+/// Transfers begin at most this long before they are booked (their overhead lies before them).
+const KEPT_NS: u64 = 10_000_000;
+/// Past intervals are forgotten in batches.
+const FORGET_AT: usize = 32;
+
+/// The shared links between one device and whoever sends it commands; none for a device that stands alone.
+#[derive(Debug)]
+pub struct Upstream<'a> {
+    now_ns: u64,
+    links: &'a mut [Link],
+    hops: &'a [u32],
+}
+
+impl Upstream<'_> {
+    /// No shared links.
+    #[inline]
+    pub fn none() -> Upstream<'static> {
+        Upstream { now_ns: 0, links: &mut [], hops: &[] }
+    }
+
+    /// The links `hops` of `links`; `now_ns` is the present.
+    #[inline]
+    pub fn new<'a>(now_ns: u64, links: &'a mut [Link], hops: &'a [u32]) -> Upstream<'a> {
+        Upstream { now_ns, links, hops }
+    }
+
+    /// Carries `bytes`, ready at `ready_ns`, which the device's own port has carried at `port_end_ns`, at
+    /// `port_ns_per_byte`; returns when they have passed everything. Links forward while they receive.
+    #[inline]
+    pub fn carry(
+        &mut self,
+        ready_ns: u64,
+        bytes: u64,
+        port_ns_per_byte: f64,
+        port_end_ns: u64,
+        direction: Direction,
+    ) -> u64 {
+        if self.hops.is_empty() {
+            return port_end_ns;
+        }
+        self.carry_shared(ready_ns, bytes, port_ns_per_byte, port_end_ns, direction)
+    }
+
+    #[inline(never)]
+    fn carry_shared(
+        &mut self,
+        ready_ns: u64,
+        bytes: u64,
+        port_ns_per_byte: f64,
+        port_end_ns: u64,
+        direction: Direction,
+    ) -> u64 {
+        let mut end_ns = port_end_ns;
+        for &hop in self.hops {
+            let link = &mut self.links[hop as usize];
+            // A device holds a bus at its own pace; switches and bridges take whole frames at theirs.
+            let shares_wire = matches!(link.description.kind, LinkKind::Scsi | LinkKind::Ata | LinkKind::FcLoop);
+            let pace = if shares_wire { port_ns_per_byte } else { 0.0 };
+            end_ns = end_ns.max(link.carry(self.now_ns, ready_ns, bytes, pace, direction));
+        }
+        end_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bus() -> Link {
+        Link::new(&LinkDescription {
+            name: "bus".to_owned(),
+            kind: LinkKind::Scsi,
+            ns_per_byte: 25.0,
+            command_ns: 60_000,
+            read_ns: 50_000,
+            write_ns: 50_000,
+            latency_ns: 0,
+            full_duplex: false,
+            held_by_command: false,
+        })
+    }
+
+    #[test]
+    fn an_idle_bus_adds_its_bytes_alone() {
+        let mut link = bus();
+        assert_eq!(link.carry(0, 1_000_000, 4096, 0.0, Direction::Read), 1_102_400);
+        assert_eq!((link.busy_ns, link.waited_ns), (152_400, 0));
+    }
+
+    #[test]
+    fn a_taken_bus_is_waited_for_and_a_gap_is_used() {
+        let mut link = bus();
+        link.carry(0, 1_000_000, 4096, 0.0, Direction::Read);
+        // Booked later, ready before: 850 of 152 us fit before the first one (from 950 us), the rest comes after it.
+        assert_eq!(link.carry(0, 900_000, 4096, 0.0, Direction::Read), 1_102_400 + 152_400 - 100_000);
+        assert_eq!(link.waited_ns, 1_154_800 - 1_002_400);
+        assert_eq!(link.lanes[0].taken, vec![(850_000, 1_154_800)], "one interval is left");
+    }
+
+    #[test]
+    fn directions_share_a_half_duplex_link_alone() {
+        let mut half = bus();
+        let mut full = Link::new(&LinkDescription { full_duplex: true, ..bus().description });
+        for (link, end) in [(&mut half, 100_000 + 2 * 102_400 + 50_000), (&mut full, 202_400)] {
+            link.carry(0, 100_000, 4096, 0.0, Direction::Read);
+            assert_eq!(link.carry(0, 100_000, 4096, 0.0, Direction::Write), end);
+        }
+    }
+
+    #[test]
+    fn commands_wait_for_the_bus() {
+        let mut link = bus();
+        assert_eq!(link.deliver_command(0), 0);
+        assert_eq!(link.deliver_command(0), 60_000);
+        assert_eq!(link.deliver_command(20_000), 100_000);
+    }
+
+    proptest! {
+        /// Whatever is asked for: intervals stay disjoint, ascending and apart, and hold exactly what was taken.
+        #[test]
+        fn calendars_conserve_time(asked in prop::collection::vec((0u64..2_000_000, 1u64..200_000), 1..60)) {
+            let mut calendar = Calendar::default();
+            for &(from, length) in &asked {
+                let end = calendar.take(0, from, length);
+                prop_assert!(end >= from + length);
+            }
+            prop_assert!(calendar.taken.windows(2).all(|pair| pair[0].1 < pair[1].0));
+            let taken: u64 = calendar.taken.iter().map(|(from, to)| to - from).sum();
+            prop_assert_eq!(taken, asked.iter().map(|(_, length)| length).sum::<u64>());
+        }
+    }
+}
