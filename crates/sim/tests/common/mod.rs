@@ -307,7 +307,8 @@ pub fn closed(outstanding: u32) -> Arrivals {
 }
 
 pub fn spec(drive: &DriveDescription, workload: Workload) -> RunSpec {
-    RunSpec { system_name: "test".to_owned(), drive: drive.clone(), workload, span: None, seed: 7, interval_ns: None }
+    let system = drive.clone().into();
+    RunSpec { system_name: "test".to_owned(), system, workload, span: None, seed: 7, interval_ns: None }
 }
 
 /// Runs a specification and insists that its own checks passed.

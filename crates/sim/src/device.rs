@@ -1,0 +1,109 @@
+//! A device: what stands alone as a system, and what arrays have as members.
+
+use headstack_workload::Request;
+use serde::{Deserialize, Serialize};
+
+use crate::drive::description::DriveDescription;
+use crate::drive::{Completion, Drive, Fault};
+use crate::link::Upstream;
+use crate::snapshot::Snapshot;
+
+/// What a device is, fully resolved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum DeviceDescription {
+    /// A disk drive.
+    Disk(DriveDescription),
+}
+
+impl DeviceDescription {
+    /// Product name, for people.
+    pub fn name(&self) -> &str {
+        match self {
+            DeviceDescription::Disk(drive) => &drive.name,
+        }
+    }
+
+    /// Bytes that it exports.
+    pub fn capacity_bytes(&self) -> u64 {
+        match self {
+            DeviceDescription::Disk(drive) => {
+                drive.geometry.logical_blocks * u64::from(drive.geometry.logical_block_bytes)
+            }
+        }
+    }
+
+    /// Bytes of a logical block, of which every request is a multiple.
+    pub fn block_bytes(&self) -> u32 {
+        match self {
+            DeviceDescription::Disk(drive) => drive.geometry.logical_block_bytes,
+        }
+    }
+
+    /// Commands that the host keeps in it at most.
+    pub fn tags(&self) -> u32 {
+        match self {
+            DeviceDescription::Disk(drive) => drive.interface.host_tags.min(drive.queue.depth),
+        }
+    }
+
+    /// What is impossible in it.
+    ///
+    /// # Errors
+    /// The first such thing.
+    pub fn check(&self) -> Result<(), Fault> {
+        match self {
+            DeviceDescription::Disk(drive) => crate::drive::check(drive),
+        }
+    }
+}
+
+/// A device in virtual time.
+#[derive(Clone, Debug)]
+pub enum Device {
+    /// A disk drive.
+    Disk(Box<Drive>),
+}
+
+impl Device {
+    /// A device at rest. `seed` drives its optional random processes only.
+    ///
+    /// # Errors
+    /// What is impossible in the description.
+    pub fn new(description: &DeviceDescription, seed: u64) -> Result<Device, Fault> {
+        Ok(match description {
+            DeviceDescription::Disk(drive) => Device::Disk(Box::new(Drive::new(drive, seed)?)),
+        })
+    }
+
+    /// When something happens next; `u64::MAX` if nothing will.
+    #[inline]
+    pub fn next_event_ns(&self) -> u64 {
+        match self {
+            Device::Disk(drive) => drive.next_event_ns(),
+        }
+    }
+
+    /// Takes a command; see [`Drive::submit`].
+    #[inline]
+    pub fn submit(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
+        match self {
+            Device::Disk(drive) => drive.submit_behind(upstream, now_ns, id, request),
+        }
+    }
+
+    /// Processes every event up to `now_ns`; see [`Drive::advance`].
+    #[inline]
+    pub fn advance(&mut self, upstream: &mut Upstream, now_ns: u64, completed: impl FnMut(Completion)) {
+        match self {
+            Device::Disk(drive) => drive.advance_behind(upstream, now_ns, completed),
+        }
+    }
+
+    /// Adds what it has counted; its components under `name`.
+    pub fn snapshot(&self, name: &str, into: &mut Snapshot) {
+        match self {
+            Device::Disk(drive) => into.add_drive(name, &drive.counters()),
+        }
+    }
+}
