@@ -13,11 +13,11 @@ pub struct Fault {
     pub message: String,
 }
 
-fn fault<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Fault> {
+pub(crate) fn fault<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Fault> {
     Err(Fault { key: key.into(), message: message.into() })
 }
 
-fn require(holds: bool, key: &str, message: impl FnOnce() -> String) -> Result<(), Fault> {
+pub(crate) fn require(holds: bool, key: &str, message: impl FnOnce() -> String) -> Result<(), Fault> {
     if holds { Ok(()) } else { fault(key, message()) }
 }
 

@@ -6,7 +6,7 @@
 
 mod arm;
 pub mod buffer;
-mod check;
+pub(crate) mod check;
 mod commands;
 pub mod description;
 pub mod geometry;
