@@ -302,8 +302,19 @@ pub enum BatteryEvent {
 }
 
 impl ArrayFile {
-    /// This file's keys and tables, and those of `base` where it states none.
+    /// This file's keys and tables with their sources, and those of `base` where it states none.
     pub fn over(self, base: ArrayFile) -> ArrayFile {
+        let replaced = [
+            ("drives", self.drives.is_some()),
+            ("links", self.links.is_some()),
+            ("groups", self.groups.is_some()),
+            ("luns", self.luns.is_some()),
+            ("controller", self.controller.is_some()),
+            ("host", self.host.is_some()),
+            ("incidents", self.incidents.is_some()),
+        ];
+        let is_replaced = |key: &str| replaced.contains(&(key.split(['.', '[']).next().unwrap_or(key), true));
+        let kept = base.sources.into_iter().filter(|(key, _)| !is_replaced(key));
         ArrayFile {
             name: self.name.or(base.name),
             base: self.base,
@@ -318,7 +329,7 @@ impl ArrayFile {
             controller: self.controller.or(base.controller),
             host: self.host.or(base.host),
             incidents: self.incidents.or(base.incidents),
-            sources: base.sources.into_iter().chain(self.sources).collect(),
+            sources: kept.chain(self.sources).collect(),
         }
     }
 }
