@@ -202,6 +202,18 @@ impl Runner {
             self.complete(&completion);
         }
         self.done = done;
+        if self.system.data_loss().is_some() {
+            self.end_by_loss();
+        }
+    }
+
+    /// Data are gone: what was measured until now is the result.
+    #[cold]
+    fn end_by_loss(&mut self) {
+        let backlog = self.issued - self.completed;
+        let (now_ns, interval_ns) = (self.now_ns, self.interval_ns);
+        let before = || Measuring::new(now_ns, self.system.snapshot(), backlog, interval_ns);
+        self.measuring.get_or_insert_with(before).close(now_ns, backlog);
     }
 
     /// An open-loop arrival.

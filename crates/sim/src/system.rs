@@ -4,6 +4,7 @@ use headstack_workload::Request;
 use serde::{Deserialize, Serialize};
 
 use crate::SimError;
+use crate::array::Array;
 use crate::array::description::ArrayDescription;
 use crate::device::{Device, DeviceDescription};
 use crate::drive::description::DriveDescription;
@@ -71,6 +72,8 @@ impl SystemDescription {
 pub enum System {
     /// One device and the host's queue in front of it.
     Drive(Single),
+    /// An array.
+    Array(Box<Array>),
 }
 
 impl System {
@@ -81,7 +84,7 @@ impl System {
     pub fn new(description: &SystemDescription, seed: u64) -> Result<System, SimError> {
         match description {
             SystemDescription::Drive(device) => Ok(System::Drive(Single::new(device, seed)?)),
-            SystemDescription::Array(_) => Err(SimError::Range("arrays are not simulated yet".to_owned())),
+            SystemDescription::Array(array) => Ok(System::Array(Box::new(Array::new(array, seed)?))),
         }
     }
 
@@ -91,6 +94,10 @@ impl System {
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) -> bool {
         match self {
             System::Drive(single) => single.submit(now_ns, id, request),
+            System::Array(array) => {
+                array.submit(now_ns, id, request);
+                true
+            }
         }
     }
 
@@ -99,6 +106,7 @@ impl System {
     pub fn next_event_ns(&self) -> u64 {
         match self {
             System::Drive(single) => single.device.next_event_ns(),
+            System::Array(array) => array.next_event_ns(),
         }
     }
 
@@ -107,6 +115,7 @@ impl System {
     pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         match self {
             System::Drive(single) => single.advance(now_ns, done),
+            System::Array(array) => array.advance(now_ns, done),
         }
     }
 
@@ -115,6 +124,7 @@ impl System {
         let mut snapshot = Snapshot::default();
         match self {
             System::Drive(single) => single.device.snapshot("", &mut snapshot),
+            System::Array(array) => array.snapshot(&mut snapshot),
         }
         snapshot
     }
@@ -123,6 +133,7 @@ impl System {
     pub fn data_loss(&self) -> Option<&str> {
         match self {
             System::Drive(_) => None,
+            System::Array(array) => array.data_loss(),
         }
     }
 }
