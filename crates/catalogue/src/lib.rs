@@ -179,21 +179,23 @@ fn unknown(what: &str, name: &str, catalogues: &[&'static [Entry]]) -> InputErro
 }
 
 /// The three of `names` that share most pairs of letters with `name` (Dice's coefficient): names of drives are made of
-/// parts in any order, which an edit distance does not see.
+/// parts in any order, which an edit distance does not see. Among equals, those with most letters in their place: short
+/// names have few pairs.
 fn closest<'n>(name: &str, names: &[&'n str]) -> Vec<&'n str> {
     let pairs = |text: &str| -> Vec<[char; 2]> {
         let letters: Vec<char> = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
         letters.windows(2).map(|pair| [pair[0], pair[1]]).collect()
     };
     let wanted = pairs(name);
-    let mut ranked: Vec<(f64, &str)> = names
+    let mut ranked: Vec<(f64, usize, &str)> = names
         .iter()
         .map(|&candidate| {
             let found = pairs(candidate);
             let shared = found.iter().filter(|pair| wanted.contains(pair)).count();
-            (2.0 * shared as f64 / (wanted.len() + found.len()).max(1) as f64, candidate)
+            let in_place = name.chars().zip(candidate.chars()).filter(|(a, b)| a == b).count();
+            (2.0 * shared as f64 / (wanted.len() + found.len()).max(1) as f64, in_place, candidate)
         })
         .collect();
-    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    ranked.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+    ranked.into_iter().take(3).map(|(_, _, candidate)| candidate).collect()
 }

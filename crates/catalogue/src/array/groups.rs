@@ -177,8 +177,10 @@ impl Resolver<'_> {
         let used = if holder.pool.is_some() { ends.sum() } else { ends.max().unwrap_or(0) };
         let after = if holder.pool.is_some() { 0 } else { used };
         let start_bytes = table.start.map_or(after, |start| whole(start.0));
-        let left = whole(holder.capacity_bytes().saturating_sub(used.max(start_bytes)));
-        if table.size.is_none() && left == 0 {
+        let held = holder.capacity_bytes();
+        let left = whole(held.saturating_sub(used.max(start_bytes)));
+        // A group that holds nothing is wrong by itself, which the check says.
+        if table.size.is_none() && left == 0 && held > 0 {
             let message = format!("nothing is left of group {:?}; give the LUNs before it a size", holder.name);
             return Err(self.error(&key("size"), message));
         }
