@@ -32,7 +32,11 @@ pub enum Owner {
     Row(u32),
     /// A step of the rebuild of a group: (group, step).
     Rebuild(u32, u32),
-    /// Nobody any more.
+    /// A run of bytes between cache and members, on its way through flash.
+    Transfer(u32),
+    /// Nobody in particular.
+    Background,
+    /// Nobody any more: its member is gone.
     Nobody,
 }
 
@@ -224,7 +228,8 @@ impl Array {
             Owner::Rebuild(group, step) => {
                 self.rebuild_part_done(now_ns, group, step, command.request.kind == Kind::Read)
             }
-            Owner::Nobody => {}
+            Owner::Transfer(number) => self.transfer_part_done(now_ns, number),
+            Owner::Background | Owner::Nobody => {}
         }
     }
 }

@@ -5,6 +5,7 @@
 //! two phases. Destages, prefetches and rebuilding are operations of nobody's. Everything happens at events: those of the
 //! members, and those of the array's own heap.
 
+mod cache;
 mod check;
 pub mod description;
 mod health;
@@ -27,6 +28,7 @@ use crate::device::Device;
 use crate::drive::{Completion, Fault};
 use crate::link::Link;
 use crate::snapshot::Snapshot;
+use cache::CacheState;
 use description::ArrayDescription;
 use health::GroupState;
 use layout::Extent;
@@ -73,6 +75,7 @@ pub struct Array {
     held: Vec<Held>,
     groups: Vec<GroupState>,
     processors: Processors,
+    cache: Option<CacheState>,
     requests: Slab<HostRequest>,
     operations: Slab<Operation>,
     commands: Slab<Command>,
@@ -135,6 +138,7 @@ impl Array {
             held: vec![Held::default(); description.links.len()],
             groups: description.groups.iter().map(GroupState::new).collect(),
             processors: Processors::new(description.controller.processors),
+            cache: description.controller.cache.as_ref().map(CacheState::new),
             requests: Slab::new(),
             operations: Slab::new(),
             commands: Slab::new(),
@@ -220,6 +224,16 @@ impl Array {
         &self.rebuilds_ns
     }
 
+    /// Pages of the cache that the members do not have yet.
+    pub fn dirty_pages(&self) -> u32 {
+        self.cache.as_ref().map_or(0, CacheState::dirty_pages)
+    }
+
+    /// Bytes that went from the cache to the members.
+    pub fn destaged_bytes(&self) -> u64 {
+        self.cache.as_ref().map_or(0, CacheState::destaged_bytes)
+    }
+
     /// What it has counted.
     pub fn counters(&self) -> ArrayCounters {
         self.counters
@@ -245,6 +259,9 @@ impl Array {
             ("row_waits", counters.row_waits),
         ] {
             into.count(name, value);
+        }
+        if let Some(cache) = &self.cache {
+            cache.snapshot(into);
         }
     }
 }

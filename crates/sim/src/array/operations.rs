@@ -23,6 +23,8 @@ pub struct Operation {
 pub enum Origin {
     /// A host request.
     Request(u32),
+    /// A run of bytes between cache and members.
+    Transfer(u32),
 }
 
 impl Array {
@@ -34,8 +36,10 @@ impl Array {
             let length = (self.lun_bases[lun + 1] - at).min(end - at);
             let place = &self.description.luns[lun];
             let (group, start) = (place.group, place.start_bytes + (at - self.lun_bases[lun]));
-            let Origin::Request(number) = origin;
-            self.requests.get_mut(number).pending += 1;
+            match origin {
+                Origin::Request(number) => self.requests.get_mut(number).pending += 1,
+                Origin::Transfer(number) => self.expect_transfer_part(number),
+            }
             self.start(now_ns, origin, group, write, start, length);
             at += length;
             lun += 1;
@@ -61,6 +65,7 @@ impl Array {
         }
         match self.operations.remove(number).origin {
             Origin::Request(request) => self.part_done(now_ns, request),
+            Origin::Transfer(transfer) => self.transfer_part_done(now_ns, transfer),
         }
     }
 
