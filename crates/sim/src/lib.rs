@@ -1,5 +1,6 @@
 //! Virtual time: drives, and what puts them under load. No I/O, no wall clock.
 
+pub mod array;
 pub mod drive;
 mod host;
 mod measuring;

@@ -1,0 +1,3 @@
+//! Arrays of drives.
+
+pub mod pool;

@@ -1,0 +1,267 @@
+//! The map of a virtual array: where each segment of each LUN lies on the disks.
+//!
+//! A LUN owns no space until it is written. The first write to a segment takes the next slot in physical order, whatever
+//! its address: what is written randomly to a new LUN lies in sequence, and reading it in sequence is random afterwards.
+//! Only deleting the LUN gives space back. In a migrating pool ([`Classes::Migrating`]) segments that have not been
+//! written for long move from mirrored slots into stripes of double parity, and back when they are written, after AutoRAID
+//! (Wilkes, Golding, Staelin and Sullivan, "The HP AutoRAID hierarchical storage system", TOCS 14(1), 1996).
+//!
+//! The map has no time: whoever calls it performs the accesses that it names, and charges them.
+
+mod coldest;
+mod description;
+mod groups;
+mod layout;
+mod luns;
+mod migration;
+
+pub use description::{Classes, PoolDescription, check, check_luns};
+pub use layout::{Extent, Placement, Stripe};
+pub use migration::{Migration, MigrationKind};
+
+use coldest::Coldest;
+use groups::{EMPTY, Groups, RESERVED};
+use layout::{Class, Layout, Slot};
+use luns::Luns;
+use migration::UnderWay;
+
+use crate::drive::Fault;
+
+/// What a write met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Where the data go.
+    pub placement: Placement,
+    /// It was the segment's first write: the controller takes [`PoolDescription::allocation_ns`] more.
+    pub allocated: bool,
+    /// The segment was in a stripe there until now; what the write does not cover must be read from it.
+    pub promoted_from: Option<Placement>,
+    /// Migrations that had to make room first, each already committed: their accesses come before the write's.
+    pub moves: Vec<Migration>,
+}
+
+/// A write found no room, and no migration could make any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "pool is full: {live_bytes} bytes of LUNs on {usable_bytes} usable raw bytes, nothing left to demote or compact"
+)]
+pub struct PoolFull {
+    /// Data in the pool, each segment once.
+    pub live_bytes: u64,
+    /// Raw bytes less the spare.
+    pub usable_bytes: u64,
+}
+
+/// Where the raw bytes are. All but `dead_bytes`, a part of `parity_bytes`, add up to `raw_bytes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// All members.
+    pub raw_bytes: u64,
+    /// Spare, and the remainder that makes no group.
+    pub reserved_bytes: u64,
+    /// Both copies of mirrored segments.
+    pub mirrored_bytes: u64,
+    /// Stripes: data, dead data and parities.
+    pub parity_bytes: u64,
+    /// Data in stripes that were written elsewhere or deleted since.
+    pub dead_bytes: u64,
+    /// Empty pairs in mirrored groups.
+    pub hole_bytes: u64,
+    /// Groups of no class.
+    pub free_bytes: u64,
+}
+
+impl Space {
+    /// Room for mirrored segments: what the marks are held against.
+    pub fn available_bytes(&self) -> u64 {
+        self.hole_bytes + self.free_bytes
+    }
+}
+
+/// The map.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    description: PoolDescription,
+    groups: Groups,
+    luns: Luns,
+    /// Writes so far, halved whenever 32 bits run out.
+    clock: u32,
+    coldest: Coldest,
+    /// Free space fell below the low mark and has not reached the high one since.
+    demoting: bool,
+    under_way: Option<UnderWay>,
+    migrations: u64,
+}
+
+impl Pool {
+    /// An empty pool that exports LUNs of these lengths in bytes; they are numbered from 0.
+    ///
+    /// # Errors
+    /// What is impossible in the description.
+    pub fn new(description: &PoolDescription, lun_lengths: &[u64]) -> Result<Pool, Fault> {
+        check(description)?;
+        check_luns(description, lun_lengths)?;
+        Ok(Pool {
+            description: description.clone(),
+            groups: Groups::new(Layout::new(description)),
+            luns: Luns::new(lun_lengths, description.segment_bytes),
+            clock: 0,
+            coldest: Coldest::default(),
+            demoting: false,
+            under_way: None,
+            migrations: 0,
+        })
+    }
+
+    /// Its description.
+    pub fn description(&self) -> &PoolDescription {
+        &self.description
+    }
+
+    /// Where a segment is; nothing if it was never written. Reads change nothing.
+    #[inline]
+    pub fn place(&self, lun: u32, segment: u32) -> Option<Placement> {
+        let slot = self.luns.get(lun, segment);
+        (slot != Slot::NONE).then(|| self.groups.layout.placement(slot))
+    }
+
+    /// Writes to a segment: allocates it, or promotes it, where that is needed. A segment in a stripe stays there if no
+    /// mirrored slot is to be had, and is updated in place (data and both parities read and written).
+    ///
+    /// # Errors
+    /// The segment has no space yet and there is none.
+    #[inline]
+    pub fn write(&mut self, lun: u32, segment: u32) -> Result<Written, PoolFull> {
+        let slot = self.luns.get(lun, segment);
+        if slot == Slot::NONE {
+            return self.allocate(self.luns.owner(lun, segment));
+        }
+        match slot.class() {
+            Class::Mirrored => {
+                let stamp = self.tick();
+                self.groups.set_stamp(slot, stamp);
+                Ok(self.written(slot))
+            }
+            Class::Parity => Ok(self.rewrite_parity(self.luns.owner(lun, segment), slot)),
+        }
+    }
+
+    fn written(&self, slot: Slot) -> Written {
+        let placement = self.groups.layout.placement(slot);
+        Written { placement, allocated: false, promoted_from: None, moves: Vec::new() }
+    }
+
+    fn allocate(&mut self, owner: u32) -> Result<Written, PoolFull> {
+        let mut moves = Vec::new();
+        let slot = loop {
+            match self.take_mirrored(owner) {
+                Some(slot) => break slot,
+                None => moves.push(self.make_room().ok_or_else(|| self.full())?),
+            }
+        };
+        self.luns.set(owner, slot);
+        Ok(Written { allocated: true, moves, ..self.written(slot) })
+    }
+
+    fn rewrite_parity(&mut self, owner: u32, from: Slot) -> Written {
+        let Some(slot) = self.take_mirrored(owner) else {
+            self.overtake(owner);
+            return self.written(from);
+        };
+        self.groups.release(from);
+        self.luns.set(owner, slot);
+        Written { promoted_from: Some(self.groups.layout.placement(from)), ..self.written(slot) }
+    }
+
+    /// The next mirrored slot in physical order: in the group being filled, else in a free one, else in any hole. A
+    /// migrating pool keeps a free group, or holes from which compaction can make one: without it nothing could be
+    /// demoted any more.
+    fn take_mirrored(&mut self, owner: u32) -> Option<Slot> {
+        let stamp = self.tick();
+        let groups = &mut self.groups;
+        let kept_groups = u32::from(groups.layout.migrates());
+        let holes = groups.holes(Class::Mirrored);
+        let hole_allowed = groups.free() >= kept_groups || holes > groups.layout.slots(Class::Mirrored);
+        let slot = if hole_allowed && groups.filling(Class::Mirrored) {
+            groups.take_hole(Class::Mirrored, owner, None)?
+        } else if groups.free() > kept_groups {
+            let group = groups.open(Class::Mirrored)?;
+            groups.take(Class::Mirrored, group, owner)
+        } else if hole_allowed && holes > 0 {
+            groups.take_hole(Class::Mirrored, owner, None)?
+        } else {
+            return None;
+        };
+        groups.set_stamp(slot, stamp);
+        Some(slot)
+    }
+
+    #[inline]
+    fn tick(&mut self) -> u32 {
+        if self.clock == u32::MAX {
+            self.groups.halve_stamps();
+            self.coldest.clear();
+            self.clock /= 2;
+        }
+        self.clock += 1;
+        self.clock
+    }
+
+    /// Deletes a LUN and creates it anew, empty and as long as before: all that ever frees space. Returns the bytes of
+    /// its data.
+    pub fn recreate_lun(&mut self, lun: u32) -> u64 {
+        let freed_bytes = self.allocated_bytes(lun);
+        let groups = &mut self.groups;
+        self.luns.clear(lun, |slot| groups.release(slot));
+        freed_bytes
+    }
+
+    /// Bytes of a LUN that have space, in whole segments, each counted once.
+    pub fn allocated_bytes(&self, lun: u32) -> u64 {
+        u64::from(self.luns.written(lun)) * self.description.segment_bytes
+    }
+
+    /// Where the raw bytes are now.
+    pub fn space(&self) -> Space {
+        let (groups, layout) = (&self.groups, &self.groups.layout);
+        let bytes = |cells: u32| u64::from(cells) * layout.segment_bytes;
+        let (mirrored, parity) = (groups.total(Class::Mirrored), groups.total(Class::Parity));
+        let raw_bytes = self.description.member_bytes * u64::from(layout.members);
+        Space {
+            raw_bytes,
+            reserved_bytes: raw_bytes - layout.usable_bytes(),
+            mirrored_bytes: bytes(2 * mirrored.taken),
+            parity_bytes: u64::from(parity.groups) * layout.group_bytes(),
+            dead_bytes: if layout.migrates() { bytes(groups.holes(Class::Parity)) } else { 0 },
+            hole_bytes: bytes(2 * groups.holes(Class::Mirrored)),
+            free_bytes: u64::from(groups.free()) * layout.group_bytes(),
+        }
+    }
+
+    fn full(&self) -> PoolFull {
+        let live = self.groups.total(Class::Mirrored).taken + self.groups.total(Class::Parity).taken;
+        let live_bytes = u64::from(live) * self.description.segment_bytes;
+        PoolFull { live_bytes, usable_bytes: self.groups.layout.usable_bytes() }
+    }
+
+    /// Recounts everything: a run checks itself.
+    ///
+    /// # Errors
+    /// What does not agree.
+    pub fn verify(&self) -> Result<(), String> {
+        let mut live = 0;
+        for (owner, slot) in self.luns.all() {
+            live += 1;
+            if !self.groups.is_live(slot) || self.groups.owner(slot) != owner {
+                return Err(format!("segment {owner} is not in its slot, {slot:?}"));
+            }
+        }
+        let reserved = self.groups.verify()?;
+        let taken = self.groups.total(Class::Mirrored).taken + self.groups.total(Class::Parity).taken;
+        let under_way = self.under_way.as_ref().map_or(0, UnderWay::len);
+        if (taken, reserved) != (live + under_way, under_way) {
+            return Err(format!("{taken} slots for {live} segments, {reserved} reserved for {under_way} under way"));
+        }
+        Ok(())
+    }
+}
