@@ -54,6 +54,11 @@ struct Move {
     stamp: u32,
 }
 
+/// Stripes are compacted before more is demoted while more than an eighth of their data is dead. AutoRAID's own bound is
+/// not known. Without one, dead data would crowd out hot segments: a pool where some are always being promoted would never
+/// stop demoting.
+const DEAD_PART_MAX: u32 = 8;
+
 type Plan = (MigrationKind, Vec<Move>);
 
 impl Pool {
@@ -116,6 +121,12 @@ impl Pool {
     fn plan_room(&mut self) -> Option<Plan> {
         if self.groups.free() == 0 {
             return self.plan_compaction(Class::Parity).or_else(|| self.plan_compaction(Class::Mirrored));
+        }
+        let dead = self.groups.holes(Class::Parity);
+        if dead > (self.groups.total(Class::Parity).taken + dead) / DEAD_PART_MAX
+            && let Some(plan) = self.plan_compaction(Class::Parity)
+        {
+            return Some(plan);
         }
         self.plan_demotion().or_else(|| self.plan_compaction(Class::Parity))
     }

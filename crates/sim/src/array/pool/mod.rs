@@ -265,3 +265,36 @@ impl Pool {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn age_survives_the_end_of_the_clock() {
+        let segment_bytes = 256 << 10;
+        let group_bytes = 16 * segment_bytes;
+        let description = PoolDescription {
+            segment_bytes,
+            members: 16,
+            member_bytes: 40 * segment_bytes,
+            spare_bytes: 0,
+            allocation_ns: 0,
+            classes: Classes::Migrating {
+                parity_width: 16,
+                low_free_bytes: 10 * group_bytes,
+                high_free_bytes: 10 * group_bytes,
+            },
+        };
+        let mut pool = Pool::new(&description, &[250 * segment_bytes]).unwrap();
+        pool.clock = u32::MAX - 100;
+        (0..250).for_each(|segment| drop(pool.write(0, segment).unwrap()));
+        assert!(pool.clock < u32::MAX / 2 + 250);
+        while let Some(migration) = pool.next_migration() {
+            pool.complete(&migration);
+        }
+        let demoted = (0..250).filter(|&segment| pool.luns.get(0, segment).class() == Class::Parity);
+        assert!(demoted.eq(0..pool.groups.total(Class::Parity).taken));
+        pool.verify().unwrap();
+    }
+}
