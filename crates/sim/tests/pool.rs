@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use headstack_sim::array::pool::{
-    Classes, Extent, Migration, MigrationKind, Placement, Pool, PoolDescription, Space, check,
+    Classes, Effect, Extent, Migration, MigrationKind, Placement, Pool, PoolDescription, Space, check,
 };
 use proptest::prelude::*;
 
@@ -57,6 +57,11 @@ fn copies(placement: Placement) -> Vec<Extent> {
 
 fn is_mirrored(pool: &Pool, lun: u32, segment: u32) -> bool {
     matches!(pool.place(lun, segment), Some(Placement::Mirrored(_)))
+}
+
+/// Writes; tells whether it was a first write.
+fn allocates(pool: &mut Pool, lun: u32, segment: u32) -> bool {
+    matches!(pool.write(lun, segment).unwrap().effect, Effect::Allocated { .. })
 }
 
 /// The pair number of a mirrored segment along the rows.
@@ -148,13 +153,12 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 256 } else { 2048 }))]
+    #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
     fn nothing_is_lost(description in any_pool(), steps in steps()) {
         prop_assume!(check(&description).is_ok());
         let mut pool = pool(&description, &[150, 150, 150]);
-        // What was written, and whether it was in a stripe when it was last heard of.
         let mut model: HashSet<(u32, u32)> = HashSet::new();
         let mut under_way = None;
         for step in steps {
@@ -164,14 +168,13 @@ proptest! {
                     prop_assert_eq!(before.is_some(), model.contains(&(lun, segment)));
                     match pool.write(lun, segment) {
                         Ok(written) => {
-                            prop_assert_eq!(written.allocated, model.insert((lun, segment)));
                             prop_assert_eq!(pool.place(lun, segment), Some(written.placement));
-                            if written.promoted_from.is_some() {
-                                prop_assert_eq!(written.promoted_from, before);
-                            } else if before.is_some() {
-                                prop_assert_eq!(before, Some(written.placement));
+                            let first = model.insert((lun, segment));
+                            match written.effect {
+                                Effect::Allocated { .. } => prop_assert!(first),
+                                Effect::Promoted { from } => prop_assert_eq!(before, Some(from)),
+                                Effect::Overwritten => prop_assert_eq!(before, Some(written.placement)),
                             }
-                            prop_assert!(written.moves.is_empty() || written.allocated);
                         }
                         Err(full) => {
                             prop_assert!(before.is_none());
@@ -219,7 +222,7 @@ fn random_first_writes_lie_in_sequence_and_are_read_at_random() {
         let mut pool = pool(&mirrored(members, 600), &[500]);
         let order = shuffled(500, 7);
         for (number, &segment) in order.iter().enumerate() {
-            assert!(pool.write(0, segment).unwrap().allocated);
+            assert!(allocates(&mut pool, 0, segment));
             assert_eq!(pair(&pool, 0, segment), number as u64);
         }
         let ascending = (1..500).filter(|&segment| pair(&pool, 0, segment) > pair(&pool, 0, segment - 1)).count();
@@ -227,7 +230,7 @@ fn random_first_writes_lie_in_sequence_and_are_read_at_random() {
         assert!((200..300).contains(&ascending) && next < 10, "{ascending} ascending, {next} adjacent of 499");
         // Writing again, in whatever order, changes nothing.
         let before: Vec<u64> = (0..500).map(|segment| pair(&pool, 0, segment)).collect();
-        (0..500).for_each(|segment| assert!(!pool.write(0, segment).unwrap().allocated));
+        (0..500).for_each(|segment| assert!(!allocates(&mut pool, 0, segment)));
         assert_eq!(before, (0..500).map(|segment| pair(&pool, 0, segment)).collect::<Vec<_>>());
     }
 }
@@ -237,10 +240,10 @@ fn serial_prefill_is_contiguous_and_concurrent_prefill_interleaved() {
     let mut serial = pool(&mirrored(15, 100), &[100, 100, 100]);
     let mut concurrent = serial.clone();
     for lun in 0..3 {
-        (0..100).for_each(|segment| assert!(serial.write(lun, segment).unwrap().allocated));
+        (0..100).for_each(|segment| assert!(allocates(&mut serial, lun, segment)));
     }
     for segment in 0..100 {
-        (0..3).for_each(|lun| assert!(concurrent.write(lun, segment).unwrap().allocated));
+        (0..3).for_each(|lun| assert!(allocates(&mut concurrent, lun, segment)));
     }
     for (lun, segment) in (0..3).flat_map(|lun| (0..100).map(move |segment| (lun, segment))) {
         assert_eq!(pair(&serial, lun, segment), u64::from(lun * 100 + segment));
@@ -273,17 +276,17 @@ fn odd_members_have_two_adjacent_partners() {
 fn only_deleting_a_lun_frees_space_and_it_is_used_again_in_order() {
     let mut pool = pool(&mirrored(15, 20), &[75, 75, 150]);
     for lun in 0..2 {
-        (0..75).for_each(|segment| assert!(pool.write(lun, segment).unwrap().allocated));
+        (0..75).for_each(|segment| assert!(allocates(&mut pool, lun, segment)));
     }
     assert_eq!(pool.space().available_bytes(), 0);
     let full = pool.write(2, 0).unwrap_err();
     assert_eq!((full.live_bytes, full.usable_bytes), (150 * SEGMENT, 300 * SEGMENT));
     // A new file system writes what has space already.
-    (0..75).for_each(|segment| assert!(!pool.write(0, segment).unwrap().allocated));
+    (0..75).for_each(|segment| assert!(!allocates(&mut pool, 0, segment)));
     assert_eq!(pool.allocated_bytes(0), 75 * SEGMENT);
     assert_eq!(pool.recreate_lun(0), 75 * SEGMENT);
     assert_eq!((pool.allocated_bytes(0), pool.place(0, 3)), (0, None));
-    (0..75).for_each(|segment| assert!(pool.write(2, segment).unwrap().allocated));
+    (0..75).for_each(|segment| assert!(allocates(&mut pool, 2, segment)));
     assert!((0..75).all(|segment| pair(&pool, 2, segment) == u64::from(segment)));
     assert!(pool.write(2, 80).is_err());
 }
@@ -321,7 +324,7 @@ fn a_write_promotes_and_a_read_does_not() {
     assert!(matches!(old, Placement::Parity { .. }));
     assert_eq!(pool.place(0, 0), Some(old));
     let written = pool.write(0, 0).unwrap();
-    assert_eq!((written.promoted_from, written.allocated), (Some(old), false));
+    assert_eq!(written.effect, Effect::Promoted { from: old });
     assert!(is_mirrored(&pool, 0, 0));
     assert_eq!(pool.space().dead_bytes % SEGMENT, 0);
     assert!(pool.space().dead_bytes >= SEGMENT);
@@ -365,9 +368,7 @@ fn a_pool_fills_up_to_the_capacity_of_double_parity() {
         assert_eq!(full.live_bytes, pool.allocated_bytes(0));
         // Full, yet every segment can still be written.
         for segment in shuffled(segments, 3) {
-            let before = pool.place(0, segment);
-            let written = pool.write(0, segment).unwrap();
-            assert!(written.promoted_from.is_some() || Some(written.placement) == before);
+            assert!(!allocates(&mut pool, 0, segment));
         }
         settle(&mut pool);
     }

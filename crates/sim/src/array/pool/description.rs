@@ -59,8 +59,9 @@ fn require(holds: bool, key: impl Into<String>, message: impl FnOnce() -> String
 /// The first impossible field.
 pub fn check(pool: &PoolDescription) -> Result<(), Fault> {
     let segment_bytes = pool.segment_bytes;
-    require(segment_bytes >= 4096 && segment_bytes.is_power_of_two(), "pool.segment_bytes", || {
-        format!("{segment_bytes} bytes; a power of two from 4096 is allowed")
+    let possible = (4096..=1 << 30).contains(&segment_bytes) && segment_bytes.is_power_of_two();
+    require(possible, "pool.segment_bytes", || {
+        format!("{segment_bytes} bytes; a power of two from 4096 (4 KiB) to 1073741824 (1 GiB) is allowed")
     })?;
     require((2..=MEMBERS_MAX).contains(&pool.members), "pool.members", || {
         format!("{} members; 2 to {MEMBERS_MAX} are allowed", pool.members)

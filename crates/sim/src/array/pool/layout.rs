@@ -16,6 +16,11 @@ pub struct Extent {
     pub offset_bytes: u64,
 }
 
+#[inline]
+fn extent(cell: u32, members: u32, segment_shift: u8) -> Extent {
+    Extent { member: cell % members, offset_bytes: u64::from(cell / members) << segment_shift }
+}
+
 /// Where a segment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
@@ -34,9 +39,11 @@ pub enum Placement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stripe {
     first_cell: u32,
+    members: u8,
+    width: u8,
     /// Of the first parity; the second follows, around the end.
-    parity_position: u32,
-    layout: Layout,
+    parity_position: u8,
+    segment_shift: u8,
 }
 
 impl Stripe {
@@ -48,7 +55,7 @@ impl Stripe {
     /// Every data segment, live or not: what is dead still counts in the parities until it is overwritten.
     pub fn data(&self) -> impl Iterator<Item = Extent> + use<> {
         let stripe = *self;
-        (2..stripe.layout.parity_width).map(move |number| stripe.extent(number))
+        (2..u32::from(stripe.width)).map(move |number| stripe.extent(number))
     }
 
     /// The data beside `data`: what a degraded read or a reconstructing write reads.
@@ -58,11 +65,11 @@ impl Stripe {
 
     /// Counted from the first parity.
     fn extent(&self, number: u32) -> Extent {
-        self.layout.extent(self.cell(number))
+        extent(self.cell(number), u32::from(self.members), self.segment_shift)
     }
 
     fn cell(&self, number: u32) -> u32 {
-        self.first_cell + (self.parity_position + number) % self.layout.parity_width
+        self.first_cell + (u32::from(self.parity_position) + number) % u32::from(self.width)
     }
 }
 
@@ -104,7 +111,8 @@ impl Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub members: u32,
-    pub segment_bytes: u64,
+    /// log2 of a segment's bytes.
+    segment_shift: u8,
     /// Cells of a group: both pairs and stripes fill it.
     pub group_cells: u32,
     pub groups: u32,
@@ -123,7 +131,7 @@ impl Layout {
         let spare_cells = pool.spare_bytes.div_ceil(pool.segment_bytes);
         Layout {
             members: pool.members,
-            segment_bytes: pool.segment_bytes,
+            segment_shift: pool.segment_bytes.trailing_zeros() as u8,
             group_cells,
             groups: (cells.saturating_sub(spare_cells) / u64::from(group_cells)) as u32,
             parity_width,
@@ -134,8 +142,12 @@ impl Layout {
         self.parity_width > 0
     }
 
+    pub fn bytes(&self, cells: u32) -> u64 {
+        u64::from(cells) << self.segment_shift
+    }
+
     pub fn group_bytes(&self) -> u64 {
-        u64::from(self.group_cells) * self.segment_bytes
+        self.bytes(self.group_cells)
     }
 
     pub fn usable_bytes(&self) -> u64 {
@@ -176,7 +188,7 @@ impl Layout {
 
     #[inline]
     pub fn extent(&self, cell: u32) -> Extent {
-        Extent { member: cell % self.members, offset_bytes: u64::from(cell / self.members) * self.segment_bytes }
+        extent(cell, self.members, self.segment_shift)
     }
 
     pub fn cell_extents(self, group: u32) -> impl Iterator<Item = Extent> {
@@ -192,7 +204,7 @@ impl Layout {
                 let copy = if data.member + 1 < self.members {
                     Extent { member: data.member + 1, ..data }
                 } else {
-                    Extent { member: 0, offset_bytes: data.offset_bytes + self.segment_bytes }
+                    Extent { member: 0, offset_bytes: data.offset_bytes + self.bytes(1) }
                 };
                 Placement::Mirrored([data, copy])
             }
@@ -205,6 +217,12 @@ impl Layout {
     #[inline]
     fn stripe(&self, cell: u32) -> Stripe {
         let (width, number) = (self.parity_width, cell / self.parity_width);
-        Stripe { first_cell: number * width, parity_position: width - 1 - number % width, layout: *self }
+        Stripe {
+            first_cell: number * width,
+            members: self.members as u8,
+            width: width as u8,
+            parity_position: (width - 1 - number % width) as u8,
+            segment_shift: self.segment_shift,
+        }
     }
 }

@@ -113,7 +113,7 @@ impl Pool {
             return self.plan_compaction(Class::Parity).or_else(|| self.plan_compaction(Class::Mirrored));
         }
         let layout = &self.groups.layout;
-        let group_of_pairs_bytes = u64::from(2 * layout.slots(Class::Parity)) * layout.segment_bytes;
+        let group_of_pairs_bytes = layout.bytes(2 * layout.slots(Class::Parity));
         if available_bytes >= high_free_bytes + group_of_pairs_bytes { self.plan_promotion() } else { None }
     }
 

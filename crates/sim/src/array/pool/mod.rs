@@ -27,17 +27,30 @@ use migration::UnderWay;
 
 use crate::drive::Fault;
 
-/// What a write met.
+/// A write that has a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Where the data go.
     pub placement: Placement,
+    /// What else that takes.
+    pub effect: Effect,
+}
+
+/// What a write changes in the map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: the segment stays where it was.
+    Overwritten,
     /// It was the segment's first write: the controller takes [`PoolDescription::allocation_ns`] more.
-    pub allocated: bool,
-    /// The segment was in a stripe there until now; what the write does not cover must be read from it.
-    pub promoted_from: Option<Placement>,
-    /// Migrations that had to make room first, each already committed: their accesses come before the write's.
-    pub moves: Vec<Migration>,
+    Allocated {
+        /// Migrations that had to make room first, each already committed: their accesses come before the write's.
+        moves: Vec<Migration>,
+    },
+    /// The segment was in a stripe until now: what the write does not cover must be read from there.
+    Promoted {
+        /// Its place in the stripe.
+        from: Placement,
+    },
 }
 
 /// A write found no room, and no migration could make any.
@@ -148,7 +161,7 @@ impl Pool {
 
     fn written(&self, slot: Slot) -> Written {
         let placement = self.groups.layout.placement(slot);
-        Written { placement, allocated: false, promoted_from: None, moves: Vec::new() }
+        Written { placement, effect: Effect::Overwritten }
     }
 
     fn allocate(&mut self, owner: u32) -> Result<Written, PoolFull> {
@@ -160,7 +173,7 @@ impl Pool {
             }
         };
         self.luns.set(owner, slot);
-        Ok(Written { allocated: true, moves, ..self.written(slot) })
+        Ok(Written { effect: Effect::Allocated { moves }, ..self.written(slot) })
     }
 
     fn rewrite_parity(&mut self, owner: u32, from: Slot) -> Written {
@@ -170,7 +183,8 @@ impl Pool {
         };
         self.groups.release(from);
         self.luns.set(owner, slot);
-        Written { promoted_from: Some(self.groups.layout.placement(from)), ..self.written(slot) }
+        let from = self.groups.layout.placement(from);
+        Written { effect: Effect::Promoted { from }, ..self.written(slot) }
     }
 
     /// The next mirrored slot in physical order: in the group being filled, else in a free one, else in any hole. A
@@ -224,16 +238,15 @@ impl Pool {
     /// Where the raw bytes are now.
     pub fn space(&self) -> Space {
         let (groups, layout) = (&self.groups, &self.groups.layout);
-        let bytes = |cells: u32| u64::from(cells) * layout.segment_bytes;
         let (mirrored, parity) = (groups.total(Class::Mirrored), groups.total(Class::Parity));
         let raw_bytes = self.description.member_bytes * u64::from(layout.members);
         Space {
             raw_bytes,
             reserved_bytes: raw_bytes - layout.usable_bytes(),
-            mirrored_bytes: bytes(2 * mirrored.taken),
+            mirrored_bytes: layout.bytes(2 * mirrored.taken),
             parity_bytes: u64::from(parity.groups) * layout.group_bytes(),
-            dead_bytes: if layout.migrates() { bytes(groups.holes(Class::Parity)) } else { 0 },
-            hole_bytes: bytes(2 * groups.holes(Class::Mirrored)),
+            dead_bytes: if layout.migrates() { layout.bytes(groups.holes(Class::Parity)) } else { 0 },
+            hole_bytes: layout.bytes(2 * groups.holes(Class::Mirrored)),
             free_bytes: u64::from(groups.free()) * layout.group_bytes(),
         }
     }
