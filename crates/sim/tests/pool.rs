@@ -153,7 +153,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_is_lost(description in any_pool(), steps in steps()) {
@@ -161,6 +161,7 @@ proptest! {
         let mut pool = pool(&description, &[150, 150, 150]);
         let mut model: HashSet<(u32, u32)> = HashSet::new();
         let mut under_way = None;
+        let mut written_since = HashSet::new();
         for step in steps {
             match step {
                 Step::Write(lun, segment) => {
@@ -169,6 +170,7 @@ proptest! {
                     match pool.write(lun, segment) {
                         Ok(written) => {
                             prop_assert_eq!(pool.place(lun, segment), Some(written.placement));
+                            written_since.insert((lun, segment));
                             let first = model.insert((lun, segment));
                             match written.effect {
                                 Effect::Allocated { .. } => prop_assert!(first),
@@ -185,12 +187,24 @@ proptest! {
                 Step::Recreate(lun) => {
                     let count = model.len();
                     model.retain(|&(other, _)| other != lun);
+                    written_since.retain(|&(other, _)| other != lun);
                     prop_assert_eq!(pool.recreate_lun(lun), (count - model.len()) as u64 * SEGMENT);
                 }
-                Step::Propose => under_way = pool.next_migration().or(under_way),
+                Step::Propose => {
+                    if let Some(migration) = pool.next_migration() {
+                        under_way = Some(migration);
+                        written_since.clear();
+                    }
+                }
                 Step::Complete => {
                     if let Some(migration) = under_way.take() {
+                        // What was written meanwhile stays where it was written.
+                        let before = |&(lun, segment): &(u32, u32)| pool.place(lun, segment);
+                        let before: Vec<_> = written_since.iter().map(|key| (*key, before(key))).collect();
                         pool.complete(&migration);
+                        for ((lun, segment), before) in before {
+                            prop_assert_eq!(pool.place(lun, segment), before);
+                        }
                     }
                 }
             }
