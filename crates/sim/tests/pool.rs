@@ -28,7 +28,7 @@ fn migrating(members: u32, rows: u64, parity_width: u32, low: u64, high: u64) ->
 }
 
 fn group_bytes(parity_width: u32) -> u64 {
-    u64::from(if parity_width % 2 == 0 { parity_width } else { 2 * parity_width }) * SEGMENT
+    u64::from(if parity_width.is_multiple_of(2) { parity_width } else { 2 * parity_width }) * SEGMENT
 }
 
 fn pool(description: &PoolDescription, lun_segments: &[u64]) -> Pool {

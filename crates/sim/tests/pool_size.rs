@@ -48,8 +48,14 @@ fn pool(raw_bytes: u64) -> Pool {
     Pool::new(&description, &[TB]).unwrap()
 }
 
+// One after the other: the first looks at the memory of the process.
 #[test]
-fn a_terabyte_of_luns() {
+fn a_terabyte() {
+    has_room();
+    has_to_be_demoted();
+}
+
+fn has_room() {
     let before = resident_bytes();
     let mut pool = pool(2 * TB + TB / 100);
     assert!(resident_bytes() - before < 1 << 20, "an empty pool is small");
@@ -64,10 +70,10 @@ fn a_terabyte_of_luns() {
     assert_eq!(pool.allocated_bytes(0), u64::from(segments) * SEGMENT);
     let bytes = resident_bytes() - before;
     println!("{segments} segments in {:.1} MiB", bytes as f64 / 1048576.0);
-    assert!(bytes < 64 << 20, "{bytes} bytes");
+    assert!(bytes < 80 << 20, "{bytes} bytes");
     pool.verify().unwrap();
 
-    const COUNT: usize = 20_000_000;
+    const COUNT: usize = if cfg!(debug_assertions) { 1_000_000 } else { 20_000_000 };
     for (of, range) in [("1 TB", segments), ("10 GB", segments / 100)] {
         let started = Instant::now();
         for segment in random_segments(range).take(COUNT) {
@@ -80,15 +86,14 @@ fn a_terabyte_of_luns() {
     }
 }
 
-#[test]
-fn a_terabyte_that_has_to_be_demoted() {
+fn has_to_be_demoted() {
     let mut pool = pool(3 * TB / 2);
     let segments = TB.div_ceil(SEGMENT) as u32;
     let started = Instant::now();
     (0..segments).for_each(|segment| drop(pool.write(0, segment).unwrap()));
     report("first writes, room made for a third of them", u64::from(segments), started);
 
-    let (started, count, mut migrations) = (Instant::now(), 1_000_000, 0);
+    let (started, count, mut migrations) = (Instant::now(), if cfg!(debug_assertions) { 20_000 } else { 1_000_000 }, 0);
     for segment in random_segments(segments).take(count) {
         pool.write(0, segment).unwrap();
         if let Some(migration) = pool.next_migration() {

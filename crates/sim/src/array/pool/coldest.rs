@@ -1,30 +1,30 @@
 //! Which mirrored segments have not been written for longest.
 //!
-//! A write only stamps its segment. When victims are wanted, one pass over the stamps collects the oldest 64th; they stay
-//! the oldest until they are written, which changes their stamp. So a victim costs 64 looks at a stamp, a write one store,
-//! and nothing is kept for each segment but the stamp.
+//! A write only stamps its segment. When victims are wanted, one pass over all stamps collects the oldest, a 64th as
+//! many as there are segments; they stay the oldest until they are written, which changes their stamp. So a write costs
+//! one store, a victim 64 looks at a stamp, and nothing is kept for each segment but the stamp.
 
 use std::collections::BinaryHeap;
 
-use super::groups::{EMPTY, Groups, RESERVED};
-use super::layout::{Class, Slot};
+use super::layout::Class;
+use super::luns::{Entry, Luns};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Coldest {
-    /// Stamp and cell, latest first.
+    /// Stamp and owner number, latest first.
     found: Vec<(u32, u32)>,
 }
 
 impl Coldest {
-    /// The `count` segments written longest ago, oldest first; fewer if there are fewer. What compaction has moved since
-    /// the last pass is found in the next.
-    pub fn pop(&mut self, groups: &Groups, count: usize) -> Vec<Slot> {
-        let popped = self.pop_found(groups, count);
-        if popped.len() == count {
+    /// The `count` mirrored segments written longest ago, oldest first, with their owner numbers; `live` segments have
+    /// space in all.
+    pub fn pop(&mut self, luns: &Luns, count: u32, live: u32) -> Vec<(u32, Entry)> {
+        let popped = self.pop_found(luns, count as usize);
+        if popped.len() == count as usize {
             return popped;
         }
-        self.find(groups, count);
-        self.pop_found(groups, count)
+        self.find(luns, count.max(live / 64) as usize);
+        self.pop_found(luns, count as usize)
     }
 
     /// Forgets what it found.
@@ -32,33 +32,27 @@ impl Coldest {
         self.found.clear();
     }
 
-    fn pop_found(&mut self, groups: &Groups, count: usize) -> Vec<Slot> {
+    fn pop_found(&mut self, luns: &Luns, count: usize) -> Vec<(u32, Entry)> {
         let mut popped = Vec::with_capacity(count);
         while popped.len() < count {
-            let Some((stamp, cell)) = self.found.pop() else { break };
-            let slot = Slot::new(Class::Mirrored, cell);
-            if groups.is_live(slot) && groups.stamp(slot) == stamp {
-                popped.push(slot);
+            let Some((stamp, owner)) = self.found.pop() else { break };
+            let entry = luns.get_owned(owner);
+            if entry.slot.class() == Class::Mirrored && entry.stamp == stamp {
+                popped.push((owner, entry));
             }
         }
         popped
     }
 
-    fn find(&mut self, groups: &Groups, count: usize) {
-        let most = count.max(groups.total(Class::Mirrored).taken as usize / 64);
+    fn find(&mut self, luns: &Luns, most: usize) {
         let mut oldest = BinaryHeap::with_capacity(most + 1);
-        for (group, _) in groups.of_class(Class::Mirrored) {
-            for slot in groups.layout.slots_of(Class::Mirrored, group) {
-                if matches!(groups.owner(slot), EMPTY | RESERVED) {
-                    continue;
-                }
-                let found = (groups.stamp(slot), slot.cell());
-                if oldest.len() < most {
-                    oldest.push(found);
-                } else if oldest.peek().is_some_and(|latest| found < *latest) {
-                    oldest.pop();
-                    oldest.push(found);
-                }
+        for (owner, entry) in luns.all().filter(|(_, entry)| entry.slot.class() == Class::Mirrored) {
+            let found = (entry.stamp, owner);
+            if oldest.len() < most {
+                oldest.push(found);
+            } else if oldest.peek().is_some_and(|latest| found < *latest) {
+                oldest.pop();
+                oldest.push(found);
             }
         }
         self.found = oldest.into_sorted_vec();

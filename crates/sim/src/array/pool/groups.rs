@@ -31,8 +31,8 @@ pub(super) struct Total {
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     pub layout: Layout,
-    /// Owner of the segment in each data cell. The cell of a second copy holds when the segment was written. Grows with
-    /// the groups that were ever used.
+    /// Owner of the segment in each data cell; those of second copies and parities are not used. Grows with the groups
+    /// that were ever used.
     cells: Vec<u32>,
     groups: Vec<Group>,
     /// Groups that were used and are free again; the lowest is used first, so that what is written in order lies in
@@ -98,17 +98,6 @@ impl Groups {
     /// Puts a segment where room was reserved for it.
     pub fn set_owner(&mut self, slot: Slot, owner: u32) {
         self.cells[slot.cell() as usize] = owner;
-    }
-
-    /// When the mirrored segment in `slot` was written.
-    #[inline]
-    pub fn stamp(&self, slot: Slot) -> u32 {
-        self.cells[slot.cell() as usize + 1]
-    }
-
-    #[inline]
-    pub fn set_stamp(&mut self, slot: Slot, stamp: u32) {
-        self.cells[slot.cell() as usize + 1] = stamp;
     }
 
     /// Makes a free group one of `class` and the next to be filled.
@@ -185,16 +174,6 @@ impl Groups {
             found.class = None;
             self.total_mut(class).groups -= 1;
             self.recycled.push(Reverse(group));
-        }
-    }
-
-    /// Halves every stamp, which keeps their order but for neighbours: 32 bits have run out.
-    pub fn halve_stamps(&mut self) {
-        let layout = self.layout;
-        for (group, _) in (0..).zip(&self.groups).filter(|(_, group)| group.class == Some(Class::Mirrored)) {
-            for slot in layout.slots_of(Class::Mirrored, group) {
-                self.cells[slot.cell() as usize + 1] /= 2;
-            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Numbers of places to members and offsets.
 //!
-//! A *cell* is room for one segment on one member. Cells are numbered along the rows: cell `c` lies on member
-//! `c % members` in row `c / members`, so that any `members` consecutive cells lie on different members. A *group* (PEG in
+//! A *cell* is room for one segment on one member. Cells are numbered along the rows: cell `c` lies on member `c %
+//! members` in row `c / members`, so that any `members` consecutive cells lie on different members. A *group* (PEG in
 //! AutoRAID) is a run of cells that belongs to one class: two consecutive cells hold the copies of a mirrored segment,
 //! `parity_width` consecutive ones a stripe. Neither needs to begin at a row, which is all that odd member counts take.
 
@@ -87,6 +87,7 @@ pub(super) struct Slot(u32);
 const PARITY_BIT: u32 = 1 << 31;
 
 impl Slot {
+    /// No slot; by its bits it is not mirrored.
     pub const NONE: Slot = Slot(u32::MAX);
 
     pub fn new(class: Class, cell: u32) -> Slot {

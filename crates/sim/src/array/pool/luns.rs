@@ -1,6 +1,17 @@
-//! The logical side of the map: which slot holds a segment of a LUN.
+//! The logical side of the map: which slot holds a segment of a LUN, and when it was written.
 
 use super::layout::Slot;
+
+/// What is known of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// `Slot::NONE` before its first write.
+    pub slot: Slot,
+    /// The pool's clock when it was last written.
+    pub stamp: u32,
+}
+
+const UNWRITTEN: Entry = Entry { slot: Slot::NONE, stamp: 0 };
 
 /// Segments of a page; a page exists once one of them was written.
 const PAGE: usize = 1024;
@@ -17,7 +28,7 @@ struct Lun {
     owner: u32,
     segments: u32,
     written: u32,
-    pages: Vec<Option<Box<[Slot; PAGE]>>>,
+    pages: Vec<Option<Box<[Entry; PAGE]>>>,
 }
 
 impl Luns {
@@ -43,28 +54,39 @@ impl Luns {
     }
 
     #[inline]
-    pub fn get(&self, lun: u32, segment: u32) -> Slot {
+    pub fn get(&self, lun: u32, segment: u32) -> Entry {
         let lun = &self.luns[lun as usize];
         assert!(segment < lun.segments, "segment {segment} of a LUN of {}", lun.segments);
         match &lun.pages[segment as usize / PAGE] {
             Some(page) => page[segment as usize % PAGE],
-            None => Slot::NONE,
+            None => UNWRITTEN,
         }
     }
 
-    pub fn get_owned(&self, owner: u32) -> Slot {
+    pub fn get_owned(&self, owner: u32) -> Entry {
         let (lun, segment) = self.locate(owner);
         self.get(lun, segment)
     }
 
-    /// Stores where a segment is, or is now.
-    pub fn set(&mut self, owner: u32, slot: Slot) {
-        let (lun, segment) = self.locate(owner);
+    /// The entry of a segment that was written.
+    #[inline]
+    pub fn get_mut(&mut self, lun: u32, segment: u32) -> &mut Entry {
+        let page = &mut self.luns[lun as usize].pages[segment as usize / PAGE];
+        &mut page.as_mut().expect("the segment was written")[segment as usize % PAGE]
+    }
+
+    /// Stores a segment's first slot.
+    pub fn insert(&mut self, lun: u32, segment: u32, entry: Entry) {
         let lun = &mut self.luns[lun as usize];
-        let page = lun.pages[segment as usize / PAGE].get_or_insert_with(|| Box::new([Slot::NONE; PAGE]));
-        let entry = &mut page[segment as usize % PAGE];
-        lun.written += u32::from(*entry == Slot::NONE);
-        *entry = slot;
+        let page = lun.pages[segment as usize / PAGE].get_or_insert_with(|| Box::new([UNWRITTEN; PAGE]));
+        page[segment as usize % PAGE] = entry;
+        lun.written += 1;
+    }
+
+    /// A segment has moved.
+    pub fn move_to(&mut self, owner: u32, slot: Slot) {
+        let (lun, segment) = self.locate(owner);
+        self.get_mut(lun, segment).slot = slot;
     }
 
     /// Forgets a LUN's segments; hands over the slots that they had.
@@ -72,18 +94,24 @@ impl Luns {
         let lun = &mut self.luns[lun as usize];
         lun.written = 0;
         for page in lun.pages.iter_mut().filter_map(Option::take) {
-            page.iter().filter(|&&slot| slot != Slot::NONE).for_each(|&slot| freed(slot));
+            page.iter().filter(|entry| entry.slot != Slot::NONE).for_each(|entry| freed(entry.slot));
         }
     }
 
-    /// Every written segment: its owner number and slot.
-    pub fn all(&self) -> impl Iterator<Item = (u32, Slot)> {
+    /// Halves every stamp, which keeps their order but for neighbours: 32 bits have run out.
+    pub fn halve_stamps(&mut self) {
+        let pages = self.luns.iter_mut().flat_map(|lun| lun.pages.iter_mut().flatten());
+        pages.flat_map(|page| page.iter_mut()).for_each(|entry| entry.stamp /= 2);
+    }
+
+    /// Every written segment, by its owner number.
+    pub fn all(&self) -> impl Iterator<Item = (u32, Entry)> {
         self.luns.iter().flat_map(|lun| {
             let pages = lun.pages.iter().enumerate().filter_map(|(number, page)| Some((number, page.as_ref()?)));
             pages.flat_map(move |(number, page)| {
                 let first = lun.owner + (number * PAGE) as u32;
-                let slots = page.iter().enumerate().filter(|&(_, &slot)| slot != Slot::NONE);
-                slots.map(move |(at, &slot)| (first + at as u32, slot))
+                let written = page.iter().enumerate().filter(|(_, entry)| entry.slot != Slot::NONE);
+                written.map(move |(at, &entry)| (first + at as u32, entry))
             })
         })
     }

@@ -1,10 +1,11 @@
 //! Moving segments between the classes: demotion, promotion, and compaction that makes free groups.
 //!
-//! Room is reserved when a migration is proposed, segments change place when it is complete. Every rule needs more than it
-//! leaves behind, so that proposals end: demotion stops at the high mark, promotion never goes below it, compaction turns
-//! a group's worth of holes into a free group.
+//! Room is reserved when a migration is proposed, segments change place when it is complete. Every rule needs more than
+//! it leaves behind, so that proposals end: demotion stops at the high mark, promotion never goes below it, compaction
+//! turns a group's worth of holes into a free group.
 
 use super::layout::{Class, Extent, Placement, Slot};
+use super::luns::Entry;
 use super::{Classes, EMPTY, Pool, RESERVED};
 
 /// Why segments move.
@@ -46,17 +47,16 @@ impl UnderWay {
 
 #[derive(Clone, Copy, Debug)]
 struct Move {
-    /// Of the segment; `EMPTY` once it was written in place.
     owner: u32,
     from: Slot,
     to: Slot,
-    /// When a mirrored segment was written last; 0 for one in a stripe.
+    /// When the segment was written last.
     stamp: u32,
 }
 
-/// Stripes are compacted before more is demoted while more than an eighth of their data is dead. AutoRAID's own bound is
-/// not known. Without one, dead data would crowd out hot segments: a pool where some are always being promoted would never
-/// stop demoting.
+/// Stripes are compacted before more is demoted while more than an eighth of their data is dead. AutoRAID's own bound
+/// is not known. Without one, dead data would crowd out hot segments: a pool where some are always being promoted would
+/// never stop demoting.
 const DEAD_PART_MAX: u32 = 8;
 
 type Plan = (MigrationKind, Vec<Move>);
@@ -73,8 +73,8 @@ impl Pool {
     }
 
     /// The accesses of a migration are made: its segments change place. Those that were written or deleted meanwhile
-    /// stay where they are. Returns how many moved: 0 also for a migration that a write cancelled because it needed room at
-    /// once.
+    /// stay where they are. Returns how many moved: 0 also for a migration that a write cancelled because it needed
+    /// room at once.
     pub fn complete(&mut self, migration: &Migration) -> u32 {
         match &self.under_way {
             Some(under_way) if under_way.number == migration.number => self.commit(),
@@ -92,12 +92,6 @@ impl Pool {
         let migration = self.begin(plan);
         self.commit();
         Some(migration)
-    }
-
-    /// A segment was written in its stripe: a migration under way has old data of it.
-    pub(super) fn overtake(&mut self, owner: u32) {
-        let moves = self.under_way.iter_mut().flat_map(|under_way| &mut under_way.moves);
-        moves.filter(|step| step.owner == owner).for_each(|step| step.owner = EMPTY);
     }
 
     fn plan_idle(&mut self) -> Option<Plan> {
@@ -136,11 +130,13 @@ impl Pool {
         if self.groups.total(Class::Mirrored).taken < count {
             return None;
         }
-        let coldest = self.coldest.pop(&self.groups, count as usize);
+        let coldest = self.coldest.pop(&self.luns, count, self.live());
         let group = self.groups.open(Class::Parity)?;
-        let moves = coldest.into_iter().map(|from| {
-            let (owner, stamp) = (self.groups.owner(from), self.groups.stamp(from));
-            Move { owner, from, to: self.groups.take(Class::Parity, group, RESERVED), stamp }
+        let moves = coldest.into_iter().map(|(owner, Entry { slot: from, stamp })| Move {
+            owner,
+            from,
+            to: self.groups.take(Class::Parity, group, RESERVED),
+            stamp,
         });
         Some((MigrationKind::Demotion, moves.collect()))
     }
@@ -153,8 +149,7 @@ impl Pool {
         let group = self.sparsest(class)?;
         let moves = self.live_in(class, group).into_iter().map(|from| {
             let to = self.groups.take_hole(class, RESERVED, Some(group)).expect("the others have enough holes");
-            let stamp = if class == Class::Mirrored { self.groups.stamp(from) } else { 0 };
-            Move { owner: self.groups.owner(from), from, to, stamp }
+            self.move_between(from, to)
         });
         Some((MigrationKind::Compaction, moves.collect()))
     }
@@ -163,9 +158,14 @@ impl Pool {
         let group = self.sparsest(Class::Parity)?;
         let moves = self.live_in(Class::Parity, group).into_iter().map(|from| {
             let to = self.take_mirrored(RESERVED).expect("the high mark leaves room");
-            Move { owner: self.groups.owner(from), from, to, stamp: 0 }
+            self.move_between(from, to)
         });
         Some((MigrationKind::Promotion, moves.collect()))
+    }
+
+    fn move_between(&self, from: Slot, to: Slot) -> Move {
+        let owner = self.groups.owner(from);
+        Move { owner, from, to, stamp: self.luns.get_owned(owner).stamp }
     }
 
     fn sparsest(&self, class: Class) -> Option<u32> {
@@ -228,26 +228,21 @@ impl Pool {
                 continue;
             }
             self.groups.set_owner(step.to, step.owner);
-            if step.to.class() == Class::Mirrored {
-                self.groups.set_stamp(step.to, step.stamp);
-            }
             self.groups.release(step.from);
-            self.luns.set(step.owner, step.to);
+            self.luns.move_to(step.owner, step.to);
         }
         unchanged
     }
 
-    /// After a demotion that frees `slots` another is still possible, now or after compaction. It may not be when most of
-    /// its segments were written meanwhile: then the stripes are not worth the group that they take.
+    /// After a demotion that frees `slots` another is still possible, now or after compaction. It may not be when most
+    /// of its segments were written meanwhile: then the stripes are not worth the group that they take.
     fn can_go_on_with(&self, slots: u32) -> bool {
         self.groups.free() > 0
             || self.groups.holes(Class::Mirrored) + slots >= self.groups.layout.slots(Class::Mirrored)
     }
 
     fn is_unchanged(&self, step: &Move) -> bool {
-        step.owner != EMPTY
-            && self.luns.get_owned(step.owner) == step.from
-            && (step.from.class() == Class::Parity || self.groups.stamp(step.from) == step.stamp)
+        self.luns.get_owned(step.owner) == Entry { slot: step.from, stamp: step.stamp }
     }
 
     fn cancel(&mut self) {

@@ -1,10 +1,11 @@
 //! The map of a virtual array: where each segment of each LUN lies on the disks.
 //!
-//! A LUN owns no space until it is written. The first write to a segment takes the next slot in physical order, whatever
-//! its address: what is written randomly to a new LUN lies in sequence, and reading it in sequence is random afterwards.
-//! Only deleting the LUN gives space back. In a migrating pool ([`Classes::Migrating`]) segments that have not been
-//! written for long move from mirrored slots into stripes of double parity, and back when they are written, after AutoRAID
-//! (Wilkes, Golding, Staelin and Sullivan, "The HP AutoRAID hierarchical storage system", TOCS 14(1), 1996).
+//! A LUN owns no space until it is written. The first write to a segment takes the next slot in physical order,
+//! whatever its address: what is written randomly to a new LUN lies in sequence, and reading it in sequence is random
+//! afterwards. Only deleting the LUN gives space back. In a migrating pool ([`Classes::Migrating`]) segments that have
+//! not been written for long move from mirrored slots into stripes of double parity, and back when they are written,
+//! after AutoRAID (Wilkes, Golding, Staelin and Sullivan, "The HP AutoRAID hierarchical storage system", TOCS 14(1),
+//! 1996).
 //!
 //! The map has no time: whoever calls it performs the accesses that it names, and charges them.
 
@@ -22,7 +23,7 @@ pub use migration::{Migration, MigrationKind};
 use coldest::Coldest;
 use groups::{EMPTY, Groups, RESERVED};
 use layout::{Class, Layout, Slot};
-use luns::Luns;
+use luns::{Entry, Luns};
 use migration::UnderWay;
 
 use crate::drive::Fault;
@@ -134,7 +135,7 @@ impl Pool {
     /// Where a segment is; nothing if it was never written. Reads change nothing.
     #[inline]
     pub fn place(&self, lun: u32, segment: u32) -> Option<Placement> {
-        let slot = self.luns.get(lun, segment);
+        let slot = self.luns.get(lun, segment).slot;
         (slot != Slot::NONE).then(|| self.groups.layout.placement(slot))
     }
 
@@ -145,17 +146,15 @@ impl Pool {
     /// The segment has no space yet and there is none.
     #[inline]
     pub fn write(&mut self, lun: u32, segment: u32) -> Result<Written, PoolFull> {
-        let slot = self.luns.get(lun, segment);
+        let stamp = self.tick();
+        let slot = self.luns.get(lun, segment).slot;
         if slot == Slot::NONE {
-            return self.allocate(self.luns.owner(lun, segment));
+            return self.allocate(lun, segment, stamp);
         }
+        self.luns.get_mut(lun, segment).stamp = stamp;
         match slot.class() {
-            Class::Mirrored => {
-                let stamp = self.tick();
-                self.groups.set_stamp(slot, stamp);
-                Ok(self.written(slot))
-            }
-            Class::Parity => Ok(self.rewrite_parity(self.luns.owner(lun, segment), slot)),
+            Class::Mirrored => Ok(self.written(slot)),
+            Class::Parity => Ok(self.promote(self.luns.owner(lun, segment), slot)),
         }
     }
 
@@ -164,7 +163,8 @@ impl Pool {
         Written { placement, effect: Effect::Overwritten }
     }
 
-    fn allocate(&mut self, owner: u32) -> Result<Written, PoolFull> {
+    fn allocate(&mut self, lun: u32, segment: u32, stamp: u32) -> Result<Written, PoolFull> {
+        let owner = self.luns.owner(lun, segment);
         let mut moves = Vec::new();
         let slot = loop {
             match self.take_mirrored(owner) {
@@ -172,17 +172,14 @@ impl Pool {
                 None => moves.push(self.make_room().ok_or_else(|| self.full())?),
             }
         };
-        self.luns.set(owner, slot);
+        self.luns.insert(lun, segment, Entry { slot, stamp });
         Ok(Written { effect: Effect::Allocated { moves }, ..self.written(slot) })
     }
 
-    fn rewrite_parity(&mut self, owner: u32, from: Slot) -> Written {
-        let Some(slot) = self.take_mirrored(owner) else {
-            self.overtake(owner);
-            return self.written(from);
-        };
+    fn promote(&mut self, owner: u32, from: Slot) -> Written {
+        let Some(slot) = self.take_mirrored(owner) else { return self.written(from) };
         self.groups.release(from);
-        self.luns.set(owner, slot);
+        self.luns.move_to(owner, slot);
         let from = self.groups.layout.placement(from);
         Written { effect: Effect::Promoted { from }, ..self.written(slot) }
     }
@@ -191,29 +188,26 @@ impl Pool {
     /// migrating pool keeps a free group, or holes from which compaction can make one: without it nothing could be
     /// demoted any more.
     fn take_mirrored(&mut self, owner: u32) -> Option<Slot> {
-        let stamp = self.tick();
         let groups = &mut self.groups;
         let kept_groups = u32::from(groups.layout.migrates());
         let holes = groups.holes(Class::Mirrored);
         let hole_allowed = groups.free() >= kept_groups || holes > groups.layout.slots(Class::Mirrored);
-        let slot = if hole_allowed && groups.filling(Class::Mirrored) {
-            groups.take_hole(Class::Mirrored, owner, None)?
+        if hole_allowed && groups.filling(Class::Mirrored) {
+            groups.take_hole(Class::Mirrored, owner, None)
         } else if groups.free() > kept_groups {
             let group = groups.open(Class::Mirrored)?;
-            groups.take(Class::Mirrored, group, owner)
+            Some(groups.take(Class::Mirrored, group, owner))
         } else if hole_allowed && holes > 0 {
-            groups.take_hole(Class::Mirrored, owner, None)?
+            groups.take_hole(Class::Mirrored, owner, None)
         } else {
-            return None;
-        };
-        groups.set_stamp(slot, stamp);
-        Some(slot)
+            None
+        }
     }
 
     #[inline]
     fn tick(&mut self) -> u32 {
         if self.clock == u32::MAX {
-            self.groups.halve_stamps();
+            self.luns.halve_stamps();
             self.coldest.clear();
             self.clock /= 2;
         }
@@ -251,9 +245,13 @@ impl Pool {
         }
     }
 
+    /// Slots taken, each a segment's or reserved.
+    fn live(&self) -> u32 {
+        self.groups.total(Class::Mirrored).taken + self.groups.total(Class::Parity).taken
+    }
+
     fn full(&self) -> PoolFull {
-        let live = self.groups.total(Class::Mirrored).taken + self.groups.total(Class::Parity).taken;
-        let live_bytes = u64::from(live) * self.description.segment_bytes;
+        let live_bytes = u64::from(self.live()) * self.description.segment_bytes;
         PoolFull { live_bytes, usable_bytes: self.groups.layout.usable_bytes() }
     }
 
@@ -263,14 +261,14 @@ impl Pool {
     /// What does not agree.
     pub fn verify(&self) -> Result<(), String> {
         let mut live = 0;
-        for (owner, slot) in self.luns.all() {
+        for (owner, Entry { slot, .. }) in self.luns.all() {
             live += 1;
             if !self.groups.is_live(slot) || self.groups.owner(slot) != owner {
                 return Err(format!("segment {owner} is not in its slot, {slot:?}"));
             }
         }
         let reserved = self.groups.verify()?;
-        let taken = self.groups.total(Class::Mirrored).taken + self.groups.total(Class::Parity).taken;
+        let taken = self.live();
         let under_way = self.under_way.as_ref().map_or(0, UnderWay::len);
         if (taken, reserved) != (live + under_way, under_way) {
             return Err(format!("{taken} slots for {live} segments, {reserved} reserved for {under_way} under way"));
@@ -306,7 +304,7 @@ mod tests {
         while let Some(migration) = pool.next_migration() {
             pool.complete(&migration);
         }
-        let demoted = (0..250).filter(|&segment| pool.luns.get(0, segment).class() == Class::Parity);
+        let demoted = (0..250).filter(|&segment| pool.luns.get(0, segment).slot.class() == Class::Parity);
         assert!(demoted.eq(0..pool.groups.total(Class::Parity).taken));
         pool.verify().unwrap();
     }
