@@ -13,6 +13,7 @@ mod addresses;
 mod arrivals;
 pub mod document;
 mod generator;
+mod hotband;
 pub mod quantity;
 mod random;
 mod request;
