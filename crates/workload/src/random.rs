@@ -17,7 +17,6 @@ pub(crate) enum Purpose {
     Permutation,
     Pages,
     Sizes,
-    Images,
 }
 
 /// The seed of the client `index` of the stream `name` of a scenario: a stream that is added to a
