@@ -5,6 +5,7 @@
 
 mod access;
 mod boot;
+mod form;
 mod machine;
 mod prefill;
 mod range;
@@ -29,6 +30,8 @@ pub use transactions::Transactions;
 pub use video::Video;
 pub use web::{Layout, Web};
 
+use form::ScenarioForm;
+
 use crate::access::{Complaint, check_sum};
 use crate::arrivals::{Arrivals, WarmUp};
 use crate::document::{Document, InputError};
@@ -40,38 +43,25 @@ const CPUS_MAX: u32 = 4_096;
 
 /// What a system is put under by several kinds of clients at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "ScenarioForm", into = "ScenarioForm")]
 pub struct Scenario {
     /// The scenario's name in the catalogue.
     pub name: String,
     /// Where its figures come from.
-    #[serde(default)]
     pub source: String,
     /// Processors of the host, which [`Step::Cpu`] occupies.
-    #[serde(default = "one")]
     pub cpus: u32,
     /// Rate of the network in front of the server, which [`Step::Transfer`] goes over; absent, transfers
     /// take no time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Rate>,
     /// The pool that issues the requests of all streams with a share: its threads, or its rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Arrivals>,
-    /// What is left out at the start of a run.
-    #[serde(default = "no_warm_up")]
+    /// What is left out at the start of a run; nothing where a file does not say.
     pub warm_up: WarmUp,
     /// How long a run lasts.
     pub run_length: ScenarioLength,
     /// The kinds of clients.
     pub streams: Vec<Stream>,
-}
-
-fn one() -> u32 {
-    1
-}
-
-fn no_warm_up() -> WarmUp {
-    WarmUp { requests: 0, time_ns: 0 }
 }
 
 /// How long a scenario runs after its warm-up.
@@ -88,8 +78,7 @@ pub enum ScenarioLength {
 }
 
 /// Clients of one kind, whose results are kept apart.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "StreamForm", into = "StreamForm")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
     /// Its name in results, unlike all others.
     pub name: String,
@@ -118,72 +107,6 @@ pub enum StreamKind {
     Sequential(Sequential),
     /// LUNs that are written once.
     Prefill(Prefill),
-}
-
-/// The file form: the kind is the table that is there.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StreamForm {
-    name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    lun: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    range: Option<Range>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    access: Option<Access>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    web: Option<Web>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    boot: Option<Boot>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    video: Option<Video>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    transactions: Option<Transactions>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    sequential: Option<Sequential>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    prefill: Option<Prefill>,
-}
-
-impl TryFrom<StreamForm> for Stream {
-    type Error = String;
-
-    fn try_from(form: StreamForm) -> Result<Stream, String> {
-        let mut kinds: Vec<StreamKind> = [
-            form.access.map(StreamKind::Access),
-            form.web.map(StreamKind::Web),
-            form.boot.map(StreamKind::Boot),
-            form.video.map(StreamKind::Video),
-            form.transactions.map(StreamKind::Transactions),
-            form.sequential.map(StreamKind::Sequential),
-            form.prefill.map(StreamKind::Prefill),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        match (kinds.pop(), kinds.is_empty()) {
-            (Some(kind), true) => Ok(Stream { name: form.name, lun: form.lun, range: form.range, kind }),
-            _ => {
-                Err("a stream has exactly one of access, web, boot, video, transactions, sequential, prefill"
-                    .to_owned())
-            }
-        }
-    }
-}
-
-impl From<Stream> for StreamForm {
-    fn from(stream: Stream) -> StreamForm {
-        let form = StreamForm { name: stream.name, lun: stream.lun, range: stream.range, ..StreamForm::default() };
-        match stream.kind {
-            StreamKind::Access(access) => StreamForm { access: Some(access), ..form },
-            StreamKind::Web(web) => StreamForm { web: Some(web), ..form },
-            StreamKind::Boot(boot) => StreamForm { boot: Some(boot), ..form },
-            StreamKind::Video(video) => StreamForm { video: Some(video), ..form },
-            StreamKind::Transactions(transactions) => StreamForm { transactions: Some(transactions), ..form },
-            StreamKind::Sequential(sequential) => StreamForm { sequential: Some(sequential), ..form },
-            StreamKind::Prefill(prefill) => StreamForm { prefill: Some(prefill), ..form },
-        }
-    }
 }
 
 impl StreamKind {
@@ -246,8 +169,10 @@ impl Scenario {
     /// When the text is not TOML, or a key is misspelt, missing or has a value that is not allowed.
     pub fn from_toml(file: &str, text: &str) -> Result<Scenario, InputError> {
         let document = Document::parse(file, text)?;
-        let scenario: Scenario = document.read()?;
-        scenario.validate().map_err(|error| document.error(&error.key, error.message))?;
+        let form: ScenarioForm = document.read()?;
+        let in_file = |error: WorkloadError| document.error(&error.key, error.message);
+        let scenario = Scenario::try_from(form).map_err(in_file)?;
+        scenario.validate().map_err(in_file)?;
         Ok(scenario)
     }
 
