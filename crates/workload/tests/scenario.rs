@@ -162,6 +162,9 @@ fn a_web_server_reads_pages_and_sends_them() {
         let mean_bytes = bytes as f64 / pages as f64;
         assert!((mean_bytes / (2u64 << 20) as f64 - 1.0).abs() < 0.02, "{mean_bytes}");
         assert!(outcome.transferred_bytes.abs_diff(bytes) <= 5 * (4 << 20));
+        // Every byte of a page is read once; five pages may be under way.
+        let read_bytes: u64 = outcome.done.iter().map(|done| u64::from(done.request.length_bytes)).sum();
+        assert!(read_bytes - bytes <= 5 * (4 << 20), "{read_bytes} {bytes}");
         // Closed loop without thought: users = rate x time.
         assert!((pages_per_s * mean_page_ns / 1e9 - 5.0).abs() < 0.01, "{pages_per_s} {mean_page_ns}");
         if layout == "\"contiguous\"" {
@@ -170,6 +173,11 @@ fn a_web_server_reads_pages_and_sends_them() {
             let share = hot as f64 / outcome.done.len() as f64;
             assert!((share - 0.80).abs() < 0.01, "{share}");
         } else {
+            let extent = |at_bytes: u64| at_bytes / (8 << 20);
+            for Done { request, .. } in &outcome.done {
+                let last_bytes = request.offset_bytes + u64::from(request.length_bytes) - 1;
+                assert_eq!(extent(request.offset_bytes), extent(last_bytes), "a read goes beyond its extent");
+            }
             let high = outcome.done.iter().filter(|done| done.request.offset_bytes > 45 * GB).count();
             assert!(high as f64 > 0.4 * outcome.done.len() as f64, "{high}");
         }
@@ -267,6 +275,10 @@ fn a_slow_system_drops_exactly_the_frames_that_are_late() {
     let (complete, dropped, _) = frames(&slow, "reads = 1\nframes_per_s = 25\nbuffer_frames = 2");
     // Frames are complete 50 ms after their time; the last of them, 2,498, at 99.97 s.
     assert_eq!((complete, dropped), (2_499, 0));
+    // 40 ms a frame are complete at the very moment that they are due.
+    let just = Fake { latency_ns: |_| 4 * MS, limit_ns: 100 * S, ..Fake::default() };
+    let (complete, dropped, _) = frames(&just, "reads = 1\nframes_per_s = 25\nbuffer_frames = 1");
+    assert_eq!((complete, dropped), (2_500, 0));
     // The first 100 frames lie where each takes 60 ms of the 40: the reader begins at 0, 60, 120, ..., too late for
     // every frame that it begins; of three it skips the one that is overdue already. So all 100 are lost, and no other.
     fn slow_at_the_start(request: &headstack_workload::Request) -> u64 {
@@ -321,6 +333,8 @@ fn transactions_obey_the_interactive_response_time_law() {
         let sum = transactions_per_s * (mean_response_ns / 1e9 + 0.1);
         let error = 4.5 / (transactions as f64).sqrt() + 0.001;
         assert!((sum / f64::from(clients) - 1.0).abs() < error, "{clients}: {sum}");
+        let requests = outcome.issued as u64;
+        assert!((4 * transactions..=4 * (transactions + u64::from(clients))).contains(&requests), "{requests}");
         // R is at least 2 ms of a processor and four requests of 1 ms; processors bound X.
         assert!(mean_response_ns >= 6e6 && transactions_per_s <= f64::from(cpus) * 500.1);
         assert!(clients < 400 || transactions_per_s > 499.0, "{transactions_per_s}");

@@ -1,6 +1,6 @@
 //! What all kinds of streams share: the steps of their clients, where they go, what they report.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::access::AccessRun;
 use super::boot::BootRun;
@@ -68,7 +68,7 @@ pub(crate) struct Ground {
 }
 
 /// What a stream keeps beside the latencies of its requests, over the measured part of the run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Facts {
     /// Nothing: an access stream, or sequential streams.
@@ -119,7 +119,7 @@ pub enum Facts {
 }
 
 /// The boot of one guest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestBoot {
     /// When it was started.
     pub started_ns: u64,

@@ -1,6 +1,6 @@
 //! A scenario at work: its clients, and what they do next.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::access::{Access, AccessRun};
 use super::boot::BootRun;
@@ -47,7 +47,7 @@ struct Client {
 }
 
 /// What a stream has done in the measured part of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamReport {
     /// The stream's name.
     pub name: String,
