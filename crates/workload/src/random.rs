@@ -15,6 +15,19 @@ pub(crate) enum Purpose {
     Think,
     Arrivals,
     Permutation,
+    Pages,
+    Sizes,
+}
+
+/// The seed of the client `index` of the stream `name` of a scenario: a stream that is added to a
+/// scenario does not change what the others draw.
+pub(crate) fn seed_of(seed: u64, name: &str, index: u32) -> u64 {
+    // FNV-1a, which is stable.
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    let mix = |value: u64| SplitMix64::seed_from_u64(value).next_u64();
+    mix(mix(mix(seed) ^ hash) ^ u64::from(index))
 }
 
 pub(crate) struct Random(Xoshiro256PlusPlus);
@@ -45,6 +58,12 @@ impl Random {
     #[inline]
     pub(crate) fn unit(&mut self) -> f64 {
         ((self.bits() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Uniform in [0, 1) in steps of 2^-53.
+    #[inline]
+    pub(crate) fn fraction(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
     /// Exponential with the given mean, by inversion.
