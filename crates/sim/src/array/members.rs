@@ -30,6 +30,8 @@ pub enum Owner {
     Operation(u32),
     /// A phase of a row write.
     Row(u32),
+    /// Reads that writes follow.
+    Relay(u32),
     /// A step of the rebuild of a group: (group, step).
     Rebuild(u32, u32),
     /// A run of bytes between cache and members, on its way through flash.
@@ -224,6 +226,7 @@ impl Array {
         match command.owner {
             Owner::Request(number) => self.part_done(now_ns, number),
             Owner::Operation(number) => self.operation_part_done(now_ns, number),
+            Owner::Relay(number) => self.relay_part_done(now_ns, number),
             Owner::Row(number) => self.row_part_done(now_ns, number),
             Owner::Rebuild(group, step) => {
                 self.rebuild_part_done(now_ns, group, step, command.request.kind == Kind::Read)

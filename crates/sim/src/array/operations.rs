@@ -40,15 +40,20 @@ impl Array {
                 Origin::Request(number) => self.requests.get_mut(number).pending += 1,
                 Origin::Transfer(number) => self.expect_transfer_part(number),
             }
-            self.start(now_ns, origin, group, write, start, length);
+            self.start(now_ns, origin, (group, self.lun_numbers[lun]), write, start, length);
             at += length;
             lun += 1;
         }
     }
 
-    fn start(&mut self, now_ns: u64, origin: Origin, group: u32, write: bool, offset: u64, length: u64) {
+    /// `place` is the group, and the number of the LUN within it.
+    fn start(&mut self, now_ns: u64, origin: Origin, place: (u32, u32), write: bool, offset: u64, length: u64) {
+        let (group, _) = place;
         let number = self.operations.insert(Operation { origin, group, pending: 1 });
         match (write, self.groups[group as usize].layout.has_parity()) {
+            _ if self.pools[group as usize].is_some() => {
+                self.operate_pooled(now_ns, number, place, write, offset, length);
+            }
             (false, _) => self.read(now_ns, number, group, offset, length),
             (true, true) => self.write_rows(now_ns, number, group, offset, length),
             (true, false) => self.write_copies(now_ns, number, group, offset, length),
@@ -121,7 +126,7 @@ impl Array {
     }
 
     /// The copy to read among those that are there.
-    fn best_copy(&mut self, group: u32, copies: impl Iterator<Item = Extent>) -> Extent {
+    pub(super) fn best_copy(&mut self, group: u32, copies: impl Iterator<Item = Extent>) -> Extent {
         let state = &mut self.groups[group as usize];
         state.reads += 1;
         let (choice, turn) = (state.mirror_reads, state.reads);

@@ -128,6 +128,7 @@ impl Array {
         self.done.push(Completion { at_ns: now_ns, id: host.id, started_ns: host.submitted_ns });
         if self.host_requests == 0 {
             self.destage(now_ns);
+            (0..self.pools.len() as u32).for_each(|group| self.migrate(now_ns, group));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use headstack_sim::array::Array;
 use headstack_sim::array::description::{
-    ArrayDescription, Controller, Group, Level, Lun, Member, MirrorReads, Rebuild, Rotation, SmallWrites,
+    ArrayDescription, Controller, Group, Level, Lun, Member, MirrorReads, Prefill, Rebuild, Rotation, SmallWrites,
 };
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::Completion;
@@ -43,7 +43,13 @@ pub fn array(group: Group, capacity_bytes: u64) -> ArrayDescription {
         members: (0..count).map(member).collect(),
         links: vec![],
         groups: vec![group],
-        luns: vec![Lun { name: "lun".to_owned(), group: 0, start_bytes: 0, length_bytes: capacity_bytes }],
+        luns: vec![Lun {
+            name: "lun".to_owned(),
+            group: 0,
+            start_bytes: 0,
+            length_bytes: capacity_bytes,
+            prefill: Prefill::None,
+        }],
         controller: Controller {
             request_ns: 0,
             command_ns: 0,
