@@ -5,6 +5,7 @@ mod host;
 mod measuring;
 mod replay;
 mod run;
+pub mod ssd;
 
 pub use replay::replay;
 pub use run::{RunSpec, run, run_all};

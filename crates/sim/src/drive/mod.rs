@@ -10,12 +10,13 @@ mod check;
 mod commands;
 pub mod description;
 pub mod geometry;
-mod link;
+pub(crate) mod link;
 pub mod mechanics;
 mod media;
 mod queue;
 mod slow;
 
+pub(crate) use check::require;
 pub use check::{Fault, check};
 
 use std::collections::VecDeque;
