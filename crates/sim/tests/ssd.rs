@@ -418,7 +418,7 @@ fn a_read_waits_for_a_program_or_suspends_it() {
 }
 
 #[test]
-fn suspension_cuts_the_tail_of_reads_and_costs_the_writes_nothing() {
+fn suspension_cuts_the_tail_of_reads() {
     let tail = |suspend_ns: Option<u64>| {
         let mut description = SsdDescription { preconditioned: true, ..small_ssd() };
         description.timing.suspend_ns = suspend_ns;
@@ -516,7 +516,7 @@ fn data_that_stay_on_one_die_do_not_choke_it() {
 #[test]
 fn the_impossible_is_refused_by_name() {
     type Change = fn(&mut SsdDescription);
-    let cases: [(&str, Change); 20] = [
+    let cases: [(&str, Change); 21] = [
         ("flash.channels: 0; 1 to 256 are allowed", |d| d.flash.channels = 0),
         ("flash.dies_per_channel: ", |d| d.flash.dies_per_channel = 0),
         ("flash.planes_per_die: ", |d| d.flash.planes_per_die = 17),
@@ -532,6 +532,16 @@ fn the_impossible_is_refused_by_name() {
         }),
         ("capacity.mapping_unit_bytes: 512 bytes make", |d| {
             (d.capacity.mapping_unit_bytes, d.flash.blocks_per_plane) = (512, 1 << 18);
+        }),
+        ("capacity.mapping_unit_bytes: 4096 bytes make", |d| {
+            d.flash = Flash {
+                channels: 256,
+                dies_per_channel: 256,
+                planes_per_die: 16,
+                blocks_per_plane: 1 << 20,
+                pages_per_block: 1 << 16,
+                page_bytes: 1 << 20,
+            };
         }),
         ("capacity.logical_bytes: 1073741824 bytes leave no over-provisioning", |d| d.capacity.logical_bytes = 1 << 30),
         ("capacity.logical_bytes: 1000 bytes; a multiple", |d| d.capacity.logical_bytes = 1000),

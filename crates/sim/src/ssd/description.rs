@@ -125,9 +125,9 @@ impl SsdDescription {
     pub fn raw_bytes(&self) -> u64 {
         let flash = &self.flash;
         u64::from(self.dies())
-            * u64::from(flash.blocks_per_plane)
-            * u64::from(flash.pages_per_block)
-            * u64::from(self.row_bytes())
+            .saturating_mul(u64::from(flash.blocks_per_plane))
+            .saturating_mul(u64::from(flash.pages_per_block))
+            .saturating_mul(u64::from(self.row_bytes()))
     }
 
     /// Flash beyond what is exported, as a share of what is exported.

@@ -116,8 +116,10 @@ struct Die {
     fresh: u32,
     /// Where the host's next row goes, as a unit of the die; at a multiple of a block's units there is no open block.
     host_next: u32,
-    /// Where the next moved unit goes.
-    moved_next: u32,
+    /// Block that takes moved units, places left in it, and units in its unfinished row.
+    moved_block: u32,
+    moved_left: u32,
+    moved_in_row: u32,
     /// Rows filled with moved units and not yet programmed.
     moved_rows: u32,
     victim: Option<Victim>,
@@ -159,11 +161,6 @@ pub struct Ftl {
     pub erases: u64,
 }
 
-/// Beyond every die's units, so that no open block is there.
-const fn no_block(layout: &Layout) -> u32 {
-    layout.units_per_die
-}
-
 impl Ftl {
     /// An empty drive.
     pub fn new(description: &SsdDescription) -> Self {
@@ -174,8 +171,10 @@ impl Ftl {
             blocks: vec![Block::default(); layout.blocks_per_die as usize],
             erased: VecDeque::with_capacity(layout.blocks_per_die as usize),
             fresh: 0,
-            host_next: no_block(&layout),
-            moved_next: no_block(&layout),
+            host_next: 0,
+            moved_block: 0,
+            moved_left: 0,
+            moved_in_row: 0,
             moved_rows: 0,
             victim: None,
             valid: 0,
@@ -300,7 +299,7 @@ impl Ftl {
     fn move_row(&mut self, die: u32, start: u32) -> (u32, u32) {
         let (mut units, mut pages, mut last_page) = (0, 0, u32::MAX);
         for from in start..start + self.layout.units_per_row {
-            let owner = self.owner[from as usize];
+            let owner = std::mem::take(&mut self.owner[from as usize]);
             if owner == 0 {
                 continue;
             }
@@ -309,28 +308,34 @@ impl Ftl {
             pages += u32::from(page != last_page);
             last_page = page;
             let to = self.place_for_moved(die);
-            self.set_place(owner - 1, Place::Flash(to));
-            self.hold(die, to, owner - 1);
+            self.map[owner as usize - 1] = Place::Flash(to).code();
+            self.owner[to as usize] = owner;
         }
+        let block = (start - die * self.layout.units_per_die) / self.layout.units_per_block;
+        self.dies[die as usize].blocks[block as usize].valid -= units;
         self.moved_units += u64::from(units);
         (units, pages)
     }
 
+    /// The next place for a moved unit, which is counted there.
+    #[inline]
     fn place_for_moved(&mut self, die: u32) -> u32 {
         let layout = &self.layout;
         let space = &mut self.dies[die as usize];
-        if space.moved_next.is_multiple_of(layout.units_per_block) {
-            space.moved_next = space.take_free_block() * layout.units_per_block;
+        if space.moved_left == 0 {
+            space.moved_block = space.take_free_block();
+            space.moved_left = layout.units_per_block;
         }
-        let to = space.moved_next;
-        space.moved_next += 1;
-        if space.moved_next.is_multiple_of(layout.units_per_row) {
+        space.moved_left -= 1;
+        space.moved_in_row += 1;
+        if space.moved_in_row == layout.units_per_row {
+            space.moved_in_row = 0;
             space.moved_rows += 1;
         }
-        if space.moved_next.is_multiple_of(layout.units_per_block) {
-            space.blocks[(to / layout.units_per_block) as usize].closed = true;
-        }
-        die * layout.units_per_die + to
+        let block = &mut space.blocks[space.moved_block as usize];
+        block.valid += 1;
+        block.closed = space.moved_left == 0;
+        die * layout.units_per_die + (space.moved_block + 1) * layout.units_per_block - space.moved_left - 1
     }
 
     /// The place holds the unit.
