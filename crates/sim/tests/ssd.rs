@@ -295,7 +295,7 @@ fn random_overwrites_amplify_as_greedy_collection_must() {
         println!(
             "{blocks} blocks, {exported}: {found:.3}, large blocks {expected:.3}, {tolerance_percent:.1} % allowed"
         );
-        assert!(found < 1.01 * expected, "{found} against {expected}: worse than FIFO");
+        assert!(found < 0.99 * expected, "{found}: the oldest block as the victim would give {expected}");
         assert_close(found, expected, tolerance_percent, "greedy");
     }
 }
@@ -386,6 +386,42 @@ fn a_flush_programs_what_power_would_lose() {
     assert_eq!(done[2].at_ns - start_ns, COMMAND_NS + 2 * (ROW / 4) + ROW + PROGRAM_NS, "the second row's program");
 }
 
+#[test]
+fn a_flush_waits_for_no_row_that_came_after_it() {
+    let mut description = small_ssd();
+    description.buffer.power_loss_protected = false;
+    let mut bench = Bench::filled(&description);
+    let start_ns = bench.now_ns;
+    // Nine rows: the first die gets two. Reads of that die, 16 of them, come between the two.
+    bench.drive.submit(start_ns, 0, &write(0, 9 * ROW));
+    bench.drive.advance(start_ns + 150 * US, |_| {});
+    bench.drive.submit(start_ns + 150 * US, 1, &flush());
+    (2..18).for_each(|id| bench.drive.submit(start_ns + 150 * US, id, &read(u64::from(id) * 8 * ROW, UNIT)));
+    bench.drive.advance(start_ns + 300 * US, |_| {});
+    // The tenth row goes to the second die and is programmed before the ninth.
+    bench.drive.submit(start_ns + 300 * US, 18, &write(0, ROW));
+    let done = bench.settle();
+    let flushed_ns = done.iter().find(|completion| completion.id == 1).expect("the flush completes").at_ns - start_ns;
+    let expected_ns = COMMAND_NS + ROW / 4 + 2 * (ROW + PROGRAM_NS) + 16 * (READ_NS + UNIT);
+    assert_close(flushed_ns as f64, expected_ns as f64, 1.0, "the ninth row");
+}
+
+#[test]
+fn what_changes_while_it_is_programmed_does_not_come_back() {
+    let mut bench = Bench::new(&small_ssd());
+    let start_ns = bench.now_ns;
+    bench.drive.submit(start_ns, 0, &write(0, ROW));
+    bench.drive.advance(start_ns + 100 * US, |_| {});
+    bench.drive.submit(start_ns + 100 * US, 1, &request(Kind::Trim, 0, UNIT));
+    bench.drive.submit(start_ns + 100 * US, 2, &write(UNIT, UNIT));
+    bench.settle();
+    assert_eq!(bench.serve(&read(0, UNIT)), COMMAND_NS + UNIT / 4);
+    assert_eq!(bench.counters().unwritten_reads, 1);
+    assert_eq!(bench.serve(&read(UNIT, UNIT)), COMMAND_NS + UNIT / 4);
+    assert_eq!((bench.counters().read_hits, bench.counters().write_hits), (1, 0));
+    assert!(bench.serve(&read(2 * UNIT, UNIT)) > READ_NS);
+}
+
 /// The response time of a read that comes `after_ns` after a row for its die was complete in the buffer.
 fn read_behind_program(suspend_ns: Option<u64>, after_ns: u64) -> u64 {
     let mut description = small_ssd();
@@ -462,6 +498,22 @@ fn reads_do_not_starve_writes() {
         assert_eq!(responses.len(), 40_000);
         let programs = drive.counters().page_programs - (768 << 20) / PAGE;
         assert!(programs >= 2_000 - 2 * DIES * PLANES - 128, "{programs} pages of 2,000 written");
+    }
+}
+
+#[test]
+fn an_endless_stream_of_reads_lets_a_program_through() {
+    for suspend_ns in [None, Some(10 * US)] {
+        let mut description = small_ssd();
+        description.buffer.power_loss_protected = false;
+        description.timing.suspend_ns = suspend_ns;
+        let mut bench = Bench::filled(&description);
+        let mut dice = Dice(2);
+        // A row for the first die, a flush that waits for it, and then nothing but reads of that die.
+        let mut first = [write(0, ROW), flush()].into_iter();
+        let responses = bench.run(64, 3_000, || first.next().unwrap_or_else(|| read(dice.below(1000) * 8 * ROW, UNIT)));
+        let worst_ns = responses.into_iter().max().expect("3,000");
+        assert!(worst_ns < 64 * (READ_NS + 2 * UNIT) + 2 * PROGRAM_NS, "{worst_ns} ns, {suspend_ns:?}");
     }
 }
 
