@@ -646,6 +646,8 @@ proptest! {
         suspends: bool,
         full_duplex: bool,
         preconditioned: bool,
+        tight: bool,
+        skewed: bool,
         outstanding in 1u64..40,
     ) {
         let mut description = tiny_ssd();
@@ -653,6 +655,10 @@ proptest! {
         description.timing.suspend_ns = suspends.then_some(5 * US);
         description.interface.full_duplex = full_duplex;
         description.preconditioned = preconditioned;
+        if tight {
+            // The least spare that is allowed: 7 of the 12 blocks of a die hold data, less the buffer and a unit.
+            description.capacity.logical_bytes = (4 * 7 * 16 - 16 - 1) * UNIT;
+        }
         let blocks = description.capacity.logical_bytes / 512;
         let run = || {
             let mut drive = Bench::new(&description);
@@ -663,7 +669,7 @@ proptest! {
                 if kind == Kind::Flush {
                     return flush();
                 }
-                let first = dice.below(blocks);
+                let first = if skewed { dice.below(blocks).min(dice.below(blocks).min(dice.below(blocks))) } else { dice.below(blocks) };
                 let length = 1 + dice.below((blocks - first).min(if kind == Kind::Trim { 16 } else { 200 }));
                 Request { force_unit_access: dice.below(20) == 0, ..request(kind, first * 512, length * 512) }
             });
