@@ -637,7 +637,7 @@ fn tiny_ssd() -> SsdDescription {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_command_completes_once_and_alike_each_time(

@@ -5,6 +5,9 @@
 //! dies in turn, each die collects its stale blocks at the pace at which it is given new rows, and writes wait while
 //! the buffer is full.
 //!
+//! Left out: cache registers (a die senses nothing while it sends), pages of different speeds within a block, SLC caches,
+//! copies inside a die, retries, refresh and static wear levelling, and the traffic of the map itself.
+//!
 //! Memory is 4 bytes for each mapping unit of capacity and of flash, once they are written to: a drive of 1 TB (1.09 TB
 //! of flash) with units of 16 KiB takes 491 MiB when full (measured),
 //! and 2 MiB when empty.
