@@ -31,7 +31,7 @@ pub use arrivals::{ArrivalClock, ArrivalProcess, Arrivals, RunLength, Think, War
 pub use document::{Document, InputError};
 pub use generator::{Generator, Span};
 pub use quantity::{Bytes, DurationNs, QuantityError, Rate, Rpm};
-pub use random::GENERATOR_NAME;
+pub use random::{GENERATOR_NAME, Purpose, Random};
 pub use request::{Kind, ReplayRecord, Request};
 pub use scenario::{Scenario, ScenarioRun, Step};
 pub use workload::{Workload, WorkloadError};

@@ -9,14 +9,23 @@ pub const GENERATOR_NAME: &str = "xoshiro256++";
 /// What a stream of random numbers is for. A purpose of its own keeps one kind of draw from shifting
 /// another: the addresses of a run do not depend on when think times are drawn.
 #[derive(Clone, Copy)]
-pub(crate) enum Purpose {
+pub enum Purpose {
+    /// Where requests go.
     Addresses,
+    /// Which line of an access specification is drawn.
     Choices,
+    /// Think times.
     Think,
+    /// Times of arrival.
     Arrivals,
+    /// Keys of permutations.
     Permutation,
+    /// Which page of a site is asked for.
     Pages,
+    /// Sizes of pages.
     Sizes,
+    /// Overwrites that bring a solid-state drive to its steady state.
+    Preconditioning,
 }
 
 /// The seed of the client `index` of the stream `name` of a scenario: a stream that is added to a
@@ -30,12 +39,13 @@ pub(crate) fn seed_of(seed: u64, name: &str, index: u32) -> u64 {
     mix(mix(mix(seed) ^ hash) ^ u64::from(index))
 }
 
-pub(crate) struct Random(Xoshiro256PlusPlus);
+/// A stream of random numbers.
+pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
     /// The stream for `purpose`: seeded with the purpose's output of SplitMix64 under `seed`, which
     /// xoshiro's own seeding expands to its 256 bits.
-    pub(crate) fn new(seed: u64, purpose: Purpose) -> Random {
+    pub fn new(seed: u64, purpose: Purpose) -> Random {
         let mut seeds = SplitMix64::seed_from_u64(seed);
         for _ in 0..purpose as u32 {
             seeds.next_u64();
@@ -43,14 +53,15 @@ impl Random {
         Random(Xoshiro256PlusPlus::seed_from_u64(seeds.next_u64()))
     }
 
+    /// 64 uniform bits.
     #[inline]
-    pub(crate) fn bits(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// Uniform in `0..n` by multiply-high: no division, and a bias below n / 2^64.
     #[inline]
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
