@@ -1,5 +1,5 @@
-//! The catalogue: drives, arrays and workloads that ship with headstack, one TOML file each, and what makes a complete
-//! description of the few figures of a data sheet.
+//! The catalogue: drives, arrays, scenarios and workloads that ship with headstack, one TOML file each, and what makes
+//! a complete description of the few figures of a data sheet.
 
 pub mod array;
 pub mod complete;
@@ -40,6 +40,11 @@ pub fn drives() -> &'static [Entry] {
 /// The arrays, by id.
 pub fn arrays() -> &'static [Entry] {
     ARRAYS
+}
+
+/// The scenarios, by id.
+pub fn scenarios() -> &'static [Entry] {
+    SCENARIOS
 }
 
 /// The workloads, by id.

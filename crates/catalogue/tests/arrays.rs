@@ -117,10 +117,11 @@ fn capacities_follow_from_the_level() {
     assert_eq!(array("nearline-12-raid6").description.capacity_bytes(), 10 * drive);
     assert_eq!(array("nearline-24-raid10").description.capacity_bytes(), 12 * drive);
     assert_eq!(array("nearline-24-raid6").description.capacity_bytes(), 22 * drive);
-    let va = array("va-7100").description;
-    let group = &va.groups[0];
-    let units = group.member_bytes / group.stripe_unit_bytes;
-    assert_eq!(va.capacity_bytes(), 15 * units / 2 * group.stripe_unit_bytes, "fifteen drives hold seven and a half");
+    let mut group = array("va-7100").description.groups.remove(0);
+    let rows = group.member_bytes / group.stripe_unit_bytes;
+    assert_eq!(group.capacity_bytes(), rows / 2 * 15 * group.stripe_unit_bytes, "whole groups of two rows");
+    group.pool = None;
+    assert_eq!(group.capacity_bytes(), 15 * rows / 2 * group.stripe_unit_bytes, "fifteen drives hold seven and a half");
 }
 
 #[test]

@@ -7,13 +7,18 @@ use crate::drive::description::DriveDescription;
 use crate::drive::{Completion, Drive, Fault};
 use crate::link::Upstream;
 use crate::snapshot::Snapshot;
+use crate::ssd::Ssd;
+use crate::ssd::description::SsdDescription;
 
 /// What a device is, fully resolved.
+#[allow(clippy::large_enum_variant)] // A few a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DeviceDescription {
     /// A disk drive.
     Disk(DriveDescription),
+    /// A solid-state drive.
+    Ssd(SsdDescription),
 }
 
 impl DeviceDescription {
@@ -21,6 +26,7 @@ impl DeviceDescription {
     pub fn name(&self) -> &str {
         match self {
             DeviceDescription::Disk(drive) => &drive.name,
+            DeviceDescription::Ssd(ssd) => &ssd.name,
         }
     }
 
@@ -30,6 +36,7 @@ impl DeviceDescription {
             DeviceDescription::Disk(drive) => {
                 drive.geometry.logical_blocks * u64::from(drive.geometry.logical_block_bytes)
             }
+            DeviceDescription::Ssd(ssd) => ssd.capacity.logical_bytes,
         }
     }
 
@@ -37,6 +44,7 @@ impl DeviceDescription {
     pub fn block_bytes(&self) -> u32 {
         match self {
             DeviceDescription::Disk(drive) => drive.geometry.logical_block_bytes,
+            DeviceDescription::Ssd(ssd) => ssd.capacity.logical_block_bytes,
         }
     }
 
@@ -44,6 +52,7 @@ impl DeviceDescription {
     pub fn tags(&self) -> u32 {
         match self {
             DeviceDescription::Disk(drive) => drive.interface.host_tags.min(drive.queue.depth),
+            DeviceDescription::Ssd(ssd) => ssd.interface.queue_depth,
         }
     }
 
@@ -54,6 +63,7 @@ impl DeviceDescription {
     pub fn check(&self) -> Result<(), Fault> {
         match self {
             DeviceDescription::Disk(drive) => crate::drive::check(drive),
+            DeviceDescription::Ssd(ssd) => crate::ssd::check(ssd),
         }
     }
 }
@@ -63,6 +73,8 @@ impl DeviceDescription {
 pub enum Device {
     /// A disk drive.
     Disk(Box<Drive>),
+    /// A solid-state drive.
+    Ssd(Box<Ssd>),
 }
 
 impl Device {
@@ -73,6 +85,7 @@ impl Device {
     pub fn new(description: &DeviceDescription, seed: u64) -> Result<Device, Fault> {
         Ok(match description {
             DeviceDescription::Disk(drive) => Device::Disk(Box::new(Drive::new(drive, seed)?)),
+            DeviceDescription::Ssd(ssd) => Device::Ssd(Box::new(Ssd::new(ssd, seed)?)),
         })
     }
 
@@ -81,6 +94,7 @@ impl Device {
     pub fn next_event_ns(&self) -> u64 {
         match self {
             Device::Disk(drive) => drive.next_event_ns(),
+            Device::Ssd(ssd) => ssd.next_event_ns(),
         }
     }
 
@@ -89,6 +103,7 @@ impl Device {
     pub fn submit(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         match self {
             Device::Disk(drive) => drive.submit_behind(upstream, now_ns, id, request),
+            Device::Ssd(ssd) => ssd.submit(now_ns, id, request),
         }
     }
 
@@ -97,6 +112,7 @@ impl Device {
     pub fn advance(&mut self, upstream: &mut Upstream, now_ns: u64, completed: impl FnMut(Completion)) {
         match self {
             Device::Disk(drive) => drive.advance_behind(upstream, now_ns, completed),
+            Device::Ssd(ssd) => ssd.advance_behind(upstream, now_ns, completed),
         }
     }
 
@@ -104,6 +120,7 @@ impl Device {
     pub fn snapshot(&self, name: &str, into: &mut Snapshot) {
         match self {
             Device::Disk(drive) => into.add_drive(name, &drive.counters()),
+            Device::Ssd(ssd) => into.add_ssd(name, ssd.description(), &ssd.counters()),
         }
     }
 }

@@ -9,6 +9,7 @@ mod measuring;
 mod replay;
 mod run;
 mod snapshot;
+pub mod ssd;
 pub mod system;
 
 pub use replay::replay;

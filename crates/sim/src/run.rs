@@ -375,6 +375,7 @@ impl Runner {
 fn has_no_slow_processes(system: &SystemDescription) -> bool {
     let quiet = |device: &DeviceDescription| match device {
         DeviceDescription::Disk(drive) => drive.slow == SlowProcesses::default(),
+        DeviceDescription::Ssd(_) => false,
     };
     match system {
         SystemDescription::Drive(device) => quiet(device),

@@ -4,6 +4,8 @@ use headstack_result::{Component, Counter};
 
 use crate::drive::Counters;
 use crate::link::Link;
+use crate::ssd::SsdCounters;
+use crate::ssd::description::SsdDescription;
 
 /// Busy times and counts, in a fixed order.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +53,25 @@ impl Snapshot {
             ("seek_ns", counters.seek_ns),
             ("rotation_ns", counters.rotation_ns),
             ("transfer_ns", counters.transfer_ns),
+        ] {
+            self.count(name, value);
+        }
+    }
+
+    /// Adds a solid-state drive; `name` is empty for one that stands alone.
+    pub fn add_ssd(&mut self, name: &str, ssd: &SsdDescription, counters: &SsdCounters) {
+        let own = |part: &str| if name.is_empty() { part.to_owned() } else { format!("{name} {part}") };
+        self.component(own("dies"), ssd.dies(), counters.dies_busy_ns, 0);
+        self.component(own("channels"), ssd.flash.channels, counters.channels_busy_ns, 0);
+        let directions = if ssd.interface.full_duplex { 2 } else { 1 };
+        self.component(own("interface"), directions, counters.interface_ns, 0);
+        for (name, value) in [
+            ("flash_page_reads", counters.page_reads),
+            ("flash_page_programs", counters.page_programs),
+            ("flash_moved_units", counters.moved_units),
+            ("flash_erases", counters.erases),
+            ("flash_read_waits", counters.read_waits),
+            ("flash_suspensions", counters.suspensions),
         ] {
             self.count(name, value);
         }

@@ -7,7 +7,7 @@ use crate::SimError;
 use crate::array::Array;
 use crate::array::description::ArrayDescription;
 use crate::device::{Device, DeviceDescription};
-use crate::drive::description::DriveDescription;
+use crate::drive::description::{DriveDescription, Policy};
 use crate::drive::{Completion, Fault};
 use crate::host::Host;
 use crate::link::Upstream;
@@ -151,6 +151,7 @@ impl Single {
     fn new(description: &DeviceDescription, seed: u64) -> Result<Single, SimError> {
         let elevator = match description {
             DeviceDescription::Disk(drive) => drive.interface.host_elevator,
+            DeviceDescription::Ssd(_) => Policy::Fcfs,
         };
         let device = Device::new(description, seed)?;
         Ok(Single { device, host: Host::new(description.tags(), elevator), waiting: Vec::new() })

@@ -6,8 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use headstack_sim::array::description::{CacheWrites, Destage, Level, MirrorReads, Rotation, SmallWrites};
-use headstack_sim::array::pool::PoolDescription;
+use headstack_sim::array::description::{CacheWrites, Destage, Level, MirrorReads, Prefill, Rotation, SmallWrites};
 use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 use serde::{Deserialize, Serialize};
@@ -134,7 +133,7 @@ pub struct GroupTable {
     /// How a spare is filled.
     pub rebuild: Option<RebuildTable>,
     /// Blocks are placed when they are first written.
-    pub pool: Option<PoolDescription>,
+    pub pool: Option<PoolTable>,
 }
 
 /// `level` of a group.
@@ -193,6 +192,25 @@ pub struct RebuildTable {
     pub yield_to_host: Option<f64>,
 }
 
+/// `[groups.pool]`: with `parity_width`, `low_free` and `high_free`, what has not been written for long moves to double
+/// parity; without them everything is mirrored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PoolTable {
+    /// Unit of allocation and mirroring; the stripe unit where left out.
+    pub segment: Option<Bytes>,
+    /// Raw space kept free for rebuilding, over all drives; none where left out.
+    pub spare: Option<Bytes>,
+    /// Time of the controller to allocate a segment.
+    pub allocation: Option<DurationNs>,
+    /// Drives of a stripe, its two parities included.
+    pub parity_width: Option<u32>,
+    /// Moving begins where less raw space is free.
+    pub low_free: Option<Bytes>,
+    /// Moving ends where so much is free.
+    pub high_free: Option<Bytes>,
+}
+
 /// `[[luns]]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -205,6 +223,8 @@ pub struct LunTable {
     pub start: Option<Bytes>,
     /// Its size, rounded down to whole blocks; the rest of the group where left out.
     pub size: Option<Bytes>,
+    /// How a LUN of a pool was filled before the run; not at all where left out.
+    pub prefill: Option<Prefill>,
 }
 
 /// `[controller]`

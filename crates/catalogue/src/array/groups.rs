@@ -1,11 +1,12 @@
 //! From the tables of groups and LUNs to how blocks lie on drives, and what is exported.
 
-use headstack_sim::array::description::{Group, Lun, Rebuild};
+use headstack_sim::array::description::{Group, Lun, Prefill, Rebuild};
+use headstack_sim::array::pool::{Classes, PoolDescription};
 use headstack_workload::InputError;
-use headstack_workload::quantity::Bytes;
+use headstack_workload::quantity::{Bytes, DurationNs};
 
-use super::file::{ArrayFile, GroupTable, LevelName, LunTable, RebuildTable};
-use super::resolve::{Parts, Resolver};
+use super::file::{ArrayFile, GroupTable, LevelName, LunTable, PoolTable, RebuildTable};
+use super::resolve::{Parts, Resolver, ns};
 
 /// Stripe unit where none is stated: the usual setting of controllers since 2000; medium confidence.
 pub const STRIPE_UNIT: Bytes = Bytes(64 << 10);
@@ -15,6 +16,16 @@ pub const REBUILD_STEP: Bytes = Bytes(1 << 20);
 pub const REBUILD_STEPS: u32 = 2;
 /// Idle time after a host request as a share of a step: half of the time is the host's; an estimate.
 pub const REBUILD_YIELD: f64 = 1.0;
+
+/// Time of the controller to allocate a segment of a pool; an estimate.
+pub const POOL_ALLOCATION: DurationNs = DurationNs(200_000);
+
+/// What a pool has of its group.
+struct PoolShape {
+    members: u32,
+    member_bytes: u64,
+    segment: Bytes,
+}
 
 impl Resolver<'_> {
     pub(super) fn groups(&mut self, file: &ArrayFile, parts: &Parts) -> Result<Vec<Group>, InputError> {
@@ -86,6 +97,10 @@ impl Resolver<'_> {
         let unit = if level.is_striped() { stripe_unit.0.max(1) } else { block };
         let whole = Bytes(smallest / unit * unit);
         let member_bytes = self.or(table.drive_size, &key("drive_size"), "the smallest drive, in whole units", whole);
+        let pool = table.pool.as_ref().map(|pool| {
+            let shape = PoolShape { members: members.len() as u32, member_bytes: member_bytes.0, segment: stripe_unit };
+            self.pool(&key("pool"), pool, &shape)
+        });
         let rebuild = self.rebuild(&key("rebuild"), table, stripe_unit, !spares.is_empty())?;
         Ok(Group {
             name,
@@ -99,7 +114,33 @@ impl Resolver<'_> {
             mirror_reads: table.mirror_reads.unwrap_or_default(),
             spares,
             rebuild,
-            pool: table.pool.clone(),
+            pool: pool.transpose()?,
+        })
+    }
+
+    fn pool(&mut self, key: &str, table: &PoolTable, shape: &PoolShape) -> Result<PoolDescription, InputError> {
+        let PoolTable { segment, spare, allocation, parity_width, low_free, high_free } = *table;
+        let segment = self.or(segment, &format!("{key}.segment"), "the stripe unit", shape.segment);
+        let spare = self.or(spare, &format!("{key}.spare"), "nothing kept free", Bytes(0));
+        let allocation_key = format!("{key}.allocation");
+        let allocation = self.or(allocation, &allocation_key, "D estimate", POOL_ALLOCATION);
+        let classes = match (parity_width, low_free, high_free) {
+            (None, None, None) => Classes::Mirrored,
+            (Some(parity_width), Some(low), Some(high)) => {
+                Classes::Migrating { parity_width, low_free_bytes: low.0, high_free_bytes: high.0 }
+            }
+            _ => {
+                let message = "parity_width, low_free and high_free belong together; all or none are allowed";
+                return Err(self.error(key, message));
+            }
+        };
+        Ok(PoolDescription {
+            segment_bytes: segment.0,
+            members: shape.members,
+            member_bytes: shape.member_bytes,
+            spare_bytes: spare.0,
+            allocation_ns: ns(self, &allocation_key, allocation)?,
+            classes,
         })
     }
 
@@ -185,7 +226,8 @@ impl Resolver<'_> {
             return Err(self.error(&key("size"), message));
         }
         let size = self.or(table.size, &key("size"), "the rest of the group", Bytes(left));
-        Ok(Lun { name: table.name.clone(), group, start_bytes, length_bytes: whole(size.0) })
+        let prefill = table.prefill.unwrap_or_default();
+        Ok(Lun { name: table.name.clone(), group, start_bytes, length_bytes: whole(size.0), prefill })
     }
 }
 
@@ -201,10 +243,12 @@ fn default_luns(file: &ArrayFile, groups: &[Group], parts: &Parts) -> Vec<Lun> {
                 group: number,
                 start_bytes: place.saturating_mul(length_bytes),
                 length_bytes,
+                prefill: Prefill::None,
             }));
         } else {
             let length_bytes = group.capacity_bytes();
-            luns.push(Lun { name: group.name.clone(), group: number, start_bytes: 0, length_bytes });
+            let (name, prefill) = (group.name.clone(), Prefill::None);
+            luns.push(Lun { name, group: number, start_bytes: 0, length_bytes, prefill });
         }
     }
     luns

@@ -1,6 +1,7 @@
 //! What is impossible in an array. Keys are those of its TOML form.
 
-use super::description::{ArrayDescription, Cache, Controller, Group, IncidentKind, Level};
+use super::description::{ArrayDescription, Cache, Controller, Group, IncidentKind, Level, Prefill};
+use super::pool;
 use crate::drive::Fault;
 use crate::drive::check::{fault, require};
 use crate::link::{LinkDescription, LinkKind};
@@ -81,8 +82,8 @@ fn check_members(array: &ArrayDescription) -> Result<(), Fault> {
         require((member.device as usize) < array.devices.len(), "drives", || {
             named(&format!("device {}; 0 to {} are allowed", member.device, array.devices.len() - 1))
         })?;
-        require((1..=8).contains(&member.ways.len()), "drives", || {
-            named(&format!("{} ways to the controller; 1 to 8 are allowed", member.ways.len()))
+        require(member.ways.len() <= 8, "drives", || {
+            named(&format!("{} ways to the controller; up to 8 are allowed", member.ways.len()))
         })?;
         for way in &member.ways {
             let known = way.iter().all(|&hop| (hop as usize) < array.links.len());
@@ -118,7 +119,27 @@ fn check_group(array: &ArrayDescription, index: usize) -> Result<(), Fault> {
             named(format!("{} bytes of each drive, but {name:?} holds {}", group.member_bytes, device.capacity_bytes()))
         })?;
     }
-    check_stripes(group, u64::from(block), &key)
+    check_stripes(group, u64::from(block), &key)?;
+    check_pool(array, index)
+}
+
+/// A pool says itself what is impossible; its keys are those of its fields.
+fn check_pool(array: &ArrayDescription, index: usize) -> Result<(), Fault> {
+    let group = &array.groups[index];
+    let Some(pool) = &group.pool else {
+        return Ok(());
+    };
+    let key = |field: &str| format!("groups[{index}].{field}");
+    require(pool.members as usize == group.members.len(), &key("pool.members"), || {
+        format!("{} disks; the group's {} are allowed", pool.members, group.members.len())
+    })?;
+    require(pool.member_bytes <= group.member_bytes, &key("drive_size"), || {
+        format!("{} bytes of each drive for the pool; up to {} are allowed", pool.member_bytes, group.member_bytes)
+    })?;
+    pool::check(pool).map_err(|fault| Fault { key: key(fault.key.trim_end_matches("_bytes")), ..fault })?;
+    let luns = array.luns.iter().filter(|lun| lun.group as usize == index);
+    let lengths: Vec<u64> = luns.map(|lun| lun.length_bytes).collect();
+    pool::check_luns(pool, &lengths).map_err(|fault| Fault { key: "luns".to_owned(), ..fault })
 }
 
 /// Counts of members and spans.
@@ -229,6 +250,9 @@ fn check_luns(array: &ArrayDescription) -> Result<(), Fault> {
             require(from == 0, &key("start"), || format!("{from}; a LUN of a pool has no place: 0 is allowed"))?;
             continue;
         }
+        require(lun.prefill == Prefill::None, &key("prefill"), || {
+            format!("group {:?} has no pool: every block has its place, and none is allowed", group.name)
+        })?;
         let held = group.capacity_bytes();
         require(from.checked_add(length).is_some_and(|end| end <= held), &key("size"), || {
             format!("LUN {:?}: {length} bytes from {from}; group {:?} holds {held}", lun.name, group.name)

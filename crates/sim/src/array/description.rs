@@ -296,6 +296,26 @@ pub struct Lun {
     pub start_bytes: u64,
     /// Its length.
     pub length_bytes: u64,
+    /// What of it has been written before the run, where its group has a pool.
+    pub prefill: Prefill,
+}
+
+/// How a LUN of a pool was filled before the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Prefill {
+    /// Not at all: it owns no space.
+    #[default]
+    None,
+    /// From start to end, one LUN after the other.
+    Serial,
+    /// From start to end, all such LUNs at once.
+    Concurrent,
+}
+
+impl Prefill {
+    /// Every kind.
+    pub const ALL: [Prefill; 3] = [Prefill::None, Prefill::Serial, Prefill::Concurrent];
 }
 
 /// Something that happens to the array.
@@ -324,8 +344,11 @@ pub enum IncidentKind {
 }
 
 impl Group {
-    /// Bytes that it holds for its users: whole stripe units where the level deals them.
+    /// Bytes that it holds for its users: whole stripe units where the level deals them; mirrored segments of a pool.
     pub fn capacity_bytes(&self) -> u64 {
+        if let Some(pool) = &self.pool {
+            return pool.mirrored_bytes();
+        }
         let (members, spans) = (self.members.len() as u64, u64::from(self.spans.max(1)));
         let units = self.member_bytes.checked_div(self.stripe_unit_bytes).unwrap_or(0);
         match self.level {

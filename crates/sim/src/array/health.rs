@@ -21,6 +21,8 @@ pub struct GroupState {
     pub reads: u64,
     slots: Vec<Slot>,
     not_whole: u32,
+    /// Segments lie anywhere: any two neighbours may hold the copies of one.
+    pooled: bool,
     spares: Vec<u32>,
     rebuild: Rebuild,
     /// The rebuild that is under way; others wait for it.
@@ -75,6 +77,7 @@ impl GroupState {
             reads: 0,
             slots: group.members.iter().map(|&member| Slot { member, state: SlotState::Whole }).collect(),
             not_whole: 0,
+            pooled: group.pool.is_some(),
             spares: group.spares.clone(),
             rebuild: group.rebuild,
             rebuilding: None,
@@ -115,7 +118,7 @@ impl GroupState {
             Level::Raid1 => self.not_whole as usize == self.slots.len(),
             // Neighbours hold the copies: in pairs where their number is even, all round where it is odd.
             Level::Raid10 => (0..layout.slots).any(|slot| {
-                let pair = layout.slots % 2 == 1 || slot % 2 == 0;
+                let pair = self.pooled || layout.slots % 2 == 1 || slot % 2 == 0;
                 pair && !whole(slot) && !whole((slot + 1) % layout.slots)
             }),
             Level::Raid5 | Level::Raid6 => (0..layout.spans).any(|span| {
@@ -131,7 +134,8 @@ impl Array {
     pub(super) fn incident(&mut self, now_ns: u64, number: u32) {
         match self.description.incidents[number as usize].what {
             IncidentKind::MemberFails { member } => self.member_fails(now_ns, member),
-            IncidentKind::BatteryFails | IncidentKind::BatteryReturns => {}
+            IncidentKind::BatteryFails => self.set_battery(now_ns, false),
+            IncidentKind::BatteryReturns => self.set_battery(now_ns, true),
         }
     }
 

@@ -30,9 +30,15 @@ pub enum Owner {
     Operation(u32),
     /// A phase of a row write.
     Row(u32),
+    /// Reads that writes follow.
+    Relay(u32),
     /// A step of the rebuild of a group: (group, step).
     Rebuild(u32, u32),
-    /// Nobody any more.
+    /// A run of bytes between cache and members, on its way through flash.
+    Transfer(u32),
+    /// Nobody in particular.
+    Background,
+    /// Nobody any more: its member is gone.
     Nobody,
 }
 
@@ -220,11 +226,13 @@ impl Array {
         match command.owner {
             Owner::Request(number) => self.part_done(now_ns, number),
             Owner::Operation(number) => self.operation_part_done(now_ns, number),
+            Owner::Relay(number) => self.relay_part_done(now_ns, number),
             Owner::Row(number) => self.row_part_done(now_ns, number),
             Owner::Rebuild(group, step) => {
                 self.rebuild_part_done(now_ns, group, step, command.request.kind == Kind::Read)
             }
-            Owner::Nobody => {}
+            Owner::Transfer(number) => self.transfer_part_done(now_ns, number),
+            Owner::Background | Owner::Nobody => {}
         }
     }
 }

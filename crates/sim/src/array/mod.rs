@@ -5,6 +5,7 @@
 //! two phases. Destages, prefetches and rebuilding are operations of nobody's. Everything happens at events: those of the
 //! members, and those of the array's own heap.
 
+mod cache;
 mod check;
 pub mod description;
 mod health;
@@ -13,6 +14,7 @@ mod members;
 mod operations;
 mod parity;
 pub mod pool;
+mod pooled;
 mod requests;
 mod slab;
 
@@ -27,12 +29,15 @@ use crate::device::Device;
 use crate::drive::{Completion, Fault};
 use crate::link::Link;
 use crate::snapshot::Snapshot;
+use cache::CacheState;
 use description::ArrayDescription;
 use health::GroupState;
 use layout::Extent;
 use members::{Command, Held, Port};
 use operations::Operation;
 use parity::{RowLocks, RowWrite};
+use pool::Pool;
+use pooled::Relay;
 use requests::{HostRequest, Processors};
 use slab::Slab;
 
@@ -57,6 +62,12 @@ pub struct ArrayCounters {
     pub rebuilt_bytes: u64,
     /// Row writes that waited for another one of the same row.
     pub row_waits: u64,
+    /// Segments of a pool that got their place.
+    pub allocations: u64,
+    /// Segments of a pool that a write brought back into the mirrored class.
+    pub promotions: u64,
+    /// Segments of a pool that changed their class, or their place within it, in the background.
+    pub migrated_segments: u64,
 }
 
 /// An array in virtual time.
@@ -73,10 +84,15 @@ pub struct Array {
     held: Vec<Held>,
     groups: Vec<GroupState>,
     processors: Processors,
+    cache: Option<CacheState>,
     requests: Slab<HostRequest>,
     operations: Slab<Operation>,
     commands: Slab<Command>,
     row_writes: Slab<RowWrite>,
+    pools: Vec<Option<Pool>>,
+    /// Number of each LUN within its group.
+    lun_numbers: Vec<u32>,
+    relays: Slab<Relay>,
     row_locks: RowLocks,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     event_number: u64,
@@ -104,6 +120,8 @@ enum Event {
     HandOver(u32),
     /// Parity is computed.
     WriteRow(u32),
+    /// A processor has allocated what a write needs.
+    Relay(u32),
     /// Something breaks.
     Incident(u32),
     /// The next step of a group's rebuild may begin.
@@ -126,6 +144,11 @@ impl Array {
         for lun in &description.luns {
             lun_bases.push(lun_bases[lun_bases.len() - 1] + lun.length_bytes);
         }
+        let number_of = |at: usize| {
+            let earlier = description.luns[..at].iter();
+            earlier.filter(|lun| lun.group == description.luns[at].group).count() as u32
+        };
+        let lun_numbers = (0..description.luns.len()).map(number_of).collect();
         let mut array = Array {
             lun_bases,
             members: (0..count).map(device).collect::<Result<_, _>>()?,
@@ -135,10 +158,14 @@ impl Array {
             held: vec![Held::default(); description.links.len()],
             groups: description.groups.iter().map(GroupState::new).collect(),
             processors: Processors::new(description.controller.processors),
+            cache: description.controller.cache.as_ref().map(CacheState::new),
             requests: Slab::new(),
             operations: Slab::new(),
             commands: Slab::new(),
             row_writes: Slab::new(),
+            pools: pooled::pools(description)?,
+            lun_numbers,
+            relays: Slab::new(),
             row_locks: RowLocks::default(),
             events: BinaryHeap::new(),
             event_number: 0,
@@ -205,6 +232,7 @@ impl Array {
             Event::Offer(command) => self.offer(now_ns, command),
             Event::HandOver(command) => self.hand_over(now_ns, command),
             Event::WriteRow(row) => self.write_row(now_ns, row),
+            Event::Relay(number) => self.relay_part_done(now_ns, number),
             Event::Incident(number) => self.incident(now_ns, number),
             Event::Rebuild(group) => self.rebuild_on(now_ns, group),
         }
@@ -218,6 +246,16 @@ impl Array {
     /// How long each finished rebuild took, in order of their ends.
     pub fn rebuilds_ns(&self) -> &[u64] {
         &self.rebuilds_ns
+    }
+
+    /// Pages of the cache that the members do not have yet.
+    pub fn dirty_pages(&self) -> u32 {
+        self.cache.as_ref().map_or(0, CacheState::dirty_pages)
+    }
+
+    /// Bytes that went from the cache to the members.
+    pub fn destaged_bytes(&self) -> u64 {
+        self.cache.as_ref().map_or(0, CacheState::destaged_bytes)
     }
 
     /// What it has counted.
@@ -243,8 +281,14 @@ impl Array {
             ("rebuild_commands", counters.rebuild_commands),
             ("rebuilt_bytes", counters.rebuilt_bytes),
             ("row_waits", counters.row_waits),
+            ("allocations", counters.allocations),
+            ("promotions", counters.promotions),
+            ("migrated_segments", counters.migrated_segments),
         ] {
             into.count(name, value);
+        }
+        if let Some(cache) = &self.cache {
+            cache.snapshot(into);
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct Operation {
 pub enum Origin {
     /// A host request.
     Request(u32),
+    /// A run of bytes between cache and members.
+    Transfer(u32),
 }
 
 impl Array {
@@ -34,17 +36,24 @@ impl Array {
             let length = (self.lun_bases[lun + 1] - at).min(end - at);
             let place = &self.description.luns[lun];
             let (group, start) = (place.group, place.start_bytes + (at - self.lun_bases[lun]));
-            let Origin::Request(number) = origin;
-            self.requests.get_mut(number).pending += 1;
-            self.start(now_ns, origin, group, write, start, length);
+            match origin {
+                Origin::Request(number) => self.requests.get_mut(number).pending += 1,
+                Origin::Transfer(number) => self.expect_transfer_part(number),
+            }
+            self.start(now_ns, origin, (group, self.lun_numbers[lun]), write, start, length);
             at += length;
             lun += 1;
         }
     }
 
-    fn start(&mut self, now_ns: u64, origin: Origin, group: u32, write: bool, offset: u64, length: u64) {
+    /// `place` is the group, and the number of the LUN within it.
+    fn start(&mut self, now_ns: u64, origin: Origin, place: (u32, u32), write: bool, offset: u64, length: u64) {
+        let (group, _) = place;
         let number = self.operations.insert(Operation { origin, group, pending: 1 });
         match (write, self.groups[group as usize].layout.has_parity()) {
+            _ if self.pools[group as usize].is_some() => {
+                self.operate_pooled(now_ns, number, place, write, offset, length);
+            }
             (false, _) => self.read(now_ns, number, group, offset, length),
             (true, true) => self.write_rows(now_ns, number, group, offset, length),
             (true, false) => self.write_copies(now_ns, number, group, offset, length),
@@ -61,6 +70,7 @@ impl Array {
         }
         match self.operations.remove(number).origin {
             Origin::Request(request) => self.part_done(now_ns, request),
+            Origin::Transfer(transfer) => self.transfer_part_done(now_ns, transfer),
         }
     }
 
@@ -116,7 +126,7 @@ impl Array {
     }
 
     /// The copy to read among those that are there.
-    fn best_copy(&mut self, group: u32, copies: impl Iterator<Item = Extent>) -> Extent {
+    pub(super) fn best_copy(&mut self, group: u32, copies: impl Iterator<Item = Extent>) -> Extent {
         let state = &mut self.groups[group as usize];
         state.reads += 1;
         let (choice, turn) = (state.mirror_reads, state.reads);

@@ -81,7 +81,10 @@ impl Array {
     pub(super) fn begin(&mut self, now_ns: u64, number: u32) {
         let request = self.requests.get(number).request;
         match request.kind {
+            Kind::Read if self.cache.is_some() => self.cached_read(now_ns, number),
+            Kind::Write if self.cache.is_some() => self.cached_write(now_ns, number),
             Kind::Read | Kind::Write => self.request_members(now_ns, number),
+            // What a cache holds survives: it takes writes only while its battery is up.
             Kind::Flush => self.flush_members(now_ns, number),
             // Nothing that the layouts here do with it costs the members anything.
             Kind::Trim => self.answer(now_ns, number),
@@ -89,7 +92,7 @@ impl Array {
     }
 
     /// A request that no cache serves.
-    fn request_members(&mut self, now_ns: u64, number: u32) {
+    pub(super) fn request_members(&mut self, now_ns: u64, number: u32) {
         let request = self.requests.get(number).request;
         let length_bytes = u64::from(request.length_bytes);
         // One more than there are, so that none of them ends it before all have begun.
@@ -109,7 +112,7 @@ impl Array {
     }
 
     /// All is done for a request: data of a read go to the host.
-    fn answer(&mut self, now_ns: u64, number: u32) {
+    pub(super) fn answer(&mut self, now_ns: u64, number: u32) {
         let request = self.requests.get(number).request;
         let end_ns = match request.kind {
             Kind::Read => self.carry_to_host(now_ns, u64::from(request.length_bytes), Direction::Read),
@@ -123,5 +126,9 @@ impl Array {
         let host = self.requests.remove(number);
         self.host_requests -= 1;
         self.done.push(Completion { at_ns: now_ns, id: host.id, started_ns: host.submitted_ns });
+        if self.host_requests == 0 {
+            self.destage(now_ns);
+            (0..self.pools.len() as u32).for_each(|group| self.migrate(now_ns, group));
+        }
     }
 }

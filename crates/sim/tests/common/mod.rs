@@ -1,6 +1,8 @@
 //! Descriptions to test with, and an independent computation of where sectors are and how long the mechanism takes.
 #![allow(dead_code)] // Each test file uses a part.
 
+pub mod arrays;
+
 use headstack_result::RunResult;
 use headstack_sim::drive::description::{
     BlockOrder, Buffer, DriveDescription, Geometry, Interface, InterfaceKind, Mechanics, Overheads, Policy, Queue,
