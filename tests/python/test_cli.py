@@ -73,7 +73,7 @@ def test_every_option_is_in_the_help_in_the_order_of_sweeping(headstack: Headsta
         (["run", ATLAS, "--policy", "elevator"], "allowed: fcfs, sstf"),
         (["run", ATLAS, "--queue-depth", "0"], "queue.depth"),
         (["run", ATLAS, "--reordering", "2"], "queue.reordering_strength"),
-        (["run", f"{ATLAS}@99TB"], "beyond the drive"),
+        (["run", f"{ATLAS}@99TB"], "beyond the system"),
         (["run", f"{ATLAS}@20GB..10GB"], "the range is empty"),
         (["run", f"{ATLAS}@36GB", "--range", "1GB"], "--range: "),
         (["run", ATLAS, "--nosuch", "1"], "--nosuch"),

@@ -54,10 +54,17 @@ fn figures_are_finite() {
 
 #[test]
 fn nothing_overflows() {
-    refused("va-7100", |a| a.luns[0].start_bytes = u64::MAX - 511, "luns[0].size", "holds");
-    refused("va-7100", |a| a.luns[0].length_bytes = u64::MAX - 511, "luns[0].size", "holds");
+    refused("nearline-12-raid6", |a| a.luns[0].start_bytes = u64::MAX - 511, "luns[0].size", "holds");
+    refused("nearline-12-raid6", |a| a.luns[0].length_bytes = u64::MAX - 511, "luns[0].size", "holds");
+    refused("va-7100", |a| a.luns[0].start_bytes = 512, "luns[0].start", "a pool has no place");
+    refused("va-7100", |a| a.luns[0].length_bytes = u64::MAX - 511, "luns", "segments in all LUNs");
     refused("va-7100", |a| a.groups[0].member_bytes = u64::MAX, "groups[0].drive_size", "holds 18");
     refused("va-7100", |a| a.groups[0].spans = u32::MAX, "groups[0].spans", "1 is allowed");
+    refused("va-7100", |a| a.groups[0].pool.as_mut().unwrap().members = 14, "groups[0].pool.members", "the group's 15");
+    let larger = |a: &mut ArrayDescription| a.groups[0].pool.as_mut().unwrap().member_bytes = u64::MAX;
+    refused("va-7100", larger, "groups[0].drive_size", "for the pool");
+    let odd = |a: &mut ArrayDescription| a.groups[0].pool.as_mut().unwrap().segment_bytes = 1000;
+    refused("va-7100", odd, "groups[0].pool.segment", "a power of two");
     refused("md-raid5-8x2tb", |a| a.groups[0].spans = u32::MAX, "groups[0].spans", "divides");
     refused(
         "md-raid5-8x2tb",
