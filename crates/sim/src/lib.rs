@@ -1,5 +1,6 @@
 //! Virtual time: drives, and what puts them under load. No I/O, no wall clock.
 
+pub mod disk;
 pub mod drive;
 mod host;
 pub mod link;

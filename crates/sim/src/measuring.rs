@@ -153,12 +153,12 @@ impl Measuring {
 fn components(before: &Counters, after: &Counters) -> (Vec<Component>, Vec<Counter>) {
     let component = |name: &str, before: u64, after: u64| Component { name: name.to_owned(), busy_ns: after - before };
     let counter = |name: &str, before: u64, after: u64| Counter { name: name.to_owned(), value: after - before };
-    let components = vec![
+    let mut components = vec![
         component("mechanism", before.mechanism_ns, after.mechanism_ns),
         component("interface", before.interface_ns, after.interface_ns),
         component("controller", before.overhead_ns, after.overhead_ns),
     ];
-    let counters = vec![
+    let mut counters = vec![
         counter("read_hits", before.read_hits, after.read_hits),
         counter("read_partial_hits", before.read_partial_hits, after.read_partial_hits),
         counter("read_misses", before.read_misses, after.read_misses),
@@ -171,5 +171,20 @@ fn components(before: &Counters, after: &Counters) -> (Vec<Component>, Vec<Count
         counter("rotation_ns", before.rotation_ns, after.rotation_ns),
         counter("transfer_ns", before.transfer_ns, after.transfer_ns),
     ];
+    if after.flash_hits + after.flash_fills > 0 {
+        components.push(component("flash", before.flash_ns, after.flash_ns));
+        counters.push(counter("flash_hits", before.flash_hits, after.flash_hits));
+        counters.push(counter("flash_fills", before.flash_fills, after.flash_fills));
+    }
+    if after.media_cache_writes + after.direct_writes > 0 {
+        counters.extend([
+            counter("media_cache_writes", before.media_cache_writes, after.media_cache_writes),
+            counter("media_cache_appends", before.media_cache_appends, after.media_cache_appends),
+            counter("media_cache_hits", before.media_cache_hits, after.media_cache_hits),
+            counter("media_cache_destages", before.media_cache_destages, after.media_cache_destages),
+            counter("media_cache_cleanings", before.media_cache_cleanings, after.media_cache_cleanings),
+            counter("direct_writes", before.direct_writes, after.direct_writes),
+        ]);
+    }
     (components, counters)
 }

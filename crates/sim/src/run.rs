@@ -8,8 +8,9 @@ use headstack_workload::{ArrivalClock, Arrivals, GENERATOR_NAME, Generator, RunL
 use rayon::prelude::*;
 
 use crate::SimError;
+use crate::disk::Disk;
+use crate::drive::Completion;
 use crate::drive::description::{DriveDescription, SlowProcesses};
-use crate::drive::{Completion, Drive};
 use crate::host::Host;
 use crate::measuring::Measuring;
 
@@ -67,7 +68,7 @@ const PROGRESS_EVERY: u64 = 1 << 13;
 const CONFIDENCE_EVERY: u64 = 1 << 10;
 
 struct Runner {
-    drive: Drive,
+    drive: Disk,
     host: Host,
     generator: Generator,
     clock: Option<ArrivalClock>,
@@ -93,7 +94,7 @@ struct Runner {
 
 impl Runner {
     fn new(spec: &RunSpec) -> Result<Self, SimError> {
-        let drive = Drive::new(&spec.drive, spec.seed)?;
+        let drive = Disk::new(&spec.drive, spec.seed)?;
         let capacity = drive.capacity_bytes();
         let span = spec.span.unwrap_or(Span { start_bytes: 0, length_bytes: capacity });
         let end = span.start_bytes.checked_add(span.length_bytes);

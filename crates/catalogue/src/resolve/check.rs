@@ -142,6 +142,8 @@ impl Check<'_> {
             ("slow.recalibration.interval", file.slow.recalibration.as_ref().map(|process| process.interval)),
             ("slow.recalibration.duration", file.slow.recalibration.as_ref().map(|process| process.duration)),
             ("slow.scan.idle", file.slow.scan.as_ref().map(|scan| scan.idle)),
+            ("flash_cache.latency", file.flash_cache.as_ref().and_then(|flash| flash.latency)),
+            ("media_cache.idle", file.media_cache.as_ref().and_then(|cache| cache.idle)),
         ];
         for (key, duration) in single {
             self.not_negative(key, duration)?;

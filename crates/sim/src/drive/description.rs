@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use super::assists::{FlashCache, MediaCache, Shingles};
+
 /// One disk drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +28,27 @@ pub struct DriveDescription {
     pub interface: Interface,
     /// Slow processes that make the far tail; all off by default.
     pub slow: SlowProcesses,
+    /// Flash that serves reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flash_cache: Option<FlashCache>,
+    /// Media that take random writes in order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_cache: Option<MediaCache>,
+    /// Overlapping tracks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shingles: Option<Shingles>,
+    /// Arms that move on their own, each with its share of the heads and of the blocks, in order; all behind one port
+    /// and one queue.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub actuators: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(actuators: &u32) -> bool {
+    *actuators == 1
 }
 
 /// Surfaces, zones and the order of logical blocks over them.
