@@ -138,7 +138,9 @@ impl Log {
     /// Forgets what the log holds of a range, as far as it lies before place `below`.
     pub fn unmap(&mut self, from: u64, to: u64, below: u64) {
         let mut next = self.map.range(..from).next_back().map_or(from, |(&home, _)| home);
-        while let Some((&home, &(sectors, at))) = self.map.range(next..to).next() {
+        while next < to
+            && let Some((&home, &(sectors, at))) = self.map.range(next..to).next()
+        {
             let end = home + u64::from(sectors);
             next = end;
             if at >= below || end <= from {

@@ -13,6 +13,8 @@ mod log;
 mod runs;
 mod split;
 mod staging;
+#[cfg(test)]
+mod tests;
 
 use headstack_workload::Request;
 
