@@ -184,15 +184,29 @@ impl Assisted {
 
     fn write(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         self.forget(request);
-        let (from, to) = self.sectors(request);
-        let name = self.flights.start(id, 1);
+        let band_bytes = self.description.shingles.map_or(u64::MAX, |shingles| shingles.band_bytes);
+        let end = request.offset_bytes + u64::from(request.length_bytes);
+        let bands = (end - 1) / band_bytes - request.offset_bytes / band_bytes + 1;
+        let name = self.flights.start(id, bands as u32);
+        let mut from = request.offset_bytes;
+        while from < end {
+            let to = end.min((from / band_bytes + 1).saturating_mul(band_bytes));
+            let part = Request { offset_bytes: from, length_bytes: (to - from) as u32, ..*request };
+            self.write_part(upstream, now_ns, name, &part);
+            from = to;
+        }
+    }
+
+    /// A write that stays in one band.
+    fn write_part(&mut self, upstream: &mut Upstream, now_ns: u64, name: u32, part: &Request) {
+        let (from, to) = self.sectors(part);
         if let Some(staging) = &mut self.staging
             && !staging.goes_direct(name, from, to)
         {
-            let forced = request.force_unit_access;
+            let forced = part.force_unit_access;
             return staging.write(&mut self.drive, upstream, now_ns, name, (from, to), forced);
         }
-        self.drive.submit_behind(upstream, now_ns, name, &self.at_home(request));
+        self.drive.submit_behind(upstream, now_ns, name, &self.at_home(part));
     }
 
     fn flush(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
@@ -239,12 +253,12 @@ impl Assisted {
             let staging = self.staging.as_mut().expect("only a media cache makes accesses of its own");
             return staging.errand_done(&mut self.drive, part.at_ns, part.id);
         }
-        if let Some(staging) = &mut self.staging {
-            staging.direct_done(part.id);
-        }
         let Some(landed) = self.flights.part_done(part) else {
             return;
         };
+        if let Some(staging) = &mut self.staging {
+            staging.direct_done(part.id);
+        }
         if let (Some(flash), Some((from, to))) = (&mut self.flash, landed.wanted) {
             flash.was_read(part.at_ns, from, to - from);
         }

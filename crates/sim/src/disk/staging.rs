@@ -69,6 +69,8 @@ pub struct Staging {
     open_band: Option<u64>,
     /// The rest of a band that was left open.
     unfinished: Option<(u64, u64)>,
+    /// The cleaning under way is that of such a rest.
+    finishes: bool,
     writes: u64,
     appends: u64,
     hits: u64,
@@ -107,6 +109,7 @@ impl Staging {
             directs: Vec::new(),
             open_band: None,
             unfinished: None,
+            finishes: false,
             writes: 0,
             appends: 0,
             hits: 0,
@@ -152,7 +155,7 @@ impl Staging {
         self.hits += u64::from(pieces.iter().any(|piece| piece.place != super::log::Place::Home));
     }
 
-    /// Whether a write goes home directly; every write must be shown once. If it does, [`Self::direct_done`] is owed.
+    /// Whether a write, in a shingled drive of one band, goes home directly; every write must be shown once. If it does, [`Self::direct_done`] is owed.
     pub fn goes_direct(&mut self, name: u32, from: u64, to: u64) -> bool {
         let is_sequential = self.runs.extend(from, to - from) * self.sector_bytes >= self.cache.sequential_bytes;
         let direct = is_sequential
@@ -181,14 +184,14 @@ impl Staging {
     /// A sequential write goes on in the open band, or begins one of which nothing is cached.
     fn opens_band(&mut self, from: u64, to: u64, band: u64) -> bool {
         let goes_on = self.open_band == Some(from);
-        let (first, last) = (from - from % band, to.next_multiple_of(band));
-        if !(goes_on || from == first) || self.unfinished.is_some() || !self.is_at_home(first, last) {
+        let first = from - from % band;
+        if !(goes_on || from == first) || self.unfinished.is_some() || !self.is_at_home(first, first + band) {
             return false;
         }
         if let Some(next) = self.open_band.filter(|_| !goes_on) {
             self.leave_band(next, band);
         }
-        self.open_band = Some(to).filter(|to| !to.is_multiple_of(band));
+        self.open_band = Some(to).filter(|&to| !to.is_multiple_of(band) && to < self.shape.home_sectors);
         true
     }
 
@@ -198,7 +201,7 @@ impl Staging {
         self.unfinished = Some((next, next.next_multiple_of(band).min(self.shape.home_sectors)));
     }
 
-    /// A direct write is at home (or another command is done: then nothing happens).
+    /// A command is done: if it went home directly, it is there.
     pub fn direct_done(&mut self, name: u32) {
         self.directs.retain(|direct| direct.name != name);
     }
@@ -284,6 +287,7 @@ impl Staging {
             self.settle_pending(drive, now_ns);
         } else if self.cleaning.step_done() {
             self.cleaning.finish(&mut self.log);
+            self.finishes = false;
         }
     }
 
@@ -319,7 +323,8 @@ impl Staging {
                 drive.submit_errand(upstream, now_ns, Errand { id: APPEND, write: true, block, sectors, ready_ns });
             }
         }
-        if !away && !is_full && self.unfinished.is_none() && self.log.used_share() < self.cache.busy_share {
+        let has_to = is_full || self.finishes || self.unfinished.is_some();
+        if !away && !has_to && self.log.used_share() < self.cache.busy_share {
             return;
         }
         if self.cleaning.is_over() {
@@ -333,6 +338,7 @@ impl Staging {
 
     fn start_cleaning(&mut self) {
         if let Some((from, to)) = self.unfinished.take() {
+            self.finishes = true;
             return self.cleaning.rest_of_band(from, to, &self.shape);
         }
         let extents = match self.band_sectors {

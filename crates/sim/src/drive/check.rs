@@ -270,6 +270,10 @@ fn check_media_cache(description: &DriveDescription) -> Result<(), Fault> {
         format!("{size} bytes; whole sectors of {sector} bytes, 64 of them or more, are allowed")
     })?;
     let geometry = &description.geometry;
+    let capacity = geometry.logical_blocks * u64::from(geometry.logical_block_bytes);
+    require(size <= capacity, "media_cache.size", || {
+        format!("{size} bytes; up to the size of the drive ({capacity}) are allowed")
+    })?;
     let held: u64 = (0..geometry.zones.len()).map(|zone| zone_blocks(geometry, zone)).sum();
     let home = geometry.logical_blocks.div_ceil(sector / u64::from(geometry.logical_block_bytes));
     require(home.checked_add(size / sector).is_some_and(|both| both <= held), "media_cache.size", || {
