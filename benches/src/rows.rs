@@ -42,7 +42,7 @@ pub fn random_reads(drive: &DriveDescription, outstanding: u32, requests: u64) -
 fn spec(drive: &DriveDescription, workload: &str, outstanding: u32, requests: u64) -> RunSpec {
     RunSpec {
         system_name: drive.name.clone(),
-        drive: drive.clone(),
+        system: drive.clone().into(),
         workload: Workload {
             arrivals: Arrivals::Closed { outstanding, think: Think::None },
             run_length: RunLength::Requests(requests),

@@ -17,7 +17,7 @@ from headstack.drive import parse_range
 from headstack.values import choice, duration, duration_ns, number, percent, whole
 
 Spec = dict[str, Any]
-"""One run: ``system_name``, ``drive``, ``workload``, ``span``, ``seed``, ``interval_ns``."""
+"""One run: ``system_name``, ``system``, ``workload``, ``span``, ``seed``, ``interval_ns``."""
 
 MAX_REQUESTS = 10_000_000
 """A run until a confidence ends here in any case."""
@@ -43,7 +43,7 @@ class Option:
 def _range(spec: Spec, text: str) -> None:
     if spec["span"] is not None:
         raise InputError(f"range: {spec['system_name']} states a range of its own")
-    geometry = spec["drive"]["geometry"]
+    geometry = spec["system"]["drive"]["disk"]["geometry"]
     capacity_bytes = geometry["logical_blocks"] * geometry["logical_block_bytes"]
     spec["span"] = parse_range(text, capacity_bytes, geometry["physical_sector_bytes"])
     spec["system_name"] += f"@{text}"
@@ -124,41 +124,41 @@ def _seed(spec: Spec, text: str) -> None:
 
 
 def _queue_depth(spec: Spec, text: str) -> None:
-    spec["drive"]["queue"]["depth"] = whole("queue_depth", text)
+    spec["system"]["drive"]["disk"]["queue"]["depth"] = whole("queue_depth", text)
 
 
 def _policy(spec: Spec, text: str) -> None:
-    spec["drive"]["queue"]["policy"] = choice("policy", text, _native.POLICIES)
+    spec["system"]["drive"]["disk"]["queue"]["policy"] = choice("policy", text, _native.POLICIES)
 
 
 def _reordering(spec: Spec, text: str) -> None:
-    spec["drive"]["queue"]["reordering_strength"] = number("reordering", text)
+    spec["system"]["drive"]["disk"]["queue"]["reordering_strength"] = number("reordering", text)
 
 
 def _ageing(spec: Spec, text: str) -> None:
     ageing_ns = None if text == "off" else duration_ns("ageing", text)
     if ageing_ns is not None and ageing_ns < 0:
         raise InputError(f"ageing: {text} is negative; a time or off is allowed")
-    spec["drive"]["queue"]["ageing_ns"] = ageing_ns
+    spec["system"]["drive"]["disk"]["queue"]["ageing_ns"] = ageing_ns
 
 
 def _host_tags(spec: Spec, text: str) -> None:
-    spec["drive"]["interface"]["host_tags"] = whole("host_tags", text)
+    spec["system"]["drive"]["disk"]["interface"]["host_tags"] = whole("host_tags", text)
 
 
 def _elevator(spec: Spec, text: str) -> None:
     elevator = choice("elevator", text, _native.POLICIES)
-    spec["drive"]["interface"]["host_elevator"] = elevator
+    spec["system"]["drive"]["disk"]["interface"]["host_elevator"] = elevator
 
 
 def _write_cache(spec: Spec, text: str) -> None:
     write_cache = choice("write_cache", text, _native.WRITE_CACHES)
-    spec["drive"]["buffer"]["write_cache"] = write_cache
+    spec["system"]["drive"]["disk"]["buffer"]["write_cache"] = write_cache
 
 
 def _read_ahead(spec: Spec, text: str) -> None:
     read_ahead = choice("read_ahead", text, _native.READ_AHEADS)
-    spec["drive"]["buffer"]["read_ahead"] = read_ahead
+    spec["system"]["drive"]["disk"]["buffer"]["read_ahead"] = read_ahead
 
 
 _POLICIES = ", ".join(_native.POLICIES)

@@ -125,7 +125,7 @@ def first_spec(drive: Drive, workload: Workload) -> Spec:
     """A run with nothing varied yet."""
     return {
         "system_name": drive.name,
-        "drive": copy.deepcopy(drive.description),
+        "system": {"drive": {"disk": copy.deepcopy(drive.description)}},
         "workload": workload.copy(),
         "span": drive.span,
         "seed": 1,

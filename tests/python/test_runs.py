@@ -29,7 +29,7 @@ def test_sweep_order_is_the_documented_one() -> None:
         (
             spec["system_name"],
             spec["workload"]["name"],
-            spec["drive"]["queue"]["policy"],
+            spec["system"]["drive"]["disk"]["queue"]["policy"],
             spec["workload"]["arrivals"]["closed"]["outstanding"],
             spec["seed"],
         )
@@ -72,10 +72,10 @@ def test_every_option_reaches_the_specification() -> None:
         (changed,) = specify(ATLAS, None, given)
         del changed["labels"]
         assert changed != {key: plain[key] for key in changed}, name
-        for section, parameters in plain["drive"].items():
+        for section, parameters in plain["system"]["drive"]["disk"].items():
             if isinstance(parameters, dict):
                 # A misspelt parameter would be added, and ignored.
-                assert changed["drive"][section].keys() == parameters.keys(), name
+                assert changed["system"]["drive"]["disk"][section].keys() == parameters.keys(), name
     (closed,) = specify(ATLAS, None, {"depth": 4, "think": "exponential:5ms", "time": "10s"})
     assert closed["workload"]["arrivals"] == {"closed": {"outstanding": 4, "think": {"exponential": "5ms"}}}
     assert closed["workload"]["run_length"] == {"time": "10s"}

@@ -1,4 +1,4 @@
-//! The catalogue: drives and workloads that ship with headstack, one TOML file each, and what makes a complete drive
+//! The catalogue: drives, scenarios and workloads that ship with headstack, one TOML file each, and what makes a complete drive
 //! description of the few figures of a data sheet.
 
 pub mod complete;
@@ -28,6 +28,11 @@ pub struct Entry {
 /// The drives, by id.
 pub fn drives() -> &'static [Entry] {
     DRIVES
+}
+
+/// The scenarios, by id.
+pub fn scenarios() -> &'static [Entry] {
+    SCENARIOS
 }
 
 /// The workloads, by id.

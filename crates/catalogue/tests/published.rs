@@ -90,7 +90,7 @@ fn storage_review(method: &str) -> Vec<Cell> {
                 published: fields[5].parse().unwrap(),
                 spec: RunSpec {
                     system_name: fields[0].to_owned(),
-                    drive,
+                    system: drive.into(),
                     workload: workload(fields[3], fields[4].parse().unwrap()),
                     span: (fields[2] != "full").then_some(restricted),
                     seed: 1,
@@ -133,7 +133,7 @@ fn the_spinpoint_f1_follows_its_measured_read_curve() {
             published: fields[7].parse().unwrap(),
             spec: RunSpec {
                 system_name: "spinpoint-f1-1tb".to_owned(),
-                drive: drive.clone(),
+                system: drive.clone().into(),
                 workload: workload("random-read-4k", fields[3].parse().unwrap()),
                 span: None,
                 seed: 1,
@@ -211,7 +211,7 @@ fn every_drive_streams_reads_at_its_sustained_rate() {
         let expected = sustained_bytes_per_s(&drive).min(1e9 / drive.interface.read_ns_per_byte * 0.9);
         let spec = RunSpec {
             system_name: entry.id.to_owned(),
-            drive,
+            system: drive.into(),
             workload: streaming,
             span: None,
             seed: 1,

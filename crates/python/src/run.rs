@@ -7,9 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use headstack_result::RunResult;
-use headstack_sim::drive::check;
-use headstack_sim::drive::description::DriveDescription;
-use headstack_sim::{RunSpec, SimError, run_all};
+use headstack_sim::{RunSpec, SimError, SystemDescription, run_all};
 use headstack_workload::{Span, Workload};
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -26,7 +24,7 @@ const TICK: Duration = Duration::from_millis(50);
 #[serde(deny_unknown_fields)]
 struct Spec {
     system_name: String,
-    drive: DriveDescription,
+    system: SystemDescription,
     workload: Workload,
     /// First byte and length in bytes.
     span: Option<(u64, u64)>,
@@ -55,15 +53,15 @@ pub fn run(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyResult
 impl Spec {
     fn read(value: Value) -> PyResult<Spec> {
         let spec: Spec = serde_json::from_value(value).map_err(json_error)?;
-        check(&spec.drive).map_err(input_error)?;
+        spec.system.check().map_err(input_error)?;
         spec.workload.validate().map_err(input_error)?;
         Ok(spec)
     }
 
     fn split(self) -> (Vec<(String, String)>, RunSpec) {
-        let Spec { system_name, drive, workload, span, seed, interval_ns, labels } = self;
+        let Spec { system_name, system, workload, span, seed, interval_ns, labels } = self;
         let span = span.map(|(start_bytes, length_bytes)| Span { start_bytes, length_bytes });
-        (labels, RunSpec { system_name, drive, workload, span, seed, interval_ns })
+        (labels, RunSpec { system_name, system, workload, span, seed, interval_ns })
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{LatencyHistogram, ResultError, StoredHistogram};
 
 /// The version of the schema. It changes whenever a field is added, removed or changes its meaning.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Where a result comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -123,14 +123,56 @@ impl DepthResult {
     }
 }
 
-/// A part of the system that serves one thing at a time: an arm, a link, a controller.
+/// A part of the system: an arm, a link, the processors of a controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Component {
     /// Its name within the system.
     pub name: String,
-    /// How long it was busy within the measured time.
+    /// Things that it serves at once: 1, or the number of processors or channels.
+    pub servers: u32,
+    /// How long it was busy within the measured time, all servers together.
     pub busy_ns: u64,
+    /// How long work waited for it, all work together; 0 where nobody keeps count.
+    pub waited_ns: u64,
+}
+
+/// What one stream of a scenario got.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamResult {
+    /// Its name in the scenario.
+    pub name: String,
+    /// Its requests, by kind.
+    pub kinds: Kinds,
+    /// Figures of its own, such as `frames_dropped` or `completion_s`.
+    pub facts: Vec<Fact>,
+}
+
+/// A named figure.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fact {
+    /// What it is, with its unit.
+    pub name: String,
+    /// How much.
+    pub value: f64,
+}
+
+/// Electricity and heat over the measured time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Energy {
+    /// All devices together.
+    pub joules: f64,
+    /// Of these, keeping spindles turning.
+    pub spindle_joules: f64,
+    /// Moving arms.
+    pub seek_joules: f64,
+    /// Electronics: idle, and reading, writing and transferring.
+    pub electronics_joules: f64,
+    /// Case temperature of the warmest device in a steady state, in degrees Celsius, where its airflow is known.
+    pub case_celsius: Option<f64>,
 }
 
 /// Something counted: cache hits, destages, parity reads.
@@ -189,6 +231,12 @@ pub struct RunResult {
     pub components: Vec<Component>,
     /// What else was counted.
     pub counters: Vec<Counter>,
+    /// The same requests by stream, where the workload is a scenario.
+    pub streams: Vec<StreamResult>,
+    /// Electricity and heat, where the devices state what they take.
+    pub energy: Option<Energy>,
+    /// What ended the run early: data that no redundancy could bring back.
+    pub data_loss: Option<String>,
     /// Requests a second that the workload intended; `None` in a closed loop.
     pub offered_per_s: Option<f64>,
     /// Requests that were issued later than intended.
@@ -222,6 +270,9 @@ impl RunResult {
             depth: DepthResult::default(),
             components: Vec::new(),
             counters: Vec::new(),
+            streams: Vec::new(),
+            energy: None,
+            data_loss: None,
             offered_per_s: None,
             late_arrivals: 0,
             backlog: 0,
@@ -283,12 +334,13 @@ impl RunResult {
 
     /// The share of the measured time for which a component was busy, 0 to 1; 0 when nothing was measured.
     pub fn utilisation(&self, component: &Component) -> f64 {
-        self.share_of_duration(component.busy_ns as f64)
+        self.share_of_duration(component.busy_ns as f64) / f64::from(component.servers.max(1))
     }
 
     /// The most utilised component and its utilisation, the first of equals; `None` when none was ever busy.
     pub fn bottleneck(&self) -> Option<(&str, f64)> {
-        let busiest = self.components.iter().rev().max_by_key(|component| component.busy_ns)?;
+        let busy = |component: &&Component| component.busy_ns / u64::from(component.servers.max(1));
+        let busiest = self.components.iter().rev().max_by_key(busy)?;
         (busiest.busy_ns > 0).then(|| (busiest.name.as_str(), self.utilisation(busiest)))
     }
 
@@ -307,7 +359,10 @@ impl RunResult {
             ("depth.mean", Some(self.depth.mean)),
             ("offered_per_s", self.offered_per_s),
         ];
-        for (field, value) in figures {
+        let facts =
+            self.streams.iter().flat_map(|stream| &stream.facts).map(|fact| ("streams.facts", Some(fact.value)));
+        let joules = self.energy.iter().map(|energy| ("energy.joules", Some(energy.joules)));
+        for (field, value) in figures.into_iter().chain(facts).chain(joules) {
             if let Some(value) = value.filter(|value| !value.is_finite()) {
                 return Err(ResultError::NotFinite { field, value });
             }
@@ -378,7 +433,7 @@ mod tests {
         }
         result.kinds.write.errors = 3;
         result.depth = DepthResult::new(vec![500_000_000, 0, 1_500_000_000, 0]);
-        let component = |name: &str, busy_ns| Component { name: name.to_owned(), busy_ns };
+        let component = |name: &str, busy_ns| Component { name: name.to_owned(), servers: 1, busy_ns, waited_ns: 7 };
         result.components =
             vec![component("link", 50_000_000), component("arm 0", 1_900_000_000), component("arm 1", 1_900_000_000)];
         result.counters = vec![Counter { name: "cache_hits".to_owned(), value: u64::MAX }];
@@ -411,7 +466,7 @@ mod tests {
         let result = empty();
         assert_eq!((result.throughput_per_s(), result.throughput_bytes_per_s()), (0.0, 0.0));
         assert_eq!((result.mean_response_ns(), result.quantile_ns(0.5)), (0.0, None));
-        assert_eq!(result.utilisation(&Component { name: String::new(), busy_ns: 5 }), 0.0);
+        assert_eq!(result.utilisation(&Component { name: String::new(), servers: 0, busy_ns: 5, waited_ns: 0 }), 0.0);
         assert_eq!((result.bottleneck(), result.depth.mean), (None, 0.0));
         assert!(result.passed());
         assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);
@@ -438,17 +493,21 @@ mod tests {
         };
         assert_eq!(
             keys(&value),
-            "backlog checks components counters depth duration_ns generator intervals kinds late_arrivals \
-             mean_response_half_width_ns mode notes offered_per_s saturated schema seed start_ns system version workload"
+            "backlog checks components counters data_loss depth duration_ns energy generator intervals kinds \
+             late_arrivals mean_response_half_width_ns mode notes offered_per_s saturated schema seed start_ns streams \
+             system version workload"
         );
         assert_eq!(keys(&value["system"]), "description hash kind name");
         assert_eq!(keys(&value["kinds"]), "flush read trim write");
         assert_eq!(keys(&value["kinds"]["read"]), "bytes count errors response service");
         assert_eq!(keys(&value["intervals"][0]), "bytes count duration_ns response start_ns");
         assert_eq!(keys(&value["depth"]), "max mean time_at_depth_ns");
-        assert_eq!(value["components"][0], json!({"name": "link", "busy_ns": 50_000_000}));
+        assert_eq!(
+            value["components"][0],
+            json!({"name": "link", "servers": 1, "busy_ns": 50_000_000, "waited_ns": 7})
+        );
         assert_eq!(value["checks"][0], json!({"name": "conserved", "passed": true, "detail": "400 = 400"}));
-        assert_eq!((&value["mode"], &value["schema"]), (&json!("simulated"), &json!(1)));
+        assert_eq!((&value["mode"], &value["schema"]), (&json!("simulated"), &json!(2)));
         assert_eq!(value["offered_per_s"], Value::Null);
     }
 
@@ -456,8 +515,8 @@ mod tests {
     fn texts_that_are_no_result_are_refused() {
         let good = filled().to_json().unwrap();
         for (from, to, complaint) in [
-            ("\"schema\":1", "\"schema\":2", "result: schema 2: this build reads schema 1"),
-            ("\"schema\":1", "\"scheme\":1", "result: missing field `schema`"),
+            ("\"schema\":2", "\"schema\":1", "result: schema 1: this build reads schema 2"),
+            ("\"schema\":2", "\"scheme\":2", "result: missing field `schema`"),
             ("\"seed\"", "\"sead\"", "result: unknown field `sead`"),
             ("\"mode\":\"simulated\"", "\"mode\":\"guessed\"", "result: unknown variant `guessed`"),
             ("\"count\":300", "\"count\":300.5", "result: invalid type: floating point"),

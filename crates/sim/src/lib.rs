@@ -1,5 +1,7 @@
-//! Virtual time: drives, and what puts them under load. No I/O, no wall clock.
+//! Virtual time: drives, arrays, and what puts them under load. No I/O, no wall clock.
 
+pub mod array;
+pub mod device;
 pub mod disk;
 pub mod drive;
 mod host;
@@ -7,9 +9,13 @@ pub mod link;
 mod measuring;
 mod replay;
 mod run;
+mod snapshot;
+pub mod ssd;
+pub mod system;
 
 pub use replay::replay;
 pub use run::{RunSpec, run, run_all};
+pub use system::SystemDescription;
 
 /// What can be wrong with a simulation that was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -20,10 +26,10 @@ pub enum SimError {
     /// The workload cannot be produced.
     #[error("{0}")]
     Workload(#[from] headstack_workload::WorkloadError),
-    /// The range of the run does not lie on the drive.
+    /// The range of the run does not lie on the system.
     #[error("range: {0}")]
     Range(String),
-    /// A request of a trace does not lie on the drive.
+    /// A request of a trace does not lie on the system.
     #[error("request {number}: {message}")]
     Request {
         /// Number from 1.

@@ -1,17 +1,16 @@
 //! What a run keeps once its warm-up is over.
 
-use headstack_result::{
-    BatchMeans, Check, Component, Counter, DepthResult, Interval, Kinds, LatencyHistogram, RunResult,
-};
+use headstack_result::{BatchMeans, Check, DepthResult, Interval, Kinds, LatencyHistogram, RunResult};
 use headstack_workload::{Kind, Request};
 
-use crate::drive::{Completion, Counters};
+use crate::drive::Completion;
+use crate::snapshot::Snapshot;
 
 /// The measured part of a run.
 pub struct Measuring {
     /// When the warm-up was over.
     pub start_ns: u64,
-    counters: Counters,
+    before: Snapshot,
     kinds: Kinds,
     intervals: Vec<Interval>,
     interval: Interval,
@@ -33,10 +32,10 @@ pub struct Measuring {
 
 impl Measuring {
     /// Begins at `start_ns` with `backlog` requests outstanding; intervals of `interval_ns`, `u64::MAX` for none.
-    pub fn new(start_ns: u64, counters: Counters, backlog: u64, interval_ns: u64) -> Self {
+    pub fn new(start_ns: u64, before: Snapshot, backlog: u64, interval_ns: u64) -> Self {
         Measuring {
             start_ns,
-            counters,
+            before,
             kinds: Kinds::default(),
             intervals: Vec::new(),
             interval: Interval { start_ns, ..Interval::default() },
@@ -120,7 +119,7 @@ impl Measuring {
     }
 
     /// Puts all of it into a result.
-    pub fn write_to(mut self, result: &mut RunResult, counters: &Counters) {
+    pub fn write_to(mut self, result: &mut RunResult, after: Snapshot) {
         let end_ns = self.end_ns.expect("a run that is over has an end");
         if self.interval_ns != u64::MAX {
             self.finish_interval(end_ns);
@@ -139,7 +138,7 @@ impl Measuring {
         result.kinds = self.kinds;
         result.intervals = self.intervals;
         result.depth = DepthResult::new(self.time_at_depth_ns);
-        (result.components, result.counters) = components(&self.counters, counters);
+        (result.components, result.counters) = after.since(&self.before);
     }
 
     /// Ends the measured time.
@@ -147,44 +146,4 @@ impl Measuring {
         self.count_depth(end_ns.max(self.depth_since_ns), depth as usize);
         self.end_ns = Some(end_ns);
     }
-}
-
-/// Busy times and counts of the measured time.
-fn components(before: &Counters, after: &Counters) -> (Vec<Component>, Vec<Counter>) {
-    let component = |name: &str, before: u64, after: u64| Component { name: name.to_owned(), busy_ns: after - before };
-    let counter = |name: &str, before: u64, after: u64| Counter { name: name.to_owned(), value: after - before };
-    let mut components = vec![
-        component("mechanism", before.mechanism_ns, after.mechanism_ns),
-        component("interface", before.interface_ns, after.interface_ns),
-        component("controller", before.overhead_ns, after.overhead_ns),
-    ];
-    let mut counters = vec![
-        counter("read_hits", before.read_hits, after.read_hits),
-        counter("read_partial_hits", before.read_partial_hits, after.read_partial_hits),
-        counter("read_misses", before.read_misses, after.read_misses),
-        counter("cached_writes", before.cached_writes, after.cached_writes),
-        counter("coalesced_writes", before.coalesced_writes, after.coalesced_writes),
-        counter("destages", before.destages, after.destages),
-        counter("read_modify_writes", before.read_modify_writes, after.read_modify_writes),
-        counter("retries", before.retries, after.retries),
-        counter("seek_ns", before.seek_ns, after.seek_ns),
-        counter("rotation_ns", before.rotation_ns, after.rotation_ns),
-        counter("transfer_ns", before.transfer_ns, after.transfer_ns),
-    ];
-    if after.flash_hits + after.flash_fills > 0 {
-        components.push(component("flash", before.flash_ns, after.flash_ns));
-        counters.push(counter("flash_hits", before.flash_hits, after.flash_hits));
-        counters.push(counter("flash_fills", before.flash_fills, after.flash_fills));
-    }
-    if after.media_cache_writes + after.direct_writes > 0 {
-        counters.extend([
-            counter("media_cache_writes", before.media_cache_writes, after.media_cache_writes),
-            counter("media_cache_appends", before.media_cache_appends, after.media_cache_appends),
-            counter("media_cache_hits", before.media_cache_hits, after.media_cache_hits),
-            counter("media_cache_destages", before.media_cache_destages, after.media_cache_destages),
-            counter("media_cache_cleanings", before.media_cache_cleanings, after.media_cache_cleanings),
-            counter("direct_writes", before.direct_writes, after.direct_writes),
-        ]);
-    }
-    (components, counters)
 }

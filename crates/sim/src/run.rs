@@ -1,4 +1,4 @@
-//! A run: one drive under one workload, in a closed or an open loop.
+//! A run: one system under one workload, in a closed or an open loop.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,22 +8,22 @@ use headstack_workload::{ArrivalClock, Arrivals, GENERATOR_NAME, Generator, RunL
 use rayon::prelude::*;
 
 use crate::SimError;
-use crate::disk::Disk;
+use crate::device::DeviceDescription;
 use crate::drive::Completion;
-use crate::drive::description::{DriveDescription, SlowProcesses};
-use crate::host::Host;
+use crate::drive::description::SlowProcesses;
 use crate::measuring::Measuring;
+use crate::system::{System, SystemDescription};
 
 /// What is run.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
     /// The system's name, for people.
     pub system_name: String,
-    /// The drive.
-    pub drive: DriveDescription,
+    /// The system.
+    pub system: SystemDescription,
     /// What it is put under.
     pub workload: Workload,
-    /// The part of the drive that the workload touches; the whole where absent.
+    /// The part of the system that the workload touches; the whole where absent.
     pub span: Option<Span>,
     /// Seed of every random choice.
     pub seed: u64,
@@ -68,8 +68,7 @@ const PROGRESS_EVERY: u64 = 1 << 13;
 const CONFIDENCE_EVERY: u64 = 1 << 10;
 
 struct Runner {
-    drive: Disk,
-    host: Host,
+    system: System,
     generator: Generator,
     clock: Option<ArrivalClock>,
     next_arrival_ns: u64,
@@ -94,18 +93,18 @@ struct Runner {
 
 impl Runner {
     fn new(spec: &RunSpec) -> Result<Self, SimError> {
-        let drive = Disk::new(&spec.drive, spec.seed)?;
-        let capacity = drive.capacity_bytes();
+        let system = System::new(&spec.system, spec.seed)?;
+        let capacity = spec.system.capacity_bytes();
         let span = spec.span.unwrap_or(Span { start_bytes: 0, length_bytes: capacity });
         let end = span.start_bytes.checked_add(span.length_bytes);
         if span.length_bytes == 0 || end.is_none_or(|end| end > capacity) {
             return Err(SimError::Range(format!(
-                "{} bytes from {}; the drive holds {capacity}",
+                "{} bytes from {}; the system holds {capacity}",
                 span.length_bytes, span.start_bytes
             )));
         }
         spec.workload.validate()?;
-        let generator = Generator::new(&spec.workload, span, spec.drive.geometry.logical_block_bytes, spec.seed)?;
+        let generator = Generator::new(&spec.workload, span, spec.system.block_bytes(), spec.seed)?;
         let (outstanding_limit, thinks, clock) = match spec.workload.arrivals {
             Arrivals::Closed { outstanding, think } => {
                 let delays = spec.workload.specification.lines.iter().any(|line| line.delay_ns > 0);
@@ -115,10 +114,8 @@ impl Runner {
                 (0, false, Some(ArrivalClock::new(rate_per_s, process, spec.seed)?))
             }
         };
-        let interface = &spec.drive.interface;
         let mut runner = Runner {
-            host: Host::new(interface.host_tags.min(spec.drive.queue.depth), interface.host_elevator),
-            drive,
+            system,
             generator,
             clock,
             next_arrival_ns: u64::MAX,
@@ -154,14 +151,14 @@ impl Runner {
         while !self.is_over() {
             let issue_ns = self.thinking.peek().map_or(u64::MAX, |&Reverse(at_ns)| at_ns);
             let outside_ns = issue_ns.min(self.next_arrival_ns);
-            let event_ns = self.drive.next_event_ns();
+            let event_ns = self.system.next_event_ns();
             if self.time_is_up_before(event_ns.min(outside_ns)) {
                 break;
             }
-            // The drive first: what it finishes at this moment makes room for what is issued at it.
+            // The system first: what it finishes at this moment makes room for what is issued at it.
             if event_ns <= outside_ns {
                 assert!(event_ns != u64::MAX, "requests are outstanding, yet nothing will ever happen");
-                self.drive_event(event_ns);
+                self.system_event(event_ns);
             } else if issue_ns <= self.next_arrival_ns {
                 self.now_ns = issue_ns;
                 self.thinking.pop();
@@ -194,10 +191,10 @@ impl Runner {
     }
 
     #[inline]
-    fn drive_event(&mut self, at_ns: u64) {
+    fn system_event(&mut self, at_ns: u64) {
         self.now_ns = at_ns;
         let mut done = std::mem::take(&mut self.done);
-        self.drive.advance(at_ns, |completion| done.push(completion));
+        self.system.advance(at_ns, &mut done);
         for completion in done.drain(..) {
             if self.is_over() {
                 break;
@@ -205,6 +202,18 @@ impl Runner {
             self.complete(&completion);
         }
         self.done = done;
+        if self.system.data_loss().is_some() {
+            self.end_by_loss();
+        }
+    }
+
+    /// Data are gone: what was measured until now is the result.
+    #[cold]
+    fn end_by_loss(&mut self) {
+        let backlog = self.issued - self.completed;
+        let (now_ns, interval_ns) = (self.now_ns, self.interval_ns);
+        let before = || Measuring::new(now_ns, self.system.snapshot(), backlog, interval_ns);
+        self.measuring.get_or_insert_with(before).close(now_ns, backlog);
     }
 
     /// An open-loop arrival.
@@ -245,9 +254,8 @@ impl Runner {
         };
         self.issued += 1;
         self.issued_bytes += u64::from(request.length_bytes);
-        if self.host.admit(id, request.offset_bytes) {
-            self.drive.submit(at_ns, id, &request);
-        } else if flight.measured && self.clock.is_some() {
+        let admitted = self.system.submit(at_ns, id, &request);
+        if !admitted && flight.measured && self.clock.is_some() {
             self.late_arrivals += 1;
         }
     }
@@ -259,10 +267,6 @@ impl Runner {
         self.completed += 1;
         self.completed_bytes += u64::from(flight.request.length_bytes);
         self.free.push(completion.id);
-        if let Some(next) = self.host.release() {
-            let request = self.flights[next as usize].request;
-            self.drive.submit(completion.at_ns, next, &request);
-        }
         if let Some(measuring) = &mut self.measuring {
             measuring.record(&flight.request, flight.intended_ns, completion);
         }
@@ -286,7 +290,7 @@ impl Runner {
         let warm = self.completed >= self.warm_up.requests && self.now_ns >= self.warm_up.time_ns;
         if self.measuring.is_none() && warm {
             let backlog = self.issued - self.completed;
-            self.measuring = Some(Measuring::new(self.now_ns, self.drive.counters(), backlog, self.interval_ns));
+            self.measuring = Some(Measuring::new(self.now_ns, self.system.snapshot(), backlog, self.interval_ns));
         }
     }
 
@@ -327,9 +331,9 @@ impl Runner {
     }
 
     fn finish(self, spec: &RunSpec) -> RunResult {
-        let description = serde_json::to_value(&spec.drive).expect("descriptions are plain data");
+        let description = serde_json::to_value(&spec.system).expect("descriptions are plain data");
         let workload = serde_json::to_value(&spec.workload).expect("workloads are plain data");
-        let system = SystemRecord::new(&*spec.system_name, "drive", description);
+        let system = SystemRecord::new(&*spec.system_name, spec.system.kind(), description);
         let mut result = RunResult::new(Mode::Simulated, system, workload, spec.seed, GENERATOR_NAME);
         let mut flies = vec![true; self.flights.len()];
         self.free.iter().for_each(|&id| flies[id as usize] = false);
@@ -357,11 +361,24 @@ impl Runner {
             result.offered_per_s = Some(rate_per_s);
             result.saturated = measuring.has_piled_up(count);
         }
-        measuring.write_to(&mut result, &self.drive.counters());
-        if spec.drive.slow == SlowProcesses::default() {
+        measuring.write_to(&mut result, self.system.snapshot());
+        result.data_loss = self.system.data_loss().map(str::to_owned);
+        if has_no_slow_processes(&spec.system) {
             let note = "beyond p99 the tail is geometry and queueing only: retries, recalibration and scans are off";
             result.notes.push(note.to_owned());
         }
         result
+    }
+}
+
+/// Nothing in the system makes a tail of its own.
+fn has_no_slow_processes(system: &SystemDescription) -> bool {
+    let quiet = |device: &DeviceDescription| match device {
+        DeviceDescription::Disk(drive) => drive.slow == SlowProcesses::default(),
+        DeviceDescription::Ssd(_) => false,
+    };
+    match system {
+        SystemDescription::Drive(device) => quiet(device),
+        SystemDescription::Array(array) => array.devices.iter().all(quiet),
     }
 }

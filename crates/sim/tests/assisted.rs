@@ -122,17 +122,17 @@ fn flash_fills_no_faster_than_its_rate() {
 
 #[test]
 fn warming_takes_the_minutes_that_were_seen() {
-    // 5.56 GB at 5.8 MB/s are 16 minutes (TweakTown 5863): read at depth 4, twice as long as that bound.
+    // 5.56 GB at 5.8 MB/s are 16 minutes (TweakTown 5863): that, and the few in which nothing comes again yet.
     let drive = load_drive("st900mp0146").unwrap().description;
     let mut spec = spec(&drive, workload(line(4096, 100.0, 100.0), closed(4), 1));
     spec.span = Some(Span { start_bytes: 0, length_bytes: 5_560_000_000 });
-    spec.workload.run_length = RunLength::TimeNs(3_000_000 * MS);
+    spec.workload.run_length = RunLength::TimeNs(1_560_000 * MS);
     spec.interval_ns = Some(60_000 * MS);
     let result = run_spec(&spec);
     let rates: Vec<f64> = result.intervals.iter().map(|minute| minute.count as f64 / 60.0).collect();
     println!("{rates:.0?}");
     let warm = rates.iter().position(|&rate| rate > 5_000.0).expect("it becomes warm");
-    assert!((16..45).contains(&warm), "warm after {warm} minutes");
+    assert!((16..24).contains(&warm), "warm after {warm} minutes");
     assert!(rates[2] < 2.0 * rates[0], "three minutes bring little yet");
     assert!(rates[rates.len() - 1] > 8_000.0, "8,800 IO/s were seen: {}", rates[rates.len() - 1]);
 }

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::access::{Complaint, check_percent, check_share, check_sum};
+use crate::hotband::Hotband;
 use crate::random::{AliasTable, Permutation, Random};
+use crate::request::Kind;
 
 /// The law of random addresses.
 ///
@@ -40,6 +42,14 @@ pub enum Addresses {
     /// Bands of the span, each with its share of the accesses, uniform within. Bands may overlap and
     /// may leave gaps.
     HotBands(Vec<Band>),
+    /// A band of the span as vdbench's `hotband=(from,to)` goes to it: most accesses to its start, fewer
+    /// and fewer the farther behind it, by a curve of cache hits that is built into vdbench.
+    VdbenchHotband {
+        /// Start, in percent of the span.
+        from_percent: f64,
+        /// End, in percent of the span.
+        to_percent: f64,
+    },
 }
 
 /// A band of the span.
@@ -77,6 +87,9 @@ impl Addresses {
                 range("addresses.normal.deviation_percent", *deviation_percent, is_allowed, "above 0 and up to 100")
             }
             Addresses::HotBands(bands) => validate_bands(bands),
+            Addresses::VdbenchHotband { from_percent, to_percent } => {
+                check_band(|name| format!("addresses.vdbench_hotband.{name}"), *from_percent, *to_percent)
+            }
         }
     }
 }
@@ -84,18 +97,20 @@ impl Addresses {
 fn validate_bands(bands: &[Band]) -> Result<(), Complaint> {
     for (index, band) in bands.iter().enumerate() {
         let key = |name: &str| format!("addresses.hot_bands[{index}].{name}");
-        check_percent(&key("from_percent"), band.from_percent)?;
-        check_percent(&key("to_percent"), band.to_percent)?;
+        check_band(key, band.from_percent, band.to_percent)?;
         check_share(&key("share_percent"), band.share_percent)?;
-        if band.from_percent >= band.to_percent {
-            let message = format!(
-                "the band ends at {} %, which is not above its start at {} %",
-                band.to_percent, band.from_percent
-            );
-            return Err((key("to_percent"), message));
-        }
     }
     check_sum("addresses.hot_bands", bands.iter().map(|band| band.share_percent))
+}
+
+fn check_band(key: impl Fn(&str) -> String, from_percent: f64, to_percent: f64) -> Result<(), Complaint> {
+    check_percent(&key("from_percent"), from_percent)?;
+    check_percent(&key("to_percent"), to_percent)?;
+    if from_percent >= to_percent {
+        let message = format!("the band ends at {to_percent} %, which is not above its start at {from_percent} %");
+        return Err((key("to_percent"), message));
+    }
+    Ok(())
 }
 
 /// Places at equal distances: `first_bytes + k * step_bytes` for k below `count`.
@@ -120,6 +135,7 @@ pub(crate) enum Sampler {
     Pareto { exponent: f64, scatter: Scatter },
     Normal { mean: f64, deviation: f64 },
     HotBands { choice: AliasTable, bands: Vec<(f64, f64)> },
+    VdbenchHotband(Hotband),
 }
 
 /// Spreads ranks over the blocks that have popularity.
@@ -140,7 +156,8 @@ impl Sampler {
     pub(crate) fn new(addresses: &Addresses, blocks: Places, keys: &mut Random) -> Sampler {
         let mut scatter = || Scatter { blocks, permutation: Permutation::new(blocks.count, keys) };
         match addresses {
-            Addresses::Uniform => Sampler::Uniform,
+            // A hot band needs the span, and is made by the generator.
+            Addresses::Uniform | Addresses::VdbenchHotband { .. } => Sampler::Uniform,
             Addresses::Zipf { theta } => Sampler::Zipf(Zipf::new(blocks.count, *theta), scatter()),
             Addresses::Pareto { h } => {
                 Sampler::Pareto { exponent: libm::log(*h) / libm::log1p(-*h), scatter: scatter() }
@@ -158,9 +175,9 @@ impl Sampler {
         }
     }
 
-    /// The offset of a random access to one of `places`.
+    /// The offset of a random access of `length_bytes` to one of `places`.
     #[inline]
-    pub(crate) fn offset_bytes(&self, places: &Places, random: &mut Random) -> u64 {
+    pub(crate) fn offset_bytes(&self, places: &Places, length_bytes: u32, kind: Kind, random: &mut Random) -> u64 {
         match self {
             Sampler::Uniform => places.offset_bytes(random.below(places.count)),
             Sampler::Zipf(zipf, scatter) => scatter.offset_bytes(zipf.rank(random)),
@@ -181,6 +198,7 @@ impl Sampler {
                 let (first, end) = band_places(places.count, from, to);
                 places.offset_bytes(first + random.below(end - first))
             }
+            Sampler::VdbenchHotband(band) => band.offset_bytes(places, length_bytes, kind, random),
         }
     }
 }
@@ -340,7 +358,7 @@ mod tests {
         let mut random = Random::new(1, Purpose::Addresses);
         let mut counts = vec![0u64; cells];
         for _ in 0..1_000_000 {
-            let offset = sampler.offset_bytes(&places, &mut random);
+            let offset = sampler.offset_bytes(&places, 8, Kind::Read, &mut random);
             counts[(offset as usize * cells) / n as usize] += 1;
         }
         counts

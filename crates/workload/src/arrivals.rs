@@ -8,7 +8,7 @@ use crate::quantity::duration_u64;
 use crate::random::{Purpose, Random};
 
 /// The most requests that a closed loop keeps outstanding.
-const OUTSTANDING_MAX: u32 = 65_536;
+pub(crate) const OUTSTANDING_MAX: u32 = 65_536;
 
 /// Phases far shorter than the distance of arrivals leave a Poisson process, at a high price.
 const ARRIVALS_PER_CYCLE_MIN: f64 = 1e-3;
@@ -51,6 +51,18 @@ pub enum Think {
     Fixed(#[serde(with = "duration_u64")] u64),
     /// Exponentially distributed with this mean in nanoseconds.
     Exponential(#[serde(with = "duration_u64")] u64),
+}
+
+impl Think {
+    /// One think time in nanoseconds.
+    #[inline]
+    pub(crate) fn draw_ns(self, random: &mut Random) -> u64 {
+        match self {
+            Think::None => 0,
+            Think::Fixed(time_ns) => time_ns,
+            Think::Exponential(mean_ns) => random.exponential(mean_ns as f64).round() as u64,
+        }
+    }
 }
 
 /// How open-loop arrivals are spread.

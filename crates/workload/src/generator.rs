@@ -3,6 +3,7 @@
 use crate::access::AccessLine;
 use crate::addresses::{Addresses, Places, Sampler};
 use crate::arrivals::{Arrivals, Think};
+use crate::hotband::Hotband;
 use crate::random::{AliasTable, Purpose, Random};
 use crate::request::{Kind, Request};
 use crate::workload::{Workload, WorkloadError};
@@ -109,6 +110,21 @@ fn popular_blocks(lines: &[Line], span: Span) -> Option<Places> {
     places(span, align_bytes, block_bytes, sizes().max()?)
 }
 
+/// The hot band, if it has room for the largest request.
+fn hotband(span: Span, from_percent: f64, to_percent: f64, lines: &[Line]) -> Result<Hotband, WorkloadError> {
+    let band = Hotband::new(span, from_percent, to_percent);
+    match lines.iter().find(|line| !band.holds(&line.places, line.length_bytes)) {
+        None => Ok(band),
+        Some(line) => Err(WorkloadError {
+            key: "addresses.vdbench_hotband".to_owned(),
+            message: format!(
+                "no aligned request of {} bytes fits into {from_percent} to {to_percent} % of the span of {} bytes",
+                line.length_bytes, span.length_bytes
+            ),
+        }),
+    }
+}
+
 fn least_common_multiple(a: u64, b: u64) -> Option<u64> {
     let (mut divisor, mut rest) = (a, b);
     while rest != 0 {
@@ -143,9 +159,15 @@ impl Generator {
             _ => lines[0].places,
         };
         let mut keys = Random::new(seed, Purpose::Permutation);
+        let sampler = match workload.addresses {
+            Addresses::VdbenchHotband { from_percent, to_percent } => {
+                Sampler::VdbenchHotband(hotband(span, from_percent, to_percent, &lines)?)
+            }
+            _ => Sampler::new(&workload.addresses, blocks, &mut keys),
+        };
         Ok(Generator {
             line_choice: AliasTable::new(&weights),
-            sampler: Sampler::new(&workload.addresses, blocks, &mut keys),
+            sampler,
             pointers: stream_starts(span, workload.streams, sector_bytes),
             lines,
             end_bytes: span.start_bytes + span.length_bytes,
@@ -190,7 +212,7 @@ impl Generator {
         self.stream = if stream + 1 == self.pointers.len() { 0 } else { stream + 1 };
         let pointer = &mut self.pointers[stream];
         let offset_bytes = if bits & 0xffff_ffff < line.random_below {
-            self.sampler.offset_bytes(&line.places, &mut self.addresses)
+            self.sampler.offset_bytes(&line.places, line.length_bytes, kind, &mut self.addresses)
         } else {
             let aligned = match line.pointer_align_bytes {
                 None => *pointer,
@@ -208,11 +230,7 @@ impl Generator {
     #[inline]
     pub fn think_ns(&mut self) -> u64 {
         self.begin_burst();
-        let think_ns = match self.think {
-            Think::None => 0,
-            Think::Fixed(time_ns) => time_ns,
-            Think::Exponential(mean_ns) => self.think_times.exponential(mean_ns as f64).round() as u64,
-        };
+        let think_ns = self.think.draw_ns(&mut self.think_times);
         think_ns + std::mem::take(&mut self.pending_delay_ns)
     }
 

@@ -5,6 +5,9 @@
 //! [`Generator`] turns it into [`Request`]s on a [`Span`] of a system; an [`ArrivalClock`] gives the
 //! intended arrival times of an open loop.
 //!
+//! A [`Scenario`] joins several kinds of clients, each on its own LUN and range: processes, users of a
+//! web server, guests that boot, video, transactions; a [`ScenarioRun`] tells what each does next.
+//!
 //! Every description of the project is read through [`Document`], whose errors name file, line and
 //! key, and every quantity with a unit through [`quantity`].
 
@@ -13,9 +16,11 @@ mod addresses;
 mod arrivals;
 pub mod document;
 mod generator;
+mod hotband;
 pub mod quantity;
 mod random;
 mod request;
+pub mod scenario;
 #[cfg(test)]
 mod statistics;
 mod workload;
@@ -26,6 +31,7 @@ pub use arrivals::{ArrivalClock, ArrivalProcess, Arrivals, RunLength, Think, War
 pub use document::{Document, InputError};
 pub use generator::{Generator, Span};
 pub use quantity::{Bytes, DurationNs, QuantityError, Rate, Rpm};
-pub use random::GENERATOR_NAME;
+pub use random::{GENERATOR_NAME, Purpose, Random};
 pub use request::{Kind, ReplayRecord, Request};
+pub use scenario::{Scenario, ScenarioRun, Step};
 pub use workload::{Workload, WorkloadError};

@@ -9,20 +9,43 @@ pub const GENERATOR_NAME: &str = "xoshiro256++";
 /// What a stream of random numbers is for. A purpose of its own keeps one kind of draw from shifting
 /// another: the addresses of a run do not depend on when think times are drawn.
 #[derive(Clone, Copy)]
-pub(crate) enum Purpose {
+pub enum Purpose {
+    /// Where requests go.
     Addresses,
+    /// Which line of an access specification is drawn.
     Choices,
+    /// Think times.
     Think,
+    /// Times of arrival.
     Arrivals,
+    /// Keys of permutations.
     Permutation,
+    /// Which page of a site is asked for.
+    Pages,
+    /// Sizes of pages.
+    Sizes,
+    /// Overwrites that bring a solid-state drive to its steady state.
+    Preconditioning,
 }
 
-pub(crate) struct Random(Xoshiro256PlusPlus);
+/// The seed of the client `index` of the stream `name` of a scenario: a stream that is added to a
+/// scenario does not change what the others draw.
+pub(crate) fn seed_of(seed: u64, name: &str, index: u32) -> u64 {
+    // FNV-1a, which is stable.
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    let mix = |value: u64| SplitMix64::seed_from_u64(value).next_u64();
+    mix(mix(mix(seed) ^ hash) ^ u64::from(index))
+}
+
+/// A stream of random numbers.
+pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
     /// The stream for `purpose`: seeded with the purpose's output of SplitMix64 under `seed`, which
     /// xoshiro's own seeding expands to its 256 bits.
-    pub(crate) fn new(seed: u64, purpose: Purpose) -> Random {
+    pub fn new(seed: u64, purpose: Purpose) -> Random {
         let mut seeds = SplitMix64::seed_from_u64(seed);
         for _ in 0..purpose as u32 {
             seeds.next_u64();
@@ -30,14 +53,15 @@ impl Random {
         Random(Xoshiro256PlusPlus::seed_from_u64(seeds.next_u64()))
     }
 
+    /// 64 uniform bits.
     #[inline]
-    pub(crate) fn bits(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// Uniform in `0..n` by multiply-high: no division, and a bias below n / 2^64.
     #[inline]
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
@@ -45,6 +69,12 @@ impl Random {
     #[inline]
     pub(crate) fn unit(&mut self) -> f64 {
         ((self.bits() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Uniform in [0, 1) in steps of 2^-53.
+    #[inline]
+    pub(crate) fn fraction(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
     /// Exponential with the given mean, by inversion.

@@ -49,10 +49,9 @@ impl Split {
         &self.description
     }
 
-    /// What it has counted so far: sums over the mechanisms, but for their busy time, which is their mean.
+    /// What it has counted so far, the mechanisms together.
     pub fn counters(&self) -> Counters {
         let mut sum = self.drives.iter().fold(Counters::default(), |sum, drive| sum.plus(&drive.counters()));
-        sum.mechanism_ns /= self.drives.len() as u64;
         sum.interface_ns = self.port.busy_ns;
         sum
     }

@@ -17,7 +17,7 @@ fn fault<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Fau
     Err(Fault { key: key.into(), message: message.into() })
 }
 
-fn require(holds: bool, key: &str, message: impl FnOnce() -> String) -> Result<(), Fault> {
+pub(crate) fn require(holds: bool, key: &str, message: impl FnOnce() -> String) -> Result<(), Fault> {
     if holds { Ok(()) } else { fault(key, message()) }
 }
 

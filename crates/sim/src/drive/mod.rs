@@ -14,10 +14,11 @@ pub(crate) mod errand;
 pub mod geometry;
 pub mod mechanics;
 mod media;
-mod port;
+pub(crate) mod port;
 mod queue;
 mod slow;
 
+pub(crate) use check::require;
 pub use check::{Fault, check};
 
 use std::collections::VecDeque;

@@ -1,6 +1,8 @@
 //! Descriptions to test with, and an independent computation of where sectors are and how long the mechanism takes.
 #![allow(dead_code)] // Each test file uses a part.
 
+pub mod arrays;
+
 use headstack_result::RunResult;
 use headstack_sim::drive::description::{
     BlockOrder, Buffer, DriveDescription, Geometry, Interface, InterfaceKind, Mechanics, Overheads, Policy, Queue,
@@ -311,7 +313,8 @@ pub fn closed(outstanding: u32) -> Arrivals {
 }
 
 pub fn spec(drive: &DriveDescription, workload: Workload) -> RunSpec {
-    RunSpec { system_name: "test".to_owned(), drive: drive.clone(), workload, span: None, seed: 7, interval_ns: None }
+    let system = drive.clone().into();
+    RunSpec { system_name: "test".to_owned(), system, workload, span: None, seed: 7, interval_ns: None }
 }
 
 /// Runs a specification and insists that its own checks passed.

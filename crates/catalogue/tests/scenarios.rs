@@ -1,0 +1,12 @@
+//! The embedded scenarios are those of the folder, and can be read.
+
+use headstack_workload::Scenario;
+
+#[test]
+fn every_embedded_scenario_can_be_read() {
+    assert!(headstack_catalogue::scenarios().len() >= 19);
+    for entry in headstack_catalogue::scenarios() {
+        let scenario = Scenario::from_toml(entry.file_name, entry.text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(scenario.name, entry.id);
+    }
+}

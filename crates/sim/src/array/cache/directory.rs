@@ -1,0 +1,374 @@
+//! What a cache holds: pages, what of each is valid, dirty, leaving or on its way, and which goes next.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use rustc_hash::FxBuildHasher;
+
+/// Parts of a page whose state is tracked, one bit each.
+pub const PARTS: u32 = 64;
+
+const NONE: u32 = u32::MAX;
+
+/// A page. Each mask has a bit for each of its 64 parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// Its number in the array's address space.
+    pub key: u64,
+    /// Parts that it holds.
+    pub valid: u64,
+    /// Parts that the members do not have yet, and that nobody writes to them.
+    pub dirty: u64,
+    /// Parts that are being written to the members.
+    pub leaving: u64,
+    /// Parts that are being read from the members.
+    pub filling: u64,
+    /// When it became dirty, or was written last: the order of destaging by age.
+    stamp: u64,
+    newer: u32,
+    older: u32,
+}
+
+impl Page {
+    fn is_clean(&self) -> bool {
+        self.dirty | self.leaving == 0
+    }
+
+    /// It may begin to leave. What is written again while it leaves waits: else two writes of one place would be under
+    /// way at once.
+    fn is_ready(&self) -> bool {
+        self.dirty != 0 && self.leaving == 0
+    }
+
+    fn is_evictable(&self) -> bool {
+        self.dirty | self.leaving | self.filling == 0
+    }
+}
+
+/// The pages of a cache. Those that can go are on a list, most recently used first.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    slots: HashMap<u64, u32, FxBuildHasher>,
+    pages: Vec<Page>,
+    free: Vec<u32>,
+    pages_max: u32,
+    newest: u32,
+    oldest: u32,
+    evictable: u32,
+    /// Pages with dirty or leaving parts.
+    pub dirty_pages: u32,
+    clock: u64,
+    /// Dirty pages by age, with entries that hold no more among them.
+    by_age: VecDeque<(u64, u64)>,
+    /// Pages that may begin to leave, by address.
+    by_place: BTreeSet<u64>,
+}
+
+impl Directory {
+    /// An empty cache of `pages_max` pages.
+    pub fn new(pages_max: u32) -> Self {
+        Directory {
+            slots: HashMap::default(),
+            pages: Vec::new(),
+            free: Vec::new(),
+            pages_max,
+            newest: NONE,
+            oldest: NONE,
+            evictable: 0,
+            dirty_pages: 0,
+            clock: 0,
+            by_age: VecDeque::new(),
+            by_place: BTreeSet::new(),
+        }
+    }
+
+    /// The slot of a page that is there.
+    #[inline]
+    pub fn find(&self, key: u64) -> Option<u32> {
+        self.slots.get(&key).copied()
+    }
+
+    /// The page in a slot.
+    #[inline]
+    pub fn page(&self, slot: u32) -> &Page {
+        &self.pages[slot as usize]
+    }
+
+    /// Pages that could be added now.
+    pub fn room(&self) -> u32 {
+        self.pages_max - self.pages.len() as u32 + self.free.len() as u32 + self.evictable
+    }
+
+    /// The slot of a page, which takes the place of the least recently used one where the cache is full; `None` if all
+    /// pages must stay.
+    pub fn find_or_take(&mut self, key: u64) -> Option<u32> {
+        if let Some(slot) = self.find(key) {
+            return Some(slot);
+        }
+        let slot = if let Some(slot) = self.free.pop() {
+            slot
+        } else if (self.pages.len() as u32) < self.pages_max {
+            self.pages.push(Page {
+                key,
+                valid: 0,
+                dirty: 0,
+                leaving: 0,
+                filling: 0,
+                stamp: 0,
+                newer: NONE,
+                older: NONE,
+            });
+            self.pages.len() as u32 - 1
+        } else if self.oldest != NONE {
+            let slot = self.oldest;
+            self.unlist(slot);
+            let key = self.pages[slot as usize].key;
+            self.slots.remove(&key);
+            slot
+        } else {
+            return None;
+        };
+        self.pages[slot as usize] =
+            Page { key, valid: 0, dirty: 0, leaving: 0, filling: 0, stamp: 0, newer: NONE, older: NONE };
+        self.slots.insert(key, slot);
+        self.list(slot);
+        Some(slot)
+    }
+
+    /// A page was used.
+    pub fn touch(&mut self, slot: u32) {
+        if self.pages[slot as usize].is_evictable() && self.newest != slot {
+            self.unlist(slot);
+            self.list(slot);
+        }
+    }
+
+    /// Changes a page's masks, and keeps lists and counts true.
+    fn change(&mut self, slot: u32, change: impl FnOnce(&mut Page)) {
+        let page = &mut self.pages[slot as usize];
+        let before = *page;
+        change(page);
+        let after = *page;
+        match (before.is_clean(), after.is_clean()) {
+            (true, false) => self.dirty_pages += 1,
+            (false, true) => self.dirty_pages -= 1,
+            _ => {}
+        }
+        match (before.is_evictable(), after.is_evictable()) {
+            (true, false) => self.unlist(slot),
+            (false, true) => self.list(slot),
+            _ => {}
+        }
+        match (before.is_ready(), after.is_ready()) {
+            (false, true) => {
+                self.by_place.insert(after.key);
+            }
+            (true, false) => {
+                self.by_place.remove(&after.key);
+            }
+            _ => {}
+        }
+    }
+
+    /// Parts are written by the host; `renews` makes the page the youngest, otherwise it keeps the age of its first
+    /// dirty part.
+    pub fn dirty(&mut self, slot: u32, parts: u64, renews: bool) {
+        let was_dirty = self.page(slot).dirty != 0;
+        self.change(slot, |page| {
+            page.valid |= parts;
+            page.dirty |= parts;
+        });
+        if !was_dirty || renews {
+            self.clock += 1;
+            let stamp = self.clock;
+            let page = &mut self.pages[slot as usize];
+            page.stamp = stamp;
+            let key = page.key;
+            self.by_age.push_back((key, stamp));
+            if self.by_age.len() > 4 * self.dirty_pages as usize + 1024 {
+                self.forget_ages();
+            }
+        }
+    }
+
+    fn forget_ages(&mut self) {
+        let mut by_age = std::mem::take(&mut self.by_age);
+        by_age.retain(|&(key, stamp)| self.is_ready_since(key, stamp));
+        self.by_age = by_age;
+    }
+
+    fn is_ready_since(&self, key: u64, stamp: u64) -> bool {
+        self.find(key).is_some_and(|slot| self.page(slot).is_ready() && self.page(slot).stamp == stamp)
+    }
+
+    /// The page that has been dirty for longest, of those that may leave.
+    pub fn oldest_dirty(&mut self) -> Option<u64> {
+        while let Some(&(key, stamp)) = self.by_age.front() {
+            if self.is_ready_since(key, stamp) {
+                return Some(key);
+            }
+            self.by_age.pop_front();
+        }
+        None
+    }
+
+    /// The first page that may leave from `key` on, and round to the start.
+    pub fn next_dirty(&self, key: u64) -> Option<u64> {
+        self.by_place.range(key..).next().or_else(|| self.by_place.first()).copied()
+    }
+
+    /// Parts begin to leave for the members.
+    pub fn leave(&mut self, slot: u32, parts: u64) {
+        self.change(slot, |page| {
+            page.dirty &= !parts;
+            page.leaving |= parts;
+        });
+    }
+
+    /// Parts have arrived at the members.
+    pub fn left(&mut self, slot: u32, parts: u64) {
+        self.change(slot, |page| page.leaving &= !parts);
+        let page = self.page(slot);
+        if page.is_ready() {
+            // It was passed over while it left.
+            let entry = (page.key, page.stamp);
+            self.by_age.push_front(entry);
+        }
+    }
+
+    /// Parts begin to be read.
+    pub fn fill(&mut self, slot: u32, parts: u64) {
+        self.change(slot, |page| page.filling |= parts);
+    }
+
+    /// Parts were read.
+    pub fn filled(&mut self, slot: u32, parts: u64) {
+        self.change(slot, |page| {
+            page.filling &= !parts;
+            page.valid |= parts;
+        });
+    }
+
+    /// Parts that were written elsewhere are not valid any more. What leaves or is dirty stays.
+    pub fn forget(&mut self, slot: u32, parts: u64) {
+        self.change(slot, |page| page.valid &= !parts | page.dirty | page.leaving);
+    }
+
+    fn list(&mut self, slot: u32) {
+        let page = &mut self.pages[slot as usize];
+        (page.newer, page.older) = (NONE, self.newest);
+        match self.newest {
+            NONE => self.oldest = slot,
+            newest => self.pages[newest as usize].newer = slot,
+        }
+        self.newest = slot;
+        self.evictable += 1;
+    }
+
+    fn unlist(&mut self, slot: u32) {
+        let Page { newer, older, .. } = self.pages[slot as usize];
+        match newer {
+            NONE => self.newest = older,
+            newer => self.pages[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            older => self.pages[older as usize].newer = newer,
+        }
+        self.evictable -= 1;
+    }
+}
+
+/// The parts of page `key` that `length` bytes from `offset` on touch. Parts that are touched in a part of theirs count
+/// where `whole` is not asked for.
+#[inline]
+pub fn parts_of(key: u64, page_bytes: u64, offset: u64, length: u64) -> u64 {
+    let part = page_bytes / u64::from(PARTS);
+    let begin = key * page_bytes;
+    let from = offset.saturating_sub(begin) / part;
+    let to = (offset + length).saturating_sub(begin).div_ceil(part).min(u64::from(PARTS));
+    mask(from, to)
+}
+
+/// Bits `from` to `to`, the last excluded.
+#[inline]
+fn mask(from: u64, to: u64) -> u64 {
+    if from >= to {
+        return 0;
+    }
+    (u64::MAX >> (u64::from(PARTS) - (to - from))) << from
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn parts_cover_what_is_touched() {
+        assert_eq!(parts_of(0, 64, 0, 64), u64::MAX);
+        assert_eq!(parts_of(1, 64, 64, 1), 1);
+        assert_eq!(parts_of(1, 64, 60, 8), 0b1111);
+        assert_eq!(parts_of(0, 64, 60, 8), 0b1111 << 60);
+        assert_eq!(parts_of(2, 64, 0, 64), 0);
+        assert_eq!(parts_of(0, 65536, 1000, 100), 0b11);
+        assert_eq!(parts_of(0, 65536, 1000, 1100), 0b111);
+    }
+
+    #[test]
+    fn the_least_recently_used_clean_page_goes_first() {
+        let mut directory = Directory::new(3);
+        let slots: Vec<u32> = (0..3).map(|key| directory.find_or_take(key).unwrap()).collect();
+        directory.touch(slots[0]);
+        directory.dirty(slots[1], 1, false);
+        assert_eq!(directory.room(), 2);
+        assert_eq!(directory.find_or_take(7), Some(slots[2]), "1 is dirty, 0 was used");
+        assert_eq!(directory.find(2), None);
+        directory.leave(slots[1], 1);
+        directory.dirty(slots[0], 1, false);
+        directory.fill(slots[2], 1);
+        assert_eq!(directory.find_or_take(8), None, "nothing can go");
+        directory.left(slots[1], 1);
+        assert_eq!(directory.find_or_take(8), Some(slots[1]));
+    }
+
+    #[test]
+    fn ages_and_places_order_what_is_dirty() {
+        let mut directory = Directory::new(8);
+        for key in [5, 1, 3] {
+            let slot = directory.find_or_take(key).unwrap();
+            directory.dirty(slot, 1, false);
+        }
+        let five = directory.find(5).unwrap();
+        directory.dirty(five, 2, false);
+        assert_eq!(directory.oldest_dirty(), Some(5));
+        directory.dirty(five, 2, true);
+        assert_eq!(directory.oldest_dirty(), Some(1));
+        assert_eq!([0, 2, 4, 6].map(|key| directory.next_dirty(key).unwrap()), [1, 3, 5, 1]);
+    }
+
+    proptest! {
+        /// Counts and lists agree with the pages themselves, whatever happens.
+        #[test]
+        fn counts_are_true(steps in prop::collection::vec((0u64..12, 0u8..6), 1..400)) {
+            let mut directory = Directory::new(8);
+            for (key, step) in steps {
+                let Some(slot) = directory.find_or_take(key) else { continue };
+                let page = *directory.page(slot);
+                match step {
+                    0 => directory.dirty(slot, 3, false),
+                    1 => directory.leave(slot, page.dirty),
+                    2 => directory.left(slot, page.leaving),
+                    3 => directory.fill(slot, 4),
+                    4 => directory.filled(slot, page.filling),
+                    _ => directory.touch(slot),
+                }
+                let pages = || directory.slots.values().map(|&slot| directory.page(slot));
+                prop_assert_eq!(directory.dirty_pages as usize, pages().filter(|page| !page.is_clean()).count());
+                prop_assert_eq!(directory.evictable as usize, pages().filter(|page| page.is_evictable()).count());
+                prop_assert_eq!(directory.by_place.len(), pages().filter(|page| page.is_ready()).count());
+                prop_assert!(directory.slots.len() <= 8);
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Sequential streams, and reading ahead of them.
+
+use crate::array::Array;
+use crate::array::description::Prefetch;
+
+/// A run of requests, each beginning where the last one ended.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    next_bytes: u64,
+    requests: u32,
+    /// Everything below is there or on its way.
+    read_to_bytes: u64,
+    used: u64,
+}
+
+/// The streams that are followed; the one that has been silent for longest gives way.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    settings: Option<Prefetch>,
+    streams: Vec<Stream>,
+    clock: u64,
+}
+
+impl Streams {
+    /// No streams yet; `None` follows none.
+    pub fn new(settings: Option<Prefetch>) -> Self {
+        Streams { settings, streams: Vec::new(), clock: 0 }
+    }
+
+    /// A request was seen: the run that should be read ahead now, if any. Runs are asked for in halves of what is kept
+    /// ahead, so that they are long.
+    fn see(&mut self, offset: u64, length: u64) -> Option<(u64, u64)> {
+        let settings = self.settings?;
+        self.clock += 1;
+        let end = offset + length;
+        let known = self.streams.iter().position(|stream| stream.next_bytes == offset);
+        let Some(at) = known else {
+            let new = Stream { next_bytes: end, requests: 1, read_to_bytes: end, used: self.clock };
+            if self.streams.len() < settings.streams_max as usize {
+                self.streams.push(new);
+            } else if let Some(silent) = self.streams.iter_mut().min_by_key(|stream| stream.used) {
+                *silent = new;
+            }
+            return None;
+        };
+        let stream = &mut self.streams[at];
+        stream.next_bytes = end;
+        stream.requests = stream.requests.saturating_add(1);
+        stream.used = self.clock;
+        stream.read_to_bytes = stream.read_to_bytes.max(end);
+        let ahead = stream.read_to_bytes - end;
+        if stream.requests <= settings.after_requests || ahead > settings.ahead_bytes / 2 {
+            return None;
+        }
+        let from = stream.read_to_bytes;
+        stream.read_to_bytes = end + settings.ahead_bytes;
+        Some((from, stream.read_to_bytes))
+    }
+}
+
+impl Array {
+    /// A read may belong to a stream that is read ahead.
+    pub(super) fn follow_stream(&mut self, now_ns: u64, offset: u64, length: u64) {
+        let last = self.lun_bases[self.lun_bases.len() - 1];
+        let cache = self.cache();
+        let Some((from, to)) = cache.streams.see(offset, length) else {
+            return;
+        };
+        // Up to the end of a page: what is asked for next begins with the following one.
+        let to = (to.next_multiple_of(cache.page_bytes)).min(last);
+        if from >= to {
+            return;
+        }
+        if let (Some((from, to)), _) = cache.missing(from, to - from)
+            && cache.prepare(from, to - from)
+        {
+            cache.counters.prefetched_bytes += to - from;
+            self.fill(now_ns, from, to - from, None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_known_by_its_requests_and_read_ahead_in_halves() {
+        let settings = Prefetch { after_requests: 2, ahead_bytes: 100, streams_max: 2 };
+        let mut streams = Streams::new(Some(settings));
+        assert_eq!(streams.see(0, 10), None);
+        assert_eq!(streams.see(10, 10), None);
+        assert_eq!(streams.see(20, 10), Some((30, 130)));
+        for at in (30..70).step_by(10) {
+            assert_eq!(streams.see(at, 10), None, "{at}");
+        }
+        assert_eq!(streams.see(70, 10), Some((130, 180)));
+        // Two others push it out.
+        streams.see(1000, 10);
+        streams.see(2000, 10);
+        assert_eq!(streams.see(80, 10), None);
+        assert_eq!(streams.streams.len(), 2);
+    }
+}

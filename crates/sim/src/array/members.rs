@@ -1,0 +1,238 @@
+//! Commands on their way to members and back: tags, links, events.
+
+use std::collections::VecDeque;
+
+use headstack_workload::{Kind, Request};
+
+use super::description::{ArrayDescription, Member};
+use super::{Array, Event};
+use crate::link::{Link, Upstream};
+
+/// A command under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// Who waits for it.
+    pub owner: Owner,
+    /// The member.
+    pub member: u32,
+    /// What it does there.
+    pub request: Request,
+    /// It has a tag of the member.
+    pub tagged: bool,
+}
+
+/// Who waits for a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A host request itself (flushes).
+    Request(u32),
+    /// An operation.
+    Operation(u32),
+    /// A phase of a row write.
+    Row(u32),
+    /// Reads that writes follow.
+    Relay(u32),
+    /// A step of the rebuild of a group: (group, step).
+    Rebuild(u32, u32),
+    /// A run of bytes between cache and members, on its way through flash.
+    Transfer(u32),
+    /// Nobody in particular.
+    Background,
+    /// Nobody any more: its member is gone.
+    Nobody,
+}
+
+/// The controller's side of a member.
+#[derive(Clone, Debug)]
+pub struct Port {
+    tags: u32,
+    tagged: u32,
+    waiting: VecDeque<u32>,
+    ways: Vec<Vec<u32>>,
+    /// End of the last command sent there.
+    pub last_end_bytes: u64,
+}
+
+impl Port {
+    /// The side of an idle member.
+    pub fn new(description: &ArrayDescription, member: &Member) -> Port {
+        let device = &description.devices[member.device as usize];
+        let mut ways = member.ways.clone();
+        if ways.is_empty() {
+            ways.push(Vec::new());
+        }
+        Port {
+            tags: description.controller.member_tags.min(device.tags()),
+            tagged: 0,
+            waiting: VecDeque::new(),
+            ways,
+            last_end_bytes: 0,
+        }
+    }
+
+    /// Commands in the member and waiting for it.
+    #[inline]
+    pub fn outstanding(&self) -> usize {
+        self.tagged as usize + self.waiting.len()
+    }
+
+    /// The way that has been given the least.
+    #[inline]
+    fn way(&self, links: &[Link]) -> usize {
+        if self.ways.len() == 1 {
+            return 0;
+        }
+        let given = |way: &usize| self.ways[*way].iter().map(|&link| links[link as usize].busy_ns).max();
+        (0..self.ways.len()).min_by_key(given).expect("a member has a way")
+    }
+}
+
+/// A link that a command holds from its delivery to its completion.
+#[derive(Clone, Debug, Default)]
+pub struct Held {
+    by_command: bool,
+    member: u32,
+    waiting: VecDeque<u32>,
+}
+
+impl Array {
+    /// Sends a command to a member.
+    pub(super) fn issue(&mut self, now_ns: u64, member: u32, owner: Owner, request: Request) {
+        let number = self.commands.insert(Command { owner, member, request, tagged: false });
+        let ready_ns = self.processors.work(now_ns, self.description.controller.command_ns);
+        self.ports[member as usize].last_end_bytes = request.offset_bytes + u64::from(request.length_bytes);
+        if ready_ns > now_ns { self.at(ready_ns, Event::Offer(number)) } else { self.offer(now_ns, number) }
+    }
+
+    /// A prepared command takes a tag or waits for one.
+    pub(super) fn offer(&mut self, now_ns: u64, number: u32) {
+        if self.is_forgotten(number) {
+            return;
+        }
+        let member = self.commands.get(number).member;
+        let port = &mut self.ports[member as usize];
+        if port.tagged < port.tags {
+            port.tagged += 1;
+            self.deliver(now_ns, number);
+        } else {
+            port.waiting.push_back(number);
+        }
+    }
+
+    /// Drops a command that nobody waits for any more, because its member is gone.
+    fn is_forgotten(&mut self, number: u32) -> bool {
+        let forgotten = self.commands.get(number).owner == Owner::Nobody;
+        if forgotten {
+            self.commands.remove(number);
+        }
+        forgotten
+    }
+
+    /// A command with a tag crosses the links.
+    fn deliver(&mut self, now_ns: u64, number: u32) {
+        self.commands.get_mut(number).tagged = true;
+        let member = self.commands.get(number).member as usize;
+        let port = &self.ports[member];
+        let way = port.ways[port.way(&self.links)].as_slice();
+        if way.is_empty() {
+            return self.hand_over(now_ns, number);
+        }
+        let held = way.iter().find(|&&link| self.links[link as usize].description().held_by_command);
+        if let Some(&link) = held {
+            let held = &mut self.held[link as usize];
+            if held.by_command {
+                held.waiting.push_back(number);
+                return;
+            }
+            (held.by_command, held.member) = (true, member as u32);
+        }
+        let links = &mut self.links;
+        let waited_ns = way.iter().map(|&link| links[link as usize].deliver_command(now_ns)).max().unwrap_or(0);
+        if waited_ns > 0 {
+            self.at(now_ns + waited_ns, Event::HandOver(number));
+        } else {
+            self.hand_over(now_ns, number);
+        }
+    }
+
+    /// The member has the command.
+    pub(super) fn hand_over(&mut self, now_ns: u64, number: u32) {
+        if self.is_forgotten(number) {
+            return;
+        }
+        let command = self.commands.get(number);
+        let at = command.member as usize;
+        let port = &self.ports[at];
+        let hops = port.ways[port.way(&self.links)].as_slice();
+        let mut upstream = Upstream::new(now_ns, &mut self.links, hops);
+        self.members[at].submit(&mut upstream, now_ns, number, &command.request);
+        self.member_next_ns[at] = self.members[at].next_event_ns();
+    }
+
+    /// Something happens in a member.
+    pub(super) fn member_event(&mut self, at: usize, now_ns: u64) {
+        let mut batch = std::mem::take(&mut self.batch);
+        let port = &self.ports[at];
+        let hops = port.ways[port.way(&self.links)].as_slice();
+        let mut upstream = Upstream::new(now_ns, &mut self.links, hops);
+        self.members[at].advance(&mut upstream, now_ns, |completion| batch.push(completion));
+        self.member_next_ns[at] = self.members[at].next_event_ns();
+        for completion in batch.drain(..) {
+            self.release(completion.at_ns, completion.id);
+            let command = self.commands.remove(completion.id);
+            self.command_done(completion.at_ns, &command);
+        }
+        self.batch = batch;
+    }
+
+    /// A command gives back its tag, and the link that it holds.
+    pub(super) fn release(&mut self, now_ns: u64, number: u32) {
+        let at = self.commands.get(number).member as usize;
+        self.ports[at].tagged -= 1;
+        if let Some(next) = self.ports[at].waiting.pop_front() {
+            self.ports[at].tagged += 1;
+            self.deliver(now_ns, next);
+        }
+        self.release_link(now_ns, at);
+    }
+
+    /// Gives the cable that a member's command held to the next one.
+    fn release_link(&mut self, now_ns: u64, at: usize) {
+        let held = |link: &&u32| self.links[**link as usize].description().held_by_command;
+        let Some(&link) = self.ports[at].ways[0].iter().find(held) else {
+            return;
+        };
+        self.held[link as usize].by_command = false;
+        while let Some(next) = self.held[link as usize].waiting.pop_front() {
+            if !self.is_forgotten(next) {
+                return self.deliver(now_ns, next);
+            }
+        }
+    }
+
+    /// A command of a member that is gone held the cable: others may have it.
+    pub(super) fn release_link_of_lost(&mut self, now_ns: u64, at: usize) {
+        let holds = |link: &u32| {
+            let held = &self.held[*link as usize];
+            held.by_command && held.member as usize == at
+        };
+        if self.ports[at].ways[0].iter().any(holds) {
+            self.release_link(now_ns, at);
+        }
+    }
+
+    /// Tells whoever waits for a command.
+    pub(super) fn command_done(&mut self, now_ns: u64, command: &Command) {
+        match command.owner {
+            Owner::Request(number) => self.part_done(now_ns, number),
+            Owner::Operation(number) => self.operation_part_done(now_ns, number),
+            Owner::Relay(number) => self.relay_part_done(now_ns, number),
+            Owner::Row(number) => self.row_part_done(now_ns, number),
+            Owner::Rebuild(group, step) => {
+                self.rebuild_part_done(now_ns, group, step, command.request.kind == Kind::Read)
+            }
+            Owner::Transfer(number) => self.transfer_part_done(now_ns, number),
+            Owner::Background | Owner::Nobody => {}
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The map of a virtual array: where each segment of each LUN lies on the disks.
+//!
+//! A LUN owns no space until it is written. The first write to a segment takes the next slot in physical order,
+//! whatever its address: what is written randomly to a new LUN lies in sequence, and reading it in sequence is random
+//! afterwards. Only deleting the LUN gives space back. In a migrating pool ([`Classes::Migrating`]) segments that have
+//! not been written for long move from mirrored slots into stripes of double parity, and back when they are written,
+//! after AutoRAID (Wilkes, Golding, Staelin and Sullivan, "The HP AutoRAID hierarchical storage system", TOCS 14(1),
+//! 1996).
+//!
+//! The map has no time: whoever calls it performs the accesses that it names, and charges them.
+
+mod coldest;
+mod description;
+mod groups;
+mod layout;
+mod luns;
+mod migration;
+
+pub use description::{Classes, PoolDescription, check, check_luns};
+pub use layout::{Extent, Placement, Stripe};
+pub use migration::{Migration, MigrationKind};
+
+use coldest::Coldest;
+use groups::{EMPTY, Groups, RESERVED};
+use layout::{Class, Layout, Slot};
+use luns::{Entry, Luns};
+use migration::UnderWay;
+
+use crate::drive::Fault;
+
+/// A write that has a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Where the data go.
+    pub placement: Placement,
+    /// What else that takes.
+    pub effect: Effect,
+}
+
+/// What a write changes in the map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: the segment stays where it was.
+    Overwritten,
+    /// It was the segment's first write: the controller takes [`PoolDescription::allocation_ns`] more.
+    Allocated {
+        /// Migrations that had to make room first, each already committed: their accesses come before the write's.
+        moves: Vec<Migration>,
+    },
+    /// The segment was in a stripe until now: what the write does not cover must be read from there.
+    Promoted {
+        /// Its place in the stripe.
+        from: Placement,
+    },
+}
+
+/// A write found no room, and no migration could make any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "pool is full: {live_bytes} bytes of LUNs on {usable_bytes} usable raw bytes, nothing left to demote or compact"
+)]
+pub struct PoolFull {
+    /// Data in the pool, each segment once.
+    pub live_bytes: u64,
+    /// Raw bytes less the spare.
+    pub usable_bytes: u64,
+}
+
+/// Where the raw bytes are. All but `dead_bytes`, a part of `parity_bytes`, add up to `raw_bytes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// All members.
+    pub raw_bytes: u64,
+    /// Spare, and the remainder that makes no group.
+    pub reserved_bytes: u64,
+    /// Both copies of mirrored segments.
+    pub mirrored_bytes: u64,
+    /// Stripes: data, dead data and parities.
+    pub parity_bytes: u64,
+    /// Data in stripes that were written elsewhere or deleted since.
+    pub dead_bytes: u64,
+    /// Empty pairs in mirrored groups.
+    pub hole_bytes: u64,
+    /// Groups of no class.
+    pub free_bytes: u64,
+}
+
+impl Space {
+    /// Room for mirrored segments: what the marks are held against.
+    pub fn available_bytes(&self) -> u64 {
+        self.hole_bytes + self.free_bytes
+    }
+}
+
+/// The map.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    description: PoolDescription,
+    groups: Groups,
+    luns: Luns,
+    /// Writes so far, halved whenever 32 bits run out.
+    clock: u32,
+    coldest: Coldest,
+    /// Free space fell below the low mark and has not reached the high one since.
+    demoting: bool,
+    under_way: Option<UnderWay>,
+    migrations: u64,
+}
+
+impl Pool {
+    /// An empty pool that exports LUNs of these lengths in bytes; they are numbered from 0.
+    ///
+    /// # Errors
+    /// What is impossible in the description.
+    pub fn new(description: &PoolDescription, lun_lengths: &[u64]) -> Result<Pool, Fault> {
+        check(description)?;
+        check_luns(description, lun_lengths)?;
+        Ok(Pool {
+            description: description.clone(),
+            groups: Groups::new(Layout::new(description)),
+            luns: Luns::new(lun_lengths, description.segment_bytes),
+            clock: 0,
+            coldest: Coldest::default(),
+            demoting: false,
+            under_way: None,
+            migrations: 0,
+        })
+    }
+
+    /// Its description.
+    pub fn description(&self) -> &PoolDescription {
+        &self.description
+    }
+
+    /// Where a segment is; nothing if it was never written. Reads change nothing.
+    #[inline]
+    pub fn place(&self, lun: u32, segment: u32) -> Option<Placement> {
+        let slot = self.luns.get(lun, segment).slot;
+        (slot != Slot::NONE).then(|| self.groups.layout.placement(slot))
+    }
+
+    /// Writes to a segment: allocates it, or promotes it, where that is needed. A segment in a stripe stays there if no
+    /// mirrored slot is to be had, and is updated in place (data and both parities read and written).
+    ///
+    /// # Errors
+    /// The segment has no space yet and there is none.
+    #[inline]
+    pub fn write(&mut self, lun: u32, segment: u32) -> Result<Written, PoolFull> {
+        let stamp = self.tick();
+        let slot = self.luns.get(lun, segment).slot;
+        if slot == Slot::NONE {
+            return self.allocate(lun, segment, stamp);
+        }
+        self.luns.get_mut(lun, segment).stamp = stamp;
+        match slot.class() {
+            Class::Mirrored => Ok(self.written(slot)),
+            Class::Parity => Ok(self.promote(self.luns.owner(lun, segment), slot)),
+        }
+    }
+
+    fn written(&self, slot: Slot) -> Written {
+        let placement = self.groups.layout.placement(slot);
+        Written { placement, effect: Effect::Overwritten }
+    }
+
+    fn allocate(&mut self, lun: u32, segment: u32, stamp: u32) -> Result<Written, PoolFull> {
+        let owner = self.luns.owner(lun, segment);
+        let mut moves = Vec::new();
+        let slot = loop {
+            match self.take_mirrored(owner) {
+                Some(slot) => break slot,
+                None => moves.push(self.make_room().ok_or_else(|| self.full())?),
+            }
+        };
+        self.luns.insert(lun, segment, Entry { slot, stamp });
+        Ok(Written { effect: Effect::Allocated { moves }, ..self.written(slot) })
+    }
+
+    fn promote(&mut self, owner: u32, from: Slot) -> Written {
+        let Some(slot) = self.take_mirrored(owner) else { return self.written(from) };
+        self.groups.release(from);
+        self.luns.move_to(owner, slot);
+        let from = self.groups.layout.placement(from);
+        Written { effect: Effect::Promoted { from }, ..self.written(slot) }
+    }
+
+    /// The next mirrored slot in physical order: in the group being filled, else in a free one, else in any hole. A
+    /// migrating pool keeps a free group, or holes from which compaction can make one: without it nothing could be
+    /// demoted any more.
+    fn take_mirrored(&mut self, owner: u32) -> Option<Slot> {
+        let groups = &mut self.groups;
+        let kept_groups = u32::from(groups.layout.migrates());
+        let holes = groups.holes(Class::Mirrored);
+        let hole_allowed = groups.free() >= kept_groups || holes > groups.layout.slots(Class::Mirrored);
+        if hole_allowed && groups.filling(Class::Mirrored) {
+            groups.take_hole(Class::Mirrored, owner, None)
+        } else if groups.free() > kept_groups {
+            let group = groups.open(Class::Mirrored)?;
+            Some(groups.take(Class::Mirrored, group, owner))
+        } else if hole_allowed && holes > 0 {
+            groups.take_hole(Class::Mirrored, owner, None)
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    fn tick(&mut self) -> u32 {
+        if self.clock == u32::MAX {
+            self.luns.halve_stamps();
+            self.coldest.clear();
+            self.clock /= 2;
+        }
+        self.clock += 1;
+        self.clock
+    }
+
+    /// Deletes a LUN and creates it anew, empty and as long as before: all that ever frees space. Returns the bytes of
+    /// its data.
+    pub fn recreate_lun(&mut self, lun: u32) -> u64 {
+        let freed_bytes = self.allocated_bytes(lun);
+        let groups = &mut self.groups;
+        self.luns.clear(lun, |slot| groups.release(slot));
+        freed_bytes
+    }
+
+    /// Bytes of a LUN that have space, in whole segments, each counted once.
+    pub fn allocated_bytes(&self, lun: u32) -> u64 {
+        u64::from(self.luns.written(lun)) * self.description.segment_bytes
+    }
+
+    /// Where the raw bytes are now.
+    pub fn space(&self) -> Space {
+        let (groups, layout) = (&self.groups, &self.groups.layout);
+        let (mirrored, parity) = (groups.total(Class::Mirrored), groups.total(Class::Parity));
+        let raw_bytes = self.description.member_bytes * u64::from(layout.members);
+        Space {
+            raw_bytes,
+            reserved_bytes: raw_bytes - layout.usable_bytes(),
+            mirrored_bytes: layout.bytes(2 * mirrored.taken),
+            parity_bytes: u64::from(parity.groups) * layout.group_bytes(),
+            dead_bytes: if layout.migrates() { layout.bytes(groups.holes(Class::Parity)) } else { 0 },
+            hole_bytes: layout.bytes(2 * groups.holes(Class::Mirrored)),
+            free_bytes: u64::from(groups.free()) * layout.group_bytes(),
+        }
+    }
+
+    /// Slots taken, each a segment's or reserved.
+    fn live(&self) -> u32 {
+        self.groups.total(Class::Mirrored).taken + self.groups.total(Class::Parity).taken
+    }
+
+    fn full(&self) -> PoolFull {
+        let live_bytes = u64::from(self.live()) * self.description.segment_bytes;
+        PoolFull { live_bytes, usable_bytes: self.groups.layout.usable_bytes() }
+    }
+
+    /// Recounts everything: a run checks itself.
+    ///
+    /// # Errors
+    /// What does not agree.
+    pub fn verify(&self) -> Result<(), String> {
+        let mut live = 0;
+        for (owner, Entry { slot, .. }) in self.luns.all() {
+            live += 1;
+            if !self.groups.is_live(slot) || self.groups.owner(slot) != owner {
+                return Err(format!("segment {owner} is not in its slot, {slot:?}"));
+            }
+        }
+        let reserved = self.groups.verify()?;
+        let taken = self.live();
+        let under_way = self.under_way.as_ref().map_or(0, UnderWay::len);
+        if (taken, reserved) != (live + under_way, under_way) {
+            return Err(format!("{taken} slots for {live} segments, {reserved} reserved for {under_way} under way"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn age_survives_the_end_of_the_clock() {
+        let segment_bytes = 256 << 10;
+        let group_bytes = 16 * segment_bytes;
+        let description = PoolDescription {
+            segment_bytes,
+            members: 16,
+            member_bytes: 40 * segment_bytes,
+            spare_bytes: 0,
+            allocation_ns: 0,
+            classes: Classes::Migrating {
+                parity_width: 16,
+                low_free_bytes: 10 * group_bytes,
+                high_free_bytes: 10 * group_bytes,
+            },
+        };
+        let mut pool = Pool::new(&description, &[250 * segment_bytes]).unwrap();
+        pool.clock = u32::MAX - 100;
+        (0..250).for_each(|segment| drop(pool.write(0, segment).unwrap()));
+        assert!(pool.clock < u32::MAX / 2 + 250);
+        while let Some(migration) = pool.next_migration() {
+            pool.complete(&migration);
+        }
+        let demoted = (0..250).filter(|&segment| pool.luns.get(0, segment).slot.class() == Class::Parity);
+        assert!(demoted.eq(0..pool.groups.total(Class::Parity).taken));
+        pool.verify().unwrap();
+    }
+}

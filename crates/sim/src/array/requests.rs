@@ -1,0 +1,134 @@
+//! Host requests: from their arrival at the controller to the answer.
+
+use headstack_workload::{Kind, Request};
+
+use super::operations::Origin;
+use super::{Array, Event};
+use crate::drive::Completion;
+use crate::link::Direction;
+use crate::snapshot::Snapshot;
+
+/// A host request under way.
+#[derive(Clone, Copy, Debug)]
+pub struct HostRequest {
+    /// The host's name for it.
+    pub id: u32,
+    /// What it wants.
+    pub request: Request,
+    /// When it came.
+    pub submitted_ns: u64,
+    /// Operations and commands that it waits for.
+    pub pending: u32,
+}
+
+/// The controller's processors: each piece of work goes to the one that is free first.
+#[derive(Clone, Debug)]
+pub struct Processors {
+    free_ns: Vec<u64>,
+    busy_ns: u64,
+    waited_ns: u64,
+}
+
+impl Processors {
+    /// Idle processors.
+    pub fn new(count: u32) -> Self {
+        Processors { free_ns: vec![0; count as usize], busy_ns: 0, waited_ns: 0 }
+    }
+
+    /// Works for `work_ns` as soon as one is free; returns when it is done.
+    #[inline]
+    pub fn work(&mut self, now_ns: u64, work_ns: u64) -> u64 {
+        if work_ns == 0 {
+            return now_ns;
+        }
+        let (at, free_ns) = super::earliest(&self.free_ns);
+        let begin_ns = now_ns.max(free_ns);
+        self.busy_ns += work_ns;
+        self.waited_ns += begin_ns - now_ns;
+        self.free_ns[at] = begin_ns + work_ns;
+        begin_ns + work_ns
+    }
+
+    /// Adds what they have counted.
+    pub fn snapshot(&self, into: &mut Snapshot) {
+        into.component("array processors".to_owned(), self.free_ns.len() as u32, self.busy_ns, self.waited_ns);
+    }
+}
+
+impl Array {
+    /// A host request arrives.
+    pub(super) fn take(&mut self, now_ns: u64, id: u32, request: &Request) {
+        self.host_requests += 1;
+        let host = HostRequest { id, request: *request, submitted_ns: now_ns, pending: 0 };
+        let number = self.requests.insert(host);
+        let mut begin_ns = self.processors.work(now_ns, self.description.controller.request_ns);
+        if request.kind == Kind::Write {
+            begin_ns = self.carry_to_host(begin_ns, u64::from(request.length_bytes), Direction::Write);
+        }
+        if begin_ns > now_ns { self.at(begin_ns, Event::Begin(number)) } else { self.begin(now_ns, number) }
+    }
+
+    /// Data cross the links between host and controller.
+    fn carry_to_host(&mut self, now_ns: u64, bytes: u64, direction: Direction) -> u64 {
+        let mut end_ns = now_ns;
+        for &link in &self.description.host_links {
+            end_ns = end_ns.max(self.links[link as usize].carry(now_ns, now_ns, bytes, 0.0, direction));
+        }
+        end_ns
+    }
+
+    /// The controller knows a request and has the data of a write.
+    pub(super) fn begin(&mut self, now_ns: u64, number: u32) {
+        let request = self.requests.get(number).request;
+        match request.kind {
+            Kind::Read if self.cache.is_some() => self.cached_read(now_ns, number),
+            Kind::Write if self.cache.is_some() => self.cached_write(now_ns, number),
+            Kind::Read | Kind::Write => self.request_members(now_ns, number),
+            // What a cache holds survives: it takes writes only while its battery is up.
+            Kind::Flush => self.flush_members(now_ns, number),
+            // Nothing that the layouts here do with it costs the members anything.
+            Kind::Trim => self.answer(now_ns, number),
+        }
+    }
+
+    /// A request that no cache serves.
+    pub(super) fn request_members(&mut self, now_ns: u64, number: u32) {
+        let request = self.requests.get(number).request;
+        let length_bytes = u64::from(request.length_bytes);
+        // One more than there are, so that none of them ends it before all have begun.
+        self.requests.get_mut(number).pending = 1;
+        let write = request.kind == Kind::Write;
+        self.operate(now_ns, Origin::Request(number), write, request.offset_bytes, length_bytes);
+        self.part_done(now_ns, number);
+    }
+
+    /// A request waits for one thing less.
+    pub(super) fn part_done(&mut self, now_ns: u64, number: u32) {
+        let host = self.requests.get_mut(number);
+        host.pending -= 1;
+        if host.pending == 0 {
+            self.answer(now_ns, number);
+        }
+    }
+
+    /// All is done for a request: data of a read go to the host.
+    pub(super) fn answer(&mut self, now_ns: u64, number: u32) {
+        let request = self.requests.get(number).request;
+        let end_ns = match request.kind {
+            Kind::Read => self.carry_to_host(now_ns, u64::from(request.length_bytes), Direction::Read),
+            _ => now_ns,
+        };
+        if end_ns > now_ns { self.at(end_ns, Event::Respond(number)) } else { self.respond(now_ns, number) }
+    }
+
+    /// The host has its answer.
+    pub(super) fn respond(&mut self, now_ns: u64, number: u32) {
+        let host = self.requests.remove(number);
+        self.host_requests -= 1;
+        self.done.push(Completion { at_ns: now_ns, id: host.id, started_ns: host.submitted_ns });
+        if self.host_requests == 0 {
+            self.destage(now_ns);
+            (0..self.pools.len() as u32).for_each(|group| self.migrate(now_ns, group));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a system has counted up to a moment; a run's own figures are the difference of two.
+
+use headstack_result::{Component, Counter};
+
+use crate::drive::Counters;
+use crate::drive::description::DriveDescription;
+use crate::link::Link;
+use crate::ssd::SsdCounters;
+use crate::ssd::description::SsdDescription;
+
+/// Busy times and counts, in a fixed order.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    components: Vec<Component>,
+    counters: Vec<(&'static str, u64)>,
+}
+
+impl Snapshot {
+    /// Adds a component.
+    pub fn component(&mut self, name: String, servers: u32, busy_ns: u64, waited_ns: u64) {
+        self.components.push(Component { name, servers, busy_ns, waited_ns });
+    }
+
+    /// Adds to a counter.
+    pub fn count(&mut self, name: &'static str, value: u64) {
+        match self.counters.iter_mut().find(|counter| counter.0 == name) {
+            Some(counter) => counter.1 += value,
+            None => self.counters.push((name, value)),
+        }
+    }
+
+    /// Adds a link.
+    pub fn add_link(&mut self, link: &Link) {
+        let description = link.description();
+        let servers = if description.full_duplex { 2 } else { 1 };
+        self.component(description.name.clone(), servers, link.busy_ns, link.waited_ns);
+    }
+
+    /// Adds a disk; `name` is empty for one that stands alone.
+    pub fn add_disk(&mut self, name: &str, disk: &DriveDescription, counters: &Counters) {
+        let own = |part: &str| if name.is_empty() { part.to_owned() } else { format!("{name} {part}") };
+        self.component(own("mechanism"), disk.actuators, counters.mechanism_ns, 0);
+        self.component(own("interface"), 1, counters.interface_ns, 0);
+        self.component(own("controller"), 1, counters.overhead_ns, 0);
+        for (name, value) in [
+            ("read_hits", counters.read_hits),
+            ("read_partial_hits", counters.read_partial_hits),
+            ("read_misses", counters.read_misses),
+            ("cached_writes", counters.cached_writes),
+            ("coalesced_writes", counters.coalesced_writes),
+            ("destages", counters.destages),
+            ("read_modify_writes", counters.read_modify_writes),
+            ("retries", counters.retries),
+            ("seek_ns", counters.seek_ns),
+            ("rotation_ns", counters.rotation_ns),
+            ("transfer_ns", counters.transfer_ns),
+        ] {
+            self.count(name, value);
+        }
+        if disk.flash_cache.is_some() {
+            self.component(own("flash"), 1, counters.flash_ns, 0);
+            self.count("flash_hits", counters.flash_hits);
+            self.count("flash_fills", counters.flash_fills);
+        }
+        if disk.media_cache.is_some() {
+            for (name, value) in [
+                ("media_cache_writes", counters.media_cache_writes),
+                ("media_cache_appends", counters.media_cache_appends),
+                ("media_cache_hits", counters.media_cache_hits),
+                ("media_cache_destages", counters.media_cache_destages),
+                ("media_cache_cleanings", counters.media_cache_cleanings),
+                ("direct_writes", counters.direct_writes),
+            ] {
+                self.count(name, value);
+            }
+        }
+    }
+
+    /// Adds a solid-state drive; `name` is empty for one that stands alone.
+    pub fn add_ssd(&mut self, name: &str, ssd: &SsdDescription, counters: &SsdCounters) {
+        let own = |part: &str| if name.is_empty() { part.to_owned() } else { format!("{name} {part}") };
+        self.component(own("dies"), ssd.dies(), counters.dies_busy_ns, 0);
+        self.component(own("channels"), ssd.flash.channels, counters.channels_busy_ns, 0);
+        let directions = if ssd.interface.full_duplex { 2 } else { 1 };
+        self.component(own("interface"), directions, counters.interface_ns, 0);
+        for (name, value) in [
+            ("flash_page_reads", counters.page_reads),
+            ("flash_page_programs", counters.page_programs),
+            ("flash_moved_units", counters.moved_units),
+            ("flash_erases", counters.erases),
+            ("flash_read_waits", counters.read_waits),
+            ("flash_suspensions", counters.suspensions),
+        ] {
+            self.count(name, value);
+        }
+    }
+
+    /// What happened from `before` to this moment.
+    pub fn since(self, before: &Snapshot) -> (Vec<Component>, Vec<Counter>) {
+        let earlier =
+            |name: &str| before.counters.iter().find(|counter| counter.0 == name).map_or(0, |counter| counter.1);
+        let counters = self.counters.iter();
+        let counters =
+            counters.map(|&(name, value)| Counter { name: name.to_owned(), value: value - earlier(name) }).collect();
+        let mut components = self.components;
+        for (component, before) in components.iter_mut().zip(&before.components) {
+            // A transfer is booked when it is promised, so the end of a run may cut one: never more than it has.
+            component.busy_ns = component.busy_ns.saturating_sub(before.busy_ns);
+            component.waited_ns -= before.waited_ns;
+        }
+        (components, counters)
+    }
+}

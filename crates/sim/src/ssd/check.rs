@@ -1,0 +1,103 @@
+//! What a description must fulfil before it is compiled.
+
+use super::description::SsdDescription;
+use super::ftl::Layout;
+use crate::drive::{Fault, require};
+
+/// Checks a description.
+///
+/// # Errors
+/// The first impossible field.
+pub fn check(description: &SsdDescription) -> Result<(), Fault> {
+    check_flash(description)?;
+    check_units(description)?;
+    check_speeds(description)?;
+    check_space(description)
+}
+
+fn check_range(key: &str, value: u32, max: u32) -> Result<(), Fault> {
+    require((1..=max).contains(&value), key, || format!("{value}; 1 to {max} are allowed"))
+}
+
+fn check_flash(description: &SsdDescription) -> Result<(), Fault> {
+    let flash = &description.flash;
+    check_range("flash.channels", flash.channels, 256)?;
+    check_range("flash.dies_per_channel", flash.dies_per_channel, 256)?;
+    check_range("flash.planes_per_die", flash.planes_per_die, 16)?;
+    check_range("flash.blocks_per_plane", flash.blocks_per_plane, 1 << 20)?;
+    check_range("flash.pages_per_block", flash.pages_per_block, 1 << 16)?;
+    check_range("flash.page_bytes", flash.page_bytes, 1 << 20)?;
+    check_range("interface.queue_depth", description.interface.queue_depth, 1 << 20)
+}
+
+fn check_units(description: &SsdDescription) -> Result<(), Fault> {
+    let capacity = &description.capacity;
+    let (block, unit, page) = (capacity.logical_block_bytes, capacity.mapping_unit_bytes, description.flash.page_bytes);
+    require(matches!(block, 512 | 4096), "capacity.logical_block_bytes", || {
+        format!("{block} bytes; 512 and 4096 are allowed")
+    })?;
+    require(unit.is_power_of_two() && unit >= block, "capacity.mapping_unit_bytes", || {
+        format!("{unit} bytes; powers of two from a logical block ({block} bytes) on are allowed")
+    })?;
+    require(page.is_multiple_of(unit), "flash.page_bytes", || {
+        format!("{page} bytes; a multiple of the mapping unit ({unit} bytes) is allowed")
+    })?;
+    let bytes = capacity.logical_bytes;
+    require(bytes > 0 && bytes.is_multiple_of(u64::from(unit)), "capacity.logical_bytes", || {
+        format!("{bytes} bytes; a multiple of the mapping unit ({unit} bytes) above 0 is allowed")
+    })?;
+    // Map entries are 32 bits: a place in the flash, a place in the write buffer, or neither.
+    let entries =
+        (description.raw_bytes() / u64::from(unit)).saturating_add(description.buffer.bytes / u64::from(unit));
+    require(entries < u64::from(u32::MAX), "capacity.mapping_unit_bytes", || {
+        format!("{unit} bytes make {entries} units of flash and buffer; at most 4,294,967,294 are allowed")
+    })
+}
+
+fn check_speeds(description: &SsdDescription) -> Result<(), Fault> {
+    let timing = &description.timing;
+    for (key, ns_per_byte) in [
+        ("timing.channel_ns_per_byte", timing.channel_ns_per_byte),
+        ("interface.read_ns_per_byte", description.interface.read_ns_per_byte),
+        ("interface.write_ns_per_byte", description.interface.write_ns_per_byte),
+    ] {
+        require((0.0..=1e6).contains(&ns_per_byte), key, || format!("{ns_per_byte} ns; 0 to 1,000,000 are allowed"))?;
+    }
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    for (key, ns) in [
+        ("timing.read_ns", timing.read_ns),
+        ("timing.program_ns", timing.program_ns),
+        ("timing.erase_ns", timing.erase_ns),
+        ("timing.suspend_ns", timing.suspend_ns.unwrap_or(0)),
+        ("controller.command_ns", description.controller.command_ns),
+        ("controller.command_interval_ns", description.controller.command_interval_ns),
+    ] {
+        require(ns <= HOUR_NS, key, || format!("{ns} ns; at most an hour is allowed"))?;
+    }
+    check_range("timing.reads_ahead_max", timing.reads_ahead_max, u32::MAX)
+}
+
+fn check_space(description: &SsdDescription) -> Result<(), Fault> {
+    let reserve = description.collection.free_blocks_min;
+    check_range("collection.free_blocks_min", reserve, 1 << 20)?;
+    require(reserve >= 2, "collection.free_blocks_min", || "1; 2 or more are allowed".to_owned())?;
+    let blocks = description.flash.blocks_per_plane;
+    // Two more are open: one for the host's data and one for data that moved.
+    require(blocks > reserve + 2, "flash.blocks_per_plane", || {
+        format!("{blocks} blocks; {reserve} are kept free and 2 open, so {} or more are allowed", reserve + 3)
+    })?;
+    let row = u64::from(description.row_bytes());
+    let buffer = description.buffer.bytes;
+    require(buffer >= 2 * row, "buffer.bytes", || {
+        format!("{buffer} bytes; two rows of a page of each plane, {} bytes, or more are allowed", 2 * row)
+    })?;
+    let layout = Layout::new(description);
+    let logical = description.capacity.logical_bytes;
+    let usable = u64::from(layout.usable_units()) * u64::from(layout.dies) * u64::from(layout.unit_bytes);
+    require(logical < usable, "capacity.logical_bytes", || {
+        format!("{logical} bytes leave no over-provisioning; {usable} bytes are in blocks neither free nor open")
+    })?;
+    require(logical.saturating_add(buffer) < usable, "buffer.bytes", || {
+        format!("{buffer} bytes; less than the over-provisioning, {} bytes, is allowed", usable - logical)
+    })
+}

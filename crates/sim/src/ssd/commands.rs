@@ -1,0 +1,338 @@
+//! A command's way through the drive: decoded, then its data read from the dies, or poured into the write buffer.
+
+use headstack_workload::{Kind, Request};
+
+use super::Ssd;
+use super::flash::{Outcome, PageRead};
+use super::ftl::Place;
+use crate::link::{Direction, Upstream};
+
+/// A command in the drive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Command {
+    pub id: u32,
+    pub started_ns: u64,
+    request: Request,
+    /// Reads: parts that dies still have to deliver. Writes: parts on their way into the buffer.
+    parts: u32,
+    /// Reads: end of the last transfer promised so far. Writes: unused.
+    done_ns: u64,
+    /// Writes: bytes for which there was space in the buffer.
+    poured_bytes: u32,
+}
+
+/// Owner of a read that serves no command: the rest of a unit that is written in part.
+const NOBODY: u32 = u32::MAX;
+
+/// A part of a write on its way into the buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Landing {
+    pub at_ns: u64,
+    command: u32,
+    offset_bytes: u64,
+    length_bytes: u32,
+}
+
+/// A command that waits until every row formed before it is programmed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Barrier {
+    command: u32,
+    before_serial: u64,
+    rows_left: u32,
+}
+
+/// Reads of one row of a die, gathered while a command's units are looked up.
+#[derive(Clone, Copy, Debug)]
+struct RowRead {
+    row: u32,
+    last_page: u32,
+    pages: u32,
+    bytes: u32,
+}
+
+impl Ssd {
+    /// Takes a command into a free slot.
+    #[inline]
+    pub(super) fn begin(&mut self, now_ns: u64, id: u32, request: &Request) {
+        let controller = self.description.controller;
+        let started_ns = now_ns.max(self.controller_free_ns);
+        self.controller_free_ns = started_ns + controller.command_interval_ns;
+        let command = Command { id, started_ns, request: *request, parts: 0, done_ns: 0, poured_bytes: 0 };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.commands[slot as usize] = command;
+                slot
+            }
+            None => {
+                self.commands.push(command);
+                self.commands.len() as u32 - 1
+            }
+        };
+        self.decoding.push_back((started_ns + controller.command_ns, slot));
+    }
+
+    /// Handles one event that is due at `now_ns` and is no completion.
+    #[inline]
+    pub(super) fn handle_internal(&mut self, upstream: &mut Upstream, now_ns: u64) {
+        if self.flash.next_ns() == now_ns {
+            self.die_event(upstream);
+        } else if self.landings.front().is_some_and(|landing| landing.at_ns == now_ns) {
+            let landing = self.landings.pop_front().expect("just seen");
+            self.land(upstream, landing);
+        } else {
+            let (_, slot) = self.decoding.pop_front().expect("nothing else is due");
+            self.execute(upstream, now_ns, slot);
+        }
+    }
+
+    #[inline]
+    fn die_event(&mut self, upstream: &mut Upstream) {
+        let (now_ns, die, outcome) = self.flash.end_job(&mut self.ftl);
+        match outcome {
+            Outcome::None => {}
+            Outcome::Read(PageRead { command: NOBODY, .. }) => {}
+            Outcome::Read(read) => self.deliver(upstream, now_ns, read),
+            Outcome::Programmed(row) => {
+                let mut place = self.ftl.finish_host_row(die, row.units);
+                let ftl = &mut self.ftl;
+                self.buffer.finish_row(row, |slot, unit| {
+                    // Otherwise it was written again or trimmed meanwhile.
+                    if ftl.place(unit) == Place::Buffer(slot) {
+                        ftl.settle(unit, place);
+                    }
+                    place += 1;
+                });
+                self.lower_barriers(now_ns, row.serial);
+                self.pour(upstream, now_ns);
+            }
+        }
+        self.flash.start_next(now_ns, die, &mut self.ftl);
+    }
+
+    #[inline]
+    fn execute(&mut self, upstream: &mut Upstream, now_ns: u64, slot: u32) {
+        let request = &self.commands[slot as usize].request;
+        match request.kind {
+            Kind::Read => self.read(upstream, now_ns, slot),
+            Kind::Write => {
+                self.counters.writes += 1;
+                if request.length_bytes == 0 {
+                    return self.complete(now_ns, slot);
+                }
+                self.pouring.push_back(slot);
+                self.pour(upstream, now_ns);
+            }
+            Kind::Trim => self.trim(now_ns, slot),
+            Kind::Flush => {
+                self.counters.flushes += 1;
+                self.make_stable(now_ns, slot);
+            }
+        }
+    }
+
+    /// Looks up every unit of a read. Those that share a row of a die are sensed together, by all its planes at once.
+    fn read(&mut self, upstream: &mut Upstream, now_ns: u64, slot: u32) {
+        self.counters.reads += 1;
+        let request = self.commands[slot as usize].request;
+        let mut bytes_at_hand = 0;
+        let mut gathered: Option<RowRead> = None;
+        let units_per_page = self.ftl.layout.units_per_page;
+        for (unit, bytes) in units(self.unit_shift, request.offset_bytes, request.length_bytes) {
+            match self.ftl.place(unit) {
+                Place::Nowhere => {
+                    self.counters.unwritten_reads += 1;
+                    bytes_at_hand += bytes;
+                }
+                Place::Buffer(_) => {
+                    self.counters.read_hits += 1;
+                    bytes_at_hand += bytes;
+                }
+                Place::Flash(place) => {
+                    let (row, page) = (place / self.ftl.layout.units_per_row, place / units_per_page);
+                    if let Some(read) = gathered.as_mut().filter(|read| read.row == row) {
+                        read.bytes += bytes;
+                        read.pages += u32::from(read.last_page != page);
+                        read.last_page = page;
+                    } else {
+                        let read = RowRead { row, last_page: page, pages: 1, bytes };
+                        if let Some(complete) = gathered.replace(read) {
+                            self.ask_die(now_ns, slot, complete);
+                        }
+                    }
+                }
+            }
+        }
+        if let Some(complete) = gathered {
+            self.ask_die(now_ns, slot, complete);
+        }
+        // The controller has these: they go at once, and a read of nothing else is complete with them.
+        let end_ns = self.port.carry(upstream, Direction::Read, now_ns, bytes_at_hand);
+        let command = &mut self.commands[slot as usize];
+        command.done_ns = command.done_ns.max(end_ns);
+        if command.parts == 0 {
+            self.complete(end_ns, slot);
+        }
+    }
+
+    #[inline]
+    fn ask_die(&mut self, now_ns: u64, slot: u32, read: RowRead) {
+        self.commands[slot as usize].parts += 1;
+        let die = self.ftl.die_of(read.row * self.ftl.layout.units_per_row);
+        let page_read = PageRead { command: slot, bytes: read.bytes };
+        self.flash.read(now_ns, die, page_read, read.pages, &mut self.ftl);
+    }
+
+    /// A die's data are in the controller and go to the host.
+    #[inline]
+    fn deliver(&mut self, upstream: &mut Upstream, now_ns: u64, read: PageRead) {
+        let end_ns = self.port.carry(upstream, Direction::Read, now_ns, read.bytes);
+        let command = &mut self.commands[read.command as usize];
+        command.done_ns = command.done_ns.max(end_ns);
+        command.parts -= 1;
+        if command.parts == 0 {
+            let done_ns = command.done_ns;
+            self.complete(done_ns, read.command);
+        }
+    }
+
+    /// Fetches the data of waiting writes for which the buffer has space, a row at a time so that programs can begin
+    /// while the rest is on its way.
+    fn pour(&mut self, upstream: &mut Upstream, now_ns: u64) {
+        while let Some(&slot) = self.pouring.front() {
+            let command = &mut self.commands[slot as usize];
+            let offset_bytes = command.request.offset_bytes + u64::from(command.poured_bytes);
+            let left_bytes = command.request.length_bytes - command.poured_bytes;
+            let into_unit = offset_bytes as u32 & (self.ftl.layout.unit_bytes - 1);
+            let row_bytes = self.ftl.layout.unit_bytes * self.ftl.layout.units_per_row;
+            let length_bytes = left_bytes.min(row_bytes - into_unit);
+            let units = (into_unit + length_bytes).div_ceil(self.ftl.layout.unit_bytes);
+            if !self.buffer.reserve(units) {
+                return;
+            }
+            let at_ns = self.port.carry(upstream, Direction::Write, now_ns, length_bytes);
+            self.landings.push_back(Landing { at_ns, command: slot, offset_bytes, length_bytes });
+            command.parts += 1;
+            command.poured_bytes += length_bytes;
+            if command.poured_bytes == command.request.length_bytes {
+                self.pouring.pop_front();
+            }
+        }
+    }
+
+    /// Data have arrived in the buffer.
+    fn land(&mut self, upstream: &mut Upstream, landing: Landing) {
+        for (unit, bytes) in units(self.unit_shift, landing.offset_bytes, landing.length_bytes) {
+            self.write_unit(landing.at_ns, unit, bytes);
+        }
+        while self.buffer.waiting >= self.ftl.layout.units_per_row {
+            self.program_row(landing.at_ns);
+        }
+        let command = &mut self.commands[landing.command as usize];
+        command.parts -= 1;
+        if command.parts == 0 && command.poured_bytes == command.request.length_bytes {
+            if command.request.force_unit_access {
+                self.make_stable(landing.at_ns, landing.command);
+            } else {
+                self.complete(landing.at_ns, landing.command);
+            }
+        }
+        // What was written again in place gave its space back.
+        self.pour(upstream, landing.at_ns);
+    }
+
+    #[inline]
+    fn write_unit(&mut self, now_ns: u64, unit: u32, bytes: u32) {
+        self.counters.written_units += 1;
+        match self.ftl.place(unit) {
+            Place::Buffer(slot) if self.buffer.is_replaceable(slot) => {
+                self.counters.write_hits += 1;
+                self.buffer.give_back();
+                return;
+            }
+            // The rest of the unit is read; the program does not wait for it, for reads go first anyway.
+            Place::Flash(place) if bytes < self.ftl.layout.unit_bytes => {
+                self.counters.partial_writes += 1;
+                let read = PageRead { command: NOBODY, bytes: self.ftl.layout.unit_bytes };
+                self.flash.read(now_ns, self.ftl.die_of(place), read, 1, &mut self.ftl);
+            }
+            Place::Flash(_) | Place::Buffer(_) | Place::Nowhere => {}
+        }
+        let slot = self.buffer.take(unit);
+        self.ftl.set_place(unit, Place::Buffer(slot));
+    }
+
+    fn program_row(&mut self, now_ns: u64) {
+        let row = self.buffer.form_row(self.ftl.layout.units_per_row);
+        let die = self.ftl.choose_die(row.units);
+        self.flash.program(now_ns, die, row, &mut self.ftl);
+    }
+
+    /// Completes a command once everything that the buffer holds is safe.
+    fn make_stable(&mut self, now_ns: u64, slot: u32) {
+        if self.description.buffer.power_loss_protected {
+            self.complete(now_ns, slot);
+            return;
+        }
+        if self.buffer.waiting > 0 {
+            self.program_row(now_ns);
+        }
+        match self.buffer.rows_under_way {
+            0 => self.complete(now_ns, slot),
+            rows_left => {
+                self.barriers.push(Barrier { command: slot, before_serial: self.buffer.next_serial(), rows_left });
+            }
+        }
+    }
+
+    fn lower_barriers(&mut self, now_ns: u64, serial: u64) {
+        let mut index = 0;
+        while index < self.barriers.len() {
+            let barrier = &mut self.barriers[index];
+            barrier.rows_left -= u32::from(serial < barrier.before_serial);
+            if barrier.rows_left == 0 {
+                let barrier = self.barriers.remove(index);
+                self.complete(now_ns, barrier.command);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// Forgets what lies wholly inside the range.
+    fn trim(&mut self, now_ns: u64, slot: u32) {
+        self.counters.trims += 1;
+        let request = self.commands[slot as usize].request;
+        for (unit, bytes) in units(self.unit_shift, request.offset_bytes, request.length_bytes) {
+            if bytes == self.ftl.layout.unit_bytes {
+                self.ftl.set_place(unit, Place::Nowhere);
+            }
+        }
+        self.complete(now_ns, slot);
+    }
+
+    #[inline]
+    fn complete(&mut self, at_ns: u64, slot: u32) {
+        let mut index = self.completions.len();
+        while index > 0 && self.completions[index - 1].0 > at_ns {
+            index -= 1;
+        }
+        self.completions.insert(index, (at_ns, slot));
+    }
+}
+
+/// Each mapping unit that a range touches, and how many bytes of it.
+#[inline]
+fn units(unit_shift: u32, offset_bytes: u64, length_bytes: u32) -> impl Iterator<Item = (u32, u32)> {
+    let end = offset_bytes + u64::from(length_bytes);
+    let mut at = offset_bytes;
+    std::iter::from_fn(move || {
+        if at == end {
+            return None;
+        }
+        let unit = at >> unit_shift;
+        let next = end.min((unit + 1) << unit_shift);
+        let bytes = (next - at) as u32;
+        at = next;
+        Some((unit as u32, bytes))
+    })
+}

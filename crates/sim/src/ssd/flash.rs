@@ -1,0 +1,298 @@
+//! Dies and channels in virtual time.
+//!
+//! A die does one thing at a time. Reads go before programs, erases and moves, and may interrupt a program or an erase;
+//! each read occupies its die until its data have left over the channel, which the dies on it use in the order of their
+//! asking.
+
+use std::collections::VecDeque;
+
+use super::agenda::Agenda;
+use super::buffer::Row;
+use super::description::SsdDescription;
+use super::ftl::{Ftl, Task};
+use super::{SsdCounters, transfer_ns};
+use crate::drive::port::Port;
+
+/// A part of a command that one sensing of a die's array yields.
+#[derive(Clone, Copy, Debug)]
+pub struct PageRead {
+    /// Whose.
+    pub command: u32,
+    /// What of it goes over the channel.
+    pub bytes: u32,
+}
+
+/// What a die does.
+#[derive(Clone, Copy, Debug)]
+enum Job {
+    Idle,
+    Sense(PageRead),
+    /// Waits for the channel and uses it.
+    SendOut(PageRead),
+    SenseMoved {
+        units: u32,
+    },
+    SendMovedOut,
+    LoadHost(Row),
+    ProgramHost(Row),
+    LoadMoved,
+    ProgramMoved,
+    Erase,
+    /// On its way out of a program or an erase.
+    Suspend,
+}
+
+/// What has come of a die's job for others.
+#[derive(Clone, Copy, Debug)]
+pub enum Outcome {
+    /// Nothing.
+    None,
+    /// Data reached the controller.
+    Read(PageRead),
+    /// A row is programmed.
+    Programmed(Row),
+}
+
+#[derive(Clone, Debug)]
+struct Die {
+    job: Job,
+    /// When the job ends.
+    ends_ns: u64,
+    /// A program or an erase that reads have interrupted, and what is left of it.
+    suspended: Option<(Job, u64)>,
+    reads: VecDeque<PageRead>,
+    rows: VecDeque<Row>,
+    /// Reads served since other work began to wait.
+    reads_ahead: u32,
+}
+
+/// All dies and channels.
+#[derive(Clone, Debug)]
+pub struct Flash {
+    dies: Vec<Die>,
+    channels: Vec<Port>,
+    agenda: Agenda,
+    read_ns: u64,
+    program_ns: u64,
+    erase_ns: u64,
+    channel_ns_per_byte: f64,
+    suspend_ns: Option<u64>,
+    reads_ahead_max: u32,
+    planes: u64,
+    dies_busy_ns: u64,
+    page_reads: u64,
+    page_programs: u64,
+    read_waits: u64,
+    suspensions: u64,
+}
+
+impl Flash {
+    /// Idle flash.
+    pub fn new(description: &SsdDescription) -> Self {
+        let timing = &description.timing;
+        let die = Die {
+            job: Job::Idle,
+            ends_ns: 0,
+            suspended: None,
+            reads: VecDeque::new(),
+            rows: VecDeque::new(),
+            reads_ahead: 0,
+        };
+        Flash {
+            dies: vec![die; description.dies() as usize],
+            channels: vec![Port::new(); description.flash.channels as usize],
+            agenda: Agenda::new(description.dies() as usize),
+            read_ns: timing.read_ns,
+            program_ns: timing.program_ns,
+            erase_ns: timing.erase_ns,
+            channel_ns_per_byte: timing.channel_ns_per_byte,
+            suspend_ns: timing.suspend_ns,
+            reads_ahead_max: timing.reads_ahead_max,
+            planes: u64::from(description.flash.planes_per_die),
+            dies_busy_ns: 0,
+            page_reads: 0,
+            page_programs: 0,
+            read_waits: 0,
+            suspensions: 0,
+        }
+    }
+
+    /// When the next job of a die ends; `u64::MAX` if all are idle.
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        self.agenda.next().0
+    }
+
+    /// Adds what it has counted.
+    pub fn count(&self, counters: &mut SsdCounters) {
+        counters.page_reads = self.page_reads;
+        counters.page_programs = self.page_programs;
+        counters.read_waits = self.read_waits;
+        counters.suspensions = self.suspensions;
+        counters.dies_busy_ns = self.dies_busy_ns;
+        counters.channels_busy_ns = self.channels.iter().map(|channel| channel.busy_ns).sum();
+    }
+
+    /// Has a die read something that lies on `pages` of one row.
+    #[inline]
+    pub fn read(&mut self, now_ns: u64, die: u32, read: PageRead, pages: u32, ftl: &mut Ftl) {
+        self.page_reads += u64::from(pages);
+        let state = &mut self.dies[die as usize];
+        state.reads.push_back(read);
+        match state.job {
+            Job::Idle => self.start_next(now_ns, die, ftl),
+            Job::Sense(_) | Job::SendOut(_) => {}
+            Job::ProgramHost(_) | Job::ProgramMoved | Job::Erase => {
+                self.read_waits += 1;
+                self.suspend(now_ns, die);
+            }
+            _ => self.read_waits += 1,
+        }
+    }
+
+    /// Has a die program a row.
+    pub fn program(&mut self, now_ns: u64, die: u32, row: Row, ftl: &mut Ftl) {
+        let state = &mut self.dies[die as usize];
+        if state.rows.is_empty() {
+            // Reads served before it came were not ahead of it.
+            state.reads_ahead = 0;
+        }
+        state.rows.push_back(row);
+        if let Job::Idle = state.job {
+            self.start_next(now_ns, die, ftl);
+        }
+    }
+
+    /// The page registers are loaded. A read that came meanwhile needs them, so that it goes by suspension too.
+    fn begin_program(&mut self, die: u32, job: Job, now_ns: u64) {
+        self.begin(die, job, now_ns, now_ns + self.program_ns);
+        if !self.dies[die as usize].reads.is_empty() {
+            self.suspend(now_ns, die);
+        }
+    }
+
+    /// Interrupts a program or an erase for the reads that wait, if that pays and has not been done too often.
+    fn suspend(&mut self, now_ns: u64, die: u32) {
+        let Some(suspend_ns) = self.suspend_ns else {
+            return;
+        };
+        let state = &mut self.dies[die as usize];
+        let left_ns = state.ends_ns - now_ns;
+        if left_ns <= suspend_ns || state.reads_ahead >= self.reads_ahead_max {
+            return;
+        }
+        self.suspensions += 1;
+        self.dies_busy_ns -= left_ns;
+        state.suspended = Some((state.job, left_ns));
+        self.begin(die, Job::Suspend, now_ns, now_ns + suspend_ns);
+    }
+
+    #[inline]
+    fn begin(&mut self, die: u32, job: Job, now_ns: u64, ends_ns: u64) {
+        self.dies_busy_ns += ends_ns - now_ns;
+        let state = &mut self.dies[die as usize];
+        (state.job, state.ends_ns) = (job, ends_ns);
+        self.agenda.set(die, ends_ns);
+    }
+
+    /// Lets a die use its channel for `bytes`.
+    #[inline]
+    fn send(&mut self, die: u32, job: Job, now_ns: u64, bytes: u32) {
+        // Neighbouring dies are on different channels, so that consecutive rows are.
+        let channel = die as usize % self.channels.len();
+        let end_ns = self.channels[channel].carry(now_ns, transfer_ns(bytes, self.channel_ns_per_byte));
+        self.begin(die, job, now_ns, end_ns);
+    }
+
+    /// Ends the job that ends first: (now, die, what came of it). Call `start_next` once that has been dealt with,
+    /// unless the die has a job again.
+    #[inline]
+    pub fn end_job(&mut self, ftl: &mut Ftl) -> (u64, u32, Outcome) {
+        let (now_ns, die) = self.agenda.next();
+        let unit_bytes = ftl.layout.unit_bytes;
+        let mut outcome = Outcome::None;
+        match self.dies[die as usize].job {
+            Job::Sense(read) => self.send(die, Job::SendOut(read), now_ns, read.bytes),
+            Job::SenseMoved { units } => self.send(die, Job::SendMovedOut, now_ns, units * unit_bytes),
+            Job::LoadHost(row) => self.begin_program(die, Job::ProgramHost(row), now_ns),
+            Job::LoadMoved => self.begin_program(die, Job::ProgramMoved, now_ns),
+            Job::SendOut(read) => {
+                outcome = Outcome::Read(read);
+                self.rest(die);
+            }
+            Job::ProgramHost(row) => {
+                outcome = Outcome::Programmed(row);
+                self.finish_background(die);
+            }
+            Job::Erase => {
+                ftl.finish_erase(die);
+                self.finish_background(die);
+            }
+            Job::ProgramMoved | Job::SendMovedOut => self.finish_background(die),
+            Job::Suspend => self.rest(die),
+            Job::Idle => unreachable!("an idle die ends nothing"),
+        }
+        (now_ns, die, outcome)
+    }
+
+    fn finish_background(&mut self, die: u32) {
+        self.dies[die as usize].reads_ahead = 0;
+        self.rest(die);
+    }
+
+    #[inline]
+    fn rest(&mut self, die: u32) {
+        self.dies[die as usize].job = Job::Idle;
+    }
+
+    /// Gives a die without a job its next one.
+    #[inline]
+    pub fn start_next(&mut self, now_ns: u64, die: u32, ftl: &mut Ftl) {
+        let state = &mut self.dies[die as usize];
+        if !matches!(state.job, Job::Idle) {
+            return;
+        }
+        if let Some(&read) = state.reads.front()
+            && state.reads_ahead < self.reads_ahead_max
+        {
+            state.reads.pop_front();
+            state.reads_ahead += 1;
+            self.begin(die, Job::Sense(read), now_ns, now_ns + self.read_ns);
+            return;
+        }
+        if let Some((job, left_ns)) = state.suspended.take() {
+            self.begin(die, job, now_ns, now_ns + left_ns);
+            return;
+        }
+        match ftl.next_task(die, !state.rows.is_empty()) {
+            Some(task) => self.start_task(now_ns, die, task, ftl),
+            None => {
+                state.reads_ahead = 0;
+                match state.reads.pop_front() {
+                    Some(read) => self.begin(die, Job::Sense(read), now_ns, now_ns + self.read_ns),
+                    None => self.agenda.set(die, u64::MAX),
+                }
+            }
+        }
+    }
+
+    fn start_task(&mut self, now_ns: u64, die: u32, task: Task, ftl: &Ftl) {
+        let (unit_bytes, units_per_row) = (ftl.layout.unit_bytes, ftl.layout.units_per_row);
+        match task {
+            Task::ProgramHost => {
+                let row = self.dies[die as usize].rows.pop_front().expect("a row waits");
+                self.page_programs += self.planes;
+                self.send(die, Job::LoadHost(row), now_ns, row.units * unit_bytes);
+            }
+            Task::ProgramMoved => {
+                self.page_programs += self.planes;
+                self.send(die, Job::LoadMoved, now_ns, units_per_row * unit_bytes);
+            }
+            Task::Move { units, pages } => {
+                self.page_reads += u64::from(pages);
+                self.begin(die, Job::SenseMoved { units }, now_ns, now_ns + self.read_ns);
+            }
+            Task::Erase => self.begin(die, Job::Erase, now_ns, now_ns + self.erase_ns),
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! The flash translation layer: where each mapping unit is, and what each die must do to keep blocks free.
+//!
+//! It knows no time. The dies ask for their next [`Task`] and do it in virtual time; preconditioning does the same tasks
+//! in none.
+//!
+//! Blocks here are a block of each plane of a die, rows a page of each: planes read, program and erase together, so that
+//! they act as one plane with pages as large. Units are numbered over dies, then blocks, rows and places in a row.
+
+use std::collections::VecDeque;
+
+use super::description::SsdDescription;
+
+/// Sizes in units and rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    pub dies: u32,
+    pub unit_bytes: u32,
+    pub units_per_page: u32,
+    pub units_per_row: u32,
+    pub units_per_block: u32,
+    pub blocks_per_die: u32,
+    pub units_per_die: u32,
+    free_blocks_min: u32,
+}
+
+impl Layout {
+    /// The sizes of a description that has been found possible.
+    pub fn new(description: &SsdDescription) -> Self {
+        let flash = &description.flash;
+        let unit_bytes = description.capacity.mapping_unit_bytes;
+        let units_per_page = flash.page_bytes / unit_bytes;
+        let units_per_row = units_per_page * flash.planes_per_die;
+        let units_per_block = units_per_row * flash.pages_per_block;
+        Layout {
+            dies: description.dies(),
+            unit_bytes,
+            units_per_page,
+            units_per_row,
+            units_per_block,
+            blocks_per_die: flash.blocks_per_plane,
+            units_per_die: units_per_block * flash.blocks_per_plane,
+            free_blocks_min: description.collection.free_blocks_min,
+        }
+    }
+
+    /// Units of a die that may hold data while collection still finds a block with something stale in it: two blocks are
+    /// open and the others are kept free.
+    pub fn usable_units(&self) -> u32 {
+        self.units_per_block * (self.blocks_per_die - 2 - self.free_blocks_min)
+    }
+}
+
+/// Where a unit of the host's is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Never written, or trimmed.
+    Nowhere,
+    /// In a slot of the write buffer.
+    Buffer(u32),
+    /// In the flash.
+    Flash(u32),
+}
+
+impl Place {
+    /// One map entry; 0 is nowhere, so that a map that nobody has written to is memory that nobody has touched.
+    #[inline]
+    fn code(self) -> u32 {
+        match self {
+            Place::Nowhere => 0,
+            Place::Buffer(slot) => u32::MAX - slot,
+            Place::Flash(place) => place + 1,
+        }
+    }
+}
+
+/// What a die does next for the sake of its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Programs a row of the host's.
+    ProgramHost,
+    /// Programs a row of moved units.
+    ProgramMoved,
+    /// Reads what is valid in a row of the victim, `units` on `pages`, and moves it.
+    Move { units: u32, pages: u32 },
+    /// Erases the victim.
+    Erase,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    valid: u32,
+    erases: u32,
+    /// Full and not yet erased.
+    closed: bool,
+}
+
+/// A block being collected.
+#[derive(Clone, Copy, Debug)]
+struct Victim {
+    block: u32,
+    next_row: u32,
+    /// Valid units when it was chosen.
+    valid: u32,
+    moved: u32,
+    /// Units of the host's that the die took meanwhile.
+    accepted: u32,
+}
+
+/// The blocks of one die.
+#[derive(Clone, Debug)]
+struct Die {
+    blocks: Vec<Block>,
+    /// Blocks that were erased, oldest first, which spreads wear.
+    erased: VecDeque<u32>,
+    /// Blocks from here on were never used.
+    fresh: u32,
+    /// Where the host's next row goes, as a unit of the die; at a multiple of a block's units there is no open block.
+    host_next: u32,
+    /// Block that takes moved units, places left in it, and units in its unfinished row.
+    moved_block: u32,
+    moved_left: u32,
+    moved_in_row: u32,
+    /// Rows filled with moved units and not yet programmed.
+    moved_rows: u32,
+    victim: Option<Victim>,
+    valid: u32,
+    /// Units of rows that wait for this die.
+    promised: u32,
+}
+
+impl Die {
+    fn free_blocks(&self, layout: &Layout) -> u32 {
+        self.erased.len() as u32 + layout.blocks_per_die - self.fresh
+    }
+
+    fn take_free_block(&mut self) -> u32 {
+        self.erased.pop_front().unwrap_or_else(|| {
+            self.fresh += 1;
+            self.fresh - 1
+        })
+    }
+}
+
+/// Map, reverse map and blocks.
+#[derive(Clone, Debug)]
+pub struct Ftl {
+    pub layout: Layout,
+    /// `Place` of each of the host's units. Both tables come zeroed from the allocator, hence take memory only as they
+    /// are written to.
+    map: Vec<u32>,
+    /// The host's unit in each place, plus 1; 0 where the place holds nothing valid.
+    owner: Vec<u32>,
+    dies: Vec<Die>,
+    /// The die whose turn it is.
+    turn: u32,
+    /// Units a die may hold before its turn passes over it, so that every die keeps half of its share of the spare.
+    fair_units: u32,
+    /// Units moved by collection so far.
+    pub moved_units: u64,
+    /// Blocks erased so far (one a plane counts as one).
+    pub erases: u64,
+}
+
+impl Ftl {
+    /// An empty drive.
+    pub fn new(description: &SsdDescription) -> Self {
+        let layout = Layout::new(description);
+        let logical_units = description.capacity.logical_bytes / u64::from(layout.unit_bytes);
+        let share = logical_units.div_ceil(u64::from(layout.dies)) as u32;
+        let die = Die {
+            blocks: vec![Block::default(); layout.blocks_per_die as usize],
+            erased: VecDeque::with_capacity(layout.blocks_per_die as usize),
+            fresh: 0,
+            host_next: 0,
+            moved_block: 0,
+            moved_left: 0,
+            moved_in_row: 0,
+            moved_rows: 0,
+            victim: None,
+            valid: 0,
+            promised: 0,
+        };
+        Ftl {
+            map: vec![0; logical_units as usize],
+            owner: vec![0; (layout.dies * layout.units_per_die) as usize],
+            dies: vec![die; layout.dies as usize],
+            turn: 0,
+            fair_units: share + layout.usable_units().saturating_sub(share) / 2,
+            moved_units: 0,
+            erases: 0,
+            layout,
+        }
+    }
+
+    /// Units that the drive exports.
+    pub fn logical_units(&self) -> u32 {
+        self.map.len() as u32
+    }
+
+    /// Where a unit is.
+    #[inline]
+    pub fn place(&self, unit: u32) -> Place {
+        let code = self.map[unit as usize];
+        if code == 0 {
+            Place::Nowhere
+        } else if code as usize <= self.owner.len() {
+            Place::Flash(code - 1)
+        } else {
+            Place::Buffer(u32::MAX - code)
+        }
+    }
+
+    /// The die that a place is on.
+    #[inline]
+    pub fn die_of(&self, place: u32) -> u32 {
+        place / self.layout.units_per_die
+    }
+
+    /// The unit is there from now on; what the flash holds of it becomes stale.
+    #[inline]
+    pub fn set_place(&mut self, unit: u32, place: Place) {
+        if let Place::Flash(old) = self.place(unit) {
+            self.owner[old as usize] = 0;
+            let die = self.die_of(old);
+            let block = (old - die * self.layout.units_per_die) / self.layout.units_per_block;
+            let die = &mut self.dies[die as usize];
+            die.blocks[block as usize].valid -= 1;
+            die.valid -= 1;
+        }
+        self.map[unit as usize] = place.code();
+    }
+
+    /// The die for the next row of `units`: each in turn, except those that hold far more than their share, because
+    /// what they hold is overwritten less often. Some die always has room: the check leaves spare for all that the
+    /// drive exports and buffers.
+    pub fn choose_die(&mut self, units: u32) -> u32 {
+        let dies = self.layout.dies;
+        let load = |die: u32| self.dies[die as usize].valid + self.dies[die as usize].promised;
+        let turns = (0..dies).map(|step| (self.turn + step) % dies);
+        let chosen = turns
+            .clone()
+            .find(|&die| load(die) + units <= self.fair_units)
+            .or_else(|| turns.min_by_key(|&die| load(die)))
+            .expect("at least one die");
+        self.turn = (chosen + 1) % dies;
+        self.dies[chosen as usize].promised += units;
+        chosen
+    }
+
+    /// The next task of a die, which has rows of the host's to program if `host_waits`.
+    pub fn next_task(&mut self, die: u32, host_waits: bool) -> Option<Task> {
+        let layout = self.layout;
+        let space = &mut self.dies[die as usize];
+        if space.moved_rows > 0 {
+            space.moved_rows -= 1;
+            return Some(Task::ProgramMoved);
+        }
+        let free = space.free_blocks(&layout);
+        if space.victim.is_none() && free < layout.free_blocks_min {
+            space.victim = choose_victim(space, &layout);
+        }
+        // The last free block is collection's: without it nothing could ever be reclaimed.
+        let has_room = !space.host_next.is_multiple_of(layout.units_per_block) || free >= 2;
+        let Some(victim) = space.victim else {
+            return (host_waits && has_room).then_some(Task::ProgramHost);
+        };
+        // Collection keeps pace with the host: when the host has used what the victim gives back, it is given back.
+        let gains = u64::from(layout.units_per_block - victim.valid);
+        let is_behind = u64::from(victim.moved) * gains < u64::from(victim.accepted) * u64::from(victim.valid);
+        if host_waits && has_room && !is_behind {
+            return Some(Task::ProgramHost);
+        }
+        Some(self.collect(die, victim))
+    }
+
+    /// Moves the victim's next row with something valid, or has it erased.
+    fn collect(&mut self, die: u32, mut victim: Victim) -> Task {
+        let layout = self.layout;
+        let block_start = die * layout.units_per_die + victim.block * layout.units_per_block;
+        let rows = layout.units_per_block / layout.units_per_row;
+        while victim.next_row < rows && self.dies[die as usize].blocks[victim.block as usize].valid > 0 {
+            let start = block_start + victim.next_row * layout.units_per_row;
+            victim.next_row += 1;
+            let (units, pages) = self.move_row(die, start);
+            if units > 0 {
+                victim.moved += units;
+                self.dies[die as usize].victim = Some(victim);
+                return Task::Move { units, pages };
+            }
+        }
+        // Marked as read to its end, so that a die that is asked again gives the same answer.
+        victim.next_row = rows;
+        self.dies[die as usize].victim = Some(victim);
+        Task::Erase
+    }
+
+    /// Gives each valid unit of a row a new place at once; that it is programmed there later only matters to a read that
+    /// comes in between, which finds the same die busy with it.
+    fn move_row(&mut self, die: u32, start: u32) -> (u32, u32) {
+        let (mut units, mut pages, mut last_page) = (0, 0, u32::MAX);
+        for from in start..start + self.layout.units_per_row {
+            let owner = std::mem::take(&mut self.owner[from as usize]);
+            if owner == 0 {
+                continue;
+            }
+            units += 1;
+            let page = (from - start) / self.layout.units_per_page;
+            pages += u32::from(page != last_page);
+            last_page = page;
+            let to = self.place_for_moved(die);
+            self.map[owner as usize - 1] = Place::Flash(to).code();
+            self.owner[to as usize] = owner;
+        }
+        let block = (start - die * self.layout.units_per_die) / self.layout.units_per_block;
+        self.dies[die as usize].blocks[block as usize].valid -= units;
+        self.moved_units += u64::from(units);
+        (units, pages)
+    }
+
+    /// The next place for a moved unit, which is counted there.
+    #[inline]
+    fn place_for_moved(&mut self, die: u32) -> u32 {
+        let layout = &self.layout;
+        let space = &mut self.dies[die as usize];
+        if space.moved_left == 0 {
+            space.moved_block = space.take_free_block();
+            space.moved_left = layout.units_per_block;
+        }
+        space.moved_left -= 1;
+        space.moved_in_row += 1;
+        if space.moved_in_row == layout.units_per_row {
+            space.moved_in_row = 0;
+            space.moved_rows += 1;
+        }
+        let block = &mut space.blocks[space.moved_block as usize];
+        block.valid += 1;
+        block.closed = space.moved_left == 0;
+        die * layout.units_per_die + (space.moved_block + 1) * layout.units_per_block - space.moved_left - 1
+    }
+
+    /// The place holds the unit.
+    #[inline]
+    fn hold(&mut self, die: u32, place: u32, unit: u32) {
+        self.owner[place as usize] = unit + 1;
+        let block = (place - die * self.layout.units_per_die) / self.layout.units_per_block;
+        let space = &mut self.dies[die as usize];
+        space.blocks[block as usize].valid += 1;
+        space.valid += 1;
+    }
+
+    /// The victim is erased and free again.
+    pub fn finish_erase(&mut self, die: u32) {
+        let space = &mut self.dies[die as usize];
+        let victim = space.victim.take().expect("a die erases its victim");
+        let block = &mut space.blocks[victim.block as usize];
+        debug_assert_eq!(block.valid, 0);
+        (block.closed, block.erases) = (false, block.erases + 1);
+        space.erased.push_back(victim.block);
+        self.erases += 1;
+    }
+
+    /// A row of the host's, for which the die was chosen with `units`, is programmed; returns where it begins. What the
+    /// row is short of units is lost until the block is erased.
+    pub fn finish_host_row(&mut self, die: u32, units: u32) -> u32 {
+        let layout = self.layout;
+        let space = &mut self.dies[die as usize];
+        space.promised -= units;
+        if space.host_next.is_multiple_of(layout.units_per_block) {
+            space.host_next = space.take_free_block() * layout.units_per_block;
+        }
+        let start = space.host_next;
+        space.host_next += layout.units_per_row;
+        if space.host_next.is_multiple_of(layout.units_per_block) {
+            space.blocks[(start / layout.units_per_block) as usize].closed = true;
+        }
+        if let Some(victim) = &mut space.victim {
+            victim.accepted += layout.units_per_row;
+        }
+        die * layout.units_per_die + start
+    }
+
+    /// The unit was programmed into `place` of a row just finished.
+    #[inline]
+    pub fn settle(&mut self, unit: u32, place: u32) {
+        self.set_place(unit, Place::Flash(place));
+        self.hold(self.die_of(place), place, unit);
+    }
+
+    /// (Most, mean) erases of a block.
+    pub fn wear(&self) -> (u32, f64) {
+        let blocks = || self.dies.iter().flat_map(|die| &die.blocks);
+        let most = blocks().map(|block| block.erases).max().unwrap_or(0);
+        let total: u64 = blocks().map(|block| u64::from(block.erases)).sum();
+        (most, total as f64 / blocks().count() as f64)
+    }
+
+    /// Recomputes every count from the maps; for tests.
+    #[cfg(test)]
+    pub fn check_consistency(&self) {
+        let layout = &self.layout;
+        for (number, die) in self.dies.iter().enumerate() {
+            let mut die_valid = 0;
+            for (index, block) in die.blocks.iter().enumerate() {
+                let start = number as u32 * layout.units_per_die + index as u32 * layout.units_per_block;
+                let places = start..start + layout.units_per_block;
+                let held = places.filter(|&place| self.owner[place as usize] != 0);
+                let held = held.inspect(|&place| {
+                    assert_eq!(self.place(self.owner[place as usize] - 1), Place::Flash(place), "maps are inverse");
+                });
+                assert_eq!(held.count() as u32, block.valid);
+                die_valid += block.valid;
+            }
+            assert_eq!(die_valid, die.valid);
+        }
+        let mapped = (0..self.logical_units()).filter(|&unit| matches!(self.place(unit), Place::Flash(_))).count();
+        assert_eq!(mapped as u32, self.dies.iter().map(|die| die.valid).sum::<u32>());
+    }
+}
+
+/// The closed block with the fewest valid units, of several the least worn; none while every block is full of them.
+fn choose_victim(space: &Die, layout: &Layout) -> Option<Victim> {
+    let closed = (0u32..).zip(&space.blocks).filter(|(_, block)| block.closed);
+    let (index, block) = closed.min_by_key(|(_, block)| (block.valid, block.erases))?;
+    (block.valid < layout.units_per_block).then_some(Victim {
+        block: index,
+        next_row: 0,
+        valid: block.valid,
+        moved: 0,
+        accepted: 0,
+    })
+}

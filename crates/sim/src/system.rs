@@ -1,0 +1,190 @@
+//! What a run is pointed at: one device, or an array.
+
+use headstack_workload::Request;
+use serde::{Deserialize, Serialize};
+
+use crate::SimError;
+use crate::array::Array;
+use crate::array::description::ArrayDescription;
+use crate::device::{Device, DeviceDescription};
+use crate::drive::description::{DriveDescription, Policy};
+use crate::drive::{Completion, Fault};
+use crate::host::Host;
+use crate::link::Upstream;
+use crate::snapshot::Snapshot;
+
+#[allow(clippy::large_enum_variant)] // One a run; a box would be in every pattern.
+/// A system, fully resolved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SystemDescription {
+    /// One device.
+    Drive(DeviceDescription),
+    /// Several behind a controller.
+    Array(ArrayDescription),
+}
+
+impl From<DriveDescription> for SystemDescription {
+    fn from(drive: DriveDescription) -> SystemDescription {
+        SystemDescription::Drive(DeviceDescription::Disk(drive))
+    }
+}
+
+impl SystemDescription {
+    /// What it is, as results call it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            SystemDescription::Drive(_) => "drive",
+            SystemDescription::Array(_) => "array",
+        }
+    }
+
+    /// Bytes that it exports.
+    pub fn capacity_bytes(&self) -> u64 {
+        match self {
+            SystemDescription::Drive(device) => device.capacity_bytes(),
+            SystemDescription::Array(array) => array.capacity_bytes(),
+        }
+    }
+
+    /// What is impossible in it.
+    ///
+    /// # Errors
+    /// The first such thing.
+    pub fn check(&self) -> Result<(), Fault> {
+        match self {
+            SystemDescription::Drive(device) => device.check(),
+            SystemDescription::Array(array) => crate::array::check(array),
+        }
+    }
+
+    /// Bytes of which every request is a multiple.
+    pub fn block_bytes(&self) -> u32 {
+        match self {
+            SystemDescription::Drive(device) => device.block_bytes(),
+            SystemDescription::Array(array) => array.block_bytes(),
+        }
+    }
+}
+
+/// A system in virtual time.
+#[derive(Clone, Debug)]
+pub enum System {
+    /// One device and the host's queue in front of it.
+    Drive(Single),
+    /// An array.
+    Array(Box<Array>),
+}
+
+impl System {
+    /// A system at rest.
+    ///
+    /// # Errors
+    /// What is impossible in the description.
+    pub fn new(description: &SystemDescription, seed: u64) -> Result<System, SimError> {
+        match description {
+            SystemDescription::Drive(device) => Ok(System::Drive(Single::new(device, seed)?)),
+            SystemDescription::Array(array) => Ok(System::Array(Box::new(Array::new(array, seed)?))),
+        }
+    }
+
+    /// Takes a request at `now_ns`; false if it waits in the host for a tag. The caller has processed every event up to
+    /// `now_ns` and keeps `id`s of requests under way apart.
+    #[inline]
+    pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) -> bool {
+        match self {
+            System::Drive(single) => single.submit(now_ns, id, request),
+            System::Array(array) => {
+                array.submit(now_ns, id, request);
+                true
+            }
+        }
+    }
+
+    /// When something happens next; `u64::MAX` if nothing will.
+    #[inline]
+    pub fn next_event_ns(&self) -> u64 {
+        match self {
+            System::Drive(single) => single.device.next_event_ns(),
+            System::Array(array) => array.next_event_ns(),
+        }
+    }
+
+    /// Processes every event up to `now_ns`, and appends what completes, in order of time.
+    #[inline]
+    pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
+        match self {
+            System::Drive(single) => single.advance(now_ns, done),
+            System::Array(array) => array.advance(now_ns, done),
+        }
+    }
+
+    /// What it has counted so far.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        match self {
+            System::Drive(single) => single.device.snapshot("", &mut snapshot),
+            System::Array(array) => array.snapshot(&mut snapshot),
+        }
+        snapshot
+    }
+
+    /// What ended it: data that no redundancy could bring back.
+    pub fn data_loss(&self) -> Option<&str> {
+        match self {
+            System::Drive(_) => None,
+            System::Array(array) => array.data_loss(),
+        }
+    }
+}
+
+/// One device, with the host's tag limit and elevator in front of it.
+#[derive(Clone, Debug)]
+pub struct Single {
+    device: Device,
+    host: Host,
+    /// Requests that wait in the host, by id.
+    waiting: Vec<Request>,
+}
+
+impl Single {
+    fn new(description: &DeviceDescription, seed: u64) -> Result<Single, SimError> {
+        let elevator = match description {
+            DeviceDescription::Disk(drive) => drive.interface.host_elevator,
+            DeviceDescription::Ssd(_) => Policy::Fcfs,
+        };
+        let device = Device::new(description, seed)?;
+        Ok(Single { device, host: Host::new(description.tags(), elevator), waiting: Vec::new() })
+    }
+
+    #[inline]
+    fn submit(&mut self, now_ns: u64, id: u32, request: &Request) -> bool {
+        let admitted = self.host.admit(id, request.offset_bytes);
+        if admitted {
+            self.device.submit(&mut Upstream::none(), now_ns, id, request);
+        } else {
+            self.keep(id, request);
+        }
+        admitted
+    }
+
+    #[cold]
+    fn keep(&mut self, id: u32, request: &Request) {
+        if self.waiting.len() <= id as usize {
+            self.waiting.resize(id as usize + 1, *request);
+        }
+        self.waiting[id as usize] = *request;
+    }
+
+    #[inline]
+    fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
+        let first = done.len();
+        self.device.advance(&mut Upstream::none(), now_ns, |completion| done.push(completion));
+        for completion in &done[first..] {
+            if let Some(next) = self.host.release() {
+                let request = self.waiting[next as usize];
+                self.device.submit(&mut Upstream::none(), completion.at_ns, next, &request);
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The controller's cache: hits, write-back and its saturation, prefetching, the battery.
+
+mod common;
+
+use common::arrays::{UNIT, of, request, serve};
+use common::{MS, US};
+use headstack_result::RunResult;
+use headstack_sim::array::Array;
+use headstack_sim::array::description::{
+    ArrayDescription, Cache, CacheWrites, Destage, Incident, IncidentKind, Level, Prefetch,
+};
+use headstack_sim::link::{LinkDescription, LinkKind};
+use headstack_sim::{RunSpec, SystemDescription, run};
+use headstack_workload::{Kind, Workload};
+use serde_json::json;
+
+fn cache(data_bytes: u64) -> Cache {
+    Cache {
+        memory_bytes: data_bytes,
+        data_bytes,
+        dirty_bytes_max: data_bytes / 2,
+        page_bytes: 64 << 10,
+        writes: CacheWrites::Back,
+        mirror_link: None,
+        battery: true,
+        keeps_reads: true,
+        prefetch: None,
+        destage: Destage::Sorted,
+        high_water: 0.8,
+        low_water: 0.2,
+        destages_max: 16,
+        flash_members: vec![],
+    }
+}
+
+fn with_cache(level: Level, members: u32, cache: Cache) -> ArrayDescription {
+    let mut description = of(level, members);
+    description.controller.request_ns = 100 * US;
+    description.controller.cache = Some(cache);
+    description
+}
+
+fn run_on(description: &ArrayDescription, line: &str, outstanding: u32, requests: u64) -> RunResult {
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    let workload = json!({
+        "name": "test", "lines": [line], "arrivals": {"closed": {"outstanding": outstanding}},
+        "run_length": {"requests": requests}, "warm_up": {"requests": 2000},
+    });
+    let workload: Workload = serde_json::from_value(workload).unwrap();
+    let system = SystemDescription::Array(description.clone());
+    let spec = RunSpec { system_name: "test".to_owned(), system, workload, span: None, seed: 3, interval_ns: None };
+    let result = run(&spec, &|_| true).unwrap();
+    assert!(result.passed(), "{:?}", result.checks);
+    result
+}
+
+const RANDOM_READS: &str = r#"{"size": "64KiB", "align": "64KiB", "read_percent": 100, "random_percent": 100}"#;
+const RANDOM_WRITES: &str = r#"{"size": "4KiB", "read_percent": 0, "random_percent": 100}"#;
+
+fn counter(result: &RunResult, name: &str) -> f64 {
+    result.counters.iter().find(|counter| counter.name == name).unwrap_or_else(|| panic!("{name}")).value as f64
+}
+
+#[test]
+fn a_cache_of_size_c_under_uniform_reads_of_w_hits_c_over_w() {
+    // The LUN has 4 x 64 pages.
+    for pages in [32u64, 64, 128, 192] {
+        let description = with_cache(Level::Raid0, 4, cache(pages * 65536));
+        let result = run_on(&description, RANDOM_READS, 1, 20_000);
+        let hits = counter(&result, "cache_read_hits") / 20_000.0;
+        let expected = pages as f64 / 256.0;
+        // Four standard deviations of a binomial share.
+        let tolerance = 4.0 * (expected * (1.0 - expected) / 20_000.0).sqrt();
+        assert!((hits - expected).abs() < tolerance, "{pages} pages: {hits}, {expected} expected");
+        assert_eq!(counter(&result, "cache_read_misses"), counter(&result, "data_reads"));
+    }
+}
+
+#[test]
+fn a_hit_costs_the_controller_and_the_host_link() {
+    let mut description = with_cache(Level::Raid5, 5, cache(64 * UNIT));
+    description.links = vec![link(LinkKind::FcLoop, 10.0)];
+    description.host_links = vec![0];
+    let twice = [request(Kind::Read, 0, 4096), request(Kind::Read, 0, 4096)];
+    let (_, done) = serve(&description, 0, &twice);
+    assert_eq!(done[1].at_ns - done[0].at_ns, 100 * US + 40_960);
+    // A write: data first, then the same; and what was written is read back from the cache.
+    let write_read = [request(Kind::Write, 8192, 4096), request(Kind::Read, 8192, 4096)];
+    let (array, done) = serve(&description, 0, &write_read);
+    assert_eq!(done[0].at_ns, 100 * US + 40_960);
+    assert_eq!(done[1].at_ns - done[0].at_ns, 100 * US + 40_960);
+    assert_eq!(array.counters().data_reads, 0);
+}
+
+fn link(kind: LinkKind, ns_per_byte: f64) -> LinkDescription {
+    LinkDescription {
+        name: "link".to_owned(),
+        kind,
+        ns_per_byte,
+        command_ns: 0,
+        read_ns: 0,
+        write_ns: 0,
+        latency_ns: 0,
+        full_duplex: false,
+        held_by_command: false,
+    }
+}
+
+#[test]
+fn the_partner_has_a_copy_before_the_host_has_its_answer() {
+    let mut description = with_cache(Level::Raid1, 2, Cache { mirror_link: Some(0), ..cache(64 * UNIT) });
+    description.links = vec![link(LinkKind::Mirror, 20.0)];
+    let (_, done) = serve(&description, 0, &[request(Kind::Write, 0, 4096)]);
+    assert_eq!(done[0].at_ns, 100 * US + 81_920);
+}
+
+#[test]
+fn without_battery_writes_wait_for_the_members() {
+    let description = with_cache(Level::Raid1, 2, Cache { battery: false, ..cache(64 * UNIT) });
+    let (array, done) = serve(&description, 0, &[request(Kind::Write, 0, 4096)]);
+    assert!(done[0].at_ns > MS, "{}", done[0].at_ns);
+    assert_eq!(array.counters().data_writes, 2);
+    // It fails in mid-run, and comes back.
+    let mut failing = with_cache(Level::Raid1, 2, cache(64 * UNIT));
+    failing.incidents = vec![
+        Incident { at_ns: 0, what: IncidentKind::BatteryFails },
+        Incident { at_ns: 500 * MS, what: IncidentKind::BatteryReturns },
+    ];
+    let (_, done) = serve(&failing, 0, &[request(Kind::Write, 0, 4096)]);
+    assert!(done[0].at_ns > MS);
+    let (_, done) = serve(&failing, 501 * MS, &[request(Kind::Write, 0, 4096)]);
+    assert_eq!(done[0].at_ns, 501 * MS + 100 * US);
+}
+
+/// Everything that was written reaches the members: the cache is empty of dirty pages when all is quiet.
+#[test]
+fn what_is_written_reaches_the_members() {
+    for destage in Destage::ALL {
+        for level in [Level::Raid0, Level::Raid10, Level::Raid5] {
+            let description = with_cache(level, 6, Cache { destage, ..cache(32 * UNIT) });
+            let mut array = Array::new(&description, 1).unwrap();
+            let (mut done, mut pages) = (vec![], std::collections::HashSet::new());
+            for id in 0..200u64 {
+                let offset = id * 7_654_321 / 4096 * 4096 % (100 * UNIT);
+                pages.insert(offset / 4096);
+                array.advance(id * MS, &mut done);
+                array.submit(id * MS, id as u32, &request(Kind::Write, offset, 4096));
+            }
+            while array.next_event_ns() != u64::MAX {
+                array.advance(array.next_event_ns(), &mut done);
+            }
+            assert_eq!(done.len(), 200, "{destage:?} {level:?}");
+            let destaged = array.destaged_bytes();
+            assert!(destaged >= 4096 * pages.len() as u64, "{destage:?} {level:?}: {destaged}");
+            assert_eq!(array.dirty_pages(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_saturated_cache_writes_at_the_pace_of_its_members() {
+    let description = with_cache(Level::Raid0, 4, cache(16 * UNIT));
+    let cached = run_on(&description, RANDOM_WRITES, 64, 20_000);
+    // Eight pages may be dirty, so eight writes are under way at the members.
+    let bare = run_on(&of(Level::Raid0, 4), RANDOM_WRITES, 8, 20_000);
+    let ratio = cached.throughput_per_s() / bare.throughput_per_s();
+    // Pages that are written again before they leave save some of the writes.
+    assert!((0.9..1.3).contains(&ratio), "{ratio}");
+    assert!(counter(&cached, "cache_write_waits") > 15_000.0);
+}
+
+#[test]
+fn sorted_destages_seek_less_than_those_by_age() {
+    // All dirty pages leave in idle moments, one after the other.
+    let seek_ms = |destage| {
+        let mut settings = Cache { destage, destages_max: 1, low_water: 0.99, high_water: 1.0, ..cache(400 * UNIT) };
+        settings.dirty_bytes_max = 256 * UNIT;
+        let mut description = with_cache(Level::Concat, 1, settings);
+        description.groups[0].member_bytes = 3000 * UNIT;
+        description.luns[0].length_bytes = 3000 * UNIT;
+        let mut array = Array::new(&description, 1).unwrap();
+        for id in 0..200u64 {
+            array.submit(0, id as u32, &request(Kind::Write, id * 7_919 % 3000 * UNIT, 4096));
+        }
+        let mut now_ns = 0;
+        while array.next_event_ns() != u64::MAX {
+            now_ns = array.next_event_ns();
+            array.advance(now_ns, &mut vec![]);
+        }
+        now_ns / MS
+    };
+    let (sorted, by_age) = (seek_ms(Destage::Sorted), seek_ms(Destage::Fifo));
+    assert!(sorted * 3 < by_age * 2, "{sorted} ms against {by_age} ms");
+}
+
+#[test]
+fn full_rows_leave_a_stripe_aware_cache_without_a_read() {
+    let mut settings = Cache { destage: Destage::StripeAware, ..cache(256 * UNIT) };
+    settings.low_water = 0.5;
+    let description = with_cache(Level::Raid5, 5, settings);
+    let mut array = Array::new(&description, 1).unwrap();
+    let mut done = vec![];
+    // One stream in small pieces, faster than idle moments come.
+    for id in 0..(8 * 16 * 4) {
+        array.submit(0, id, &request(Kind::Write, u64::from(id) * 8192, 8192));
+    }
+    while array.next_event_ns() != u64::MAX {
+        array.advance(array.next_event_ns(), &mut done);
+    }
+    let counters = array.counters();
+    assert_eq!((counters.parity_reads, counters.full_rows), (0, 16), "{counters:?}");
+}
+
+#[test]
+fn streams_are_read_ahead() {
+    let line = r#"{"size": "64KiB", "read_percent": 100, "random_percent": 0}"#;
+    let prefetch = Prefetch { after_requests: 2, ahead_bytes: 16 * UNIT, streams_max: 8 };
+    let ahead = with_cache(Level::Raid0, 4, Cache { prefetch: Some(prefetch), ..cache(64 * UNIT) });
+    let plain = with_cache(Level::Raid0, 4, cache(64 * UNIT));
+    let (ahead, plain) = (run_on(&ahead, line, 1, 5_000), run_on(&plain, line, 1, 5_000));
+    let gain = ahead.throughput_per_s() / plain.throughput_per_s();
+    assert!(gain > 2.0, "one stream keeps four members busy: {gain}");
+    assert!(counter(&ahead, "cache_read_misses") < 100.0);
+    // What was read ahead was used: nothing is read twice.
+    assert!(counter(&ahead, "cache_prefetched_bytes") < 1.05 * 5_000.0 * 65536.0);
+}

@@ -1,0 +1,104 @@
+//! Arrays of bare drives.
+
+use headstack_sim::array::Array;
+use headstack_sim::array::description::{
+    ArrayDescription, Controller, Group, Level, Lun, Member, MirrorReads, Prefill, Rebuild, Rotation, SmallWrites,
+};
+use headstack_sim::device::DeviceDescription;
+use headstack_sim::drive::Completion;
+use headstack_workload::{Kind, Request};
+
+use super::bare_drive;
+
+/// Bytes of a stripe unit.
+pub const UNIT: u64 = 64 << 10;
+/// Rows of a member.
+pub const ROWS: u64 = 64;
+
+/// A group of members of a common size.
+pub fn group(level: Level, members: std::ops::Range<u32>, spans: u32) -> Group {
+    Group {
+        name: "g".to_owned(),
+        level,
+        members: members.collect(),
+        spans,
+        stripe_unit_bytes: UNIT,
+        rotation: Rotation::LeftSymmetric,
+        member_bytes: ROWS * UNIT,
+        small_writes: SmallWrites::Cheapest,
+        mirror_reads: MirrorReads::ShortestQueue,
+        spares: vec![],
+        rebuild: Rebuild { step_bytes: 4 * UNIT, steps: 2, rate_limit_bytes_per_s: None, yield_to_host: 0.0 },
+        pool: None,
+    }
+}
+
+/// An array of bare drives with one group and one LUN.
+pub fn array(group: Group, capacity_bytes: u64) -> ArrayDescription {
+    let count = group.members.len() + group.spares.len();
+    let member = |at: usize| Member { name: format!("d{at}"), device: 0, ways: vec![] };
+    ArrayDescription {
+        name: "test".to_owned(),
+        devices: vec![DeviceDescription::Disk(bare_drive())],
+        members: (0..count).map(member).collect(),
+        links: vec![],
+        groups: vec![group],
+        luns: vec![Lun {
+            name: "lun".to_owned(),
+            group: 0,
+            start_bytes: 0,
+            length_bytes: capacity_bytes,
+            prefill: Prefill::None,
+        }],
+        controller: Controller {
+            request_ns: 0,
+            command_ns: 0,
+            parity_ns_per_byte: 0.0,
+            processors: 1,
+            member_tags: 32,
+            cache: None,
+        },
+        host_links: vec![],
+        incidents: vec![],
+    }
+}
+
+/// What a group holds.
+pub fn capacity(level: Level, members: u64, spans: u64) -> u64 {
+    let data = match level {
+        Level::Raid1 => 1,
+        Level::Raid10 => return members * ROWS * UNIT / 2 / UNIT * UNIT,
+        _ => members - spans * u64::from(level.parities()),
+    };
+    data * ROWS * UNIT
+}
+
+/// An array of one level.
+pub fn of(level: Level, members: u32) -> ArrayDescription {
+    array(group(level, 0..members, 1), capacity(level, members.into(), 1))
+}
+
+/// A request.
+pub fn request(kind: Kind, offset_bytes: u64, length_bytes: u64) -> Request {
+    Request { kind, offset_bytes, length_bytes: length_bytes as u32, force_unit_access: false, ordered: false }
+}
+
+/// Serves the requests one after the other; returns the counters and the completions.
+pub fn serve(description: &ArrayDescription, from_ns: u64, requests: &[Request]) -> (Array, Vec<Completion>) {
+    let mut array = Array::new(description, 1).unwrap();
+    let (mut now_ns, mut all) = (from_ns, vec![]);
+    let mut done = vec![];
+    array.advance(now_ns, &mut done);
+    for (id, request) in requests.iter().enumerate() {
+        array.submit(now_ns, id as u32, request);
+        let before = all.len();
+        while all.len() == before {
+            now_ns = array.next_event_ns();
+            assert!(now_ns != u64::MAX, "nothing will ever happen");
+            array.advance(now_ns, &mut done);
+            all.append(&mut done);
+        }
+        assert_eq!((all.len(), all[before].id), (before + 1, id as u32));
+    }
+    (array, all)
+}

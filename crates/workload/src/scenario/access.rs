@@ -1,0 +1,233 @@
+//! Access specifications in a scenario: by processes, at a rate, or as a share of a pool of threads.
+
+use serde::{Deserialize, Serialize};
+
+use super::machine::{Ground, Step, Turn, io};
+use crate::access::{AccessLine, AccessSpecification, Complaint, check_share};
+use crate::addresses::Addresses;
+use crate::arrivals::{ArrivalClock, Arrivals, RunLength, WarmUp};
+use crate::generator::{Generator, Span};
+use crate::random::{AliasTable, Purpose, Random};
+use crate::workload::{Workload, WorkloadError};
+
+/// A stream of requests by an access specification, as a workload describes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "AccessForm", into = "AccessForm")]
+pub struct Access {
+    /// Who issues the requests.
+    pub load: Load,
+    /// Sizes, kinds and randomness of the requests.
+    pub lines: Vec<AccessLine>,
+    /// Where random accesses go.
+    pub addresses: Addresses,
+    /// Sequential pointers, which requests use in turn.
+    pub pointers: u32,
+    /// Writes between two flushes; 0 for no flushes.
+    pub flush_every: u64,
+}
+
+/// Who issues the requests of an access stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// The stream's own processes or rate.
+    Own(Arrivals),
+    /// The scenario's pool: each time a thread of it issues a request, it picks this stream with a
+    /// probability of so many percent (vdbench's skew).
+    SharePercent(f64),
+}
+
+/// The file form.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AccessForm {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arrivals: Option<Arrivals>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    share_percent: Option<f64>,
+    #[serde(default)]
+    addresses: Addresses,
+    #[serde(default = "one")]
+    pointers: u32,
+    #[serde(default)]
+    flush_every: u64,
+    lines: Vec<AccessLine>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl TryFrom<AccessForm> for Access {
+    type Error = &'static str;
+
+    fn try_from(form: AccessForm) -> Result<Access, &'static str> {
+        let load = match (form.arrivals, form.share_percent) {
+            (Some(_), Some(_)) => return Err("arrivals and share_percent exclude each other; one is allowed"),
+            (None, Some(percent)) => Load::SharePercent(percent),
+            (arrivals, None) => Load::Own(arrivals.unwrap_or_default()),
+        };
+        Ok(Access {
+            load,
+            lines: form.lines,
+            addresses: form.addresses,
+            pointers: form.pointers,
+            flush_every: form.flush_every,
+        })
+    }
+}
+
+impl From<Access> for AccessForm {
+    fn from(access: Access) -> AccessForm {
+        let (arrivals, share_percent) = match access.load {
+            Load::Own(arrivals) => (Some(arrivals), None),
+            Load::SharePercent(percent) => (None, Some(percent)),
+        };
+        AccessForm {
+            arrivals,
+            share_percent,
+            addresses: access.addresses,
+            pointers: access.pointers,
+            flush_every: access.flush_every,
+            lines: access.lines,
+        }
+    }
+}
+
+/// A workload of these lines, for its generator and its checks.
+pub(crate) fn workload(lines: &[AccessLine], addresses: &Addresses, arrivals: Arrivals) -> Workload {
+    Workload {
+        name: String::new(),
+        source: String::new(),
+        specification: AccessSpecification { name: String::new(), lines: lines.to_vec() },
+        addresses: addresses.clone(),
+        streams: 1,
+        flush_every: 0,
+        arrivals,
+        warm_up: WarmUp::default(),
+        run_length: RunLength::default(),
+    }
+}
+
+impl Access {
+    fn workload(&self, arrivals: Arrivals) -> Workload {
+        let lines = workload(&self.lines, &self.addresses, arrivals);
+        Workload { streams: self.pointers, flush_every: self.flush_every, ..lines }
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), Complaint> {
+        let arrivals = match self.load {
+            Load::Own(arrivals) => arrivals,
+            Load::SharePercent(percent) => {
+                check_share("share_percent", percent)?;
+                Arrivals::default()
+            }
+        };
+        self.workload(arrivals).validate().map_err(|error| match error.key.as_str() {
+            "streams" => ("pointers".to_owned(), error.message),
+            _ => (error.key, error.message),
+        })
+    }
+}
+
+/// Threads or a clock in front of one access stream, or of all that share the pool.
+pub(crate) struct AccessRun {
+    pace: Pace,
+    members: Vec<Member>,
+    choice: AliasTable,
+    choices: Random,
+}
+
+struct Member {
+    stream: u32,
+    generator: Generator,
+}
+
+enum Pace {
+    /// A client for each request in flight or in thought; what it issues after its thought.
+    Closed(Vec<Option<u32>>),
+    /// One client, which never waits for completions.
+    Open { clock: ArrivalClock, next_ns: u64 },
+}
+
+impl AccessRun {
+    /// `seed` draws arrivals and picks; each member's requests depend on its own ground alone.
+    pub(crate) fn new(
+        members: &[(&Access, f64, Ground)],
+        arrivals: Arrivals,
+        seed: u64,
+    ) -> Result<AccessRun, (u32, WorkloadError)> {
+        let weights: Vec<f64> = members.iter().map(|&(_, weight, _)| weight).collect();
+        let first = members[0].2.stream;
+        let pace = match arrivals {
+            Arrivals::Closed { outstanding, .. } => Pace::Closed(vec![None; outstanding as usize]),
+            Arrivals::Open { rate_per_s, process } => {
+                let mut clock = ArrivalClock::new(rate_per_s, process, seed).map_err(|error| (first, error))?;
+                let next_ns = clock.next_ns();
+                Pace::Open { clock, next_ns }
+            }
+        };
+        let members = members.iter().map(|(access, _, ground)| {
+            Generator::new(&access.workload(arrivals), ground.span, ground.sector_bytes, ground.seed)
+                .map(|generator| Member { stream: ground.stream, generator })
+                .map_err(|error| (ground.stream, error))
+        });
+        Ok(AccessRun {
+            pace,
+            members: members.collect::<Result<_, _>>()?,
+            choice: AliasTable::new(&weights),
+            choices: Random::new(seed, Purpose::Choices),
+        })
+    }
+
+    pub(crate) fn clients(&self) -> u32 {
+        match &self.pace {
+            Pace::Closed(threads) => threads.len() as u32,
+            Pace::Open { .. } => 1,
+        }
+    }
+
+    pub(crate) fn next(&mut self, turn: Turn) -> Step {
+        match &mut self.pace {
+            Pace::Open { clock, next_ns } => {
+                if turn.now_ns < *next_ns {
+                    return Step::Think { until_ns: *next_ns };
+                }
+                *next_ns = clock.next_ns();
+            }
+            Pace::Closed(_) if turn.in_flight > 0 => return Step::Await,
+            Pace::Closed(_) => {}
+        }
+        let picked = match &mut self.pace {
+            Pace::Closed(threads) => threads[turn.client as usize].take(),
+            Pace::Open { .. } => None,
+        };
+        let member = picked.unwrap_or_else(|| match self.members.len() {
+            1 => 0,
+            _ => self.choice.pick(&mut self.choices) as u32,
+        });
+        let Member { stream, generator } = &mut self.members[member as usize];
+        if let Pace::Closed(threads) = &mut self.pace
+            && picked.is_none()
+        {
+            let think_ns = generator.think_ns();
+            if think_ns > 0 {
+                threads[turn.client as usize] = Some(member);
+                return Step::Think { until_ns: turn.now_ns + think_ns };
+            }
+        }
+        io(*stream, generator.next())
+    }
+}
+
+/// A generator on `span` for one kind of stream that has access lines of its own.
+pub(crate) fn generator(
+    lines: &[AccessLine],
+    addresses: &Addresses,
+    arrivals: Arrivals,
+    span: Span,
+    sector_bytes: u32,
+    seed: u64,
+) -> Result<Generator, Complaint> {
+    Generator::new(&workload(lines, addresses, arrivals), span, sector_bytes, seed)
+        .map_err(|error| (error.key, error.message))
+}

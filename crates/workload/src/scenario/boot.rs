@@ -1,0 +1,246 @@
+//! A boot storm: guests that are started one after another and go through phases until they have booted.
+
+use serde::{Deserialize, Serialize};
+
+use super::access::{generator, workload};
+use super::machine::{Facts, Ground, GuestBoot, Step, Turn, check_count, check_not_zero, io};
+use super::range::parts;
+use crate::access::{AccessLine, Complaint, check_percent};
+use crate::addresses::Addresses;
+use crate::arrivals::{Arrivals, Think};
+use crate::generator::{Generator, Span};
+use crate::quantity::duration_u64;
+use crate::random::{Purpose, Random, seed_of};
+use crate::request::Kind;
+
+/// Guests that boot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Boot {
+    /// How many; each has an equal part of the range to itself.
+    pub guests: u32,
+    /// Time between the starts of two.
+    #[serde(rename = "interval", with = "duration_u64")]
+    pub interval_ns: u64,
+    /// The image that linked clones share; absent where each guest has a full copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub golden_image: Option<GoldenImage>,
+    /// What a guest does, one phase after another.
+    pub phases: Vec<Phase>,
+}
+
+/// The image that all guests read from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoldenImage {
+    /// Its size in percent of the range, at whose start it lies.
+    pub size_percent: f64,
+    /// Share of a guest's reads that go to it. All guests read the same of it in the same order.
+    pub reads_percent: f64,
+}
+
+/// A part of a boot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// What it is, for people.
+    #[serde(default)]
+    pub name: String,
+    /// How many requests it has.
+    pub requests: u64,
+    /// Requests in flight at a time.
+    #[serde(default = "one")]
+    pub outstanding: u32,
+    /// Thought before each request.
+    #[serde(default)]
+    pub think: Think,
+    /// Time on a processor before each request.
+    #[serde(default, rename = "cpu", with = "duration_u64")]
+    pub cpu_ns: u64,
+    /// Sizes, kinds and randomness of the requests.
+    pub lines: Vec<AccessLine>,
+    /// Where random accesses go.
+    #[serde(default)]
+    pub addresses: Addresses,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Boot {
+    pub(crate) fn validate(&self) -> Result<(), Complaint> {
+        check_count("guests", self.guests)?;
+        if let Some(image) = self.golden_image {
+            check_percent("golden_image.reads_percent", image.reads_percent)?;
+            if !(image.size_percent > 0.0 && image.size_percent < 100.0) {
+                let message = format!("{} is out of range; above 0 and below 100 is allowed", image.size_percent);
+                return Err(("golden_image.size_percent".to_owned(), message));
+            }
+        }
+        if self.phases.is_empty() {
+            return Err(("phases".to_owned(), "there are no phases; at least one is needed".to_owned()));
+        }
+        for (index, phase) in self.phases.iter().enumerate() {
+            phase.validate().map_err(|(key, message)| (format!("phases[{index}].{key}"), message))?;
+        }
+        Ok(())
+    }
+}
+
+impl Phase {
+    fn validate(&self) -> Result<(), Complaint> {
+        check_not_zero("requests", self.requests, "a phase does something")?;
+        check_count("outstanding", self.outstanding)?;
+        let checked = workload(&self.lines, &self.addresses, Arrivals::default()).validate();
+        checked.map_err(|error| (error.key, error.message))
+    }
+
+    /// The phase's reads alone.
+    fn reads(&self) -> Vec<AccessLine> {
+        let share = |line: &AccessLine| line.share_percent * line.read_percent / 100.0;
+        let sum: f64 = self.lines.iter().map(share).sum();
+        let reads = self.lines.iter().filter(|line| line.read_percent > 0.0);
+        reads
+            .map(|line| AccessLine { share_percent: share(line) / sum * 100.0, read_percent: 100.0, ..line.clone() })
+            .collect()
+    }
+}
+
+pub(crate) struct BootRun {
+    stream: u32,
+    phases: Vec<Phase>,
+    /// Reads that go to the golden image, as a limit for a 32-bit random number.
+    golden_below: u64,
+    guests: Vec<Guest>,
+}
+
+struct Guest {
+    boot: GuestBoot,
+    runs: Vec<PhaseRun>,
+    random: Random,
+    phase: usize,
+    issued: u64,
+    stage: Stage,
+}
+
+/// A phase's requests to the guest's own part and, where it reads it, to the golden image.
+struct PhaseRun {
+    own: Generator,
+    golden: Option<Generator>,
+}
+
+#[derive(Clone, Copy)]
+enum Stage {
+    Off,
+    Think,
+    Cpu,
+    Issue,
+}
+
+impl BootRun {
+    pub(crate) fn new(boot: &Boot, ground: &Ground) -> Result<BootRun, Complaint> {
+        let span = ground.span;
+        let sector = u64::from(ground.sector_bytes);
+        let image_bytes = boot
+            .golden_image
+            .map_or(0, |image| (span.length_bytes as f64 * image.size_percent / 100.0) as u64 / sector * sector);
+        let image = Span { length_bytes: image_bytes, ..span };
+        let rest = Span { start_bytes: span.start_bytes + image_bytes, length_bytes: span.length_bytes - image_bytes };
+        let phase_run = |index: usize, phase: &Phase, own: Span, guest: u32| {
+            // Each phase has draws of its own; those in the image are the same for all guests.
+            let seed = seed_of(ground.seed, "phase", index as u32);
+            let arrivals = Arrivals::Closed { outstanding: 1, think: phase.think };
+            let draw = |lines: &[AccessLine], span: Span, seed: u64| {
+                generator(lines, &phase.addresses, arrivals, span, ground.sector_bytes, seed)
+                    .map_err(|(key, message)| (format!("phases[{index}].{key}"), message))
+            };
+            let reads = phase.reads();
+            let has_golden = image_bytes > 0 && !reads.is_empty();
+            Ok(PhaseRun {
+                own: draw(&phase.lines, own, seed_of(seed, "guest", guest))?,
+                golden: has_golden.then(|| draw(&reads, image, seed)).transpose()?,
+            })
+        };
+        let mut guests = Vec::with_capacity(boot.guests as usize);
+        for (own, guest) in parts(rest, boot.guests, ground.sector_bytes).into_iter().zip(0..) {
+            let runs = boot.phases.iter().enumerate().map(|(index, phase)| phase_run(index, phase, own, guest));
+            guests.push(Guest {
+                boot: GuestBoot { started_ns: boot.interval_ns.saturating_mul(u64::from(guest)), booted_ns: None },
+                runs: runs.collect::<Result<_, Complaint>>()?,
+                random: Random::new(seed_of(ground.seed, "guest", guest), Purpose::Choices),
+                phase: 0,
+                issued: 0,
+                stage: Stage::Off,
+            });
+        }
+        let golden_percent = boot.golden_image.map_or(0.0, |image| image.reads_percent);
+        Ok(BootRun {
+            stream: ground.stream,
+            phases: boot.phases.clone(),
+            golden_below: (golden_percent / 100.0 * (1u64 << 32) as f64).round() as u64,
+            guests,
+        })
+    }
+
+    pub(crate) fn clients(&self) -> u32 {
+        self.guests.len() as u32
+    }
+
+    pub(crate) fn next(&mut self, turn: Turn) -> Step {
+        let guest = &mut self.guests[turn.client as usize];
+        loop {
+            let Some(phase) = self.phases.get(guest.phase) else {
+                guest.boot.booted_ns.get_or_insert(turn.now_ns);
+                return Step::Done;
+            };
+            if guest.issued == phase.requests {
+                if turn.in_flight > 0 {
+                    return Step::Await;
+                }
+                guest.phase += 1;
+                guest.issued = 0;
+                continue;
+            }
+            if turn.in_flight == phase.outstanding {
+                return Step::Await;
+            }
+            let run = &mut guest.runs[guest.phase];
+            match guest.stage {
+                Stage::Off => {
+                    guest.stage = Stage::Think;
+                    return Step::Think { until_ns: guest.boot.started_ns };
+                }
+                Stage::Think => {
+                    guest.stage = Stage::Cpu;
+                    let think_ns = run.own.think_ns();
+                    if think_ns > 0 {
+                        return Step::Think { until_ns: turn.now_ns + think_ns };
+                    }
+                }
+                Stage::Cpu => {
+                    guest.stage = Stage::Issue;
+                    if phase.cpu_ns > 0 {
+                        return Step::Cpu { busy_ns: phase.cpu_ns };
+                    }
+                }
+                Stage::Issue => {
+                    guest.stage = Stage::Think;
+                    guest.issued += 1;
+                    let own = run.own.next();
+                    let request = match &mut run.golden {
+                        Some(golden) if own.kind == Kind::Read && guest.random.bits() >> 32 < self.golden_below => {
+                            golden.next()
+                        }
+                        _ => own,
+                    };
+                    return io(self.stream, request);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn facts(&self) -> Facts {
+        Facts::Boot { guests: self.guests.iter().map(|guest| guest.boot).collect() }
+    }
+}

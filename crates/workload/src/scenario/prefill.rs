@@ -1,0 +1,112 @@
+//! Prefill: everything is written once, from start to end.
+
+use serde::{Deserialize, Serialize};
+
+use super::machine::{Facts, Ground, Step, Turn, check_count, check_not_zero, check_sectors, io, write};
+use crate::access::Complaint;
+use crate::generator::Span;
+use crate::quantity::bytes_u32;
+
+/// Writes the stream's LUN or range, or where it names none, each LUN of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prefill {
+    /// One LUN after another, or all at once.
+    pub order: Order,
+    /// Bytes of a request; the last of a LUN may be shorter.
+    #[serde(rename = "block", with = "bytes_u32")]
+    pub block_bytes: u32,
+    /// Requests in flight at a time, for each LUN that is being written.
+    #[serde(default = "one")]
+    pub outstanding: u32,
+}
+
+/// The order in which LUNs are filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// One after another.
+    Serial,
+    /// All at once.
+    Concurrent,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Prefill {
+    pub(crate) fn validate(&self) -> Result<(), Complaint> {
+        check_count("outstanding", self.outstanding)?;
+        check_not_zero("block", u64::from(self.block_bytes), "a request has at least one sector")
+    }
+}
+
+pub(crate) struct PrefillRun {
+    stream: u32,
+    prefill: Prefill,
+    writers: Vec<Writer>,
+    bytes: u64,
+    done_ns: Option<u64>,
+    unfinished: usize,
+}
+
+/// Writes LUNs one after another.
+struct Writer {
+    luns: Vec<Span>,
+    lun: usize,
+    done_bytes: u64,
+}
+
+impl PrefillRun {
+    pub(crate) fn new(prefill: &Prefill, ground: &Ground) -> Result<PrefillRun, Complaint> {
+        check_sectors("block", prefill.block_bytes, ground.sector_bytes)?;
+        let writer = |luns: &[Span]| Writer { luns: luns.to_vec(), lun: 0, done_bytes: 0 };
+        let writers: Vec<Writer> = match prefill.order {
+            Order::Serial => vec![writer(&ground.luns)],
+            Order::Concurrent => ground.luns.chunks(1).map(writer).collect(),
+        };
+        Ok(PrefillRun {
+            stream: ground.stream,
+            prefill: *prefill,
+            bytes: ground.luns.iter().map(|lun| lun.length_bytes).sum(),
+            unfinished: writers.len(),
+            writers,
+            done_ns: None,
+        })
+    }
+
+    pub(crate) fn clients(&self) -> u32 {
+        self.writers.len() as u32
+    }
+
+    pub(crate) fn next(&mut self, turn: Turn) -> Step {
+        let writer = &mut self.writers[turn.client as usize];
+        if turn.in_flight == self.prefill.outstanding {
+            return Step::Await;
+        }
+        if writer.luns.get(writer.lun).is_some_and(|lun| lun.length_bytes == writer.done_bytes) {
+            // The next LUN is begun when this one is written.
+            if turn.in_flight > 0 {
+                return Step::Await;
+            }
+            (writer.lun, writer.done_bytes) = (writer.lun + 1, 0);
+        }
+        let Some(lun) = writer.luns.get(writer.lun) else {
+            self.unfinished -= 1;
+            if self.unfinished == 0 {
+                self.done_ns = Some(turn.now_ns);
+            }
+            return Step::Done;
+        };
+        let left_bytes = lun.length_bytes - writer.done_bytes;
+        let length_bytes = left_bytes.min(u64::from(self.prefill.block_bytes));
+        let offset_bytes = lun.start_bytes + writer.done_bytes;
+        writer.done_bytes += length_bytes;
+        io(self.stream, write(offset_bytes, length_bytes as u32))
+    }
+
+    pub(crate) fn facts(&self) -> Facts {
+        Facts::Prefill { bytes: self.bytes, done_ns: self.done_ns }
+    }
+}

@@ -1,0 +1,167 @@
+//! Where in a system a stream goes: its LUN and a range of it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::access::Complaint;
+use crate::generator::Span;
+use crate::quantity::{Bytes, parse_bytes};
+
+/// A range of a LUN, written as two marks: `["0%", "50%"]` or `["0B", "180GB"]`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[Mark; 2]", into = "[Mark; 2]")]
+pub struct Range {
+    /// Where it starts.
+    pub from: Mark,
+    /// Where it ends.
+    pub to: Mark,
+}
+
+impl From<[Mark; 2]> for Range {
+    fn from([from, to]: [Mark; 2]) -> Range {
+        Range { from, to }
+    }
+}
+
+impl From<Range> for [Mark; 2] {
+    fn from(range: Range) -> [Mark; 2] {
+        [range.from, range.to]
+    }
+}
+
+/// A point of a LUN.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Mark {
+    /// In percent of the LUN.
+    Percent(f64),
+    /// In bytes from the LUN's start.
+    Bytes(u64),
+}
+
+impl TryFrom<String> for Mark {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Mark, String> {
+        let Some(number) = text.strip_suffix('%') else {
+            return parse_bytes(&text).map(Mark::Bytes).map_err(|error| format!("{error}; or 0% to 100%"));
+        };
+        match number.trim().parse() {
+            Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(Mark::Percent(percent)),
+            _ => Err(format!("{text:?} is not a place in a LUN; \"0%\" to \"100%\" or a size is allowed")),
+        }
+    }
+}
+
+impl From<Mark> for String {
+    fn from(mark: Mark) -> String {
+        mark.to_string()
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mark::Percent(percent) => write!(f, "{percent}%"),
+            Mark::Bytes(bytes) => Bytes(*bytes).fmt(f),
+        }
+    }
+}
+
+impl Range {
+    /// Checks what does not depend on the LUN.
+    pub(crate) fn validate(&self) -> Result<(), Complaint> {
+        let is_empty = match (self.from, self.to) {
+            (Mark::Percent(from), Mark::Percent(to)) => from >= to,
+            (Mark::Bytes(from), Mark::Bytes(to)) => from >= to,
+            (_, Mark::Percent(to)) => to == 0.0,
+            (_, Mark::Bytes(to)) => to == 0,
+        };
+        if is_empty { Err(self.empty()) } else { Ok(()) }
+    }
+
+    fn empty(&self) -> Complaint {
+        let message = format!("the range ends at {}, which is not above its start at {}", self.to, self.from);
+        ("range".to_owned(), message)
+    }
+
+    /// The range's part of `lun`, in whole sectors.
+    fn within(&self, lun: Span, sector_bytes: u32) -> Result<Span, Complaint> {
+        let offset_bytes = |mark: Mark| {
+            let bytes = match mark {
+                Mark::Percent(percent) => (lun.length_bytes as f64 * (percent / 100.0)) as u64,
+                Mark::Bytes(bytes) => bytes,
+            };
+            bytes / u64::from(sector_bytes) * u64::from(sector_bytes)
+        };
+        let (from_bytes, to_bytes) = (offset_bytes(self.from), offset_bytes(self.to));
+        if to_bytes > lun.length_bytes {
+            let message = format!("the range ends at {}; the LUN holds {}", self.to, Bytes(lun.length_bytes));
+            return Err(("range".to_owned(), message));
+        }
+        if from_bytes >= to_bytes {
+            return Err(self.empty());
+        }
+        Ok(Span { start_bytes: lun.start_bytes + from_bytes, length_bytes: to_bytes - from_bytes })
+    }
+}
+
+/// The LUNs of a system, one after another in its address space.
+pub(crate) fn check_luns(luns: &[(String, Span)], sector_bytes: u32) -> Result<(), Complaint> {
+    let error = |message: String| Err(("luns".to_owned(), message));
+    if luns.is_empty() || sector_bytes == 0 {
+        return error("the system has no LUN or no sectors; it must have both".to_owned());
+    }
+    let mut next_bytes = luns[0].1.start_bytes;
+    for (name, span) in luns {
+        let sectors = span.start_bytes.is_multiple_of(u64::from(sector_bytes))
+            && span.length_bytes.is_multiple_of(u64::from(sector_bytes));
+        if span.start_bytes != next_bytes || !sectors || span.length_bytes == 0 {
+            return error(format!("{name}: LUNs are whole sectors and lie one after another"));
+        }
+        next_bytes = match span.start_bytes.checked_add(span.length_bytes) {
+            Some(end_bytes) if end_bytes <= i64::MAX as u64 => end_bytes,
+            _ => return error(format!("{name}: its end is beyond 8 EiB")),
+        };
+    }
+    Ok(())
+}
+
+/// The part of the system that a stream on `lun` and `range` touches.
+pub(crate) fn resolve(
+    lun: Option<&str>,
+    range: Option<Range>,
+    luns: &[(String, Span)],
+    sector_bytes: u32,
+) -> Result<Span, Complaint> {
+    let span = match lun {
+        None => {
+            let start_bytes = luns[0].1.start_bytes;
+            Span { start_bytes, length_bytes: luns.iter().map(|(_, span)| span.length_bytes).sum() }
+        }
+        Some(wanted) => match luns.iter().find(|(name, _)| name == wanted) {
+            Some((_, span)) => *span,
+            None => {
+                let names: Vec<&str> = luns.iter().map(|(name, _)| name.as_str()).collect();
+                let message = format!(
+                    "the system has no LUN {wanted:?}; allowed: {}, or no key for the whole system",
+                    names.join(", ")
+                );
+                return Err(("lun".to_owned(), message));
+            }
+        },
+    };
+    match range {
+        None => Ok(span),
+        Some(range) => range.within(span, sector_bytes),
+    }
+}
+
+/// `span` cut into `count` equal parts of whole sectors.
+pub(crate) fn parts(span: Span, count: u32, sector_bytes: u32) -> Vec<Span> {
+    let length_bytes = span.length_bytes / u64::from(count) / u64::from(sector_bytes) * u64::from(sector_bytes);
+    (0..u64::from(count))
+        .map(|index| Span { start_bytes: span.start_bytes + index * length_bytes, length_bytes })
+        .collect()
+}

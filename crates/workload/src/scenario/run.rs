@@ -1,0 +1,214 @@
+//! A scenario at work: its clients, and what they do next.
+
+use serde::{Deserialize, Serialize};
+
+use super::access::{Access, AccessRun};
+use super::boot::BootRun;
+use super::machine::{Facts, Ground, Machine, Step, Turn};
+use super::prefill::PrefillRun;
+use super::range::{check_luns, resolve};
+use super::sequential::SequentialRun;
+use super::transactions::TransactionsRun;
+use super::video::VideoRun;
+use super::web::WebRun;
+use super::{Load, Scenario, StreamKind};
+use crate::access::Complaint;
+use crate::arrivals::Arrivals;
+use crate::generator::Span;
+use crate::random::seed_of;
+use crate::workload::WorkloadError;
+
+/// The clients of a scenario on a system.
+///
+/// Every client is a program of one thread. The simulator asks each at the start for its
+/// [`next`](ScenarioRun::next) step, and again whenever that step is over; of a request it learns by
+/// [`complete`](ScenarioRun::complete). What the clients draw depends on the scenario, the LUNs, the
+/// sector and the seed alone: draws belong to a stream, whose clients are alike, or to a client, so that
+/// it does not matter who is asked first.
+pub struct ScenarioRun {
+    names: Vec<String>,
+    /// Each stream's machine; streams of the pool have that of the pool, which is the last.
+    machine_of: Vec<usize>,
+    machines: Vec<Machine>,
+    clients: Vec<Client>,
+    /// Clients of finite streams, and how many of them are not done.
+    finite: u32,
+    unfinished: u32,
+    measured_from_ns: u64,
+}
+
+/// A client's place.
+struct Client {
+    machine: u32,
+    /// Its number within the machine.
+    number: u32,
+    in_flight: u32,
+    awaits: bool,
+}
+
+/// What a stream has done in the measured part of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamReport {
+    /// The stream's name.
+    pub name: String,
+    /// What it keeps beside the latencies of its requests.
+    pub facts: Facts,
+}
+
+impl ScenarioRun {
+    /// The clients of `scenario` on a system with these LUNs, which lie one after another in its address
+    /// space.
+    ///
+    /// # Errors
+    /// When the scenario is not valid, the system lacks a LUN that it names, or requests do not fit.
+    pub fn new(
+        scenario: &Scenario,
+        luns: &[(String, Span)],
+        sector_bytes: u32,
+        seed: u64,
+    ) -> Result<ScenarioRun, WorkloadError> {
+        scenario.validate()?;
+        check_luns(luns, sector_bytes)?;
+        let mut machines = Vec::new();
+        let mut machine_of = Vec::new();
+        let mut pooled: Vec<(&Access, f64, Ground)> = Vec::new();
+        let (mut clients, mut finite) = (Vec::new(), 0);
+        for (index, stream) in scenario.streams.iter().enumerate() {
+            let complain =
+                |(key, message): Complaint| WorkloadError { key: format!("streams[{index}].{key}"), message };
+            let whole = stream.lun.is_none() && stream.range.is_none();
+            let span = resolve(stream.lun.as_deref(), stream.range, luns, sector_bytes).map_err(complain)?;
+            let ground = Ground {
+                stream: index as u32,
+                span,
+                luns: if whole { luns.iter().map(|(_, span)| *span).collect() } else { vec![span] },
+                sector_bytes,
+                seed: seed_of(seed, &stream.name, 0),
+            };
+            if let StreamKind::Access(access) = &stream.kind
+                && let Load::SharePercent(percent) = access.load
+            {
+                pooled.push((access, percent, ground));
+                machine_of.push(usize::MAX);
+                continue;
+            }
+            let kind = stream.kind.name();
+            let machine = machine(&stream.kind, &ground)
+                .map_err(|(key, message)| complain((format!("{kind}.{key}"), message)))?;
+            if stream.kind.is_finite() {
+                finite += machine.clients();
+            }
+            machine_of.push(machines.len());
+            add(&mut machines, &mut clients, machine);
+        }
+        if let Some(arrivals) = scenario.pool {
+            let pool = AccessRun::new(&pooled, arrivals, seed_of(seed, "", 0)).map_err(|(stream, error)| {
+                let key = format!("streams[{stream}].access.{}", error.key);
+                WorkloadError { key, message: error.message }
+            })?;
+            machine_of
+                .iter_mut()
+                .filter(|machine| **machine == usize::MAX)
+                .for_each(|machine| *machine = machines.len());
+            add(&mut machines, &mut clients, Machine::Access(pool));
+        }
+        Ok(ScenarioRun {
+            names: scenario.streams.iter().map(|stream| stream.name.clone()).collect(),
+            machine_of,
+            machines,
+            clients,
+            finite,
+            unfinished: finite,
+            measured_from_ns: 0,
+        })
+    }
+
+    /// How many clients there are; they are numbered from 0.
+    pub fn clients(&self) -> u32 {
+        self.clients.len() as u32
+    }
+
+    /// The names of the streams, in the order of [`Step::Io`]'s indices.
+    pub fn stream_names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What `client` does next: asked at the start, and whenever its last step is over. After
+    /// [`Step::Io`] it is over at once, after [`Step::Await`] when [`complete`](ScenarioRun::complete)
+    /// says so.
+    #[inline]
+    pub fn next(&mut self, client: u32, now_ns: u64) -> Step {
+        let place = &mut self.clients[client as usize];
+        let turn = Turn { client: place.number, in_flight: place.in_flight, now_ns };
+        let step = self.machines[place.machine as usize].next(turn);
+        match step {
+            Step::Io { .. } => place.in_flight += 1,
+            Step::Await => {
+                debug_assert!(place.in_flight > 0, "client {client} would wait for ever");
+                place.awaits = true;
+            }
+            // Only finite streams are ever done.
+            Step::Done => self.unfinished -= 1,
+            Step::Think { .. } | Step::Cpu { .. } | Step::Transfer { .. } => {}
+        }
+        step
+    }
+
+    /// Notes that a request of `client` has completed; true if the client waited for that, and is to be
+    /// asked now.
+    #[inline]
+    #[must_use]
+    pub fn complete(&mut self, client: u32) -> bool {
+        let place = &mut self.clients[client as usize];
+        place.in_flight -= 1;
+        std::mem::take(&mut place.awaits)
+    }
+
+    /// Whether there are finite streams, and all of them are done.
+    #[inline]
+    pub fn all_done(&self) -> bool {
+        self.finite > 0 && self.unfinished == 0
+    }
+
+    /// Begins the measured part: what streams have counted so far is forgotten, except boots and prefills.
+    pub fn start_measuring(&mut self, now_ns: u64) {
+        self.measured_from_ns = now_ns;
+        self.machines.iter_mut().for_each(Machine::start_measuring);
+    }
+
+    /// What the streams have done in the measured part, which ends now.
+    pub fn report(&self, now_ns: u64) -> Vec<StreamReport> {
+        let seconds = now_ns.saturating_sub(self.measured_from_ns) as f64 / 1e9;
+        let report = |(name, machine): (&String, &usize)| StreamReport {
+            name: name.clone(),
+            facts: self.machines[*machine].facts(seconds, now_ns),
+        };
+        self.names.iter().zip(&self.machine_of).map(report).collect()
+    }
+}
+
+fn add(machines: &mut Vec<Machine>, clients: &mut Vec<Client>, machine: Machine) {
+    let place = machines.len() as u32;
+    let client = |number| Client { machine: place, number, in_flight: 0, awaits: false };
+    clients.extend((0..machine.clients()).map(client));
+    machines.push(machine);
+}
+
+fn machine(kind: &StreamKind, ground: &Ground) -> Result<Machine, Complaint> {
+    Ok(match kind {
+        StreamKind::Access(access) => {
+            let arrivals = match access.load {
+                Load::Own(arrivals) => arrivals,
+                Load::SharePercent(_) => Arrivals::default(),
+            };
+            let run = AccessRun::new(&[(access, 100.0, ground.clone())], arrivals, ground.seed);
+            Machine::Access(run.map_err(|(_, error)| (error.key, error.message))?)
+        }
+        StreamKind::Web(web) => Machine::Web(WebRun::new(web, ground)?),
+        StreamKind::Boot(boot) => Machine::Boot(BootRun::new(boot, ground)?),
+        StreamKind::Video(video) => Machine::Video(VideoRun::new(video, ground)?),
+        StreamKind::Transactions(transactions) => Machine::Transactions(TransactionsRun::new(transactions, ground)?),
+        StreamKind::Sequential(sequential) => Machine::Sequential(SequentialRun::new(sequential, ground)?),
+        StreamKind::Prefill(prefill) => Machine::Prefill(PrefillRun::new(prefill, ground)?),
+    })
+}

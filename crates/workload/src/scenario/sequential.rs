@@ -1,0 +1,114 @@
+//! Sequential streams, each through a region of its own.
+
+use serde::{Deserialize, Serialize};
+
+use super::machine::{Ground, Step, Turn, check_count, check_not_zero, check_sectors, io, read, write};
+use super::range::parts;
+use crate::access::Complaint;
+use crate::arrivals::Think;
+use crate::generator::Span;
+use crate::quantity::bytes_u32;
+use crate::random::{Purpose, Random, seed_of};
+
+/// Sequential streams. Each starts at its region's start and begins anew at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sequential {
+    /// How many; each has an equal part of the range to itself.
+    pub streams: u32,
+    /// What they do.
+    pub direction: Direction,
+    /// Bytes of a request.
+    #[serde(rename = "block", with = "bytes_u32")]
+    pub block_bytes: u32,
+    /// Requests that a stream has in flight at a time.
+    #[serde(default = "one")]
+    pub outstanding: u32,
+    /// Thought before each request.
+    #[serde(default)]
+    pub think: Think,
+}
+
+/// Which way data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Sequential {
+    pub(crate) fn validate(&self) -> Result<(), Complaint> {
+        check_count("streams", self.streams)?;
+        check_count("outstanding", self.outstanding)?;
+        check_not_zero("block", u64::from(self.block_bytes), "a request has at least one sector")
+    }
+}
+
+pub(crate) struct SequentialRun {
+    stream: u32,
+    sequential: Sequential,
+    readers: Vec<Reader>,
+}
+
+struct Reader {
+    region: Span,
+    done_bytes: u64,
+    random: Random,
+    has_thought: bool,
+}
+
+impl SequentialRun {
+    pub(crate) fn new(sequential: &Sequential, ground: &Ground) -> Result<SequentialRun, Complaint> {
+        check_sectors("block", sequential.block_bytes, ground.sector_bytes)?;
+        let regions = parts(ground.span, sequential.streams, ground.sector_bytes);
+        if regions[0].length_bytes < u64::from(sequential.block_bytes) {
+            let message =
+                format!("a request does not fit into the region of {} bytes of a stream", regions[0].length_bytes);
+            return Err(("block".to_owned(), message));
+        }
+        let readers = regions.into_iter().zip(0..).map(|(region, index)| Reader {
+            region,
+            done_bytes: 0,
+            random: Random::new(seed_of(ground.seed, "reader", index), Purpose::Think),
+            has_thought: false,
+        });
+        Ok(SequentialRun { stream: ground.stream, sequential: *sequential, readers: readers.collect() })
+    }
+
+    pub(crate) fn clients(&self) -> u32 {
+        self.readers.len() as u32
+    }
+
+    pub(crate) fn next(&mut self, turn: Turn) -> Step {
+        let Sequential { direction, block_bytes, outstanding, think, .. } = self.sequential;
+        let reader = &mut self.readers[turn.client as usize];
+        if turn.in_flight == outstanding {
+            return Step::Await;
+        }
+        if !reader.has_thought {
+            reader.has_thought = true;
+            let think_ns = think.draw_ns(&mut reader.random);
+            if think_ns > 0 {
+                return Step::Think { until_ns: turn.now_ns + think_ns };
+            }
+        }
+        reader.has_thought = false;
+        if reader.done_bytes + u64::from(block_bytes) > reader.region.length_bytes {
+            reader.done_bytes = 0;
+        }
+        let offset_bytes = reader.region.start_bytes + reader.done_bytes;
+        reader.done_bytes += u64::from(block_bytes);
+        let make = match direction {
+            Direction::Read => read,
+            Direction::Write => write,
+        };
+        io(self.stream, make(offset_bytes, block_bytes))
+    }
+}

@@ -1,0 +1,247 @@
+//! Video: frames that must be read, rendered or written in time.
+
+use serde::{Deserialize, Serialize};
+
+use super::machine::{
+    Facts, Ground, Step, Turn, check_count, check_not_zero, check_sectors, io, per_second, read, write,
+};
+use super::range::parts;
+use crate::access::Complaint;
+use crate::generator::Span;
+use crate::quantity::{bytes_u32, duration_u64};
+
+/// A stream of video: for each frame, one is read of each track that is read, then a processor renders,
+/// then one is written to each track that is written. Recording writes, playing reads, effects do all.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Video {
+    /// Tracks that are read; every track has an equal part of the range to itself.
+    #[serde(default)]
+    pub reads: u32,
+    /// Tracks that are written.
+    #[serde(default)]
+    pub writes: u32,
+    /// Time on a processor for each frame.
+    #[serde(default, rename = "cpu", with = "duration_u64")]
+    pub cpu_ns: u64,
+    /// Bytes of a frame.
+    #[serde(rename = "frame", with = "bytes_u32")]
+    pub frame_bytes: u32,
+    /// The rate to hold; absent, frames follow as fast as they can. At a rate, frame f may be begun f
+    /// periods after the start and is dropped unless it is complete `buffer_frames` periods later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames_per_s: Option<f64>,
+    /// Frames in the buffer, and so at work at a time.
+    pub buffer_frames: u32,
+    /// Bytes of a request.
+    #[serde(rename = "request", with = "bytes_u32")]
+    pub request_bytes: u32,
+    /// Requests of one frame in flight at a time.
+    #[serde(default = "one")]
+    pub outstanding: u32,
+    /// The number of frames after which the stream ends; absent, it has no end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<u64>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Video {
+    pub(crate) fn validate(&self) -> Result<(), Complaint> {
+        if self.reads == 0 && self.writes == 0 {
+            return Err(("reads".to_owned(), "there is no track; reads or writes must be above 0".to_owned()));
+        }
+        for (key, tracks) in [("reads", self.reads), ("writes", self.writes)] {
+            if tracks > 0 {
+                check_count(key, tracks)?;
+            }
+        }
+        check_count("buffer_frames", self.buffer_frames)?;
+        check_count("outstanding", self.outstanding)?;
+        check_not_zero("frame", u64::from(self.frame_bytes), "a frame has content")?;
+        check_not_zero("request", u64::from(self.request_bytes), "a request has at least one sector")?;
+        check_not_zero("frames", self.frames.unwrap_or(1), "leave the key out for a stream without end")?;
+        match self.frames_per_s {
+            Some(rate) if !(rate > 0.0 && rate <= 1e6) => {
+                let message = format!("{rate} is out of range; above 0 and up to 1e6 is allowed");
+                Err(("frames_per_s".to_owned(), message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+pub(crate) struct VideoRun {
+    stream: u32,
+    video: Video,
+    tracks: Vec<Span>,
+    /// A frame's bytes on a track, in whole sectors.
+    stride_bytes: u64,
+    requests_per_frame: u64,
+    frames_per_track: u64,
+    /// The places of the buffer; each is a client that works on one frame at a time.
+    slots: Vec<Slot>,
+    /// The next frame where there is no rate.
+    next_frame: u64,
+    complete: u64,
+    dropped: u64,
+}
+
+struct Slot {
+    frame: u64,
+    /// Requests of the stage that are issued.
+    issued: u64,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    Empty,
+    Reads,
+    Cpu,
+    Writes,
+}
+
+impl VideoRun {
+    pub(crate) fn new(video: &Video, ground: &Ground) -> Result<VideoRun, Complaint> {
+        check_sectors("request", video.request_bytes, ground.sector_bytes)?;
+        let tracks = parts(ground.span, video.reads + video.writes, ground.sector_bytes);
+        let stride_bytes = u64::from(video.frame_bytes).next_multiple_of(u64::from(ground.sector_bytes));
+        let frames_per_track = tracks[0].length_bytes / stride_bytes;
+        if frames_per_track == 0 {
+            let message = format!("no frame fits into a track of {} bytes", tracks[0].length_bytes);
+            return Err(("frame".to_owned(), message));
+        }
+        let slots = (0..u64::from(video.buffer_frames)).map(|frame| Slot { frame, issued: 0, stage: Stage::Empty });
+        Ok(VideoRun {
+            stream: ground.stream,
+            video: *video,
+            tracks,
+            stride_bytes,
+            requests_per_frame: stride_bytes.div_ceil(u64::from(video.request_bytes)),
+            frames_per_track,
+            slots: slots.collect(),
+            next_frame: 0,
+            complete: 0,
+            dropped: 0,
+        })
+    }
+
+    pub(crate) fn clients(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// When frame `frame` may be begun; it is due when the frame that takes its place may.
+    fn ready_ns(&self, frame: u64) -> u64 {
+        self.video.frames_per_s.map_or(0, |rate| (frame as f64 * 1e9 / rate) as u64)
+    }
+
+    fn due_ns(&self, frame: u64) -> u64 {
+        match self.video.frames_per_s {
+            None => u64::MAX,
+            Some(_) => self.ready_ns(frame + self.slots.len() as u64),
+        }
+    }
+
+    pub(crate) fn next(&mut self, turn: Turn) -> Step {
+        let index = turn.client as usize;
+        loop {
+            let Slot { frame, issued, stage } = self.slots[index];
+            match stage {
+                Stage::Empty => match self.begin(index, turn.now_ns) {
+                    Some(step) => return step,
+                    None => self.enter(index, Stage::Reads),
+                },
+                Stage::Reads | Stage::Writes => {
+                    let reads = stage == Stage::Reads;
+                    let (first, tracks) =
+                        if reads { (0, self.video.reads) } else { (self.video.reads, self.video.writes) };
+                    if issued < u64::from(tracks) * self.requests_per_frame {
+                        if turn.in_flight == self.video.outstanding {
+                            return Step::Await;
+                        }
+                        self.slots[index].issued += 1;
+                        let track = u64::from(first) + issued / self.requests_per_frame;
+                        let (offset_bytes, length_bytes) =
+                            self.place(track as usize, frame, issued % self.requests_per_frame);
+                        let make = if reads { read } else { write };
+                        return io(self.stream, make(offset_bytes, length_bytes));
+                    }
+                    if turn.in_flight > 0 {
+                        return Step::Await;
+                    }
+                    if reads {
+                        self.enter(index, Stage::Cpu);
+                    } else {
+                        self.finish(index, turn.now_ns);
+                    }
+                }
+                Stage::Cpu => {
+                    self.enter(index, Stage::Writes);
+                    if self.video.cpu_ns > 0 {
+                        return Step::Cpu { busy_ns: self.video.cpu_ns };
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives an empty place its next frame; `Some` is what it does instead, for now or for good.
+    fn begin(&mut self, index: usize, now_ns: u64) -> Option<Step> {
+        let end = self.video.frames.unwrap_or(u64::MAX);
+        if self.video.frames_per_s.is_none() {
+            self.slots[index].frame = self.next_frame;
+            self.next_frame += 1;
+        }
+        // A frame that is overdue before it is begun is not begun.
+        while self.slots[index].frame < end && self.due_ns(self.slots[index].frame) <= now_ns {
+            self.dropped += 1;
+            self.slots[index].frame += self.slots.len() as u64;
+        }
+        let frame = self.slots[index].frame;
+        if frame >= end {
+            return Some(Step::Done);
+        }
+        let ready_ns = self.ready_ns(frame);
+        (now_ns < ready_ns).then_some(Step::Think { until_ns: ready_ns })
+    }
+
+    fn enter(&mut self, index: usize, stage: Stage) {
+        let slot = &mut self.slots[index];
+        (slot.stage, slot.issued) = (stage, 0);
+    }
+
+    fn finish(&mut self, index: usize, now_ns: u64) {
+        let frame = self.slots[index].frame;
+        if now_ns <= self.due_ns(frame) {
+            self.complete += 1;
+        } else {
+            self.dropped += 1;
+        }
+        self.slots[index].frame += self.slots.len() as u64;
+        self.enter(index, Stage::Empty);
+    }
+
+    /// Where a request of a frame goes; a track begins anew at its end.
+    fn place(&self, track: usize, frame: u64, request: u64) -> (u64, u32) {
+        let done_bytes = request * u64::from(self.video.request_bytes);
+        let start_bytes = self.tracks[track].start_bytes + frame % self.frames_per_track * self.stride_bytes;
+        let length_bytes = u64::from(self.video.request_bytes).min(self.stride_bytes - done_bytes);
+        (start_bytes + done_bytes, length_bytes as u32)
+    }
+
+    pub(crate) fn start_measuring(&mut self) {
+        (self.complete, self.dropped) = (0, 0);
+    }
+
+    pub(crate) fn facts(&self, seconds: f64, now_ns: u64) -> Facts {
+        let overdue = self.slots.iter().filter(|slot| slot.stage != Stage::Empty && self.due_ns(slot.frame) < now_ns);
+        Facts::Frames {
+            complete: self.complete,
+            dropped: self.dropped + overdue.count() as u64,
+            frames_per_s: per_second(self.complete, seconds),
+        }
+    }
+}
