@@ -2,6 +2,7 @@
 
 pub mod array;
 pub mod device;
+pub mod disk;
 pub mod drive;
 mod flights;
 mod host;

@@ -97,6 +97,10 @@ pub fn bare_drive() -> DriveDescription {
             disconnect: None,
         },
         slow: SlowProcesses::default(),
+        flash_cache: None,
+        media_cache: None,
+        shingles: None,
+        actuators: 1,
     }
 }
 
