@@ -10,7 +10,7 @@ cd "$(dirname "$0")"
 
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-targets=${*:-drive_toml workload_toml disksim_parv validate_trace quantities result_json}
+targets=${*:-drive_toml array_toml workload_toml disksim_parv validate_trace quantities result_json}
 host=$(rustc -vV | sed -n 's/^host: //p')
 build=${CARGO_TARGET_DIR:-$PWD/target}
 
@@ -25,6 +25,7 @@ for target in $targets; do
     # Whatever stands in the catalogue is a seed too.
     case $target in
         drive_toml) catalogue=../catalogue/drives ;;
+        array_toml) catalogue=../catalogue/arrays ;;
         workload_toml) catalogue=../catalogue/workloads ;;
         *) catalogue= ;;
     esac

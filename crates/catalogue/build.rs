@@ -1,4 +1,4 @@
-//! Embeds the files of `catalogue/`: a new drive, scenario or workload is a new file and needs no code.
+//! Embeds the files of `catalogue/`: a new drive, array, scenario or workload is a new file and needs no code.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,8 @@ use std::{env, fs};
 fn main() {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../catalogue");
     let mut code = String::new();
-    for (name, folder) in [("DRIVES", "drives"), ("SCENARIOS", "scenarios"), ("WORKLOADS", "workloads")] {
+    let folders = [("ARRAYS", "arrays"), ("DRIVES", "drives"), ("SCENARIOS", "scenarios"), ("WORKLOADS", "workloads")];
+    for (name, folder) in folders {
         let folder = root.join(folder);
         println!("cargo::rerun-if-changed={}", folder.display());
         writeln!(code, "static {name}: &[Entry] = &[").expect("a string grows");

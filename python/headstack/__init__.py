@@ -6,13 +6,14 @@
     results.plot("curve.png")
     hs.curve(["atlas-10k-iii-73", "atlas-10k-iii-73@36.7GB"], "file-server").knees()
 
-A *system* is a drive of the catalogue or a TOML file, as the whole or a part of it (``NAME@RANGE``). A *workload* is
-one of the catalogue, a TOML file, or given by ``size``, ``read`` and ``random``. Quantities are text with their unit
-(``"64KiB"``, ``"8.5ms"``); a list in place of a value is swept.
+A *system* is a drive or an array of the catalogue or of a TOML file, as the whole or a part of it (``NAME@RANGE``).
+A *workload* is one of the catalogue, a TOML file, or given by ``size``, ``read`` and ``random``. Quantities are text
+with their unit (``"64KiB"``, ``"8.5ms"``); a list in place of a value is swept.
 """
 
-from headstack import drives, workloads
+from headstack import arrays, drives, workloads
 from headstack._native import InputError, RunError, version
+from headstack.array import Array
 from headstack.drive import Drive, import_disksim
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
@@ -22,6 +23,7 @@ from headstack.workload import Workload
 __version__ = version()
 
 __all__ = [
+    "Array",
     "Drive",
     "InputError",
     "Knee",
@@ -30,6 +32,7 @@ __all__ = [
     "RunError",
     "Validation",
     "Workload",
+    "arrays",
     "curve",
     "drives",
     "import_disksim",

@@ -40,6 +40,11 @@ class Drive:
         return drive.part(part) if separator else drive
 
     @property
+    def system(self) -> dict[str, Any]:
+        """What a run is pointed at."""
+        return {"drive": {"disk": self.description}}
+
+    @property
     def capacity_bytes(self) -> int:
         """Bytes that the whole drive exports."""
         geometry = self.description["geometry"]
@@ -85,7 +90,7 @@ def parse_range(text: str, capacity_bytes: int, sector_bytes: int) -> tuple[int,
         raise InputError(f"{text}: the range is empty; write 36.7GB, 10GB..20GB or 0%..50%")
     if end > capacity_bytes:
         capacity = _native.format_bytes(capacity_bytes)
-        raise InputError(f"{text}: the range ends beyond the drive, which holds {capacity}")
+        raise InputError(f"{text}: the range ends beyond the system, which holds {capacity}")
     return start, end - start
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.array import capacity_bytes, disks, lun_span, sector_bytes, shortened
 from headstack.drive import parse_range
 from headstack.values import choice, duration, duration_ns, number, percent, whole
 
@@ -43,9 +44,7 @@ class Option:
 def _range(spec: Spec, text: str) -> None:
     if spec["span"] is not None:
         raise InputError(f"range: {spec['system_name']} states a range of its own")
-    geometry = spec["system"]["drive"]["disk"]["geometry"]
-    capacity_bytes = geometry["logical_blocks"] * geometry["logical_block_bytes"]
-    spec["span"] = parse_range(text, capacity_bytes, geometry["physical_sector_bytes"])
+    spec["span"] = parse_range(text, capacity_bytes(spec["system"]), sector_bytes(spec["system"]))
     spec["system_name"] += f"@{text}"
 
 
@@ -123,42 +122,89 @@ def _seed(spec: Spec, text: str) -> None:
     spec["seed"] = whole("seed", text)
 
 
+def _array(spec: Spec, option: str) -> dict[str, Any]:
+    if "array" not in spec["system"]:
+        raise InputError(f"{option}: {spec['system_name']} is a single drive; only arrays have this")
+    array: dict[str, Any] = spec["system"]["array"]
+    return array
+
+
+def _lun(spec: Spec, text: str) -> None:
+    array = _array(spec, "lun")
+    if spec["span"] is not None:
+        raise InputError(f"lun: {spec['system_name']} states a range of its own")
+    spec["span"] = lun_span(array, text)
+    spec["system_name"] += f"@{text}"
+
+
+def _fail(spec: Spec, text: str) -> None:
+    array = _array(spec, "fail")
+    members = [member["name"] for member in array["members"]]
+    for failure in text.split("+"):
+        name, separator, at = failure.partition("@")
+        if not separator:
+            raise InputError(f"fail: {failure!r} is no failure; write DRIVE@TIME, such as {members[0]}@10s")
+        if name not in members:
+            raise InputError(f"fail: no drive {name!r} in {spec['system_name']}; there are {shortened(members)}")
+        at_ns = duration_ns("fail", at)
+        if at_ns < 0:
+            raise InputError(f"fail: {at} is negative; 0s or later is allowed")
+        what = {"member-fails": {"member": members.index(name)}}
+        if what in [incident["what"] for incident in array["incidents"]]:
+            raise InputError(f"fail: {name} fails more than once; once is allowed")
+        array["incidents"].append({"at_ns": at_ns, "what": what})
+    array["incidents"].sort(key=lambda incident: incident["at_ns"])
+
+
+def _disks(spec: Spec, option: str) -> list[dict[str, Any]]:
+    """Every kind of disk drive in the system: an option of drives holds for all of them."""
+    found = disks(spec["system"])
+    if not found:
+        raise InputError(f"{option}: {spec['system_name']} has no disk drive")
+    return found
+
+
 def _queue_depth(spec: Spec, text: str) -> None:
-    spec["system"]["drive"]["disk"]["queue"]["depth"] = whole("queue_depth", text)
+    for disk in _disks(spec, "queue_depth"):
+        disk["queue"]["depth"] = whole("queue_depth", text)
 
 
 def _policy(spec: Spec, text: str) -> None:
-    spec["system"]["drive"]["disk"]["queue"]["policy"] = choice("policy", text, _native.POLICIES)
+    for disk in _disks(spec, "policy"):
+        disk["queue"]["policy"] = choice("policy", text, _native.POLICIES)
 
 
 def _reordering(spec: Spec, text: str) -> None:
-    spec["system"]["drive"]["disk"]["queue"]["reordering_strength"] = number("reordering", text)
+    for disk in _disks(spec, "reordering"):
+        disk["queue"]["reordering_strength"] = number("reordering", text)
 
 
 def _ageing(spec: Spec, text: str) -> None:
     ageing_ns = None if text == "off" else duration_ns("ageing", text)
     if ageing_ns is not None and ageing_ns < 0:
         raise InputError(f"ageing: {text} is negative; a time or off is allowed")
-    spec["system"]["drive"]["disk"]["queue"]["ageing_ns"] = ageing_ns
+    for disk in _disks(spec, "ageing"):
+        disk["queue"]["ageing_ns"] = ageing_ns
 
 
 def _host_tags(spec: Spec, text: str) -> None:
-    spec["system"]["drive"]["disk"]["interface"]["host_tags"] = whole("host_tags", text)
+    for disk in _disks(spec, "host_tags"):
+        disk["interface"]["host_tags"] = whole("host_tags", text)
 
 
 def _elevator(spec: Spec, text: str) -> None:
-    elevator = choice("elevator", text, _native.POLICIES)
-    spec["system"]["drive"]["disk"]["interface"]["host_elevator"] = elevator
+    for disk in _disks(spec, "elevator"):
+        disk["interface"]["host_elevator"] = choice("elevator", text, _native.POLICIES)
 
 
 def _write_cache(spec: Spec, text: str) -> None:
-    write_cache = choice("write_cache", text, _native.WRITE_CACHES)
-    spec["system"]["drive"]["disk"]["buffer"]["write_cache"] = write_cache
+    for disk in _disks(spec, "write_cache"):
+        disk["buffer"]["write_cache"] = choice("write_cache", text, _native.WRITE_CACHES)
 
 
 def _read_ahead(spec: Spec, text: str) -> None:
-    read_ahead = choice("read_ahead", text, _native.READ_AHEADS)
-    spec["system"]["drive"]["disk"]["buffer"]["read_ahead"] = read_ahead
+    for disk in _disks(spec, "read_ahead"):
+        disk["buffer"]["read_ahead"] = choice("read_ahead", text, _native.READ_AHEADS)
 
 
 _POLICIES = ", ".join(_native.POLICIES)
@@ -167,28 +213,36 @@ _POLICIES = ", ".join(_native.POLICIES)
 ACCESS = ("size", "read", "random")
 
 
-def _given_by_access(_spec: Spec, _text: str) -> None:
+# Drives and drive make the system, likewise.
+CHANGES = ("drives", "drive")
+
+
+def _made_before(_spec: Spec, _text: str) -> None:
     pass
 
 
 OPTIONS: tuple[Option, ...] = (
-    Option("size", "SIZE", "Size of every request, such as 4KiB.", _given_by_access, "Workload"),
-    Option("read", "PERCENT", "Reads; the rest are writes.", _given_by_access, "Workload"),
+    Option("size", "SIZE", "Size of every request, such as 4KiB.", _made_before, "Workload"),
+    Option("read", "PERCENT", "Reads; the rest are writes.", _made_before, "Workload"),
     Option(
         "random",
         "PERCENT",
         "Requests to a random place; the rest are sequential.",
-        _given_by_access,
+        _made_before,
         "Workload",
     ),
     Option("streams", "N", "Sequential streams, used in turn.", _streams, "Workload"),
     Option(
         "range",
         "RANGE",
-        "Part of the drive that is used: 36.7GB, 10GB..20GB or 0%..50%.",
+        "Part of the system that is used: 36.7GB, 10GB..20GB or 0%..50%.",
         _range,
         "Workload",
     ),
+    Option("drives", "N", "Drives of the array (of its first kind).", _made_before, "Array"),
+    Option("drive", "NAME", "Which drives they are: of the catalogue, or a file.", _made_before, "Array"),
+    Option("lun", "NAME", "The LUN that is used; all of them otherwise, one after the other.", _lun, "Array"),
+    Option("fail", "DRIVE@TIME", "A drive that fails, such as d3@10s; d3@10s+d5@20s are two.", _fail, "Array"),
     Option("policy", "POLICY", f"Order in which the drive serves its queue: {_POLICIES}.", _policy, "Drive"),
     Option("queue_depth", "N", "Commands that the drive holds at once.", _queue_depth, "Drive"),
     Option(
@@ -254,5 +308,5 @@ OPTIONS: tuple[Option, ...] = (
 IN_RESULTS = ("depth", "rate", "seed", "requests")
 """These have a column of their own in the table of results; any other that is given becomes one."""
 
-EXCLUSIVE = (("depth", "rate"), ("requests", "time", "confidence"))
+EXCLUSIVE = (("depth", "rate"), ("requests", "time", "confidence"), ("range", "lun"))
 """Of each of these at most one may be given."""

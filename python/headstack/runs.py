@@ -11,12 +11,15 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
+from headstack.array import Array
 from headstack.drive import Drive
-from headstack.options import ACCESS, EXCLUSIVE, IN_RESULTS, OPTIONS, Spec
+from headstack.options import ACCESS, CHANGES, EXCLUSIVE, IN_RESULTS, OPTIONS, Spec
 from headstack.results import Results
+from headstack.system import load_system
+from headstack.values import whole
 from headstack.workload import Workload
 
-System: TypeAlias = str | os.PathLike[str] | Drive
+System: TypeAlias = str | os.PathLike[str] | Drive | Array
 Access: TypeAlias = str | os.PathLike[str] | Workload
 Value: TypeAlias = str | int | float | bool
 Swept: TypeAlias = Value | Iterable[Value]
@@ -37,6 +40,10 @@ class Options(TypedDict, total=False):
     random: Swept
     streams: Swept
     range: Swept
+    drives: Swept
+    drive: Swept
+    lun: Swept
+    fail: Swept
     policy: Swept
     queue_depth: Swept
     reordering: Swept
@@ -107,13 +114,12 @@ def specify(
     """The specifications of the runs, in order."""
     values = {name: texts(options[name]) for name in options}
     check(values, workload)
-    drives = [system if isinstance(system, Drive) else Drive.load(system) for system in several(systems)]
     ordered = [option for option in OPTIONS if option.name in values]
     specs = []
-    for drive, given in itertools.product(drives, several(workload)):
+    for system, given in itertools.product(loaded(systems, values), several(workload)):
         for point in itertools.product(*(values[option.name] for option in ordered)):
             chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
-            spec = first_spec(drive, load_workload(given, chosen))
+            spec = first_spec(changed(system, chosen), load_workload(given, chosen))
             for option in ordered:
                 option.apply(spec, chosen[option.name])
             spec["labels"] = [pair for pair in chosen.items() if pair[0] not in IN_RESULTS]
@@ -121,13 +127,34 @@ def specify(
     return specs
 
 
-def first_spec(drive: Drive, workload: Workload) -> Spec:
+def loaded(systems: System | Iterable[System], values: Mapping[str, list[str]]) -> list[System]:
+    """The systems; by name still where the options say what is in them."""
+    changes = [name for name in CHANGES if name in values]
+    if not changes:
+        return [load_system(s) if isinstance(s, str | os.PathLike) else s for s in several(systems)]
+    for system in several(systems):
+        if isinstance(system, Drive | Array):
+            raise InputError(f"{changes[0]}: {system.name} is loaded already; name it, or change its description")
+    return several(systems)
+
+
+def changed(system: System, chosen: Mapping[str, str]) -> Drive | Array:
+    """The system with the drives that were chosen."""
+    if isinstance(system, Drive | Array):
+        return system
+    drives = whole("drives", chosen["drives"]) if "drives" in chosen else None
+    if drives is not None and drives >= 2**32:
+        raise InputError(f"drives: {drives} are too many; 4096 is the most")
+    return load_system(system, chosen.get("drive"), drives)
+
+
+def first_spec(system: Drive | Array, workload: Workload) -> Spec:
     """A run with nothing varied yet."""
     return {
-        "system_name": drive.name,
-        "system": {"drive": {"disk": copy.deepcopy(drive.description)}},
+        "system_name": system.name,
+        "system": copy.deepcopy(system.system),
         "workload": workload.copy(),
-        "span": drive.span,
+        "span": system.span,
         "seed": 1,
         "interval_ns": None,
     }
@@ -159,7 +186,7 @@ def check(values: Mapping[str, list[str]], workload: object) -> None:
 
 def several(given: Any) -> list[Any]:
     """A list of what may be one or several."""
-    one = given is None or isinstance(given, str | os.PathLike | Drive | Workload)
+    one = given is None or isinstance(given, str | os.PathLike | Drive | Array | Workload)
     return [given] if one else list(given)
 
 

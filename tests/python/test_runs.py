@@ -79,7 +79,8 @@ def test_every_option_reaches_the_specification() -> None:
     (closed,) = specify(ATLAS, None, {"depth": 4, "think": "exponential:5ms", "time": "10s"})
     assert closed["workload"]["arrivals"] == {"closed": {"outstanding": 4, "think": {"exponential": "5ms"}}}
     assert closed["workload"]["run_length"] == {"time": "10s"}
-    assert {*values, "depth", "think", "time", "requests"} == {option.name for option in OPTIONS}
+    of_arrays = {"drives", "drive", "lun", "fail"}
+    assert {*values, *of_arrays, "depth", "think", "time", "requests"} == {option.name for option in OPTIONS}
     assert len(hs.run(ATLAS, **(values | {"confidence": "20%", "warm_up": 10}))) == 1  # type: ignore[arg-type]
 
 
@@ -193,5 +194,5 @@ def test_public_api_is_documented() -> None:
 
 def test_result_document_is_the_schema_of_the_project() -> None:
     (document,) = json.loads(hs.run(ATLAS, requests=100).to_json())
-    assert document["schema"] == 1
-    assert document["system"]["description"]["mechanics"]["rpm"] == 10000
+    assert document["schema"] == 2
+    assert document["system"]["description"]["drive"]["disk"]["mechanics"]["rpm"] == 10000

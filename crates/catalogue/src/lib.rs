@@ -1,14 +1,21 @@
-//! The catalogue: drives, scenarios and workloads that ship with headstack, one TOML file each, and what makes a complete drive
-//! description of the few figures of a data sheet.
+//! The catalogue: drives, arrays, scenarios and workloads that ship with headstack, one TOML file each, and what makes
+//! a complete description of the few figures of a data sheet.
 
+pub mod array;
 pub mod complete;
 pub mod constants;
 pub mod disksim;
 pub mod file;
 pub mod resolve;
 
-use headstack_workload::{Document, InputError};
+use std::path::Path;
 
+use headstack_sim::SystemDescription;
+use headstack_sim::device::DeviceDescription;
+use headstack_workload::{Document, InputError};
+use serde::Deserialize;
+
+pub use array::{Changes, ResolvedArray};
 pub use complete::description_to_toml;
 pub use resolve::{Derived, Resolved, resolve};
 
@@ -30,6 +37,11 @@ pub fn drives() -> &'static [Entry] {
     DRIVES
 }
 
+/// The arrays, by id.
+pub fn arrays() -> &'static [Entry] {
+    ARRAYS
+}
+
 /// The scenarios, by id.
 pub fn scenarios() -> &'static [Entry] {
     SCENARIOS
@@ -40,62 +52,155 @@ pub fn workloads() -> &'static [Entry] {
     WORKLOADS
 }
 
+impl Entry {
+    /// The file, which lies in `folder` of the catalogue.
+    fn document(&self, folder: &str) -> Result<Document, InputError> {
+        Document::parse(&format!("catalogue/{folder}/{}", self.file_name), self.text)
+    }
+}
+
+/// A drive or an array, complete.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResolvedSystem {
+    /// A drive.
+    Drive(Box<Resolved>),
+    /// An array.
+    Array(Box<ResolvedArray>),
+}
+
+impl ResolvedSystem {
+    /// What a run is pointed at.
+    pub fn description(self) -> SystemDescription {
+        match self {
+            ResolvedSystem::Drive(drive) => SystemDescription::Drive(DeviceDescription::Disk(drive.description)),
+            ResolvedSystem::Array(array) => SystemDescription::Array(array.description),
+        }
+    }
+}
+
 /// Completes a drive of the catalogue, named by id or by its exact name, or one from a file of the user's, named by a
 /// path that ends in `.toml`.
 ///
 /// # Errors
 /// When there is no such drive or file, or it cannot be completed.
 pub fn load_drive(name_or_path: &str) -> Result<Resolved, InputError> {
-    if name_or_path.ends_with(".toml") {
-        let text = std::fs::read_to_string(name_or_path).map_err(|error| InputError {
-            file: name_or_path.to_owned(),
-            line: None,
-            key: String::new(),
-            message: format!("cannot be read: {error}"),
-        })?;
-        return resolve(&Document::parse(name_or_path, &text)?);
+    let document = match find(name_or_path, &[("drives", DRIVES)])? {
+        Some(document) => document,
+        None => return Err(unknown("drive", name_or_path, &[DRIVES])),
+    };
+    if array::is_array(&document) {
+        return Err(whole(document.file(), "this is an array, where a drive is asked for"));
     }
-    if let Some(entry) = DRIVES.iter().find(|entry| entry.id == name_or_path) {
-        return resolve_entry(entry);
+    resolve(&document)
+}
+
+/// Completes an array, named as drives are.
+///
+/// # Errors
+/// When there is no such array or file, it cannot be completed, or `changes` do not fit.
+pub fn load_array(name_or_path: &str, changes: &Changes) -> Result<ResolvedArray, InputError> {
+    let document = match find(name_or_path, &[("arrays", ARRAYS)])? {
+        Some(document) => document,
+        None => return Err(unknown("array", name_or_path, &[ARRAYS])),
+    };
+    if !array::is_array(&document) {
+        return Err(whole(document.file(), "this is no array: it has no [[drives]] and no base"));
+    }
+    array::resolve(&document, changes)
+}
+
+/// Completes a drive or an array, named by id, by its exact name or by a path that ends in `.toml`.
+///
+/// # Errors
+/// As of [`load_drive`] and [`load_array`]; `changes` fit arrays only.
+pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSystem, InputError> {
+    let document = match find(name_or_path, &[("drives", DRIVES), ("arrays", ARRAYS)])? {
+        Some(document) => document,
+        None => return Err(unknown("drive or array", name_or_path, &[DRIVES, ARRAYS])),
+    };
+    if array::is_array(&document) {
+        return Ok(ResolvedSystem::Array(Box::new(array::resolve(&document, changes)?)));
+    }
+    match changes.first() {
+        None => Ok(ResolvedSystem::Drive(Box::new(resolve(&document)?))),
+        Some(key) => Err(InputError {
+            file: String::new(),
+            line: None,
+            key: key.to_owned(),
+            message: format!("{name_or_path} is a single drive; only arrays can be changed so"),
+        }),
+    }
+}
+
+/// The file of a path, or the entry with that id or exact name; `None` where the catalogue has none.
+fn find(name_or_path: &str, folders: &[(&str, &'static [Entry])]) -> Result<Option<Document>, InputError> {
+    if name_or_path.ends_with(".toml") {
+        return read_document(name_or_path).map(Some);
+    }
+    let entries = || folders.iter().flat_map(|&(folder, entries)| entries.iter().map(move |entry| (folder, entry)));
+    if let Some((folder, entry)) = entries().find(|(_, entry)| entry.id == name_or_path) {
+        return entry.document(folder).map(Some);
     }
     let name_line = format!("\"{name_or_path}\"");
-    for entry in DRIVES.iter().filter(|entry| entry.text.contains(&name_line)) {
-        let resolved = resolve_entry(entry)?;
-        if resolved.description.name == name_or_path {
-            return Ok(resolved);
+    for (folder, entry) in entries().filter(|(_, entry)| entry.text.contains(&name_line)) {
+        let document = entry.document(folder)?;
+        let named: Named = document.read()?;
+        if named.name.as_deref() == Some(name_or_path) {
+            return Ok(Some(document));
         }
     }
-    Err(InputError {
-        file: String::new(),
-        line: None,
-        key: String::new(),
-        message: format!(
-            "no drive {name_or_path:?} in the catalogue; closest: {}; a file is named by a path that ends in .toml",
-            closest(name_or_path).join(", ")
-        ),
-    })
+    Ok(None)
 }
 
-fn resolve_entry(entry: &Entry) -> Result<Resolved, InputError> {
-    resolve(&Document::parse(&format!("catalogue/drives/{}", entry.file_name), entry.text)?)
+/// What drive and array files have in common.
+#[derive(Deserialize)]
+struct Named {
+    name: Option<String>,
 }
 
-/// The three ids that share most pairs of letters with `name` (Dice's coefficient): names of drives are made of parts
-/// in any order, which an edit distance does not see.
-fn closest(name: &str) -> Vec<&'static str> {
+fn read_document(path: &str) -> Result<Document, InputError> {
+    let text = std::fs::read_to_string(path).map_err(|error| whole(path, &format!("cannot be read: {error}")))?;
+    Document::parse(path, &text)
+}
+
+/// `path` as seen from the folder of a file.
+fn beside(document: &Document, path: &str) -> String {
+    let folder = Path::new(document.file()).parent().unwrap_or(Path::new(""));
+    folder.join(path).to_string_lossy().into_owned()
+}
+
+/// An error about a whole file.
+fn whole(file: &str, message: &str) -> InputError {
+    InputError { file: file.to_owned(), line: None, key: String::new(), message: message.to_owned() }
+}
+
+fn unknown(what: &str, name: &str, catalogues: &[&'static [Entry]]) -> InputError {
+    let ids: Vec<&str> = catalogues.iter().flat_map(|entries| entries.iter().map(|entry| entry.id)).collect();
+    let closest = closest(name, &ids).join(", ");
+    let message = format!(
+        "no {what} {name:?} in the catalogue; closest: {closest}; a file is named by a path that ends in .toml"
+    );
+    whole("", &message)
+}
+
+/// The three of `names` that share most pairs of letters with `name` (Dice's coefficient): names of drives are made of
+/// parts in any order, which an edit distance does not see. Among equals, those with most letters in their place: short
+/// names have few pairs.
+fn closest<'n>(name: &str, names: &[&'n str]) -> Vec<&'n str> {
     let pairs = |text: &str| -> Vec<[char; 2]> {
         let letters: Vec<char> = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
         letters.windows(2).map(|pair| [pair[0], pair[1]]).collect()
     };
     let wanted = pairs(name);
-    let mut ids: Vec<(f64, &str)> = DRIVES
+    let mut ranked: Vec<(f64, usize, &str)> = names
         .iter()
-        .map(|entry| {
-            let found = pairs(entry.id);
+        .map(|&candidate| {
+            let found = pairs(candidate);
             let shared = found.iter().filter(|pair| wanted.contains(pair)).count();
-            (2.0 * shared as f64 / (wanted.len() + found.len()).max(1) as f64, entry.id)
+            let in_place = name.chars().zip(candidate.chars()).filter(|(a, b)| a == b).count();
+            (2.0 * shared as f64 / (wanted.len() + found.len()).max(1) as f64, in_place, candidate)
         })
         .collect();
-    ids.sort_by(|a, b| b.0.total_cmp(&a.0));
-    ids.into_iter().take(3).map(|(_, id)| id).collect()
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+    ranked.into_iter().take(3).map(|(_, _, candidate)| candidate).collect()
 }

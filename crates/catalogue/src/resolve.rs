@@ -10,6 +10,8 @@ mod geometry;
 mod mechanics;
 mod seek;
 
+use std::collections::BTreeMap;
+
 use headstack_sim::drive::description::{DriveDescription, Mechanics, SeekCurve};
 use headstack_workload::quantity::DurationNs;
 use headstack_workload::{Document, InputError};
@@ -18,6 +20,7 @@ use serde::Serialize;
 use crate::constants;
 use crate::file::DriveFile;
 
+pub(crate) use check::source_code as check_source;
 pub use geometry::cylinders_from_density;
 
 /// A drive, complete, with the file it came from.
@@ -34,14 +37,18 @@ pub struct Resolved {
 impl Resolved {
     /// Source of a key of the file as `CODE text`: its own, else that of the table that holds it, else the default.
     pub fn source(&self, key: &str) -> Option<&str> {
-        let sources = &self.file.sources;
-        let mut path = key;
-        loop {
-            match (sources.get(path), path.rfind(['.', '['])) {
-                (Some(source), _) => return Some(source),
-                (None, Some(end)) => path = &path[..end],
-                (None, None) => return sources.get("default").map(String::as_str),
-            }
+        source_of(&self.file.sources, key)
+    }
+}
+
+/// What `sources` says of a key, or of the table that holds it, or by default.
+pub(crate) fn source_of<'s>(sources: &'s BTreeMap<String, String>, key: &str) -> Option<&'s str> {
+    let mut path = key;
+    loop {
+        match (sources.get(path), path.rfind(['.', '['])) {
+            (Some(source), _) => return Some(source),
+            (None, Some(end)) => path = &path[..end],
+            (None, None) => return sources.get("default").map(String::as_str),
         }
     }
 }
@@ -55,6 +62,13 @@ pub struct Derived {
     pub value: String,
     /// Where it comes from.
     pub rule: String,
+}
+
+impl Derived {
+    pub(crate) fn new(key: &str, value: &impl Serialize, rule: &str) -> Derived {
+        let text = serde_json::to_string(value).expect("plain values become JSON");
+        Derived { key: key.to_owned(), value: text.trim_matches('"').to_owned(), rule: rule.to_owned() }
+    }
 }
 
 /// Completes a drive file.
@@ -133,9 +147,7 @@ impl Resolver<'_> {
     }
 
     fn record<T: Serialize>(&mut self, key: &str, value: T, rule: &str) -> T {
-        let text = serde_json::to_string(&value).expect("plain values become JSON");
-        let value_text = text.trim_matches('"').to_owned();
-        self.derived.push(Derived { key: key.to_owned(), value: value_text, rule: rule.to_owned() });
+        self.derived.push(Derived::new(key, &value, rule));
         value
     }
 

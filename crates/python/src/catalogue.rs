@@ -1,13 +1,14 @@
-//! Drives and workloads by name or file, as JSON.
+//! Drives, arrays and workloads by name or file, as JSON.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use headstack_catalogue::{Entry, Resolved, disksim};
+use headstack_catalogue::{Changes, Entry, Resolved, ResolvedArray, ResolvedSystem, disksim};
 use headstack_sim::drive::description::DriveDescription;
 use headstack_workload::Workload;
 use pyo3::prelude::*;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::{input_error, json_error};
@@ -22,6 +23,18 @@ pub fn drive_ids() -> Vec<&'static str> {
 #[pyfunction]
 pub fn drive_toml(id: &str) -> PyResult<&'static str> {
     text_of(headstack_catalogue::drives(), "drive", id)
+}
+
+/// Ids of the arrays in the catalogue.
+#[pyfunction]
+pub fn array_ids() -> Vec<&'static str> {
+    headstack_catalogue::arrays().iter().map(|entry| entry.id).collect()
+}
+
+/// The text of an array's file in the catalogue. Raises `InputError`.
+#[pyfunction]
+pub fn array_toml(id: &str) -> PyResult<&'static str> {
+    text_of(headstack_catalogue::arrays(), "array", id)
 }
 
 /// The text of a workload's file in the catalogue. Raises `InputError`.
@@ -46,43 +59,99 @@ pub fn workload_ids() -> Vec<&'static str> {
 /// its source. Raises `InputError`.
 #[pyfunction]
 pub fn load_drive(name: &str) -> PyResult<String> {
-    let resolved = headstack_catalogue::load_drive(name).map_err(input_error)?;
-    let document = json!({
-        "description": resolved.description,
-        "derived": resolved.derived,
-        "stated": stated(&resolved)?,
-    });
+    drive_document(&headstack_catalogue::load_drive(name).map_err(input_error)?).map(|drive| drive.to_string())
+}
+
+/// An array of the catalogue or of a TOML file, as `load_drive`. `drive` replaces the drive of its first table of
+/// drives, `drives` their number. Raises `InputError`.
+#[pyfunction]
+#[pyo3(signature = (name, drive=None, drives=None))]
+pub fn load_array(name: &str, drive: Option<String>, drives: Option<u32>) -> PyResult<String> {
+    let resolved = headstack_catalogue::load_array(name, &Changes { drive, drives }).map_err(input_error)?;
+    array_document(&resolved).map(|array| array.to_string())
+}
+
+/// A drive or an array, as `load_array`, under its kind: `{"drive": ...}` or `{"array": ...}`. Raises `InputError`.
+#[pyfunction]
+#[pyo3(signature = (name, drive=None, drives=None))]
+pub fn load_system(name: &str, drive: Option<String>, drives: Option<u32>) -> PyResult<String> {
+    let changes = Changes { drive, drives };
+    let document = match headstack_catalogue::load_system(name, &changes).map_err(input_error)? {
+        ResolvedSystem::Drive(drive) => json!({ "drive": drive_document(&drive)? }),
+        ResolvedSystem::Array(array) => json!({ "array": array_document(&array)? }),
+    };
     Ok(document.to_string())
 }
 
+fn drive_document(resolved: &Resolved) -> PyResult<Value> {
+    Ok(json!({
+        "description": resolved.description,
+        "derived": resolved.derived,
+        "stated": stated(&resolved.file, Lists::Counted, |key| resolved.source(key))?,
+    }))
+}
+
+fn array_document(resolved: &ResolvedArray) -> PyResult<Value> {
+    Ok(json!({
+        "description": resolved.description,
+        "derived": resolved.derived,
+        "stated": stated(&resolved.file, Lists::Entered, |key| resolved.source(key))?,
+    }))
+}
+
+/// How lists of tables are shown.
+#[derive(Clone, Copy, PartialEq)]
+enum Lists {
+    /// As one value: how many there are.
+    Counted,
+    /// Value by value.
+    Entered,
+}
+
 /// What the file states: key, value as text, and source.
-fn stated(resolved: &Resolved) -> PyResult<Vec<Value>> {
-    let mut file = serde_json::to_value(&resolved.file).map_err(json_error)?;
+fn stated<'s>(file: &impl Serialize, lists: Lists, source: impl Fn(&str) -> Option<&'s str>) -> PyResult<Vec<Value>> {
+    let mut file = serde_json::to_value(file).map_err(json_error)?;
     if let Some(table) = file.as_object_mut() {
         table.remove("sources");
     }
     let mut values = Vec::new();
-    flatten("", &file, &mut |key, value| {
-        values.push(json!({ "key": key, "value": value, "source": resolved.source(key) }));
+    flatten("", &file, lists, &mut |key, value| {
+        values.push(json!({ "key": key, "value": value, "source": source(key) }));
     });
     Ok(values)
 }
 
-/// Calls `each` with the path of every value in nested tables; a list counts as one value.
-fn flatten(path: &str, value: &Value, each: &mut impl FnMut(&str, String)) {
+/// Calls `each` with the path of every value in nested tables; a list of values counts as one value.
+fn flatten(path: &str, value: &Value, lists: Lists, each: &mut impl FnMut(&str, String)) {
     match value {
         Value::Null => {}
         Value::Object(table) => {
             for (key, value) in table {
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                flatten(&path, value, each);
+                flatten(&path, value, lists, each);
+            }
+        }
+        Value::Array(entries) if lists == Lists::Entered && entries.iter().all(Value::is_object) => {
+            for (index, entry) in entries.iter().enumerate() {
+                flatten(&format!("{path}[{index}]"), entry, lists, each);
             }
         }
         Value::Array(entries) if entries.iter().any(|entry| entry.is_object() || entry.is_array()) => {
             each(path, format!("{} entries", entries.len()));
         }
-        Value::String(text) => each(path, text.clone()),
-        other => each(path, other.to_string()),
+        Value::Array(entries) => {
+            let texts: Vec<String> = entries.iter().map(text).collect();
+            each(path, format!("[{}]", texts.join(", ")));
+        }
+        other => each(path, text(other)),
+    }
+}
+
+/// A plain value without quotation marks.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 

@@ -22,8 +22,8 @@ mod _native {
 
     #[pymodule_export]
     use super::catalogue::{
-        complete_workload, drive_ids, drive_to_toml, drive_toml, import_disksim, load_drive, load_workload,
-        workload_ids, workload_toml,
+        array_ids, array_toml, complete_workload, drive_ids, drive_to_toml, drive_toml, import_disksim, load_array,
+        load_drive, load_system, load_workload, workload_ids, workload_toml,
     };
     #[pymodule_export]
     use super::error::{InputError, RunError};

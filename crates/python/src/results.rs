@@ -83,6 +83,7 @@ static RUN_COLUMNS: &[Column<Row>] = &[
     flag("saturated", |row| Some(row.result.saturated)),
     flag("checks_passed", |row| Some(row.result.passed())),
     count("errors", |row| Some(row.result.errors())),
+    text("data_loss", |row| row.result.data_loss.clone()),
     figure("duration_s", |row| Some(row.result.duration_ns as f64 / 1e9)),
     text("description_hash", |row| Some(row.result.system.hash.clone())),
     text("generator", |row| Some(row.result.generator.clone())),

@@ -90,6 +90,16 @@ impl Document {
         })
     }
 
+    /// The file as the user named it.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Whether the key at `key_path` stands in the file.
+    pub fn states(&self, key_path: &str) -> bool {
+        self.entries.iter().any(|entry| entry.path == key_path)
+    }
+
     /// An error about the key at `key_path`, such as `geometry.zones[3].first_cylinder`, with the line
     /// of that key or of its nearest parent that stands in the file.
     pub fn error(&self, key_path: &str, message: impl Into<String>) -> InputError {

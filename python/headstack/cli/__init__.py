@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from headstack import InputError, RunError, __version__
-from headstack.cli import catalogue, demo, runs, validation
+from headstack.cli import arrays, catalogue, demo, runs, validation
 from headstack.options import OPTIONS
 
 EXIT_INPUT, EXIT_RUN, EXIT_INTERRUPTED = 2, 3, 130
@@ -79,7 +79,7 @@ def named_as_typed(message: str) -> str:
 )
 @click.version_option(__version__)
 def main() -> None:
-    """A storage performance laboratory: simulated drives, measured against real ones.
+    """A storage performance laboratory: simulated drives and arrays, measured against real ones.
 
     \b
     headstack run cheetah-x15-36lp -w file-server --depth 1,4,16,64
@@ -91,6 +91,7 @@ def main() -> None:
 main.add_command(runs.run)
 main.add_command(runs.curve)
 main.add_command(catalogue.drives)
+main.add_command(arrays.arrays)
 main.add_command(catalogue.workloads)
 main.add_command(validation.validate)
 main.add_command(demo.demo)

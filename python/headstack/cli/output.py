@@ -46,6 +46,9 @@ def print_results(results: Results) -> None:
     """The table of results, and what has to be said about it."""
     columns, rows = results.shown()
     print_table([c.heading for c in columns], rows, [c.is_text for c in columns])
+    for number, row in enumerate(results, 1):
+        if row["data_loss"] is not None:
+            print(f"\ndata loss in run {number} ({row['system']}): {row['data_loss']}")
     saturated = sum(row["saturated"] for row in results)
     if saturated:
         print(

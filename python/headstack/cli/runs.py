@@ -71,8 +71,8 @@ def varied(command: Command) -> Command:
 def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
     """Run SYSTEMs under a workload.
 
-    SYSTEM is a drive of the catalogue (see "headstack drives list") or a TOML file; NAME@RANGE uses a part of it:
-    atlas-10k-iii-73@36.7GB, @10GB..20GB or @0%..50%.
+    SYSTEM is a drive or an array of the catalogue (see "headstack drives list" and "headstack arrays list") or a TOML
+    file; NAME@RANGE uses a part of it: atlas-10k-iii-73@36.7GB, @10GB..20GB or @0%..50%.
 
     Every option may be a list (--depth 1,4,16): all combinations are run, systems first, then the options in the
     order below; the last varies fastest.

@@ -30,6 +30,16 @@ pub(super) fn file(document: &Document, file: &DriveFile) -> Result<(), InputErr
     }
 }
 
+/// Checks one entry of `[sources]`.
+pub(crate) fn source_code(document: &Document, key: &str, source: &str) -> Result<(), InputError> {
+    let (code, text) = source.split_once(' ').unwrap_or((source, ""));
+    if matches!(code, "A" | "S" | "B" | "C" | "D" | "I") && !text.trim().is_empty() {
+        return Ok(());
+    }
+    let message = format!("{source:?}; a code (A, S, B, C, D or I), a blank and the source are allowed");
+    Err(document.error(&format!("sources.{key}"), message))
+}
+
 struct Check<'a> {
     document: &'a Document,
 }
@@ -40,14 +50,7 @@ impl Check<'_> {
     }
 
     fn sources(&self, file: &DriveFile) -> Result<(), InputError> {
-        for (key, source) in &file.sources {
-            let (code, text) = source.split_once(' ').unwrap_or((source, ""));
-            if !matches!(code, "A" | "S" | "B" | "C" | "D" | "I") || text.trim().is_empty() {
-                let message = format!("{source:?}; a code (A, S, B, C, D or I), a blank and the source are allowed");
-                return self.fail(&format!("sources.{key}"), message);
-            }
-        }
-        Ok(())
+        file.sources.iter().try_for_each(|(key, source)| source_code(self.document, key, source))
     }
 
     fn sizes(&self, file: &DriveFile) -> Result<(), InputError> {

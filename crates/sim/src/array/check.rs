@@ -1,7 +1,17 @@
-//! What is impossible in an array.
+//! What is impossible in an array. Keys are those of its TOML form.
 
-use super::description::ArrayDescription;
+use super::description::{ArrayDescription, Cache, Controller, Group, IncidentKind, Level, Prefill};
+use super::pool;
 use crate::drive::Fault;
+use crate::drive::check::{fault, require};
+use crate::link::{LinkDescription, LinkKind};
+
+/// Members at most; more are taken for a mistake.
+const MEMBERS_MAX: usize = 4096;
+/// Commands in a member, destages, processors and the like at most.
+const COUNT_MAX: u32 = 65_536;
+/// Largest page of a cache.
+const PAGE_BYTES_MAX: u32 = 64 << 20;
 
 /// Checks a description; whatever passes can be simulated.
 ///
@@ -10,6 +20,344 @@ use crate::drive::Fault;
 pub fn check(array: &ArrayDescription) -> Result<(), Fault> {
     for device in &array.devices {
         device.check()?;
+    }
+    check_links(array)?;
+    check_members(array)?;
+    for index in 0..array.groups.len() {
+        check_group(array, index)?;
+    }
+    check_uses(array)?;
+    check_luns(array)?;
+    check_controller(array)?;
+    check_incidents(array)
+}
+
+fn check_links(array: &ArrayDescription) -> Result<(), Fault> {
+    for (index, link) in array.links.iter().enumerate() {
+        let key = |field: &str| format!("links[{index}].{field}");
+        let named = |what: &str| format!("link {:?}: {what}", link.name);
+        require(!link.name.is_empty(), &key("name"), || "an empty name; any other is allowed".to_owned())?;
+        let twice = array.links[..index].iter().any(|other| other.name == link.name);
+        require(!twice, &key("name"), || named("the name is taken; each link needs its own"))?;
+        let pace = link.ns_per_byte;
+        require(pace.is_finite() && pace >= 0.0, &key("rate"), || {
+            named(&format!("{pace} ns a byte; a positive rate is allowed"))
+        })?;
+        check_attached(array, index, link)?;
+    }
+    for (place, &link) in array.host_links.iter().enumerate() {
+        let again = array.host_links[..place].contains(&link);
+        require((link as usize) < array.links.len() && !again, "host.links", || {
+            format!("link {link}; each of the {} links is allowed once", array.links.len())
+        })?;
+    }
+    Ok(())
+}
+
+/// Buses have room for so many devices.
+fn check_attached(array: &ArrayDescription, index: usize, link: &LinkDescription) -> Result<(), Fault> {
+    let room = match link.kind {
+        LinkKind::Ata => 2,
+        // Sixteen addresses, one of them the host adapter's.
+        LinkKind::Scsi => 15,
+        // 127 addresses of an arbitrated loop, one of them the controller's.
+        LinkKind::FcLoop => 126,
+        LinkKind::Sata | LinkKind::Sas | LinkKind::Pci | LinkKind::Ethernet | LinkKind::Mirror => usize::MAX,
+    };
+    let hangs = |ways: &[Vec<u32>]| ways.iter().flatten().any(|&hop| hop as usize == index);
+    let attached = array.members.iter().filter(|member| hangs(&member.ways)).count();
+    require(attached <= room, &format!("links[{index}]"), || {
+        format!("{attached} drives on link {:?}; up to {room} are allowed", link.name)
+    })
+}
+
+fn check_members(array: &ArrayDescription) -> Result<(), Fault> {
+    require((1..=MEMBERS_MAX).contains(&array.members.len()), "drives", || {
+        format!("{} drives; 1 to {MEMBERS_MAX} are allowed", array.members.len())
+    })?;
+    for (index, member) in array.members.iter().enumerate() {
+        let named = |what: &str| format!("drive {:?}: {what}", member.name);
+        let twice = array.members[..index].iter().any(|other| other.name == member.name);
+        require(!member.name.is_empty() && !twice, "drives", || named("each drive needs a name of its own"))?;
+        require((member.device as usize) < array.devices.len(), "drives", || {
+            named(&format!("device {}; 0 to {} are allowed", member.device, array.devices.len() - 1))
+        })?;
+        require(member.ways.len() <= 8, "drives", || {
+            named(&format!("{} ways to the controller; up to 8 are allowed", member.ways.len()))
+        })?;
+        for way in &member.ways {
+            let known = way.iter().all(|&hop| (hop as usize) < array.links.len());
+            let once = (1..way.len()).all(|at| !way[..at].contains(&way[at]));
+            require(known && once, "drives", || named("a way takes each link once, and only links of the array"))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_group(array: &ArrayDescription, index: usize) -> Result<(), Fault> {
+    let group = &array.groups[index];
+    let key = |field: &str| format!("groups[{index}].{field}");
+    let named = |what: String| format!("group {:?}: {what}", group.name);
+    let twice = array.groups[..index].iter().any(|other| other.name == group.name);
+    require(!group.name.is_empty() && !twice, &key("name"), || named("each group needs a name of its own".to_owned()))?;
+    for (field, members) in [("drives", &group.members), ("spares", &group.spares)] {
+        require(members.iter().all(|&member| (member as usize) < array.members.len()), &key(field), || {
+            named(format!("the array has drives 0 to {}", array.members.len() - 1))
+        })?;
+    }
+    check_shape(group, &key)?;
+    let block = array.device(group.members[0]).block_bytes();
+    for &member in group.members.iter().chain(&group.spares) {
+        let (device, name) = (array.device(member), &array.members[member as usize].name);
+        require(device.block_bytes() == block, &key("drives"), || {
+            named(format!(
+                "drive {name:?} has blocks of {} bytes, others of {block}; one size is allowed",
+                device.block_bytes()
+            ))
+        })?;
+        require(group.member_bytes <= device.capacity_bytes(), &key("drive_size"), || {
+            named(format!("{} bytes of each drive, but {name:?} holds {}", group.member_bytes, device.capacity_bytes()))
+        })?;
+    }
+    check_stripes(group, u64::from(block), &key)?;
+    check_pool(array, index)
+}
+
+/// A pool says itself what is impossible; its keys are those of its fields.
+fn check_pool(array: &ArrayDescription, index: usize) -> Result<(), Fault> {
+    let group = &array.groups[index];
+    let Some(pool) = &group.pool else {
+        return Ok(());
+    };
+    let key = |field: &str| format!("groups[{index}].{field}");
+    require(pool.members as usize == group.members.len(), &key("pool.members"), || {
+        format!("{} disks; the group's {} are allowed", pool.members, group.members.len())
+    })?;
+    require(pool.member_bytes <= group.member_bytes, &key("drive_size"), || {
+        format!("{} bytes of each drive for the pool; up to {} are allowed", pool.member_bytes, group.member_bytes)
+    })?;
+    pool::check(pool).map_err(|fault| Fault { key: key(fault.key.trim_end_matches("_bytes")), ..fault })?;
+    let luns = array.luns.iter().filter(|lun| lun.group as usize == index);
+    let lengths: Vec<u64> = luns.map(|lun| lun.length_bytes).collect();
+    pool::check_luns(pool, &lengths).map_err(|fault| Fault { key: "luns".to_owned(), ..fault })
+}
+
+/// Counts of members and spans.
+fn check_shape(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), Fault> {
+    let (members, spans, level) = (group.members.len(), group.spans as usize, group.level);
+    let spannable = matches!(level, Level::Raid5 | Level::Raid6);
+    require(spans == 1 || spannable && spans >= 1, &key("spans"), || {
+        format!("{spans} spans; 1 is allowed, and more for raid5 and raid6")
+    })?;
+    require(members.is_multiple_of(spans), &key("spans"), || {
+        format!("{spans} spans of {members} drives; a number that divides them is allowed")
+    })?;
+    let fewest = level.members_min() as usize * spans;
+    require(members >= fewest, &key("drives"), || {
+        let of_spans = if spans > 1 { format!(" in {spans} spans") } else { String::new() };
+        format!("group {:?}: {} of {members} drives{of_spans}; {fewest} or more are allowed", group.name, name(level))
+    })
+}
+
+fn name(level: Level) -> &'static str {
+    match level {
+        Level::Concat => "concat",
+        Level::Raid0 => "raid0",
+        Level::Raid1 => "raid1",
+        Level::Raid10 => "raid10",
+        Level::Raid5 => "raid5",
+        Level::Raid6 => "raid6",
+    }
+}
+
+fn check_stripes(group: &Group, block: u64, key: &dyn Fn(&str) -> String) -> Result<(), Fault> {
+    let unit = group.stripe_unit_bytes;
+    require(unit > 0 && unit.is_multiple_of(block), &key("stripe_unit"), || {
+        format!("{unit} bytes; a multiple of the drives' blocks of {block} bytes is allowed")
+    })?;
+    let least = if group.level.is_striped() { unit } else { block };
+    require(group.member_bytes >= least && group.member_bytes.is_multiple_of(block), &key("drive_size"), || {
+        format!("{} bytes of each drive; a multiple of {block} bytes from {least} on is allowed", group.member_bytes)
+    })?;
+    let rebuild = &group.rebuild;
+    let step = rebuild.step_bytes;
+    require(step > 0 && step.is_multiple_of(unit), &key("rebuild.step"), || {
+        format!("{step} bytes; a multiple of the stripe unit of {unit} bytes is allowed")
+    })?;
+    require((1..=COUNT_MAX).contains(&rebuild.steps), &key("rebuild.steps"), || {
+        format!("{} steps at once; 1 to {COUNT_MAX} are allowed", rebuild.steps)
+    })?;
+    let limited = rebuild.rate_limit_bytes_per_s.is_none_or(|rate| rate.is_finite() && rate > 0.0);
+    require(limited, &key("rebuild.rate_limit"), || "a positive rate is allowed, or none".to_owned())?;
+    let share = rebuild.yield_to_host;
+    require(share.is_finite() && (0.0..=1e6).contains(&share), &key("rebuild.yield_to_host"), || {
+        format!("{share}; 0 (regardless of the host) or more is allowed")
+    })
+}
+
+/// No member serves two masters.
+fn check_uses(array: &ArrayDescription) -> Result<(), Fault> {
+    let mut users: Vec<Option<String>> = vec![None; array.members.len()];
+    let mut take = |key: &str, members: &[u32], user: String| -> Result<(), Fault> {
+        for &member in members {
+            let name = &array.members[member as usize].name;
+            if let Some(other) = &users[member as usize] {
+                return fault(key, format!("drive {name:?} is taken by {other} already; one use is allowed"));
+            }
+            users[member as usize] = Some(user.clone());
+        }
+        Ok(())
+    };
+    require(!array.groups.is_empty(), "groups", || "no group; one or more are needed".to_owned())?;
+    for (index, group) in array.groups.iter().enumerate() {
+        let user = format!("group {:?}", group.name);
+        take(&format!("groups[{index}].drives"), &group.members, user.clone())?;
+        take(&format!("groups[{index}].spares"), &group.spares, user)?;
+    }
+    if let Some(cache) = &array.controller.cache {
+        let known = cache.flash_members.iter().all(|&member| (member as usize) < array.members.len());
+        require(known, "controller.cache.flash_drives", || {
+            format!("the array has drives 0 to {}", array.members.len() - 1)
+        })?;
+        take("controller.cache.flash_drives", &cache.flash_members, "the cache".to_owned())?;
+    }
+    Ok(())
+}
+
+fn check_luns(array: &ArrayDescription) -> Result<(), Fault> {
+    require(!array.luns.is_empty(), "luns", || "no LUN; one or more are needed".to_owned())?;
+    let block = u64::from(array.block_bytes());
+    let sum = array.luns.iter().try_fold(0u64, |sum, lun| sum.checked_add(lun.length_bytes));
+    require(sum.is_some(), "luns", || "more than 16 EiB in all; less is allowed".to_owned())?;
+    for (index, lun) in array.luns.iter().enumerate() {
+        let key = |field: &str| format!("luns[{index}].{field}");
+        let twice = array.luns[..index].iter().any(|other| other.name == lun.name);
+        require(!lun.name.is_empty() && !twice, &key("name"), || {
+            format!("LUN {:?}: each LUN needs a name of its own", lun.name)
+        })?;
+        let Some(group) = array.groups.get(lun.group as usize) else {
+            return fault(key("group"), format!("group {}; 0 to {} are allowed", lun.group, array.groups.len() - 1));
+        };
+        let (from, length) = (lun.start_bytes, lun.length_bytes);
+        require(length > 0 && length.is_multiple_of(block) && from.is_multiple_of(block), &key("size"), || {
+            format!(
+                "LUN {:?}: {length} bytes from {from}; multiples of {block} bytes, at least one, are allowed",
+                lun.name
+            )
+        })?;
+        if group.pool.is_some() {
+            // Its blocks have no place yet, so nothing can overlap.
+            require(from == 0, &key("start"), || format!("{from}; a LUN of a pool has no place: 0 is allowed"))?;
+            continue;
+        }
+        require(lun.prefill == Prefill::None, &key("prefill"), || {
+            format!("group {:?} has no pool: every block has its place, and none is allowed", group.name)
+        })?;
+        let held = group.capacity_bytes();
+        require(from.checked_add(length).is_some_and(|end| end <= held), &key("size"), || {
+            format!("LUN {:?}: {length} bytes from {from}; group {:?} holds {held}", lun.name, group.name)
+        })?;
+        let clash = array.luns[..index].iter().find(|other| {
+            other.group == lun.group
+                && other.start_bytes < from + length
+                && from < other.start_bytes + other.length_bytes
+        });
+        if let Some(other) = clash {
+            return fault(
+                key("start"),
+                format!("LUN {:?} overlaps {:?}; each needs its own bytes", lun.name, other.name),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn check_controller(array: &ArrayDescription) -> Result<(), Fault> {
+    let Controller { processors, member_tags, parity_ns_per_byte: pace, .. } = array.controller;
+    require((1..=COUNT_MAX).contains(&processors), "controller.processors", || {
+        format!("{processors} processors; 1 to {COUNT_MAX} are allowed")
+    })?;
+    require((1..=COUNT_MAX).contains(&member_tags), "controller.drive_tags", || {
+        format!("{member_tags} commands; 1 to {COUNT_MAX} are allowed")
+    })?;
+    require(pace.is_finite() && pace >= 0.0, "controller.parity_rate", || {
+        format!("{pace} ns a byte; a positive rate is allowed")
+    })?;
+    array.controller.cache.as_ref().map_or(Ok(()), |cache| check_cache(array, cache))
+}
+
+fn check_cache(array: &ArrayDescription, cache: &Cache) -> Result<(), Fault> {
+    let key = |field: &str| format!("controller.cache.{field}");
+    let (page, block) = (cache.page_bytes, array.block_bytes());
+    let fits = page.is_power_of_two() && page.is_multiple_of(block) && page <= PAGE_BYTES_MAX;
+    require(fits, &key("page"), || {
+        format!("{page} bytes; a power of two from the block of {block} to {PAGE_BYTES_MAX} bytes is allowed")
+    })?;
+    check_cache_sizes(array, cache, &key)?;
+    require(cache.mirror_link.is_none_or(|link| (link as usize) < array.links.len()), &key("mirror"), || {
+        format!("the array has links 0 to {}", array.links.len().saturating_sub(1))
+    })?;
+    if let Some(prefetch) = &cache.prefetch {
+        let counts = [("after", prefetch.after_requests), ("streams", prefetch.streams_max)];
+        for (field, count) in counts {
+            require((1..=COUNT_MAX).contains(&count), &key(&format!("prefetch.{field}")), || {
+                format!("{count}; 1 to {COUNT_MAX} are allowed")
+            })?;
+        }
+        require((1..=cache.data_bytes).contains(&prefetch.ahead_bytes), &key("prefetch.ahead"), || {
+            format!("{} bytes; 1 to the cache's {} are allowed", prefetch.ahead_bytes, cache.data_bytes)
+        })?;
+    }
+    let (low, high) = (cache.low_water, cache.high_water);
+    require((0.0..=1.0).contains(&high), &key("high_water"), || format!("{high}; a share of 0 to 1 is allowed"))?;
+    require((0.0..=high).contains(&low), &key("low_water"), || {
+        format!("{low}; a share from 0 to the high water mark of {high} is allowed")
+    })?;
+    require((1..=COUNT_MAX).contains(&cache.destages_max), &key("destages"), || {
+        format!("{} destages at once; 1 to {COUNT_MAX} are allowed", cache.destages_max)
+    })
+}
+
+fn check_cache_sizes(array: &ArrayDescription, cache: &Cache, key: &dyn Fn(&str) -> String) -> Result<(), Fault> {
+    let (page, data) = (u64::from(cache.page_bytes), cache.data_bytes);
+    require(data >= page && data.is_multiple_of(page), &key("data"), || {
+        format!("{data} bytes; a multiple of the page of {page} bytes is allowed")
+    })?;
+    let flash: u64 = cache.flash_members.iter().map(|&member| array.device(member).capacity_bytes()).sum();
+    let (room, holder) =
+        if cache.flash_members.is_empty() { (cache.memory_bytes, "memory") } else { (flash, "flash drives") };
+    require(data <= room, &key("data"), || format!("{data} bytes of data; the {holder} of {room} bytes is the limit"))?;
+    require(cache.dirty_bytes_max <= data, &key("dirty"), || {
+        format!("{} bytes dirty; up to the {data} bytes of data are allowed", cache.dirty_bytes_max)
+    })?;
+    let holds_writes = cache.writes == super::description::CacheWrites::Back;
+    require(!holds_writes || cache.dirty_bytes_max >= page, &key("dirty"), || {
+        format!("{} bytes dirty; a cache that writes back needs a page of {page}", cache.dirty_bytes_max)
+    })
+}
+
+fn check_incidents(array: &ArrayDescription) -> Result<(), Fault> {
+    for (index, incident) in array.incidents.iter().enumerate() {
+        let key = |field: &str| format!("incidents[{index}].{field}");
+        let before = index.checked_sub(1).map_or(0, |before| array.incidents[before].at_ns);
+        require(incident.at_ns >= before, &key("at"), || {
+            format!("{} ns, but the one before is at {before} ns; ascending times are allowed", incident.at_ns)
+        })?;
+        match incident.what {
+            IncidentKind::MemberFails { member } => {
+                require((member as usize) < array.members.len(), &key("fails"), || {
+                    format!("drive {member}; 0 to {} are allowed", array.members.len() - 1)
+                })?;
+                let again = array.incidents[..index].iter().any(|other| other.what == incident.what);
+                require(!again, &key("fails"), || {
+                    format!("drive {:?} has failed before; once is allowed", array.members[member as usize].name)
+                })?;
+            }
+            IncidentKind::BatteryFails | IncidentKind::BatteryReturns => {
+                let has = array.controller.cache.as_ref().is_some_and(|cache| cache.battery);
+                require(has, &key("battery"), || "the array has no cache with a battery".to_owned())?;
+            }
+        }
     }
     Ok(())
 }

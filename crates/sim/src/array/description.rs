@@ -41,8 +41,8 @@ pub struct Member {
     pub name: String,
     /// Which of `devices`.
     pub device: u32,
-    /// The ways between controller and member, each a list of links: one, or several of which every transfer takes the
-    /// one that has been given the least (multipath). An empty way has no shared link.
+    /// The ways between controller and member, each a list of links, from the member on: one, or several of which every
+    /// transfer takes the one that has been given the least (multipath). An empty way has no shared link.
     pub ways: Vec<Vec<u32>>,
 }
 
@@ -95,6 +95,11 @@ pub enum Level {
 }
 
 impl Level {
+    /// Deals stripe units over its members.
+    pub fn is_striped(self) -> bool {
+        !matches!(self, Level::Concat | Level::Raid1)
+    }
+
     /// Every level.
     pub const ALL: [Level; 6] = [Level::Concat, Level::Raid0, Level::Raid1, Level::Raid10, Level::Raid5, Level::Raid6];
 
@@ -339,7 +344,36 @@ pub enum IncidentKind {
     BatteryReturns,
 }
 
+impl Group {
+    /// Bytes that it holds for its users: whole stripe units where the level deals them; mirrored segments of a pool.
+    pub fn capacity_bytes(&self) -> u64 {
+        if let Some(pool) = &self.pool {
+            return pool.mirrored_bytes();
+        }
+        let (members, spans) = (self.members.len() as u64, u64::from(self.spans.max(1)));
+        let units = self.member_bytes.checked_div(self.stripe_unit_bytes).unwrap_or(0);
+        match self.level {
+            Level::Concat => members.saturating_mul(self.member_bytes),
+            Level::Raid1 => self.member_bytes,
+            Level::Raid0 => members.saturating_mul(units * self.stripe_unit_bytes),
+            Level::Raid10 => (members.saturating_mul(units) / 2).saturating_mul(self.stripe_unit_bytes),
+            Level::Raid5 | Level::Raid6 => {
+                let data = (members / spans).saturating_sub(u64::from(self.level.parities()));
+                (data * spans).saturating_mul(units * self.stripe_unit_bytes)
+            }
+        }
+    }
+}
+
 impl ArrayDescription {
+    /// The device that a member is.
+    ///
+    /// # Panics
+    /// When there is no such member or device: this is for descriptions that were checked.
+    pub fn device(&self, member: u32) -> &DeviceDescription {
+        &self.devices[self.members[member as usize].device as usize]
+    }
+
     /// Bytes that all LUNs together export.
     pub fn capacity_bytes(&self) -> u64 {
         self.luns.iter().map(|lun| lun.length_bytes).sum()

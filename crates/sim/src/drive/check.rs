@@ -13,7 +13,7 @@ pub struct Fault {
     pub message: String,
 }
 
-fn fault<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Fault> {
+pub(crate) fn fault<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Fault> {
     Err(Fault { key: key.into(), message: message.into() })
 }
 

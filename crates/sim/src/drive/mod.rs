@@ -7,7 +7,7 @@
 mod arm;
 mod assists;
 pub mod buffer;
-mod check;
+pub(crate) mod check;
 mod commands;
 pub mod description;
 pub(crate) mod errand;

@@ -24,6 +24,13 @@ pub struct PoolDescription {
     pub classes: Classes,
 }
 
+impl PoolDescription {
+    /// Bytes of LUNs that it holds where every segment is mirrored.
+    pub fn mirrored_bytes(&self) -> u64 {
+        Layout::new(self).usable_bytes() / 2
+    }
+}
+
 /// The redundancy classes of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

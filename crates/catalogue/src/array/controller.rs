@@ -1,0 +1,118 @@
+//! From the tables of the controller and its cache to what a request meets before the drives.
+
+use headstack_sim::array::description::{Cache, CacheWrites, Controller, Destage, Prefetch};
+use headstack_workload::InputError;
+use headstack_workload::quantity::{Bytes, DurationNs, Rate};
+
+use super::file::{CacheTable, ControllerTable, PrefetchTable};
+use super::links::Links;
+use super::resolve::{Parts, Resolver, ns};
+
+/// Parity on a processor where none is stated: what vector instructions reach since 2005; medium confidence. Controllers
+/// of the 1990s state their own.
+pub const PARITY_RATE: Rate = Rate(5e9);
+/// Commands kept in a drive where none are stated: more than any drive takes, so that its own limits hold.
+pub const DRIVE_TAGS: u32 = 256;
+/// Page of a cache; general knowledge of arrays, medium confidence.
+pub const PAGE: Bytes = Bytes(64 << 10);
+/// Share of the data that may be dirty; general knowledge, medium confidence.
+pub const DIRTY_SHARE: f64 = 0.75;
+/// Dirty share at which destaging no longer waits for an idle moment; an estimate.
+pub const HIGH_WATER: f64 = 0.8;
+/// Dirty share at which it ends; an estimate.
+pub const LOW_WATER: f64 = 0.5;
+/// Destages under way for each drive: enough for a drive to choose among; an estimate.
+pub const DESTAGES_PER_DRIVE: u32 = 4;
+/// Sequential requests after which a stream is known; an estimate.
+pub const PREFETCH_AFTER: u32 = 2;
+/// Bytes kept read ahead of a stream; an estimate.
+pub const PREFETCH_AHEAD: Bytes = Bytes(1 << 20);
+/// Streams that are followed at once; an estimate.
+pub const PREFETCH_STREAMS: u32 = 64;
+
+const USUAL: &str = "C usual of arrays";
+const ESTIMATE: &str = "D estimate";
+
+impl Resolver<'_> {
+    pub(super) fn controller(
+        &mut self,
+        table: Option<&ControllerTable>,
+        links: &Links,
+        parts: &Parts,
+    ) -> Result<Controller, InputError> {
+        let own = table.cloned().unwrap_or_default();
+        let mut time = |given: Option<DurationNs>, key: &str| {
+            let time = self.or(given, key, "a controller that takes no time", DurationNs(0));
+            ns(self, key, time)
+        };
+        let request_ns = time(own.request, "controller.request")?;
+        let command_ns = time(own.command, "controller.command")?;
+        let parity_rate = self.or(own.parity_rate, "controller.parity_rate", "C vector instructions", PARITY_RATE);
+        if parity_rate.0 <= 0.0 {
+            return Err(self.error("controller.parity_rate", format!("{parity_rate}; a positive rate is allowed")));
+        }
+        let drive_tags = self.or(own.drive_tags, "controller.drive_tags", "the drives' own limits hold", DRIVE_TAGS);
+        Ok(Controller {
+            request_ns,
+            command_ns,
+            parity_ns_per_byte: 1e9 / parity_rate.0,
+            processors: own.processors.unwrap_or(1),
+            member_tags: drive_tags,
+            cache: own.cache.as_ref().map(|cache| self.cache(cache, links, parts)).transpose()?,
+        })
+    }
+
+    fn cache(&mut self, table: &CacheTable, links: &Links, parts: &Parts) -> Result<Cache, InputError> {
+        let key = |field: &str| format!("controller.cache.{field}");
+        let names = table.flash_drives.as_deref().unwrap_or_default();
+        let flash_members = parts.find(self, &key("flash_drives"), names)?;
+        let room = match flash_members.as_slice() {
+            [] => table.memory.0,
+            members => members.iter().map(|&member| parts.device(member).capacity_bytes()).sum(),
+        };
+        let page = self.or(table.page, &key("page"), USUAL, PAGE);
+        let page_bytes = u32::try_from(page.0)
+            .map_err(|_| self.error(&key("page"), format!("{page}; less than 4GiB is allowed")))?;
+        let unit = page.0.max(1);
+        let data = self.or(table.data, &key("data"), "all of it", Bytes(room / unit * unit));
+        let share = (data.0 as f64 * DIRTY_SHARE) as u64 / unit * unit;
+        let dirty = self.or(table.dirty, &key("dirty"), USUAL, Bytes(share.max(unit.min(data.0))));
+        let mirror = table.mirror.as_ref().map(|name| links.find(self, &key("mirror"), std::slice::from_ref(name)));
+        let mirror_link = match mirror.transpose()?.as_deref() {
+            None => None,
+            Some(&[link]) => Some(link),
+            Some(several) => {
+                return Err(self.error(&key("mirror"), format!("{} links; one is allowed", several.len())));
+            }
+        };
+        let battery = table.battery.unwrap_or(true);
+        let writes = if battery { CacheWrites::Back } else { CacheWrites::Through };
+        let destages = DESTAGES_PER_DRIVE * parts.members.len() as u32;
+        Ok(Cache {
+            memory_bytes: table.memory.0,
+            data_bytes: data.0,
+            dirty_bytes_max: dirty.0,
+            page_bytes,
+            writes: self.or(table.writes, &key("writes"), "write-back with a battery, else through", writes),
+            mirror_link,
+            battery,
+            keeps_reads: table.keeps_reads.unwrap_or(true),
+            prefetch: table.prefetch.as_ref().map(|prefetch| self.prefetch(prefetch, data)),
+            destage: self.or(table.destage, &key("destage"), USUAL, Destage::StripeAware),
+            high_water: self.or(table.high_water, &key("high_water"), ESTIMATE, HIGH_WATER),
+            low_water: self.or(table.low_water, &key("low_water"), ESTIMATE, LOW_WATER),
+            destages_max: self.or(table.destages, &key("destages"), "D four for each drive", destages),
+            flash_members,
+        })
+    }
+
+    fn prefetch(&mut self, table: &PrefetchTable, data: Bytes) -> Prefetch {
+        let key = |field: &str| format!("controller.cache.prefetch.{field}");
+        let ahead = Bytes(PREFETCH_AHEAD.0.min(data.0));
+        Prefetch {
+            after_requests: self.or(table.after, &key("after"), ESTIMATE, PREFETCH_AFTER),
+            ahead_bytes: self.or(table.ahead, &key("ahead"), ESTIMATE, ahead).0,
+            streams_max: self.or(table.streams, &key("streams"), ESTIMATE, PREFETCH_STREAMS),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! From the tables of groups and LUNs to how blocks lie on drives, and what is exported.
+
+use headstack_sim::array::description::{Group, Lun, Prefill, Rebuild};
+use headstack_sim::array::pool::{Classes, PoolDescription};
+use headstack_workload::InputError;
+use headstack_workload::quantity::{Bytes, DurationNs};
+
+use super::file::{ArrayFile, GroupTable, LevelName, LunTable, PoolTable, RebuildTable};
+use super::resolve::{Parts, Resolver, ns};
+
+/// Stripe unit where none is stated: the usual setting of controllers since 2000; medium confidence.
+pub const STRIPE_UNIT: Bytes = Bytes(64 << 10);
+/// Bytes of a step of a rebuild: long enough to stream, short beside a host's patience; an estimate.
+pub const REBUILD_STEP: Bytes = Bytes(1 << 20);
+/// Steps at once: one reads while the other writes; an estimate.
+pub const REBUILD_STEPS: u32 = 2;
+/// Idle time after a host request as a share of a step: half of the time is the host's; an estimate.
+pub const REBUILD_YIELD: f64 = 1.0;
+
+/// Time of the controller to allocate a segment of a pool; an estimate.
+pub const POOL_ALLOCATION: DurationNs = DurationNs(200_000);
+
+/// What a pool has of its group.
+struct PoolShape {
+    members: u32,
+    member_bytes: u64,
+    segment: Bytes,
+}
+
+impl Resolver<'_> {
+    pub(super) fn groups(&mut self, file: &ArrayFile, parts: &Parts) -> Result<Vec<Group>, InputError> {
+        let tables = file.groups.as_deref().unwrap_or_default();
+        if tables.is_empty() {
+            return Err(self.error("groups", "this key is missing; an array has one [[groups]] table or more"));
+        }
+        let mut drives = Vec::new();
+        let mut spares = Vec::new();
+        for (index, table) in tables.iter().enumerate() {
+            let listed = |field: &str, names: &Option<Vec<String>>| {
+                let key = format!("groups[{index}].{field}");
+                names.as_ref().map(|names| parts.find(self, &key, names)).transpose()
+            };
+            drives.push(listed("drives", &table.drives)?);
+            spares.push(listed("spares", &table.spares)?.unwrap_or_default());
+        }
+        self.fill_in(&mut drives, &spares, file, parts)?;
+        let mut groups = Vec::new();
+        for (index, ((table, members), spares)) in tables.iter().zip(drives).zip(spares).enumerate() {
+            groups.push(self.group(index, table, members.unwrap_or_default(), spares, parts)?);
+        }
+        Ok(groups)
+    }
+
+    /// Gives the one group that names no drives those that nobody names.
+    fn fill_in(
+        &mut self,
+        drives: &mut [Option<Vec<u32>>],
+        spares: &[Vec<u32>],
+        file: &ArrayFile,
+        parts: &Parts,
+    ) -> Result<(), InputError> {
+        let cache = file.controller.as_ref().and_then(|controller| controller.cache.as_ref());
+        let flash = cache.and_then(|cache| cache.flash_drives.as_deref()).unwrap_or_default();
+        let flash = parts.find(self, "controller.cache.flash_drives", flash)?;
+        let named: Vec<u32> =
+            drives.iter().flatten().flatten().chain(spares.iter().flatten()).chain(&flash).copied().collect();
+        let free = (0..parts.members.len() as u32).filter(|member| !named.contains(member)).collect();
+        let mut without = (0..drives.len()).filter(|&index| drives[index].is_none());
+        let Some(index) = without.next() else { return Ok(()) };
+        if let Some(other) = without.next() {
+            let message = "this key is missing; one group may leave it out, and takes what the others leave";
+            return Err(self.error(&format!("groups[{other}].drives"), message));
+        }
+        drives[index] = Some(free);
+        Ok(())
+    }
+
+    fn group(
+        &mut self,
+        index: usize,
+        table: &GroupTable,
+        members: Vec<u32>,
+        spares: Vec<u32>,
+        parts: &Parts,
+    ) -> Result<Group, InputError> {
+        let key = |field: &str| format!("groups[{index}].{field}");
+        let level = table.level.level();
+        let name = table.name.clone().unwrap_or_else(|| table.level.name());
+        let stripe_unit = if level.is_striped() {
+            self.or(table.stripe_unit, &key("stripe_unit"), "C usual setting of controllers", STRIPE_UNIT)
+        } else {
+            table.stripe_unit.unwrap_or(STRIPE_UNIT)
+        };
+        let drives = || members.iter().chain(&spares).map(|&member| parts.device(member));
+        let smallest = drives().map(|device| device.capacity_bytes()).min().unwrap_or(0);
+        let block = drives().map(|device| u64::from(device.block_bytes())).max().unwrap_or(512);
+        let unit = if level.is_striped() { stripe_unit.0.max(1) } else { block };
+        let whole = Bytes(smallest / unit * unit);
+        let member_bytes = self.or(table.drive_size, &key("drive_size"), "the smallest drive, in whole units", whole);
+        let pool = table.pool.as_ref().map(|pool| {
+            let shape = PoolShape { members: members.len() as u32, member_bytes: member_bytes.0, segment: stripe_unit };
+            self.pool(&key("pool"), pool, &shape)
+        });
+        let rebuild = self.rebuild(&key("rebuild"), table, stripe_unit, !spares.is_empty())?;
+        Ok(Group {
+            name,
+            level,
+            members,
+            spans: table.spans.unwrap_or(1),
+            stripe_unit_bytes: stripe_unit.0,
+            rotation: table.rotation.unwrap_or_default(),
+            member_bytes: member_bytes.0,
+            small_writes: table.small_writes.unwrap_or_default(),
+            mirror_reads: table.mirror_reads.unwrap_or_default(),
+            spares,
+            rebuild,
+            pool: pool.transpose()?,
+        })
+    }
+
+    fn pool(&mut self, key: &str, table: &PoolTable, shape: &PoolShape) -> Result<PoolDescription, InputError> {
+        let PoolTable { segment, spare, allocation, parity_width, low_free, high_free } = *table;
+        let segment = self.or(segment, &format!("{key}.segment"), "the stripe unit", shape.segment);
+        let spare = self.or(spare, &format!("{key}.spare"), "nothing kept free", Bytes(0));
+        let allocation_key = format!("{key}.allocation");
+        let allocation = self.or(allocation, &allocation_key, "D estimate", POOL_ALLOCATION);
+        let classes = match (parity_width, low_free, high_free) {
+            (None, None, None) => Classes::Mirrored,
+            (Some(parity_width), Some(low), Some(high)) => {
+                Classes::Migrating { parity_width, low_free_bytes: low.0, high_free_bytes: high.0 }
+            }
+            _ => {
+                let message = "parity_width, low_free and high_free belong together; all or none are allowed";
+                return Err(self.error(key, message));
+            }
+        };
+        Ok(PoolDescription {
+            segment_bytes: segment.0,
+            members: shape.members,
+            member_bytes: shape.member_bytes,
+            spare_bytes: spare.0,
+            allocation_ns: ns(self, &allocation_key, allocation)?,
+            classes,
+        })
+    }
+
+    /// What is left out is listed only where there is a spare to rebuild on.
+    fn rebuild(
+        &mut self,
+        key: &str,
+        table: &GroupTable,
+        stripe_unit: Bytes,
+        matters: bool,
+    ) -> Result<Rebuild, InputError> {
+        let own = table.rebuild.clone().unwrap_or_default();
+        let RebuildTable { step, steps, rate_limit, yield_to_host } = own;
+        let unit = stripe_unit.0.max(1);
+        let whole_step = Bytes((REBUILD_STEP.0 / unit * unit).max(unit));
+        if let Some(rate) = rate_limit.filter(|rate| rate.0 <= 0.0) {
+            return Err(self.error(&format!("{key}.rate_limit"), format!("{rate}; a positive rate is allowed")));
+        }
+        let rule = "D a compromise between host and rebuild";
+        if !matters {
+            return Ok(Rebuild {
+                step_bytes: step.unwrap_or(whole_step).0,
+                steps: steps.unwrap_or(REBUILD_STEPS),
+                rate_limit_bytes_per_s: rate_limit.map(|rate| rate.0),
+                yield_to_host: yield_to_host.unwrap_or(REBUILD_YIELD),
+            });
+        }
+        Ok(Rebuild {
+            step_bytes: self.or(step, &format!("{key}.step"), rule, whole_step).0,
+            steps: self.or(steps, &format!("{key}.steps"), rule, REBUILD_STEPS),
+            rate_limit_bytes_per_s: rate_limit.map(|rate| rate.0),
+            yield_to_host: self.or(yield_to_host, &format!("{key}.yield_to_host"), rule, REBUILD_YIELD),
+        })
+    }
+
+    pub(super) fn luns(&mut self, file: &ArrayFile, groups: &[Group], parts: &Parts) -> Result<Vec<Lun>, InputError> {
+        let Some(tables) = &file.luns else {
+            return Ok(default_luns(file, groups, parts));
+        };
+        let mut luns = Vec::new();
+        for (index, table) in tables.iter().enumerate() {
+            let lun = self.lun(index, table, &luns, groups, parts)?;
+            luns.push(lun);
+        }
+        Ok(luns)
+    }
+
+    fn lun(
+        &mut self,
+        index: usize,
+        table: &LunTable,
+        before: &[Lun],
+        groups: &[Group],
+        parts: &Parts,
+    ) -> Result<Lun, InputError> {
+        let key = |field: &str| format!("luns[{index}].{field}");
+        let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+        let group = match &table.group {
+            Some(name) => self.find(&key("group"), "group", &names, name)?[0],
+            None if groups.len() == 1 => 0,
+            None => {
+                let message = format!("this key is missing; one of {} is allowed", names.join(", "));
+                return Err(self.error(&key("group"), message));
+            }
+        };
+        let holder = &groups[group as usize];
+        // A group without drives is for the check to refuse.
+        let block = holder.members.first().map_or(512, |&member| u64::from(parts.device(member).block_bytes()));
+        let whole = |bytes: u64| bytes / block * block;
+        let ends = before.iter().filter(|lun| lun.group == group).map(|lun| match holder.pool {
+            // Blocks of a pool have no place, so that its LUNs take room alone.
+            Some(_) => lun.length_bytes,
+            None => lun.start_bytes + lun.length_bytes,
+        });
+        let used = if holder.pool.is_some() { ends.sum() } else { ends.max().unwrap_or(0) };
+        let after = if holder.pool.is_some() { 0 } else { used };
+        let start_bytes = table.start.map_or(after, |start| whole(start.0));
+        let held = holder.capacity_bytes();
+        let left = whole(held.saturating_sub(used.max(start_bytes)));
+        // A group that holds nothing is wrong by itself, which the check says.
+        if table.size.is_none() && left == 0 && held > 0 {
+            let message = format!("nothing is left of group {:?}; give the LUNs before it a size", holder.name);
+            return Err(self.error(&key("size"), message));
+        }
+        let size = self.or(table.size, &key("size"), "the rest of the group", Bytes(left));
+        let prefill = table.prefill.unwrap_or_default();
+        Ok(Lun { name: table.name.clone(), group, start_bytes, length_bytes: whole(size.0), prefill })
+    }
+}
+
+/// One LUN over each group, or over each drive of a `jbod`.
+fn default_luns(file: &ArrayFile, groups: &[Group], parts: &Parts) -> Vec<Lun> {
+    let mut luns = Vec::new();
+    let tables = file.groups.iter().flatten();
+    for (number, (group, table)) in (0u32..).zip(groups.iter().zip(tables)) {
+        if table.level == LevelName::Jbod {
+            let length_bytes = group.member_bytes;
+            luns.extend((0u64..).zip(&group.members).map(|(place, &member)| Lun {
+                name: parts.members[member as usize].name.clone(),
+                group: number,
+                start_bytes: place.saturating_mul(length_bytes),
+                length_bytes,
+                prefill: Prefill::None,
+            }));
+        } else {
+            let length_bytes = group.capacity_bytes();
+            let (name, prefill) = (group.name.clone(), Prefill::None);
+            luns.push(Lun { name, group: number, start_bytes: 0, length_bytes, prefill });
+        }
+    }
+    luns
+}

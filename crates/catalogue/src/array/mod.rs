@@ -1,0 +1,83 @@
+//! Arrays: the TOML form, the figures of links, and what makes a complete description of both.
+
+pub mod controller;
+pub mod file;
+pub mod groups;
+mod links;
+mod resolve;
+pub mod standards;
+
+use headstack_workload::{Document, InputError};
+
+use crate::resolve::check_source;
+use file::ArrayFile;
+
+pub use resolve::{Changes, ResolvedArray, resolve};
+
+/// Bases of bases at most; a longer chain is a circle.
+const BASES_MAX: usize = 8;
+
+/// An array file over the files that it is based on.
+#[derive(Debug)]
+pub(crate) struct Layers {
+    /// The file first, then its base, and so on.
+    documents: Vec<Document>,
+}
+
+impl Layers {
+    /// An error about the key at `key_path`, in the file that states the table it lies in.
+    pub(crate) fn error(&self, key_path: &str, message: impl Into<String>) -> InputError {
+        self.stating(key_path).error(key_path, message)
+    }
+
+    /// The file that states the top-level key of a path; the first where none does.
+    fn stating(&self, key_path: &str) -> &Document {
+        let top = key_path.split(['.', '[']).next().unwrap_or_default();
+        self.documents.iter().find(|document| document.states(top)).unwrap_or(&self.documents[0])
+    }
+}
+
+/// Whether a file describes an array; otherwise it is taken for a drive.
+pub fn is_array(document: &Document) -> bool {
+    ["drives", "links", "groups", "luns", "controller", "base"].iter().any(|key| document.states(key))
+}
+
+/// Reads an array file and those that it is based on.
+fn read_layers(document: &Document) -> Result<(Layers, ArrayFile), InputError> {
+    let mut file: ArrayFile = read(document)?;
+    let mut layers = Layers { documents: vec![document.clone()] };
+    while let Some(base) = file.base.take() {
+        let last = layers.documents.last().expect("the file itself is there");
+        if layers.documents.len() == BASES_MAX {
+            return Err(last.error("base", format!("{BASES_MAX} files based on each other; fewer are allowed")));
+        }
+        let below = base_document(last, &base)?;
+        let below_file = read(&below)?;
+        layers.documents.push(below);
+        file = ArrayFile { base: below_file.base.clone(), ..file.over(below_file) };
+    }
+    Ok((layers, file))
+}
+
+fn read(document: &Document) -> Result<ArrayFile, InputError> {
+    let file: ArrayFile = document.read()?;
+    for (key, source) in &file.sources {
+        check_source(document, key, source)?;
+    }
+    Ok(file)
+}
+
+fn base_document(document: &Document, base: &str) -> Result<Document, InputError> {
+    if base.ends_with(".toml") {
+        return crate::read_document(&crate::beside(document, base))
+            .map_err(|error| document.error("base", error.to_string()));
+    }
+    match crate::arrays().iter().find(|entry| entry.id == base) {
+        Some(entry) => entry.document("arrays"),
+        None => {
+            let ids: Vec<&str> = crate::arrays().iter().map(|entry| entry.id).collect();
+            let closest = crate::closest(base, &ids).join(", ");
+            Err(document.error("base", format!("no array {base:?} in the catalogue; closest: {closest}")))
+        }
+    }
+}

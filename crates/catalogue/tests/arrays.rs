@@ -1,0 +1,136 @@
+//! The arrays of the catalogue: complete, sourced, and what they are known to be.
+
+use headstack_catalogue::array::standards::LinkStandard;
+use headstack_catalogue::{Changes, ResolvedArray, ResolvedSystem, arrays, load_array, load_system};
+use headstack_sim::link::LinkKind;
+
+fn array(name: &str) -> ResolvedArray {
+    load_array(name, &Changes::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn every_array_is_complete_and_sourced() {
+    for entry in arrays() {
+        let array = array(entry.id);
+        headstack_sim::array::check(&array.description).unwrap();
+        assert!(array.description.capacity_bytes() > 0, "{}", entry.id);
+        assert!(array.source("default").is_some(), "{}: no default source", entry.id);
+        assert_eq!(
+            load_array(&array.description.name, &Changes::default()).unwrap(),
+            array,
+            "{}: by its name",
+            entry.id
+        );
+        let ResolvedSystem::Array(system) = load_system(entry.id, &Changes::default()).unwrap() else {
+            panic!("{} is no array", entry.id);
+        };
+        assert_eq!(*system, array);
+    }
+}
+
+#[test]
+fn ids_of_drives_and_arrays_differ() {
+    for entry in arrays() {
+        assert!(headstack_catalogue::drives().iter().all(|drive| drive.id != entry.id), "{}", entry.id);
+    }
+}
+
+#[test]
+fn descriptions_pass_through_json() {
+    for entry in arrays() {
+        let description = array(entry.id).description;
+        let text = serde_json::to_string(&description).unwrap();
+        assert_eq!(
+            serde_json::from_str::<headstack_sim::array::description::ArrayDescription>(&text).unwrap(),
+            description
+        );
+    }
+}
+
+#[test]
+fn compaqs_chain_has_as_many_drives_as_asked_for() {
+    for count in 1..=15 {
+        let changes = Changes { drives: Some(count), ..Changes::default() };
+        let description = load_array("compaq-wide-ultra", &changes).unwrap().description;
+        assert_eq!((description.members.len(), description.luns.len()), (count as usize, count as usize));
+        assert!(description.members.iter().all(|member| member.ways == [[0]]));
+    }
+    let changes = Changes { drives: Some(16), ..Changes::default() };
+    let error = load_array("compaq-wide-ultra", &changes).unwrap_err().to_string();
+    assert!(error.contains("16 drives on link \"bus\"; up to 15 are allowed"), "{error}");
+    let changes = Changes { drive: Some("barracuda-9lp-9".to_owned()), ..Changes::default() };
+    let slower = load_array("compaq-wide-ultra", &changes).unwrap().description;
+    assert_eq!(slower.devices, array("compaq-wide-ultra-7200").description.devices);
+    let error = load_system("cheetah-9lp", &Changes { drives: Some(2), ..Changes::default() }).unwrap_err();
+    assert!(error.to_string().starts_with("drives: cheetah-9lp is a single drive"), "{error}");
+}
+
+#[test]
+fn wide_ultra_carries_what_was_measured() {
+    let bus = &array("compaq-wide-ultra").description.links[0];
+    let bytes = 65536.0;
+    let mb_per_s = bytes / (bytes * bus.ns_per_byte + (bus.command_ns + bus.read_ns) as f64) * 1000.0;
+    assert!((36.0..38.0).contains(&mb_per_s), "{mb_per_s}");
+}
+
+#[test]
+fn a_loop_carries_the_peaks_of_the_va_7100() {
+    let front = &array("va-7100").description.links[0];
+    let mb_per_s = |bytes: f64, own_ns: u64| bytes / (bytes * front.ns_per_byte + own_ns as f64) * 1000.0;
+    assert!((mb_per_s(131_072.0, front.command_ns + front.read_ns) - 93.1).abs() < 0.1);
+    assert!((mb_per_s(131_072.0, front.command_ns + front.write_ns) - 92.7).abs() < 0.1);
+    // 12,400 reads of 1 KiB a second, which the controller bounds.
+    assert!(mb_per_s(1024.0, front.command_ns + front.read_ns) / 1024e-6 > 12_400.0);
+}
+
+#[test]
+fn mark5c_has_two_drives_on_each_of_four_cables() {
+    let description = array("mark5c-module").description;
+    let cables: Vec<u32> = description.members.iter().map(|member| member.ways[0][1]).collect();
+    assert_eq!(cables, [8, 8, 9, 9, 10, 10, 11, 11]);
+    assert!(description.members.iter().zip(0..).all(|(member, bridge)| member.ways[0][0] == bridge));
+    let cable = |name: &str| array(name).description.links[8].clone();
+    assert_eq!(cable("mark5c-module").kind, LinkKind::Ata);
+    assert!(cable("mark5c-module").held_by_command && !cable("mark5c-module-overlapped").held_by_command);
+    assert_eq!(cable("mark5c-barracuda").ns_per_byte, 10.0);
+    // 8 x 2 TB.
+    assert_eq!(description.capacity_bytes() / 1_000_000_000, 16_003);
+}
+
+#[test]
+fn demarteks_drives_have_two_ways_and_their_groups() {
+    let description = array("demartek-512n-raid5-20-log-raid10-4").description;
+    assert!(description.members.iter().all(|member| member.ways == [[0], [1]]));
+    let groups: Vec<usize> = description.groups.iter().map(|group| group.members.len()).collect();
+    assert_eq!(groups, [20, 4]);
+    let luns: Vec<(&str, u64)> =
+        description.luns.iter().map(|lun| (lun.name.as_str(), lun.length_bytes / 1_000_000_000)).collect();
+    assert_eq!(luns, [("data0", 300), ("data1", 300), ("data2", 300), ("log", 225)]);
+    assert_eq!(description.luns[1].start_bytes, 300_000_000_000);
+    let twelve = arrays().iter().filter(|entry| entry.id.starts_with("demartek-")).count();
+    assert_eq!(twelve, 12);
+}
+
+#[test]
+fn capacities_follow_from_the_level() {
+    let drive = array("nearline-12-raid6").description.groups[0].member_bytes;
+    assert_eq!(array("nearline-12-raid6").description.capacity_bytes(), 10 * drive);
+    assert_eq!(array("nearline-24-raid10").description.capacity_bytes(), 12 * drive);
+    assert_eq!(array("nearline-24-raid6").description.capacity_bytes(), 22 * drive);
+    let mut group = array("va-7100").description.groups.remove(0);
+    let rows = group.member_bytes / group.stripe_unit_bytes;
+    assert_eq!(group.capacity_bytes(), rows / 2 * 15 * group.stripe_unit_bytes, "whole groups of two rows");
+    group.pool = None;
+    assert_eq!(group.capacity_bytes(), 15 * rows / 2 * group.stripe_unit_bytes, "fifteen drives hold seven and a half");
+}
+
+#[test]
+fn every_standard_of_links_has_sound_figures() {
+    for standard in LinkStandard::ALL {
+        let figures = standard.figures();
+        assert!(figures.bytes_per_s.is_none_or(|rate| (10e6..4e9).contains(&rate)), "{standard:?}");
+        assert!(figures.source.split_once(' ').is_some_and(|(code, _)| "ASBCDI".contains(code)), "{standard:?}");
+        let name = serde_json::Value::String(standard.name());
+        assert_eq!(serde_json::from_value::<LinkStandard>(name).unwrap(), standard);
+    }
+}

@@ -1,0 +1,101 @@
+//! What is impossible in an array, where no file can say it: descriptions that are built or come as JSON.
+
+use headstack_catalogue::{Changes, load_array};
+use headstack_sim::array::check;
+use headstack_sim::array::description::{ArrayDescription, Level};
+
+fn array(name: &str) -> ArrayDescription {
+    load_array(name, &Changes::default()).unwrap().description
+}
+
+#[track_caller]
+fn refused(name: &str, change: impl FnOnce(&mut ArrayDescription), key: &str, words: &str) {
+    let mut description = array(name);
+    check(&description).unwrap();
+    change(&mut description);
+    let fault = check(&description).unwrap_err();
+    assert_eq!(fault.key, key, "{fault}");
+    assert!(fault.message.contains(words), "{fault}");
+}
+
+#[test]
+fn indices_lie_in_their_lists() {
+    refused("va-7100", |a| a.members[3].device = 1, "drives", "device 1; 0 to 0");
+    refused("va-7100", |a| a.members[3].ways[0].push(9), "drives", "only links of the array");
+    refused("va-7100", |a| a.members[3].ways[0].push(1), "drives", "each link once");
+    refused("va-7100", |a| a.members[3].ways = vec![vec![]; 9], "drives", "9 ways");
+    refused("va-7100", |a| a.members[3].name = "d2".to_owned(), "drives", "a name of its own");
+    refused("va-7100", |a| a.members.clear(), "drives", "0 drives");
+    refused("va-7100", |a| a.groups[0].members[0] = 15, "groups[0].drives", "drives 0 to 14");
+    refused("va-7100", |a| a.groups[0].members.clear(), "groups[0].drives", "raid10 of 0 drives");
+    refused("va-7100", |a| a.groups.clear(), "groups", "no group");
+    refused("va-7100", |a| a.luns[0].group = 1, "luns[0].group", "0 to 0");
+    refused("va-7100", |a| a.luns.clear(), "luns", "no LUN");
+    refused("va-7100", |a| a.host_links.push(7), "host.links", "link 7");
+    refused("va-7100", |a| a.host_links.push(0), "host.links", "link 0");
+    let cached = |a: &mut ArrayDescription| a.controller.cache.as_mut().unwrap().mirror_link = Some(3);
+    refused("va-7100", cached, "controller.cache.mirror", "links 0 to 2");
+    let flash = |a: &mut ArrayDescription| a.controller.cache.as_mut().unwrap().flash_members = vec![99];
+    refused("va-7100", flash, "controller.cache.flash_drives", "drives 0 to 14");
+}
+
+#[test]
+fn figures_are_finite() {
+    for wrong in [f64::NAN, f64::INFINITY, -1.0] {
+        refused("va-7100", |a| a.links[1].ns_per_byte = wrong, "links[1].rate", "positive rate");
+        refused("va-7100", |a| a.controller.parity_ns_per_byte = wrong, "controller.parity_rate", "positive rate");
+        let limited = |a: &mut ArrayDescription| a.groups[0].rebuild.rate_limit_bytes_per_s = Some(wrong);
+        refused("va-7100", limited, "groups[0].rebuild.rate_limit", "positive rate");
+        refused("va-7100", |a| a.groups[0].rebuild.yield_to_host = wrong, "groups[0].rebuild.yield_to_host", "or more");
+        let water = |a: &mut ArrayDescription| a.controller.cache.as_mut().unwrap().high_water = wrong;
+        refused("va-7100", water, "controller.cache.high_water", "0 to 1");
+    }
+}
+
+#[test]
+fn nothing_overflows() {
+    refused("va-7100", |a| a.luns[0].start_bytes = u64::MAX - 511, "luns[0].size", "holds");
+    refused("va-7100", |a| a.luns[0].length_bytes = u64::MAX - 511, "luns[0].size", "holds");
+    refused("va-7100", |a| a.groups[0].member_bytes = u64::MAX, "groups[0].drive_size", "holds 18");
+    refused("va-7100", |a| a.groups[0].spans = u32::MAX, "groups[0].spans", "1 is allowed");
+    refused("md-raid5-8x2tb", |a| a.groups[0].spans = u32::MAX, "groups[0].spans", "divides");
+    refused(
+        "md-raid5-8x2tb",
+        |a| a.groups[0].spans = 4,
+        "groups[0].drives",
+        "raid5 of 8 drives in 4 spans; 12 or more",
+    );
+    let twice = |a: &mut ArrayDescription| {
+        a.luns.push(a.luns[0].clone());
+        a.luns[0].length_bytes = u64::MAX / 2 + 1;
+        a.luns[1].length_bytes = u64::MAX / 2 + 1;
+    };
+    refused("va-7100", twice, "luns", "16 EiB");
+}
+
+#[test]
+fn a_mirrored_pair_and_a_parity_of_two_drives() {
+    for (level, fewest) in [(Level::Raid1, 2), (Level::Raid5, 3), (Level::Raid6, 4)] {
+        let shrink = |a: &mut ArrayDescription| {
+            a.groups[0].level = level;
+            a.groups[0].members.truncate(fewest - 1);
+        };
+        refused("md-raid5-8x2tb", shrink, "groups[0].drives", &format!("{fewest} or more"));
+    }
+}
+
+#[test]
+fn capacities_are_whole_stripe_units() {
+    let mut group = array("md-raid5-8x2tb").groups.remove(0);
+    (group.stripe_unit_bytes, group.member_bytes) = (1000, 10_500);
+    let mut held = |level, members: u32, spans| {
+        (group.level, group.members, group.spans) = (level, (0..members).collect(), spans);
+        group.capacity_bytes()
+    };
+    assert_eq!(held(Level::Concat, 3, 1), 31_500);
+    assert_eq!(held(Level::Raid0, 3, 1), 30_000);
+    assert_eq!(held(Level::Raid1, 3, 1), 10_500);
+    assert_eq!(held(Level::Raid10, 3, 1), 15_000);
+    assert_eq!(held(Level::Raid5, 3, 1), 20_000);
+    assert_eq!(held(Level::Raid6, 12, 2), 80_000);
+}

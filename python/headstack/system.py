@@ -1,0 +1,23 @@
+"""What a run is pointed at: a drive or an array, by name."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from headstack import _native
+from headstack.array import Array
+from headstack.drive import Drive
+
+
+def load_system(system: str | os.PathLike[str], drive: str | None = None, drives: int | None = None) -> Drive | Array:
+    """The drive or array called ``ID`` or ``FILE.toml``, or the part of it called ``ID@RANGE``.
+
+    ``drive`` and ``drives`` replace which drives an array has, and how many. Raises ``InputError`` when there is none
+    of that name, or it is neither.
+    """
+    name, separator, part = os.fspath(system).partition("@")
+    resolved = json.loads(_native.load_system(name, drive, drives))
+    called = os.path.basename(name).removesuffix(".toml")
+    found = Array(called, **resolved["array"]) if "array" in resolved else Drive(called, **resolved["drive"])
+    return found.part(part) if separator else found

@@ -1,0 +1,318 @@
+"""Arrays: the catalogue's and one's own, what is impossible in them, and runs of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import headstack as hs
+from conftest import ATLAS, Headstack
+from headstack.cli import main
+from headstack.runs import specify
+
+CHAIN, MD = "compaq-wide-ultra", "md-raid5-8x2tb"
+
+# Line numbers of the errors below count in it.
+GOOD = """\
+name = "Test"
+
+[[drives]]
+drive = "re4-2tb"
+count = 6
+links = ["cable"]
+
+[[links]]
+name = "cable"
+kind = "ata-133"
+count = 3
+up = ["bus"]
+
+[[links]]
+name = "bus"
+kind = "pci-32-33"
+
+[[groups]]
+name = "data"
+level = "raid5"
+drives = ["d0..d4"]
+stripe_unit = "64KiB"
+spares = ["d5"]
+
+[[luns]]
+name = "small"
+size = "1TB"
+
+[[luns]]
+name = "rest"
+
+[controller]
+request = "50us"
+
+[controller.cache]
+memory = "1GiB"
+page = "64KiB"
+
+[[incidents]]
+at = "10s"
+fails = "d1"
+"""
+
+
+def called(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def refused(shown: Result, start: str, words: str) -> None:
+    assert shown.exit_code == 2, shown.output
+    assert shown.stderr.count("\n") == 1
+    assert shown.stderr.startswith(f"headstack: {start}"), shown.stderr
+    assert words in shown.stderr
+    assert shown.stdout == ""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.toml").write_text(GOOD)
+    return tmp_path
+
+
+def test_the_good_file_is_good(folder: Path) -> None:
+    array = hs.Array.load("good.toml")
+    assert array.name == "good"
+    assert [lun["name"] for lun in array.description["luns"]] == ["small", "rest"]
+    assert array.description["members"][5]["ways"] == [[2, 3]]
+    assert array.lun("rest").span == (10**12, array.capacity_bytes - 10**12)
+    assert called("arrays", "show", "good.toml").exit_code == 0
+
+
+IMPOSSIBLE = [
+    # What stands in the good file, what replaces it, where the error is, and what it says.
+    ('drive = "re4-2tb"', 'drive = "re4-2t"', "bad.toml:4: drives[0].drive: ", "closest: re4-2tb"),
+    ('drive = "re4-2tb"', 'drive = "other.toml"', "bad.toml:4: drives[0].drive: ", "other.toml: cannot be read"),
+    ('links = ["cable"]', 'links = ["cabel"]', "bad.toml:6: drives[0].links: ", 'no link "cabel"; closest: cable'),
+    ('links = ["cable"]', 'links = ["bus"]\nmultipath = true', "bad.toml:7: drives[0].multipath: ", "two or more"),
+    ("count = 6", "count = 0", "bad.toml:5: drives[0].count: ", "1 to 4096"),
+    ("count = 6", "count = 7", "bad.toml:8: links[0]: ", "3 drives on link"),
+    ("count = 6", "count = 6\nqueue_depth = 0", "bad.toml:4: drives[0].drive: ", "queue.depth"),
+    ("count = 6", "cuont = 6", "bad.toml:5: drives[0].cuont: ", "did you mean `count`?"),
+    ('kind = "ata-133"', 'kind = "ata-13"', "bad.toml:10: links[0].kind: ", "did you mean `ata-133`?"),
+    ('kind = "ata-133"', 'kind = "ata-133"\nrate = "0B/s"', "bad.toml:11: links[0].rate: ", "positive rate"),
+    ('kind = "ata-133"', 'kind = "ata-133"\nlanes = 4', "bad.toml:11: links[0].lanes: ", "it has none"),
+    ('kind = "ata-133"', 'kind = "sas-12"\nlanes = 0', "bad.toml:11: links[0].lanes: ", "1 to 64"),
+    ('kind = "ata-133"', 'kind = "sas-12"\noverlapped = true', "bad.toml:11: links[0].overlapped: ", "only ata"),
+    ('kind = "ata-133"', 'kind = "pcie"', "bad.toml:8: links[0].generation: ", "1 to 5"),
+    ('kind = "ata-133"', 'kind = "mirror"', "bad.toml:8: links[0].rate: ", "this key is missing"),
+    ('kind = "ata-133"', 'kind = "ata-133"\ncommand = "-1us"', "bad.toml:11: links[0].command: ", "negative"),
+    ('up = ["bus"]', 'up = ["cable1"]', "bad.toml:12: links[0].up: ", "leads back to itself"),
+    ('name = "bus"', 'name = "cable1"', "bad.toml:12: links[0].up: ", 'no link "bus"'),
+    ('level = "raid5"', 'level = "raid7"', "bad.toml:20: groups[0].level: ", "did you mean"),
+    ('"d0..d4"', '"d0..d1"', "bad.toml:21: groups[0].drives: ", "raid5 of 2 drives; 3 or more"),
+    ('"d0..d4"', '"d4..d0"', "bad.toml:21: groups[0].drives: ", "runs backwards"),
+    ('"d0..d4"', '"d0..d9"', "bad.toml:21: groups[0].drives: ", 'no drive "d9"'),
+    ('"d0..d4"', '"d0..d4", "d2"', "bad.toml:21: groups[0].drives: ", "taken by group"),
+    ('spares = ["d5"]', 'spares = ["d4"]', "bad.toml:23: groups[0].spares: ", "taken by group"),
+    ('"64KiB"\nspares', '"0B"\nspares', "bad.toml:22: groups[0].stripe_unit: ", "multiple"),
+    ('"64KiB"\nspares', '"1000B"\nspares', "bad.toml:22: groups[0].stripe_unit: ", "multiple"),
+    ("spares =", "spans = 2\nspares =", "bad.toml:23: groups[0].spans: ", "2 spans of 5 drives"),
+    ("spares =", 'drive_size = "3TB"\nspares =', "bad.toml:23: groups[0].drive_size: ", "holds 2000398934016"),
+    ("spares =", 'rebuild.step = "0B"\nspares =', "bad.toml:23: groups[0].rebuild.step: ", "multiple of the stripe"),
+    ("spares =", 'rebuild.step = "96KiB"\nspares =', "bad.toml:23: groups[0].rebuild.step: ", "multiple of the stripe"),
+    ("spares =", 'rebuild.rate_limit = "0B/s"\nspares =', "bad.toml:23: groups[0].rebuild.rate_limit: ", "positive"),
+    ('size = "1TB"', 'size = "9TB"', "bad.toml:29: luns[1].size: ", "nothing is left"),
+    ('size = "1TB"', 'size = "0B"', "bad.toml:27: luns[0].size: ", "at least one"),
+    ('size = "1TB"', 'group = "date"', "bad.toml:27: luns[0].group: ", 'no group "date"; closest: data'),
+    ('name = "rest"', 'name = "small"', "bad.toml:30: luns[1].name: ", "a name of its own"),
+    ('name = "rest"', 'name = "rest"\nstart = "1GB"', "bad.toml:31: luns[1].start: ", "overlaps"),
+    ('name = "rest"', 'name = "rest"\nsize = "8TB"', "bad.toml:31: luns[1].size: ", "holds"),
+    ('request = "50us"', "processors = 0", "bad.toml:33: controller.processors: ", "1 to 65536"),
+    ('request = "50us"', "drive_tags = 0", "bad.toml:33: controller.drive_tags: ", "1 to 65536"),
+    ('request = "50us"', 'parity_rate = "0B/s"', "bad.toml:33: controller.parity_rate: ", "positive rate"),
+    ('page = "64KiB"', 'data = "2GiB"', "bad.toml:37: controller.cache.data: ", "the memory of 1073741824 bytes"),
+    ('page = "64KiB"', 'data = "100KiB"', "bad.toml:37: controller.cache.data: ", "multiple of the page"),
+    ('page = "64KiB"', 'data = "1MiB"\ndirty = "2MiB"', "bad.toml:38: controller.cache.dirty: ", "up to the 1048576"),
+    ('page = "64KiB"', 'page = "96KiB"', "bad.toml:37: controller.cache.page: ", "power of two"),
+    ('page = "64KiB"', 'page = "256B"', "bad.toml:37: controller.cache.page: ", "from the block of 512"),
+    ('page = "64KiB"', "low_water = 0.9", "bad.toml:37: controller.cache.low_water: ", "high water mark of 0.8"),
+    ('page = "64KiB"', "high_water = 1.5", "bad.toml:37: controller.cache.high_water: ", "0 to 1"),
+    ('page = "64KiB"', "destages = 0", "bad.toml:37: controller.cache.destages: ", "1 to 65536"),
+    ('page = "64KiB"', 'mirror = "bos"', "bad.toml:37: controller.cache.mirror: ", 'no link "bos"; closest: bus'),
+    ('page = "64KiB"', 'flash_drives = ["d0"]', "bad.toml:37: controller.cache.flash_drives: ", "taken by group"),
+    ('page = "64KiB"', "prefetch.streams = 0", "bad.toml:37: controller.cache.prefetch.streams: ", "1 to 65536"),
+    ('fails = "d1"', 'fails = "d9"', "bad.toml:41: incidents[0].fails: ", 'no drive "d9"'),
+    ('fails = "d1"', "", "bad.toml:39: incidents[0].fails: ", "exactly one of fails and battery"),
+    ('fails = "d1"', 'battery = "explodes"', "bad.toml:41: incidents[0].battery: ", "fails, returns"),
+    ('at = "10s"', 'at = "-1s"', "bad.toml:40: incidents[0].at: ", "negative"),
+    ('fails = "d1"', 'fails = "d1"\n[[incidents]]\nat = "5s"\nfails = "d2"', "bad.toml:43: ", "ascending"),
+    ('fails = "d1"', 'fails = "d1"\n[[incidents]]\nat = "50s"\nfails = "d1"', "bad.toml:44: ", "failed before"),
+    ('name = "Test"', 'name = "Test"\nbase = "va-710"', "bad.toml:2: base: ", "closest: va-7100"),
+    ('name = "Test"', 'name = "Test"\nbase = "bad.toml"', "bad.toml:2: base: ", "based on each other"),
+    ('name = "Test"', "", "bad.toml: name: ", "this key is missing"),
+    ('name = "Test"', 'name = "Test"\nsources.default = "perhaps"', "bad.toml:2: sources.default: ", "a code (A, S"),
+]
+
+
+@pytest.mark.parametrize(("good", "bad", "start", "words"), IMPOSSIBLE)
+def test_what_is_impossible_is_one_line(good: str, bad: str, start: str, words: str, folder: Path) -> None:
+    assert GOOD.count(good) >= 1
+    (folder / "bad.toml").write_text(GOOD.replace(good, bad, 1))
+    refused(called("run", "bad.toml", "--json", "r.json"), start, words)
+    assert not (folder / "r.json").exists()
+
+
+def test_levels_need_their_drives(folder: Path) -> None:
+    for level, fewest in (("raid1", 2), ("raid10", 2), ("raid5", 3), ("raid6", 4)):
+        for count in (fewest - 1, fewest):
+            text = (
+                f'name = "few"\ndrives = [{{ drive = "re4-2tb", count = {count} }}]\ngroups = [{{ level = "{level}" }}]'
+            )
+            (folder / "few.toml").write_text(text)
+            shown = called("arrays", "show", "few.toml")
+            if count == fewest:
+                assert shown.exit_code == 0, shown.stderr
+            else:
+                refused(shown, "few.toml:3: groups[0].drives: ", f"{level} of {count} drives; {fewest} or more")
+
+
+def test_drives_of_a_group_have_blocks_of_one_size(folder: Path) -> None:
+    own = called("drives", "show", "exos-x24-24tb", "--toml").stdout
+    assert 'logical_block   = "512B"' in own
+    (folder / "4kn.toml").write_text(own.replace('logical_block   = "512B"', 'logical_block   = "4096B"'))
+    text = GOOD.replace("count = 6", 'count = 5\n[[drives]]\ndrive = "4kn.toml"\ncount = 1', 1)
+    (folder / "mixed.toml").write_text(text.replace('links = ["cable"]', "", 1))
+    refused(called("run", "mixed.toml"), "mixed.toml:24: groups[0].drives: ", "blocks of 4096 bytes, others of 512")
+
+
+def test_a_base_may_lie_in_a_file_and_errors_name_the_file_that_states_the_key(folder: Path) -> None:
+    (folder / "sub").mkdir()
+    (folder / "sub" / "own.toml").write_text('base = "../good.toml"\n[controller]\nrequest = "1ms"\n')
+    array = hs.Array.load("sub/own.toml")
+    assert array.description["name"] == "Test"
+    assert array.description["controller"]["request_ns"] == 1_000_000
+    assert array.description["controller"]["cache"] is None
+    (folder / "good.toml").write_text(GOOD.replace("count = 6", "count = 0"))
+    refused(called("run", "sub/own.toml"), "sub/../good.toml:5: drives[0].count: ", "1 to 4096")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "va-710"], "no drive or array"),
+        (["arrays", "show", "va-710"], "no array"),
+        (["arrays", "show", "va-710", "--toml"], "no array"),
+        (["arrays", "show", ATLAS], "no array"),
+        (["drives", "show", "va-7100"], "no drive"),
+        (["run", MD, "--fail", "d3"], "--fail: 'd3' is no failure; write DRIVE@TIME, such as d0@10s"),
+        (["run", MD, "--fail", "d9@10s"], "--fail: no drive 'd9' in md-raid5-8x2tb; there are d0..d7"),
+        (["run", MD, "--fail", "d3@10"], "--fail: "),
+        (["run", MD, "--fail", "d3@-1s"], "--fail: -1s is negative"),
+        (["run", MD, "--fail", "d3@1s+d3@2s"], "--fail: d3 fails more than once"),
+        (["run", MD, "--lun", "nosuch"], "--lun: 'nosuch' is unknown; allowed: raid5"),
+        (["run", f"{MD}@1GB", "--lun", "raid5"], "--lun: "),
+        (["run", MD, "--lun", "raid5", "--range", "1GB"], "only one of them"),
+        (["run", ATLAS, "--lun", "raid5"], "--lun: atlas-10k-iii-73 is a single drive"),
+        (["run", ATLAS, "--fail", "d0@1s"], "--fail: atlas-10k-iii-73 is a single drive"),
+        (["run", ATLAS, "--drives", "2"], "--drives: atlas-10k-iii-73 is a single drive"),
+        (["run", MD, "--drives", "2"], "raid5 of 2 drives; 3 or more are allowed"),
+        (["run", MD, "--drives", "x"], "--drives: 'x' is not a whole number"),
+        (["run", CHAIN, "--drives", "16"], "up to 15 are allowed"),
+        (["run", MD, "--drive", "nosuch"], "drives[0].drive: no drive"),
+        (["run", f"{MD}@99TB"], "beyond the system"),
+        (["run", MD, "--write-cache", "perhaps"], "--write-cache: "),
+        (["run", MD, "--queue-depth", "0"], "queue.depth"),
+    ],
+)
+def test_bad_options_are_one_line(arguments: list[str], message: str) -> None:
+    refused(called(*arguments), "", message)
+
+
+def test_list_and_show(headstack: Headstack) -> None:
+    listed = {entry["id"]: entry for entry in json.loads(headstack("arrays", "list", "--json").stdout)}
+    assert set(listed) == set(hs.arrays.list())
+    assert listed["va-7100"]["drives"] == 15
+    shown = headstack("arrays", "show", "mark5c-module").stdout
+    assert "bridge6 > cable3" in shown
+    assert "held by each command" in shown
+    assert "derived: pata-sata-bridge" in shown
+    shown = headstack("arrays", "show", "demartek-512n-raid5-20-log-raid10-4").stdout
+    assert "channel0 or channel1" in shown
+    assert "225GB" in shown
+    assert "cache: write-back, 768MiB of 1GiB" in headstack("arrays", "show", "va-7100").stdout
+
+
+def test_a_catalogue_file_is_the_start_of_ones_own(folder: Path) -> None:
+    for name in hs.arrays.list():
+        (folder / "own.toml").write_text(called("arrays", "show", name, "--toml").stdout)
+        assert hs.Array.load("own.toml").description == hs.Array.load(name).description
+
+
+def test_options_of_drives_hold_for_every_kind_of_disk(folder: Path) -> None:
+    (folder / "two.toml").write_text(
+        'name = "two"\ndrives = [{ drive = "re4-2tb", count = 2 }, { drive = "wd400bb", id = "old", count = 2 }]\n'
+        'groups = [{ level = "raid10" }]'
+    )
+    (spec,) = specify("two.toml", None, {"policy": "look", "write_cache": "off", "queue_depth": 3})
+    disks = [device["disk"] for device in spec["system"]["array"]["devices"]]
+    assert len(disks) == 2
+    for disk in disks:
+        assert disk["queue"]["policy"] == "look"
+        assert disk["queue"]["depth"] == 3
+        assert disk["buffer"]["write_cache"] == "off"
+
+
+def test_drives_luns_and_failures_reach_the_specification() -> None:
+    specs = specify(CHAIN, None, {"drives": [2, 3], "drive": "barracuda-9lp-9", "lun": "d1", "fail": "d1@2s+d0@1s"})
+    assert [len(spec["system"]["array"]["members"]) for spec in specs] == [2, 3]
+    array = specs[0]["system"]["array"]
+    assert "Barracuda" in array["devices"][0]["disk"]["name"]
+    assert [(i["at_ns"], i["what"]["member-fails"]["member"]) for i in array["incidents"]] == [
+        (10**9, 0),
+        (2 * 10**9, 1),
+    ]
+    assert tuple(specs[0]["span"]) == (array["luns"][0]["length_bytes"], array["luns"][1]["length_bytes"])
+    assert specs[0]["system_name"] == f"{CHAIN}@d1"
+    assert hs.arrays.show(CHAIN).description["incidents"] == []
+    with pytest.raises(hs.InputError, match="is loaded already"):
+        specify(hs.Array.load(CHAIN), None, {"drives": 2})
+
+
+# Runs.
+
+
+def test_every_array_of_the_catalogue_runs() -> None:
+    results = hs.run(hs.arrays.list(), "file-server", depth=8, requests=300, warm_up=10)
+    assert results.failed_checks() == []
+    assert all(row["iops"] > 0 and row["data_loss"] is None and row["bottleneck"] for row in results)
+
+
+def test_more_drives_do_more() -> None:
+    rows = hs.run(CHAIN, size="2KiB", depth=[64], drives=[1, 2, 4, 7], requests=3000)
+    iops = [row["iops"] for row in rows]
+    assert iops == sorted(iops)
+    assert iops[3] > 4 * iops[0]
+    assert [row["drives"] for row in rows] == ["1", "2", "4", "7"]
+
+
+def test_a_shared_bus_is_the_limit_of_large_requests() -> None:
+    (row,) = hs.run(CHAIN, size="64KiB", depth=112, requests=3000)
+    assert "bus" in row["bottleneck"]
+    assert 33 < row["mb_per_s"] < 38
+
+
+def test_a_lun_is_a_part(headstack: Headstack) -> None:
+    whole, part = hs.run([CHAIN, hs.Array.load(CHAIN).lun("d0")], depth=7, requests=3000)
+    assert part["iops"] < 0.5 * whole["iops"]
+    (by_option,) = hs.run(CHAIN, lun="d0", depth=7, requests=3000)
+    assert (by_option["system"], by_option["iops"]) == (part["system"], part["iops"])
+
+
+def test_a_failure_costs_and_two_lose_data(headstack: Headstack) -> None:
+    (healthy,) = hs.run(MD, depth=16, requests=3000)
+    (degraded,) = hs.run(MD, depth=16, requests=3000, fail="d3@0s")
+    assert degraded["iops"] < healthy["iops"]
+    shown = headstack("run", MD, "--depth", "4", "--time", "5s", "--fail", "d3@1s+d4@2s")
+    assert shown.returncode == 0, shown.stderr
+    assert f"data loss in run 1 ({MD}): " in shown.stdout
