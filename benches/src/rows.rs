@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use headstack_catalogue::{disksim, drives, load_drive, workloads};
 use headstack_result::{LatencyHistogram, RunResult, content_hash};
 use headstack_sim::drive::description::{DriveDescription, Policy};
-use headstack_sim::{RunSpec, replay, run, run_all};
+use headstack_sim::{Demand, RunSpec, replay, run, run_all};
 use headstack_trace::validate::{ValidateRecord, read_validate};
 use headstack_workload::{
     ArrivalClock, ArrivalProcess, Arrivals, Document, Generator, ReplayRecord, RunLength, Span, Think, Workload,
@@ -43,11 +43,11 @@ fn spec(drive: &DriveDescription, workload: &str, outstanding: u32, requests: u6
     RunSpec {
         system_name: drive.name.clone(),
         system: drive.clone().into(),
-        workload: Workload {
+        demand: Demand::Workload(Workload {
             arrivals: Arrivals::Closed { outstanding, think: Think::None },
             run_length: RunLength::Requests(requests),
             ..catalogue_workload(workload)
-        },
+        }),
         span: None,
         seed: 1,
         interval_ns: None,

@@ -32,6 +32,6 @@ fn toml_files(folder: &Path) -> Vec<PathBuf> {
         .map(|entry| entry.unwrap_or_else(|error| panic!("{}: {error}", folder.display())).path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .collect();
-    files.sort();
+    files.sort_by(|a, b| a.file_stem().cmp(&b.file_stem()));
     files
 }

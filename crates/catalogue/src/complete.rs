@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use headstack_sim::drive::description::{
-    AfterReadWrite, Buffer, Disconnect, DriveDescription, Geometry, Interface, Mechanics, Overheads, Queue, SeekCurve,
-    SlowProcesses,
+    AfterReadWrite, Buffer, Disconnect, DriveDescription, FlashCache, Geometry, Interface, Mechanics, MediaCache,
+    Overheads, Queue, SeekCurve, SlowProcesses,
 };
-use headstack_workload::quantity::{Bytes, DurationNs, Rpm};
+use headstack_workload::quantity::{Bytes, DurationNs, Rate, Rpm};
 
 use crate::file::{
-    AfterTable, BufferTable, CapacityTable, DisconnectTable, DriveFile, ExtraDisconnectTable, GeometryTable,
-    InterfaceTable, OverheadsTable, QueueTable, RecalibrationTable, RetriesTable, ScanTable, SeekTable, SlowTable,
-    SpindleTable, ThreeParameterTable, TwoPieceTable, ZoneTable,
+    AfterTable, BufferTable, CapacityTable, DisconnectTable, DriveFile, ExtraDisconnectTable, FlashCacheTable,
+    GeometryTable, InterfaceTable, MediaCacheTable, OverheadsTable, QueueTable, RecalibrationTable, RetriesTable,
+    ScanTable, SeekTable, ShinglesTable, SlowTable, SpindleTable, ThreeParameterTable, TwoPieceTable, ZoneTable,
 };
 
 /// The complete form of a description, with `sources` from key path to `CODE text`.
@@ -29,6 +29,10 @@ pub fn description_to_toml(description: &DriveDescription, sources: &BTreeMap<St
         overheads: overheads(&description.overheads),
         interface: interface(&description.interface),
         slow: slow(&description.slow),
+        flash_cache: description.flash_cache.as_ref().map(flash_cache),
+        media_cache: description.media_cache.as_ref().map(media_cache),
+        shingles: description.shingles.map(|shingles| ShinglesTable { band: Bytes(shingles.band_bytes) }),
+        actuators: (description.actuators > 1).then_some(description.actuators),
         sources: sources.clone(),
         ..DriveFile::default()
     };
@@ -210,5 +214,32 @@ fn slow(slow: &SlowProcesses) -> SlowTable {
             duration: duration(recalibration.duration_ns),
         }),
         scan: slow.scan.map(|scan| ScanTable { idle: duration(scan.idle_ns), step_sectors: scan.step_sectors }),
+    }
+}
+
+fn flash_cache(flash: &FlashCache) -> FlashCacheTable {
+    FlashCacheTable {
+        size: Some(Bytes(flash.size_bytes)),
+        block: Some(Bytes(u64::from(flash.block_bytes))),
+        latency: Some(duration(flash.latency_ns)),
+        rate: None,
+        ns_per_byte: Some(flash.ns_per_byte),
+        fill_rate: Some(Rate(flash.fill_bytes_per_s)),
+        history_blocks: Some(flash.history_blocks),
+        sequential: Some(Bytes(flash.sequential_bytes)),
+    }
+}
+
+fn media_cache(cache: &MediaCache) -> MediaCacheTable {
+    MediaCacheTable {
+        size: Some(Bytes(cache.size_bytes)),
+        extents_max: Some(cache.extents_max),
+        dram: Some(Bytes(cache.dram_bytes)),
+        dram_is_protected: Some(cache.dram_is_protected),
+        sequential: Some(Bytes(cache.sequential_bytes)),
+        idle: Some(duration(cache.idle_ns)),
+        busy_share: Some(cache.busy_share),
+        sweep: Some(Bytes(cache.sweep_bytes)),
+        sweep_window: Some(cache.sweep_window),
     }
 }

@@ -3,11 +3,15 @@
 //! Nearly every key is optional: what is left out is derived (see [`crate::resolve`]). The complete form states
 //! everything and derives nothing.
 
+mod assists;
+
 use std::collections::BTreeMap;
 
 use headstack_sim::drive::description::{BlockOrder, InterfaceKind, Policy, ReadAhead, Sparing, WriteCache};
 use headstack_workload::quantity::{Bytes, DurationNs, Rate, Rpm};
 use serde::{Deserialize, Serialize};
+
+pub use assists::{FlashCacheTable, MediaCacheTable, ShinglesTable};
 
 /// A drive file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +27,8 @@ pub struct DriveFile {
     pub year: Option<u32>,
     /// What a reader should know.
     pub notes: Option<String>,
+    /// Arms that move on their own, each with its share of the heads and blocks; 1 where left out.
+    pub actuators: Option<u32>,
     /// How much it holds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub capacity: CapacityTable,
@@ -53,6 +59,12 @@ pub struct DriveFile {
     /// Slow processes, off where left out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub slow: SlowTable,
+    /// Flash that serves reads; none where left out.
+    pub flash_cache: Option<FlashCacheTable>,
+    /// Media that take random writes in order; none where left out.
+    pub media_cache: Option<MediaCacheTable>,
+    /// Tracks that overlap; none where left out.
+    pub shingles: Option<ShinglesTable>,
     /// Power; carried, not used by the model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub power: PowerTable,

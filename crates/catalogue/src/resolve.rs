@@ -3,6 +3,7 @@
 //! Each rule states its physics and its source where it stands; what it produced is listed in [`Resolved::derived`],
 //! so that a report can tell a sheet's figure from a deduction.
 
+mod assists;
 mod check;
 mod commands;
 mod geometry;
@@ -105,6 +106,10 @@ pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
         overheads,
         interface,
         slow: commands::slow(&file),
+        flash_cache: resolver.flash_cache()?,
+        media_cache: resolver.media_cache()?,
+        shingles: resolver.shingles(),
+        actuators: file.actuators.unwrap_or(1),
     };
     check::description(document, &description)?;
     description.mechanics.seek = resolver.seek_curve(&motion, &description.geometry)?;

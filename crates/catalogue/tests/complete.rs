@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use headstack_catalogue::{description_to_toml, load_drive, resolve};
 use headstack_sim::drive::description::{
-    AfterReadWrite, BackgroundScan, BlockOrder, Disconnect, DriveDescription, ExtraDisconnect, InterfaceKind, Policy,
-    ReadAhead, Recalibration, Retries, SeekCurve, Sparing, WriteCache,
+    AfterReadWrite, BackgroundScan, BlockOrder, Disconnect, DriveDescription, ExtraDisconnect, FlashCache,
+    InterfaceKind, MediaCache, Policy, ReadAhead, Recalibration, Retries, SeekCurve, Shingles, Sparing, WriteCache,
 };
 use headstack_workload::Document;
 use proptest::prelude::*;
@@ -61,6 +61,42 @@ fn disconnect() -> impl Strategy<Value = Disconnect> {
     )
 }
 
+fn flash_cache() -> impl Strategy<Value = FlashCache> {
+    let sizes = (1u64..100_000, 1u32..128, 1u64..1 << 28, 0u64..1 << 30);
+    (sizes, 0u64..1_000_000, 0.0f64..100.0, 1.0f64..1e9).prop_map(
+        |((blocks, block_sectors, history_blocks, sequential_bytes), latency_ns, ns_per_byte, fill_bytes_per_s)| {
+            FlashCache {
+                size_bytes: blocks * u64::from(block_sectors) * 512,
+                block_bytes: block_sectors * 512,
+                latency_ns,
+                ns_per_byte,
+                fill_bytes_per_s,
+                history_blocks,
+                sequential_bytes,
+            }
+        },
+    )
+}
+
+fn media_cache() -> impl Strategy<Value = MediaCache> {
+    let sizes = (64u64..1_000_000, 0u64..1 << 30, 0u64..1 << 30, 1u64..64);
+    (sizes, 16u32..1 << 28, any::<bool>(), 0u64..1 << 40, 0.01f64..1.0, 1u32..4096).prop_map(
+        |((sectors, dram_bytes, sequential_bytes, part), extents_max, protected, idle_ns, busy_share, window)| {
+            MediaCache {
+                size_bytes: sectors * 512,
+                extents_max,
+                dram_bytes,
+                dram_is_protected: protected,
+                sequential_bytes,
+                idle_ns,
+                busy_share,
+                sweep_bytes: sectors / part * 512,
+                sweep_window: window,
+            }
+        },
+    )
+}
+
 /// A catalogue drive with everything replaced that the derivation never produces.
 fn description() -> impl Strategy<Value = DriveDescription> {
     let places = (
@@ -85,6 +121,7 @@ fn description() -> impl Strategy<Value = DriveDescription> {
         any::<[bool; 4]>(),
     );
     let slow = (0.0f64..0.5, 1u64..1000, any::<[bool; 3]>());
+    let assists = (prop::option::of(flash_cache()), prop::option::of(media_cache()), prop::option::of(1u64..10_000));
     (
         places,
         curve(),
@@ -93,8 +130,9 @@ fn description() -> impl Strategy<Value = DriveDescription> {
         prop::array::uniform4(cost()),
         prop::option::of(disconnect()),
         slow,
+        assists,
     )
-        .prop_map(|(places, seek, settle_ns, electronics, costs, disconnect, slow)| {
+        .prop_map(|(places, seek, settle_ns, electronics, costs, disconnect, slow, assists)| {
             let mut drive = load_drive("cheetah-x15-36lp").unwrap().description;
             let (order, sparing, slips, [offset, track, cylinder]) = places;
             (drive.geometry.order, drive.geometry.sparing) = (order, sparing);
@@ -131,6 +169,13 @@ fn description() -> impl Strategy<Value = DriveDescription> {
             drive.slow.recalibration =
                 on[1].then_some(Recalibration { interval_ns: amount * 1_000_001, duration_ns: amount });
             drive.slow.scan = on[2].then_some(BackgroundScan { idle_ns: amount, step_sectors: amount as u32 });
+            (drive.flash_cache, drive.media_cache) = (assists.0, assists.1);
+            let band = assists.2.filter(|_| drive.media_cache.is_some());
+            drive.shingles = band.map(|sectors| Shingles { band_bytes: sectors * 512 });
+            if drive.flash_cache.is_none() && drive.media_cache.is_none() && drive.geometry.heads.is_multiple_of(2) {
+                drive.actuators = 2;
+                drive.geometry.logical_blocks &= !1;
+            }
             drive
         })
 }

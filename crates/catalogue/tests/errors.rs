@@ -146,6 +146,31 @@ fn times_and_rates() {
 }
 
 #[test]
+fn caches_and_actuators() {
+    let with =
+        |table: &str, place: &str, words: &str| refused(SHEET, "[queue]", &format!("{table}\n[queue]"), place, words);
+    let flash = |line: &str| format!("[flash_cache]\nsize = \"1GB\"\n{line}");
+    with("[flash_cache]", "bad.toml:16: flash_cache.size: this key is missing", "16GB");
+    with("[flash_cache]\nsize = \"1TB\"", "bad.toml:17: flash_cache.size: ", "up to the size of the drive");
+    with(&flash("block = \"1000B\""), "bad.toml:18: flash_cache.block: ", "whole sectors");
+    with(&flash("block = \"0B\""), "bad.toml:18: flash_cache.block: ", "whole sectors");
+    with(&flash("latency = \"-1ms\""), "bad.toml:18: flash_cache.latency: ", "0ms or more");
+    with(&flash("rate = \"1MB/s\"\nns_per_byte = 2.0"), "bad.toml:19: flash_cache.ns_per_byte: ", "not allowed beside");
+    let cache = |line: &str| format!("[media_cache]\nsize = \"1GiB\"\n{line}");
+    with("[media_cache]", "bad.toml:16: media_cache.size: this key is missing", "4GiB");
+    with("[media_cache]\nsize = \"700B\"", "bad.toml:17: media_cache.size: ", "64 of them or more");
+    with("[media_cache]\nsize = \"1000000TB\"", "bad.toml:17: media_cache.size: ", "size of the drive");
+    with(&cache("busy_share = 0.0"), "bad.toml:18: media_cache.busy_share: ", "above 0");
+    with(&cache("idle = \"-1s\""), "bad.toml:18: media_cache.idle: ", "0ms or more");
+    with(&cache("sweep = \"2GiB\""), "bad.toml:18: media_cache.sweep: ", "up to the size of the cache");
+    with("[shingles]\nband = \"1MiB\"", "bad.toml:16: shingles: ", "needs a media_cache");
+    with("[shingles]", "bad.toml:16: shingles.band", "missing");
+    let sheet = |to: &str, words: &str| refused(SHEET, "year = 2001", to, "bad.toml:3: actuators: ", words);
+    sheet("year = 2001\nactuators = 0", "1 to 8");
+    sheet("year = 2001\nactuators = 3", "8 heads cannot be shared evenly");
+}
+
+#[test]
 fn keys() {
     let sheet = |from: &str, to: &str, place: &str, words: &str| refused(SHEET, from, to, place, words);
     sheet(

@@ -91,7 +91,7 @@ fn storage_review(method: &str) -> Vec<Cell> {
                 spec: RunSpec {
                     system_name: fields[0].to_owned(),
                     system: drive.into(),
-                    workload: workload(fields[3], fields[4].parse().unwrap()),
+                    demand: workload(fields[3], fields[4].parse().unwrap()).into(),
                     span: (fields[2] != "full").then_some(restricted),
                     seed: 1,
                     interval_ns: None,
@@ -134,7 +134,7 @@ fn the_spinpoint_f1_follows_its_measured_read_curve() {
             spec: RunSpec {
                 system_name: "spinpoint-f1-1tb".to_owned(),
                 system: drive.clone().into(),
-                workload: workload("random-read-4k", fields[3].parse().unwrap()),
+                demand: workload("random-read-4k", fields[3].parse().unwrap()).into(),
                 span: None,
                 seed: 1,
                 interval_ns: None,
@@ -212,7 +212,7 @@ fn every_drive_streams_reads_at_its_sustained_rate() {
         let spec = RunSpec {
             system_name: entry.id.to_owned(),
             system: drive.into(),
-            workload: streaming,
+            demand: streaming.into(),
             span: None,
             seed: 1,
             interval_ns: None,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use headstack_result::RunResult;
 use headstack_sim::{RunSpec, SimError, SystemDescription, run_all};
+use headstack_workload::scenario::Scenario;
 use headstack_workload::{Span, Workload};
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -25,7 +26,8 @@ const TICK: Duration = Duration::from_millis(50);
 struct Spec {
     system_name: String,
     system: SystemDescription,
-    workload: Workload,
+    workload: Option<Workload>,
+    scenario: Option<Scenario>,
     /// First byte and length in bytes.
     span: Option<(u64, u64)>,
     seed: u64,
@@ -54,14 +56,22 @@ impl Spec {
     fn read(value: Value) -> PyResult<Spec> {
         let spec: Spec = serde_json::from_value(value).map_err(json_error)?;
         spec.system.check().map_err(input_error)?;
-        spec.workload.validate().map_err(input_error)?;
+        match (&spec.workload, &spec.scenario) {
+            (Some(workload), None) => workload.validate().map_err(input_error)?,
+            (None, Some(scenario)) => scenario.validate().map_err(input_error)?,
+            _ => return Err(input_error("a run needs a workload or a scenario")),
+        }
         Ok(spec)
     }
 
     fn split(self) -> (Vec<(String, String)>, RunSpec) {
-        let Spec { system_name, system, workload, span, seed, interval_ns, labels } = self;
+        let Spec { system_name, system, workload, scenario, span, seed, interval_ns, labels } = self;
+        let demand = match (workload, scenario) {
+            (Some(workload), _) => workload.into(),
+            (None, scenario) => scenario.expect("read has seen that there is one").into(),
+        };
         let span = span.map(|(start_bytes, length_bytes)| Span { start_bytes, length_bytes });
-        (labels, RunSpec { system_name, system, workload, span, seed, interval_ns })
+        (labels, RunSpec { system_name, system, demand, span, seed, interval_ns })
     }
 }
 

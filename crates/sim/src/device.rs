@@ -3,8 +3,9 @@
 use headstack_workload::Request;
 use serde::{Deserialize, Serialize};
 
+use crate::disk::Disk;
 use crate::drive::description::DriveDescription;
-use crate::drive::{Completion, Drive, Fault};
+use crate::drive::{Completion, Fault};
 use crate::link::Upstream;
 use crate::snapshot::Snapshot;
 use crate::ssd::Ssd;
@@ -72,7 +73,7 @@ impl DeviceDescription {
 #[derive(Clone, Debug)]
 pub enum Device {
     /// A disk drive.
-    Disk(Box<Drive>),
+    Disk(Box<Disk>),
     /// A solid-state drive.
     Ssd(Box<Ssd>),
 }
@@ -84,7 +85,7 @@ impl Device {
     /// What is impossible in the description.
     pub fn new(description: &DeviceDescription, seed: u64) -> Result<Device, Fault> {
         Ok(match description {
-            DeviceDescription::Disk(drive) => Device::Disk(Box::new(Drive::new(drive, seed)?)),
+            DeviceDescription::Disk(drive) => Device::Disk(Box::new(Disk::new(drive, seed)?)),
             DeviceDescription::Ssd(ssd) => Device::Ssd(Box::new(Ssd::new(ssd, seed)?)),
         })
     }
@@ -93,25 +94,25 @@ impl Device {
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         match self {
-            Device::Disk(drive) => drive.next_event_ns(),
+            Device::Disk(disk) => disk.next_event_ns(),
             Device::Ssd(ssd) => ssd.next_event_ns(),
         }
     }
 
-    /// Takes a command; see [`Drive::submit`].
+    /// Takes a command; see [`Disk::submit`].
     #[inline]
     pub fn submit(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         match self {
-            Device::Disk(drive) => drive.submit_behind(upstream, now_ns, id, request),
+            Device::Disk(disk) => disk.submit_behind(upstream, now_ns, id, request),
             Device::Ssd(ssd) => ssd.submit(now_ns, id, request),
         }
     }
 
-    /// Processes every event up to `now_ns`; see [`Drive::advance`].
+    /// Processes every event up to `now_ns`; see [`Disk::advance`].
     #[inline]
     pub fn advance(&mut self, upstream: &mut Upstream, now_ns: u64, completed: impl FnMut(Completion)) {
         match self {
-            Device::Disk(drive) => drive.advance_behind(upstream, now_ns, completed),
+            Device::Disk(disk) => disk.advance_behind(upstream, now_ns, completed),
             Device::Ssd(ssd) => ssd.advance_behind(upstream, now_ns, completed),
         }
     }
@@ -119,7 +120,7 @@ impl Device {
     /// Adds what it has counted; its components under `name`.
     pub fn snapshot(&self, name: &str, into: &mut Snapshot) {
         match self {
-            Device::Disk(drive) => into.add_drive(name, &drive.counters()),
+            Device::Disk(disk) => into.add_disk(name, disk.description(), &disk.counters()),
             Device::Ssd(ssd) => into.add_ssd(name, ssd.description(), &ssd.counters()),
         }
     }

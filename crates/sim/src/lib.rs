@@ -2,18 +2,21 @@
 
 pub mod array;
 pub mod device;
+pub mod disk;
 pub mod drive;
+mod flights;
 mod host;
 pub mod link;
 mod measuring;
 mod replay;
 mod run;
+mod scenario;
 mod snapshot;
 pub mod ssd;
 pub mod system;
 
 pub use replay::replay;
-pub use run::{RunSpec, run, run_all};
+pub use run::{Demand, RunSpec, run, run_all};
 pub use system::SystemDescription;
 
 /// What can be wrong with a simulation that was asked for.

@@ -218,19 +218,26 @@ pub struct Upstream<'a> {
     now_ns: u64,
     links: &'a mut [Link],
     hops: &'a [u32],
+    /// A port that parts of the device share.
+    port: Option<&'a mut Link>,
 }
 
 impl Upstream<'_> {
     /// No shared links.
     #[inline]
     pub fn none() -> Upstream<'static> {
-        Upstream { now_ns: 0, links: &mut [], hops: &[] }
+        Upstream { now_ns: 0, links: &mut [], hops: &[], port: None }
     }
 
     /// The links `hops` of `links`; `now_ns` is the present.
     #[inline]
     pub fn new<'a>(now_ns: u64, links: &'a mut [Link], hops: &'a [u32]) -> Upstream<'a> {
-        Upstream { now_ns, links, hops }
+        Upstream { now_ns, links, hops, port: None }
+    }
+
+    /// The same links for a part of the device, which reaches them through `port`.
+    pub fn through<'b>(&'b mut self, now_ns: u64, port: &'b mut Link) -> Upstream<'b> {
+        Upstream { now_ns, links: &mut *self.links, hops: self.hops, port: Some(port) }
     }
 
     /// Carries `bytes`, ready at `ready_ns`, which the device's own port has carried at `port_end_ns`, at
@@ -244,7 +251,7 @@ impl Upstream<'_> {
         port_end_ns: u64,
         direction: Direction,
     ) -> u64 {
-        if self.hops.is_empty() {
+        if self.hops.is_empty() && self.port.is_none() {
             return port_end_ns;
         }
         self.carry_shared(ready_ns, bytes, port_ns_per_byte, port_end_ns, direction)
@@ -260,6 +267,9 @@ impl Upstream<'_> {
         direction: Direction,
     ) -> u64 {
         let mut end_ns = port_end_ns;
+        if let Some(port) = &mut self.port {
+            end_ns = end_ns.max(port.carry(self.now_ns, ready_ns, bytes, 0.0, direction));
+        }
         for &hop in self.hops {
             let link = &mut self.links[hop as usize];
             // A device holds a bus at its own pace; switches and bridges take whole frames at theirs.

@@ -68,16 +68,7 @@ impl Measuring {
         let response_ns = completion.at_ns - intended_ns;
         self.completed += 1;
         self.sojourn_ns += u128::from(completion.at_ns - intended_ns.max(self.start_ns));
-        let kind = match request.kind {
-            Kind::Read => &mut self.kinds.read,
-            Kind::Write => &mut self.kinds.write,
-            Kind::Trim => &mut self.kinds.trim,
-            Kind::Flush => &mut self.kinds.flush,
-        };
-        kind.count += 1;
-        kind.bytes += u64::from(request.length_bytes);
-        kind.response.record(response_ns);
-        kind.service.record(completion.at_ns - completion.started_ns.max(intended_ns));
+        book(&mut self.kinds, request, intended_ns, completion);
         self.batches.record(response_ns as f64);
         if self.interval_ns != u64::MAX {
             while completion.at_ns >= self.interval.start_ns + self.interval_ns {
@@ -146,4 +137,19 @@ impl Measuring {
         self.count_depth(end_ns.max(self.depth_since_ns), depth as usize);
         self.end_ns = Some(end_ns);
     }
+}
+
+/// Adds a completed request to what is kept of its kind.
+#[inline]
+pub fn book(kinds: &mut Kinds, request: &Request, intended_ns: u64, completion: &Completion) {
+    let kind = match request.kind {
+        Kind::Read => &mut kinds.read,
+        Kind::Write => &mut kinds.write,
+        Kind::Trim => &mut kinds.trim,
+        Kind::Flush => &mut kinds.flush,
+    };
+    kind.count += 1;
+    kind.bytes += u64::from(request.length_bytes);
+    kind.response.record(completion.at_ns - intended_ns);
+    kind.service.record(completion.at_ns - completion.started_ns.max(intended_ns));
 }

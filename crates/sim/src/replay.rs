@@ -3,7 +3,7 @@
 use headstack_workload::{ReplayRecord, Request};
 
 use crate::SimError;
-use crate::drive::Drive;
+use crate::disk::Disk;
 use crate::drive::description::DriveDescription;
 
 /// Response times of `records` on a drive that starts at rest with an empty buffer: the first request is issued at 0,
@@ -12,7 +12,7 @@ use crate::drive::description::DriveDescription;
 /// # Errors
 /// An impossible drive, or a request outside it.
 pub fn replay(description: &DriveDescription, records: &[ReplayRecord]) -> Result<Vec<u64>, SimError> {
-    let mut drive = Drive::new(description, 0)?;
+    let mut drive = Disk::new(description, 0)?;
     let capacity = drive.capacity_bytes();
     let mut responses = Vec::with_capacity(records.len());
     let mut issue_ns = 0;

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use headstack_result::{Check, Mode, RunResult, SystemRecord};
+use headstack_result::{Mode, RunResult, SystemRecord};
+use headstack_workload::scenario::Scenario;
 use headstack_workload::{ArrivalClock, Arrivals, GENERATOR_NAME, Generator, RunLength, Span, Workload};
 use rayon::prelude::*;
 
@@ -11,7 +12,9 @@ use crate::SimError;
 use crate::device::DeviceDescription;
 use crate::drive::Completion;
 use crate::drive::description::SlowProcesses;
+use crate::flights::{Flight, Flights};
 use crate::measuring::Measuring;
+use crate::scenario;
 use crate::system::{System, SystemDescription};
 
 /// What is run.
@@ -22,13 +25,35 @@ pub struct RunSpec {
     /// The system.
     pub system: SystemDescription,
     /// What it is put under.
-    pub workload: Workload,
+    pub demand: Demand,
     /// The part of the system that the workload touches; the whole where absent.
     pub span: Option<Span>,
     /// Seed of every random choice.
     pub seed: u64,
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
+}
+
+/// What a system is put under.
+#[allow(clippy::large_enum_variant)] // One a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Demand {
+    /// One access specification, in a closed or an open loop.
+    Workload(Workload),
+    /// Clients of several kinds at once.
+    Scenario(Scenario),
+}
+
+impl From<Workload> for Demand {
+    fn from(workload: Workload) -> Demand {
+        Demand::Workload(workload)
+    }
+}
+
+impl From<Scenario> for Demand {
+    fn from(scenario: Scenario) -> Demand {
+        Demand::Scenario(scenario)
+    }
 }
 
 /// Hears how far a run is, 0 to 1, and says whether it goes on.
@@ -39,9 +64,13 @@ pub type Progress<'a> = dyn Fn(f64) -> bool + Sync + 'a;
 /// # Errors
 /// An impossible drive, workload or range, or [`SimError::Stopped`].
 pub fn run(spec: &RunSpec, progress: &Progress) -> Result<RunResult, SimError> {
-    let mut runner = Runner::new(spec)?;
+    let workload = match &spec.demand {
+        Demand::Workload(workload) => workload,
+        Demand::Scenario(scenario) => return scenario::run(spec, scenario, progress),
+    };
+    let mut runner = Runner::new(spec, workload)?;
     runner.go(progress)?;
-    Ok(runner.finish(spec))
+    Ok(runner.finish(spec, workload))
 }
 
 /// Runs many specifications on all cores; results stand in the order of the specifications, whatever core they ran on.
@@ -54,16 +83,8 @@ pub fn run_all(specs: &[RunSpec], progress: &(dyn Fn(usize, f64) -> bool + Sync)
         .collect()
 }
 
-/// A request under way.
-#[derive(Clone, Copy, Debug)]
-struct Flight {
-    intended_ns: u64,
-    request: headstack_workload::Request,
-    measured: bool,
-}
-
 /// Completions between two looks at the clock of the outside world.
-const PROGRESS_EVERY: u64 = 1 << 13;
+pub const PROGRESS_EVERY: u64 = 1 << 13;
 /// Completions between two looks at the confidence interval.
 const CONFIDENCE_EVERY: u64 = 1 << 10;
 
@@ -76,23 +97,18 @@ struct Runner {
     thinks: bool,
     /// Issues of the closed loop that wait for their think time.
     thinking: BinaryHeap<Reverse<u64>>,
-    flights: Vec<Flight>,
-    free: Vec<u32>,
+    flights: Flights,
     done: Vec<Completion>,
     warm_up: headstack_workload::WarmUp,
     run_length: RunLength,
     interval_ns: u64,
-    issued: u64,
-    issued_bytes: u64,
-    completed: u64,
-    completed_bytes: u64,
     late_arrivals: u64,
     measuring: Option<Measuring>,
     now_ns: u64,
 }
 
 impl Runner {
-    fn new(spec: &RunSpec) -> Result<Self, SimError> {
+    fn new(spec: &RunSpec, workload: &Workload) -> Result<Self, SimError> {
         let system = System::new(&spec.system, spec.seed)?;
         let capacity = spec.system.capacity_bytes();
         let span = spec.span.unwrap_or(Span { start_bytes: 0, length_bytes: capacity });
@@ -103,11 +119,11 @@ impl Runner {
                 span.length_bytes, span.start_bytes
             )));
         }
-        spec.workload.validate()?;
-        let generator = Generator::new(&spec.workload, span, spec.system.block_bytes(), spec.seed)?;
-        let (outstanding_limit, thinks, clock) = match spec.workload.arrivals {
+        workload.validate()?;
+        let generator = Generator::new(workload, span, spec.system.block_bytes(), spec.seed)?;
+        let (outstanding_limit, thinks, clock) = match workload.arrivals {
             Arrivals::Closed { outstanding, think } => {
-                let delays = spec.workload.specification.lines.iter().any(|line| line.delay_ns > 0);
+                let delays = workload.specification.lines.iter().any(|line| line.delay_ns > 0);
                 (outstanding, delays || think != headstack_workload::Think::None, None)
             }
             Arrivals::Open { rate_per_s, process } => {
@@ -122,16 +138,11 @@ impl Runner {
             outstanding_limit,
             thinks,
             thinking: BinaryHeap::new(),
-            flights: Vec::with_capacity(outstanding_limit as usize),
-            free: Vec::with_capacity(outstanding_limit as usize),
+            flights: Flights::with_capacity(outstanding_limit as usize),
             done: Vec::with_capacity(64),
-            warm_up: spec.workload.warm_up,
-            run_length: spec.workload.run_length,
+            warm_up: workload.warm_up,
+            run_length: workload.run_length,
             interval_ns: spec.interval_ns.unwrap_or(u64::MAX).max(1),
-            issued: 0,
-            issued_bytes: 0,
-            completed: 0,
-            completed_bytes: 0,
             late_arrivals: 0,
             measuring: None,
             now_ns: 0,
@@ -167,8 +178,8 @@ impl Runner {
                 self.now_ns = self.next_arrival_ns;
                 self.arrive();
             }
-            if self.completed >= next_progress {
-                next_progress = self.completed + PROGRESS_EVERY;
+            if self.flights.completed >= next_progress {
+                next_progress = self.flights.completed + PROGRESS_EVERY;
                 if !progress(self.share_done()) {
                     return Err(SimError::Stopped);
                 }
@@ -184,7 +195,7 @@ impl Runner {
             && let Some(measuring) = &mut self.measuring
             && next_ns > measuring.start_ns + limit_ns
         {
-            measuring.close(measuring.start_ns + limit_ns, self.issued - self.completed);
+            measuring.close(measuring.start_ns + limit_ns, self.flights.outstanding());
             return true;
         }
         false
@@ -210,7 +221,7 @@ impl Runner {
     /// Data are gone: what was measured until now is the result.
     #[cold]
     fn end_by_loss(&mut self) {
-        let backlog = self.issued - self.completed;
+        let backlog = self.flights.outstanding();
         let (now_ns, interval_ns) = (self.now_ns, self.interval_ns);
         let before = || Measuring::new(now_ns, self.system.snapshot(), backlog, interval_ns);
         self.measuring.get_or_insert_with(before).close(now_ns, backlog);
@@ -241,32 +252,17 @@ impl Runner {
     fn issue(&mut self, at_ns: u64) {
         self.count_depth(at_ns);
         let request = self.generator.next();
-        let flight = Flight { intended_ns: at_ns, request, measured: self.measuring.is_some() };
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.flights[id as usize] = flight;
-                id
-            }
-            None => {
-                self.flights.push(flight);
-                (self.flights.len() - 1) as u32
-            }
-        };
-        self.issued += 1;
-        self.issued_bytes += u64::from(request.length_bytes);
+        let id = self.flights.issue(Flight { intended_ns: at_ns, request, client: 0, stream: 0 });
         let admitted = self.system.submit(at_ns, id, &request);
-        if !admitted && flight.measured && self.clock.is_some() {
+        if !admitted && self.measuring.is_some() && self.clock.is_some() {
             self.late_arrivals += 1;
         }
     }
 
     #[inline]
     fn complete(&mut self, completion: &Completion) {
-        let flight = self.flights[completion.id as usize];
         self.count_depth(completion.at_ns);
-        self.completed += 1;
-        self.completed_bytes += u64::from(flight.request.length_bytes);
-        self.free.push(completion.id);
+        let flight = self.flights.complete(completion.id);
         if let Some(measuring) = &mut self.measuring {
             measuring.record(&flight.request, flight.intended_ns, completion);
         }
@@ -281,22 +277,22 @@ impl Runner {
     #[inline]
     fn count_depth(&mut self, at_ns: u64) {
         if let Some(measuring) = &mut self.measuring {
-            measuring.count_depth(at_ns, (self.issued - self.completed) as usize);
+            measuring.count_depth(at_ns, (self.flights.outstanding()) as usize);
         }
     }
 
     #[inline]
     fn maybe_start_measuring(&mut self) {
-        let warm = self.completed >= self.warm_up.requests && self.now_ns >= self.warm_up.time_ns;
+        let warm = self.flights.completed >= self.warm_up.requests && self.now_ns >= self.warm_up.time_ns;
         if self.measuring.is_none() && warm {
-            let backlog = self.issued - self.completed;
+            let backlog = self.flights.outstanding();
             self.measuring = Some(Measuring::new(self.now_ns, self.system.snapshot(), backlog, self.interval_ns));
         }
     }
 
     #[inline]
     fn maybe_end(&mut self) {
-        let backlog = self.issued - self.completed;
+        let backlog = self.flights.outstanding();
         let Some(measuring) = &mut self.measuring else {
             return;
         };
@@ -330,36 +326,19 @@ impl Runner {
         share.min(1.0)
     }
 
-    fn finish(self, spec: &RunSpec) -> RunResult {
+    fn finish(self, spec: &RunSpec, workload: &Workload) -> RunResult {
         let description = serde_json::to_value(&spec.system).expect("descriptions are plain data");
-        let workload = serde_json::to_value(&spec.workload).expect("workloads are plain data");
+        let record = serde_json::to_value(workload).expect("workloads are plain data");
         let system = SystemRecord::new(&*spec.system_name, spec.system.kind(), description);
-        let mut result = RunResult::new(Mode::Simulated, system, workload, spec.seed, GENERATOR_NAME);
-        let mut flies = vec![true; self.flights.len()];
-        self.free.iter().for_each(|&id| flies[id as usize] = false);
-        let flying = || self.flights.iter().zip(&flies).filter(|(_, flies)| **flies).map(|(flight, _)| flight);
-        let (count, bytes) =
-            (flying().count() as u64, flying().map(|f| u64::from(f.request.length_bytes)).sum::<u64>());
-        let (issued, completed) = (self.issued, self.completed);
-        result.checks = vec![
-            Check {
-                name: "requests in = requests out".to_owned(),
-                passed: issued == completed + count,
-                detail: format!("{issued} issued, {completed} completed, {count} in flight"),
-            },
-            Check {
-                name: "bytes in = bytes out".to_owned(),
-                passed: self.issued_bytes == self.completed_bytes + bytes,
-                detail: format!("{} issued, {} completed, {bytes} in flight", self.issued_bytes, self.completed_bytes),
-            },
-        ];
+        let mut result = RunResult::new(Mode::Simulated, system, record, spec.seed, GENERATOR_NAME);
+        result.checks = self.flights.checks();
         result.late_arrivals = self.late_arrivals;
-        result.backlog = count;
+        result.backlog = self.flights.outstanding();
         let mut measuring = self.measuring.expect("a run ends by its measured part");
-        flying().for_each(|flight| measuring.still_outstanding(flight.intended_ns));
-        if let Arrivals::Open { rate_per_s, .. } = spec.workload.arrivals {
+        self.flights.under_way().for_each(|flight| measuring.still_outstanding(flight.intended_ns));
+        if let Arrivals::Open { rate_per_s, .. } = workload.arrivals {
             result.offered_per_s = Some(rate_per_s);
-            result.saturated = measuring.has_piled_up(count);
+            result.saturated = measuring.has_piled_up(result.backlog);
         }
         measuring.write_to(&mut result, self.system.snapshot());
         result.data_loss = self.system.data_loss().map(str::to_owned);

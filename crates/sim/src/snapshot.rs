@@ -3,6 +3,7 @@
 use headstack_result::{Component, Counter};
 
 use crate::drive::Counters;
+use crate::drive::description::DriveDescription;
 use crate::link::Link;
 use crate::ssd::SsdCounters;
 use crate::ssd::description::SsdDescription;
@@ -35,10 +36,10 @@ impl Snapshot {
         self.component(description.name.clone(), servers, link.busy_ns, link.waited_ns);
     }
 
-    /// Adds a drive; `name` is empty for one that stands alone.
-    pub fn add_drive(&mut self, name: &str, counters: &Counters) {
+    /// Adds a disk; `name` is empty for one that stands alone.
+    pub fn add_disk(&mut self, name: &str, disk: &DriveDescription, counters: &Counters) {
         let own = |part: &str| if name.is_empty() { part.to_owned() } else { format!("{name} {part}") };
-        self.component(own("mechanism"), 1, counters.mechanism_ns, 0);
+        self.component(own("mechanism"), disk.actuators, counters.mechanism_ns, 0);
         self.component(own("interface"), 1, counters.interface_ns, 0);
         self.component(own("controller"), 1, counters.overhead_ns, 0);
         for (name, value) in [
@@ -55,6 +56,23 @@ impl Snapshot {
             ("transfer_ns", counters.transfer_ns),
         ] {
             self.count(name, value);
+        }
+        if disk.flash_cache.is_some() {
+            self.component(own("flash"), 1, counters.flash_ns, 0);
+            self.count("flash_hits", counters.flash_hits);
+            self.count("flash_fills", counters.flash_fills);
+        }
+        if disk.media_cache.is_some() {
+            for (name, value) in [
+                ("media_cache_writes", counters.media_cache_writes),
+                ("media_cache_appends", counters.media_cache_appends),
+                ("media_cache_hits", counters.media_cache_hits),
+                ("media_cache_destages", counters.media_cache_destages),
+                ("media_cache_cleanings", counters.media_cache_cleanings),
+                ("direct_writes", counters.direct_writes),
+            ] {
+                self.count(name, value);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a run is pointed at: one device, or an array.
 
-use headstack_workload::Request;
+use headstack_workload::{Request, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::SimError;
@@ -44,6 +44,17 @@ impl SystemDescription {
         match self {
             SystemDescription::Drive(device) => device.capacity_bytes(),
             SystemDescription::Array(array) => array.capacity_bytes(),
+        }
+    }
+
+    /// What it exports: each LUN's name and place in the address space.
+    pub fn luns(&self) -> Vec<(String, Span)> {
+        match self {
+            SystemDescription::Drive(device) => {
+                let span = Span { start_bytes: 0, length_bytes: device.capacity_bytes() };
+                vec![("drive".to_owned(), span)]
+            }
+            SystemDescription::Array(array) => array.spans(),
         }
     }
 

@@ -48,7 +48,14 @@ fn run_on(description: &ArrayDescription, line: &str, outstanding: u32, requests
     });
     let workload: Workload = serde_json::from_value(workload).unwrap();
     let system = SystemDescription::Array(description.clone());
-    let spec = RunSpec { system_name: "test".to_owned(), system, workload, span: None, seed: 3, interval_ns: None };
+    let spec = RunSpec {
+        system_name: "test".to_owned(),
+        system,
+        demand: workload.into(),
+        span: None,
+        seed: 3,
+        interval_ns: None,
+    };
     let result = run(&spec, &|_| true).unwrap();
     assert!(result.passed(), "{:?}", result.checks);
     result

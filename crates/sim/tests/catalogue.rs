@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use headstack_catalogue::{drives, load_drive};
+use headstack_sim::disk::Disk;
 use headstack_workload::Kind;
 
 #[test]
@@ -36,11 +37,17 @@ fn every_drive_keeps_its_books() {
 fn every_drive_reaches_its_ends() {
     for entry in drives() {
         let description = load_drive(entry.id).unwrap().description;
-        let mut drive = headstack_sim::drive::Drive::new(&description, 0).unwrap();
-        let (capacity, block) = (drive.capacity_bytes(), u64::from(description.geometry.logical_block_bytes));
+        let mut disk = Disk::new(&description, 0).unwrap();
+        let (capacity, block) = (disk.capacity_bytes(), u64::from(description.geometry.logical_block_bytes));
         let last = request(Kind::Read, capacity - block, block);
         let everywhere = (0..200).map(|i| request(Kind::Write, capacity / 201 * i / block * block, 100 * block));
-        let requests: Vec<_> = std::iter::once(last).chain(everywhere).map(|request| (0, request)).collect();
-        assert_eq!(serve_all(&mut drive, &requests).len(), 201, "{}", entry.id);
+        let mut done = 0;
+        for (id, request) in std::iter::once(last).chain(everywhere).enumerate() {
+            disk.submit(0, id as u32, &request);
+        }
+        while !disk.is_idle() {
+            disk.advance(disk.next_event_ns(), |_| done += 1);
+        }
+        assert_eq!(done, 201, "{}", entry.id);
     }
 }

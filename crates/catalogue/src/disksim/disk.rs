@@ -133,6 +133,10 @@ pub(super) fn bare_drive(
             disconnect: None,
         },
         slow: SlowProcesses::default(),
+        flash_cache: None,
+        media_cache: None,
+        shingles: None,
+        actuators: 1,
     })
 }
 

@@ -81,6 +81,12 @@ impl Check<'_> {
         if let Some((key, _)) = counts.iter().find(|(_, zero)| *zero == Some(true)) {
             return self.fail(key, "0; 1 or more are allowed");
         }
+        let bytes =
+            capacity.logical_blocks.map(|blocks| blocks.saturating_mul(block.0)).or(capacity.size.map(|size| size.0));
+        let cache = file.media_cache.as_ref().and_then(|cache| cache.size);
+        if cache.zip(bytes).is_some_and(|(cache, bytes)| cache.0 > bytes) {
+            return self.fail("media_cache.size", "more than the drive itself; up to the size of the drive is allowed");
+        }
         if let Some(BlockOrder::SurfaceSerpentine { band_cylinders: 0 }) = geometry.order {
             return self.fail("geometry.order", "a band of 0 cylinders; 1 or more are allowed");
         }
@@ -145,6 +151,8 @@ impl Check<'_> {
             ("slow.recalibration.interval", file.slow.recalibration.as_ref().map(|process| process.interval)),
             ("slow.recalibration.duration", file.slow.recalibration.as_ref().map(|process| process.duration)),
             ("slow.scan.idle", file.slow.scan.as_ref().map(|scan| scan.idle)),
+            ("flash_cache.latency", file.flash_cache.as_ref().and_then(|flash| flash.latency)),
+            ("media_cache.idle", file.media_cache.as_ref().and_then(|cache| cache.idle)),
         ];
         for (key, duration) in single {
             self.not_negative(key, duration)?;

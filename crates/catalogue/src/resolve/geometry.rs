@@ -181,7 +181,7 @@ impl Resolver<'_> {
         Ok(geometry)
     }
 
-    /// A layout that holds the blocks of `geometry`.
+    /// A layout that holds the blocks of `geometry`, and the media cache beside them.
     ///
     /// Stated cylinders and capacity win over rates, which then give only the ratio of outer to inner track: sheets
     /// state rates before or after formatting and switching in many ways, and capacity in one.
@@ -190,7 +190,8 @@ impl Resolver<'_> {
             return self.missing("geometry.zones", "a sparing scheme needs the table of zones");
         }
         let per_sector = u64::from(geometry.physical_sector_bytes / geometry.logical_block_bytes);
-        let sectors = geometry.logical_blocks.div_ceil(per_sector);
+        let cache = self.file.media_cache.as_ref().and_then(|cache| cache.size).map_or(0, |size| size.0);
+        let sectors = geometry.logical_blocks.div_ceil(per_sector) + cache / u64::from(geometry.physical_sector_bytes);
         let zones = self.given_or(self.file.geometry.zone_count, "geometry.zone_count", "usual", |_| Ok(ZONES))?;
         let rates = self.track_sectors(geometry, motion)?;
         let (outer, inner) = match rates {

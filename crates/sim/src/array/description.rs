@@ -2,6 +2,7 @@
 //!
 //! Descriptions are made by the catalogue. Times are nanoseconds, lengths bytes, positions in lists `u32`.
 
+use headstack_workload::Span;
 use serde::{Deserialize, Serialize};
 
 use super::pool::PoolDescription;
@@ -376,6 +377,17 @@ impl ArrayDescription {
     /// Bytes that all LUNs together export.
     pub fn capacity_bytes(&self) -> u64 {
         self.luns.iter().map(|lun| lun.length_bytes).sum()
+    }
+
+    /// Each LUN's name and place in the array's address space, where they lie one after the other.
+    pub fn spans(&self) -> Vec<(String, Span)> {
+        let mut start_bytes = 0;
+        let span = |lun: &Lun| {
+            let span = Span { start_bytes, length_bytes: lun.length_bytes };
+            start_bytes += lun.length_bytes;
+            (lun.name.clone(), span)
+        };
+        self.luns.iter().map(span).collect()
     }
 
     /// Bytes of which every request is a multiple: the largest block of a member.

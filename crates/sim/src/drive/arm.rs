@@ -88,6 +88,7 @@ impl Drive {
             }
             Work::Host(host) => self.read(upstream, now_ns, free_ns, &host, &job.extent),
             Work::Destage(slot) => self.destage(job.arrived_ns.max(free_ns), slot, &job.extent),
+            Work::Errand(errand) => self.run_errand(now_ns, free_ns, &errand, &job.extent),
         }
     }
 
@@ -334,7 +335,7 @@ impl Drive {
 
     /// Media errors: each failed pass costs a turn.
     #[inline]
-    fn retry(&mut self, pass: &mut Pass) {
+    pub(super) fn retry(&mut self, pass: &mut Pass) {
         let repeated = self.slow.repeated_passes();
         if repeated > 0 {
             let lost = u64::from(repeated) * self.media.spindle.revolution_ns();
@@ -346,7 +347,7 @@ impl Drive {
     }
 
     #[inline]
-    fn account(&mut self, pass: &Pass, start_ns: u64) {
+    pub(super) fn account(&mut self, pass: &Pass, start_ns: u64) {
         self.counters.seek_ns += pass.seek_ns;
         self.counters.rotation_ns += pass.rotation_ns;
         let span = pass.end_ns.saturating_sub(start_ns);
@@ -355,7 +356,7 @@ impl Drive {
     }
 
     #[inline]
-    fn occupy(&mut self, pass: &Pass, service: Service, continues: u64) {
+    pub(super) fn occupy(&mut self, pass: &Pass, service: Service, continues: u64) {
         self.head = pass.head;
         self.arm_free_ns = pass.end_ns;
         self.continues = continues;

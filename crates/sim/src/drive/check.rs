@@ -29,7 +29,10 @@ pub fn check(description: &DriveDescription) -> Result<(), Fault> {
     check_geometry(&description.geometry)?;
     check_mechanics(description)?;
     check_electronics(description)?;
-    check_slow(description)
+    check_slow(description)?;
+    check_flash_cache(description)?;
+    check_media_cache(description)?;
+    check_actuators(description)
 }
 
 fn check_geometry(geometry: &Geometry) -> Result<(), Fault> {
@@ -224,4 +227,85 @@ fn check_slow(description: &DriveDescription) -> Result<(), Fault> {
         })?;
     }
     Ok(())
+}
+
+fn check_flash_cache(description: &DriveDescription) -> Result<(), Fault> {
+    let Some(flash) = description.flash_cache else {
+        return Ok(());
+    };
+    let sector = u64::from(description.geometry.physical_sector_bytes);
+    let block = u64::from(flash.block_bytes);
+    require(block > 0 && block.is_multiple_of(sector) && block <= 1 << 20, "flash_cache.block", || {
+        format!("{block} bytes; whole sectors of {sector} bytes, up to 1 MiB, are allowed")
+    })?;
+    let capacity = description.geometry.logical_blocks * u64::from(description.geometry.logical_block_bytes);
+    require(flash.size_bytes >= block && flash.size_bytes <= capacity, "flash_cache.size", || {
+        format!("{} bytes; a block ({block}) up to the size of the drive ({capacity}) are allowed", flash.size_bytes)
+    })?;
+    require(flash.latency_ns < 1_000_000_000, "flash_cache.latency", || "0 to 1 s are allowed".to_owned())?;
+    require((0.0..1e6).contains(&flash.ns_per_byte), "flash_cache.rate", || "it must be above 1 kB/s".to_owned())?;
+    let fill = flash.fill_bytes_per_s;
+    require(fill.is_finite() && fill >= 1.0, "flash_cache.fill_rate", || format!("{fill} B/s; 1 or more is allowed"))?;
+    require((1..=1 << 28).contains(&flash.history_blocks), "flash_cache.history_blocks", || {
+        format!("{}; 1 to 268,435,456 are allowed", flash.history_blocks)
+    })
+}
+
+fn check_media_cache(description: &DriveDescription) -> Result<(), Fault> {
+    let sector = u64::from(description.geometry.physical_sector_bytes);
+    if let Some(shingles) = description.shingles {
+        let band = shingles.band_bytes;
+        require(band > 0 && band.is_multiple_of(sector) && band <= 1 << 30, "shingles.band", || {
+            format!("{band} bytes; whole sectors of {sector} bytes, up to 1 GiB, are allowed")
+        })?;
+        require(description.media_cache.is_some(), "shingles", || {
+            "a shingled drive needs a media_cache, since it cannot write single blocks home".to_owned()
+        })?;
+    }
+    let Some(cache) = description.media_cache else {
+        return Ok(());
+    };
+    let size = cache.size_bytes;
+    require(size.is_multiple_of(sector) && size >= 64 * sector, "media_cache.size", || {
+        format!("{size} bytes; whole sectors of {sector} bytes, 64 of them or more, are allowed")
+    })?;
+    let geometry = &description.geometry;
+    let capacity = geometry.logical_blocks * u64::from(geometry.logical_block_bytes);
+    require(size <= capacity, "media_cache.size", || {
+        format!("{size} bytes; up to the size of the drive ({capacity}) are allowed")
+    })?;
+    let held: u64 = (0..geometry.zones.len()).map(|zone| zone_blocks(geometry, zone)).sum();
+    let home = geometry.logical_blocks.div_ceil(sector / u64::from(geometry.logical_block_bytes));
+    require(home.checked_add(size / sector).is_some_and(|both| both <= held), "media_cache.size", || {
+        format!("{size} bytes; the zones hold {} bytes more than the drive exports", (held - home) * sector)
+    })?;
+    require((16..=1 << 28).contains(&cache.extents_max), "media_cache.extents_max", || {
+        format!("{}; 16 to 268,435,456 are allowed", cache.extents_max)
+    })?;
+    require(cache.busy_share > 0.0 && cache.busy_share <= 1.0, "media_cache.busy_share", || {
+        format!("{}; above 0, up to 1 is allowed", cache.busy_share)
+    })?;
+    require((sector..=size).contains(&cache.sweep_bytes), "media_cache.sweep", || {
+        format!("{} bytes; a sector ({sector}) up to the size of the cache ({size}) are allowed", cache.sweep_bytes)
+    })?;
+    require((1..=4096).contains(&cache.sweep_window), "media_cache.sweep_window", || {
+        format!("{}; 1 to 4,096 are allowed", cache.sweep_window)
+    })
+}
+
+fn check_actuators(description: &DriveDescription) -> Result<(), Fault> {
+    let (count, geometry) = (description.actuators, &description.geometry);
+    require((1..=8).contains(&count), "actuators", || format!("{count}; 1 to 8 are allowed"))?;
+    if count == 1 {
+        return Ok(());
+    }
+    require(geometry.heads.is_multiple_of(count), "actuators", || {
+        format!("{} heads cannot be shared evenly by {count}", geometry.heads)
+    })?;
+    let blocks = u64::from(count) * u64::from(geometry.physical_sector_bytes / geometry.logical_block_bytes);
+    require(geometry.logical_blocks.is_multiple_of(blocks), "actuators", || {
+        format!("{} blocks cannot be shared evenly by {count}, in whole sectors", geometry.logical_blocks)
+    })?;
+    let alone = description.flash_cache.is_none() && description.media_cache.is_none();
+    require(alone, "actuators", || format!("{count}; one is allowed beside a flash_cache or a media_cache"))
 }

@@ -22,7 +22,7 @@ impl Drive {
     }
 
     #[inline]
-    fn after_last(&self, cost: AfterReadWrite) -> u64 {
+    pub(super) fn after_last(&self, cost: AfterReadWrite) -> u64 {
         if self.last_was_read { cost.after_read } else { cost.after_write }
     }
 
@@ -228,7 +228,7 @@ impl Drive {
 
     /// A command must wait for the arm's queue: it is ordered and others are before it, or an ordered one is.
     #[inline]
-    fn is_held_back(&self, ordered: bool) -> bool {
+    pub(super) fn is_held_back(&self, ordered: bool) -> bool {
         let busy = self.in_service.is_some() || !self.queue.is_empty();
         self.queue.has_ordered() || self.serves_ordered || (ordered && busy)
     }
@@ -302,8 +302,14 @@ impl Drive {
                 let dirty = self.writes.get(slot);
                 (dirty.start, (dirty.end - dirty.start) as u32)
             }
+            Work::Errand(errand) => (errand.block, errand.sectors),
         };
         let job = Job { work, block, extent: self.media.layout.locate(block, sectors), arrived_ns, ordered };
+        self.hand_to_arm(upstream, now_ns, job);
+    }
+
+    #[inline]
+    pub(super) fn hand_to_arm(&mut self, upstream: &mut Upstream, now_ns: u64, job: Job) {
         if self.in_service.is_none() && self.queue.is_empty() {
             let free_ns = self.stop_read_ahead(now_ns);
             self.start(upstream, now_ns, free_ns, &job);

@@ -6,6 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use super::assists::{FlashCache, MediaCache, Shingles};
+pub use super::slow::{BackgroundScan, Recalibration, Retries, SlowProcesses};
+
 /// One disk drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +29,27 @@ pub struct DriveDescription {
     pub interface: Interface,
     /// Slow processes that make the far tail; all off by default.
     pub slow: SlowProcesses,
+    /// Flash that serves reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flash_cache: Option<FlashCache>,
+    /// Media that take random writes in order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_cache: Option<MediaCache>,
+    /// Overlapping tracks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shingles: Option<Shingles>,
+    /// Arms that move on their own, each with its share of the heads and of the blocks, in order; all behind one port
+    /// and one queue.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub actuators: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(actuators: &u32) -> bool {
+    *actuators == 1
 }
 
 /// Surfaces, zones and the order of logical blocks over them.
@@ -416,46 +440,4 @@ pub struct ExtraDisconnect {
     pub second_disconnect_ns: u64,
     /// Added to the seek of such a write.
     pub seek_delta_ns: u64,
-}
-
-/// Slow processes, each explicit. They make the tail beyond p99 that geometry cannot explain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SlowProcesses {
-    /// Retries of media accesses.
-    pub retries: Option<Retries>,
-    /// Thermal recalibration.
-    pub recalibration: Option<Recalibration>,
-    /// Background media scan.
-    pub scan: Option<BackgroundScan>,
-}
-
-/// A media access fails with a probability and is repeated a turn later.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Retries {
-    /// Probability that a pass over a track fails.
-    pub probability: f64,
-    /// Passes after which the drive gives up and corrects from its ECC.
-    pub passes_max: u32,
-}
-
-/// The arm is taken for a while, at fixed intervals, as soon as it is free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Recalibration {
-    /// Between two starts.
-    pub interval_ns: u64,
-    /// How long.
-    pub duration_ns: u64,
-}
-
-/// The drive reads its own surface when idle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BackgroundScan {
-    /// Idle time before it starts.
-    pub idle_ns: u64,
-    /// Sectors of one step; a step is never interrupted.
-    pub step_sectors: u32,
 }

@@ -5,10 +5,12 @@
 //! the arm becomes free, the command completes.
 
 mod arm;
+mod assists;
 pub mod buffer;
 pub(crate) mod check;
 mod commands;
 pub mod description;
+pub(crate) mod errand;
 pub mod geometry;
 pub mod mechanics;
 mod media;
@@ -74,6 +76,55 @@ pub struct Counters {
     pub mechanism_ns: u64,
     /// The interface carried data.
     pub interface_ns: u64,
+    /// Reads served from flash.
+    pub flash_hits: u64,
+    /// Blocks taken into flash.
+    pub flash_fills: u64,
+    /// The flash was read or written.
+    pub flash_ns: u64,
+    /// Writes that went to the media cache.
+    pub media_cache_writes: u64,
+    /// Accesses that wrote them there, one behind the other.
+    pub media_cache_appends: u64,
+    /// Reads that found at least a part of their data in the media cache.
+    pub media_cache_hits: u64,
+    /// Extents that were moved home from it.
+    pub media_cache_destages: u64,
+    /// Sweeps or bands in which that was done.
+    pub media_cache_cleanings: u64,
+    /// Writes that went home past the media cache.
+    pub direct_writes: u64,
+}
+
+impl Counters {
+    /// The counts of both.
+    pub fn plus(&self, other: &Counters) -> Counters {
+        Counters {
+            read_hits: self.read_hits + other.read_hits,
+            read_partial_hits: self.read_partial_hits + other.read_partial_hits,
+            read_misses: self.read_misses + other.read_misses,
+            cached_writes: self.cached_writes + other.cached_writes,
+            coalesced_writes: self.coalesced_writes + other.coalesced_writes,
+            destages: self.destages + other.destages,
+            read_modify_writes: self.read_modify_writes + other.read_modify_writes,
+            retries: self.retries + other.retries,
+            seek_ns: self.seek_ns + other.seek_ns,
+            rotation_ns: self.rotation_ns + other.rotation_ns,
+            transfer_ns: self.transfer_ns + other.transfer_ns,
+            overhead_ns: self.overhead_ns + other.overhead_ns,
+            mechanism_ns: self.mechanism_ns + other.mechanism_ns,
+            interface_ns: self.interface_ns + other.interface_ns,
+            flash_hits: self.flash_hits + other.flash_hits,
+            flash_fills: self.flash_fills + other.flash_fills,
+            flash_ns: self.flash_ns + other.flash_ns,
+            media_cache_writes: self.media_cache_writes + other.media_cache_writes,
+            media_cache_appends: self.media_cache_appends + other.media_cache_appends,
+            media_cache_hits: self.media_cache_hits + other.media_cache_hits,
+            media_cache_destages: self.media_cache_destages + other.media_cache_destages,
+            media_cache_cleanings: self.media_cache_cleanings + other.media_cache_cleanings,
+            direct_writes: self.direct_writes + other.direct_writes,
+        }
+    }
 }
 
 /// A drive in virtual time.

@@ -1,6 +1,7 @@
 //! Jobs that wait for the arm, and the choice of the next one.
 
 use super::description::{Policy, Queue};
+use super::errand::Errand;
 use super::geometry::{Angle, Extent};
 use super::media::{Head, Media};
 
@@ -28,6 +29,8 @@ pub enum Work {
     Host(HostJob),
     /// A dirty extent of the write cache, by slot.
     Destage(u32),
+    /// The drive's own.
+    Errand(Errand),
 }
 
 /// A host command that needs the media.
@@ -91,7 +94,11 @@ impl Job {
             head: self.extent.head,
             angle: self.extent.angle,
             slot,
-            write: !matches!(self.work, Work::Host(HostJob { write: false, .. })),
+            write: match self.work {
+                Work::Host(host) => host.write,
+                Work::Destage(_) => true,
+                Work::Errand(errand) => errand.write,
+            },
         }
     }
 }
@@ -161,6 +168,14 @@ impl ArmQueue {
             self.targets[at] = job.target(slot);
             self.slots[slot as usize] = Some(job);
         }
+    }
+
+    /// The errand of that name, if it waits.
+    pub fn waiting_errand(&mut self, id: u32) -> Option<&mut Errand> {
+        self.slots.iter_mut().flatten().find_map(|job| match &mut job.work {
+            Work::Errand(errand) if errand.id == id => Some(errand),
+            _ => None,
+        })
     }
 
     /// The oldest write that waits for room in the write cache.

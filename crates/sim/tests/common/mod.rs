@@ -97,6 +97,10 @@ pub fn bare_drive() -> DriveDescription {
             disconnect: None,
         },
         slow: SlowProcesses::default(),
+        flash_cache: None,
+        media_cache: None,
+        shingles: None,
+        actuators: 1,
     }
 }
 
@@ -310,7 +314,7 @@ pub fn closed(outstanding: u32) -> Arrivals {
 
 pub fn spec(drive: &DriveDescription, workload: Workload) -> RunSpec {
     let system = drive.clone().into();
-    RunSpec { system_name: "test".to_owned(), system, workload, span: None, seed: 7, interval_ns: None }
+    RunSpec { system_name: "test".to_owned(), system, demand: workload.into(), span: None, seed: 7, interval_ns: None }
 }
 
 /// Runs a specification and insists that its own checks passed.

@@ -1,0 +1,275 @@
+//! A drive with memories between its host and its mechanism: flash that serves reads, a media cache that takes writes.
+
+use headstack_workload::{Kind, Request};
+
+use super::flash::Flash;
+use super::flights::Flights;
+use super::log::{Piece, Place};
+use super::staging::{CLEANING, Staging};
+use crate::drive::description::DriveDescription;
+use crate::drive::{Completion, Counters, Drive, Fault};
+use crate::link::Upstream;
+
+/// One mechanism and its helpers.
+#[derive(Clone, Debug)]
+pub struct Assisted {
+    description: DriveDescription,
+    /// Home lies behind the media cache in its blocks.
+    drive: Drive,
+    flash: Option<Flash>,
+    staging: Option<Staging>,
+    flights: Flights,
+    sector_bytes: u64,
+    /// When the host was last waiting for something, if it is not now.
+    left_alone_ns: u64,
+    /// Everything up to this time has been done.
+    seen_ns: u64,
+    done: Vec<Completion>,
+    pieces: Vec<Piece>,
+}
+
+impl Assisted {
+    /// The drive of a checked description.
+    pub fn new(description: &DriveDescription, seed: u64) -> Result<Self, Fault> {
+        let geometry = &description.geometry;
+        let sector_bytes = u64::from(geometry.physical_sector_bytes);
+        let staging = description.media_cache.as_ref().map(|cache| Staging::new(description, cache));
+        let mut behind = description.clone();
+        let home_bytes = staging.as_ref().map_or(0, Staging::home_block) * sector_bytes;
+        behind.geometry.logical_blocks += home_bytes / u64::from(geometry.logical_block_bytes);
+        (behind.flash_cache, behind.media_cache, behind.shingles) = (None, None, None);
+        Ok(Assisted {
+            drive: Drive::new(&behind, seed)?,
+            flash: description.flash_cache.as_ref().map(Flash::new),
+            staging,
+            description: description.clone(),
+            flights: Flights::default(),
+            sector_bytes,
+            left_alone_ns: 0,
+            seen_ns: 0,
+            done: Vec::new(),
+            pieces: Vec::new(),
+        })
+    }
+
+    /// Its description.
+    pub fn description(&self) -> &DriveDescription {
+        &self.description
+    }
+
+    /// What it has counted so far.
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.drive.counters();
+        if let Some(flash) = &self.flash {
+            (counters.flash_hits, counters.flash_fills, counters.flash_ns) = (flash.hits, flash.filled, flash.busy_ns);
+        }
+        if let Some(staging) = &self.staging {
+            staging.count(&mut counters);
+        }
+        counters
+    }
+
+    /// When something happens next; `u64::MAX` if nothing will.
+    pub fn next_event_ns(&self) -> u64 {
+        self.drive.next_event_ns().min(self.cleaning_ns())
+    }
+
+    /// When the host will have been away long enough for the media cache to be cleaned.
+    fn cleaning_ns(&self) -> u64 {
+        match &self.staging {
+            Some(staging) if self.flights.count() == 0 && staging.has_work() => {
+                let at_ns = self.left_alone_ns + staging.idle_ns();
+                if at_ns > self.seen_ns { at_ns } else { u64::MAX }
+            }
+            _ => u64::MAX,
+        }
+    }
+
+    /// Nothing is queued, in service, or in the buffer alone; the media cache may hold data.
+    pub fn is_idle(&self) -> bool {
+        self.drive.is_idle() && self.staging.as_ref().is_none_or(Staging::is_durable)
+    }
+
+    /// Everything is at home.
+    pub fn is_clean(&self) -> bool {
+        self.is_idle() && !self.staging.as_ref().is_some_and(Staging::has_work)
+    }
+
+    /// Shows the flash a request that took no time.
+    pub fn warm_with(&mut self, request: &Request) {
+        let Some(flash) = &mut self.flash else {
+            return;
+        };
+        match request.kind {
+            Kind::Read => flash.warm(request.offset_bytes, u64::from(request.length_bytes)),
+            Kind::Write | Kind::Trim => flash.was_written(request.offset_bytes, u64::from(request.length_bytes)),
+            Kind::Flush => {}
+        }
+    }
+
+    /// Takes a command.
+    pub fn submit_behind(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
+        match request.kind {
+            Kind::Read => self.read(upstream, now_ns, id, request),
+            Kind::Write => self.write(upstream, now_ns, id, request),
+            Kind::Flush => self.flush(upstream, now_ns, id, request),
+            Kind::Trim => self.trim(upstream, now_ns, id, request),
+        }
+        self.work(upstream, now_ns);
+    }
+
+    /// The sectors that a request touches.
+    fn sectors(&self, request: &Request) -> (u64, u64) {
+        let end = request.offset_bytes + u64::from(request.length_bytes);
+        (request.offset_bytes / self.sector_bytes, end.div_ceil(self.sector_bytes))
+    }
+
+    /// A request to home, as the drive knows it.
+    fn at_home(&self, request: &Request) -> Request {
+        let home_block = self.staging.as_ref().map_or(0, Staging::home_block);
+        Request { offset_bytes: request.offset_bytes + home_block * self.sector_bytes, ..*request }
+    }
+
+    fn read(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
+        let (start, length) = (request.offset_bytes, u64::from(request.length_bytes));
+        let mut wanted = false;
+        if let Some(flash) = &mut self.flash {
+            wanted = flash.is_random(start, length);
+            if !self.drive.holds_back(request.ordered) && flash.holds(now_ns, start, length) {
+                let name = self.flights.start(id, 1);
+                let ready_ns = flash.read(self.drive.decode_hit(now_ns), length);
+                let (from, to) = self.sectors(request);
+                return self.drive.send(upstream, now_ns, name, ready_ns, (to - from) as u32);
+            }
+        }
+        let (from, to) = self.sectors(request);
+        let mut pieces = std::mem::take(&mut self.pieces);
+        match &mut self.staging {
+            Some(staging) => staging.find(from, to, &mut pieces),
+            None => pieces.push(Piece { place: Place::Home, home: from, sectors: (to - from) as u32 }),
+        }
+        let name = self.flights.start(id, pieces.len() as u32);
+        if wanted {
+            self.flights.want(name, start, length);
+        }
+        if let [Piece { place: Place::Home, .. }] = pieces[..] {
+            self.drive.submit_behind(upstream, now_ns, name, &self.at_home(request));
+        } else {
+            pieces.iter().for_each(|piece| self.read_piece(upstream, now_ns, name, request, piece));
+        }
+        pieces.clear();
+        self.pieces = pieces;
+    }
+
+    fn read_piece(&mut self, upstream: &mut Upstream, now_ns: u64, name: u32, request: &Request, piece: &Piece) {
+        let length_bytes = (u64::from(piece.sectors) * self.sector_bytes) as u32;
+        let part = |block: u64| Request { offset_bytes: block * self.sector_bytes, length_bytes, ..*request };
+        match piece.place {
+            Place::Home => self.drive.submit_behind(upstream, now_ns, name, &self.at_home(&part(piece.home))),
+            Place::Log(block) => self.drive.submit_behind(upstream, now_ns, name, &part(block)),
+            Place::Buffer => {
+                let ready_ns = self.drive.decode_hit(now_ns);
+                self.drive.send(upstream, now_ns, name, ready_ns, piece.sectors);
+            }
+        }
+    }
+
+    /// Copies of what changes are stale.
+    fn forget(&mut self, request: &Request) {
+        if let Some(flash) = &mut self.flash {
+            flash.was_written(request.offset_bytes, u64::from(request.length_bytes));
+            self.flights.was_written(request.offset_bytes, u64::from(request.length_bytes));
+        }
+    }
+
+    fn write(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
+        self.forget(request);
+        let band_bytes = self.description.shingles.map_or(u64::MAX, |shingles| shingles.band_bytes);
+        let end = request.offset_bytes + u64::from(request.length_bytes);
+        let bands = (end - 1) / band_bytes - request.offset_bytes / band_bytes + 1;
+        let name = self.flights.start(id, bands as u32);
+        let mut from = request.offset_bytes;
+        while from < end {
+            let to = end.min((from / band_bytes + 1).saturating_mul(band_bytes));
+            let part = Request { offset_bytes: from, length_bytes: (to - from) as u32, ..*request };
+            self.write_part(upstream, now_ns, name, &part);
+            from = to;
+        }
+    }
+
+    /// A write that stays in one band.
+    fn write_part(&mut self, upstream: &mut Upstream, now_ns: u64, name: u32, part: &Request) {
+        let (from, to) = self.sectors(part);
+        if let Some(staging) = &mut self.staging
+            && !staging.goes_direct(name, from, to)
+        {
+            let forced = part.force_unit_access;
+            return staging.write(&mut self.drive, upstream, now_ns, name, (from, to), forced);
+        }
+        self.drive.submit_behind(upstream, now_ns, name, &self.at_home(part));
+    }
+
+    fn flush(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
+        let waits = self.staging.as_ref().map_or(0, Staging::flush_parts);
+        let name = self.flights.start(id, 1 + waits);
+        if let Some(staging) = self.staging.as_mut().filter(|_| waits > 0) {
+            staging.flush(now_ns, name);
+        }
+        self.drive.submit_behind(upstream, now_ns, name, request);
+    }
+
+    fn trim(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
+        self.forget(request);
+        // A sector of which a part is trimmed stays.
+        let end = request.offset_bytes + u64::from(request.length_bytes);
+        let (from, to) = (request.offset_bytes.div_ceil(self.sector_bytes), end / self.sector_bytes);
+        if let Some(staging) = self.staging.as_mut().filter(|_| from < to) {
+            staging.trim(from, to);
+        }
+        let name = self.flights.start(id, 1);
+        self.drive.submit_behind(upstream, now_ns, name, &self.at_home(request));
+    }
+
+    /// Processes every event up to `now_ns`.
+    pub fn advance_behind(&mut self, upstream: &mut Upstream, now_ns: u64, mut completed: impl FnMut(Completion)) {
+        loop {
+            let at_ns = self.next_event_ns();
+            if at_ns > now_ns {
+                return;
+            }
+            let mut done = std::mem::take(&mut self.done);
+            self.drive.advance_behind(upstream, at_ns, |completion| done.push(completion));
+            for part in done.drain(..) {
+                self.part_done(&part, &mut completed);
+            }
+            self.done = done;
+            self.seen_ns = at_ns;
+            self.work(upstream, at_ns);
+        }
+    }
+
+    fn part_done(&mut self, part: &Completion, completed: &mut impl FnMut(Completion)) {
+        if part.id >= CLEANING {
+            let staging = self.staging.as_mut().expect("only a media cache makes accesses of its own");
+            return staging.errand_done(&mut self.drive, part.at_ns, part.id);
+        }
+        let Some(landed) = self.flights.part_done(part) else {
+            return;
+        };
+        if let Some(staging) = &mut self.staging {
+            staging.direct_done(part.id);
+        }
+        if let (Some(flash), Some((from, to))) = (&mut self.flash, landed.wanted) {
+            flash.was_read(part.at_ns, from, to - from);
+        }
+        self.left_alone_ns = part.at_ns;
+        completed(landed.completion);
+    }
+
+    fn work(&mut self, upstream: &mut Upstream, now_ns: u64) {
+        if let Some(staging) = &mut self.staging {
+            let away = self.flights.count() == 0 && now_ns >= self.left_alone_ns + staging.idle_ns();
+            staging.work(&mut self.drive, upstream, now_ns, away);
+        }
+    }
+}

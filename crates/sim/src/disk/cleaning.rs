@@ -1,0 +1,160 @@
+//! Moving home what a media cache holds: reads, then writes in ascending order, then the cache forgets.
+
+use super::log::{Cached, Log};
+
+/// Sectors to read or write, as blocks of the media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// It writes.
+    pub write: bool,
+    /// First sector.
+    pub block: u64,
+    /// Sectors.
+    pub sectors: u32,
+}
+
+/// A sweep over the drive, or the rewriting of a band. Its lists are kept from one to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Cleaning {
+    steps: Vec<Step>,
+    /// Of them reads: all are done before the first write begins.
+    reads: usize,
+    next: usize,
+    under_way: u32,
+    /// What is at home once it is done: ranges of home.
+    moved: Vec<(u64, u64)>,
+    /// As far as it lies before this place of the log.
+    below: u64,
+}
+
+/// Where home begins on the media, and how much of it one access takes at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// First sector of home.
+    pub home_block: u64,
+    /// One past the last sector of home, counted from its first.
+    pub home_sectors: u64,
+    /// Sectors of a long access: it cannot be interrupted.
+    pub step_sectors: u32,
+}
+
+impl Cleaning {
+    /// Nothing is left to be done.
+    pub fn is_over(&self) -> bool {
+        self.next == self.steps.len() && self.under_way == 0
+    }
+
+    /// Whether it writes any of the sectors `[from, to)` of home.
+    pub fn moves(&self, from: u64, to: u64) -> bool {
+        self.moved.iter().any(|&(begin, end)| from < end && begin < to)
+    }
+
+    /// The next access, if fewer than `window` are under way.
+    pub fn next_step(&mut self, window: u32) -> Option<Step> {
+        let waits_for_reads = self.next == self.reads && self.under_way > 0;
+        if self.under_way >= window || waits_for_reads {
+            return None;
+        }
+        let step = *self.steps.get(self.next)?;
+        self.next += 1;
+        self.under_way += 1;
+        Some(step)
+    }
+
+    /// An access is done; true after the last.
+    pub fn step_done(&mut self) -> bool {
+        self.under_way -= 1;
+        self.is_over()
+    }
+
+    /// Lets the log forget what is at home now.
+    pub fn finish(&mut self, log: &mut Log) {
+        for &(from, to) in &self.moved {
+            log.unmap(from, to, self.below);
+        }
+        self.clear();
+        log.drop_dead();
+    }
+
+    fn clear(&mut self) {
+        self.steps.clear();
+        self.moved.clear();
+        (self.reads, self.next, self.below) = (0, 0, 0);
+    }
+
+    /// Gets ready to move the oldest `sectors` of the log home, in the order of their blocks there. Returns the extents.
+    pub fn sweep(&mut self, log: &Log, sectors: u64, shape: &Shape) -> usize {
+        self.clear();
+        let (mut from, mut to) = (u64::MAX, 0);
+        for record in log.durable_records() {
+            if to > from && record.at >= from + sectors {
+                break;
+            }
+            for live in log.live(*record) {
+                (from, to) = (from.min(record.at), record.at + u64::from(record.sectors));
+                self.moved.push((live.home, live.home + u64::from(live.sectors)));
+            }
+        }
+        self.below = to;
+        // The log is read as a whole: what is dead in it costs less than to go around it.
+        while from < to {
+            let block = log.block(from);
+            let lap = (from - block + log.sectors()).min(to);
+            self.add_steps(false, block, block + (lap - from), shape.step_sectors);
+            from = lap;
+        }
+        self.reads = self.steps.len();
+        self.moved.sort_unstable();
+        let extents = self.moved.len();
+        for at in 0..extents {
+            let (from, to) = self.moved[at];
+            self.add_steps(true, shape.home_block + from, shape.home_block + to, shape.step_sectors);
+        }
+        extents
+    }
+
+    /// Gets ready to rewrite the band that the oldest data of the log belong to. Returns the extents.
+    pub fn band(&mut self, log: &Log, band_sectors: u64, shape: &Shape) -> usize {
+        self.clear();
+        let Some(oldest) = log.durable_records().find_map(|record| log.live(*record).next()) else {
+            return 0;
+        };
+        let from = oldest.home - oldest.home % band_sectors;
+        let to = (from + band_sectors).min(shape.home_sectors);
+        self.below = log.durable();
+        self.moved.push((from, to));
+        self.add_steps(false, shape.home_block + from, shape.home_block + to, shape.step_sectors);
+        let home_steps = self.steps.len();
+        let on_media = |cached: &Cached| cached.at < log.durable();
+        for cached in log.cached(from, to).filter(on_media) {
+            self.steps.push(Step { write: false, block: log.block(cached.at), sectors: cached.sectors });
+        }
+        self.steps[home_steps..].sort_unstable_by_key(|step| step.block);
+        self.reads = self.steps.len();
+        self.add_steps(true, shape.home_block + from, shape.home_block + to, shape.step_sectors);
+        self.reads - home_steps
+    }
+
+    /// Gets ready to rewrite the end of a band whose beginning was written in place.
+    pub fn rest_of_band(&mut self, from: u64, to: u64, shape: &Shape) {
+        self.clear();
+        self.moved.push((from, to));
+        self.add_steps(false, shape.home_block + from, shape.home_block + to, shape.step_sectors);
+        self.reads = self.steps.len();
+        self.add_steps(true, shape.home_block + from, shape.home_block + to, shape.step_sectors);
+    }
+
+    /// Drops what was got ready and not begun.
+    pub fn abandon(&mut self) {
+        self.clear();
+    }
+
+    fn add_steps(&mut self, write: bool, from: u64, to: u64, step_sectors: u32) {
+        let mut block = from;
+        while block < to {
+            let sectors = (to - block).min(u64::from(step_sectors)) as u32;
+            self.steps.push(Step { write, block, sectors });
+            block += u64::from(sectors);
+        }
+    }
+}

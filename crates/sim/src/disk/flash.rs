@@ -1,0 +1,191 @@
+//! The read cache in flash: which blocks it holds, which it takes in, and when.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::runs::Runs;
+use crate::drive::description::FlashCache;
+
+/// Fills that wait in the buffer for the flash; what comes beyond is not taken in.
+const FILLS_MAX: usize = 64;
+
+/// A block in flash.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    block: u64,
+    /// Read since the clock's hand passed.
+    used: bool,
+}
+
+/// Flash in virtual time.
+#[derive(Clone, Debug)]
+pub struct Flash {
+    description: FlashCache,
+    block_bytes: u64,
+    blocks_max: usize,
+    resident: HashMap<u64, u32>,
+    slots: Vec<Slot>,
+    hand: usize,
+    /// A place for each block by its hash; one block pushes out the other.
+    history: Vec<u32>,
+    runs: Runs,
+    /// On their way into flash: when they are there, block.
+    fills: VecDeque<(u64, u64)>,
+    fill_free_ns: u64,
+    channel_free_ns: u64,
+    /// Reads served.
+    pub hits: u64,
+    /// Blocks taken in.
+    pub filled: u64,
+    /// The flash was read or written.
+    pub busy_ns: u64,
+}
+
+impl Flash {
+    /// Empty flash.
+    pub fn new(description: &FlashCache) -> Self {
+        let block_bytes = u64::from(description.block_bytes);
+        Flash {
+            description: *description,
+            block_bytes,
+            blocks_max: (description.size_bytes / block_bytes) as usize,
+            resident: HashMap::new(),
+            slots: Vec::new(),
+            hand: 0,
+            history: vec![0; description.history_blocks as usize],
+            runs: Runs::default(),
+            fills: VecDeque::with_capacity(FILLS_MAX),
+            fill_free_ns: 0,
+            channel_free_ns: 0,
+            hits: 0,
+            filled: 0,
+            busy_ns: 0,
+        }
+    }
+
+    fn blocks(&self, start_bytes: u64, length_bytes: u64) -> std::ops::Range<u64> {
+        start_bytes / self.block_bytes..(start_bytes + length_bytes).div_ceil(self.block_bytes)
+    }
+
+    /// Whether a read belongs to no sequential run; every read must be shown once.
+    pub fn is_random(&mut self, start_bytes: u64, length_bytes: u64) -> bool {
+        self.runs.extend(start_bytes, length_bytes) < self.description.sequential_bytes
+    }
+
+    /// Whether all of a read is in flash at `now_ns`; then it has been used.
+    pub fn holds(&mut self, now_ns: u64, start_bytes: u64, length_bytes: u64) -> bool {
+        self.settle(now_ns);
+        let blocks = self.blocks(start_bytes, length_bytes);
+        if !blocks.clone().all(|block| self.resident.contains_key(&block)) {
+            return false;
+        }
+        for block in blocks {
+            self.slots[self.resident[&block] as usize].used = true;
+        }
+        self.hits += 1;
+        true
+    }
+
+    /// When what a read found is out of the flash; the firmware asks for it at `asked_ns`.
+    pub fn read(&mut self, asked_ns: u64, length_bytes: u64) -> u64 {
+        let begin_ns = (asked_ns + self.description.latency_ns).max(self.channel_free_ns);
+        self.channel_free_ns = begin_ns + self.transfer_ns(length_bytes);
+        self.channel_free_ns
+    }
+
+    fn transfer_ns(&mut self, length_bytes: u64) -> u64 {
+        let transfer_ns = (length_bytes as f64 * self.description.ns_per_byte).round() as u64;
+        self.busy_ns += transfer_ns;
+        transfer_ns
+    }
+
+    /// A random read has come off the media: takes in the blocks of it that were read before.
+    pub fn was_read(&mut self, now_ns: u64, start_bytes: u64, length_bytes: u64) {
+        self.settle(now_ns);
+        for block in self.blocks(start_bytes, length_bytes) {
+            if self.remember(block) {
+                self.fill(now_ns, block);
+            }
+        }
+    }
+
+    /// As [`Self::was_read`], for a read that took no time and may be taken in at once.
+    pub fn warm(&mut self, start_bytes: u64, length_bytes: u64) {
+        if !self.is_random(start_bytes, length_bytes) {
+            return;
+        }
+        for block in self.blocks(start_bytes, length_bytes) {
+            if let Some(&slot) = self.resident.get(&block) {
+                self.slots[slot as usize].used = true;
+            } else if self.remember(block) {
+                self.insert(block);
+            }
+        }
+    }
+
+    /// A write makes the copies of its blocks stale.
+    pub fn was_written(&mut self, start_bytes: u64, length_bytes: u64) {
+        let blocks = self.blocks(start_bytes, length_bytes);
+        self.fills.retain(|(_, block)| !blocks.contains(block));
+        for block in blocks {
+            if let Some(slot) = self.resident.remove(&block) {
+                self.slots.swap_remove(slot as usize);
+                if let Some(moved) = self.slots.get(slot as usize) {
+                    self.resident.insert(moved.block, slot);
+                }
+            }
+        }
+    }
+
+    /// Remembers a read of `block`; whether there was one before.
+    fn remember(&mut self, block: u64) -> bool {
+        // SplitMix64's finaliser: the upper half chooses the place, the lower tells the blocks there apart.
+        let z = (block ^ (block >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let z = z ^ (z >> 31);
+        let place = ((z >> 32) * self.history.len() as u64) >> 32;
+        let tag = z as u32 | 1;
+        std::mem::replace(&mut self.history[place as usize], tag) == tag
+    }
+
+    fn fill(&mut self, now_ns: u64, block: u64) {
+        let on_its_way = || self.fills.iter().any(|&(_, filling)| filling == block);
+        if self.fills.len() == FILLS_MAX || self.resident.contains_key(&block) || on_its_way() {
+            return;
+        }
+        let fill_ns = (self.block_bytes as f64 * 1e9 / self.description.fill_bytes_per_s).round() as u64;
+        self.fill_free_ns = self.fill_free_ns.max(now_ns) + fill_ns;
+        self.fills.push_back((self.fill_free_ns, block));
+    }
+
+    /// Fills that are done by `now_ns`.
+    fn settle(&mut self, now_ns: u64) {
+        while let Some(&(ready_ns, block)) = self.fills.front()
+            && ready_ns <= now_ns
+        {
+            self.fills.pop_front();
+            self.filled += 1;
+            self.channel_free_ns = self.channel_free_ns.max(ready_ns) + self.transfer_ns(self.block_bytes);
+            self.insert(block);
+        }
+    }
+
+    /// Puts a block into a free slot, or into the first that the clock's hand finds unused.
+    fn insert(&mut self, block: u64) {
+        let fresh = Slot { block, used: false };
+        if self.slots.len() < self.blocks_max {
+            self.resident.insert(block, self.slots.len() as u32);
+            self.slots.push(fresh);
+            return;
+        }
+        loop {
+            self.hand = (self.hand + 1) % self.slots.len();
+            let slot = &mut self.slots[self.hand];
+            if !std::mem::take(&mut slot.used) {
+                self.resident.remove(&slot.block);
+                *slot = fresh;
+                self.resident.insert(block, self.hand as u32);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What a media cache holds and where: a log that is written in order of arrival, and the map from home to its places.
+//!
+//! A place is counted from the log's beginning and grows for ever; modulo the log's size it is a sector of the media.
+//! Data get their place when they arrive. Up to `durable` they are on the media, from there on in the buffer alone.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// Sectors of home whose newest data are in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cached {
+    /// First sector at home.
+    pub home: u64,
+    /// Sectors.
+    pub sectors: u32,
+    /// Place of the first in the log.
+    pub at: u64,
+}
+
+impl Cached {
+    fn end(&self) -> u64 {
+        self.home + u64::from(self.sectors)
+    }
+}
+
+/// Where a part of a range is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At home.
+    Home,
+    /// On the media of the log, from this sector of it.
+    Log(u64),
+    /// In the buffer.
+    Buffer,
+}
+
+/// A part of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it is.
+    pub place: Place,
+    /// First sector at home.
+    pub home: u64,
+    /// Sectors.
+    pub sectors: u32,
+}
+
+/// Data that can be written to the log in one access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// First sector of the log.
+    pub block: u64,
+    /// Sectors.
+    pub sectors: u32,
+    /// Writes in it.
+    writes: usize,
+}
+
+/// The log and its map.
+#[derive(Clone, Debug)]
+pub struct Log {
+    sectors: u64,
+    extents_max: usize,
+    /// First sector at home to (sectors, place): disjoint.
+    map: BTreeMap<u64, (u32, u64)>,
+    /// What was written, in order, from the oldest that is still of use.
+    records: VecDeque<Cached>,
+    /// Of them on the media.
+    durable_records: usize,
+    durable: u64,
+    head: u64,
+}
+
+impl Log {
+    /// An empty log of `sectors`, which remembers `extents_max` extents.
+    pub fn new(sectors: u64, extents_max: u32) -> Self {
+        Log {
+            sectors,
+            extents_max: extents_max as usize,
+            map: BTreeMap::new(),
+            records: VecDeque::new(),
+            durable_records: 0,
+            durable: 0,
+            head: 0,
+        }
+    }
+
+    /// Most sectors of one record: several of them must fit, whatever is lost at the log's end.
+    pub fn record_max(&self) -> u32 {
+        (self.sectors / 8).min(1 << 16) as u32
+    }
+
+    /// Its size.
+    pub fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// One past the place of the last write.
+    pub fn head(&self) -> u64 {
+        self.head
+    }
+
+    /// What lies before this place is on the media.
+    pub fn durable(&self) -> u64 {
+        self.durable
+    }
+
+    /// Everything is on the media.
+    pub fn is_durable(&self) -> bool {
+        self.durable_records == self.records.len()
+    }
+
+    /// Nothing of it is on the media.
+    pub fn is_clean(&self) -> bool {
+        self.durable_records == 0
+    }
+
+    fn tail(&self) -> u64 {
+        self.records.front().map_or(self.head, |record| record.at)
+    }
+
+    /// How full it is, by room or by extents.
+    pub fn used_share(&self) -> f64 {
+        let room = self.durable.saturating_sub(self.tail()) as f64 / self.sectors as f64;
+        room.max(self.durable_records as f64 / self.extents_max as f64)
+    }
+
+    /// Takes a write in; at most [`Self::record_max`] sectors.
+    pub fn write(&mut self, home: u64, sectors: u32) {
+        // A record lies in one piece: what is left before the log's end is lost if it does not fit.
+        let left = self.sectors - self.head % self.sectors;
+        let at = self.head + if left < u64::from(sectors) { left } else { 0 };
+        self.head = at + u64::from(sectors);
+        self.unmap(home, home + u64::from(sectors), u64::MAX);
+        self.map.insert(home, (sectors, at));
+        self.records.push_back(Cached { home, sectors, at });
+    }
+
+    /// Forgets what the log holds of a range, as far as it lies before place `below`.
+    pub fn unmap(&mut self, from: u64, to: u64, below: u64) {
+        let mut next = self.map.range(..from).next_back().map_or(from, |(&home, _)| home);
+        while next < to
+            && let Some((&home, &(sectors, at))) = self.map.range(next..to).next()
+        {
+            let end = home + u64::from(sectors);
+            next = end;
+            if at >= below || end <= from {
+                continue;
+            }
+            self.map.remove(&home);
+            if home < from {
+                self.map.insert(home, ((from - home) as u32, at));
+            }
+            if end > to {
+                self.map.insert(to, ((end - to) as u32, at + (to - home)));
+            }
+        }
+    }
+
+    /// What the log holds of a range, ascending and cut to it.
+    pub fn cached(&self, from: u64, to: u64) -> impl Iterator<Item = Cached> {
+        let first = self.map.range(..from).next_back().map_or(from, |(&home, _)| home);
+        self.map.range(first..to).filter_map(move |(&home, &(sectors, at))| {
+            let end = (home + u64::from(sectors)).min(to);
+            let begin = home.max(from);
+            (begin < end).then(|| Cached { home: begin, sectors: (end - begin) as u32, at: at + (begin - home) })
+        })
+    }
+
+    /// Whether it holds any of a range.
+    pub fn holds_any(&self, from: u64, to: u64) -> bool {
+        self.cached(from, to).next().is_some()
+    }
+
+    /// Where the parts of a range are, ascending.
+    pub fn pieces(&self, from: u64, to: u64, pieces: &mut Vec<Piece>) {
+        let mut next = from;
+        let home = |from: u64, to: u64| Piece { place: Place::Home, home: from, sectors: (to - from) as u32 };
+        for cached in self.cached(from, to) {
+            if next < cached.home {
+                pieces.push(home(next, cached.home));
+            }
+            let place = if cached.at < self.durable { Place::Log(cached.at % self.sectors) } else { Place::Buffer };
+            pieces.push(Piece { place, home: cached.home, sectors: cached.sectors });
+            next = cached.end();
+        }
+        if next < to {
+            pieces.push(home(next, to));
+        }
+    }
+
+    /// The next data to go to the media, up to `sectors_max` of them or one record; nothing if there is no room.
+    pub fn next_batch(&self, sectors_max: u32) -> Option<Batch> {
+        let first = self.records.get(self.durable_records)?;
+        let limit = self.tail() + self.sectors;
+        let room = self.extents_max.saturating_sub(self.durable_records);
+        let (mut sectors, mut writes) = (0, 0);
+        for record in self.records.range(self.durable_records..).take(room) {
+            let follows = record.at == first.at + u64::from(sectors) && (writes == 0 || record.at % self.sectors != 0);
+            let fits = writes == 0 || sectors + record.sectors <= sectors_max;
+            if !follows || !fits || record.at + u64::from(record.sectors) > limit {
+                break;
+            }
+            sectors += record.sectors;
+            writes += 1;
+        }
+        (writes > 0).then_some(Batch { block: first.at % self.sectors, sectors, writes })
+    }
+
+    /// A batch is on the media.
+    pub fn appended(&mut self, batch: &Batch) {
+        self.durable_records += batch.writes;
+        let last = self.records[self.durable_records - 1];
+        self.durable = last.at + u64::from(last.sectors);
+        self.drop_dead();
+    }
+
+    /// Frees the room of the oldest data, as far as nobody needs them any more.
+    pub fn drop_dead(&mut self) {
+        while self.durable_records > 0 && !self.is_live(&self.records[0]) {
+            self.records.pop_front();
+            self.durable_records -= 1;
+        }
+    }
+
+    /// Records on the media, oldest first.
+    pub fn durable_records(&self) -> impl Iterator<Item = &Cached> {
+        self.records.range(..self.durable_records)
+    }
+
+    /// What is left of a record: the parts that nothing newer has replaced.
+    pub fn live(&self, record: Cached) -> impl Iterator<Item = Cached> {
+        let places = record.at..record.at + u64::from(record.sectors);
+        self.cached(record.home, record.end()).filter(move |cached| places.contains(&cached.at))
+    }
+
+    fn is_live(&self, record: &Cached) -> bool {
+        self.live(*record).next().is_some()
+    }
+
+    /// Sector of the log that a place is.
+    pub fn block(&self, at: u64) -> u64 {
+        at % self.sectors
+    }
+}

@@ -1,0 +1,149 @@
+//! The disk: a drive as its host sees it, with whatever stands between its port and its mechanisms.
+//!
+//! A plain drive is a [`Drive`] and nothing else. Flash and a media cache put memories before it ([`assisted`]): the flash
+//! serves reads that come again ([`flash`]), the media cache takes writes in the order of their arrival ([`log`]) and
+//! moves them home later ([`cleaning`]), single extents in a conventional drive, whole bands in a shingled one. Several
+//! actuators are as many drives behind one port ([`split`]).
+
+mod assisted;
+mod cleaning;
+mod flash;
+mod flights;
+mod log;
+mod runs;
+mod split;
+mod staging;
+#[cfg(test)]
+mod tests;
+
+use headstack_workload::Request;
+
+use crate::drive::description::DriveDescription;
+use crate::drive::{Completion, Counters, Drive, Fault, check};
+use crate::link::Upstream;
+use assisted::Assisted;
+use split::Split;
+
+/// A disk in virtual time. It is used as a [`Drive`] is.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // the large one is the usual one
+enum Kind {
+    Plain(Drive),
+    Assisted(Box<Assisted>),
+    Split(Box<Split>),
+}
+
+impl Disk {
+    /// A disk at rest with empty caches. `seed` drives the optional random processes only.
+    ///
+    /// # Errors
+    /// What is impossible in the description.
+    pub fn new(description: &DriveDescription, seed: u64) -> Result<Disk, Fault> {
+        check(description)?;
+        let kind = if description.actuators > 1 {
+            Kind::Split(Box::new(Split::new(description, seed)?))
+        } else if description.flash_cache.is_some() || description.media_cache.is_some() {
+            Kind::Assisted(Box::new(Assisted::new(description, seed)?))
+        } else {
+            Kind::Plain(Drive::new(description, seed)?)
+        };
+        Ok(Disk { kind })
+    }
+
+    /// Bytes that it exports.
+    pub fn capacity_bytes(&self) -> u64 {
+        let geometry = &self.description().geometry;
+        geometry.logical_blocks * u64::from(geometry.logical_block_bytes)
+    }
+
+    /// Its description.
+    pub fn description(&self) -> &DriveDescription {
+        match &self.kind {
+            Kind::Plain(drive) => drive.description(),
+            Kind::Assisted(assisted) => assisted.description(),
+            Kind::Split(split) => split.description(),
+        }
+    }
+
+    /// What it has counted so far.
+    pub fn counters(&self) -> Counters {
+        match &self.kind {
+            Kind::Plain(drive) => drive.counters(),
+            Kind::Assisted(assisted) => assisted.counters(),
+            Kind::Split(split) => split.counters(),
+        }
+    }
+
+    /// When something happens next; `u64::MAX` if nothing will.
+    #[inline]
+    pub fn next_event_ns(&self) -> u64 {
+        match &self.kind {
+            Kind::Plain(drive) => drive.next_event_ns(),
+            Kind::Assisted(assisted) => assisted.next_event_ns(),
+            Kind::Split(split) => split.next_event_ns(),
+        }
+    }
+
+    /// Nothing is queued, in service, or in the buffer alone. A media cache may hold data, and will be cleaned.
+    pub fn is_idle(&self) -> bool {
+        match &self.kind {
+            Kind::Plain(drive) => drive.is_idle(),
+            Kind::Assisted(assisted) => assisted.is_idle(),
+            Kind::Split(split) => split.is_idle(),
+        }
+    }
+
+    /// It is idle, and a media cache holds nothing either.
+    pub fn is_clean(&self) -> bool {
+        match &self.kind {
+            Kind::Assisted(assisted) => assisted.is_clean(),
+            Kind::Plain(_) | Kind::Split(_) => self.is_idle(),
+        }
+    }
+
+    /// Shows the read cache in flash a request, in no time and whatever its fill rate: so it is warmed as hours of such
+    /// requests would have done. Does nothing in a disk without one.
+    pub fn warm_with(&mut self, request: &Request) {
+        if let Kind::Assisted(assisted) = &mut self.kind {
+            assisted.warm_with(request);
+        }
+    }
+
+    /// Takes a command at `now_ns`. The caller has processed every event up to `now_ns`, keeps `id`s of commands under
+    /// way apart and stays inside the capacity.
+    #[inline]
+    pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
+        self.submit_behind(&mut Upstream::none(), now_ns, id, request);
+    }
+
+    /// As [`Self::submit`], for a disk behind shared links.
+    #[inline]
+    pub fn submit_behind(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
+        match &mut self.kind {
+            Kind::Plain(drive) => drive.submit_behind(upstream, now_ns, id, request),
+            Kind::Assisted(assisted) => assisted.submit_behind(upstream, now_ns, id, request),
+            Kind::Split(split) => split.submit_behind(upstream, now_ns, id, request),
+        }
+    }
+
+    /// Processes every event up to `now_ns`; hands each completion to `completed` in order of time.
+    #[inline]
+    pub fn advance(&mut self, now_ns: u64, completed: impl FnMut(Completion)) {
+        self.advance_behind(&mut Upstream::none(), now_ns, completed);
+    }
+
+    /// As [`Self::advance`], for a disk behind shared links.
+    #[inline]
+    pub fn advance_behind(&mut self, upstream: &mut Upstream, now_ns: u64, completed: impl FnMut(Completion)) {
+        match &mut self.kind {
+            Kind::Plain(drive) => drive.advance_behind(upstream, now_ns, completed),
+            Kind::Assisted(assisted) => assisted.advance_behind(upstream, now_ns, completed),
+            Kind::Split(split) => split.advance_behind(upstream, now_ns, completed),
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Writes that stop on their way home: in the buffer, then in the media cache, until a sweep brings them home.
+
+use std::collections::VecDeque;
+
+use super::cleaning::{Cleaning, Shape};
+use super::log::{Batch, Log, Piece};
+use super::runs::Runs;
+use crate::drive::description::{DriveDescription, MediaCache, WriteCache};
+use crate::drive::errand::Errand;
+use crate::drive::{Counters, Drive};
+use crate::link::Upstream;
+
+/// Names of the drive's own accesses; those of the host's commands are smaller.
+pub const APPEND: u32 = u32::MAX;
+/// An access of a cleaning.
+pub const CLEANING: u32 = u32::MAX - 1;
+
+/// Bytes of an access that the drive makes on its own, at most: with 4 to 20 ms no longer than the host would wait
+/// anyway. General knowledge, low confidence.
+const STEP_BYTES: u32 = 2 << 20;
+
+/// A write that has come and is not on the media.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    name: u32,
+    started_ns: u64,
+    data_ns: u64,
+    /// One past its last place in the log.
+    end: u64,
+    sectors: u64,
+    /// Complete for the host; it takes room of the buffer for such writes.
+    early: bool,
+    /// It must not be.
+    forced: bool,
+}
+
+/// A write that goes home past the cache.
+#[derive(Clone, Copy, Debug)]
+struct Direct {
+    name: u32,
+    from: u64,
+    to: u64,
+}
+
+/// The buffer's part, the media cache and the way home.
+#[derive(Clone, Debug)]
+pub struct Staging {
+    cache: MediaCache,
+    /// Sectors of a band, in a shingled drive.
+    band_sectors: Option<u64>,
+    shape: Shape,
+    sector_bytes: u64,
+    /// From the firmware's decision to write to the first sector.
+    overhead_ns: u64,
+    early_sectors_max: u64,
+    early_sectors: u64,
+    log: Log,
+    runs: Runs,
+    pending: VecDeque<Pending>,
+    /// The first of them that waits for room in the buffer to be complete.
+    first_waiting: usize,
+    /// Flushes that wait for the media: name, since when, up to which place of the log.
+    flushes: VecDeque<(u32, u64, u64)>,
+    latest_data_ns: u64,
+    append: Option<Batch>,
+    cleaning: Cleaning,
+    directs: Vec<Direct>,
+    /// A band that is being written from its beginning, up to here.
+    open_band: Option<u64>,
+    /// The rest of a band that was left open.
+    unfinished: Option<(u64, u64)>,
+    /// The cleaning under way is that of such a rest.
+    finishes: bool,
+    writes: u64,
+    appends: u64,
+    hits: u64,
+    destages: u64,
+    cleanings: u64,
+    direct_writes: u64,
+}
+
+impl Staging {
+    /// An empty media cache before the drive of a checked description.
+    pub fn new(description: &DriveDescription, cache: &MediaCache) -> Self {
+        let sector_bytes = u64::from(description.geometry.physical_sector_bytes);
+        let per_sector = sector_bytes / u64::from(description.geometry.logical_block_bytes);
+        let is_early = cache.dram_is_protected || description.buffer.write_cache != WriteCache::Off;
+        let log = Log::new(cache.size_bytes / sector_bytes, cache.extents_max);
+        Staging {
+            cache: *cache,
+            band_sectors: description.shingles.map(|shingles| shingles.band_bytes / sector_bytes),
+            shape: Shape {
+                home_block: log.sectors(),
+                home_sectors: description.geometry.logical_blocks.div_ceil(per_sector),
+                step_sectors: STEP_BYTES / sector_bytes as u32,
+            },
+            sector_bytes,
+            overhead_ns: description.overheads.write_miss_ns.after_write,
+            early_sectors_max: if is_early { cache.dram_bytes / sector_bytes } else { 0 },
+            early_sectors: 0,
+            log,
+            runs: Runs::default(),
+            pending: VecDeque::new(),
+            first_waiting: 0,
+            flushes: VecDeque::new(),
+            latest_data_ns: 0,
+            append: None,
+            cleaning: Cleaning::default(),
+            directs: Vec::new(),
+            open_band: None,
+            unfinished: None,
+            finishes: false,
+            writes: 0,
+            appends: 0,
+            hits: 0,
+            destages: 0,
+            cleanings: 0,
+            direct_writes: 0,
+        }
+    }
+
+    /// Sectors of the media before home.
+    pub fn home_block(&self) -> u64 {
+        self.shape.home_block
+    }
+
+    /// Time without the host after which it cleans.
+    pub fn idle_ns(&self) -> u64 {
+        self.cache.idle_ns
+    }
+
+    /// Something is to be moved home.
+    pub fn has_work(&self) -> bool {
+        !self.log.is_clean() || !self.cleaning.is_over() || self.unfinished.is_some()
+    }
+
+    /// Nothing is in the buffer alone.
+    pub fn is_durable(&self) -> bool {
+        self.log.is_durable()
+    }
+
+    /// Adds what it has counted.
+    pub fn count(&self, counters: &mut Counters) {
+        counters.media_cache_writes = self.writes;
+        counters.media_cache_appends = self.appends;
+        counters.media_cache_hits = self.hits;
+        counters.media_cache_destages = self.destages;
+        counters.media_cache_cleanings = self.cleanings;
+        counters.direct_writes = self.direct_writes;
+    }
+
+    /// Where the sectors `[from, to)` of home are.
+    pub fn find(&mut self, from: u64, to: u64, pieces: &mut Vec<Piece>) {
+        self.log.pieces(from, to, pieces);
+        self.hits += u64::from(pieces.iter().any(|piece| piece.place != super::log::Place::Home));
+    }
+
+    /// Whether a write, in a shingled drive of one band, goes home directly; every write must be shown once. If it does, [`Self::direct_done`] is owed.
+    pub fn goes_direct(&mut self, name: u32, from: u64, to: u64) -> bool {
+        let is_sequential = self.runs.extend(from, to - from) * self.sector_bytes >= self.cache.sequential_bytes;
+        let direct = is_sequential
+            && match self.band_sectors {
+                None => self.is_at_home(from, to),
+                Some(band) => self.opens_band(from, to, band),
+            };
+        if direct {
+            self.directs.push(Direct { name, from, to });
+            self.direct_writes += 1;
+        } else if let (Some(next), Some(band)) = (self.open_band, self.band_sectors)
+            && self.unfinished.is_none()
+            && from < next.next_multiple_of(band)
+            && to > next - next % band
+        {
+            self.leave_band(next, band);
+        }
+        direct
+    }
+
+    /// Nothing of a range is cached, nor being moved.
+    fn is_at_home(&self, from: u64, to: u64) -> bool {
+        !self.log.holds_any(from, to) && !self.cleaning.moves(from, to)
+    }
+
+    /// A sequential write goes on in the open band, or begins one of which nothing is cached.
+    fn opens_band(&mut self, from: u64, to: u64, band: u64) -> bool {
+        let goes_on = self.open_band == Some(from);
+        let first = from - from % band;
+        if !(goes_on || from == first) || self.unfinished.is_some() || !self.is_at_home(first, first + band) {
+            return false;
+        }
+        if let Some(next) = self.open_band.filter(|_| !goes_on) {
+            self.leave_band(next, band);
+        }
+        self.open_band = Some(to).filter(|&to| !to.is_multiple_of(band) && to < self.shape.home_sectors);
+        true
+    }
+
+    /// The rest of a band has to be written behind what overwrote its beginning.
+    fn leave_band(&mut self, next: u64, band: u64) {
+        self.open_band = None;
+        self.unfinished = Some((next, next.next_multiple_of(band).min(self.shape.home_sectors)));
+    }
+
+    /// A command is done: if it went home directly, it is there.
+    pub fn direct_done(&mut self, name: u32) {
+        self.directs.retain(|direct| direct.name != name);
+    }
+
+    /// Forgets a trimmed range.
+    pub fn trim(&mut self, from: u64, to: u64) {
+        self.log.unmap(from, to, u64::MAX);
+        self.log.drop_dead();
+    }
+
+    /// Takes a write in.
+    #[allow(clippy::too_many_arguments)] // a command and its surroundings
+    pub fn write(
+        &mut self,
+        drive: &mut Drive,
+        upstream: &mut Upstream,
+        now_ns: u64,
+        name: u32,
+        (from, to): (u64, u64),
+        forced: bool,
+    ) {
+        self.writes += 1;
+        let data_ns = drive.receive(upstream, now_ns, (to - from) as u32);
+        self.latest_data_ns = self.latest_data_ns.max(data_ns);
+        let mut next = from;
+        while next < to {
+            let sectors = (to - next).min(u64::from(self.log.record_max())) as u32;
+            self.log.write(next, sectors);
+            next += u64::from(sectors);
+        }
+        let forced = forced && !self.cache.dram_is_protected;
+        let (end, sectors) = (self.log.head(), to - from);
+        self.pending.push_back(Pending { name, started_ns: now_ns, data_ns, end, sectors, early: false, forced });
+        self.complete_early(drive, now_ns);
+        self.grow_append(drive, now_ns);
+    }
+
+    /// Completes writes for which the buffer has room, oldest first.
+    fn complete_early(&mut self, drive: &mut Drive, now_ns: u64) {
+        while let Some(write) = self.pending.get_mut(self.first_waiting) {
+            if !write.forced {
+                if self.early_sectors + write.sectors > self.early_sectors_max {
+                    return;
+                }
+                self.early_sectors += write.sectors;
+                write.early = true;
+                drive.complete_write(write.name, write.started_ns, now_ns.max(write.data_ns));
+            }
+            self.first_waiting += 1;
+        }
+    }
+
+    /// An append that waits for the arm takes along what has come since.
+    fn grow_append(&mut self, drive: &mut Drive, now_ns: u64) {
+        if self.append.is_none() {
+            return;
+        }
+        let Some(errand) = drive.waiting_errand(APPEND) else {
+            return;
+        };
+        if let Some(batch) = self.log.next_batch(self.shape.step_sectors) {
+            errand.sectors = batch.sectors;
+            errand.ready_ns = errand.ready_ns.max(self.latest_data_ns.max(now_ns));
+            self.append = Some(batch);
+        }
+    }
+
+    /// A flush: how many parts it has to wait for here.
+    pub fn flush_parts(&self) -> u32 {
+        u32::from(!self.cache.dram_is_protected && self.early_sectors > 0)
+    }
+
+    /// Such a part: completes once everything so far is on the media.
+    pub fn flush(&mut self, now_ns: u64, name: u32) {
+        self.flushes.push_back((name, now_ns, self.log.head()));
+    }
+
+    /// One of the accesses is done.
+    pub fn errand_done(&mut self, drive: &mut Drive, now_ns: u64, id: u32) {
+        if id == APPEND {
+            let batch = self.append.take().expect("an append was under way");
+            self.log.appended(&batch);
+            self.settle_pending(drive, now_ns);
+        } else if self.cleaning.step_done() {
+            self.cleaning.finish(&mut self.log);
+            self.finishes = false;
+        }
+    }
+
+    /// Completes what waited for the media.
+    fn settle_pending(&mut self, drive: &mut Drive, now_ns: u64) {
+        let durable = self.log.durable();
+        while let Some(write) = self.pending.front().filter(|write| write.end <= durable) {
+            if write.early {
+                self.early_sectors -= write.sectors;
+            } else {
+                drive.complete_write(write.name, write.started_ns, now_ns);
+            }
+            self.pending.pop_front();
+            self.first_waiting = self.first_waiting.saturating_sub(1);
+        }
+        self.complete_early(drive, now_ns);
+        while let Some(&(name, started_ns, _)) = self.flushes.front().filter(|&&(_, _, end)| end <= durable) {
+            drive.complete_write(name, started_ns, now_ns);
+            self.flushes.pop_front();
+        }
+    }
+
+    /// Gives the arm what is to be done: appends at once, cleaning when the host is `away` or the cache nearly full.
+    pub fn work(&mut self, drive: &mut Drive, upstream: &mut Upstream, now_ns: u64, away: bool) {
+        let mut is_full = false;
+        if self.append.is_none() && !self.log.is_durable() {
+            self.append = self.log.next_batch(self.shape.step_sectors);
+            is_full = self.append.is_none();
+            if let Some(batch) = self.append {
+                let ready_ns = self.latest_data_ns.max(now_ns + self.overhead_ns);
+                let Batch { block, sectors, .. } = batch;
+                self.appends += 1;
+                drive.submit_errand(upstream, now_ns, Errand { id: APPEND, write: true, block, sectors, ready_ns });
+            }
+        }
+        let has_to = is_full || self.finishes || self.unfinished.is_some();
+        if !away && !has_to && self.log.used_share() < self.cache.busy_share {
+            return;
+        }
+        if self.cleaning.is_over() {
+            self.start_cleaning();
+        }
+        while let Some(step) = self.cleaning.next_step(self.cache.sweep_window) {
+            let (write, block, sectors) = (step.write, step.block, step.sectors);
+            drive.submit_errand(upstream, now_ns, Errand { id: CLEANING, write, block, sectors, ready_ns: now_ns });
+        }
+    }
+
+    fn start_cleaning(&mut self) {
+        if let Some((from, to)) = self.unfinished.take() {
+            self.finishes = true;
+            return self.cleaning.rest_of_band(from, to, &self.shape);
+        }
+        let extents = match self.band_sectors {
+            Some(band) => self.cleaning.band(&self.log, band, &self.shape),
+            None => self.cleaning.sweep(&self.log, self.cache.sweep_bytes / self.sector_bytes, &self.shape),
+        };
+        if self.directs.iter().any(|direct| self.cleaning.moves(direct.from, direct.to)) {
+            // It waits until they are at home, or it would bring older data there after them.
+            self.cleaning.abandon();
+        } else if extents > 0 {
+            self.destages += extents as u64;
+            self.cleanings += 1;
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Errands: media work that the drive gives its own arm beside the commands of its host, and data that its other
+//! memories hold. [`crate::disk`] decides on them; here they meet the arm, the firmware and the port.
+
+use super::geometry::Extent;
+use super::media::Access;
+use super::queue::{Job, Work};
+use super::{Drive, Service};
+use crate::link::{Direction, Upstream};
+
+/// A run of sectors to read or write for nobody outside: no command, no transfer over the port. The firmware has
+/// prepared it by the time the arm takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Errand {
+    /// Its completion bears this name.
+    pub id: u32,
+    /// It writes.
+    pub write: bool,
+    /// First physical sector.
+    pub block: u64,
+    /// Sectors.
+    pub sectors: u32,
+    /// The data of a write are in the buffer, and the firmware is ready for its first sector.
+    pub ready_ns: u64,
+}
+
+impl Drive {
+    /// Gives the arm an errand.
+    pub(crate) fn submit_errand(&mut self, upstream: &mut Upstream, now_ns: u64, errand: Errand) {
+        let extent = self.media.layout.locate(errand.block, errand.sectors);
+        let job = Job { work: Work::Errand(errand), block: errand.block, extent, arrived_ns: now_ns, ordered: false };
+        self.hand_to_arm(upstream, now_ns, job);
+    }
+
+    /// The errand `id`, while it still waits for the arm: it may grow at its end.
+    pub(crate) fn waiting_errand(&mut self, id: u32) -> Option<&mut Errand> {
+        self.queue.waiting_errand(id)
+    }
+
+    /// The arm's part of an errand.
+    pub(super) fn run_errand(&mut self, now_ns: u64, free_ns: u64, errand: &Errand, extent: &Extent) {
+        let start_ns = free_ns.max(now_ns);
+        self.read_ahead = None;
+        let access = Access {
+            block: errand.block,
+            sectors: errand.sectors,
+            write: errand.write,
+            start_ns,
+            settled_ns: start_ns,
+            data_ns: if errand.write { errand.ready_ns } else { start_ns },
+            mark: errand.sectors,
+        };
+        let mut pass = self.media.pass_from(self.head, &access, extent);
+        self.retry(&mut pass);
+        let end = errand.block + u64::from(errand.sectors);
+        if errand.write {
+            self.segments.forget(errand.block, end);
+        }
+        self.complete(errand.id, now_ns, pass.end_ns);
+        self.account(&pass, start_ns);
+        self.occupy(&pass, Service::Host, end);
+    }
+
+    /// The firmware has looked at a read that another memory of the drive can serve; returns when it is done.
+    pub(crate) fn decode_hit(&mut self, now_ns: u64) -> u64 {
+        let overhead_ns = self.after_last(self.params.description.overheads.read_hit_ns);
+        self.last_was_read = true;
+        self.decode(now_ns, overhead_ns)
+    }
+
+    /// Sends what another memory of the drive has ready at `ready_ns` to the host: the end of command `id`.
+    pub(crate) fn send(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, ready_ns: u64, sectors: u32) {
+        let overheads = self.params.description.overheads;
+        let ready_ns = ready_ns + overheads.data_preparation_ns;
+        let end_ns = self.port.carry(ready_ns, u64::from(sectors) * self.params.sector_read_ns);
+        let end_ns = self.pass_on(upstream, ready_ns, sectors, end_ns, Direction::Read);
+        self.complete(id, now_ns, end_ns + overheads.read_completion_ns);
+    }
+
+    /// Takes the data of a write into memory; returns when they are there.
+    pub(crate) fn receive(&mut self, upstream: &mut Upstream, now_ns: u64, sectors: u32) -> u64 {
+        let overheads = self.params.description.overheads;
+        let decoded_ns = self.decode(now_ns, self.after_last(overheads.write_hit_ns));
+        self.last_was_read = false;
+        let ready_ns = decoded_ns + overheads.data_preparation_ns;
+        let end_ns = self.port.carry(ready_ns, u64::from(sectors) * self.params.sector_write_ns);
+        self.pass_on(upstream, ready_ns, sectors, end_ns, Direction::Write)
+    }
+
+    /// The end of a write whose data have been received.
+    pub(crate) fn complete_write(&mut self, id: u32, started_ns: u64, at_ns: u64) {
+        let completion_ns = self.params.description.overheads.write_completion_ns;
+        self.complete(id, started_ns, at_ns + completion_ns);
+    }
+
+    /// An ordered command holds back what the drive could serve at once.
+    pub(crate) fn holds_back(&self, ordered: bool) -> bool {
+        self.is_held_back(ordered)
+    }
+}

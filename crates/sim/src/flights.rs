@@ -1,0 +1,95 @@
+//! Requests under way between a load and a system, and what becomes of them all.
+
+use headstack_result::Check;
+use headstack_workload::Request;
+
+/// A request under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Flight {
+    /// When it should have been issued; its response time counts from here.
+    pub intended_ns: u64,
+    /// What it is.
+    pub request: Request,
+    /// Who issued it; 0 where all are alike.
+    pub client: u32,
+    /// What it belongs to; 0 where all are alike.
+    pub stream: u32,
+}
+
+/// All of them, by id.
+#[derive(Debug, Default)]
+pub struct Flights {
+    slots: Vec<Flight>,
+    free: Vec<u32>,
+    /// Requests issued so far.
+    pub issued: u64,
+    issued_bytes: u64,
+    /// Requests completed so far.
+    pub completed: u64,
+    completed_bytes: u64,
+}
+
+impl Flights {
+    /// None yet, with room for `capacity` at a time.
+    pub fn with_capacity(capacity: usize) -> Self {
+        Flights { slots: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity), ..Flights::default() }
+    }
+
+    /// Requests under way.
+    #[inline]
+    pub fn outstanding(&self) -> u64 {
+        self.issued - self.completed
+    }
+
+    /// A request is issued; returns its id.
+    #[inline]
+    pub fn issue(&mut self, flight: Flight) -> u32 {
+        self.issued += 1;
+        self.issued_bytes += u64::from(flight.request.length_bytes);
+        match self.free.pop() {
+            Some(id) => {
+                self.slots[id as usize] = flight;
+                id
+            }
+            None => {
+                self.slots.push(flight);
+                (self.slots.len() - 1) as u32
+            }
+        }
+    }
+
+    /// A request is complete.
+    #[inline]
+    pub fn complete(&mut self, id: u32) -> Flight {
+        let flight = self.slots[id as usize];
+        self.completed += 1;
+        self.completed_bytes += u64::from(flight.request.length_bytes);
+        self.free.push(id);
+        flight
+    }
+
+    /// Those that are under way.
+    pub fn under_way(&self) -> impl Iterator<Item = &Flight> {
+        let mut flies = vec![true; self.slots.len()];
+        self.free.iter().for_each(|&id| flies[id as usize] = false);
+        self.slots.iter().zip(flies).filter(|(_, flies)| *flies).map(|(flight, _)| flight)
+    }
+
+    /// What went in came out, or is under way.
+    pub fn checks(&self) -> Vec<Check> {
+        let (issued, completed, count) = (self.issued, self.completed, self.under_way().count() as u64);
+        let bytes: u64 = self.under_way().map(|flight| u64::from(flight.request.length_bytes)).sum();
+        vec![
+            Check {
+                name: "requests in = requests out".to_owned(),
+                passed: issued == completed + count,
+                detail: format!("{issued} issued, {completed} completed, {count} in flight"),
+            },
+            Check {
+                name: "bytes in = bytes out".to_owned(),
+                passed: self.issued_bytes == self.completed_bytes + bytes,
+                detail: format!("{} issued, {} completed, {bytes} in flight", self.issued_bytes, self.completed_bytes),
+            },
+        ]
+    }
+}

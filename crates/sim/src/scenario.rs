@@ -1,0 +1,329 @@
+//! A scenario at work: clients of several kinds, the host's processors and the network in front of it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use headstack_result::{Component, Fact, Kinds, Mode, RunResult, StreamResult, SystemRecord};
+use headstack_workload::scenario::{Facts, Scenario, ScenarioLength, ScenarioRun, Step};
+use headstack_workload::{GENERATOR_NAME, Request};
+
+use crate::SimError;
+use crate::drive::Completion;
+use crate::flights::{Flight, Flights};
+use crate::measuring::{Measuring, book};
+use crate::run::{PROGRESS_EVERY, Progress, RunSpec};
+use crate::system::System;
+
+/// Things that serve one client each, first come, first served.
+struct Servers {
+    free_ns: Vec<u64>,
+    busy_ns: u64,
+    waited_ns: u64,
+}
+
+impl Servers {
+    fn new(count: u32) -> Self {
+        Servers { free_ns: vec![0; count as usize], busy_ns: 0, waited_ns: 0 }
+    }
+
+    fn serve(&mut self, now_ns: u64, work_ns: u64) -> u64 {
+        let free_ns = self.free_ns.iter_mut().min().expect("there is a server");
+        let begin_ns = now_ns.max(*free_ns);
+        *free_ns = begin_ns + work_ns;
+        self.busy_ns += work_ns;
+        self.waited_ns += begin_ns - now_ns;
+        *free_ns
+    }
+
+    fn component(&self, name: &str, before: (u64, u64)) -> Component {
+        Component {
+            name: name.to_owned(),
+            servers: self.free_ns.len() as u32,
+            busy_ns: self.busy_ns - before.0,
+            waited_ns: self.waited_ns - before.1,
+        }
+    }
+}
+
+struct Runner<'a> {
+    scenario: &'a Scenario,
+    system: System,
+    clients: ScenarioRun,
+    /// When clients are asked next: (time, order, client).
+    asks: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    asked: u64,
+    processors: Servers,
+    network: Servers,
+    /// What processors and network had done when measuring began.
+    before: [(u64, u64); 2],
+    flights: Flights,
+    done: Vec<Completion>,
+    measuring: Option<Measuring>,
+    streams: Vec<Kinds>,
+    interval_ns: u64,
+    now_ns: u64,
+}
+
+/// Runs a scenario to its end.
+///
+/// # Errors
+/// An impossible system or scenario, LUNs that the system lacks, or [`SimError::Stopped`].
+pub fn run(spec: &RunSpec, scenario: &Scenario, progress: &Progress) -> Result<RunResult, SimError> {
+    let luns = match spec.span {
+        None => spec.system.luns(),
+        Some(span) => vec![("range".to_owned(), span)],
+    };
+    let clients = ScenarioRun::new(scenario, &luns, spec.system.block_bytes(), spec.seed)?;
+    let mut runner = Runner {
+        scenario,
+        system: System::new(&spec.system, spec.seed)?,
+        asks: BinaryHeap::new(),
+        asked: 0,
+        processors: Servers::new(scenario.cpus.max(1)),
+        network: Servers::new(1),
+        before: [(0, 0); 2],
+        flights: Flights::default(),
+        done: Vec::new(),
+        measuring: None,
+        streams: vec![Kinds::default(); clients.stream_names().len()],
+        interval_ns: spec.interval_ns.unwrap_or(u64::MAX).max(1),
+        now_ns: 0,
+        clients,
+    };
+    runner.go(progress)?;
+    Ok(runner.finish(spec))
+}
+
+impl Runner<'_> {
+    fn go(&mut self, progress: &Progress) -> Result<(), SimError> {
+        self.maybe_start_measuring();
+        for client in 0..self.clients.clients() {
+            self.ask(client, 0);
+        }
+        let mut next_progress = PROGRESS_EVERY;
+        while !self.is_over() {
+            let ask_ns = self.asks.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
+            let event_ns = self.system.next_event_ns();
+            if self.time_is_up_before(event_ns.min(ask_ns)) {
+                break;
+            }
+            // The system first: what it finishes at this moment makes room for what is issued at it.
+            if event_ns <= ask_ns {
+                assert!(event_ns != u64::MAX, "clients wait, yet nothing will ever happen");
+                self.system_event(event_ns);
+            } else if let Some(Reverse((at_ns, _, client))) = self.asks.pop() {
+                self.now_ns = at_ns;
+                self.ask(client, at_ns);
+            }
+            self.maybe_start_measuring();
+            self.maybe_end();
+            if self.flights.completed >= next_progress {
+                next_progress = self.flights.completed + PROGRESS_EVERY;
+                if !progress(self.share_done()) {
+                    return Err(SimError::Stopped);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn ask_later(&mut self, at_ns: u64, client: u32) {
+        self.asked += 1;
+        self.asks.push(Reverse((at_ns, self.asked, client)));
+    }
+
+    /// A client goes on until it waits for something.
+    fn ask(&mut self, client: u32, now_ns: u64) {
+        loop {
+            match self.clients.next(client, now_ns) {
+                Step::Io { stream, request } => self.issue(now_ns, client, stream, &request),
+                Step::Await | Step::Done => return,
+                Step::Think { until_ns } => return self.ask_later(until_ns, client),
+                Step::Cpu { busy_ns } => {
+                    let until_ns = self.processors.serve(now_ns, busy_ns);
+                    return self.ask_later(until_ns, client);
+                }
+                Step::Transfer { bytes } => {
+                    let rate = self.scenario.network.map_or(f64::INFINITY, |rate| rate.0);
+                    let until_ns = self.network.serve(now_ns, (bytes as f64 / rate * 1e9).round() as u64);
+                    return self.ask_later(until_ns, client);
+                }
+            }
+        }
+    }
+
+    fn issue(&mut self, now_ns: u64, client: u32, stream: u32, request: &Request) {
+        self.count_depth(now_ns);
+        let id = self.flights.issue(Flight { intended_ns: now_ns, request: *request, client, stream });
+        self.system.submit(now_ns, id, request);
+    }
+
+    fn system_event(&mut self, at_ns: u64) {
+        self.now_ns = at_ns;
+        let mut done = std::mem::take(&mut self.done);
+        self.system.advance(at_ns, &mut done);
+        for completion in done.drain(..) {
+            self.count_depth(completion.at_ns);
+            let flight = self.flights.complete(completion.id);
+            if let Some(measuring) = &mut self.measuring {
+                measuring.record(&flight.request, flight.intended_ns, &completion);
+                book(&mut self.streams[flight.stream as usize], &flight.request, flight.intended_ns, &completion);
+            }
+            if self.clients.complete(flight.client) {
+                self.ask(flight.client, completion.at_ns);
+            }
+        }
+        self.done = done;
+        if self.system.data_loss().is_some() {
+            self.start_measuring();
+            self.close();
+        }
+    }
+
+    fn count_depth(&mut self, at_ns: u64) {
+        if let Some(measuring) = &mut self.measuring {
+            measuring.count_depth(at_ns, self.flights.outstanding() as usize);
+        }
+    }
+
+    fn maybe_start_measuring(&mut self) {
+        let warm_up = self.scenario.warm_up;
+        if self.flights.completed >= warm_up.requests && self.now_ns >= warm_up.time_ns {
+            self.start_measuring();
+        }
+    }
+
+    fn start_measuring(&mut self) {
+        if self.measuring.is_some() {
+            return;
+        }
+        let backlog = self.flights.outstanding();
+        self.measuring = Some(Measuring::new(self.now_ns, self.system.snapshot(), backlog, self.interval_ns));
+        self.clients.start_measuring(self.now_ns);
+        self.before = [&self.processors, &self.network].map(|servers| (servers.busy_ns, servers.waited_ns));
+    }
+
+    fn maybe_end(&mut self) {
+        let Some(measuring) = &self.measuring else {
+            return;
+        };
+        let over = match self.scenario.run_length {
+            ScenarioLength::Requests(limit) => measuring.completed >= limit,
+            ScenarioLength::TimeNs(_) => false,
+            ScenarioLength::AllDone => self.clients.all_done(),
+        };
+        if over {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        let (now_ns, depth) = (self.now_ns, self.flights.outstanding());
+        if let Some(measuring) = &mut self.measuring
+            && measuring.end_ns.is_none()
+        {
+            measuring.close(now_ns, depth);
+        }
+    }
+
+    fn time_is_up_before(&mut self, next_ns: u64) -> bool {
+        if let ScenarioLength::TimeNs(limit_ns) = self.scenario.run_length
+            && let Some(measuring) = &self.measuring
+            && next_ns > measuring.start_ns + limit_ns
+        {
+            self.now_ns = measuring.start_ns + limit_ns;
+            self.close();
+            return true;
+        }
+        false
+    }
+
+    fn is_over(&self) -> bool {
+        self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
+    }
+
+    fn share_done(&self) -> f64 {
+        let Some(measuring) = &self.measuring else {
+            return 0.0;
+        };
+        let share = match self.scenario.run_length {
+            ScenarioLength::Requests(limit) => measuring.completed as f64 / limit as f64,
+            ScenarioLength::TimeNs(limit_ns) => (self.now_ns - measuring.start_ns) as f64 / limit_ns as f64,
+            // Nobody knows before.
+            ScenarioLength::AllDone => 0.0,
+        };
+        share.min(1.0)
+    }
+
+    fn finish(self, spec: &RunSpec) -> RunResult {
+        let description = serde_json::to_value(&spec.system).expect("descriptions are plain data");
+        let scenario = serde_json::to_value(self.scenario).expect("scenarios are plain data");
+        let system = SystemRecord::new(&*spec.system_name, spec.system.kind(), description);
+        let mut result = RunResult::new(Mode::Simulated, system, scenario, spec.seed, GENERATOR_NAME);
+        result.checks = self.flights.checks();
+        result.backlog = self.flights.outstanding();
+        result.data_loss = self.system.data_loss().map(str::to_owned);
+        let mut measuring = self.measuring.expect("a run ends by its measured part");
+        self.flights.under_way().for_each(|flight| measuring.still_outstanding(flight.intended_ns));
+        measuring.write_to(&mut result, self.system.snapshot());
+        result.components.push(self.processors.component("host processors", self.before[0]));
+        if self.scenario.network.is_some() {
+            result.components.push(self.network.component("client network", self.before[1]));
+        }
+        let reports = self.clients.report(self.now_ns);
+        for (report, kinds) in reports.into_iter().zip(self.streams) {
+            result.streams.push(StreamResult { name: report.name, kinds, facts: facts(&report.facts) });
+        }
+        let completed: u64 =
+            result.streams.iter().flat_map(|stream| stream.kinds.all()).map(|(_, kind)| kind.count).sum();
+        result.checks.push(headstack_result::Check {
+            name: "streams add up".to_owned(),
+            passed: completed == result.count(),
+            detail: format!("{completed} in streams, {} in all", result.count()),
+        });
+        result
+    }
+}
+
+/// What a stream keeps, as named figures with their units.
+fn facts(facts: &Facts) -> Vec<Fact> {
+    let fact = |name: &str, value: f64| Fact { name: name.to_owned(), value };
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    match facts {
+        Facts::Requests => vec![],
+        Facts::Pages { files, pages, pages_per_s, bytes, mean_page_ns } => vec![
+            fact("files", *files as f64),
+            fact("pages", *pages as f64),
+            fact("pages_per_s", *pages_per_s),
+            fact("page_bytes", *bytes as f64),
+            fact("mean_page_ms", mean_page_ns / 1e6),
+        ],
+        Facts::Boot { guests } => {
+            let booted: Vec<(u64, u64)> =
+                guests.iter().filter_map(|guest| Some((guest.started_ns, guest.booted_ns?))).collect();
+            let ends = || booted.iter().map(|&(_, end_ns)| end_ns);
+            let mut all = vec![fact("guests", guests.len() as f64), fact("booted", booted.len() as f64)];
+            if let (Some(first), Some(last)) = (ends().min(), ends().max()) {
+                all.push(fact("first_booted_s", seconds(first)));
+                all.push(fact("last_booted_s", seconds(last)));
+            }
+            let times = booted.iter().enumerate();
+            all.extend(times.map(|(at, (from, to))| fact(&format!("guest_{}_boot_s", at + 1), seconds(to - from))));
+            all
+        }
+        Facts::Frames { complete, dropped, frames_per_s } => vec![
+            fact("frames_complete", *complete as f64),
+            fact("frames_dropped", *dropped as f64),
+            fact("frames_per_s", *frames_per_s),
+        ],
+        Facts::Transactions { transactions, transactions_per_s, mean_response_ns } => vec![
+            fact("transactions", *transactions as f64),
+            fact("transactions_per_s", *transactions_per_s),
+            fact("mean_transaction_ms", mean_response_ns / 1e6),
+        ],
+        Facts::Prefill { bytes, done_ns } => {
+            let done = done_ns.map(|at_ns| fact("done_s", seconds(at_ns)));
+            std::iter::once(fact("prefill_bytes", *bytes as f64)).chain(done).collect()
+        }
+    }
+}
