@@ -4,10 +4,10 @@ mod common;
 
 use common::*;
 use headstack_catalogue::load_drive;
-use headstack_sim::RunSpec;
 use headstack_sim::disk::Disk;
 use headstack_sim::drive::description::{AfterReadWrite, DriveDescription, FlashCache, Policy};
 use headstack_sim::drive::{Completion, Drive, check};
+use headstack_sim::{Demand, RunSpec};
 use headstack_workload::{Kind, Request, RunLength, Span};
 
 const BLOCK: u64 = 4096;
@@ -113,7 +113,8 @@ fn flash_fills_no_faster_than_its_rate() {
     drive.flash_cache.as_mut().unwrap().fill_bytes_per_s = 20_000.0;
     let mut spec = spec(&drive, workload(line(4096, 100.0, 100.0), closed(4), 1));
     spec.span = Some(Span { start_bytes: 0, length_bytes: 1 << 20 });
-    spec.workload.run_length = RunLength::TimeNs(30_000 * MS);
+    let Demand::Workload(workload) = &mut spec.demand else { unreachable!() };
+    workload.run_length = RunLength::TimeNs(30_000 * MS);
     let result = run_spec(&spec);
     let allowed = 30.0 * 20_000.0 / 4096.0;
     let fills = counter(&result, "flash_fills") as f64;
@@ -126,7 +127,8 @@ fn warming_takes_the_minutes_that_were_seen() {
     let drive = load_drive("st900mp0146").unwrap().description;
     let mut spec = spec(&drive, workload(line(4096, 100.0, 100.0), closed(4), 1));
     spec.span = Some(Span { start_bytes: 0, length_bytes: 5_560_000_000 });
-    spec.workload.run_length = RunLength::TimeNs(1_560_000 * MS);
+    let Demand::Workload(workload) = &mut spec.demand else { unreachable!() };
+    workload.run_length = RunLength::TimeNs(1_560_000 * MS);
     spec.interval_ns = Some(60_000 * MS);
     let result = run_spec(&spec);
     let rates: Vec<f64> = result.intervals.iter().map(|minute| minute.count as f64 / 60.0).collect();
