@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 import headstack as hs
-from conftest import ATLAS, Headstack
+from conftest import ATLAS, REPOSITORY, Headstack
 from headstack.cli import main
 from headstack.runs import specify
 
@@ -123,6 +124,7 @@ IMPOSSIBLE = [
     ("spares =", 'rebuild.step = "96KiB"\nspares =', "bad.toml:23: groups[0].rebuild.step: ", "multiple of the stripe"),
     ("spares =", 'rebuild.rate_limit = "0B/s"\nspares =', "bad.toml:23: groups[0].rebuild.rate_limit: ", "positive"),
     ("spares =", 'pool.segment = "96KiB"\nspares =', "bad.toml:23: groups[0].pool.segment: ", "a power of two"),
+    ("spares =", 'pool.segment = "0B"\nspares =', "bad.toml:23: groups[0].pool.segment: ", "a power of two"),
     ("spares =", 'pool.spare = "99TB"\nspares =', "bad.toml:23: groups[0].pool.spare: ", "at most"),
     ("spares =", "pool.parity_width = 5\nspares =", "bad.toml:23: groups[0].pool: ", "belong together"),
     ('size = "1TB"', 'prefill = "serial"\nsize = "1TB"', "bad.toml:27: luns[0].prefill: ", "has no pool"),
@@ -281,6 +283,13 @@ def test_drives_luns_and_failures_reach_the_specification() -> None:
     assert hs.arrays.show(CHAIN).description["incidents"] == []
     with pytest.raises(hs.InputError, match="is loaded already"):
         specify(hs.Array.load(CHAIN), None, {"drives": 2})
+
+
+@pytest.mark.parametrize("page", ["README.md", "catalogue/arrays/README.md"])
+def test_the_arrays_of_the_documentation_are_whole(page: str, folder: Path) -> None:
+    (text,) = re.findall(r"^```toml\n(.*?)^```", (REPOSITORY / page).read_text(), re.MULTILINE | re.DOTALL)
+    (folder / "own.toml").write_text(text)
+    assert len(hs.Array.load("own.toml").description["members"]) == 8
 
 
 # Runs.

@@ -77,7 +77,7 @@ fn nothing_overflows() {
         a.luns[0].length_bytes = u64::MAX / 2 + 1;
         a.luns[1].length_bytes = u64::MAX / 2 + 1;
     };
-    refused("va-7100", twice, "luns", "16 EiB");
+    refused("md-raid5-8x2tb", twice, "luns", "16 EiB");
 }
 
 #[test]

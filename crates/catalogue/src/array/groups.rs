@@ -213,9 +213,9 @@ impl Resolver<'_> {
         let ends = before.iter().filter(|lun| lun.group == group).map(|lun| match holder.pool {
             // Blocks of a pool have no place, so that its LUNs take room alone.
             Some(_) => lun.length_bytes,
-            None => lun.start_bytes + lun.length_bytes,
+            None => lun.start_bytes.saturating_add(lun.length_bytes),
         });
-        let used = if holder.pool.is_some() { ends.sum() } else { ends.max().unwrap_or(0) };
+        let used = if holder.pool.is_some() { ends.fold(0, u64::saturating_add) } else { ends.max().unwrap_or(0) };
         let after = if holder.pool.is_some() { 0 } else { used };
         let start_bytes = table.start.map_or(after, |start| whole(start.0));
         let held = holder.capacity_bytes();

@@ -6,7 +6,7 @@ use crate::drive::Fault;
 use crate::drive::check::{fault, require};
 use crate::link::{LinkDescription, LinkKind};
 
-/// Members at most; more are taken for a mistake.
+/// Members at most, and links; more are taken for a mistake.
 const MEMBERS_MAX: usize = 4096;
 /// Commands in a member, destages, processors and the like at most.
 const COUNT_MAX: u32 = 65_536;
@@ -21,6 +21,9 @@ pub fn check(array: &ArrayDescription) -> Result<(), Fault> {
     for device in &array.devices {
         device.check()?;
     }
+    require((1..=MEMBERS_MAX).contains(&array.members.len()), "drives", || {
+        format!("{} drives; 1 to {MEMBERS_MAX} are allowed", array.members.len())
+    })?;
     check_links(array)?;
     check_members(array)?;
     for index in 0..array.groups.len() {
@@ -33,6 +36,9 @@ pub fn check(array: &ArrayDescription) -> Result<(), Fault> {
 }
 
 fn check_links(array: &ArrayDescription) -> Result<(), Fault> {
+    require(array.links.len() <= MEMBERS_MAX, "links", || {
+        format!("{} links; up to {MEMBERS_MAX} are allowed", array.links.len())
+    })?;
     for (index, link) in array.links.iter().enumerate() {
         let key = |field: &str| format!("links[{index}].{field}");
         let named = |what: &str| format!("link {:?}: {what}", link.name);
@@ -72,9 +78,6 @@ fn check_attached(array: &ArrayDescription, index: usize, link: &LinkDescription
 }
 
 fn check_members(array: &ArrayDescription) -> Result<(), Fault> {
-    require((1..=MEMBERS_MAX).contains(&array.members.len()), "drives", || {
-        format!("{} drives; 1 to {MEMBERS_MAX} are allowed", array.members.len())
-    })?;
     for (index, member) in array.members.iter().enumerate() {
         let named = |what: &str| format!("drive {:?}: {what}", member.name);
         let twice = array.members[..index].iter().any(|other| other.name == member.name);

@@ -25,9 +25,9 @@ pub struct PoolDescription {
 }
 
 impl PoolDescription {
-    /// Bytes of LUNs that it holds where every segment is mirrored.
+    /// Bytes of LUNs that it holds where every segment is mirrored; nothing where it is impossible.
     pub fn mirrored_bytes(&self) -> u64 {
-        Layout::new(self).usable_bytes() / 2
+        if check(self).is_ok() { Layout::new(self).usable_bytes() / 2 } else { 0 }
     }
 }
 
