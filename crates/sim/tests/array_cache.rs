@@ -24,6 +24,7 @@ fn cache(data_bytes: u64) -> Cache {
         mirror_link: None,
         battery: true,
         keeps_reads: true,
+        fill_bytes: 1,
         prefetch: None,
         destage: Destage::Sorted,
         high_water: 0.8,

@@ -87,6 +87,11 @@ impl Resolver<'_> {
         };
         let battery = table.battery.unwrap_or(true);
         let writes = if battery { CacheWrites::Back } else { CacheWrites::Through };
+        let fill = table.fill.map_or(1, |fill| fill.0);
+        if !fill.is_power_of_two() || fill > page.0 {
+            let message = format!("{fill} bytes; a power of two up to the page of {page} is allowed");
+            return Err(self.error(&key("fill"), message));
+        }
         let destages = DESTAGES_PER_DRIVE * parts.members.len() as u32;
         Ok(Cache {
             memory_bytes: table.memory.0,
@@ -97,6 +102,7 @@ impl Resolver<'_> {
             mirror_link,
             battery,
             keeps_reads: table.keeps_reads.unwrap_or(true),
+            fill_bytes: fill as u32,
             prefetch: table.prefetch.as_ref().map(|prefetch| self.prefetch(prefetch, data)),
             destage: self.or(table.destage, &key("destage"), USUAL, Destage::StripeAware),
             high_water: self.or(table.high_water, &key("high_water"), ESTIMATE, HIGH_WATER),

@@ -66,6 +66,8 @@ pub struct DrivesTable {
     pub write_cache: Option<WriteCache>,
     /// How far reads go on after the request.
     pub read_ahead: Option<ReadAhead>,
+    /// Pace at which a drive takes data, where that is below its interface's rate (credits granted slowly).
+    pub write_rate: Option<Rate>,
     /// Commands that a drive holds at once.
     pub queue_depth: Option<u32>,
     /// Order in which a drive serves its queue.
@@ -265,6 +267,8 @@ pub struct CacheTable {
     pub battery: Option<bool>,
     /// Reads are kept.
     pub keeps_reads: Option<bool>,
+    /// A miss reads whole multiples of this; what is asked for where left out.
+    pub fill: Option<Bytes>,
     /// Prefetching; none where left out.
     pub prefetch: Option<PrefetchTable>,
     /// Order in which dirty pages go out.

@@ -176,6 +176,9 @@ impl Resolver<'_> {
             let mut drive = resolved.description;
             drive.buffer.write_cache = table.write_cache.unwrap_or(drive.buffer.write_cache);
             drive.buffer.read_ahead = table.read_ahead.unwrap_or(drive.buffer.read_ahead);
+            if let Some(rate) = table.write_rate {
+                drive.interface.write_ns_per_byte = drive.interface.write_ns_per_byte.max(1e9 / rate.0);
+            }
             drive.queue.depth = table.queue_depth.unwrap_or(drive.queue.depth);
             drive.queue.policy = table.policy.unwrap_or(drive.queue.policy);
             drive.queue.reordering_strength = table.reordering.unwrap_or(drive.queue.reordering_strength);

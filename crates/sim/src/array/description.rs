@@ -165,9 +165,11 @@ pub enum MirrorReads {
     Primary,
     /// In turn.
     RoundRobin,
+    /// The member with the fewest commands, among equals in turn.
+    ShortestQueue,
     /// The member with the fewest commands, among equals the one whose last command was nearest.
     #[default]
-    ShortestQueue,
+    Nearest,
 }
 
 /// How a spare is filled.
@@ -223,6 +225,8 @@ pub struct Cache {
     pub battery: bool,
     /// Reads are kept.
     pub keeps_reads: bool,
+    /// A miss reads whole multiples of this: a power of two, not above the page; one part of a page where smaller.
+    pub fill_bytes: u32,
     /// Prefetching; none where absent.
     pub prefetch: Option<Prefetch>,
     /// Order in which dirty pages go out.

@@ -138,7 +138,12 @@ impl Array {
                 let all = u64::from(state.layout.all_slots());
                 readable.min_by_key(|(copy, _)| (u64::from(copy.slot) + turn) % all)
             }
-            MirrorReads::ShortestQueue => readable.min_by_key(|(copy, member)| {
+            MirrorReads::ShortestQueue => {
+                let all = u64::from(state.layout.all_slots());
+                let queue = |member: u32| self.ports[member as usize].outstanding();
+                readable.min_by_key(|(copy, member)| (queue(*member), (u64::from(copy.slot) + turn) % all))
+            }
+            MirrorReads::Nearest => readable.min_by_key(|(copy, member)| {
                 let port = &self.ports[*member as usize];
                 (port.outstanding(), port.last_end_bytes.abs_diff(copy.at_bytes), copy.slot)
             }),

@@ -245,6 +245,8 @@ impl Array {
             }
             (Some((from, to)), None) => {
                 cache.counters.read_misses += 1;
+                let unit = u64::from(cache.settings.fill_bytes.max(1));
+                let (from, to) = (from / unit * unit, to.next_multiple_of(unit));
                 let keeps = cache.settings.keeps_reads && cache.prepare(from, to - from);
                 if keeps {
                     self.fill(now_ns, from, to - from, Some(number))
