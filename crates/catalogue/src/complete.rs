@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use headstack_sim::drive::description::{
-    AfterReadWrite, Buffer, Disconnect, DriveDescription, Geometry, Interface, Mechanics, Overheads, Queue, SeekCurve,
-    SlowProcesses,
+    AfterReadWrite, Buffer, Disconnect, DriveDescription, Geometry, Interface, Mechanics, Overheads, Power, Queue,
+    SeekCurve, SlowProcesses,
 };
 use headstack_workload::quantity::{Bytes, DurationNs, Rpm};
 
 use crate::file::{
     AfterTable, BufferTable, CapacityTable, DisconnectTable, DriveFile, ExtraDisconnectTable, GeometryTable,
-    InterfaceTable, OverheadsTable, QueueTable, RecalibrationTable, RetriesTable, ScanTable, SeekTable, SlowTable,
-    SpindleTable, ThreeParameterTable, TwoPieceTable, ZoneTable,
+    InterfaceTable, OverheadsTable, PowerTable, QueueTable, RecalibrationTable, RetriesTable, ScanTable, SeekTable,
+    SlowTable, SpindleTable, ThreeParameterTable, TwoPieceTable, ZoneTable,
 };
 
 /// The complete form of a description, with `sources` from key path to `CODE text`.
@@ -29,6 +29,7 @@ pub fn description_to_toml(description: &DriveDescription, sources: &BTreeMap<St
         overheads: overheads(&description.overheads),
         interface: interface(&description.interface),
         slow: slow(&description.slow),
+        power: description.power.as_ref().map(power).unwrap_or_default(),
         sources: sources.clone(),
         ..DriveFile::default()
     };
@@ -210,5 +211,24 @@ fn slow(slow: &SlowProcesses) -> SlowTable {
             duration: duration(recalibration.duration_ns),
         }),
         scan: slow.scan.map(|scan| ScanTable { idle: duration(scan.idle_ns), step_sectors: scan.step_sectors }),
+    }
+}
+
+fn power(power: &Power) -> PowerTable {
+    PowerTable {
+        idle_w: None,
+        active_w: None,
+        electronics_w: Some(power.electronics_w),
+        spindle_w: Some(power.spindle_w),
+        seek_w: Some(power.seek_w),
+        transfer_w: Some(power.transfer_w),
+        standby_w: Some(power.standby_w),
+        spin_down_j: Some(power.spin_down.joules),
+        spin_down: Some(duration(power.spin_down.ns)),
+        spin_up_j: Some(power.spin_up.joules),
+        spin_up: Some(duration(power.spin_up.ns)),
+        idle_timeout: power.idle_timeout_ns.map(duration),
+        ambient_celsius: Some(power.ambient_celsius),
+        airflow_k_per_w: Some(power.airflow_k_per_w),
     }
 }

@@ -7,6 +7,7 @@ mod check;
 mod commands;
 mod geometry;
 mod mechanics;
+mod power;
 mod seek;
 
 use headstack_sim::drive::description::{DriveDescription, Mechanics, SeekCurve};
@@ -18,6 +19,7 @@ use crate::constants;
 use crate::file::DriveFile;
 
 pub use geometry::cylinders_from_density;
+pub use power::{Spindle, spindle_w};
 
 /// A drive, complete, with the file it came from.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,9 +93,11 @@ pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
         overheads,
         interface,
         slow: commands::slow(&file),
+        power: None,
     };
     check::description(document, &description)?;
     description.mechanics.seek = resolver.seek_curve(&motion, &description.geometry)?;
+    description.power = resolver.power(&description)?;
     check::description(document, &description)?;
     let derived = resolver.derived;
     Ok(Resolved { description, file, derived })

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::drive::description::DriveDescription;
 use crate::drive::{Completion, Drive, Fault};
 use crate::link::Upstream;
+use crate::power::Meter;
 use crate::snapshot::Snapshot;
 use crate::ssd::Ssd;
 use crate::ssd::description::SsdDescription;
@@ -119,8 +120,17 @@ impl Device {
     /// Adds what it has counted; its components under `name`.
     pub fn snapshot(&self, name: &str, into: &mut Snapshot) {
         match self {
-            Device::Disk(drive) => into.add_drive(name, &drive.counters()),
-            Device::Ssd(ssd) => into.add_ssd(name, ssd.description(), &ssd.counters()),
+            Device::Disk(drive) => {
+                let counters = drive.counters();
+                into.add_drive(name, &counters);
+                into.add_meter(drive.description().power.map(|power| Meter::disk(&power, &counters, drive.stops_ns())));
+            }
+            Device::Ssd(ssd) => {
+                let (description, counters) = (ssd.description(), ssd.counters());
+                into.add_ssd(name, description, &counters);
+                let die_busy_ns = counters.dies_busy_ns / u64::from(description.dies());
+                into.add_meter(description.power.map(|power| Meter::ssd(&power, die_busy_ns)));
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ pub mod drive;
 mod host;
 pub mod link;
 mod measuring;
+pub mod power;
 mod replay;
 mod run;
 mod snapshot;

@@ -133,6 +133,7 @@ pub(super) fn bare_drive(
             disconnect: None,
         },
         slow: SlowProcesses::default(),
+        power: None,
     })
 }
 

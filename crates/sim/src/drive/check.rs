@@ -29,7 +29,8 @@ pub fn check(description: &DriveDescription) -> Result<(), Fault> {
     check_geometry(&description.geometry)?;
     check_mechanics(description)?;
     check_electronics(description)?;
-    check_slow(description)
+    check_slow(description)?;
+    description.power.map_or(Ok(()), |power| power.check())
 }
 
 fn check_geometry(geometry: &Geometry) -> Result<(), Fault> {

@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::power::{Power, SpinChange};
+
 /// One disk drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +28,9 @@ pub struct DriveDescription {
     pub interface: Interface,
     /// Slow processes that make the far tail; all off by default.
     pub slow: SlowProcesses,
+    /// What it takes and what cools it; absent where nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<Power>,
 }
 
 /// Surfaces, zones and the order of logical blocks over them.

@@ -15,6 +15,7 @@ mod media;
 pub(crate) mod port;
 mod queue;
 mod slow;
+mod standby;
 
 pub(crate) use check::require;
 pub use check::{Fault, check};
@@ -74,6 +75,12 @@ pub struct Counters {
     pub mechanism_ns: u64,
     /// The interface carried data.
     pub interface_ns: u64,
+    /// Sectors under the heads for read-ahead, beside `transfer_ns`.
+    pub read_ahead_ns: u64,
+    /// The spindle was stopping or at rest.
+    pub standby_ns: u64,
+    /// It was started again.
+    pub spin_ups: u64,
 }
 
 /// A drive in virtual time.
@@ -81,6 +88,8 @@ pub struct Counters {
 pub struct Drive {
     media: Media,
     params: Parameters,
+    /// The spindle stops when nobody uses the drive.
+    sleeps: bool,
     segments: Segments,
     writes: WriteCache,
     queue: ArmQueue,
@@ -154,6 +163,7 @@ impl Drive {
                 sector_write_ns: (f64::from(sector_bytes) * interface.write_ns_per_byte).round() as u64,
                 description: description.clone(),
             },
+            sleeps: description.power.is_some_and(|power| power.idle_timeout_ns.is_some()),
             segments: Segments::new(buffer),
             writes: WriteCache::new(buffer),
             queue: ArmQueue::new(&description.queue, capacity),
@@ -213,6 +223,8 @@ impl Drive {
     /// As [`Self::submit`], for a drive behind shared links.
     #[inline]
     pub fn submit_behind(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
+        let uses_media = matches!(request.kind, Kind::Read | Kind::Write);
+        let now_ns = if self.sleeps && uses_media { self.wake(now_ns) } else { now_ns };
         match request.kind {
             Kind::Read => self.submit_read(upstream, now_ns, id, request),
             Kind::Write => self.submit_write(upstream, now_ns, id, request),

@@ -97,6 +97,7 @@ pub fn bare_drive() -> DriveDescription {
             disconnect: None,
         },
         slow: SlowProcesses::default(),
+        power: None,
     }
 }
 
