@@ -36,6 +36,8 @@ pub fn spindle_w(spindle: &Spindle) -> f64 {
         * (spindle.platters / anchor.spindle.platters)
 }
 
+const AS_ANCHOR: &str = "in proportion to the idle power, as in the Ultrastar 36Z15";
+
 /// Usual diameter of a disk by speed: 95 mm (called 3.5 inch) up to 7,200 rpm, 84 mm (3 inch) at 10,000 and 65 mm (2.5
 /// inch) at 15,000, whose arms and motors could not do with larger ones. General knowledge, high confidence for drives 3.5
 /// inches wide; drives of 2.5 inches and the few others state theirs.
@@ -70,29 +72,19 @@ impl Resolver<'_> {
         let idle_w = electronics_w + spindle_w;
         let to_anchor = idle_w / POWER_ANCHOR.idle_w;
         let active_over_idle_w = table.active_w.map_or(ACTIVE_OVER_IDLE_W, |active_w| (active_w - idle_w).max(0.0));
-        let stated = if table.active_w.is_some() { "active less idle" } else { "usual active less idle (2.8 W)" };
+        let stated = if table.active_w.is_some() { "active less idle" } else { "usual active less idle" };
         let seek_w = self.given_or(
             table.seek_w,
             "power.seek_w",
             &format!("{stated} over the arm's share of random reads"),
-            |_| Ok(round(active_over_idle_w / arm_share(drive).unwrap_or(1.0))),
+            |resolver| Ok(round(active_over_idle_w / arm_share(drive, resolver.file.seek.read_average).unwrap_or(1.0))),
         )?;
         let transfer_w =
             self.given_or(table.transfer_w, "power.transfer_w", stated, |_| Ok(round(active_over_idle_w)))?;
-        let as_anchor = "in proportion to the idle power, as in the Ultrastar 36Z15";
-        let anchor = &POWER_ANCHOR;
-        let standby_w =
-            self.given_or(table.standby_w, "power.standby_w", as_anchor, |_| Ok(round(to_anchor * anchor.standby_w)))?;
-        let mut energy = |given: Option<f64>, key: &str, joules: f64| {
-            self.given_or(given, key, as_anchor, |_| Ok(round(to_anchor * joules)))
-        };
-        let spin_down_j = energy(table.spin_down_j, "power.spin_down_j", anchor.spin_down_j)?;
-        let spin_up_j = energy(table.spin_up_j, "power.spin_up_j", anchor.spin_up_j)?;
-        let mut time = |given: Option<DurationNs>, key: &str, usual: DurationNs| {
-            self.given_or(given, key, "as the Ultrastar 36Z15", |_| Ok(usual)).map(ns)
-        };
-        let spin_down_ns = time(table.spin_down, "power.spin_down", anchor.spin_down)?;
-        let spin_up_ns = time(table.spin_up, "power.spin_up", anchor.spin_up)?;
+        let standby_w = self.given_or(table.standby_w, "power.standby_w", AS_ANCHOR, |_| {
+            Ok(round(to_anchor * POWER_ANCHOR.standby_w))
+        })?;
+        let (spin_down, spin_up) = self.spin_changes(&table, to_anchor)?;
         let ambient_celsius =
             self.given_or(table.ambient_celsius, "power.ambient_celsius", "a cool room", |_| Ok(AMBIENT_CELSIUS))?;
         let airflow_k_per_w =
@@ -103,22 +95,39 @@ impl Resolver<'_> {
             seek_w,
             transfer_w,
             standby_w,
-            spin_down: SpinChange { joules: spin_down_j, ns: spin_down_ns },
-            spin_up: SpinChange { joules: spin_up_j, ns: spin_up_ns },
+            spin_down,
+            spin_up,
             idle_timeout_ns: table.idle_timeout.map(ns),
             ambient_celsius,
             airflow_k_per_w,
         }))
     }
 
+    /// Stopping and starting.
+    fn spin_changes(&mut self, table: &PowerTable, to_anchor: f64) -> Result<(SpinChange, SpinChange), InputError> {
+        let anchor = &POWER_ANCHOR;
+        let mut energy = |given: Option<f64>, key: &str, joules: f64| {
+            self.given_or(given, key, AS_ANCHOR, |_| Ok(round(to_anchor * joules)))
+        };
+        let down_joules = energy(table.spin_down_j, "power.spin_down_j", anchor.spin_down_j)?;
+        let up_joules = energy(table.spin_up_j, "power.spin_up_j", anchor.spin_up_j)?;
+        let mut time = |given: Option<DurationNs>, key: &str, usual: DurationNs| {
+            self.given_or(given, key, "as the Ultrastar 36Z15", |_| Ok(usual)).map(ns)
+        };
+        let down_ns = time(table.spin_down, "power.spin_down", anchor.spin_down)?;
+        let up_ns = time(table.spin_up, "power.spin_up", anchor.spin_up)?;
+        Ok((SpinChange { joules: down_joules, ns: down_ns }, SpinChange { joules: up_joules, ns: up_ns }))
+    }
+
     /// Watts of the electronics and of the spindle.
     fn idle_power(&mut self, table: &PowerTable, drive: &DriveDescription) -> Result<(f64, f64), InputError> {
-        let standby_share = POWER_ANCHOR.standby_w / POWER_ANCHOR.idle_w;
         let spindle_w = match table.spindle_w {
             Some(stated) => stated,
             None => {
                 let by_disks = self.spindle_by_disks(drive)?;
-                let most = table.idle_w.map_or(f64::INFINITY, |idle_w| idle_w * (1.0 - standby_share));
+                let standby_w =
+                    |idle_w: f64| table.standby_w.unwrap_or(idle_w * POWER_ANCHOR.standby_w / POWER_ANCHOR.idle_w);
+                let most = table.idle_w.map_or(f64::INFINITY, |idle_w| (idle_w - standby_w(idle_w)).max(0.0));
                 let spindle_w = round(by_disks.min(most));
                 self.record("power.spindle_w", spindle_w, "rpm^2.8 diameter^4.6 platters, as the Ultrastar 36Z15")
             }
@@ -148,11 +157,15 @@ impl Resolver<'_> {
 
 /// Share of the time that the arm moves while blocks are read at random places, one after the other, with half a turn
 /// after each seek; nothing where it never moves.
-fn arm_share(drive: &DriveDescription) -> Option<f64> {
+fn arm_share(drive: &DriveDescription, sheet_average: Option<DurationNs>) -> Option<f64> {
+    let mean_ns = sheet_average.map_or_else(|| mean_by_curve_ns(drive), |average| ns(average) as f64);
+    (mean_ns > 0.0).then(|| mean_ns / (mean_ns + 0.5 * 60e9 / drive.mechanics.rpm))
+}
+
+fn mean_by_curve_ns(drive: &DriveDescription) -> f64 {
     let (curve, cylinders) = (&drive.mechanics.seek, drive.geometry.cylinders);
     let table: Vec<u32> = (0..cylinders).map(|distance| seek_ns(curve, distance, cylinders)).collect();
-    let mean_ns = mean_seek_ns(&table, &sectors_by_cylinder(&drive.geometry));
-    (mean_ns > 0.0).then(|| mean_ns / (mean_ns + 0.5 * 60e9 / drive.mechanics.rpm))
+    mean_seek_ns(&table, &sectors_by_cylinder(&drive.geometry))
 }
 
 /// To the milliwatt: what is derived is not known better.
