@@ -94,12 +94,16 @@ def described(facts: dict[str, float]) -> str:
 
 
 def _fact(name: str, value: float, count: int) -> str:
-    mean = f"mean of {count} " if count > 1 else ""
-    if name.endswith("_per_s"):
-        return f"{mean}{_per_s(value)} {name.removesuffix('_per_s').replace('_', ' ')}/s"
-    name, _, unit = name.rpartition("_") if name.endswith(("_s", "_ms", "_bytes")) else (name, "", "")
-    text = _native.format_bytes(round(value)) if unit == "bytes" else f"{_figure(value)} {unit}".rstrip()
-    return f"{mean}{name.replace('_', ' ')} {text}"
+    words = name.replace("_", " ")
+    mean = f" (mean of {count})" if count > 1 else ""
+    if words.endswith(" per s"):
+        return f"{_per_s(value)} {words.removesuffix(' per s')}/s{mean}"
+    if words.endswith(" bytes"):
+        return f"{words} {_native.format_bytes(round(value))}{mean}"
+    for unit in ("s", "ms"):
+        if words.endswith(f" {unit}"):
+            return f"{words.removesuffix(unit)}{_figure(value)} {unit}{mean}"
+    return f"{words} {_figure(value)}{mean}"
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,8 @@ def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **g
     """Saturation curves, and their knees.
 
     Response time over throughput as load grows.
-    As "headstack run", at 1, 2, 4, ... 256 requests outstanding (or clients of a scenario) unless --depth or --rate says otherwise.
+    As "headstack run", at 1, 2, 4, ... 256 requests outstanding, or clients of a scenario, unless --depth or --rate
+    says otherwise.
     """
     if limit is not None:
         duration("--limit", limit)
