@@ -76,6 +76,7 @@ SHOWN = (
 
 SHOWN_STREAMS = (
     Shown("run", "run", _text),
+    Shown("system", "system", _text, is_text=True),
     Shown("stream", "stream", _text, is_text=True),
     Shown("IO/s", "iops", _per_s),
     Shown("MB/s", "mb_per_s", _ms),
