@@ -141,9 +141,8 @@ fn hp_2001_va_7100_figure_3_and_table_2_sequential_requests() {
 
 #[test]
 fn demartek_2016_24_drives_in_raid_10_start_at_5_ms_and_top_out_near_6000_reads() {
-    let runs = [1, 64].map(|n| {
-        spec("demartek-512n-raid10-24", &Changes::default(), workload("4KiB", 100.0, 100.0, n, 40_000))
-    });
+    let runs = [1, 64]
+        .map(|n| spec("demartek-512n-raid10-24", &Changes::default(), workload("4KiB", 100.0, 100.0, n, 40_000)));
     let results = results(&runs);
     assert_near("response at depth 1, ms", results[0].mean_response_ns() / 1e6, 5.0, 15.0);
     assert_near("reads a second at depth 64", results[1].throughput_per_s(), 6000.0, 15.0);
