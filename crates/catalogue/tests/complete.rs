@@ -187,6 +187,9 @@ fn description() -> impl Strategy<Value = DriveDescription> {
             drive.shingles = band.map(|sectors| Shingles { band_bytes: sectors * 512 });
             if drive.flash_cache.is_none() && drive.media_cache.is_none() && drive.geometry.heads.is_multiple_of(2) {
                 drive.actuators = 2;
+                if let Some(power) = &mut drive.power {
+                    power.idle_timeout_ns = None;
+                }
                 drive.geometry.logical_blocks &= !1;
             }
             drive

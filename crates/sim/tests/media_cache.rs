@@ -3,7 +3,6 @@
 mod common;
 
 use common::*;
-use headstack_catalogue::load_drive;
 use headstack_result::RunResult;
 use headstack_sim::disk::Disk;
 use headstack_sim::drive::description::{
@@ -302,30 +301,6 @@ fn nonsense_is_refused_by_name() {
     refused(|drive| drive.media_cache = None, "shingles");
     refused(|drive| drive.shingles = Some(Shingles { band_bytes: 700 }), "shingles.band");
     refused(|drive| drive.actuators = 2, "actuators");
-}
-
-/// The three drives that Demartek compares differ by their caches alone.
-#[test]
-fn the_demartek_variants_share_their_mechanism() {
-    let [plain, awc, both] =
-        ["st900mp0006", "st900mp0006-awc", "st900mp0146"].map(|id| load_drive(id).unwrap().description);
-    assert!(plain.media_cache.is_none() && awc.media_cache == both.media_cache && awc.media_cache.is_some());
-    assert!(awc.flash_cache.is_none() && both.flash_cache.is_some());
-    let bare = |drive: &DriveDescription| (drive.mechanics.rpm, drive.queue, drive.overheads, drive.interface);
-    assert!(bare(&plain) == bare(&awc) && bare(&awc) == bare(&both));
-    // Reads of a cold, large drive gain nothing; writes gain with depth, as their number a turn does.
-    let rate = |drive: &DriveDescription, read, depth| {
-        run_closed(drive, line(4096, read, 100.0), depth, 4_000).throughput_per_s()
-    };
-    for depth in [4, 8, 16] {
-        let reads = [&plain, &awc, &both].map(|drive| rate(drive, 100.0, depth));
-        let writes = [&plain, &awc, &both].map(|drive| rate(drive, 0.0, depth));
-        println!("depth {depth}: {reads:.0?} reads/s, {writes:.0?} writes/s");
-        assert_close(reads[1], reads[0], 3.0, "reads with the write cache");
-        assert_close(reads[2], reads[0], 3.0, "cold reads with flash");
-        assert_close(writes[1], f64::from(depth) / 2.0 * 250.0, 6.0, "half of the outstanding ones a turn");
-        assert_close(writes[2], writes[1], 4.0, "512e writes");
-    }
 }
 
 prop_compose! {
