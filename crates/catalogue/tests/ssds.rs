@@ -141,22 +141,71 @@ fn figures_are_near_those_of_the_sheets() {
         let mb = f64::from(runs) * f64::from(LONG) / 1e6;
         let in_order = |kind| move |index: u32| request(kind, u64::from(index) * u64::from(LONG), LONG);
         let write_s = fresh.seconds(runs, 32, in_order(Kind::Write));
-        check("sequential write, MB/s", mb / write_s, sheet.sequential_write.map(|rate| rate.0 / 1e6), 0.25);
+        check("sequential write, MB/s", mb / write_s, sheet.sequential_write.map(|rate| rate.0 / 1e6), 0.15);
         let read_s = fresh.seconds(runs, 32, in_order(Kind::Read));
-        check("sequential read, MB/s", mb / read_s, sheet.sequential_read.map(|rate| rate.0 / 1e6), 0.25);
+        check("sequential read, MB/s", mb / read_s, sheet.sequential_read.map(|rate| rate.0 / 1e6), 0.15);
         let written = u64::from(runs) * u64::from(LONG / SHORT);
         let mut read = |_| request(Kind::Read, random.below(written) * u64::from(SHORT), SHORT);
         let read_iops = 40_000.0 / fresh.seconds(40_000, depth, &mut read);
         check("random reads a second", read_iops, sheet.random_read_iops, 0.15);
         let latency_us = fresh.seconds(1_000, 1, &mut read) * 1e3;
-        check("read alone, us", latency_us, sheet.read_latency.map(|time| time.0 as f64 / 1e3), 0.5);
+        check("read alone, us", latency_us, sheet.read_latency.map(|time| time.0 as f64 / 1e3), 0.15);
 
         let mut steady = Bench::new(&SsdDescription { preconditioned: true, ..sixteenth(description) });
         let units = steady.ssd.capacity_bytes() / u64::from(SHORT);
         let mut write = |_| request(Kind::Write, random.below(units) * u64::from(SHORT), SHORT);
         let _ = steady.seconds(50_000, depth, &mut write);
         let write_iops = 200_000.0 / steady.seconds(200_000, depth, &mut write);
-        check("random writes a second", write_iops, sheet.random_write_iops, 0.5);
+        check("random writes a second", write_iops, sheet.random_write_iops, 0.25);
     });
     assert!(problems.is_empty(), "{problems:#?}");
+}
+
+/// A good file; tests replace or add lines.
+const SHEET: &str = r#"name = "Test"
+[capacity]
+size = "100GB"
+[flash]
+cells = "tlc"
+channels = 4
+dies_per_channel = 2
+over_provisioning = 0.1
+[interface]
+kind = "nvme"
+generation = 3
+"#;
+
+/// Replaces `from` in the good file and expects an error of one line that starts with `place` and holds `words`.
+#[track_caller]
+fn refused(from: &str, to: &str, place: &str, words: &str) {
+    assert!(SHEET.contains(from), "{from}");
+    let text = SHEET.replacen(from, to, 1);
+    let error = Document::parse("bad.toml", &text).and_then(|document| ssd::resolve(&document)).unwrap_err().to_string();
+    assert!(error.starts_with(place) && error.contains(words) && !error.contains('\n'), "{error}");
+}
+
+#[test]
+fn bad_files_are_refused_in_one_line() {
+    ssd::resolve(&Document::parse("good.toml", SHEET).unwrap()).unwrap();
+    let spare = "over_provisioning = 0.1";
+    refused("channels = 4\n", "", "bad.toml:4: flash.channels: this key is missing", "such as 8");
+    refused("channels = 4", "channels = 0", "bad.toml:6: flash.channels: 0;", "1 to 256");
+    refused("cells = \"tlc\"\n", "", "bad.toml:4: flash.cells: this key is missing", "slc, mlc and tlc");
+    refused(spare, "over_provisioning = 0.0", "bad.toml:8: flash.over_provisioning: 0;", "above 0");
+    refused(spare, "over_provisioning = -0.1", "bad.toml:8: flash.over_provisioning: -0.1;", "above 0");
+    refused(spare, "over_provisioning = 0.00001", "bad.toml:3: capacity.size: ", "no over-provisioning");
+    refused(spare, "raw = \"100GB\"", "bad.toml:8: flash.raw: 100GB;", "more than the capacity");
+    refused(spare, "raw = \"110GB\"\nblocks_per_plane = 9", "bad.toml:9: flash.blocks_per_plane: ", "beside flash.raw");
+    refused(spare, "blocks_per_plane = 0", "bad.toml:8: flash.blocks_per_plane: 0;", "1 to");
+    refused(spare, "read = \"-1us\"", "bad.toml:8: flash.read: -", "0ms or more");
+    refused(spare, "page = \"3KiB\"", "bad.toml:8: flash.page: 3072 bytes;", "multiple of the mapping unit");
+    refused(spare, "channel_rate = \"0MB/s\"", "bad.toml:8: flash.channel_rate: 0", "positive");
+    refused("[interface]", "[buffer]\nsize = \"4KiB\"\n[interface]", "bad.toml:10: buffer.size: 4096 bytes;", "two rows");
+    refused("size = \"100GB\"\n", "", "bad.toml:2: capacity.size: this key is missing", "960GB");
+    refused("kind = \"nvme\"\n", "", "bad.toml:9: interface.kind: this key is missing", "nvme, sata and sas");
+    refused("generation = 3\n", "", "bad.toml:9: interface.generation: this key is missing", "such as 3");
+    refused("generation = 3", "generation = 9", "bad.toml:11: interface.generation: 9;", "1 to 5");
+    refused("generation = 3", "generation = 3\nlanes = 0", "bad.toml:12: interface.lanes: 0;", "1 to 16");
+    refused("kind = \"nvme\"", "kind = \"sata\"", "bad.toml:11: interface.generation: ", "only nvme");
+    refused("[interface]", "[spindle]\nspeed = \"7200rpm\"\n[interface]", "bad.toml:9: spindle: unknown key", "");
 }

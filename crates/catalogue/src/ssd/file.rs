@@ -24,6 +24,8 @@ pub struct SsdFile {
     pub year: Option<u32>,
     /// What a reader should know.
     pub notes: Option<String>,
+    /// What nobody has written is read from the flash; true where left out.
+    pub filled: Option<bool>,
     /// It starts in the steady state of random overwrites; fresh where left out.
     pub preconditioned: Option<bool>,
     /// How much it holds.

@@ -48,6 +48,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
         },
         controller: resolver.controller()?,
         interface,
+        filled: resolver.or(file.filled, "filled", "D drives in use are not empty", true),
         preconditioned: resolver.or(file.preconditioned, "preconditioned", "fresh, unless a run asks for it", false),
     };
     headstack_sim::ssd::check(&description).map_err(|fault| resolver.in_file(fault))?;
