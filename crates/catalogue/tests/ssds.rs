@@ -68,7 +68,8 @@ fn complete_form_reads_back_exactly_and_derives_nothing() {
     each(|id, _, resolved| {
         let sources = BTreeMap::from([("default".to_owned(), "I resolved".to_owned())]);
         let text = description_to_toml(&resolved.description, &sources);
-        let again = ssd::resolve(&Document::parse(id, &text).unwrap()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let again =
+            ssd::resolve(&Document::parse(id, &text).unwrap()).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!((again.description, again.derived), (resolved.description, vec![]), "{id}:\n{text}");
     });
 }
@@ -180,7 +181,8 @@ generation = 3
 fn refused(from: &str, to: &str, place: &str, words: &str) {
     assert!(SHEET.contains(from), "{from}");
     let text = SHEET.replacen(from, to, 1);
-    let error = Document::parse("bad.toml", &text).and_then(|document| ssd::resolve(&document)).unwrap_err().to_string();
+    let error =
+        Document::parse("bad.toml", &text).and_then(|document| ssd::resolve(&document)).unwrap_err().to_string();
     assert!(error.starts_with(place) && error.contains(words) && !error.contains('\n'), "{error}");
 }
 
@@ -194,13 +196,18 @@ fn bad_files_are_refused_in_one_line() {
     refused(spare, "over_provisioning = 0.0", "bad.toml:8: flash.over_provisioning: 0;", "above 0");
     refused(spare, "over_provisioning = -0.1", "bad.toml:8: flash.over_provisioning: -0.1;", "above 0");
     refused(spare, "over_provisioning = 0.00001", "bad.toml:3: capacity.size: ", "no over-provisioning");
-    refused(spare, "raw = \"100GB\"", "bad.toml:8: flash.raw: 100GB;", "more than the capacity");
+    refused(spare, "raw = \"99GB\"", "bad.toml:8: flash.raw: 99GB;", "more than the capacity");
     refused(spare, "raw = \"110GB\"\nblocks_per_plane = 9", "bad.toml:9: flash.blocks_per_plane: ", "beside flash.raw");
     refused(spare, "blocks_per_plane = 0", "bad.toml:8: flash.blocks_per_plane: 0;", "1 to");
     refused(spare, "read = \"-1us\"", "bad.toml:8: flash.read: -", "0ms or more");
     refused(spare, "page = \"3KiB\"", "bad.toml:8: flash.page: 3072 bytes;", "multiple of the mapping unit");
     refused(spare, "channel_rate = \"0MB/s\"", "bad.toml:8: flash.channel_rate: 0", "positive");
-    refused("[interface]", "[buffer]\nsize = \"4KiB\"\n[interface]", "bad.toml:10: buffer.size: 4096 bytes;", "two rows");
+    refused(
+        "[interface]",
+        "[buffer]\nsize = \"4KiB\"\n[interface]",
+        "bad.toml:10: buffer.size: 4096 bytes;",
+        "two rows",
+    );
     refused("size = \"100GB\"\n", "", "bad.toml:2: capacity.size: this key is missing", "960GB");
     refused("kind = \"nvme\"\n", "", "bad.toml:9: interface.kind: this key is missing", "nvme, sata and sas");
     refused("generation = 3\n", "", "bad.toml:9: interface.generation: this key is missing", "such as 3");

@@ -75,7 +75,9 @@ impl Resolver<'_> {
         let (room, rule) = match (flash_members.len() as u64, smallest) {
             (_, None) => (table.memory.0 / unit * unit, "all of it"),
             (1, Some(smallest)) => (smallest / unit * unit, "all of the flash drive"),
-            (drives, Some(smallest)) => (smallest / 2 / unit * unit * drives, "half of the flash drives; the rest is copies"),
+            (drives, Some(smallest)) => {
+                (smallest / 2 / unit * unit * drives, "half of the flash drives; the rest is copies")
+            }
         };
         let data = self.or(table.data, &key("data"), rule, Bytes(room));
         let share = (data.0 as f64 * DIRTY_SHARE) as u64 / unit * unit;

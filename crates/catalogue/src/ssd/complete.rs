@@ -13,8 +13,18 @@ use super::file::{
 ///
 /// [`super::resolve()`] of the text gives exactly `description` again and derives nothing.
 pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<String, String>) -> String {
-    let SsdDescription { name, capacity, flash, timing, buffer, collection, controller, interface, filled, preconditioned } =
-        description;
+    let SsdDescription {
+        name,
+        capacity,
+        flash,
+        timing,
+        buffer,
+        collection,
+        controller,
+        interface,
+        filled,
+        preconditioned,
+    } = description;
     let file = SsdFile {
         name: name.clone(),
         filled: Some(*filled),

@@ -175,8 +175,7 @@ impl Resolver<'_> {
             (None, Some(_)) => Ok(None),
             (None, None) => {
                 let rule = "B a GiB of flash for each GB";
-                let share =
-                    self.or(table.over_provisioning, "flash.over_provisioning", rule, SSD_OVER_PROVISIONING);
+                let share = self.or(table.over_provisioning, "flash.over_provisioning", rule, SSD_OVER_PROVISIONING);
                 if !(share > 0.0 && share <= 100.0) {
                     let message = format!("{share}; a share of the capacity above 0, up to 100, is allowed");
                     return self.fail("flash.over_provisioning", message);
@@ -215,8 +214,9 @@ impl Resolver<'_> {
 
     fn buffer(&mut self, flash: &Flash) -> WriteBuffer {
         let table = &self.file.buffer;
-        let rows = SSD_BUFFER_ROWS_PER_DIE * u64::from(flash.channels) * u64::from(flash.dies_per_channel);
-        let bytes = rows.saturating_mul(u64::from(flash.planes_per_die) * u64::from(flash.page_bytes));
+        let dies = u64::from(flash.channels) * u64::from(flash.dies_per_channel);
+        let row = u64::from(flash.planes_per_die) * u64::from(flash.page_bytes);
+        let bytes = dies.saturating_mul(row).saturating_mul(SSD_BUFFER_ROWS_PER_DIE);
         let size = self.or(table.size, "buffer.size", "D two rows for each die", Bytes(bytes));
         let protected = self.or(table.power_loss_protected, "buffer.power_loss_protected", "C not stated", false);
         WriteBuffer { bytes: size.0, power_loss_protected: protected }
