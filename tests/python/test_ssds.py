@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-
 import headstack as hs
+from conftest import Headstack
 
 NVME = "dc-p4500-1tb"
 SMALL = """name = "Small"
