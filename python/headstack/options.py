@@ -286,7 +286,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "preconditioned",
         "yes|no",
-        "Solid-state drives start in the steady state of random overwrites: 40 s and 0.8 GB for each 400 GB.",
+        "Solid-state drives start in the steady state of random overwrites; 1 TB takes two minutes.",
         _preconditioned,
         "Drive",
     ),

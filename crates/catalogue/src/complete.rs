@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use headstack_sim::drive::description::{
     AfterReadWrite, Buffer, Disconnect, DriveDescription, FlashCache, Geometry, Interface, Mechanics, MediaCache,
-    Overheads, Queue, SeekCurve, SlowProcesses,
+    Overheads, Power, Queue, SeekCurve, SlowProcesses,
 };
 use headstack_workload::quantity::{Bytes, DurationNs, Rate, Rpm};
 
 use crate::file::{
     AfterTable, BufferTable, CapacityTable, DisconnectTable, DriveFile, ExtraDisconnectTable, FlashCacheTable,
-    GeometryTable, InterfaceTable, MediaCacheTable, OverheadsTable, QueueTable, RecalibrationTable, RetriesTable,
-    ScanTable, SeekTable, ShinglesTable, SlowTable, SpindleTable, ThreeParameterTable, TwoPieceTable, ZoneTable,
+    GeometryTable, InterfaceTable, MediaCacheTable, OverheadsTable, PowerTable, QueueTable, RecalibrationTable,
+    RetriesTable, ScanTable, SeekTable, ShinglesTable, SlowTable, SpindleTable, ThreeParameterTable, TwoPieceTable,
+    ZoneTable,
 };
 
 /// The complete form of a description, with `sources` from key path to `CODE text`.
@@ -33,6 +34,7 @@ pub fn description_to_toml(description: &DriveDescription, sources: &BTreeMap<St
         media_cache: description.media_cache.as_ref().map(media_cache),
         shingles: description.shingles.map(|shingles| ShinglesTable { band: Bytes(shingles.band_bytes) }),
         actuators: (description.actuators > 1).then_some(description.actuators),
+        power: description.power.as_ref().map(power).unwrap_or_default(),
         sources: sources.clone(),
         ..DriveFile::default()
     };
@@ -241,5 +243,24 @@ fn media_cache(cache: &MediaCache) -> MediaCacheTable {
         busy_share: Some(cache.busy_share),
         sweep: Some(Bytes(cache.sweep_bytes)),
         sweep_window: Some(cache.sweep_window),
+    }
+}
+
+fn power(power: &Power) -> PowerTable {
+    PowerTable {
+        idle_w: None,
+        active_w: None,
+        electronics_w: Some(power.electronics_w),
+        spindle_w: Some(power.spindle_w),
+        seek_w: Some(power.seek_w),
+        transfer_w: Some(power.transfer_w),
+        standby_w: Some(power.standby_w),
+        spin_down_j: Some(power.spin_down.joules),
+        spin_down: Some(duration(power.spin_down.ns)),
+        spin_up_j: Some(power.spin_up.joules),
+        spin_up: Some(duration(power.spin_up.ns)),
+        idle_timeout: power.idle_timeout_ns.map(duration),
+        ambient_celsius: Some(power.ambient_celsius),
+        airflow_k_per_w: Some(power.airflow_k_per_w),
     }
 }

@@ -65,7 +65,7 @@ pub struct DriveFile {
     pub media_cache: Option<MediaCacheTable>,
     /// Tracks that overlap; none where left out.
     pub shingles: Option<ShinglesTable>,
-    /// Power; carried, not used by the model.
+    /// What the drive takes, and what cools it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub power: PowerTable,
     /// Reliability; carried, not used by the model.
@@ -102,6 +102,8 @@ pub struct CapacityTable {
 pub struct GeometryTable {
     /// Disks of the stack.
     pub platters: Option<u32>,
+    /// Diameter of a disk; it decides what the spindle takes.
+    pub media_diameter_mm: Option<f64>,
     /// Recording surfaces.
     pub heads: Option<u32>,
     /// Cylinders.
@@ -427,8 +429,32 @@ pub struct ScanTable {
 pub struct PowerTable {
     /// Watts, spinning without work.
     pub idle_w: Option<f64>,
-    /// Watts, seeking and transferring.
+    /// Watts, reading at random places one after the other, or without a pause.
     pub active_w: Option<f64>,
+    /// Of the idle power, the electronics.
+    pub electronics_w: Option<f64>,
+    /// Of the idle power, the spindle.
+    pub spindle_w: Option<f64>,
+    /// More than idle while the arm moves.
+    pub seek_w: Option<f64>,
+    /// More than idle while data pass the heads.
+    pub transfer_w: Option<f64>,
+    /// With the spindle at rest.
+    pub standby_w: Option<f64>,
+    /// Energy of the drive while the spindle stops.
+    pub spin_down_j: Option<f64>,
+    /// How long that takes.
+    pub spin_down: Option<DurationNs>,
+    /// Energy of the drive while the spindle starts.
+    pub spin_up_j: Option<f64>,
+    /// How long that takes.
+    pub spin_up: Option<DurationNs>,
+    /// Time without work after which the spindle stops; never where left out.
+    pub idle_timeout: Option<DurationNs>,
+    /// Temperature of the air where the drive sits.
+    pub ambient_celsius: Option<f64>,
+    /// How much warmer than the air the case gets, a watt.
+    pub airflow_k_per_w: Option<f64>,
 }
 
 /// `[reliability]`

@@ -8,6 +8,7 @@ mod check;
 mod commands;
 mod geometry;
 mod mechanics;
+mod power;
 mod seek;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use crate::file::DriveFile;
 
 pub(crate) use check::source_code as check_source;
 pub use geometry::cylinders_from_density;
+pub use power::{Spindle, spindle_w};
 
 /// A drive, complete, with the file it came from.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,9 +112,11 @@ pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
         media_cache: resolver.media_cache()?,
         shingles: resolver.shingles(),
         actuators: file.actuators.unwrap_or(1),
+        power: None,
     };
     check::description(document, &description)?;
     description.mechanics.seek = resolver.seek_curve(&motion, &description.geometry)?;
+    description.power = resolver.power(&description)?;
     check::description(document, &description)?;
     let derived = resolver.derived;
     Ok(Resolved { description, file, derived })

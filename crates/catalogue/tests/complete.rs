@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use headstack_catalogue::{description_to_toml, load_drive, resolve};
 use headstack_sim::drive::description::{
     AfterReadWrite, BackgroundScan, BlockOrder, Disconnect, DriveDescription, ExtraDisconnect, FlashCache,
-    InterfaceKind, MediaCache, Policy, ReadAhead, Recalibration, Retries, SeekCurve, Shingles, Sparing, WriteCache,
+    InterfaceKind, MediaCache, Policy, Power, ReadAhead, Recalibration, Retries, SeekCurve, Shingles, Sparing,
+    SpinChange, WriteCache,
 };
 use headstack_workload::Document;
 use proptest::prelude::*;
@@ -168,6 +169,18 @@ fn description() -> impl Strategy<Value = DriveDescription> {
             drive.slow.retries = on[0].then_some(Retries { probability, passes_max: amount as u32 });
             drive.slow.recalibration =
                 on[1].then_some(Recalibration { interval_ns: amount * 1_000_001, duration_ns: amount });
+            drive.power = (!on[0]).then_some(Power {
+                electronics_w: share,
+                spindle_w: probability,
+                seek_w: ns_per_byte,
+                transfer_w: 0.1 * ns_per_byte,
+                standby_w: share * probability,
+                spin_down: SpinChange { joules: ns_per_byte, ns: amount },
+                spin_up: SpinChange { joules: 3.0 * ns_per_byte, ns: 7 * amount },
+                idle_timeout_ns: on[1].then_some(amount),
+                ambient_celsius: -share,
+                airflow_k_per_w: probability,
+            });
             drive.slow.scan = on[2].then_some(BackgroundScan { idle_ns: amount, step_sectors: amount as u32 });
             (drive.flash_cache, drive.media_cache) = (assists.0, assists.1);
             let band = assists.2.filter(|_| drive.media_cache.is_some());

@@ -220,5 +220,11 @@ fn bad_files_are_refused_in_one_line() {
     refused("generation = 3", "generation = 9", "bad.toml:11: interface.generation: 9;", "1 to 5");
     refused("generation = 3", "generation = 3\nlanes = 0", "bad.toml:12: interface.lanes: 0;", "1 to 16");
     refused("kind = \"nvme\"", "kind = \"sata\"", "bad.toml:11: interface.generation: ", "only nvme");
+    refused(
+        "[interface]",
+        "[power]\nidle_w = 1.0\n[interface]",
+        "bad.toml:9: power.active_w: this key is missing",
+        "others",
+    );
     refused("[interface]", "[spindle]\nspeed = \"7200rpm\"\n[interface]", "bad.toml:9: spindle: unknown key", "");
 }

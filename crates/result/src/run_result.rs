@@ -344,6 +344,24 @@ impl RunResult {
         (busiest.busy_ns > 0).then(|| (busiest.name.as_str(), self.utilisation(busiest)))
     }
 
+    /// Electric power, averaged over the measured time; `None` where it is not known or nothing was measured.
+    pub fn mean_watts(&self) -> Option<f64> {
+        let joules = self.energy.as_ref()?.joules;
+        (self.duration_ns > 0).then(|| self.share_of_duration(joules) * 1e9)
+    }
+
+    /// Energy for one completed request; `None` where it is not known or nothing completed.
+    pub fn joules_per_request(&self) -> Option<f64> {
+        let joules = self.energy.as_ref()?.joules;
+        (self.count() > 0).then(|| joules / self.count() as f64)
+    }
+
+    /// Completed requests a second for each watt; `None` where it is not known or no energy was taken.
+    pub fn io_per_watt(&self) -> Option<f64> {
+        let joules = self.energy.as_ref()?.joules;
+        (joules > 0.0).then(|| self.count() as f64 / joules)
+    }
+
     /// Whether every check held.
     pub fn passed(&self) -> bool {
         self.checks.iter().all(|check| check.passed)
@@ -361,8 +379,11 @@ impl RunResult {
         ];
         let facts =
             self.streams.iter().flat_map(|stream| &stream.facts).map(|fact| ("streams.facts", Some(fact.value)));
-        let joules = self.energy.iter().map(|energy| ("energy.joules", Some(energy.joules)));
-        for (field, value) in figures.into_iter().chain(facts).chain(joules) {
+        let energy = self
+            .energy
+            .iter()
+            .flat_map(|energy| [("energy.joules", Some(energy.joules)), ("energy.case_celsius", energy.case_celsius)]);
+        for (field, value) in figures.into_iter().chain(facts).chain(energy) {
             if let Some(value) = value.filter(|value| !value.is_finite()) {
                 return Err(ResultError::NotFinite { field, value });
             }
@@ -440,6 +461,19 @@ mod tests {
         result.checks = vec![Check { name: "conserved".to_owned(), passed: true, detail: "400 = 400".to_owned() }];
         result.intervals.push(Interval { start_ns: 1, duration_ns: 2, ..Interval::default() });
         result
+    }
+
+    #[test]
+    fn energy_is_per_request_and_per_second() {
+        let mut result = filled();
+        assert_eq!((result.mean_watts(), result.joules_per_request(), result.io_per_watt()), (None, None, None));
+        result.energy = Some(Energy { joules: 20.0, ..Energy::default() });
+        // Two seconds, 400 requests.
+        assert_eq!((result.mean_watts(), result.joules_per_request()), (Some(10.0), Some(0.05)));
+        assert_eq!(result.io_per_watt(), Some(20.0));
+        assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);
+        result.energy = Some(Energy { case_celsius: Some(f64::NAN), ..Energy::default() });
+        assert!(matches!(result.to_json(), Err(ResultError::NotFinite { field: "energy.case_celsius", .. })));
     }
 
     #[test]

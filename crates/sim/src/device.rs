@@ -7,6 +7,7 @@ use crate::disk::Disk;
 use crate::drive::description::DriveDescription;
 use crate::drive::{Completion, Fault};
 use crate::link::Upstream;
+use crate::power::Meter;
 use crate::snapshot::Snapshot;
 use crate::ssd::Ssd;
 use crate::ssd::description::SsdDescription;
@@ -120,8 +121,17 @@ impl Device {
     /// Adds what it has counted; its components under `name`.
     pub fn snapshot(&self, name: &str, into: &mut Snapshot) {
         match self {
-            Device::Disk(disk) => into.add_disk(name, disk.description(), &disk.counters()),
-            Device::Ssd(ssd) => into.add_ssd(name, ssd.description(), &ssd.counters()),
+            Device::Disk(disk) => {
+                let counters = disk.counters();
+                into.add_disk(name, disk.description(), &counters);
+                into.add_meter(disk.description().power.map(|power| Meter::disk(&power, &counters, disk.stops_ns())));
+            }
+            Device::Ssd(ssd) => {
+                let (description, counters) = (ssd.description(), ssd.counters());
+                into.add_ssd(name, description, &counters);
+                let die_busy_ns = counters.dies_busy_ns / u64::from(description.dies());
+                into.add_meter(description.power.map(|power| Meter::ssd(&power, die_busy_ns)));
+            }
         }
     }
 }

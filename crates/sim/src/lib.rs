@@ -8,6 +8,7 @@ mod flights;
 mod host;
 pub mod link;
 mod measuring;
+pub mod power;
 mod replay;
 mod run;
 mod scenario;

@@ -129,6 +129,7 @@ impl Measuring {
         result.kinds = self.kinds;
         result.intervals = self.intervals;
         result.depth = DepthResult::new(self.time_at_depth_ns);
+        result.energy = after.energy_since(&self.before, self.start_ns, end_ns);
         (result.components, result.counters) = after.since(&self.before);
     }
 

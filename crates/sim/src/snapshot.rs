@@ -1,10 +1,11 @@
 //! What a system has counted up to a moment; a run's own figures are the difference of two.
 
-use headstack_result::{Component, Counter};
+use headstack_result::{Component, Counter, Energy};
 
 use crate::drive::Counters;
 use crate::drive::description::DriveDescription;
 use crate::link::Link;
+use crate::power::{Meter, energy};
 use crate::ssd::SsdCounters;
 use crate::ssd::description::SsdDescription;
 
@@ -13,6 +14,8 @@ use crate::ssd::description::SsdDescription;
 pub struct Snapshot {
     components: Vec<Component>,
     counters: Vec<(&'static str, u64)>,
+    /// One a device, absent where it does not tell what it takes.
+    meters: Vec<Option<Meter>>,
 }
 
 impl Snapshot {
@@ -93,6 +96,16 @@ impl Snapshot {
         ] {
             self.count(name, value);
         }
+    }
+
+    /// Adds what a device has done that takes power.
+    pub(crate) fn add_meter(&mut self, meter: Option<Meter>) {
+        self.meters.push(meter);
+    }
+
+    /// What all devices took from `start_ns`, the moment of `before`, to `end_ns`, this moment, where each tells.
+    pub fn energy_since(&self, before: &Snapshot, start_ns: u64, end_ns: u64) -> Option<Energy> {
+        energy(&before.meters, &self.meters, start_ns, end_ns)
     }
 
     /// What happened from `before` to this moment.

@@ -4,12 +4,14 @@ mod common;
 
 use std::collections::VecDeque;
 
-use common::{Dice, MS, US, assert_close, flush, request};
+use common::{Dice, MS, US, assert_close, bare_drive, closed, flush, line, request, run_spec, spec, workload};
+use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::Completion;
 use headstack_sim::ssd::description::{
-    Capacity, Collection, Controller, Flash, Interface, SsdDescription, Timing, WriteBuffer,
+    Capacity, Collection, Controller, Flash, Interface, SsdDescription, SsdPower, Timing, WriteBuffer,
 };
 use headstack_sim::ssd::{Ssd, SsdCounters};
+use headstack_sim::{RunSpec, SystemDescription};
 use headstack_workload::{Kind, Request};
 use proptest::prelude::*;
 
@@ -57,6 +59,7 @@ fn small_ssd() -> SsdDescription {
             queue_depth: 1024,
         },
         preconditioned: false,
+        power: None,
     }
 }
 
@@ -750,4 +753,20 @@ fn speed_and_memory() {
     );
     let windows = drive.drive.precondition();
     println!("{} MiB preconditioned, {:?}, {windows:.2?}", resident_mib() - before, start.elapsed());
+}
+
+#[test]
+fn power_follows_the_busy_dies() {
+    let power = SsdPower { idle_w: 2.0, active_w: 10.0, ambient_celsius: 25.0, airflow_k_per_w: 3.0 };
+    let device = DeviceDescription::Ssd(SsdDescription { power: Some(power), ..small_ssd() });
+    let system = SystemDescription::Drive(device);
+    let spec = RunSpec { system, ..spec(&bare_drive(), workload(line(4096, 0.0, 100.0), closed(4), 20_000)) };
+    let result = run_spec(&spec);
+    let energy = result.energy.as_ref().unwrap();
+    let dies = result.components.iter().find(|component| component.name == "dies").unwrap();
+    let busy = result.utilisation(dies);
+    assert!(busy > 0.2, "{busy}");
+    assert_close(result.mean_watts().unwrap(), 2.0 + 8.0 * busy, 0.001, "mean power");
+    assert_eq!((energy.spindle_joules, energy.seek_joules), (0.0, 0.0));
+    assert_close(energy.case_celsius.unwrap(), 25.0 + 3.0 * (2.0 + 8.0 * busy), 0.001, "case");
 }

@@ -137,6 +137,7 @@ pub(super) fn bare_drive(
         media_cache: None,
         shingles: None,
         actuators: 1,
+        power: None,
     })
 }
 

@@ -19,6 +19,7 @@ pub(super) fn file(document: &Document, file: &DriveFile) -> Result<(), InputErr
     check.rates(file)?;
     check.durations(file)?;
     check.seek(&file.seek)?;
+    check.power(file)?;
     let interface = &file.interface;
     let exact = [
         ("interface.read_ns_per_byte", interface.read_ns_per_byte),
@@ -150,6 +151,9 @@ impl Check<'_> {
             ("overheads.minimum_seek_delay", overheads.minimum_seek_delay),
             ("slow.recalibration.interval", file.slow.recalibration.as_ref().map(|process| process.interval)),
             ("slow.recalibration.duration", file.slow.recalibration.as_ref().map(|process| process.duration)),
+            ("power.spin_down", file.power.spin_down),
+            ("power.spin_up", file.power.spin_up),
+            ("power.idle_timeout", file.power.idle_timeout),
             ("slow.scan.idle", file.slow.scan.as_ref().map(|scan| scan.idle)),
             ("flash_cache.latency", file.flash_cache.as_ref().and_then(|flash| flash.latency)),
             ("media_cache.idle", file.media_cache.as_ref().and_then(|cache| cache.idle)),
@@ -180,6 +184,25 @@ impl Check<'_> {
             }
         }
         Ok(())
+    }
+
+    fn power(&self, file: &DriveFile) -> Result<(), InputError> {
+        let power = &file.power;
+        let amounts = [("power.idle_w", power.idle_w), ("power.active_w", power.active_w)];
+        for (key, watts) in amounts.into_iter().filter_map(|(key, watts)| Some((key, watts?))) {
+            if !(watts > 0.0 && watts < 1e6) {
+                return self.fail(key, format!("{watts}; more than 0 is allowed"));
+            }
+        }
+        if power.active_w.zip(power.idle_w).is_some_and(|(active_w, idle_w)| active_w < idle_w) {
+            return self.fail("power.active_w", "less than power.idle_w");
+        }
+        match file.geometry.media_diameter_mm {
+            Some(mm) if !(10.0..=1000.0).contains(&mm) => {
+                self.fail("geometry.media_diameter_mm", format!("{mm}; 10 to 1,000 are allowed"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn cost(&self, key: &str, cost: Option<AfterTable>) -> Result<(), InputError> {

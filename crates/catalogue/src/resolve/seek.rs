@@ -239,7 +239,7 @@ const MS_TO_NS: f64 = 1e6;
 const MEAN_SCALE: f64 = 1e7;
 
 /// Sectors of each cylinder, 0 where it holds none.
-fn sectors_by_cylinder(geometry: &Geometry) -> Vec<u64> {
+pub(super) fn sectors_by_cylinder(geometry: &Geometry) -> Vec<u64> {
     let mut sectors = vec![0; geometry.cylinders as usize];
     for zone in &geometry.zones {
         sectors[zone.first_cylinder as usize..=zone.last_cylinder as usize]

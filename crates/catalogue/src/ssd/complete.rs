@@ -6,7 +6,8 @@ use headstack_sim::ssd::description::SsdDescription;
 use headstack_workload::quantity::{Bytes, DurationNs};
 
 use super::file::{
-    FlashTable, SsdCapacityTable, SsdControllerTable, SsdFile, SsdInterfaceKind, SsdInterfaceTable, WriteBufferTable,
+    FlashTable, SsdCapacityTable, SsdControllerTable, SsdFile, SsdInterfaceKind, SsdInterfaceTable, SsdPowerTable,
+    WriteBufferTable,
 };
 
 /// The complete form of a description, with `sources` from key path to `CODE text`.
@@ -24,6 +25,7 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
         interface,
         filled,
         preconditioned,
+        power,
     } = description;
     let file = SsdFile {
         name: name.clone(),
@@ -67,6 +69,12 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
             queue_depth: Some(interface.queue_depth),
             ..SsdInterfaceTable::default()
         },
+        power: power.map_or_else(SsdPowerTable::default, |power| SsdPowerTable {
+            idle_w: Some(power.idle_w),
+            active_w: Some(power.active_w),
+            ambient_celsius: Some(power.ambient_celsius),
+            airflow_k_per_w: Some(power.airflow_k_per_w),
+        }),
         sources: sources.clone(),
         ..SsdFile::default()
     };

@@ -43,7 +43,7 @@ pub struct SsdFile {
     /// The way to the host.
     #[serde(default, skip_serializing_if = "is_default")]
     pub interface: SsdInterfaceTable,
-    /// Power; carried, not used by the model.
+    /// What the drive takes, and what cools it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub power: SsdPowerTable,
     /// Reliability; carried, not used by the model.
@@ -181,8 +181,12 @@ pub struct SsdInterfaceTable {
 pub struct SsdPowerTable {
     /// Watts without work.
     pub idle_w: Option<f64>,
-    /// Watts while it writes.
+    /// Watts while every die works.
     pub active_w: Option<f64>,
+    /// Temperature of the air where the drive sits.
+    pub ambient_celsius: Option<f64>,
+    /// How much warmer than the air the case gets, a watt.
+    pub airflow_k_per_w: Option<f64>,
 }
 
 /// `[sheet]`

@@ -3,19 +3,19 @@
 
 use headstack_sim::drive::Fault;
 use headstack_sim::ssd::description::{
-    Capacity, Collection, Controller, Flash, Interface, SsdDescription, Timing, WriteBuffer,
+    Capacity, Collection, Controller, Flash, Interface, SsdDescription, SsdPower, Timing, WriteBuffer,
 };
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 use headstack_workload::{Document, InputError};
 use serde::Serialize;
 
 use super::ResolvedSsd;
-use super::file::{Cells, SsdFile, SsdInterfaceKind};
+use super::file::{Cells, SsdFile, SsdInterfaceKind, SsdPowerTable};
 use crate::array::standards::LinkStandard;
 use crate::constants::{
-    CELLS_MLC, CELLS_SLC, CELLS_TLC, CellFigures, NCQ_TAGS, SSD_BUFFER_ROWS_PER_DIE, SSD_COMMAND_NVME,
-    SSD_COMMAND_SERIAL, SSD_FREE_BLOCKS, SSD_MAPPING_UNIT, SSD_NVME_DEPTH, SSD_OVER_PROVISIONING, SSD_READS_AHEAD,
-    SSD_SAS_TAGS,
+    AIRFLOW_K_PER_W, AMBIENT_CELSIUS, CELLS_MLC, CELLS_SLC, CELLS_TLC, CellFigures, NCQ_TAGS, SSD_BUFFER_ROWS_PER_DIE,
+    SSD_COMMAND_NVME, SSD_COMMAND_SERIAL, SSD_FREE_BLOCKS, SSD_MAPPING_UNIT, SSD_NVME_DEPTH, SSD_OVER_PROVISIONING,
+    SSD_READS_AHEAD, SSD_SAS_TAGS,
 };
 use crate::resolve::{Derived, check_source};
 
@@ -50,6 +50,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
         interface,
         filled: resolver.or(file.filled, "filled", "D drives in use are not empty", true),
         preconditioned: resolver.or(file.preconditioned, "preconditioned", "fresh, unless a run asks for it", false),
+        power: resolver.power()?,
     };
     headstack_sim::ssd::check(&description).map_err(|fault| resolver.in_file(fault))?;
     let derived = resolver.derived;
@@ -297,6 +298,21 @@ impl Resolver<'_> {
         let usual = Rate(standard.unwrap_or_default().round());
         let rate = self.or(table.rate, "interface.rate", "what the standard's payload leaves", usual);
         self.ns_per_byte(rate, "interface.rate")
+    }
+
+    /// Nothing for a file that does not state it.
+    fn power(&mut self) -> Result<Option<SsdPower>, InputError> {
+        let table = &self.file.power;
+        if *table == SsdPowerTable::default() {
+            return Ok(None);
+        }
+        let why = "it belongs to the others of [power]";
+        Ok(Some(SsdPower {
+            idle_w: self.needed(table.idle_w, "power.idle_w", why)?,
+            active_w: self.needed(table.active_w, "power.active_w", why)?,
+            ambient_celsius: self.or(table.ambient_celsius, "power.ambient_celsius", "a cool room", AMBIENT_CELSIUS),
+            airflow_k_per_w: self.or(table.airflow_k_per_w, "power.airflow_k_per_w", "as disks", AIRFLOW_K_PER_W),
+        }))
     }
 
     /// A fault of the description, by the key of the file.

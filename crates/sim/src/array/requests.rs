@@ -61,7 +61,10 @@ impl Array {
         self.host_requests += 1;
         let host = HostRequest { id, request: *request, submitted_ns: now_ns, pending: 0 };
         let number = self.requests.insert(host);
-        let mut begin_ns = self.processors.work(now_ns, self.description.controller.request_ns);
+        let links = &mut self.links;
+        let host_links = self.description.host_links.iter();
+        let waited_ns = host_links.map(|&link| links[link as usize].deliver_command(now_ns)).max().unwrap_or(0);
+        let mut begin_ns = self.processors.work(now_ns + waited_ns, self.description.controller.request_ns);
         if request.kind == Kind::Write {
             begin_ns = self.carry_to_host(begin_ns, u64::from(request.length_bytes), Direction::Write);
         }

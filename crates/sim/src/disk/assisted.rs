@@ -57,6 +57,11 @@ impl Assisted {
         &self.description
     }
 
+    /// When the spindle stops if no command comes before.
+    pub fn stops_ns(&self) -> u64 {
+        self.drive.stops_ns()
+    }
+
     /// What it has counted so far.
     pub fn counters(&self) -> Counters {
         let mut counters = self.drive.counters();

@@ -79,6 +79,15 @@ impl Disk {
         }
     }
 
+    /// When the spindle stops if no command comes before; `u64::MAX` for never. Several actuators are refused a timeout.
+    pub(crate) fn stops_ns(&self) -> u64 {
+        match &self.kind {
+            Kind::Plain(drive) => drive.stops_ns(),
+            Kind::Assisted(assisted) => assisted.stops_ns(),
+            Kind::Split(_) => u64::MAX,
+        }
+    }
+
     /// When something happens next; `u64::MAX` if nothing will.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {

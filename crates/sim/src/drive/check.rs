@@ -32,7 +32,8 @@ pub fn check(description: &DriveDescription) -> Result<(), Fault> {
     check_slow(description)?;
     check_flash_cache(description)?;
     check_media_cache(description)?;
-    check_actuators(description)
+    check_actuators(description)?;
+    description.power.map_or(Ok(()), |power| power.check())
 }
 
 fn check_geometry(geometry: &Geometry) -> Result<(), Fault> {
@@ -299,6 +300,8 @@ fn check_actuators(description: &DriveDescription) -> Result<(), Fault> {
     if count == 1 {
         return Ok(());
     }
+    let timeout = description.power.and_then(|power| power.idle_timeout_ns);
+    require(timeout.is_none(), "power.idle_timeout", || "a drive of several actuators keeps turning".to_owned())?;
     require(geometry.heads.is_multiple_of(count), "actuators", || {
         format!("{} heads cannot be shared evenly by {count}", geometry.heads)
     })?;

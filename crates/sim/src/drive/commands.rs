@@ -42,6 +42,7 @@ impl Drive {
         };
         let before = run.next;
         let free_ns = run.advance(&self.media, now_ns);
+        self.counters.read_ahead_ns += (run.next - before) * self.media.spindle.turn_ns(u64::from(run.sector_span));
         // A segment that was given to something else meanwhile does not end where read-ahead was.
         if self.segments.end_of(run.segment) == before {
             self.segments.fill_to(run.segment, run.next);

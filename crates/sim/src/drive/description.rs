@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::assists::{FlashCache, MediaCache, Shingles};
 pub use super::slow::{BackgroundScan, Recalibration, Retries, SlowProcesses};
+pub use crate::power::{Power, SpinChange};
 
 /// One disk drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +39,9 @@ pub struct DriveDescription {
     /// Overlapping tracks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shingles: Option<Shingles>,
+    /// What it takes and what cools it; absent where nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<Power>,
     /// Arms that move on their own, each with its share of the heads and of the blocks, in order; all behind one port
     /// and one queue.
     #[serde(default = "one", skip_serializing_if = "is_one")]

@@ -17,6 +17,7 @@ mod media;
 pub(crate) mod port;
 mod queue;
 mod slow;
+mod standby;
 
 pub(crate) use check::require;
 pub use check::{Fault, check};
@@ -94,6 +95,12 @@ pub struct Counters {
     pub media_cache_cleanings: u64,
     /// Writes that went home past the media cache.
     pub direct_writes: u64,
+    /// Sectors under the heads for read-ahead, beside `transfer_ns`.
+    pub read_ahead_ns: u64,
+    /// The spindle was stopping or at rest.
+    pub standby_ns: u64,
+    /// It was started again.
+    pub spin_ups: u64,
 }
 
 impl Counters {
@@ -123,6 +130,9 @@ impl Counters {
             media_cache_destages: self.media_cache_destages + other.media_cache_destages,
             media_cache_cleanings: self.media_cache_cleanings + other.media_cache_cleanings,
             direct_writes: self.direct_writes + other.direct_writes,
+            read_ahead_ns: self.read_ahead_ns + other.read_ahead_ns,
+            standby_ns: self.standby_ns + other.standby_ns,
+            spin_ups: self.spin_ups + other.spin_ups,
         }
     }
 }
@@ -132,6 +142,8 @@ impl Counters {
 pub struct Drive {
     media: Media,
     params: Parameters,
+    /// The spindle stops when nobody uses the drive.
+    sleeps: bool,
     segments: Segments,
     writes: WriteCache,
     queue: ArmQueue,
@@ -205,6 +217,7 @@ impl Drive {
                 sector_write_ns: (f64::from(sector_bytes) * interface.write_ns_per_byte).round() as u64,
                 description: description.clone(),
             },
+            sleeps: description.power.is_some_and(|power| power.idle_timeout_ns.is_some()),
             segments: Segments::new(buffer),
             writes: WriteCache::new(buffer),
             queue: ArmQueue::new(&description.queue, capacity),
@@ -264,6 +277,8 @@ impl Drive {
     /// As [`Self::submit`], for a drive behind shared links.
     #[inline]
     pub fn submit_behind(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
+        let uses_media = matches!(request.kind, Kind::Read | Kind::Write);
+        let now_ns = if self.sleeps && uses_media { self.wake(now_ns) } else { now_ns };
         match request.kind {
             Kind::Read => self.submit_read(upstream, now_ns, id, request),
             Kind::Write => self.submit_write(upstream, now_ns, id, request),

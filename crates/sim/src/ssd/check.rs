@@ -12,6 +12,7 @@ pub fn check(description: &SsdDescription) -> Result<(), Fault> {
     check_flash(description)?;
     check_units(description)?;
     check_speeds(description)?;
+    description.power.map_or(Ok(()), |power| power.check())?;
     check_space(description)
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::power::SsdPower;
+
 /// One solid-state drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +31,9 @@ pub struct SsdDescription {
     /// It starts in the steady state of random overwrites instead of empty. Making it takes real time: measured, 19 s
     /// for 224 GiB in units of 4 KiB with 14 % of spare, and 50 s for 1 TB in units of 16 KiB with 10 %.
     pub preconditioned: bool,
+    /// What it takes and what cools it; absent where nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<SsdPower>,
 }
 
 /// What is exported.

@@ -119,6 +119,7 @@ mod tests {
             controller: Controller::default(),
             interface: Interface { read_ns_per_byte: 0.0, write_ns_per_byte: 0.0, full_duplex: true, queue_depth: 1 },
             preconditioned: false,
+            power: None,
         }
     }
 

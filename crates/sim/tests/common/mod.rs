@@ -101,6 +101,7 @@ pub fn bare_drive() -> DriveDescription {
         media_cache: None,
         shingles: None,
         actuators: 1,
+        power: None,
     }
 }
 
