@@ -10,7 +10,7 @@ cd "$(dirname "$0")"
 
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-targets=${*:-drive_toml array_toml workload_toml disksim_parv validate_trace quantities result_json}
+targets=${*:-drive_toml array_toml workload_toml scenario_toml disksim_parv validate_trace quantities result_json}
 host=$(rustc -vV | sed -n 's/^host: //p')
 build=${CARGO_TARGET_DIR:-$PWD/target}
 
@@ -27,6 +27,7 @@ for target in $targets; do
         drive_toml) catalogue=../catalogue/drives ;;
         array_toml) catalogue=../catalogue/arrays ;;
         workload_toml) catalogue=../catalogue/workloads ;;
+        scenario_toml) catalogue=../catalogue/scenarios ;;
         *) catalogue= ;;
     esac
     mkdir -p "corpus/$target" "artifacts/$target"

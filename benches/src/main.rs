@@ -2,6 +2,7 @@
 //!
 //! `--long` simulates 10^9 requests for the figure of memory, in place of 10^8.
 
+mod arrays;
 mod bare;
 mod measure;
 mod memory;
@@ -21,6 +22,10 @@ fn main() -> ExitCode {
     let memory_requests = match arguments[..] {
         [] => USUAL,
         ["--long"] => LONG,
+        [memory::ARRAY_CHILD] => {
+            memory::array_child();
+            return ExitCode::SUCCESS;
+        }
         [memory::CHILD, requests] => {
             memory::child(requests.parse().expect("the parent gives a number"));
             return ExitCode::SUCCESS;
@@ -34,9 +39,13 @@ fn main() -> ExitCode {
     rows::drive_under_random_reads(&mut report);
     rows::file_server(&mut report);
     rows::two_cores(&mut report);
+    arrays::striped(&mut report);
+    arrays::hot_band(&mut report);
+    arrays::an_hour_of_oltp(&mut report);
     rows::parts(&mut report);
     rows::traces(&mut report);
     memory::rows(&mut report, memory_requests);
+    memory::virtual_array(&mut report);
     match report.finish() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -24,7 +24,7 @@ const BLOCK_BYTES: u32 = 512;
 const DISKSIM_PER_S: [(u32, f64); 3] = [(1, 36_391.0), (16, 14_873.0), (64, 7_718.0)];
 /// The same for the replay of the validation trace of the Cheetah 9LP.
 const DISKSIM_REPLAY_PER_S: f64 = 41_276.0;
-const DISKSIM: &str = "DiskSim 4.0 -O2, quoted";
+pub const DISKSIM: &str = "DiskSim 4.0 -O2, quoted";
 
 /// A drive of the catalogue that takes what it is given: 256 commands at once, shortest positioning time first.
 pub fn deep_drive(id: &str) -> DriveDescription {
@@ -66,11 +66,13 @@ pub fn answer(result: &RunResult) -> String {
     content_hash(serde_json::to_string(&simulated).expect("results become JSON").as_bytes())
 }
 
-fn simulate(spec: &RunSpec, requests: u64) -> Round {
+/// One run, timed.
+pub fn simulate(spec: &RunSpec, requests: u64) -> Round {
     round(requests, || run(spec, &|_| true).expect("the specification is valid"), |result| answer(&result))
 }
 
-fn rate(name: String, speed: Speed, peer: Option<Peer>, bar: Option<Bar>) -> Figure {
+/// A figure of speed.
+pub fn rate(name: String, speed: Speed, peer: Option<Peer>, bar: Option<Bar>) -> Figure {
     Figure {
         name,
         value: speed.median_per_s,

@@ -7,16 +7,18 @@
     hs.curve(["atlas-10k-iii-73", "atlas-10k-iii-73@36.7GB"], "file-server").knees()
 
 A *system* is a drive or an array of the catalogue or of a TOML file, as the whole or a part of it (``NAME@RANGE``).
-A *workload* is one of the catalogue, a TOML file, or given by ``size``, ``read`` and ``random``. Quantities are text
-with their unit (``"64KiB"``, ``"8.5ms"``); a list in place of a value is swept.
+A *workload* is one of the catalogue, a TOML file, or given by ``size``, ``read`` and ``random``; a *scenario*, of the
+catalogue or a TOML file, may stand in its place. Quantities are text with their unit (``"64KiB"``, ``"8.5ms"``); a list
+in place of a value is swept.
 """
 
-from headstack import arrays, drives, workloads
+from headstack import arrays, drives, scenarios, workloads
 from headstack._native import InputError, RunError, version
 from headstack.array import Array
 from headstack.drive import Drive, import_disksim
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
+from headstack.scenario import Scenario
 from headstack.validation import Validation, validate
 from headstack.workload import Workload
 
@@ -30,6 +32,7 @@ __all__ = [
     "Options",
     "Results",
     "RunError",
+    "Scenario",
     "Validation",
     "Workload",
     "arrays",
@@ -37,6 +40,7 @@ __all__ = [
     "drives",
     "import_disksim",
     "run",
+    "scenarios",
     "validate",
     "workloads",
 ]

@@ -15,10 +15,11 @@ from headstack import _native
 from headstack._native import InputError
 from headstack.array import capacity_bytes, disks, lun_span, sector_bytes, shortened, ssds
 from headstack.drive import parse_range
+from headstack.scenario import Scenario
 from headstack.values import choice, duration, duration_ns, number, percent, whole
 
 Spec = dict[str, Any]
-"""One run: ``system_name``, ``system``, ``workload``, ``span``, ``seed``, ``interval_ns``."""
+"""One run: ``system_name``, ``system``, ``workload`` or ``scenario``, ``span``, ``seed``, ``interval_ns``."""
 
 MAX_REQUESTS = 10_000_000
 """A run until a confidence ends here in any case."""
@@ -52,7 +53,23 @@ def _streams(spec: Spec, text: str) -> None:
     spec["workload"]["streams"] = whole("streams", text)
 
 
+def _demand(spec: Spec) -> dict[str, Any]:
+    """The workload or the scenario; warm-up and run length are alike in both."""
+    demand: dict[str, Any] = spec["scenario"] if "scenario" in spec else spec["workload"]
+    return demand
+
+
+def _clients(spec: Spec, text: str) -> None:
+    spec["clients"] = whole("depth", text)
+    try:
+        spec["scenario"] = Scenario(spec["scenario"]).with_clients(spec["clients"]).description
+    except InputError as error:
+        raise InputError(f"depth: {error}") from None
+
+
 def _depth(spec: Spec, text: str) -> None:
+    if "scenario" in spec:
+        return _clients(spec, text)
     arrivals = spec["workload"]["arrivals"]
     think = arrivals.get("closed", {}).get("think", "none")
     spec["workload"]["arrivals"] = {"closed": {"outstanding": whole("depth", text), "think": think}}
@@ -91,11 +108,11 @@ def _think(spec: Spec, text: str) -> None:
 
 
 def _requests(spec: Spec, text: str) -> None:
-    spec["workload"]["run_length"] = {"requests": whole("requests", text)}
+    _demand(spec)["run_length"] = {"requests": whole("requests", text)}
 
 
 def _time(spec: Spec, text: str) -> None:
-    spec["workload"]["run_length"] = {"time": duration("time", text)}
+    _demand(spec)["run_length"] = {"time": duration("time", text)}
 
 
 def _confidence(spec: Spec, text: str) -> None:
@@ -106,9 +123,9 @@ def _confidence(spec: Spec, text: str) -> None:
 
 def _warm_up(spec: Spec, text: str) -> None:
     if text.isdecimal():
-        spec["workload"]["warm_up"] = {"requests": int(text)}
+        _demand(spec)["warm_up"] = {"requests": int(text)}
     else:
-        spec["workload"]["warm_up"] = {"time": duration("warm_up", text)}
+        _demand(spec)["warm_up"] = {"time": duration("warm_up", text)}
 
 
 def _interval(spec: Spec, text: str) -> None:
@@ -221,6 +238,10 @@ _POLICIES = ", ".join(_native.POLICIES)
 ACCESS = ("size", "read", "random")
 
 
+# What a scenario states for each of its streams.
+STATED = (*ACCESS, "streams", "rate", "arrivals", "think", "confidence")
+
+
 # Drives and drive make the system, likewise.
 CHANGES = ("drives", "drive")
 
@@ -290,7 +311,7 @@ OPTIONS: tuple[Option, ...] = (
         _preconditioned,
         "Drive",
     ),
-    Option("depth", "N", "Closed loop: requests outstanding.", _depth, "Load"),
+    Option("depth", "N", "Closed loop: requests outstanding; of a scenario, clients.", _depth, "Load"),
     Option("rate", "N", "Open loop: arrivals a second.", _rate, "Load"),
     Option(
         "arrivals",

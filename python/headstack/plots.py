@@ -56,6 +56,9 @@ def saturation(results: Results) -> Figure:
         for number, (name, runs) in enumerate(curves.items()):
             _draw_curve(axes, results, runs, knees.get(name), COLOURS[number % len(COLOURS)], name)
         _dress(axes, [results[run] for runs in curves.values() for run in runs])
+        if results[0]["depth"] is not None:
+            load = "clients" if results.streams_of(0) else "requests outstanding"
+            axes.set_xlabel(f"{axes.get_xlabel()}; numbers at points: {load}")
         if knees:
             axes.plot([], [], "o", ms=10, mfc="none", mec=FAINT, mew=1.4, label=KNEE)
         figure.legend(
@@ -167,8 +170,7 @@ def _best_place(label: str, point: Any, inked: list[Any]) -> tuple[tuple[int, in
 
 def _dress(axes: Axes, rows: list[Row]) -> None:
     """Axes with units, round ticks and room for the labels."""
-    closed_loop = rows[0]["depth"] is not None
-    axes.set_xlabel("Throughput (IO/s)" + closed_loop * "; numbers at points: requests outstanding")
+    axes.set_xlabel("Throughput (IO/s)")
     axes.set_ylabel("Mean response time (ms)")
     slowest, fastest = (bound(row["iops"] for row in rows) for bound in (min, max))
     # Zero where there is no long way to it: lengths are compared then, not places alone.

@@ -6,6 +6,7 @@ import csv
 import html
 import io
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -25,6 +26,10 @@ def _ms(value: float | None) -> str:
 
 def _per_s(value: float | None) -> str:
     return "" if value is None else f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) else _ms(value)
 
 
 def _percent(value: float | None) -> str:
@@ -69,13 +74,46 @@ SHOWN = (
 )
 
 
+SHOWN_STREAMS = (
+    Shown("run", "run", _text),
+    Shown("system", "system", _text, is_text=True),
+    Shown("stream", "stream", _text, is_text=True),
+    Shown("IO/s", "iops", _per_s),
+    Shown("MB/s", "mb_per_s", _ms),
+    Shown("mean\nms", "mean_ms", _ms),
+    Shown("p99\nms", "p99_ms", _ms),
+    Shown("", "facts", _text, is_text=True),
+)
+
+
+def described(facts: dict[str, float]) -> str:
+    """Named figures for people. Of those that are numbered (``guest_1_boot_s``, ``guest_2_boot_s``), the mean."""
+    alike: dict[str, list[float]] = {}
+    for name, value in facts.items():
+        alike.setdefault(re.sub(r"_\d+_", "_", name), []).append(value)
+    return ", ".join(_fact(name, sum(values) / len(values), len(values)) for name, values in alike.items())
+
+
+def _fact(name: str, value: float, count: int) -> str:
+    words = name.replace("_", " ")
+    mean = f" (mean of {count})" if count > 1 else ""
+    if words.endswith(" per s"):
+        return f"{_per_s(value)} {words.removesuffix(' per s')}/s{mean}"
+    if words.endswith(" bytes"):
+        return f"{words} {_native.format_bytes(round(value))}{mean}"
+    for unit in ("s", "ms"):
+        if words.endswith(f" {unit}"):
+            return f"{words.removesuffix(unit)}{_figure(value)} {unit}{mean}"
+    return f"{words} {_figure(value)}{mean}"
+
+
 @dataclass(frozen=True)
 class Knee:
     """Where a percentage gained in throughput costs the same percentage in response time."""
 
     curve: str
     load: float
-    """Requests outstanding, or a second in an open loop."""
+    """Requests outstanding or clients, or requests a second in an open loop."""
     iops: float
     mean_ms: float
     at_first_point: bool
@@ -128,6 +166,18 @@ class Results:
         """The runs over time, where an interval was asked for."""
         return self._native.intervals()
 
+    def streams(self) -> _native.Table:
+        """The streams of scenarios: a row for each run and stream."""
+        return self._native.streams()
+
+    def facts(self) -> _native.Table:
+        """What streams keep of their own, such as frames dropped: a row for each run, stream and figure."""
+        return self._native.facts()
+
+    def streams_of(self, index: int) -> list[Row]:
+        """The streams of one run, with the figures of their own by name under ``facts``."""
+        return self._native.streams_of(index)
+
     def percentile_ms(self, index: int, percent: float) -> float | None:
         """A percentile of one run's response times."""
         return self._native.quantile_ms(index, percent / 100)
@@ -158,9 +208,10 @@ class Results:
         return {name: sorted(runs, key=self.load) for name, runs in named.items()}
 
     def load(self, index: int) -> float:
-        """What a run was put under: requests outstanding, or a second in an open loop."""
+        """What a run was put under: requests outstanding or clients, or requests a second in an open loop; 0 for a
+        scenario as it stands."""
         row = self[index]
-        return float(row["rate_per_s"] if row["depth"] is None else row["depth"])
+        return float(row["depth"] or row["rate_per_s"] or 0)
 
     def knees(self) -> list[Knee]:
         """The knee of each curve that reaches it."""
@@ -185,6 +236,15 @@ class Results:
         cells = {c: [c.format(row[c.name]) for row in self] for c in (*varying, *SHOWN)}
         columns = [column for column in cells if not column.optional or any(cells[column])]
         return columns, [list(row) for row in zip(*(cells[c] for c in columns), strict=True)]
+
+    def shown_streams(self) -> tuple[list[Shown], list[list[str]]]:
+        """As ``shown``, a row for each stream, of the runs whose streams say more than the run does."""
+        rows = []
+        for run in range(len(self)):
+            streams = self.streams_of(run)
+            if len(streams) > 1 or any(stream["facts"] for stream in streams):
+                rows += [stream | {"run": run + 1, "facts": described(stream["facts"])} for stream in streams]
+        return list(SHOWN_STREAMS), [[column.format(row[column.name]) for column in SHOWN_STREAMS] for row in rows]
 
     def _repr_html_(self) -> str:
         columns, rows = self.shown()

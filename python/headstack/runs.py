@@ -12,21 +12,23 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 from headstack import _native
 from headstack._native import InputError, RunError
 from headstack.array import Array
+from headstack.demand import load_demand
 from headstack.drive import Drive
-from headstack.options import ACCESS, CHANGES, EXCLUSIVE, IN_RESULTS, OPTIONS, Spec
+from headstack.options import ACCESS, CHANGES, EXCLUSIVE, IN_RESULTS, OPTIONS, STATED, Spec
 from headstack.results import Results
+from headstack.scenario import Scenario
 from headstack.system import load_system
 from headstack.values import whole
 from headstack.workload import Workload
 
 System: TypeAlias = str | os.PathLike[str] | Drive | Array
-Access: TypeAlias = str | os.PathLike[str] | Workload
+Demand: TypeAlias = str | os.PathLike[str] | Workload | Scenario
 Value: TypeAlias = str | int | float | bool
 Swept: TypeAlias = Value | Iterable[Value]
 Progress: TypeAlias = Callable[[float], object]
 
 CURVE_DEPTHS = tuple(2**n for n in range(9))
-"""Requests outstanding at the points of a saturation curve: 1 to 256."""
+"""Requests outstanding, or clients, at the points of a saturation curve: 1 to 256."""
 
 
 class Options(TypedDict, total=False):
@@ -67,7 +69,7 @@ class Options(TypedDict, total=False):
 
 def run(
     systems: System | Iterable[System],
-    workload: Access | Iterable[Access] | None = None,
+    workload: Demand | Iterable[Demand] | None = None,
     *,
     progress: Progress | None = None,
     **options: Unpack[Options],
@@ -76,6 +78,7 @@ def run(
 
     The runs are in this order: systems, workloads, then the options in the order of ``Options``, the last varying
     fastest. Without a workload, requests are of one ``size`` (4 KiB), ``read`` and ``random`` (100 %).
+    A scenario may stand in place of a workload; ``depth`` is the number of its clients then.
     ``progress`` is called with the share done.
 
     Raises ``InputError`` before anything runs when something is not acceptable, ``RunError`` when a run
@@ -86,12 +89,12 @@ def run(
 
 def curve(
     systems: System | Iterable[System],
-    workload: Access | Iterable[Access] | None = None,
+    workload: Demand | Iterable[Demand] | None = None,
     *,
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Results:
-    """As ``run``, at 1 to 256 requests outstanding unless depths or rates are given."""
+    """As ``run``, at 1 to 256 requests outstanding, or clients of a scenario, unless depths or rates are given."""
     if "depth" not in options and "rate" not in options:
         options["depth"] = CURVE_DEPTHS
     return run(systems, workload, progress=progress, **options)
@@ -109,18 +112,19 @@ def run_specs(specs: list[Spec], options: Mapping[str, Any], progress: Progress 
 
 def specify(
     systems: System | Iterable[System],
-    workload: Access | Iterable[Access] | None,
+    workload: Demand | Iterable[Demand] | None,
     options: Mapping[str, Any],
 ) -> list[Spec]:
     """The specifications of the runs, in order."""
     values = {name: texts(options[name]) for name in options}
-    check(values, workload)
+    demands = [load_demand(d) if isinstance(d, str | os.PathLike) else d for d in several(workload)]
+    check(values, demands)
     ordered = [option for option in OPTIONS if option.name in values]
     specs = []
-    for system, given in itertools.product(loaded(systems, values), several(workload)):
+    for system, demand in itertools.product(loaded(systems, values), demands):
         for point in itertools.product(*(values[option.name] for option in ordered)):
             chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
-            spec = first_spec(changed(system, chosen), load_workload(given, chosen))
+            spec = first_spec(changed(system, chosen), demand or one_size(chosen))
             for option in ordered:
                 option.apply(spec, chosen[option.name])
             spec["labels"] = [pair for pair in chosen.items() if pair[0] not in IN_RESULTS]
@@ -149,29 +153,25 @@ def changed(system: System, chosen: Mapping[str, str]) -> Drive | Array:
     return load_system(system, chosen.get("drive"), drives)
 
 
-def first_spec(system: Drive | Array, workload: Workload) -> Spec:
+def first_spec(system: Drive | Array, demand: Workload | Scenario) -> Spec:
     """A run with nothing varied yet."""
     return {
         "system_name": system.name,
         "system": copy.deepcopy(system.system),
-        "workload": workload.copy(),
+        **demand.demand,
         "span": system.span,
         "seed": 1,
         "interval_ns": None,
     }
 
 
-def load_workload(given: Access | None, chosen: Mapping[str, str]) -> Workload:
-    """The workload given, or the one of the options for access."""
-    if isinstance(given, Workload):
-        return given
-    if given is not None:
-        return Workload.load(given)
+def one_size(chosen: Mapping[str, str]) -> Workload:
+    """The workload of the options for access."""
     return Workload.uniform(**{name: chosen[name] for name in ACCESS if name in chosen})
 
 
-def check(values: Mapping[str, list[str]], workload: object) -> None:
-    """Refuses options that contradict each other, and unknown ones."""
+def check(values: Mapping[str, list[str]], demands: Iterable[Workload | Scenario | None]) -> None:
+    """Refuses options that contradict each other or what is run, and unknown ones."""
     known = {option.name for option in OPTIONS}
     for name in values:
         if name not in known:
@@ -180,14 +180,26 @@ def check(values: Mapping[str, list[str]], workload: object) -> None:
         both = [name for name in names if name in values]
         if len(both) > 1:
             raise InputError(f"{both[0]}, {both[1]}: only one of them can be given")
-    access = [name for name in ACCESS if name in values]
-    if workload is not None and access:
-        raise InputError(f"{access[0]}: the workload states its own; leave one of them out")
+    for demand in demands:
+        if isinstance(demand, Scenario):
+            check_scenario(values, demand)
+        elif demand is not None:
+            for name in ACCESS:
+                if name in values:
+                    raise InputError(f"{name}: the workload states its own; leave one of them out")
+
+
+def check_scenario(values: Mapping[str, list[str]], scenario: Scenario) -> None:
+    """Refuses options for what a scenario states itself."""
+    on_luns = any("lun" in stream for stream in scenario.description["streams"])
+    for name in (*STATED, *(("range", "lun") if on_luns else ())):
+        if name in values:
+            raise InputError(f"{name}: the scenario {scenario.name} states its own; leave the option out")
 
 
 def several(given: Any) -> list[Any]:
     """A list of what may be one or several."""
-    one = given is None or isinstance(given, str | os.PathLike | Drive | Array | Workload)
+    one = given is None or isinstance(given, str | os.PathLike | Drive | Array | Workload | Scenario)
     return [given] if one else list(given)
 
 

@@ -46,6 +46,11 @@ class Workload:
         name = f"{size}, {read.rstrip('%')} % read, {random.rstrip('%')} % random"
         return cls(json.loads(_native.complete_workload(json.dumps({"name": name, "lines": [line]}))))
 
+    @property
+    def demand(self) -> dict[str, Any]:
+        """What a run puts its system under, to be changed."""
+        return {"workload": self.copy()}
+
     def copy(self) -> dict[str, Any]:
         """The description, to be changed."""
         return copy.deepcopy(self.description)

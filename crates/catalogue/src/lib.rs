@@ -4,6 +4,7 @@
 pub mod array;
 pub mod complete;
 pub mod constants;
+mod demand;
 pub mod disksim;
 pub mod file;
 pub mod resolve;
@@ -18,6 +19,7 @@ use serde::Deserialize;
 
 pub use array::{Changes, ResolvedArray};
 pub use complete::description_to_toml;
+pub use demand::{load_demand, load_scenario, load_workload};
 pub use resolve::{Derived, Resolved, resolve};
 pub use ssd::ResolvedSsd;
 
@@ -195,17 +197,19 @@ fn find(name_or_path: &str, folders: &[(&str, &'static [Entry])]) -> Result<Opti
     for (folder, entry) in entries().filter(|(_, entry)| entry.text.contains(&name_line)) {
         let document = entry.document(folder)?;
         let named: Named = document.read()?;
-        if named.name.as_deref() == Some(name_or_path) {
+        if [named.name, named.specification].iter().any(|name| name.as_deref() == Some(name_or_path)) {
             return Ok(Some(document));
         }
     }
     Ok(None)
 }
 
-/// What drive and array files have in common.
+/// By what files are named.
 #[derive(Deserialize)]
 struct Named {
     name: Option<String>,
+    /// Of a workload, where its access specification has a name of its own.
+    specification: Option<String>,
 }
 
 fn read_document(path: &str) -> Result<Document, InputError> {

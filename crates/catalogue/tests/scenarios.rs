@@ -3,6 +3,13 @@
 use headstack_workload::Scenario;
 
 #[test]
+fn no_scenario_has_the_id_of_a_workload() {
+    for workload in headstack_catalogue::workloads() {
+        assert!(!headstack_catalogue::scenarios().iter().any(|scenario| scenario.id == workload.id), "{}", workload.id);
+    }
+}
+
+#[test]
 fn every_embedded_scenario_can_be_read() {
     assert!(headstack_catalogue::scenarios().len() >= 19);
     for entry in headstack_catalogue::scenarios() {

@@ -1,12 +1,12 @@
-//! Drives, arrays and workloads by name or file, as JSON.
+//! Drives, arrays, workloads and scenarios by name or file, as JSON.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use headstack_catalogue::{Changes, Entry, ResolvedArray, ResolvedDevice, ResolvedSystem, disksim};
+use headstack_sim::Demand;
 use headstack_sim::device::DeviceDescription;
-use headstack_workload::Workload;
+use headstack_workload::{Scenario, Workload};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -41,6 +41,18 @@ pub fn array_toml(id: &str) -> PyResult<&'static str> {
 #[pyfunction]
 pub fn workload_toml(id: &str) -> PyResult<&'static str> {
     text_of(headstack_catalogue::workloads(), "workload", id)
+}
+
+/// Ids of the scenarios in the catalogue.
+#[pyfunction]
+pub fn scenario_ids() -> Vec<&'static str> {
+    headstack_catalogue::scenarios().iter().map(|entry| entry.id).collect()
+}
+
+/// The text of a scenario's file in the catalogue. Raises `InputError`.
+#[pyfunction]
+pub fn scenario_toml(id: &str) -> PyResult<&'static str> {
+    text_of(headstack_catalogue::scenarios(), "scenario", id)
 }
 
 fn text_of(entries: &'static [Entry], kind: &str, id: &str) -> PyResult<&'static str> {
@@ -178,26 +190,40 @@ pub fn drive_to_toml(description: &str, sources: BTreeMap<String, String>) -> Py
 /// `InputError`.
 #[pyfunction]
 pub fn load_workload(name: &str) -> PyResult<String> {
-    let workload = if name.ends_with(".toml") {
-        let text = fs::read_to_string(name).map_err(|error| input_error(format!("{name}: cannot be read: {error}")))?;
-        Workload::from_toml(name, &text).map_err(input_error)?
-    } else {
-        workload_of_catalogue(name)?
-    };
+    let workload = headstack_catalogue::load_workload(name).map_err(input_error)?;
     serde_json::to_string(&workload).map_err(json_error)
 }
 
-fn workload_of_catalogue(name: &str) -> PyResult<Workload> {
-    for entry in headstack_catalogue::workloads() {
-        let workload = Workload::from_toml(entry.file_name, entry.text).map_err(input_error)?;
-        if entry.id == name || workload.specification.name == name {
-            return Ok(workload);
-        }
+/// A scenario of the catalogue, by id, or of a TOML file. Raises `InputError`.
+#[pyfunction]
+pub fn load_scenario(name: &str) -> PyResult<String> {
+    let scenario = headstack_catalogue::load_scenario(name).map_err(input_error)?;
+    serde_json::to_string(&scenario).map_err(json_error)
+}
+
+/// A workload or a scenario under its kind: `{"workload": ...}` or `{"scenario": ...}`. Raises `InputError`.
+#[pyfunction]
+pub fn load_demand(name: &str) -> PyResult<String> {
+    let demand = match headstack_catalogue::load_demand(name).map_err(input_error)? {
+        Demand::Workload(workload) => json!({ "workload": workload }),
+        Demand::Scenario(scenario) => json!({ "scenario": scenario }),
+    };
+    Ok(demand.to_string())
+}
+
+/// A scenario with `clients` clients in place of its own, in every stream that has a number of them. Raises
+/// `InputError` when none has.
+#[pyfunction]
+pub fn scenario_with_clients(scenario: &str, clients: u64) -> PyResult<String> {
+    let value: Value = serde_json::from_str(scenario).map_err(json_error)?;
+    let scenario: Scenario = serde_json::from_value(value).map_err(json_error)?;
+    if scenario.with_clients(1) == scenario.with_clients(2) {
+        return Err(input_error(format!("no stream of {} has a number of clients that could be set", scenario.name)));
     }
-    Err(input_error(format!(
-        "no workload {name:?} in the catalogue; there are: {}; a file is named by a path that ends in .toml",
-        workload_ids().join(", ")
-    )))
+    // More than fit are refused with the rest of what is out of range.
+    let scenario = scenario.with_clients(u32::try_from(clients).unwrap_or(u32::MAX));
+    scenario.validate().map_err(input_error)?;
+    serde_json::to_string(&scenario).map_err(json_error)
 }
 
 /// A workload with every default filled in. Raises `InputError`.

@@ -4,7 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field};
-use headstack_result::{CurvePoint, Interval, KindResult, LatencyHistogram, RunResult, knee, throughput_at_response};
+use headstack_result::{
+    CurvePoint, Fact, Interval, KindResult, LatencyHistogram, RunResult, StreamResult, knee, throughput_at_response,
+};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -16,9 +18,17 @@ use crate::table::{Column, Table, columns, count, dict, figure, flag, text};
 const NS_PER_MS: f64 = 1e6;
 const BYTES_PER_MB: f64 = 1e6;
 
+/// What was asked for that the result does not say.
+pub struct Asked {
+    /// What distinguishes the run from others of a sweep.
+    pub labels: Vec<(String, String)>,
+    /// The clients of a scenario, where their number was asked for.
+    pub clients: Option<u64>,
+}
+
 /// A run in the table of results: what was asked for, what came of it, and the response times of all kinds together.
 struct Row {
-    labels: Vec<(String, String)>,
+    asked: Asked,
     result: RunResult,
     response: LatencyHistogram,
 }
@@ -37,13 +47,14 @@ impl Row {
         self.result.workload.pointer(pointer)
     }
 
-    /// Requests outstanding (closed loop), else requests a second offered (open loop).
+    /// Requests outstanding (closed loop) or clients (scenario), else requests a second offered (open loop).
     fn load(&self) -> f64 {
-        self.result.offered_per_s.unwrap_or_else(|| self.outstanding().unwrap_or(0) as f64)
+        self.result.offered_per_s.unwrap_or_else(|| self.depth().unwrap_or(0) as f64)
     }
 
-    fn outstanding(&self) -> Option<u64> {
-        self.workload("/arrivals/closed/outstanding")?.as_u64()
+    fn depth(&self) -> Option<u64> {
+        let outstanding = || self.workload("/arrivals/closed/outstanding")?.as_u64();
+        self.asked.clients.or_else(outstanding)
     }
 
     fn curve_point(&self) -> CurvePoint {
@@ -59,7 +70,7 @@ impl Row {
 static RUN_COLUMNS: &[Column<Row>] = &[
     text("system", |row| Some(row.result.system.name.clone())),
     text("workload", |row| Some(row.workload("/name")?.as_str()?.to_owned())),
-    count("depth", Row::outstanding),
+    count("depth", Row::depth),
     figure("rate_per_s", |row| row.result.offered_per_s),
     count("seed", |row| Some(row.result.seed)),
     count("requests", |row| Some(row.result.count())),
@@ -162,6 +173,70 @@ static INTERVAL_COLUMNS: &[Column<IntervalRow>] = &[
     figure("max_ms", |row| Some(row.max_ns as f64 / NS_PER_MS)),
 ];
 
+/// A stream of a scenario's run.
+struct StreamRow {
+    run: u64,
+    system: String,
+    stream: String,
+    requests: u64,
+    bytes: u64,
+    duration_ns: u64,
+    response: LatencyHistogram,
+}
+
+impl StreamRow {
+    fn new(run: usize, result: &RunResult, stream: &StreamResult) -> Self {
+        let mut row = StreamRow {
+            run: run as u64,
+            system: result.system.name.clone(),
+            stream: stream.name.clone(),
+            requests: 0,
+            bytes: 0,
+            duration_ns: result.duration_ns,
+            response: LatencyHistogram::new(),
+        };
+        for (_, kind) in stream.kinds.all() {
+            row.requests += kind.count;
+            row.bytes += kind.bytes;
+            row.response.merge(&kind.response);
+        }
+        row
+    }
+
+    fn per_s(&self, amount: u64) -> Option<f64> {
+        let duration_s = self.duration_ns as f64 / 1e9;
+        (duration_s > 0.0).then(|| amount as f64 / duration_s)
+    }
+}
+
+/// As the columns of runs, for one stream.
+static STREAM_COLUMNS: &[Column<StreamRow>] = &[
+    count("run", |row| Some(row.run)),
+    text("system", |row| Some(row.system.clone())),
+    text("stream", |row| Some(row.stream.clone())),
+    count("requests", |row| Some(row.requests)),
+    figure("iops", |row| row.per_s(row.requests)),
+    figure("mb_per_s", |row| Some(row.per_s(row.bytes)? / BYTES_PER_MB)),
+    figure("mean_ms", |row| Some(row.response.mean_ns() / NS_PER_MS)),
+    figure("p99_ms", |row| Some(row.response.quantile_ns(0.99)? as f64 / NS_PER_MS)),
+];
+
+/// A figure of a stream's own.
+struct FactRow {
+    run: u64,
+    system: String,
+    stream: String,
+    fact: Fact,
+}
+
+static FACT_COLUMNS: &[Column<FactRow>] = &[
+    count("run", |row| Some(row.run)),
+    text("system", |row| Some(row.system.clone())),
+    text("stream", |row| Some(row.stream.clone())),
+    text("name", |row| Some(row.fact.name.clone())),
+    figure("value", |row| Some(row.fact.value)),
+];
+
 /// The results of runs, in the order in which they were asked for.
 #[pyclass(frozen, sequence, module = "headstack._native")]
 pub struct Results {
@@ -170,18 +245,29 @@ pub struct Results {
 }
 
 impl Results {
-    /// Results with the labels under which they were asked for; every run has the same labels.
-    pub fn new(results: Vec<(Vec<(String, String)>, RunResult)>) -> Self {
+    /// Results with what was asked for; every run has the same labels.
+    pub fn new(results: Vec<(Asked, RunResult)>) -> Self {
         let rows =
-            results.into_iter().map(|(labels, result)| Row { labels, response: result.response(), result }).collect();
+            results.into_iter().map(|(asked, result)| Row { asked, response: result.response(), result }).collect();
         Self { rows, table: OnceLock::new() }
     }
 
-    fn row(&self, index: isize) -> PyResult<&Row> {
+    /// The place of a run, which may be counted from the end.
+    fn place(&self, index: isize) -> PyResult<usize> {
         let length = self.rows.len() as isize;
         let at = if index < 0 { index + length } else { index };
-        let row = usize::try_from(at).ok().and_then(|at| self.rows.get(at));
-        row.ok_or_else(|| PyIndexError::new_err(format!("run {index} of {length}")))
+        let place = usize::try_from(at).ok().filter(|&at| at < self.rows.len());
+        place.ok_or_else(|| PyIndexError::new_err(format!("run {index} of {length}")))
+    }
+
+    fn row(&self, index: isize) -> PyResult<&Row> {
+        Ok(&self.rows[self.place(index)?])
+    }
+
+    /// Every stream, with the place of its run and that run's result.
+    fn streams_by_run(&self) -> impl Iterator<Item = (usize, &RunResult, &StreamResult)> {
+        let runs = self.rows.iter().enumerate();
+        runs.flat_map(|(run, Row { result, .. })| result.streams.iter().map(move |stream| (run, result, stream)))
     }
 
     fn points(&self, runs: &[isize]) -> PyResult<Vec<CurvePoint>> {
@@ -190,9 +276,9 @@ impl Results {
 
     fn run_table(&self) -> Table {
         let mut table = columns(RUN_COLUMNS, &self.rows);
-        let names = self.rows.first().map_or(&[][..], |row| &row.labels);
+        let names = self.rows.first().map_or(&[][..], |row| &row.asked.labels);
         let labels = names.iter().enumerate().map(|(index, (name, _))| {
-            let texts: StringArray = self.rows.iter().map(|row| Some(&row.labels[index].1)).collect();
+            let texts: StringArray = self.rows.iter().map(|row| Some(&row.asked.labels[index].1)).collect();
             (Field::new(name, DataType::Utf8, true), Arc::new(texts) as _)
         });
         table.extend(labels);
@@ -210,7 +296,7 @@ impl Results {
     fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyDict>> {
         let row = self.row(index)?;
         let cells = dict(py, RUN_COLUMNS, row)?;
-        for (name, text) in &row.labels {
+        for (name, text) in &row.asked.labels {
             cells.set_item(name, text)?;
         }
         Ok(cells)
@@ -257,6 +343,43 @@ impl Results {
             rows.extend(row.result.intervals.iter().map(|interval| IntervalRow::new(run, &row.result, interval)));
         }
         Table::new(columns(INTERVAL_COLUMNS, &rows))
+    }
+
+    /// The streams of scenarios: one row for each run and stream.
+    fn streams(&self) -> Table {
+        let rows: Vec<StreamRow> =
+            self.streams_by_run().map(|(run, result, stream)| StreamRow::new(run, result, stream)).collect();
+        Table::new(columns(STREAM_COLUMNS, &rows))
+    }
+
+    /// The figures of the streams' own, such as frames dropped: one row for each run, stream and figure.
+    fn facts(&self) -> Table {
+        let mut rows = Vec::new();
+        for (run, result, stream) in self.streams_by_run() {
+            rows.extend(stream.facts.iter().map(|fact| FactRow {
+                run: run as u64,
+                system: result.system.name.clone(),
+                stream: stream.name.clone(),
+                fact: fact.clone(),
+            }));
+        }
+        Table::new(columns(FACT_COLUMNS, &rows))
+    }
+
+    /// The streams of one run as dicts, with the figures of their own by name under `facts`.
+    fn streams_of<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let run = self.place(index)?;
+        let result = &self.rows[run].result;
+        let cells = |stream: &StreamResult| {
+            let cells = dict(py, STREAM_COLUMNS, &StreamRow::new(run, result, stream))?;
+            let facts = PyDict::new(py);
+            for Fact { name, value } in &stream.facts {
+                facts.set_item(name, value)?;
+            }
+            cells.set_item("facts", facts)?;
+            Ok(cells)
+        };
+        result.streams.iter().map(cells).collect()
     }
 
     /// The quantile `q` (0 to 1) of the response times of one run in ms; `None` without requests and beyond the

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{input_error, json_error, sim_error};
-use crate::results::Results;
+use crate::results::{Asked, Results};
 
 /// How often Python looks at signals and is told of progress.
 const TICK: Duration = Duration::from_millis(50);
@@ -28,6 +28,8 @@ struct Spec {
     system: SystemDescription,
     workload: Option<Workload>,
     scenario: Option<Scenario>,
+    /// How many clients the scenario was asked for: the depth in the table of results.
+    clients: Option<u64>,
     /// First byte and length in bytes.
     span: Option<(u64, u64)>,
     seed: u64,
@@ -45,11 +47,11 @@ pub fn run(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyResult
     // By way of values: an error of theirs does not name a place in a text that nobody wrote.
     let specs: Vec<Value> = serde_json::from_str(specs).map_err(json_error)?;
     let specs: Vec<_> = specs.into_iter().map(Spec::read).collect::<PyResult<_>>()?;
-    let (labels, specs): (Vec<_>, Vec<_>) = specs.into_iter().map(Spec::split).unzip();
+    let (asked, specs): (Vec<_>, Vec<_>) = specs.into_iter().map(Spec::split).unzip();
     let results = py.detach(|| run_interruptibly(&specs, progress.as_ref()))?;
     let results: Result<Vec<RunResult>, SimError> = results.into_iter().collect();
     let results = results.map_err(sim_error)?;
-    Ok(Results::new(labels.into_iter().zip(results).collect()))
+    Ok(Results::new(asked.into_iter().zip(results).collect()))
 }
 
 impl Spec {
@@ -64,14 +66,14 @@ impl Spec {
         Ok(spec)
     }
 
-    fn split(self) -> (Vec<(String, String)>, RunSpec) {
-        let Spec { system_name, system, workload, scenario, span, seed, interval_ns, labels } = self;
+    fn split(self) -> (Asked, RunSpec) {
+        let Spec { system_name, system, workload, scenario, clients, span, seed, interval_ns, labels } = self;
         let demand = match (workload, scenario) {
             (Some(workload), _) => workload.into(),
             (None, scenario) => scenario.expect("read has seen that there is one").into(),
         };
         let span = span.map(|(start_bytes, length_bytes)| Span { start_bytes, length_bytes });
-        (labels, RunSpec { system_name, system, demand, span, seed, interval_ns })
+        (Asked { labels, clients }, RunSpec { system_name, system, demand, span, seed, interval_ns })
     }
 }
 

@@ -118,7 +118,7 @@ impl Link {
             Direction::Read => self.description.read_ns,
             Direction::Write => self.description.write_ns,
         };
-        let data_ns = (bytes as f64 * self.description.ns_per_byte.max(ns_per_byte)).round() as u64;
+        let data_ns = (bytes as f64 * self.description.ns_per_byte.max(ns_per_byte) + 0.5) as u64;
         self.transfers += 1;
         let end_ns = self.take(now_ns, ready_ns.saturating_sub(overhead_ns), overhead_ns + data_ns, direction);
         end_ns + self.description.latency_ns

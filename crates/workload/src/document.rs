@@ -95,6 +95,11 @@ impl Document {
         &self.file
     }
 
+    /// The text of the file.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Whether the key at `key_path` stands in the file.
     pub fn states(&self, key_path: &str) -> bool {
         self.entries.iter().any(|entry| entry.path == key_path)

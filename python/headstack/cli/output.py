@@ -42,10 +42,15 @@ def print_table(
         print(line.rstrip())
 
 
-def print_results(results: Results) -> None:
-    """The table of results, and what has to be said about it."""
+def print_results(results: Results, with_streams: bool = False) -> None:
+    """The table of results, that of the streams of scenarios, and what has to be said about them."""
     columns, rows = results.shown()
     print_table([c.heading for c in columns], rows, [c.is_text for c in columns])
+    if with_streams:
+        columns, rows = results.shown_streams()
+        if rows:
+            print()
+            print_table([c.heading for c in columns], rows, [c.is_text for c in columns])
     for number, row in enumerate(results, 1):
         if row["data_loss"] is not None:
             print(f"\ndata loss in run {number} ({row['system']}): {row['data_loss']}")

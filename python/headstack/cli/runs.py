@@ -51,7 +51,7 @@ def varied(command: Command) -> Command:
             "-w",
             "--workload",
             metavar="NAME|FILE.toml",
-            help="One of the catalogue, or a file; or give --size, --read, --random.",
+            help="A workload or scenario of the catalogue, or a file; or give --size, --read, --random.",
         ),
         *(
             click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
@@ -69,7 +69,7 @@ def varied(command: Command) -> Command:
 @click.command(cls=Grouped)
 @varied
 def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
-    """Run SYSTEMs under a workload.
+    """Run SYSTEMs under a workload or a scenario.
 
     SYSTEM is a drive or an array of the catalogue (see "headstack drives list" and "headstack arrays list") or a TOML
     file; NAME@RANGE uses a part of it: atlas-10k-iii-73@36.7GB, @10GB..20GB or @0%..50%.
@@ -79,7 +79,7 @@ def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
     """
     results, to_stdout = carry_out(systems, workload, given)
     if not to_stdout:
-        print_results(results)
+        print_results(results, with_streams=True)
 
 
 @click.command(cls=Grouped)
@@ -89,7 +89,8 @@ def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **g
     """Saturation curves, and their knees.
 
     Response time over throughput as load grows.
-    As "headstack run", at 1, 2, 4, ... 256 requests outstanding unless --depth or --rate says otherwise.
+    As "headstack run", at 1, 2, 4, ... 256 requests outstanding, or clients of a scenario, unless --depth or --rate
+    says otherwise.
     """
     if limit is not None:
         duration("--limit", limit)

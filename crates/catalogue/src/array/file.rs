@@ -60,7 +60,7 @@ pub struct DrivesTable {
     pub count: Option<u32>,
     /// The links that they hang on, dealt out in equal runs: eight drives on four cables hang two by two.
     pub links: Option<Vec<String>>,
-    /// Every drive hangs on all of the links, and a transfer takes the one that was given the least.
+    /// Every drive hangs on all of the links, and its commands take them in turn.
     pub multipath: Option<bool>,
     /// When a write is complete.
     pub write_cache: Option<WriteCache>,

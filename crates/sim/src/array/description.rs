@@ -41,8 +41,8 @@ pub struct Member {
     pub name: String,
     /// Which of `devices`.
     pub device: u32,
-    /// The ways between controller and member, each a list of links, from the member on: one, or several of which every
-    /// transfer takes the one that has been given the least (multipath). An empty way has no shared link.
+    /// The ways between controller and member, each a list of links: one, or several which commands take in turn
+    /// (multipath). An empty way has no shared link.
     pub ways: Vec<Vec<u32>>,
 }
 

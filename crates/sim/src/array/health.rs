@@ -140,7 +140,7 @@ impl Array {
     }
 
     fn member_fails(&mut self, now_ns: u64, member: u32) {
-        self.member_next_ns[member as usize] = u64::MAX;
+        self.set_member_next(member as usize, u64::MAX);
         for group in 0..self.groups.len() as u32 {
             let state = &mut self.groups[group as usize];
             state.spares.retain(|&spare| spare != member);

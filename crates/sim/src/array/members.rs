@@ -6,7 +6,7 @@ use headstack_workload::{Kind, Request};
 
 use super::description::{ArrayDescription, Member};
 use super::{Array, Event};
-use crate::link::{Link, Upstream};
+use crate::link::Upstream;
 
 /// A command under way.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,8 @@ pub struct Port {
     tagged: u32,
     waiting: VecDeque<u32>,
     ways: Vec<Vec<u32>>,
+    /// Which of them is in use: commands take turns (multipath).
+    way: usize,
     /// End of the last command sent there.
     pub last_end_bytes: u64,
 }
@@ -66,6 +68,7 @@ impl Port {
             tagged: 0,
             waiting: VecDeque::new(),
             ways,
+            way: 0,
             last_end_bytes: 0,
         }
     }
@@ -76,14 +79,10 @@ impl Port {
         self.tagged as usize + self.waiting.len()
     }
 
-    /// The way that has been given the least.
+    /// The way of the last command that was delivered.
     #[inline]
-    fn way(&self, links: &[Link]) -> usize {
-        if self.ways.len() == 1 {
-            return 0;
-        }
-        let given = |way: &usize| self.ways[*way].iter().map(|&link| links[link as usize].busy_ns).max();
-        (0..self.ways.len()).min_by_key(given).expect("a member has a way")
+    fn way(&self) -> &[u32] {
+        &self.ways[self.way]
     }
 }
 
@@ -132,8 +131,9 @@ impl Array {
     fn deliver(&mut self, now_ns: u64, number: u32) {
         self.commands.get_mut(number).tagged = true;
         let member = self.commands.get(number).member as usize;
-        let port = &self.ports[member];
-        let way = port.ways[port.way(&self.links)].as_slice();
+        let port = &mut self.ports[member];
+        port.way = if port.way + 1 == port.ways.len() { 0 } else { port.way + 1 };
+        let way = self.ports[member].way();
         if way.is_empty() {
             return self.hand_over(now_ns, number);
         }
@@ -162,21 +162,17 @@ impl Array {
         }
         let command = self.commands.get(number);
         let at = command.member as usize;
-        let port = &self.ports[at];
-        let hops = port.ways[port.way(&self.links)].as_slice();
-        let mut upstream = Upstream::new(now_ns, &mut self.links, hops);
+        let mut upstream = Upstream::new(now_ns, &mut self.links, self.ports[at].way());
         self.members[at].submit(&mut upstream, now_ns, number, &command.request);
-        self.member_next_ns[at] = self.members[at].next_event_ns();
+        self.set_member_next(at, self.members[at].next_event_ns());
     }
 
     /// Something happens in a member.
     pub(super) fn member_event(&mut self, at: usize, now_ns: u64) {
         let mut batch = std::mem::take(&mut self.batch);
-        let port = &self.ports[at];
-        let hops = port.ways[port.way(&self.links)].as_slice();
-        let mut upstream = Upstream::new(now_ns, &mut self.links, hops);
+        let mut upstream = Upstream::new(now_ns, &mut self.links, self.ports[at].way());
         self.members[at].advance(&mut upstream, now_ns, |completion| batch.push(completion));
-        self.member_next_ns[at] = self.members[at].next_event_ns();
+        self.set_member_next(at, self.members[at].next_event_ns());
         for completion in batch.drain(..) {
             self.release(completion.at_ns, completion.id);
             let command = self.commands.remove(completion.id);

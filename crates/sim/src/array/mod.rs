@@ -77,8 +77,9 @@ pub struct Array {
     /// First address of each LUN in the array's address space, and the end of the last.
     lun_bases: Vec<u64>,
     members: Vec<Device>,
-    /// When something happens next in each member.
+    /// When something happens next in each member, and which of them is the first.
     member_next_ns: Vec<u64>,
+    first_member: usize,
     ports: Vec<Port>,
     links: Vec<Link>,
     held: Vec<Held>,
@@ -153,6 +154,7 @@ impl Array {
             lun_bases,
             members: (0..count).map(device).collect::<Result<_, _>>()?,
             member_next_ns: vec![u64::MAX; count],
+            first_member: 0,
             ports: description.members.iter().map(|member| Port::new(description, member)).collect(),
             links: description.links.iter().map(Link::new).collect(),
             held: vec![Held::default(); description.links.len()],
@@ -179,7 +181,7 @@ impl Array {
             description: description.clone(),
         };
         for member in 0..count {
-            array.member_next_ns[member] = array.members[member].next_event_ns();
+            array.set_member_next(member, array.members[member].next_event_ns());
         }
         for (number, incident) in description.incidents.iter().enumerate() {
             array.at(incident.at_ns, Event::Incident(number as u32));
@@ -198,7 +200,19 @@ impl Array {
     pub fn next_event_ns(&self) -> u64 {
         let own = self.events.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
         let done = self.done.first().map_or(u64::MAX, |completion| completion.at_ns);
-        self.member_next_ns.iter().fold(own.min(done), |next, &at_ns| next.min(at_ns))
+        self.member_next_ns[self.first_member].min(own).min(done)
+    }
+
+    /// Keeps track of a member's next event. The first of equals comes first.
+    #[inline]
+    fn set_member_next(&mut self, member: usize, at_ns: u64) {
+        self.member_next_ns[member] = at_ns;
+        let first = self.first_member;
+        if member == first {
+            self.first_member = earliest(&self.member_next_ns).0;
+        } else if (at_ns, member) < (self.member_next_ns[first], first) {
+            self.first_member = member;
+        }
     }
 
     /// Takes a request at `now_ns`. The caller has processed every event up to `now_ns`.
@@ -211,7 +225,7 @@ impl Array {
     pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         loop {
             let own_ns = self.events.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
-            let (member, member_ns) = earliest(&self.member_next_ns);
+            let (member, member_ns) = (self.first_member, self.member_next_ns[self.first_member]);
             let next_ns = own_ns.min(member_ns);
             if next_ns > now_ns || self.data_loss.is_some() {
                 break;

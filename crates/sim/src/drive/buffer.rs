@@ -156,6 +156,8 @@ pub struct Dirty {
 #[derive(Clone, Debug)]
 pub struct WriteCache {
     slots: Vec<Option<Dirty>>,
+    /// Slots in use, in no order: few of many, as a rule.
+    occupied: Vec<u32>,
     free: Vec<u32>,
     sectors: u64,
     sectors_max: u64,
@@ -180,6 +182,7 @@ impl WriteCache {
         let slots = buffer.dirty_extents_max.max(1);
         WriteCache {
             slots: vec![None; slots as usize],
+            occupied: Vec::with_capacity(slots as usize),
             free: (0..slots).rev().collect(),
             sectors: 0,
             sectors_max: u64::from(buffer.dirty_sectors_max.max(1)),
@@ -191,7 +194,7 @@ impl WriteCache {
 
     /// Nothing is dirty.
     pub fn is_empty(&self) -> bool {
-        self.free.len() == self.slots.len()
+        self.occupied.is_empty()
     }
 
     /// Number of the last accepted write.
@@ -201,19 +204,19 @@ impl WriteCache {
 
     /// All writes up to `sequence` are on the media.
     pub fn is_clean_up_to(&self, sequence: u64) -> bool {
-        self.slots.iter().flatten().all(|dirty| dirty.oldest > sequence)
+        self.occupied.iter().all(|&slot| self.get(slot).oldest > sequence)
     }
 
     /// Extent that a write `[start, end)` may be joined to: it touches or overlaps one that still waits.
     fn joinable(&self, start: u64, end: u64) -> Option<usize> {
-        self.slots.iter().position(|slot| {
-            slot.is_some_and(|dirty| {
-                !dirty.in_service
-                    && start <= dirty.end
-                    && dirty.start <= end
-                    && end.max(dirty.end) - start.min(dirty.start) <= self.extent_max
-            })
-        })
+        let joins = |slot: &u32| {
+            let dirty = self.get(*slot);
+            !dirty.in_service
+                && start <= dirty.end
+                && dirty.start <= end
+                && end.max(dirty.end) - start.min(dirty.start) <= self.extent_max
+        };
+        self.occupied.iter().copied().filter(joins).min().map(|slot| slot as usize)
     }
 
     /// Whether a write `[start, end)` would find room now.
@@ -244,6 +247,7 @@ impl WriteCache {
         let slot = self.free.pop().expect("the caller asked whether there is room");
         self.slots[slot as usize] =
             Some(Dirty { start, end, data_ns, oldest: self.sequence, in_service: false, partial });
+        self.occupied.push(slot);
         self.sectors += end - start;
         Accepted::New(slot)
     }
@@ -264,6 +268,8 @@ impl WriteCache {
     pub fn finish(&mut self, slot: u32) {
         let dirty = self.slots[slot as usize].take().expect("an occupied slot");
         self.sectors -= dirty.end - dirty.start;
+        let at = self.occupied.iter().position(|&other| other == slot).expect("an occupied slot");
+        self.occupied.swap_remove(at);
         self.free.push(slot);
     }
 }

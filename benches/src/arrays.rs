@@ -1,0 +1,93 @@
+//! Arrays: host requests a second, beside DiskSim where it was measured.
+
+use headstack_catalogue::{Changes, array, load_system, scenarios};
+use headstack_sim::{Demand, RunSpec, SystemDescription};
+use headstack_workload::scenario::{Scenario, ScenarioLength};
+use headstack_workload::{Arrivals, Document, RunLength, Think, Workload};
+use serde_json::json;
+
+use crate::measure::{ROUNDS, Speed, interleaved};
+use crate::report::{Bar, Figure, Peer, Report};
+use crate::rows::{DISKSIM, rate, simulate};
+
+/// Seven drives of the Cheetah 9LP's kind, each with a queue of its own, and no time for anything else: what DiskSim was
+/// given.
+fn seven_drives(level: &str) -> SystemDescription {
+    let text = format!(
+        "name = \"seven drives\"\n[[drives]]\ndrive = \"cheetah-9lp\"\ncount = 7\nwrite_cache = \"off\"\n\
+         [[groups]]\nlevel = \"{level}\"\n"
+    );
+    let document = Document::parse("seven drives", &text).expect("it is TOML");
+    let array = array::resolve(&document, &Changes::default()).expect("it is an array");
+    SystemDescription::Array(array.description)
+}
+
+fn spec(system: SystemDescription, demand: Demand) -> RunSpec {
+    RunSpec { system_name: String::new(), system, demand, span: None, seed: 1, interval_ns: None }
+}
+
+fn mix(outstanding: u32, requests: u64) -> Demand {
+    let line = json!({"size": "4KiB", "read_percent": 66, "random_percent": 100});
+    let workload: Workload =
+        serde_json::from_value(json!({"name": "mix", "lines": [line]})).expect("the workload is valid");
+    Demand::Workload(Workload {
+        arrivals: Arrivals::Closed { outstanding, think: Think::None },
+        run_length: RunLength::Requests(requests),
+        ..workload
+    })
+}
+
+/// RAID 0 and RAID 5 of seven drives, 66 % reads of 4 KiB, 16 outstanding. DiskSim's figures are for the same drives and
+/// depth: RAID 0 with shortest positioning time first, RAID 5 first come, first served, one command a drive (with a
+/// queue it crashes).
+pub fn striped(report: &mut Report) {
+    for (level, requests, bar, disksim_per_s) in
+        [("raid0", 1_000_000, 2e6, 23_980.0), ("raid5", 500_000, 400e3, 2_628.0)]
+    {
+        let spec = spec(seven_drives(level), mix(16, requests));
+        let [speed] = interleaved(ROUNDS, [&mut || simulate(&spec, requests)]);
+        let peer = Peer { name: DISKSIM.to_owned(), value: disksim_per_s };
+        let name = format!("7 drives in {level}, 66 % reads of 4 KiB, depth 16");
+        report.add(rate(name, speed, Some(peer), Some(Bar::AtLeast(bar))));
+    }
+}
+
+fn scenario(id: &str) -> Scenario {
+    let entry = scenarios().iter().find(|entry| entry.id == id).expect("the catalogue has it");
+    Scenario::from_toml(entry.file_name, entry.text).expect("the catalogue is valid")
+}
+
+fn catalogue(array: &str, scenario: Scenario) -> RunSpec {
+    let system = load_system(array, &Changes::default()).expect("the catalogue has it").description();
+    spec(system, scenario.into())
+}
+
+/// The Emerald hot band on 24 drives in RAID 5.
+pub fn hot_band(report: &mut Report) {
+    const REQUESTS: u64 = 500_000;
+    let mut scenario = scenario("emerald-hot-band").with_clients(30);
+    scenario.warm_up.time_ns = 0;
+    scenario.run_length = ScenarioLength::Requests(REQUESTS);
+    let spec = catalogue("demartek-512n-raid5-24", scenario);
+    let [speed] = interleaved(ROUNDS, [&mut || simulate(&spec, REQUESTS)]);
+    report.add(rate("24 drives in RAID 5, Emerald hot band".to_owned(), speed, None, Some(Bar::AtLeast(300e3))));
+}
+
+/// One hour of OLTP on 24 drives whose flash warms up.
+pub fn an_hour_of_oltp(report: &mut Report) {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    let mut scenario = scenario("demartek-oltp");
+    scenario.warm_up.time_ns = 0;
+    scenario.run_length = ScenarioLength::TimeNs(HOUR_NS);
+    let spec = catalogue("demartek-512e-raid5-20-log-raid10-4", scenario);
+    let [Speed { median_per_s, answer, .. }] = interleaved(1, [&mut || simulate(&spec, 1)]);
+    report.add(Figure {
+        name: "one hour of OLTP on 24 drives with flash, cold at first".to_owned(),
+        value: 1.0 / median_per_s,
+        best: None,
+        unit: "s",
+        peer: None,
+        bar: Some(Bar::AtMost(60.0)),
+        answer: Some(answer),
+    });
+}

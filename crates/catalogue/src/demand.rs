@@ -1,0 +1,55 @@
+//! What a system is put under, by name or file: workloads and scenarios.
+
+use headstack_sim::Demand;
+use headstack_workload::{Document, InputError, Scenario, Workload};
+
+use crate::{SCENARIOS, WORKLOADS, find, unknown, whole};
+
+/// Reads a workload of the catalogue, named by id or by the name of its access specification, or one from a file of the
+/// user's, named by a path that ends in `.toml`.
+///
+/// # Errors
+/// When there is no such workload or file, or it is not acceptable.
+pub fn load_workload(name_or_path: &str) -> Result<Workload, InputError> {
+    let Some(document) = find(name_or_path, &[("workloads", WORKLOADS)])? else {
+        return Err(unknown("workload", name_or_path, &[WORKLOADS]));
+    };
+    if is_scenario(&document) {
+        return Err(whole(document.file(), "this is a scenario, where a workload is asked for"));
+    }
+    Workload::from_toml(document.file(), document.text())
+}
+
+/// Reads a scenario, named as workloads are.
+///
+/// # Errors
+/// When there is no such scenario or file, or it is not acceptable.
+pub fn load_scenario(name_or_path: &str) -> Result<Scenario, InputError> {
+    let Some(document) = find(name_or_path, &[("scenarios", SCENARIOS)])? else {
+        return Err(unknown("scenario", name_or_path, &[SCENARIOS]));
+    };
+    if !is_scenario(&document) {
+        return Err(whole(document.file(), "this is no scenario: it has no [[streams]]"));
+    }
+    Scenario::from_toml(document.file(), document.text())
+}
+
+/// Reads a workload or a scenario, named as workloads are.
+///
+/// # Errors
+/// As of [`load_workload`] and [`load_scenario`].
+pub fn load_demand(name_or_path: &str) -> Result<Demand, InputError> {
+    let Some(document) = find(name_or_path, &[("workloads", WORKLOADS), ("scenarios", SCENARIOS)])? else {
+        return Err(unknown("workload or scenario", name_or_path, &[WORKLOADS, SCENARIOS]));
+    };
+    if is_scenario(&document) {
+        Scenario::from_toml(document.file(), document.text()).map(Demand::from)
+    } else {
+        Workload::from_toml(document.file(), document.text()).map(Demand::from)
+    }
+}
+
+/// Whether a file is a scenario's, by what only these have: tables of streams, where a workload has their number.
+fn is_scenario(document: &Document) -> bool {
+    ["streams[0]", "pool", "network", "cpus"].iter().any(|key| document.states(key))
+}

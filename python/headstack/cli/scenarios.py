@@ -1,0 +1,89 @@
+"""``headstack scenarios``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+import headstack as hs
+from headstack import _native
+from headstack.cli.output import print_table
+from headstack.scenario import Scenario, kind_of
+
+
+@click.group()
+def scenarios() -> None:
+    """The scenarios of the catalogue: several kinds of clients at once."""
+
+
+@scenarios.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def list_scenarios(as_json: bool) -> None:
+    """List the scenarios of the catalogue."""
+    entries = [Scenario.load(name).description for name in hs.scenarios.list()]
+    if as_json:
+        print(json.dumps(entries, indent=1))
+        return
+    rows = [
+        [
+            entry["name"],
+            str(len(entry["streams"])),
+            ", ".join(dict.fromkeys(map(kind_of, entry["streams"]))),
+            plain(entry["run_length"]),
+            entry["source"],
+        ]
+        for entry in entries
+    ]
+    print_table(["name", "streams", "kind", "length", "source"], rows, [True, False, True, True, True], fold=True)
+
+
+@scenarios.command("show")
+@click.argument("name", metavar="NAME|FILE.toml")
+@click.option("--json", "as_json", is_flag=True, help="Print the complete scenario as JSON.")
+@click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
+def show_scenario(name: str, as_json: bool, as_toml: bool) -> None:
+    """Show a scenario: its streams, where they go and what they do."""
+    if as_toml:
+        print(_native.scenario_toml(name), end="")
+        return
+    description = Scenario.load(name).description
+    if as_json:
+        print(json.dumps(description, indent=1))
+        return
+    print(f"{description['name']}\n{description['source']}\n")
+    for key, value in description.items():
+        if key not in ("name", "source", "streams"):
+            print(f"{key}: {plain(value)}")
+    for stream in description["streams"]:
+        kind = kind_of(stream)
+        print(f"\n{stream['name']}: {kind}, {place(stream)}")
+        print_value(stream[kind], "  ")
+
+
+def place(stream: dict[str, Any]) -> str:
+    """Where a stream goes."""
+    lun = f"LUN {stream['lun']}" if "lun" in stream else "the whole system"
+    return f"{' to '.join(stream['range'])} of {lun}" if "range" in stream else lun
+
+
+def print_value(table: dict[str, Any], indent: str) -> None:
+    """One line a key, and one for each entry of a list of tables."""
+    for key, value in table.items():
+        if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
+            for entry in value:
+                if any(isinstance(inner, list) for inner in entry.values()):
+                    print(f"{indent}{key}:")
+                    print_value(entry, indent + "  ")
+                else:
+                    print(f"{indent}{key}: {plain(entry)}")
+        else:
+            print(f"{indent}{key}: {plain(value)}")
+
+
+def plain(value: Any) -> str:
+    """A value for people: ``requests 5000``, ``closed outstanding 8, think fixed 1ms``."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items())
+    return " to ".join(map(plain, value)) if isinstance(value, list) else str(value)
