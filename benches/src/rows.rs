@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::path::PathBuf;
 
-use headstack_catalogue::{disksim, drives, load_drive, workloads};
+use headstack_catalogue::{disks, disksim, load_drive, workloads};
 use headstack_result::{LatencyHistogram, RunResult, content_hash};
 use headstack_sim::drive::description::{DriveDescription, Policy};
 use headstack_sim::{Demand, RunSpec, replay, run, run_all};
@@ -252,14 +252,14 @@ pub fn traces(report: &mut Report) {
     report.add(rate("replay of a recorded File Server, cheetah-9lp".to_owned(), speed, None, None));
     let [speed] = interleaved(
         ROUNDS,
-        [&mut || round(drives().len() as u64, resolve_catalogue, |names| content_hash(names.join("\n").as_bytes()))],
+        [&mut || round(disks().count() as u64, resolve_catalogue, |names| content_hash(names.join("\n").as_bytes()))],
     );
     report.add(milliseconds("completing one drive of the catalogue, mean of all", speed));
     validation(report);
 }
 
 fn resolve_catalogue() -> Vec<String> {
-    let resolved = drives().iter().map(|entry| {
+    let resolved = disks().map(|entry| {
         let document = Document::parse(entry.file_name, entry.text).expect("the catalogue is valid");
         headstack_catalogue::resolve(&document).expect("the catalogue is valid").description.name
     });

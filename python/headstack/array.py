@@ -10,7 +10,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.drive import parse_range
+from headstack.drive import device_capacity_bytes, parse_range
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,7 @@ def capacity_bytes(system: dict[str, Any]) -> int:
     """Bytes that a system of this description exports."""
     if "array" in system:
         return sum(int(lun["length_bytes"]) for lun in system["array"]["luns"])
-    geometry = system["drive"]["disk"]["geometry"]
-    return int(geometry["logical_blocks"] * geometry["logical_block_bytes"])
+    return device_capacity_bytes(system["drive"])
 
 
 def shortened(names: list[str]) -> str:
@@ -100,6 +99,11 @@ def shortened(names: list[str]) -> str:
 def disks(system: dict[str, Any]) -> list[dict[str, Any]]:
     """The kinds of disk drives in a system's description."""
     return [device["disk"] for device in devices(system) if "disk" in device]
+
+
+def ssds(system: dict[str, Any]) -> list[dict[str, Any]]:
+    """The kinds of solid-state drives in a system's description."""
+    return [device["ssd"] for device in devices(system) if "ssd" in device]
 
 
 def sector_bytes(system: dict[str, Any]) -> int:

@@ -1,11 +1,11 @@
-"""A drive: of the catalogue, of a TOML file, or imported from DiskSim's parameters."""
+"""A drive, disk or solid-state: of the catalogue, of a TOML file, or imported from DiskSim's parameters."""
 
 from __future__ import annotations
 
 import html
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headstack import _native
@@ -27,6 +27,8 @@ class Drive:
     """Values of the file: ``key``, ``value`` (as text) and ``source`` (how sure, and where from)."""
     span: tuple[int, int] | None = None
     """The part that is used: first byte and length in bytes; ``None`` for the whole drive."""
+    kind: str = "disk"
+    """``disk``, or ``ssd`` for a solid-state drive."""
 
     @classmethod
     def load(cls, system: str | os.PathLike[str]) -> Drive:
@@ -42,38 +44,41 @@ class Drive:
     @property
     def system(self) -> dict[str, Any]:
         """What a run is pointed at."""
-        return {"drive": {"disk": self.description}}
+        return {"drive": {self.kind: self.description}}
 
     @property
     def capacity_bytes(self) -> int:
         """Bytes that the whole drive exports."""
-        geometry = self.description["geometry"]
-        return int(geometry["logical_blocks"] * geometry["logical_block_bytes"])
+        return device_capacity_bytes(self.system["drive"])
 
     def part(self, text: str) -> Drive:
         """The part ``text`` of the drive: ``36.7GB`` (the first), ``10GB..20GB`` or ``0%..50%``."""
         if self.span is not None:
             raise InputError(f"{self.name}: a range of a range ({text}); state one")
-        return Drive(
-            f"{self.name}@{text}",
-            self.description,
-            self.derived,
-            self.stated,
-            parse_range(text, self.capacity_bytes, self._sector_bytes),
-        )
+        span = parse_range(text, self.capacity_bytes, self._sector_bytes)
+        return replace(self, name=f"{self.name}@{text}", span=span)
 
     @property
     def _sector_bytes(self) -> int:
-        return int(self.description["geometry"]["physical_sector_bytes"])
+        # Solid-state drives have none; their map is in 4 KiB or more.
+        return int(self.description["geometry"]["physical_sector_bytes"]) if self.kind == "disk" else 4096
 
     def to_toml(self) -> str:
         """The description as a file of the catalogue's form."""
         sources = {value["key"]: value["source"] for value in self.stated if value["source"]}
-        return _native.drive_to_toml(json.dumps(self.description), sources)
+        return _native.drive_to_toml(json.dumps(self.system["drive"]), sources)
 
     def _repr_html_(self) -> str:
         name = html.escape(str(self.description["name"]))
         return f"<b>{name}</b> ({_native.format_bytes(self.capacity_bytes)})"
+
+
+def device_capacity_bytes(device: dict[str, Any]) -> int:
+    """Bytes that a device of this description exports."""
+    if "ssd" in device:
+        return int(device["ssd"]["capacity"]["logical_bytes"])
+    geometry = device["disk"]["geometry"]
+    return int(geometry["logical_blocks"] * geometry["logical_block_bytes"])
 
 
 def parse_range(text: str, capacity_bytes: int, sector_bytes: int) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.array import capacity_bytes, disks, lun_span, sector_bytes, shortened
+from headstack.array import capacity_bytes, disks, lun_span, sector_bytes, shortened, ssds
 from headstack.drive import parse_range
 from headstack.scenario import Scenario
 from headstack.values import choice, duration, duration_ns, number, percent, whole
@@ -224,6 +224,14 @@ def _read_ahead(spec: Spec, text: str) -> None:
         disk["buffer"]["read_ahead"] = choice("read_ahead", text, _native.READ_AHEADS)
 
 
+def _preconditioned(spec: Spec, text: str) -> None:
+    found = ssds(spec["system"])
+    if not found:
+        raise InputError(f"preconditioned: {spec['system_name']} has no solid-state drive")
+    for ssd in found:
+        ssd["preconditioned"] = choice("preconditioned", text, ("yes", "no")) == "yes"
+
+
 _POLICIES = ", ".join(_native.POLICIES)
 
 # Size, read and random make the workload, before anything is applied to it.
@@ -294,6 +302,13 @@ OPTIONS: tuple[Option, ...] = (
         "KIND",
         f"How far reads go on after the request: {', '.join(_native.READ_AHEADS)}.",
         _read_ahead,
+        "Drive",
+    ),
+    Option(
+        "preconditioned",
+        "yes|no",
+        "Solid-state drives start in the steady state of random overwrites; 1 TB takes two minutes.",
+        _preconditioned,
         "Drive",
     ),
     Option("depth", "N", "Closed loop: requests outstanding; of a scenario, clients.", _depth, "Load"),

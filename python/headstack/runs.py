@@ -54,6 +54,7 @@ class Options(TypedDict, total=False):
     elevator: Swept
     write_cache: Swept
     read_ahead: Swept
+    preconditioned: Swept
     depth: Swept
     rate: Swept
     arrivals: Swept

@@ -4,7 +4,7 @@
 //! drive except where it says so, and a constant that was fitted names the data, so that nobody mistakes agreement
 //! with those data for a prediction.
 
-use headstack_workload::quantity::DurationNs;
+use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 
 use crate::resolve::Spindle;
 
@@ -112,6 +112,97 @@ pub const MEDIA_CACHE_SWEEP_BYTES: u64 = 4 << 20;
 /// Accesses of a sweep that are queued at once. Two keep the arm busy and the order ascending; estimate.
 pub const MEDIA_CACHE_SWEEP_WINDOW: u32 = 2;
 
+/// What a kind of flash is where the file of a solid-state drive does not tell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CellFigures {
+    /// Planes of a die.
+    pub planes_per_die: u32,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+    /// Data bytes of a page.
+    pub page: Bytes,
+    /// tR.
+    pub read: DurationNs,
+    /// tPROG.
+    pub program: DurationNs,
+    /// tBERS.
+    pub erase: DurationNs,
+    /// Rate of a channel.
+    pub channel_rate: Rate,
+    /// A read interrupts programs and erases after this time; absent where it waits.
+    pub suspend: Option<DurationNs>,
+    /// Where they come from.
+    pub source: &'static str,
+}
+
+/// Flash of one bit a cell, about 2009. Times of all three kinds: the middle of the ranges in HP's white paper "Solid
+/// State Drive technology" of 2013 (A), means over the pages of a block. Sizes and channels: general knowledge of chips of the
+/// time (C). Not fitted.
+pub const CELLS_SLC: CellFigures = CellFigures {
+    planes_per_die: 2,
+    pages_per_block: 128,
+    page: Bytes(4096),
+    read: DurationNs(25_000),
+    program: DurationNs(250_000),
+    erase: DurationNs(1_750_000),
+    channel_rate: Rate(133e6),
+    suspend: None,
+    source: "C usual of SLC (constants.rs)",
+};
+
+/// Flash of two bits a cell, 25 to 20 nm, about 2013.
+pub const CELLS_MLC: CellFigures = CellFigures {
+    planes_per_die: 2,
+    pages_per_block: 256,
+    page: Bytes(8192),
+    read: DurationNs(50_000),
+    program: DurationNs(750_000),
+    erase: DurationNs(3_000_000),
+    channel_rate: Rate(200e6),
+    suspend: None,
+    source: "C usual of MLC (constants.rs)",
+};
+
+/// Flash of three bits a cell in 32 to 96 layers, about 2017. Suspension became usual with it; its time is an estimate.
+pub const CELLS_TLC: CellFigures = CellFigures {
+    planes_per_die: 2,
+    pages_per_block: 768,
+    page: Bytes(16_384),
+    read: DurationNs(75_000),
+    program: DurationNs(1_125_000),
+    erase: DurationNs(4_500_000),
+    channel_rate: Rate(400e6),
+    suspend: Some(DurationNs(20_000)),
+    source: "C usual of TLC (constants.rs)",
+};
+
+/// What one entry of a map stands for; general knowledge, high confidence.
+pub const SSD_MAPPING_UNIT: Bytes = Bytes(4096);
+
+/// Flash beyond the capacity as a share of it: a GiB for each GB, what consumers' drives have at least.
+pub const SSD_OVER_PROVISIONING: f64 = 0.073_741_824;
+
+/// Free blocks of a die below which it collects: one kept for collection, one being erased, one to go on with; estimate.
+pub const SSD_FREE_BLOCKS: u32 = 3;
+
+/// Reads that a die serves at most while other work waits for them: two milliseconds or so; estimate.
+pub const SSD_READS_AHEAD: u32 = 32;
+
+/// Rows for each die that the write buffer holds: one is programmed while the next fills; estimate.
+pub const SSD_BUFFER_ROWS_PER_DIE: u64 = 2;
+
+/// From the arrival of a command to its first action, over SATA and SAS: what the specification of Intel's S4500 leaves
+/// of a random read of 110 us beside flash, channel and link (75, 10 and 7 us).
+pub const SSD_COMMAND_SERIAL: DurationNs = DurationNs(18_000);
+
+/// The same over NVMe; the sheet of Intel's P4500 leaves nothing of its 85 us beside flash and channel. Estimate.
+pub const SSD_COMMAND_NVME: DurationNs = DurationNs(5_000);
+
+/// Commands that an NVMe drive works on at once: more than the dies keep busy; estimate.
+pub const SSD_NVME_DEPTH: u32 = 256;
+
+/// Commands that a SAS solid-state drive works on at once; general knowledge, medium confidence.
+pub const SSD_SAS_TAGS: u32 = 128;
 /// A drive whose power is known in every state.
 pub struct PowerAnchor {
     /// Its disks.

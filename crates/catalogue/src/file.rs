@@ -78,7 +78,7 @@ pub struct DriveFile {
     pub sources: BTreeMap<String, String>,
 }
 
-fn is_default<T: Default + PartialEq>(table: &T) -> bool {
+pub(crate) fn is_default<T: Default + PartialEq>(table: &T) -> bool {
     *table == T::default()
 }
 

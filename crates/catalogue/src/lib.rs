@@ -8,6 +8,7 @@ mod demand;
 pub mod disksim;
 pub mod file;
 pub mod resolve;
+pub mod ssd;
 
 use std::path::Path;
 
@@ -20,6 +21,7 @@ pub use array::{Changes, ResolvedArray};
 pub use complete::description_to_toml;
 pub use demand::{load_demand, load_scenario, load_workload};
 pub use resolve::{Derived, Resolved, resolve};
+pub use ssd::ResolvedSsd;
 
 include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 
@@ -39,6 +41,11 @@ pub fn drives() -> &'static [Entry] {
     DRIVES
 }
 
+/// The disk drives among them, by id.
+pub fn disks() -> impl Iterator<Item = &'static Entry> {
+    DRIVES.iter().filter(|entry| !entry.is_ssd())
+}
+
 /// The arrays, by id.
 pub fn arrays() -> &'static [Entry] {
     ARRAYS
@@ -55,9 +62,33 @@ pub fn workloads() -> &'static [Entry] {
 }
 
 impl Entry {
+    /// Whether it is the file of a solid-state drive.
+    pub fn is_ssd(&self) -> bool {
+        self.document("drives").is_ok_and(|document| ssd::is_ssd(&document))
+    }
+
     /// The file, which lies in `folder` of the catalogue.
     fn document(&self, folder: &str) -> Result<Document, InputError> {
         Document::parse(&format!("catalogue/{folder}/{}", self.file_name), self.text)
+    }
+}
+
+/// A drive of either kind, complete.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResolvedDevice {
+    /// A disk drive.
+    Disk(Box<Resolved>),
+    /// A solid-state drive.
+    Ssd(Box<ResolvedSsd>),
+}
+
+impl ResolvedDevice {
+    /// Its description.
+    pub fn description(self) -> DeviceDescription {
+        match self {
+            ResolvedDevice::Disk(drive) => DeviceDescription::Disk(drive.description),
+            ResolvedDevice::Ssd(ssd) => DeviceDescription::Ssd(ssd.description),
+        }
     }
 }
 
@@ -65,7 +96,7 @@ impl Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResolvedSystem {
     /// A drive.
-    Drive(Box<Resolved>),
+    Drive(ResolvedDevice),
     /// An array.
     Array(Box<ResolvedArray>),
 }
@@ -74,7 +105,7 @@ impl ResolvedSystem {
     /// What a run is pointed at.
     pub fn description(self) -> SystemDescription {
         match self {
-            ResolvedSystem::Drive(drive) => SystemDescription::Drive(DeviceDescription::Disk(drive.description)),
+            ResolvedSystem::Drive(drive) => SystemDescription::Drive(drive.description()),
             ResolvedSystem::Array(array) => SystemDescription::Array(array.description),
         }
     }
@@ -85,7 +116,7 @@ impl ResolvedSystem {
 ///
 /// # Errors
 /// When there is no such drive or file, or it cannot be completed.
-pub fn load_drive(name_or_path: &str) -> Result<Resolved, InputError> {
+pub fn load_device(name_or_path: &str) -> Result<ResolvedDevice, InputError> {
     let document = match find(name_or_path, &[("drives", DRIVES)])? {
         Some(document) => document,
         None => return Err(unknown("drive", name_or_path, &[DRIVES])),
@@ -93,7 +124,26 @@ pub fn load_drive(name_or_path: &str) -> Result<Resolved, InputError> {
     if array::is_array(&document) {
         return Err(whole(document.file(), "this is an array, where a drive is asked for"));
     }
-    resolve(&document)
+    resolve_device(&document)
+}
+
+/// Completes a disk drive, as [`load_device`] does.
+///
+/// # Errors
+/// As of [`load_device`]; also when it is a solid-state drive.
+pub fn load_drive(name_or_path: &str) -> Result<Resolved, InputError> {
+    match load_device(name_or_path)? {
+        ResolvedDevice::Disk(drive) => Ok(*drive),
+        ResolvedDevice::Ssd(_) => Err(whole(name_or_path, "this is a solid-state drive, where a disk is asked for")),
+    }
+}
+
+fn resolve_device(document: &Document) -> Result<ResolvedDevice, InputError> {
+    Ok(if ssd::is_ssd(document) {
+        ResolvedDevice::Ssd(Box::new(ssd::resolve(document)?))
+    } else {
+        ResolvedDevice::Disk(Box::new(resolve(document)?))
+    })
 }
 
 /// Completes an array, named as drives are.
@@ -124,7 +174,7 @@ pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSyst
         return Ok(ResolvedSystem::Array(Box::new(array::resolve(&document, changes)?)));
     }
     match changes.first() {
-        None => Ok(ResolvedSystem::Drive(Box::new(resolve(&document)?))),
+        None => Ok(ResolvedSystem::Drive(resolve_device(&document)?)),
         Some(key) => Err(InputError {
             file: String::new(),
             line: None,

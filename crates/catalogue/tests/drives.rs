@@ -1,17 +1,17 @@
-//! Every drive of the catalogue, whatever is in the folder.
+//! Every disk drive of the catalogue, whatever is in the folder.
 
 use std::collections::BTreeMap;
 
 use headstack_catalogue::resolve::cylinders_from_density;
-use headstack_catalogue::{constants, description_to_toml, drives, load_drive, resolve, workloads};
+use headstack_catalogue::{constants, description_to_toml, disks, drives, load_drive, resolve, workloads};
 use headstack_sim::drive::description::{BlockOrder, Geometry, InterfaceKind, Mechanics, SeekCurve};
 use headstack_sim::drive::geometry::zone_blocks;
 use headstack_sim::drive::mechanics::{mean_seek_ns, seek_ns};
 use headstack_workload::Document;
 
 fn each(mut test: impl FnMut(&str, &str, headstack_catalogue::Resolved)) {
-    assert!(drives().len() >= 40, "only {} drives", drives().len());
-    for entry in drives() {
+    assert!(disks().count() >= 40, "only {} drives", disks().count());
+    for entry in disks() {
         let resolved = load_drive(entry.id).unwrap_or_else(|error| panic!("{error}"));
         test(entry.id, entry.text, resolved);
     }

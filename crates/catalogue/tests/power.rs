@@ -1,7 +1,7 @@
 //! What the drives of the catalogue take, against their sheets and what was measured.
 
 use headstack_catalogue::resolve::{Spindle, spindle_w};
-use headstack_catalogue::{Resolved, constants, drives, load_drive, resolve};
+use headstack_catalogue::{Resolved, constants, disks, load_drive, resolve};
 use headstack_result::RunResult;
 use headstack_sim::drive::description::Power;
 use headstack_sim::{RunSpec, run};
@@ -45,7 +45,7 @@ fn random_reads(resolved: &Resolved) -> RunResult {
 #[test]
 fn drives_take_what_their_sheets_say() {
     let mut checked = 0;
-    for entry in drives() {
+    for entry in disks() {
         let resolved = load_drive(entry.id).unwrap();
         let (sheet, power) = (resolved.file.power.clone(), resolved.description.power.expect("a rule for each"));
         let mean_w = random_reads(&resolved).mean_watts().unwrap();
@@ -75,7 +75,7 @@ fn drives_take_what_their_sheets_say() {
 fn constants_are_the_medians_of_the_sheets() {
     let (mut electronics, mut active_over_idle) = (Vec::new(), Vec::new());
     // A file of one of two actuators has half of the drive's power.
-    for entry in drives().iter().filter(|entry| !entry.id.starts_with("exos-2x")) {
+    for entry in disks().filter(|entry| !entry.id.starts_with("exos-2x")) {
         let resolved = load_drive(entry.id).unwrap();
         let sheet = &resolved.file.power;
         electronics.extend(sheet.idle_w.map(|_| resolved.description.power.unwrap().electronics_w));
@@ -97,7 +97,7 @@ fn smaller_disks_are_cooler() {
     let ratio = of(3.0 * 25.4) / of(3.5 * 25.4);
     assert!((ratio - 0.492).abs() < 0.001, "{ratio}");
     let file = |diameter: &str| {
-        let text = drives().iter().find(|entry| entry.id == "compaq-10k-ii-4").unwrap().text;
+        let text = disks().find(|entry| entry.id == "compaq-10k-ii-4").unwrap().text;
         let text = text.replacen("[geometry]\n", &format!("[geometry]\nmedia_diameter_mm = {diameter}\n"), 1);
         resolve(&Document::parse("drive.toml", &text).unwrap()).unwrap()
     };
@@ -133,7 +133,7 @@ fn the_atlas_is_cooler_than_the_cheetah() {
 #[test]
 fn power_that_contradicts_itself_is_refused() {
     let error = |from: &str, to: &str| {
-        let text = drives().iter().find(|entry| entry.id == "cheetah-x15-36lp").unwrap().text;
+        let text = disks().find(|entry| entry.id == "cheetah-x15-36lp").unwrap().text;
         assert!(text.contains(from));
         resolve(&Document::parse("drive.toml", &text.replacen(from, to, 1)).unwrap()).unwrap_err().to_string()
     };

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use headstack_catalogue::{disksim, drives, load_drive, workloads};
+use headstack_catalogue::{disks, disksim, load_drive, workloads};
 use headstack_result::score;
 use headstack_sim::drive::description::{BlockOrder, DriveDescription, ReadAhead};
 use headstack_sim::drive::geometry::zone_blocks;
@@ -199,7 +199,7 @@ fn sustained_bytes_per_s(drive: &DriveDescription) -> f64 {
 
 #[test]
 fn every_drive_streams_reads_at_its_sustained_rate() {
-    for entry in drives() {
+    for entry in disks() {
         let drive = load_drive(entry.id).unwrap().description;
         if matches!(drive.buffer.read_ahead, ReadAhead::Track | ReadAhead::None) {
             continue;

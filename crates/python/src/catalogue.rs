@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use headstack_catalogue::{Changes, Entry, Resolved, ResolvedArray, ResolvedSystem, disksim};
+use headstack_catalogue::{Changes, Entry, ResolvedArray, ResolvedDevice, ResolvedSystem, disksim};
 use headstack_sim::Demand;
-use headstack_sim::drive::description::DriveDescription;
+use headstack_sim::device::DeviceDescription;
 use headstack_workload::{Scenario, Workload};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -67,11 +67,11 @@ pub fn workload_ids() -> Vec<&'static str> {
     headstack_catalogue::workloads().iter().map(|entry| entry.id).collect()
 }
 
-/// A drive of the catalogue or of a TOML file: its description, what is derived by which rule, and what is stated with
+/// A drive of the catalogue or of a TOML file: its kind (`disk` or `ssd`), its description, what is derived by which rule, and what is stated with
 /// its source. Raises `InputError`.
 #[pyfunction]
 pub fn load_drive(name: &str) -> PyResult<String> {
-    drive_document(&headstack_catalogue::load_drive(name).map_err(input_error)?).map(|drive| drive.to_string())
+    drive_document(&headstack_catalogue::load_device(name).map_err(input_error)?).map(|drive| drive.to_string())
 }
 
 /// An array of the catalogue or of a TOML file, as `load_drive`. `drive` replaces the drive of its first table of
@@ -95,12 +95,21 @@ pub fn load_system(name: &str, drive: Option<String>, drives: Option<u32>) -> Py
     Ok(document.to_string())
 }
 
-fn drive_document(resolved: &Resolved) -> PyResult<Value> {
-    Ok(json!({
-        "description": resolved.description,
-        "derived": resolved.derived,
-        "stated": stated(&resolved.file, Lists::Counted, |key| resolved.source(key))?,
-    }))
+fn drive_document(resolved: &ResolvedDevice) -> PyResult<Value> {
+    Ok(match resolved {
+        ResolvedDevice::Disk(disk) => json!({
+            "kind": "disk",
+            "description": disk.description,
+            "derived": disk.derived,
+            "stated": stated(&disk.file, Lists::Counted, |key| disk.source(key))?,
+        }),
+        ResolvedDevice::Ssd(ssd) => json!({
+            "kind": "ssd",
+            "description": ssd.description,
+            "derived": ssd.derived,
+            "stated": stated(&ssd.file, Lists::Counted, |key| ssd.source(key))?,
+        }),
+    })
 }
 
 fn array_document(resolved: &ResolvedArray) -> PyResult<Value> {
@@ -167,12 +176,14 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// A drive's description, and where its values are from by key, as a TOML file of the catalogue's form. Raises
+/// A device's description under its kind, and where its values are from by key, as a TOML file of the catalogue's form. Raises
 /// `InputError`.
 #[pyfunction]
 pub fn drive_to_toml(description: &str, sources: BTreeMap<String, String>) -> PyResult<String> {
-    let description: DriveDescription = serde_json::from_str(description).map_err(json_error)?;
-    Ok(headstack_catalogue::description_to_toml(&description, &sources))
+    Ok(match serde_json::from_str(description).map_err(json_error)? {
+        DeviceDescription::Disk(disk) => headstack_catalogue::description_to_toml(&disk, &sources),
+        DeviceDescription::Ssd(ssd) => headstack_catalogue::ssd::description_to_toml(&ssd, &sources),
+    })
 }
 
 /// A workload of the catalogue, by id or by the name of its access specification, or of a TOML file. Raises

@@ -1,15 +1,15 @@
-//! Every drive of the catalogue runs, keeps its books, and turns as fast as it says.
+//! Every disk drive of the catalogue runs, keeps its books, and turns as fast as it says.
 
 mod common;
 
 use common::*;
-use headstack_catalogue::{drives, load_drive};
+use headstack_catalogue::{disks, load_drive};
 use headstack_sim::disk::Disk;
 use headstack_workload::Kind;
 
 #[test]
 fn mean_latency_of_every_drive_is_half_a_turn() {
-    for entry in drives() {
+    for entry in disks() {
         let mut description = load_drive(entry.id).unwrap().description;
         description.buffer.segments = 0;
         // Single blocks: longer reads also wait for the skew where they cross tracks.
@@ -23,7 +23,7 @@ fn mean_latency_of_every_drive_is_half_a_turn() {
 
 #[test]
 fn every_drive_keeps_its_books() {
-    for entry in drives() {
+    for entry in disks() {
         let description = load_drive(entry.id).unwrap().description;
         for (read_percent, random_percent, outstanding) in [(67.0, 100.0, 32), (50.0, 10.0, 4), (0.0, 0.0, 1)] {
             let result = run_closed(&description, line(8192, read_percent, random_percent), outstanding, 3_000);
@@ -35,7 +35,7 @@ fn every_drive_keeps_its_books() {
 /// The last block of each drive, and requests over each zone's end.
 #[test]
 fn every_drive_reaches_its_ends() {
-    for entry in drives() {
+    for entry in disks() {
         let description = load_drive(entry.id).unwrap().description;
         let mut disk = Disk::new(&description, 0).unwrap();
         let (capacity, block) = (disk.capacity_bytes(), u64::from(description.geometry.logical_block_bytes));

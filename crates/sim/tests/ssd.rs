@@ -31,6 +31,7 @@ const INTERFACE_NS_PER_BYTE: f64 = 0.25;
 fn small_ssd() -> SsdDescription {
     SsdDescription {
         name: "test drive".to_owned(),
+        filled: false,
         capacity: Capacity { logical_bytes: 768 << 20, logical_block_bytes: 512, mapping_unit_bytes: UNIT as u32 },
         flash: Flash {
             channels: 4,
@@ -167,6 +168,24 @@ fn read_rate(description: &SsdDescription, outstanding: u64, size: u64) -> f64 {
     let places = description.capacity.logical_bytes / size;
     drive.run(outstanding, 50_000, || read(dice.below(places) * size, size));
     50_000.0 * 1e9 / (drive.now_ns - start_ns) as f64
+}
+
+#[test]
+fn a_filled_drive_reads_what_nobody_wrote_from_the_die_it_would_lie_on() {
+    let description = SsdDescription { filled: true, ..small_ssd() };
+    let (mut filled, mut written) = (Bench::new(&description), Bench::new(&small_ssd()));
+    let row = u64::from(description.row_bytes());
+    let mut rows = 0..16;
+    written.run(1, 16, || write(rows.next().unwrap() * row, row));
+    written.settle();
+    let responses = |bench: &mut Bench| {
+        let mut rows = 0..16;
+        bench.run(16, 16, || read(rows.next().unwrap() * row + UNIT, 3 * UNIT))
+    };
+    assert_eq!(responses(&mut filled), responses(&mut written), "as if it had been written in order");
+    assert_eq!((filled.counters().page_reads, filled.counters().unwritten_reads), (written.counters().page_reads, 48));
+    filled.run(1, 1, || write(row * 100, 512));
+    assert_eq!(filled.counters().partial_writes, 1);
 }
 
 #[test]

@@ -27,29 +27,44 @@ def list_drives(as_json: bool) -> None:
     if as_json:
         print(json.dumps(entries, indent=1))
         return
-    headings = ["name", "drive", "capacity", "rpm", "heads", "interface", "queue"]
+    headings = ["name", "drive", "capacity", "rpm", "heads", "dies", "interface", "queue"]
     rows = [
         [
             entry["id"],
             entry["name"],
             _native.format_bytes(entry["capacity_bytes"]),
-            f"{entry['rpm']:,.0f}",
-            str(entry["heads"]),
+            f"{entry['rpm']:,.0f}" if entry["kind"] == "disk" else "",
+            str(entry.get("heads", "")),
+            str(entry.get("dies", "")),
             entry["interface"].upper(),
             str(entry["queue_depth"]),
         ]
         for entry in entries
     ]
-    print_table(headings, rows, [True, True, False, False, False, True, False])
+    print_table(headings, rows, [True, True, False, False, False, False, True, False])
 
 
 def summary(drive: Drive) -> dict[str, Any]:
     """What tells drives apart."""
     description = drive.description
-    return {
+    common = {
         "id": drive.name,
+        "kind": drive.kind,
         "name": description["name"],
         "capacity_bytes": drive.capacity_bytes,
+    }
+    if drive.kind == "ssd":
+        flash = description["flash"]
+        stated = {value["key"]: value["value"] for value in drive.stated}
+        return {
+            **common,
+            "channels": flash["channels"],
+            "dies": flash["channels"] * flash["dies_per_channel"],
+            "interface": stated["interface.kind"],
+            "queue_depth": description["interface"]["queue_depth"],
+        }
+    return {
+        **common,
         "rpm": description["mechanics"]["rpm"],
         "heads": description["geometry"]["heads"],
         "interface": description["interface"]["kind"],

@@ -66,15 +66,20 @@ impl Resolver<'_> {
         let key = |field: &str| format!("controller.cache.{field}");
         let names = table.flash_drives.as_deref().unwrap_or_default();
         let flash_members = parts.find(self, &key("flash_drives"), names)?;
-        let room = match flash_members.as_slice() {
-            [] => table.memory.0,
-            members => members.iter().map(|&member| parts.device(member).capacity_bytes()).sum(),
-        };
         let page = self.or(table.page, &key("page"), USUAL, PAGE);
         let page_bytes = u32::try_from(page.0)
             .map_err(|_| self.error(&key("page"), format!("{page}; less than 4GiB is allowed")))?;
         let unit = page.0.max(1);
-        let data = self.or(table.data, &key("data"), "all of it", Bytes(room / unit * unit));
+        // On several flash drives everything has its copy: half of each.
+        let smallest = flash_members.iter().map(|&member| parts.device(member).capacity_bytes()).min();
+        let (room, rule) = match (flash_members.len() as u64, smallest) {
+            (_, None) => (table.memory.0 / unit * unit, "all of it"),
+            (1, Some(smallest)) => (smallest / unit * unit, "all of the flash drive"),
+            (drives, Some(smallest)) => {
+                (smallest / 2 / unit * unit * drives, "half of the flash drives; the rest is copies")
+            }
+        };
+        let data = self.or(table.data, &key("data"), rule, Bytes(room));
         let share = (data.0 as f64 * DIRTY_SHARE) as u64 / unit * unit;
         let dirty = self.or(table.dirty, &key("dirty"), USUAL, Bytes(share.max(unit.min(data.0))));
         let mirror = table.mirror.as_ref().map(|name| links.find(self, &key("mirror"), std::slice::from_ref(name)));

@@ -74,6 +74,8 @@ pub struct DrivesTable {
     pub policy: Option<Policy>,
     /// How much of its queue the policy may choose from.
     pub reordering: Option<f64>,
+    /// Solid-state drives start in the steady state of random overwrites.
+    pub preconditioned: Option<bool>,
 }
 
 /// `[[links]]`: equal links.

@@ -39,7 +39,7 @@ impl Layers {
 
 /// Whether a file describes an array; otherwise it is taken for a drive.
 pub fn is_array(document: &Document) -> bool {
-    ["drives", "links", "groups", "luns", "controller", "base"].iter().any(|key| document.states(key))
+    ["drives", "links", "groups", "luns", "base"].iter().any(|key| document.states(key))
 }
 
 /// Reads an array file and those that it is based on.

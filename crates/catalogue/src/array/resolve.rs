@@ -164,29 +164,60 @@ impl Resolver<'_> {
         for (index, table) in tables.iter().enumerate() {
             let key = format!("drives[{index}].drive");
             let resolved = match (&changes.drive, index) {
-                (Some(drive), 0) => crate::load_drive(drive),
+                (Some(drive), 0) => crate::load_device(drive),
                 _ if table.drive.ends_with(".toml") => {
-                    crate::load_drive(&crate::beside(self.layers.stating("drives"), &table.drive))
+                    crate::load_device(&crate::beside(self.layers.stating("drives"), &table.drive))
                 }
-                _ => crate::load_drive(&table.drive),
+                _ => crate::load_device(&table.drive),
             };
             // An error within a drive's file says where it is by itself.
             let resolved = resolved
                 .map_err(|error| if error.line.is_some() { error } else { self.error(&key, error.to_string()) })?;
-            let mut drive = resolved.description;
-            drive.buffer.write_cache = table.write_cache.unwrap_or(drive.buffer.write_cache);
-            drive.buffer.read_ahead = table.read_ahead.unwrap_or(drive.buffer.read_ahead);
-            if let Some(rate) = table.write_rate {
-                drive.interface.write_ns_per_byte = drive.interface.write_ns_per_byte.max(1e9 / rate.0);
-            }
-            drive.queue.depth = table.queue_depth.unwrap_or(drive.queue.depth);
-            drive.queue.policy = table.policy.unwrap_or(drive.queue.policy);
-            drive.queue.reordering_strength = table.reordering.unwrap_or(drive.queue.reordering_strength);
-            let device = DeviceDescription::Disk(drive);
+            let mut device = resolved.description();
+            self.change(&format!("drives[{index}]"), table, &mut device)?;
             device.check().map_err(|fault| self.error(&key, format!("{}: {}", fault.key, fault.message)))?;
             devices.push(device);
         }
         Ok(devices)
+    }
+
+    /// Gives a device what the array's file states of it.
+    fn change(&self, key: &str, table: &DrivesTable, device: &mut DeviceDescription) -> Result<(), InputError> {
+        let only = |stated: &[(&str, bool)], what: &str| match stated.iter().find(|(_, stated)| *stated) {
+            Some((field, _)) => Err(self.error(&format!("{key}.{field}"), what)),
+            None => Ok(()),
+        };
+        match device {
+            DeviceDescription::Disk(disk) => {
+                only(
+                    &[("preconditioned", table.preconditioned.is_some())],
+                    "only solid-state drives have this, and it is a disk",
+                )?;
+                disk.buffer.write_cache = table.write_cache.unwrap_or(disk.buffer.write_cache);
+                disk.buffer.read_ahead = table.read_ahead.unwrap_or(disk.buffer.read_ahead);
+                if let Some(rate) = table.write_rate {
+                    disk.interface.write_ns_per_byte = disk.interface.write_ns_per_byte.max(1e9 / rate.0);
+                }
+                disk.queue.depth = table.queue_depth.unwrap_or(disk.queue.depth);
+                disk.queue.policy = table.policy.unwrap_or(disk.queue.policy);
+                disk.queue.reordering_strength = table.reordering.unwrap_or(disk.queue.reordering_strength);
+            }
+            DeviceDescription::Ssd(ssd) => {
+                let of_disks = [
+                    ("write_cache", table.write_cache.is_some()),
+                    ("read_ahead", table.read_ahead.is_some()),
+                    ("policy", table.policy.is_some()),
+                    ("reordering", table.reordering.is_some()),
+                ];
+                only(&of_disks, "only disks have this, and it is a solid-state drive")?;
+                if let Some(rate) = table.write_rate {
+                    ssd.interface.write_ns_per_byte = ssd.interface.write_ns_per_byte.max(1e9 / rate.0);
+                }
+                ssd.interface.queue_depth = table.queue_depth.unwrap_or(ssd.interface.queue_depth);
+                ssd.preconditioned = table.preconditioned.unwrap_or(ssd.preconditioned);
+            }
+        }
+        Ok(())
     }
 
     fn host_links(&self, file: &ArrayFile, links: &Links) -> Result<Vec<u32>, InputError> {

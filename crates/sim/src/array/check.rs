@@ -326,9 +326,10 @@ fn check_cache_sizes(array: &ArrayDescription, cache: &Cache, key: &dyn Fn(&str)
     require(data >= page && data.is_multiple_of(page), &key("data"), || {
         format!("{data} bytes; a multiple of the page of {page} bytes is allowed")
     })?;
-    let flash: u64 = cache.flash_members.iter().map(|&member| array.device(member).capacity_bytes()).sum();
-    let (room, holder) =
-        if cache.flash_members.is_empty() { (cache.memory_bytes, "memory") } else { (flash, "flash drives") };
+    let (room, holder) = match flash_room_bytes(array, cache) {
+        None => (cache.memory_bytes, "memory"),
+        Some(room) => (room, "room on its flash drives"),
+    };
     require(data <= room, &key("data"), || format!("{data} bytes of data; the {holder} of {room} bytes is the limit"))?;
     require(cache.dirty_bytes_max <= data, &key("dirty"), || {
         format!("{} bytes dirty; up to the {data} bytes of data are allowed", cache.dirty_bytes_max)
@@ -337,6 +338,15 @@ fn check_cache_sizes(array: &ArrayDescription, cache: &Cache, key: &dyn Fn(&str)
     require(!holds_writes || cache.dirty_bytes_max >= page, &key("dirty"), || {
         format!("{} bytes dirty; a cache that writes back needs a page of {page}", cache.dirty_bytes_max)
     })
+}
+
+/// Bytes that a cache can hold on its members, in whole pages; `None` for one in memory. Pages are dealt over the members
+/// one by one, and half of each keeps copies of another's where there are two.
+pub fn flash_room_bytes(array: &ArrayDescription, cache: &Cache) -> Option<u64> {
+    let members = &cache.flash_members;
+    let smallest = members.iter().map(|&member| array.device(member).capacity_bytes()).min()?;
+    let pages_each = smallest / u64::from(cache.page_bytes.max(1)) / if members.len() > 1 { 2 } else { 1 };
+    Some(pages_each.saturating_mul(u64::from(cache.page_bytes)).saturating_mul(members.len() as u64))
 }
 
 fn check_incidents(array: &ArrayDescription) -> Result<(), Fault> {

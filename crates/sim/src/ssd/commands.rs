@@ -44,6 +44,7 @@ pub(super) struct Barrier {
 /// Reads of one row of a die, gathered while a command's units are looked up.
 #[derive(Clone, Copy, Debug)]
 struct RowRead {
+    die: u32,
     row: u32,
     last_page: u32,
     pages: u32,
@@ -138,27 +139,32 @@ impl Ssd {
         let mut gathered: Option<RowRead> = None;
         let units_per_page = self.ftl.layout.units_per_page;
         for (unit, bytes) in units(self.unit_shift, request.offset_bytes, request.length_bytes) {
-            match self.ftl.place(unit) {
+            let (die, place) = match self.ftl.place(unit) {
+                Place::Nowhere if self.description.filled => {
+                    self.counters.unwritten_reads += 1;
+                    (self.ftl.die_of_filled(unit), unit)
+                }
                 Place::Nowhere => {
                     self.counters.unwritten_reads += 1;
                     bytes_at_hand += bytes;
+                    continue;
                 }
                 Place::Buffer(_) => {
                     self.counters.read_hits += 1;
                     bytes_at_hand += bytes;
+                    continue;
                 }
-                Place::Flash(place) => {
-                    let (row, page) = (place / self.ftl.layout.units_per_row, place / units_per_page);
-                    if let Some(read) = gathered.as_mut().filter(|read| read.row == row) {
-                        read.bytes += bytes;
-                        read.pages += u32::from(read.last_page != page);
-                        read.last_page = page;
-                    } else {
-                        let read = RowRead { row, last_page: page, pages: 1, bytes };
-                        if let Some(complete) = gathered.replace(read) {
-                            self.ask_die(now_ns, slot, complete);
-                        }
-                    }
+                Place::Flash(place) => (self.ftl.die_of(place), place),
+            };
+            let (row, page) = (place / self.ftl.layout.units_per_row, place / units_per_page);
+            if let Some(read) = gathered.as_mut().filter(|read| (read.die, read.row) == (die, row)) {
+                read.bytes += bytes;
+                read.pages += u32::from(read.last_page != page);
+                read.last_page = page;
+            } else {
+                let read = RowRead { die, row, last_page: page, pages: 1, bytes };
+                if let Some(complete) = gathered.replace(read) {
+                    self.ask_die(now_ns, slot, complete);
                 }
             }
         }
@@ -177,9 +183,8 @@ impl Ssd {
     #[inline]
     fn ask_die(&mut self, now_ns: u64, slot: u32, read: RowRead) {
         self.commands[slot as usize].parts += 1;
-        let die = self.ftl.die_of(read.row * self.ftl.layout.units_per_row);
         let page_read = PageRead { command: slot, bytes: read.bytes };
-        self.flash.read(now_ns, die, page_read, read.pages, &mut self.ftl);
+        self.flash.read(now_ns, read.die, page_read, read.pages, &mut self.ftl);
     }
 
     /// A die's data are in the controller and go to the host.
@@ -249,16 +254,22 @@ impl Ssd {
                 self.buffer.give_back();
                 return;
             }
-            // The rest of the unit is read; the program does not wait for it, for reads go first anyway.
-            Place::Flash(place) if bytes < self.ftl.layout.unit_bytes => {
-                self.counters.partial_writes += 1;
-                let read = PageRead { command: NOBODY, bytes: self.ftl.layout.unit_bytes };
-                self.flash.read(now_ns, self.ftl.die_of(place), read, 1, &mut self.ftl);
-            }
-            Place::Flash(_) | Place::Buffer(_) | Place::Nowhere => {}
+            Place::Flash(place) => self.read_rest(now_ns, self.ftl.die_of(place), bytes),
+            Place::Nowhere if self.description.filled => self.read_rest(now_ns, self.ftl.die_of_filled(unit), bytes),
+            Place::Buffer(_) | Place::Nowhere => {}
         }
         let slot = self.buffer.take(unit);
         self.ftl.set_place(unit, Place::Buffer(slot));
+    }
+
+    /// Reads what a write leaves of a unit; the program does not wait for it, for reads go first anyway.
+    #[inline]
+    fn read_rest(&mut self, now_ns: u64, die: u32, written_bytes: u32) {
+        if written_bytes < self.ftl.layout.unit_bytes {
+            self.counters.partial_writes += 1;
+            let read = PageRead { command: NOBODY, bytes: self.ftl.layout.unit_bytes };
+            self.flash.read(now_ns, die, read, 1, &mut self.ftl);
+        }
     }
 
     fn program_row(&mut self, now_ns: u64) {

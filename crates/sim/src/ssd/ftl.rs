@@ -216,6 +216,12 @@ impl Ftl {
         place / self.layout.units_per_die
     }
 
+    /// The die that would hold a unit, had the drive been filled in order.
+    #[inline]
+    pub fn die_of_filled(&self, unit: u32) -> u32 {
+        unit / self.layout.units_per_row % self.layout.dies
+    }
+
     /// The unit is there from now on; what the flash holds of it becomes stale.
     #[inline]
     pub fn set_place(&mut self, unit: u32, place: Place) {

@@ -52,7 +52,7 @@ pub struct SsdCounters {
     pub write_hits: u64,
     /// Mapping units read from the write buffer.
     pub read_hits: u64,
-    /// Mapping units read that held no data.
+    /// Mapping units read that nobody had written.
     pub unwritten_reads: u64,
     /// Mapping units whose rest had to be read because a part was written.
     pub partial_writes: u64,

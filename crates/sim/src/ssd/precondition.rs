@@ -92,6 +92,7 @@ mod tests {
     fn tiny() -> SsdDescription {
         SsdDescription {
             name: "tiny".to_owned(),
+            filled: false,
             capacity: Capacity {
                 logical_bytes: 3 * 12 * 8 * 4 * 4096,
                 logical_block_bytes: 512,

@@ -1,0 +1,86 @@
+//! A complete description as a TOML file that leaves nothing to be derived.
+
+use std::collections::BTreeMap;
+
+use headstack_sim::ssd::description::SsdDescription;
+use headstack_workload::quantity::{Bytes, DurationNs};
+
+use super::file::{
+    FlashTable, SsdCapacityTable, SsdControllerTable, SsdFile, SsdInterfaceKind, SsdInterfaceTable, SsdPowerTable,
+    WriteBufferTable,
+};
+
+/// The complete form of a description, with `sources` from key path to `CODE text`.
+///
+/// [`super::resolve()`] of the text gives exactly `description` again and derives nothing.
+pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<String, String>) -> String {
+    let SsdDescription {
+        name,
+        capacity,
+        flash,
+        timing,
+        buffer,
+        collection,
+        controller,
+        interface,
+        filled,
+        preconditioned,
+        power,
+    } = description;
+    let file = SsdFile {
+        name: name.clone(),
+        filled: Some(*filled),
+        preconditioned: Some(*preconditioned),
+        capacity: SsdCapacityTable {
+            size: Some(Bytes(capacity.logical_bytes)),
+            logical_block: Some(Bytes(u64::from(capacity.logical_block_bytes))),
+            mapping_unit: Some(Bytes(u64::from(capacity.mapping_unit_bytes))),
+        },
+        flash: FlashTable {
+            channels: Some(flash.channels),
+            dies_per_channel: Some(flash.dies_per_channel),
+            planes_per_die: Some(flash.planes_per_die),
+            blocks_per_plane: Some(flash.blocks_per_plane),
+            pages_per_block: Some(flash.pages_per_block),
+            page: Some(Bytes(u64::from(flash.page_bytes))),
+            read: Some(duration(timing.read_ns)),
+            program: Some(duration(timing.program_ns)),
+            erase: Some(duration(timing.erase_ns)),
+            channel_ns_per_byte: Some(timing.channel_ns_per_byte),
+            suspends: Some(timing.suspend_ns.is_some()),
+            suspend: timing.suspend_ns.map(duration),
+            reads_ahead_max: Some(timing.reads_ahead_max),
+            free_blocks_min: Some(collection.free_blocks_min),
+            ..FlashTable::default()
+        },
+        buffer: WriteBufferTable {
+            size: Some(Bytes(buffer.bytes)),
+            power_loss_protected: Some(buffer.power_loss_protected),
+        },
+        controller: SsdControllerTable {
+            command: Some(duration(controller.command_ns)),
+            command_interval: Some(duration(controller.command_interval_ns)),
+        },
+        interface: SsdInterfaceTable {
+            // Of what the kind gives, only this is not stated: both directions at once, or in turn.
+            kind: Some(if interface.full_duplex { SsdInterfaceKind::Nvme } else { SsdInterfaceKind::Sata }),
+            read_ns_per_byte: Some(interface.read_ns_per_byte),
+            write_ns_per_byte: Some(interface.write_ns_per_byte),
+            queue_depth: Some(interface.queue_depth),
+            ..SsdInterfaceTable::default()
+        },
+        power: power.map_or_else(SsdPowerTable::default, |power| SsdPowerTable {
+            idle_w: Some(power.idle_w),
+            active_w: Some(power.active_w),
+            ambient_celsius: Some(power.ambient_celsius),
+            airflow_k_per_w: Some(power.airflow_k_per_w),
+        }),
+        sources: sources.clone(),
+        ..SsdFile::default()
+    };
+    toml::to_string(&file).expect("a drive file becomes TOML")
+}
+
+fn duration(ns: u64) -> DurationNs {
+    DurationNs(i64::try_from(ns).expect("times of a drive are at most an hour"))
+}
