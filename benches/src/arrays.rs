@@ -23,7 +23,7 @@ fn seven_drives(level: &str) -> SystemDescription {
 }
 
 fn spec(system: SystemDescription, demand: Demand) -> RunSpec {
-    RunSpec { system_name: String::new(), system, demand, span: None, seed: 1, interval_ns: None }
+    RunSpec { system_name: String::new(), system, demand, span: None, seed: 1, interval_ns: None, preload: 0 }
 }
 
 fn mix(outstanding: u32, requests: u64) -> Demand {

@@ -56,6 +56,7 @@ pub fn array_child() {
         span: None,
         seed: 1,
         interval_ns: None,
+        preload: 0,
     };
     tell(&spec, REQUESTS);
 }

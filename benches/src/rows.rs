@@ -51,6 +51,7 @@ fn spec(drive: &DriveDescription, workload: &str, outstanding: u32, requests: u6
         span: None,
         seed: 1,
         interval_ns: None,
+        preload: 0,
     }
 }
 

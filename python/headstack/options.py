@@ -135,6 +135,10 @@ def _interval(spec: Spec, text: str) -> None:
     spec["interval_ns"] = interval_ns
 
 
+def _preload(spec: Spec, text: str) -> None:
+    spec["preload"] = whole("preload", text)
+
+
 def _seed(spec: Spec, text: str) -> None:
     spec["seed"] = whole("seed", text)
 
@@ -338,6 +342,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("warm_up", "N|TIME", "Leave out the first requests or time.", _warm_up, "Length"),
     Option("interval", "TIME", "Record figures over time, too.", _interval, "Length"),
+    Option("preload", "N", "Requests that caches have seen before the run, in no time.", _preload, "Length"),
     Option("seed", "N", "Seed of all randomness.  [default: 1]", _seed, "Length"),
 )
 

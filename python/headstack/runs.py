@@ -64,6 +64,7 @@ class Options(TypedDict, total=False):
     confidence: Swept
     warm_up: Swept
     interval: Swept
+    preload: Swept
     seed: Swept
 
 

@@ -30,6 +30,7 @@ fn result(array: ArrayDescription, workload: Workload, span: Option<Span>) -> Ru
         span,
         seed: 1,
         interval_ns: None,
+        preload: 0,
     };
     run(&spec, &|_| true).unwrap()
 }

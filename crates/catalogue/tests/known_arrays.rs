@@ -17,6 +17,7 @@ fn spec(system: &str, changes: &Changes, demand: Demand) -> RunSpec {
         span: None,
         seed: 1,
         interval_ns: None,
+        preload: 0,
     }
 }
 

@@ -37,8 +37,15 @@ fn random_reads(resolved: &Resolved) -> RunResult {
         run_length: RunLength::Requests(3_000),
     };
     let system = resolved.description.clone().into();
-    let spec =
-        RunSpec { system_name: String::new(), system, demand: workload.into(), span: None, seed: 1, interval_ns: None };
+    let spec = RunSpec {
+        system_name: String::new(),
+        system,
+        demand: workload.into(),
+        span: None,
+        seed: 1,
+        interval_ns: None,
+        preload: 0,
+    };
     run(&spec, &|_| true).unwrap()
 }
 

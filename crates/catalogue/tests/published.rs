@@ -95,6 +95,7 @@ fn storage_review(method: &str) -> Vec<Cell> {
                     span: (fields[2] != "full").then_some(restricted),
                     seed: 1,
                     interval_ns: None,
+                    preload: 0,
                 },
             }
         })
@@ -138,6 +139,7 @@ fn the_spinpoint_f1_follows_its_measured_read_curve() {
                 span: None,
                 seed: 1,
                 interval_ns: None,
+                preload: 0,
             },
         })
     };
@@ -216,6 +218,7 @@ fn every_drive_streams_reads_at_its_sustained_rate() {
             span: None,
             seed: 1,
             interval_ns: None,
+            preload: 0,
         };
         let rate = run(&spec, &|_| true).unwrap().throughput_bytes_per_s();
         println!("{:24} {:6.1} of {:6.1} MB/s", entry.id, rate / 1e6, expected / 1e6);

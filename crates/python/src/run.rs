@@ -34,6 +34,8 @@ struct Spec {
     span: Option<(u64, u64)>,
     seed: u64,
     interval_ns: Option<u64>,
+    #[serde(default)]
+    preload: u64,
     /// What distinguishes the run from others of a sweep: columns of the table of results.
     labels: Vec<(String, String)>,
 }
@@ -67,13 +69,13 @@ impl Spec {
     }
 
     fn split(self) -> (Asked, RunSpec) {
-        let Spec { system_name, system, workload, scenario, clients, span, seed, interval_ns, labels } = self;
+        let Spec { system_name, system, workload, scenario, clients, span, seed, interval_ns, preload, labels } = self;
         let demand = match (workload, scenario) {
             (Some(workload), _) => workload.into(),
             (None, scenario) => scenario.expect("read has seen that there is one").into(),
         };
         let span = span.map(|(start_bytes, length_bytes)| Span { start_bytes, length_bytes });
-        (Asked { labels, clients }, RunSpec { system_name, system, demand, span, seed, interval_ns })
+        (Asked { labels, clients }, RunSpec { system_name, system, demand, span, seed, interval_ns, preload })
     }
 }
 

@@ -100,6 +100,14 @@ impl Device {
         }
     }
 
+    /// Shows its read cache a request of the past, in no time.
+    pub fn warm_with(&mut self, request: &Request) {
+        match self {
+            Device::Disk(disk) => disk.warm_with(request),
+            Device::Ssd(_) => {}
+        }
+    }
+
     /// Takes a command; see [`Disk::submit`].
     #[inline]
     pub fn submit(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {

@@ -32,6 +32,9 @@ pub struct RunSpec {
     pub seed: u64,
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
+    /// Requests of the same kind that caches and flash have seen before the run begins, in no time: hours of use that
+    /// need not be simulated.
+    pub preload: u64,
 }
 
 /// What a system is put under.
@@ -109,7 +112,7 @@ struct Runner {
 
 impl Runner {
     fn new(spec: &RunSpec, workload: &Workload) -> Result<Self, SimError> {
-        let system = System::new(&spec.system, spec.seed)?;
+        let mut system = System::new(&spec.system, spec.seed)?;
         let capacity = spec.system.capacity_bytes();
         let span = spec.span.unwrap_or(Span { start_bytes: 0, length_bytes: capacity });
         let end = span.start_bytes.checked_add(span.length_bytes);
@@ -121,6 +124,10 @@ impl Runner {
         }
         workload.validate()?;
         let generator = Generator::new(workload, span, spec.system.block_bytes(), spec.seed)?;
+        if spec.preload > 0 {
+            let mut past = Generator::new(workload, span, spec.system.block_bytes(), !spec.seed)?;
+            (0..spec.preload).for_each(|_| system.warm_with(&past.next()));
+        }
         let (outstanding_limit, thinks, clock) = match workload.arrivals {
             Arrivals::Closed { outstanding, think } => {
                 let delays = workload.specification.lines.iter().any(|line| line.delay_ns > 0);

@@ -74,9 +74,14 @@ pub fn run(spec: &RunSpec, scenario: &Scenario, progress: &Progress) -> Result<R
         Some(span) => vec![("range".to_owned(), span)],
     };
     let clients = ScenarioRun::new(scenario, &luns, spec.system.block_bytes(), spec.seed)?;
+    let mut system = System::new(&spec.system, spec.seed)?;
+    if spec.preload > 0 {
+        let past = ScenarioRun::new(scenario, &luns, spec.system.block_bytes(), !spec.seed)?;
+        preload(&mut system, past, spec.preload);
+    }
     let mut runner = Runner {
         scenario,
-        system: System::new(&spec.system, spec.seed)?,
+        system,
         asks: BinaryHeap::new(),
         asked: 0,
         processors: Servers::new(scenario.cpus.max(1)),
@@ -92,6 +97,29 @@ pub fn run(spec: &RunSpec, scenario: &Scenario, progress: &Progress) -> Result<R
     };
     runner.go(progress)?;
     Ok(runner.finish(spec))
+}
+
+/// Shows a system what the clients would have asked for in a past of `requests`: every client in turn, each answer at
+/// once.
+fn preload(system: &mut System, mut past: ScenarioRun, requests: u64) {
+    let (mut shown, mut now_ns, mut ended) = (0, 0, vec![false; past.clients() as usize]);
+    while shown < requests && ended.contains(&false) {
+        for client in 0..past.clients() {
+            if ended[client as usize] {
+                continue;
+            }
+            match past.next(client, now_ns) {
+                Step::Io { request, .. } => {
+                    system.warm_with(&request);
+                    let _ = past.complete(client);
+                    shown += 1;
+                }
+                Step::Think { until_ns } => now_ns = until_ns.max(now_ns),
+                Step::Done => ended[client as usize] = true,
+                Step::Await | Step::Cpu { .. } | Step::Transfer { .. } => {}
+            }
+        }
+    }
 }
 
 impl Runner<'_> {

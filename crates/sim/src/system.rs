@@ -112,6 +112,14 @@ impl System {
         }
     }
 
+    /// Shows its caches a request of the past, in no time.
+    pub fn warm_with(&mut self, request: &Request) {
+        match self {
+            System::Drive(single) => single.device.warm_with(request),
+            System::Array(array) => array.warm_with(request),
+        }
+    }
+
     /// When something happens next; `u64::MAX` if nothing will.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {

@@ -56,6 +56,7 @@ fn run_on(description: &ArrayDescription, line: &str, outstanding: u32, requests
         span: None,
         seed: 3,
         interval_ns: None,
+        preload: 0,
     };
     let result = run(&spec, &|_| true).unwrap();
     assert!(result.passed(), "{:?}", result.checks);

@@ -87,6 +87,33 @@ impl Array {
         self.issue(now_ns, member, Owner::Operation(operation), request(kind, extent));
     }
 
+    /// Shows the caches of the controller and of the members a request of the past, in no time. Pools are left out: what
+    /// a write places is no cache.
+    pub fn warm_with(&mut self, past: &Request) {
+        let (offset, length) = (past.offset_bytes, u64::from(past.length_bytes));
+        if length == 0 || self.warm_cache(past.kind, offset, length) {
+            return;
+        }
+        let lun = self.lun_bases.partition_point(|&base| base <= offset) - 1;
+        let place = &self.description.luns[lun];
+        let (group, start) = (place.group, place.start_bytes + (offset - self.lun_bases[lun]));
+        let layout = self.groups[group as usize].layout;
+        let length = length.min(self.lun_bases[lun + 1] - offset);
+        if self.pools[group as usize].is_some() {
+            return;
+        }
+        let mut extents = Vec::new();
+        match layout.level {
+            Level::Raid1 | Level::Raid10 => self.choose_copies(group, start, length, &mut extents),
+            _ => layout.extents(start, length, &mut extents),
+        }
+        for extent in &extents {
+            if let Some(member) = self.groups[group as usize].member_for(extent, Kind::Read) {
+                self.members[member as usize].warm_with(&request(past.kind, extent));
+            }
+        }
+    }
+
     fn read(&mut self, now_ns: u64, operation: u32, group: u32, offset: u64, length: u64) {
         let mut extents = std::mem::take(&mut self.extents);
         extents.clear();

@@ -315,7 +315,15 @@ pub fn closed(outstanding: u32) -> Arrivals {
 
 pub fn spec(drive: &DriveDescription, workload: Workload) -> RunSpec {
     let system = drive.clone().into();
-    RunSpec { system_name: "test".to_owned(), system, demand: workload.into(), span: None, seed: 7, interval_ns: None }
+    RunSpec {
+        system_name: "test".to_owned(),
+        system,
+        demand: workload.into(),
+        span: None,
+        seed: 7,
+        interval_ns: None,
+        preload: 0,
+    }
 }
 
 /// Runs a specification and insists that its own checks passed.

@@ -216,6 +216,22 @@ impl Array {
         self.cache().transfers.get_mut(number).pending += 1;
     }
 
+    /// Keeps what a request of the past left in the cache; true if a read found all of it there.
+    pub(super) fn warm_cache(&mut self, kind: Kind, offset: u64, length: u64) -> bool {
+        let Some(cache) = &mut self.cache else {
+            return false;
+        };
+        let hit = cache.missing(offset, length).0.is_none();
+        if cache.settings.keeps_reads && cache.prepare(offset, length) {
+            for key in cache.keys(offset, length) {
+                let slot = cache.directory.find(key).expect("just prepared");
+                cache.directory.filled(slot, parts_of(key, cache.page_bytes, offset, length));
+                cache.directory.touch(slot);
+            }
+        }
+        hit && kind == Kind::Read
+    }
+
     /// A read meets the cache.
     pub(super) fn cached_read(&mut self, now_ns: u64, number: u32) {
         let wanted = self.requests.get(number).request;

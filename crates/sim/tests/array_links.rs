@@ -1,0 +1,127 @@
+//! Links between members and controller: who waits for whom, and where they saturate.
+
+mod common;
+
+use common::arrays::{UNIT, of};
+use headstack_result::RunResult;
+use headstack_sim::array::description::{ArrayDescription, Level};
+use headstack_sim::link::{LinkDescription, LinkKind};
+use headstack_sim::{RunSpec, SystemDescription, run};
+use headstack_workload::Workload;
+use serde_json::json;
+
+fn link(kind: LinkKind, mb_per_s: f64) -> LinkDescription {
+    LinkDescription {
+        name: format!("{kind:?}"),
+        kind,
+        ns_per_byte: 1000.0 / mb_per_s,
+        command_ns: 0,
+        read_ns: 0,
+        write_ns: 0,
+        latency_ns: 0,
+        full_duplex: false,
+        held_by_command: false,
+    }
+}
+
+/// Drives of which each has these ways to the controller.
+fn with_links(members: u32, links: Vec<LinkDescription>, ways: &[Vec<u32>]) -> ArrayDescription {
+    let mut description = of(Level::Raid0, members);
+    description.links = links;
+    description.members.iter_mut().for_each(|member| member.ways = ways.to_vec());
+    description
+}
+
+fn run_on(description: &ArrayDescription, size: u64, outstanding: u32) -> RunResult {
+    let line =
+        json!({"size": format!("{size}B"), "align": format!("{size}B"), "read_percent": 100, "random_percent": 100});
+    let workload = json!({
+        "name": "test", "lines": [line], "arrivals": {"closed": {"outstanding": outstanding}},
+        "run_length": {"requests": 4000}, "warm_up": {"requests": 100},
+    });
+    let workload: Workload = serde_json::from_value(workload).unwrap();
+    let system = SystemDescription::Array(description.clone());
+    let spec = RunSpec {
+        system_name: "test".to_owned(),
+        system,
+        demand: workload.into(),
+        span: None,
+        seed: 3,
+        interval_ns: None,
+        preload: 0,
+    };
+    let result = run(&spec, &|_| true).unwrap();
+    assert!(result.passed(), "{:?}", result.checks);
+    result
+}
+
+fn rate_mb(result: &RunResult) -> f64 {
+    result.throughput_bytes_per_s() / 1e6
+}
+
+fn utilisation(result: &RunResult, name: &str) -> f64 {
+    result.utilisation(result.components.iter().find(|component| component.name == name).unwrap())
+}
+
+#[test]
+fn a_bus_carries_what_its_drives_ask_for_or_what_it_can() {
+    let alone = rate_mb(&run_on(&of(Level::Raid0, 1), UNIT, 4));
+    for members in [1u32, 2, 4, 8] {
+        let free = rate_mb(&run_on(&of(Level::Raid0, members), UNIT, 4 * members));
+        let bus_mb = 2.5 * alone;
+        let result = run_on(&with_links(members, vec![link(LinkKind::Scsi, bus_mb)], &[vec![0]]), UNIT, 4 * members);
+        let (rate, busy) = (rate_mb(&result), utilisation(&result, "Scsi"));
+        println!("{members} drives: {free:.1} MB/s free, {rate:.1} on a bus of {bus_mb:.1}, {busy:.2} busy");
+        assert!(rate <= bus_mb * 1.001 && rate <= free * 1.01);
+        assert!((busy - rate / bus_mb).abs() < 0.02, "utilisation is bytes over rate");
+        if members <= 2 {
+            assert!(rate > 0.85 * free);
+        } else {
+            assert!(rate > 0.95 * bus_mb, "saturated");
+            let bus = result.components.iter().find(|component| component.name == "Scsi").unwrap();
+            assert!(bus.waited_ns > 0, "and waited for");
+        }
+    }
+}
+
+#[test]
+fn a_cable_that_a_command_holds_serves_one_drive_at_a_time() {
+    let cable = |held_by_command| LinkDescription { held_by_command, ..link(LinkKind::Ata, 100.0) };
+    let of_cable =
+        |held, members| run_on(&with_links(members, vec![cable(held)], &[vec![0]]), 4096, 4).throughput_per_s();
+    let one = of_cable(true, 1);
+    // Two drives behind one cable: seeks are shorter on each, but there is one command at a time.
+    let (held, overlapped) = (of_cable(true, 2), of_cable(false, 2));
+    println!("{one:.0}/s of one drive, {held:.0} of two that hold the cable, {overlapped:.0} of two that release it");
+    assert!((held / one - 1.0).abs() < 0.1);
+    assert!(overlapped > 1.7 * held);
+}
+
+#[test]
+fn two_ways_share_the_work() {
+    let links =
+        || vec![link(LinkKind::Sas, 4.0), LinkDescription { name: "other".to_owned(), ..link(LinkKind::Sas, 4.0) }];
+    let one = run_on(&with_links(8, links(), &[vec![0]]), UNIT, 32);
+    let two = run_on(&with_links(8, links(), &[vec![0], vec![1]]), UNIT, 32);
+    assert!(rate_mb(&two) > 1.8 * rate_mb(&one), "{} against {} MB/s", rate_mb(&two), rate_mb(&one));
+    assert!((utilisation(&two, "Sas") - utilisation(&two, "other")).abs() < 0.05);
+    assert_eq!(utilisation(&one, "other"), 0.0);
+}
+
+#[test]
+fn a_chain_is_as_fast_as_its_slowest_link() {
+    let links = vec![link(LinkKind::Sata, 50.0), link(LinkKind::Ata, 2.0), link(LinkKind::Pci, 133.0)];
+    let result = run_on(&with_links(2, links, &[vec![0, 1, 2]]), UNIT, 16);
+    assert!((1.9..2.001).contains(&rate_mb(&result)), "{}", rate_mb(&result));
+    assert_eq!(result.bottleneck().unwrap().0, "Ata");
+}
+
+#[test]
+fn the_way_to_the_host_bounds_the_array() {
+    let mut description = of(Level::Raid0, 8);
+    description.links = vec![link(LinkKind::Ethernet, 3.0)];
+    description.host_links = vec![0];
+    let result = run_on(&description, UNIT, 32);
+    assert!((2.95..3.001).contains(&rate_mb(&result)), "{}", rate_mb(&result));
+    assert_eq!(result.bottleneck().unwrap().0, "Ethernet");
+}
