@@ -64,6 +64,7 @@ def test_every_option_reaches_the_specification() -> None:
         "confidence": "2%",
         "warm_up": "3s",
         "interval": "1s",
+        "preload": 5,
         "seed": 9,
     }
     (plain,) = specify(ATLAS, None, {})

@@ -25,7 +25,7 @@ fn every_scenario_of_the_catalogue_is_sourced_and_runs() {
             (true, _) => luns(&[("data", 4 * GB / 512 * 512)]),
             // A single drive will do.
             (false, false) => luns(&[("drive", 900 * GB)]),
-            (false, true) => luns(&[("data1", 300 * GB), ("data2", 300 * GB), ("data3", 300 * GB), ("log", 225 * GB)]),
+            (false, true) => luns(&[("data0", 300 * GB), ("data1", 300 * GB), ("data2", 300 * GB), ("log", 225 * GB)]),
         };
         let limit_requests = if stem == "demartek-boot-storm" { usize::MAX } else { 50_000 };
         let outcome = Fake { limit_requests, ..Fake::default() }.run(&scenario, &lun);

@@ -107,7 +107,7 @@ pub struct LinkFigures {
 }
 
 /// Wide-Ultra: 40 MB/s in the data phase; arbitration, selection and command about 60 us, reselection and messages about
-/// 60 us. `devices.md` 7.6: 50 to 150 us a phase sequence, effective 36 to 38 MB/s (C); 64 KiB requests then get 37.3.
+/// 60 us. General knowledge: 50 to 150 us a phase sequence, effective 36 to 38 MB/s (C); 64 KiB requests then get 37.3.
 const SCSI: LinkFigures = LinkFigures {
     kind: LinkKind::Scsi,
     bytes_per_s: Some(40e6),
@@ -192,7 +192,7 @@ const PCIE: LinkFigures = LinkFigures {
     source: "B 256 of 280 bytes of the line's; D times of a command",
 };
 
-/// 10 GbE carries 1.17 GB/s (`devices.md` 7.6, B). The delay is that of switch and protocol stacks.
+/// 10 GbE carries 1.17 GB/s (B). The delay is that of switch and protocol stacks.
 const ETHERNET: LinkFigures = LinkFigures {
     kind: LinkKind::Ethernet,
     bytes_per_s: Some(1.17e9),
