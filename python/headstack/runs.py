@@ -163,6 +163,7 @@ def first_spec(system: Drive | Array, demand: Workload | Scenario) -> Spec:
         "span": system.span,
         "seed": 1,
         "interval_ns": None,
+        "preload": 0,
     }
 
 
