@@ -12,6 +12,7 @@ pub mod power;
 mod replay;
 mod run;
 mod scenario;
+mod servers;
 mod snapshot;
 pub mod ssd;
 pub mod system;

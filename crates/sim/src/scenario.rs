@@ -12,38 +12,8 @@ use crate::drive::Completion;
 use crate::flights::{Flight, Flights};
 use crate::measuring::{Measuring, book};
 use crate::run::{PROGRESS_EVERY, Progress, RunSpec};
+use crate::servers::Servers;
 use crate::system::System;
-
-/// Things that serve one client each, first come, first served.
-struct Servers {
-    free_ns: Vec<u64>,
-    busy_ns: u64,
-    waited_ns: u64,
-}
-
-impl Servers {
-    fn new(count: u32) -> Self {
-        Servers { free_ns: vec![0; count as usize], busy_ns: 0, waited_ns: 0 }
-    }
-
-    fn serve(&mut self, now_ns: u64, work_ns: u64) -> u64 {
-        let free_ns = self.free_ns.iter_mut().min().expect("there is a server");
-        let begin_ns = now_ns.max(*free_ns);
-        *free_ns = begin_ns + work_ns;
-        self.busy_ns += work_ns;
-        self.waited_ns += begin_ns - now_ns;
-        *free_ns
-    }
-
-    fn component(&self, name: &str, before: (u64, u64)) -> Component {
-        Component {
-            name: name.to_owned(),
-            servers: self.free_ns.len() as u32,
-            busy_ns: self.busy_ns - before.0,
-            waited_ns: self.waited_ns - before.1,
-        }
-    }
-}
 
 struct Runner<'a> {
     scenario: &'a Scenario,
@@ -55,7 +25,7 @@ struct Runner<'a> {
     processors: Servers,
     network: Servers,
     /// What processors and network had done when measuring began.
-    before: [(u64, u64); 2],
+    before: [Component; 2],
     flights: Flights,
     done: Vec<Completion>,
     measuring: Option<Measuring>,
@@ -79,14 +49,15 @@ pub fn run(spec: &RunSpec, scenario: &Scenario, progress: &Progress) -> Result<R
         let past = ScenarioRun::new(scenario, &luns, spec.system.block_bytes(), !spec.seed)?;
         preload(&mut system, past, spec.preload);
     }
+    let (processors, network) = (Servers::new(scenario.cpus.max(1)), Servers::new(1));
     let mut runner = Runner {
         scenario,
         system,
         asks: BinaryHeap::new(),
         asked: 0,
-        processors: Servers::new(scenario.cpus.max(1)),
-        network: Servers::new(1),
-        before: [(0, 0); 2],
+        before: [&processors, &network].map(|servers| servers.component("")),
+        processors,
+        network,
         flights: Flights::default(),
         done: Vec::new(),
         measuring: None,
@@ -168,12 +139,12 @@ impl Runner<'_> {
                 Step::Await | Step::Done => return,
                 Step::Think { until_ns } => return self.ask_later(until_ns, client),
                 Step::Cpu { busy_ns } => {
-                    let until_ns = self.processors.serve(now_ns, busy_ns);
+                    let until_ns = self.processors.work(now_ns, busy_ns);
                     return self.ask_later(until_ns, client);
                 }
                 Step::Transfer { bytes } => {
                     let rate = self.scenario.network.map_or(f64::INFINITY, |rate| rate.0);
-                    let until_ns = self.network.serve(now_ns, (bytes as f64 / rate * 1e9).round() as u64);
+                    let until_ns = self.network.work(now_ns, (bytes as f64 / rate * 1e9).round() as u64);
                     return self.ask_later(until_ns, client);
                 }
             }
@@ -228,7 +199,7 @@ impl Runner<'_> {
         let backlog = self.flights.outstanding();
         self.measuring = Some(Measuring::new(self.now_ns, self.system.snapshot(), backlog, self.interval_ns));
         self.clients.start_measuring(self.now_ns);
-        self.before = [&self.processors, &self.network].map(|servers| (servers.busy_ns, servers.waited_ns));
+        self.before = [&self.processors, &self.network].map(|servers| servers.component(""));
     }
 
     fn maybe_end(&mut self) {
@@ -294,9 +265,9 @@ impl Runner<'_> {
         let mut measuring = self.measuring.expect("a run ends by its measured part");
         self.flights.under_way().for_each(|flight| measuring.still_outstanding(flight.intended_ns));
         measuring.write_to(&mut result, self.system.snapshot());
-        result.components.push(self.processors.component("host processors", self.before[0]));
+        result.components.push(since(self.processors.component("host processors"), &self.before[0]));
         if self.scenario.network.is_some() {
-            result.components.push(self.network.component("client network", self.before[1]));
+            result.components.push(since(self.network.component("client network"), &self.before[1]));
         }
         let reports = self.clients.report(self.now_ns);
         for (report, kinds) in reports.into_iter().zip(self.streams) {
@@ -311,6 +282,13 @@ impl Runner<'_> {
         });
         result
     }
+}
+
+/// What a component did after `before`.
+fn since(mut component: Component, before: &Component) -> Component {
+    component.busy_ns -= before.busy_ns;
+    component.waited_ns -= before.waited_ns;
+    component
 }
 
 /// What a stream keeps, as named figures with their units.

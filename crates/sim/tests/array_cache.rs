@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::arrays::{UNIT, of, request, serve};
+use common::arrays::{UNIT, of, request, run_array, serve};
 use common::{MS, US};
 use headstack_result::RunResult;
 use headstack_sim::array::Array;
@@ -10,9 +10,7 @@ use headstack_sim::array::description::{
     ArrayDescription, Cache, CacheWrites, Destage, Incident, IncidentKind, Level, Prefetch,
 };
 use headstack_sim::link::{LinkDescription, LinkKind};
-use headstack_sim::{RunSpec, SystemDescription, run};
-use headstack_workload::{Kind, Workload};
-use serde_json::json;
+use headstack_workload::Kind;
 
 fn cache(data_bytes: u64) -> Cache {
     Cache {
@@ -42,25 +40,7 @@ fn with_cache(level: Level, members: u32, cache: Cache) -> ArrayDescription {
 }
 
 fn run_on(description: &ArrayDescription, line: &str, outstanding: u32, requests: u64) -> RunResult {
-    let line: serde_json::Value = serde_json::from_str(line).unwrap();
-    let workload = json!({
-        "name": "test", "lines": [line], "arrivals": {"closed": {"outstanding": outstanding}},
-        "run_length": {"requests": requests}, "warm_up": {"requests": 2000},
-    });
-    let workload: Workload = serde_json::from_value(workload).unwrap();
-    let system = SystemDescription::Array(description.clone());
-    let spec = RunSpec {
-        system_name: "test".to_owned(),
-        system,
-        demand: workload.into(),
-        span: None,
-        seed: 3,
-        interval_ns: None,
-        preload: 0,
-    };
-    let result = run(&spec, &|_| true).unwrap();
-    assert!(result.passed(), "{:?}", result.checks);
-    result
+    run_array(description, serde_json::from_str(line).unwrap(), outstanding, requests, 2_000)
 }
 
 const RANDOM_READS: &str = r#"{"size": "64KiB", "align": "64KiB", "read_percent": 100, "random_percent": 100}"#;

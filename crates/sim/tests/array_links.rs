@@ -2,12 +2,10 @@
 
 mod common;
 
-use common::arrays::{UNIT, of};
+use common::arrays::{UNIT, of, run_array};
 use headstack_result::RunResult;
 use headstack_sim::array::description::{ArrayDescription, Level};
 use headstack_sim::link::{LinkDescription, LinkKind};
-use headstack_sim::{RunSpec, SystemDescription, run};
-use headstack_workload::Workload;
 use serde_json::json;
 
 fn link(kind: LinkKind, mb_per_s: f64) -> LinkDescription {
@@ -33,26 +31,9 @@ fn with_links(members: u32, links: Vec<LinkDescription>, ways: &[Vec<u32>]) -> A
 }
 
 fn run_on(description: &ArrayDescription, size: u64, outstanding: u32) -> RunResult {
-    let line =
-        json!({"size": format!("{size}B"), "align": format!("{size}B"), "read_percent": 100, "random_percent": 100});
-    let workload = json!({
-        "name": "test", "lines": [line], "arrivals": {"closed": {"outstanding": outstanding}},
-        "run_length": {"requests": 4000}, "warm_up": {"requests": 100},
-    });
-    let workload: Workload = serde_json::from_value(workload).unwrap();
-    let system = SystemDescription::Array(description.clone());
-    let spec = RunSpec {
-        system_name: "test".to_owned(),
-        system,
-        demand: workload.into(),
-        span: None,
-        seed: 3,
-        interval_ns: None,
-        preload: 0,
-    };
-    let result = run(&spec, &|_| true).unwrap();
-    assert!(result.passed(), "{:?}", result.checks);
-    result
+    let size = format!("{size}B");
+    let line = json!({"size": size, "align": size, "read_percent": 100, "random_percent": 100});
+    run_array(description, line, outstanding, 4_000, 100)
 }
 
 fn rate_mb(result: &RunResult) -> f64 {

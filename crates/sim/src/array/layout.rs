@@ -213,3 +213,75 @@ pub fn join(extents: &mut Vec<Extent>, extent: Extent) {
         _ => extents.push(extent),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn layout(level: Level, slots: u64, spans: u64, rotation: Rotation) -> Layout {
+        let parities = u64::from(level.parities());
+        let (unit_bytes, slot_bytes) = (4, 4 * 60);
+        Layout { level, slots, spans, data_units: slots - parities, parities, unit_bytes, slot_bytes, rotation }
+    }
+
+    /// A row as md's documentation draws it: the slot of each data unit, then those of the parities.
+    fn row(layout: &Layout, row: u64) -> Vec<u32> {
+        let data = (0..layout.data_units).map(|unit| layout.data_slot(row, unit));
+        data.chain((0..layout.parities).map(|number| layout.parity_slot(row, number))).collect()
+    }
+
+    #[test]
+    fn parity_rotates_as_in_linux_md() {
+        let raid5 = |rotation| (0..3).map(|at| row(&layout(Level::Raid5, 3, 1, rotation), at)).collect::<Vec<_>>();
+        assert_eq!(raid5(Rotation::LeftSymmetric), [[0, 1, 2], [2, 0, 1], [1, 2, 0]]);
+        assert_eq!(raid5(Rotation::LeftAsymmetric), [[0, 1, 2], [0, 2, 1], [1, 2, 0]]);
+        assert_eq!(raid5(Rotation::RightSymmetric), [[1, 2, 0], [2, 0, 1], [0, 1, 2]]);
+        assert_eq!(raid5(Rotation::RightAsymmetric), [[1, 2, 0], [0, 2, 1], [0, 1, 2]]);
+        let raid6 = |rotation| (0..4).map(|at| row(&layout(Level::Raid6, 4, 1, rotation), at)).collect::<Vec<_>>();
+        assert_eq!(raid6(Rotation::LeftSymmetric), [[1, 2, 3, 0], [0, 1, 2, 3], [3, 0, 1, 2], [2, 3, 0, 1]]);
+        assert_eq!(raid6(Rotation::LeftAsymmetric), [[1, 2, 3, 0], [0, 1, 2, 3], [0, 3, 1, 2], [2, 3, 0, 1]]);
+    }
+
+    #[test]
+    fn no_two_blocks_share_a_place() {
+        for rotation in Rotation::ALL {
+            for (level, slots, spans) in
+                [(Level::Raid0, 5, 1), (Level::Raid5, 5, 1), (Level::Raid5, 4, 3), (Level::Raid6, 6, 2)]
+            {
+                let layout = layout(level, slots, spans, rotation);
+                let rows = layout.slot_bytes / layout.unit_bytes * spans;
+                let mut places = HashSet::new();
+                for at in 0..rows {
+                    assert_eq!(row(&layout, at).iter().collect::<HashSet<_>>().len() as u64, slots, "{level:?}");
+                    let mut extents = Vec::new();
+                    layout.extents(at * layout.row_bytes(), layout.row_bytes(), &mut extents);
+                    for extent in &extents {
+                        assert!(extent.end_bytes() <= layout.slot_bytes);
+                        assert!((extent.at_bytes..extent.end_bytes()).all(|byte| places.insert((extent.slot, byte))));
+                    }
+                    for number in 0..layout.parities {
+                        let (slot, from) = (layout.parity_slot(at, number), layout.row_at_bytes(at));
+                        assert!((from..from + layout.unit_bytes).all(|byte| places.insert((slot, byte))));
+                    }
+                }
+                assert_eq!(places.len() as u64, layout.slot_bytes * slots * spans, "{level:?}: all of it is used");
+            }
+        }
+    }
+
+    #[test]
+    fn copies_lie_on_neighbours_and_fill_odd_counts_too() {
+        for slots in [2, 5, 6] {
+            let layout = layout(Level::Raid10, slots, 1, Rotation::default());
+            let units = slots * layout.slot_bytes / layout.unit_bytes / 2;
+            let places: HashSet<_> = (0..units).flat_map(|unit| [layout.copy(unit, 0), layout.copy(unit, 1)]).collect();
+            assert_eq!(places.len() as u64, 2 * units);
+            for unit in 0..units {
+                let (first, second) = (layout.copy(unit, 0).0, layout.copy(unit, 1).0);
+                assert_eq!(u64::from(first + 1) % slots, u64::from(second));
+            }
+        }
+    }
+}

@@ -28,6 +28,7 @@ use headstack_workload::Request;
 use crate::device::Device;
 use crate::drive::{Completion, Fault};
 use crate::link::Link;
+use crate::servers::Servers;
 use crate::snapshot::Snapshot;
 use cache::CacheState;
 use description::ArrayDescription;
@@ -38,7 +39,7 @@ use operations::Operation;
 use parity::{RowLocks, RowWrite};
 use pool::Pool;
 use pooled::Relay;
-use requests::{HostRequest, Processors};
+use requests::HostRequest;
 use slab::Slab;
 
 /// What an array counts, beside its members and links.
@@ -84,7 +85,7 @@ pub struct Array {
     links: Vec<Link>,
     held: Vec<Held>,
     groups: Vec<GroupState>,
-    processors: Processors,
+    processors: Servers,
     cache: Option<CacheState>,
     requests: Slab<HostRequest>,
     operations: Slab<Operation>,
@@ -159,7 +160,7 @@ impl Array {
             links: description.links.iter().map(Link::new).collect(),
             held: vec![Held::default(); description.links.len()],
             groups: description.groups.iter().map(GroupState::new).collect(),
-            processors: Processors::new(description.controller.processors),
+            processors: Servers::new(description.controller.processors),
             cache: description.controller.cache.as_ref().map(CacheState::new),
             requests: Slab::new(),
             operations: Slab::new(),
@@ -279,7 +280,7 @@ impl Array {
 
     /// Adds what it, its links and its members have counted.
     pub fn snapshot(&self, into: &mut Snapshot) {
-        self.processors.snapshot(into);
+        self.processors.snapshot("array processors", into);
         self.links.iter().for_each(|link| into.add_link(link));
         for (device, member) in self.members.iter().zip(&self.description.members) {
             device.snapshot(&member.name, into);

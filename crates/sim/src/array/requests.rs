@@ -6,7 +6,6 @@ use super::operations::Origin;
 use super::{Array, Event};
 use crate::drive::Completion;
 use crate::link::Direction;
-use crate::snapshot::Snapshot;
 
 /// A host request under way.
 #[derive(Clone, Copy, Debug)]
@@ -19,40 +18,6 @@ pub struct HostRequest {
     pub submitted_ns: u64,
     /// Operations and commands that it waits for.
     pub pending: u32,
-}
-
-/// The controller's processors: each piece of work goes to the one that is free first.
-#[derive(Clone, Debug)]
-pub struct Processors {
-    free_ns: Vec<u64>,
-    busy_ns: u64,
-    waited_ns: u64,
-}
-
-impl Processors {
-    /// Idle processors.
-    pub fn new(count: u32) -> Self {
-        Processors { free_ns: vec![0; count as usize], busy_ns: 0, waited_ns: 0 }
-    }
-
-    /// Works for `work_ns` as soon as one is free; returns when it is done.
-    #[inline]
-    pub fn work(&mut self, now_ns: u64, work_ns: u64) -> u64 {
-        if work_ns == 0 {
-            return now_ns;
-        }
-        let (at, free_ns) = super::earliest(&self.free_ns);
-        let begin_ns = now_ns.max(free_ns);
-        self.busy_ns += work_ns;
-        self.waited_ns += begin_ns - now_ns;
-        self.free_ns[at] = begin_ns + work_ns;
-        begin_ns + work_ns
-    }
-
-    /// Adds what they have counted.
-    pub fn snapshot(&self, into: &mut Snapshot) {
-        into.component("array processors".to_owned(), self.free_ns.len() as u32, self.busy_ns, self.waited_ns);
-    }
 }
 
 impl Array {

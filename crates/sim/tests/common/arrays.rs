@@ -1,14 +1,17 @@
 //! Arrays of bare drives.
 
+use headstack_result::RunResult;
 use headstack_sim::array::Array;
 use headstack_sim::array::description::{
     ArrayDescription, Controller, Group, Level, Lun, Member, MirrorReads, Prefill, Rebuild, Rotation, SmallWrites,
 };
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::Completion;
-use headstack_workload::{Kind, Request};
+use headstack_sim::{RunSpec, SystemDescription};
+use headstack_workload::{Kind, Request, Workload};
+use serde_json::json;
 
-use super::bare_drive;
+use super::{bare_drive, run_spec};
 
 /// Bytes of a stripe unit.
 pub const UNIT: u64 = 64 << 10;
@@ -101,4 +104,29 @@ pub fn serve(description: &ArrayDescription, from_ns: u64, requests: &[Request])
         assert_eq!((all.len(), all[before].id), (before + 1, id as u32));
     }
     (array, all)
+}
+
+/// A run of one access line in a closed loop, which passes its own checks.
+pub fn run_array(
+    description: &ArrayDescription,
+    line: serde_json::Value,
+    outstanding: u32,
+    requests: u64,
+    warm_up: u64,
+) -> RunResult {
+    let workload = json!({
+        "name": "test", "lines": [line], "arrivals": {"closed": {"outstanding": outstanding}},
+        "run_length": {"requests": requests}, "warm_up": {"requests": warm_up},
+    });
+    let workload: Workload = serde_json::from_value(workload).unwrap();
+    let system = SystemDescription::Array(description.clone());
+    run_spec(&RunSpec {
+        system_name: "test".to_owned(),
+        system,
+        demand: workload.into(),
+        span: None,
+        seed: 3,
+        interval_ns: None,
+        preload: 0,
+    })
 }

@@ -1,0 +1,64 @@
+//! Equal servers with one queue: processors of a controller or a host, a client network.
+
+use headstack_result::Component;
+
+use crate::snapshot::Snapshot;
+
+/// Servers; each piece of work goes to the one that is free first.
+#[derive(Clone, Debug)]
+pub struct Servers {
+    free_ns: Vec<u64>,
+    busy_ns: u64,
+    waited_ns: u64,
+}
+
+impl Servers {
+    /// So many idle ones.
+    pub fn new(count: u32) -> Self {
+        Servers { free_ns: vec![0; count as usize], busy_ns: 0, waited_ns: 0 }
+    }
+
+    /// Works for `work_ns` as soon as one is free; returns when it is done.
+    #[inline]
+    pub fn work(&mut self, now_ns: u64, work_ns: u64) -> u64 {
+        if work_ns == 0 {
+            return now_ns;
+        }
+        let free_ns = self.free_ns.iter_mut().min().expect("there is a server");
+        let begin_ns = now_ns.max(*free_ns);
+        *free_ns = begin_ns + work_ns;
+        self.busy_ns += work_ns;
+        self.waited_ns += begin_ns - now_ns;
+        begin_ns + work_ns
+    }
+
+    /// What they have done so far, as a component.
+    pub fn component(&self, name: &str) -> Component {
+        Component {
+            name: name.to_owned(),
+            servers: self.free_ns.len() as u32,
+            busy_ns: self.busy_ns,
+            waited_ns: self.waited_ns,
+        }
+    }
+
+    /// Adds what they have done.
+    pub fn snapshot(&self, name: &str, into: &mut Snapshot) {
+        let Component { name, servers, busy_ns, waited_ns } = self.component(name);
+        into.component(name, servers, busy_ns, waited_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_goes_to_whoever_is_free_first() {
+        let mut servers = Servers::new(2);
+        assert_eq!([servers.work(0, 10), servers.work(0, 30), servers.work(5, 10)], [10, 30, 20]);
+        assert_eq!(servers.work(15, 0), 15, "nothing to do takes nobody");
+        let component = servers.component("cpu");
+        assert_eq!((component.servers, component.busy_ns, component.waited_ns), (2, 50, 5));
+    }
+}
