@@ -134,6 +134,7 @@ fn what_is_written_reaches_the_members() {
                 pages.insert(offset / 4096);
                 array.advance(id * MS, &mut done);
                 array.submit(id * MS, id as u32, &request(Kind::Write, offset, 4096));
+                assert!(array.dirty_pages() <= 16, "no more than may be");
             }
             while array.next_event_ns() != u64::MAX {
                 array.advance(array.next_event_ns(), &mut done);

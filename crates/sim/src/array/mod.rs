@@ -196,9 +196,12 @@ impl Array {
         self.events.push(Reverse((at_ns, self.event_number, event)));
     }
 
-    /// When something happens next; `u64::MAX` if nothing will.
+    /// When something happens next; `u64::MAX` if nothing will, as after a loss of data.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
+        if self.data_loss.is_some() {
+            return u64::MAX;
+        }
         let own = self.events.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
         let done = self.done.first().map_or(u64::MAX, |completion| completion.at_ns);
         self.member_next_ns[self.first_member].min(own).min(done)
