@@ -299,6 +299,8 @@ impl Array {
             ("rebuild_commands", counters.rebuild_commands),
             ("rebuilt_bytes", counters.rebuilt_bytes),
             ("row_waits", counters.row_waits),
+            ("rebuilds", self.rebuilds_ns.len() as u64),
+            ("rebuild_ns", self.rebuilds_ns.iter().sum()),
             ("allocations", counters.allocations),
             ("promotions", counters.promotions),
             ("migrated_segments", counters.migrated_segments),
