@@ -19,7 +19,7 @@ from headstack.scenario import Scenario
 from headstack.values import choice, duration, duration_ns, number, percent, whole
 
 Spec = dict[str, Any]
-"""One run: ``system_name``, ``system``, ``workload`` or ``scenario``, ``span``, ``seed``, ``interval_ns``, ``preload``."""
+"""One run: ``system_name``, ``system``, ``workload`` or ``scenario``, ``span``, ``seed``, and what is optional."""
 
 MAX_REQUESTS = 10_000_000
 """A run until a confidence ends here in any case."""
