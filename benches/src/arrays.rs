@@ -1,4 +1,4 @@
-//! Arrays: host requests a second, beside DiskSim where it was measured.
+//! Arrays and solid-state drives: host requests a second, beside DiskSim where it was measured.
 
 use headstack_catalogue::{Changes, array, load_system, scenarios};
 use headstack_sim::{Demand, RunSpec, SystemDescription};
@@ -71,6 +71,21 @@ pub fn hot_band(report: &mut Report) {
     let spec = catalogue("demartek-512n-raid5-24", scenario);
     let [speed] = interleaved(ROUNDS, [&mut || simulate(&spec, REQUESTS)]);
     report.add(rate("24 drives in RAID 5, Emerald hot band".to_owned(), speed, None, Some(Bar::AtLeast(300e3))));
+}
+
+/// A solid-state drive, full of data, under random reads.
+pub fn solid_state(report: &mut Report) {
+    const REQUESTS: u64 = 1_000_000;
+    let line = json!({"size": "4KiB", "read_percent": 100, "random_percent": 100});
+    let workload: Workload = serde_json::from_value(json!({
+        "name": "reads", "lines": [line],
+        "arrivals": {"closed": {"outstanding": 32}}, "run_length": {"requests": REQUESTS},
+    }))
+    .expect("the workload is valid");
+    let system = load_system("dc-p4500-1tb", &Changes::default()).expect("the catalogue has it").description();
+    let spec = spec(system, workload.into());
+    let [speed] = interleaved(ROUNDS, [&mut || simulate(&spec, REQUESTS)]);
+    report.add(rate("dc-p4500-1tb, random 4 KiB reads, depth 32".to_owned(), speed, None, None));
 }
 
 /// One hour of OLTP on 24 drives whose flash warms up.

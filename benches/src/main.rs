@@ -39,6 +39,7 @@ fn main() -> ExitCode {
     rows::drive_under_random_reads(&mut report);
     rows::file_server(&mut report);
     rows::two_cores(&mut report);
+    arrays::solid_state(&mut report);
     arrays::striped(&mut report);
     arrays::hot_band(&mut report);
     arrays::an_hour_of_oltp(&mut report);

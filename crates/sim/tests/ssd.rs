@@ -707,54 +707,6 @@ proptest! {
     }
 }
 
-/// `cargo test --release -p headstack-sim --test ssd -- --ignored --nocapture`.
-#[test]
-#[ignore = "prints speed and memory; asserts nothing"]
-fn speed_and_memory() {
-    let resident_mib = || {
-        let status = std::fs::read_to_string("/proc/self/statm").expect("Linux");
-        status.split(' ').nth(1).expect("resident pages").parse::<u64>().expect("a number") / 256
-    };
-    let mut description = small_ssd();
-    description.flash =
-        Flash { channels: 8, dies_per_channel: 8, blocks_per_plane: 1024, pages_per_block: 128, ..description.flash };
-    description.capacity.logical_bytes = description.raw_bytes() / 4096 * 3584;
-    description.buffer.bytes = 64 << 20;
-    let time = |what: &str, drive: &mut Bench, kind: Kind, count: u64| {
-        let (mut dice, places) = (Dice(1), drive.drive.capacity_bytes() / UNIT);
-        let start = std::time::Instant::now();
-        drive.run(32, count, || request(kind, dice.below(places) * UNIT, UNIT));
-        println!("{what}: {:.2} million/s", count as f64 / start.elapsed().as_secs_f64() / 1e6);
-    };
-    let start = std::time::Instant::now();
-    let mut drive = Bench::new(&description);
-    let windows = drive.drive.precondition();
-    let gib = description.capacity.logical_bytes >> 30;
-    println!("{gib} GiB of 4 KiB units preconditioned in {:?}, {windows:.2?}", start.elapsed());
-    time("random 4 KiB reads", &mut drive, Kind::Read, 5_000_000);
-    time("random 4 KiB writes", &mut drive, Kind::Write, 5_000_000);
-    drop(drive);
-
-    description.capacity = Capacity {
-        logical_bytes: 1_000_000_000_000 / PAGE * PAGE,
-        mapping_unit_bytes: PAGE as u32,
-        ..description.capacity
-    };
-    description.flash.blocks_per_plane = 4096;
-    description.flash.pages_per_block = 128;
-    let before = resident_mib();
-    let start = std::time::Instant::now();
-    let mut drive = Bench::new(&description);
-    println!(
-        "1 TB on {:.3} TB: {} MiB empty, {:?}",
-        description.raw_bytes() as f64 / 1e12,
-        resident_mib() - before,
-        start.elapsed()
-    );
-    let windows = drive.drive.precondition();
-    println!("{} MiB preconditioned, {:?}, {windows:.2?}", resident_mib() - before, start.elapsed());
-}
-
 #[test]
 fn power_follows_the_busy_dies() {
     let power = SsdPower { idle_w: 2.0, active_w: 10.0, ambient_celsius: 25.0, airflow_k_per_w: 3.0 };
