@@ -200,6 +200,14 @@ fn what_no_redundancy_survives_is_named() {
     }
 }
 
+/// The member with the old data goes while they are read: parity needs the rest of the row then, which is read instead.
+#[test]
+fn a_row_whose_reads_are_lost_is_planned_again() {
+    let mut description = of(Level::Raid5, 6);
+    description.incidents = vec![Incident { at_ns: 1, what: IncidentKind::MemberFails { member: 0 } }];
+    assert_eq!(write_counts(&description, 4096, 4096), (0, 2 + 4, 0, 1));
+}
+
 /// Whatever fails while requests are under way: each of them is answered once, in order of time.
 #[test]
 fn failures_lose_no_request() {
