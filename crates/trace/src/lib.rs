@@ -1,29 +1,21 @@
-//! Readers of recorded traces, one module a format.
+//! Recorded traces: read from every format of the field, stored, understood, transformed, written.
+//!
+//! A [`TraceReader`] yields [`Record`]s in order of arrival, in batches, whatever the format and however large the
+//! trace; [`Meta`] says what holds for all of them. What a format cannot carry is [`NOT_RECORDED`], never 0.
 
-pub mod validate;
+mod collect;
+mod error;
+pub mod formats;
+mod input;
+mod meta;
+mod reader;
+mod record;
+mod text;
 
-use std::fmt;
-
-/// A trace that cannot be accepted: where, which field, and what is allowed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct TraceError {
-    /// The file as the user named it.
-    pub file: String,
-    /// Line in the file, from 1.
-    pub line: usize,
-    /// The column's name; empty where the whole line is meant.
-    pub field: &'static str,
-    /// What is wrong and what is allowed, on one line.
-    pub message: String,
-}
-
-impl fmt::Display for TraceError {
-    /// `FILE:LINE: FIELD: MESSAGE`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: ", self.file, self.line)?;
-        if !self.field.is_empty() {
-            write!(f, "{}: ", self.field)?;
-        }
-        f.write_str(&self.message)
-    }
-}
+pub use collect::Collector;
+pub use error::{Place, TraceError};
+pub use formats::{Format, Order, validate};
+pub use input::{Head, Input};
+pub use meta::{Clock, DeviceMeta, Meta, Origin, Process, ResponseSpan};
+pub use reader::{ReadOptions, TraceReader};
+pub use record::{Flags, NOT_RECORDED, Operation, Record};

@@ -7,7 +7,7 @@
 
 use headstack_workload::{Kind, ReplayRecord};
 
-use crate::TraceError;
+use crate::error::{Place, TraceError};
 
 /// One measured request. Its blocks are of 512 bytes, whatever the drive's sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub fn read_validate(file: &str, text: &str) -> Result<Vec<ValidateRecord>, Trac
         .map(|(index, line)| {
             record(line).map_err(|(field, message)| TraceError {
                 file: file.to_owned(),
-                line: index + 1,
+                place: Place::Line(index as u64 + 1),
                 field,
                 message,
             })
@@ -176,7 +176,7 @@ mod tests {
         ];
         for (line, field) in cases {
             let error = read_validate("f.trace", &format!("R Hit 1 2 3 4\n\n{line}\n")).unwrap_err();
-            assert_eq!((error.line, error.field), (3, field), "{line}");
+            assert_eq!((error.place, error.field), (Place::Line(3), field), "{line}");
             let shown = error.to_string();
             assert!(shown.starts_with("f.trace:3: ") && shown.lines().count() == 1, "{shown}");
         }

@@ -1,0 +1,93 @@
+//! Formats of one request a line.
+
+use std::io::Read;
+
+use super::msr;
+use crate::collect::Collector;
+use crate::error::{Place, Problem, TraceError};
+use crate::input::Input;
+use crate::record::Record;
+
+/// Bytes that are parsed at a time.
+const CHUNK_BYTES: usize = 4 << 20;
+/// No line of any format is longer.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// Which of them, with what its header said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LineFormat {
+    Msr,
+}
+
+impl LineFormat {
+    /// The request of a line; nothing for a line that is none, such as a header.
+    #[inline]
+    fn parse(&self, line: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
+        match self {
+            LineFormat::Msr => msr::parse(line, out).map(Some),
+        }
+    }
+}
+
+/// Lines of several inputs, one after the other.
+pub(crate) struct Lines {
+    inputs: std::vec::IntoIter<Input>,
+    current: Option<Input>,
+    format: LineFormat,
+    chunk: Vec<u8>,
+    /// Lines of the current input that were parsed.
+    line: u64,
+}
+
+impl Lines {
+    pub(crate) fn new(inputs: Vec<Input>, format: LineFormat) -> Lines {
+        let mut inputs = inputs.into_iter();
+        let current = inputs.next();
+        Lines { inputs, current, format, chunk: Vec::with_capacity(CHUNK_BYTES + LINE_BYTES_MAX), line: 0 }
+    }
+
+    /// Reads a chunk; false at the end.
+    pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
+        let Some(input) = &mut self.current else {
+            return Ok(false);
+        };
+        let wanted = (CHUNK_BYTES - self.chunk.len().min(CHUNK_BYTES)) as u64;
+        let read = input.by_ref().take(wanted).read_to_end(&mut self.chunk);
+        let read = read.map_err(|error| input.error(&error))?;
+        let is_last = (read as u64) < wanted;
+        let end = if is_last {
+            self.chunk.len()
+        } else {
+            self.chunk.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1)
+        };
+        if end == 0 && !is_last {
+            return Err(TraceError {
+                file: input.name.clone(),
+                place: Place::Line(self.line + 1),
+                field: "",
+                message: "the line does not end: this is no text".to_owned(),
+            });
+        }
+        let text = self.chunk[..end].strip_suffix(b"\n").unwrap_or(&self.chunk[..end]);
+        if !text.is_empty() {
+            for line in text.split(|&byte| byte == b'\n') {
+                self.line += 1;
+                let line = line.trim_ascii();
+                if line.is_empty() {
+                    continue;
+                }
+                match self.format.parse(line, out) {
+                    Ok(Some(record)) => out.records.push(record),
+                    Ok(None) => {}
+                    Err(problem) => out.reject(&input.name, Place::Line(self.line), problem)?,
+                }
+            }
+        }
+        self.chunk.drain(..end);
+        if is_last {
+            self.current = self.inputs.next();
+            self.line = 0;
+        }
+        Ok(true)
+    }
+}

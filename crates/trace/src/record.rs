@@ -1,0 +1,166 @@
+//! The recorded request: what every format is read into, and every analysis reads.
+
+use headstack_workload::Kind;
+use serde::{Deserialize, Serialize};
+
+/// The value of a time that a trace does not hold. It is never a time: 2^64 ns are 584 years.
+pub const NOT_RECORDED: u64 = u64::MAX;
+
+/// What a recorded request did. Formats know more and less than a [`Kind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum Operation {
+    /// Transferred data from the device.
+    Read,
+    /// Transferred data to the device.
+    Write,
+    /// Told the device that a range holds no data any more.
+    Trim,
+    /// Asked that completed writes reach stable storage.
+    Flush,
+    /// Something else: pass-through commands, zone management.
+    Other,
+    /// The trace does not say.
+    Unknown,
+}
+
+impl Operation {
+    /// Every operation, in declaration order, so that `operation as usize` is its index.
+    pub const ALL: [Operation; 6] =
+        [Operation::Read, Operation::Write, Operation::Trim, Operation::Flush, Operation::Other, Operation::Unknown];
+
+    /// Its name in files, options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Trim => "trim",
+            Operation::Flush => "flush",
+            Operation::Other => "other",
+            Operation::Unknown => "unknown",
+        }
+    }
+
+    /// The operation of that name.
+    pub fn from_name(name: &str) -> Option<Operation> {
+        Operation::ALL.into_iter().find(|operation| operation.name() == name)
+    }
+
+    /// What a system can be asked to do, if it can.
+    pub fn kind(self) -> Option<Kind> {
+        match self {
+            Operation::Read => Some(Kind::Read),
+            Operation::Write => Some(Kind::Write),
+            Operation::Trim => Some(Kind::Trim),
+            Operation::Flush => Some(Kind::Flush),
+            Operation::Other | Operation::Unknown => None,
+        }
+    }
+}
+
+impl From<Kind> for Operation {
+    fn from(kind: Kind) -> Operation {
+        match kind {
+            Kind::Read => Operation::Read,
+            Kind::Write => Operation::Write,
+            Kind::Trim => Operation::Trim,
+            Kind::Flush => Operation::Flush,
+        }
+    }
+}
+
+/// What a request carried beside its operation, one bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// Somebody waits for it.
+    pub const SYNC: Flags = Flags(1);
+    /// Must be on stable storage before it completes (FUA).
+    pub const FUA: Flags = Flags(1 << 1);
+    /// Read ahead of need.
+    pub const READ_AHEAD: Flags = Flags(1 << 2);
+    /// File system metadata.
+    pub const METADATA: Flags = Flags(1 << 3);
+    /// Completed with an error.
+    pub const ERROR: Flags = Flags(1 << 4);
+    /// A write that asks for a flush before it.
+    pub const PRE_FLUSH: Flags = Flags(1 << 5);
+    /// A pass-through command of a program, not of a file system.
+    pub const PASS_THROUGH: Flags = Flags(1 << 6);
+
+    /// Every flag with its name.
+    pub const ALL: [(Flags, &'static str); 7] = [
+        (Flags::SYNC, "sync"),
+        (Flags::FUA, "fua"),
+        (Flags::READ_AHEAD, "read-ahead"),
+        (Flags::METADATA, "metadata"),
+        (Flags::ERROR, "error"),
+        (Flags::PRE_FLUSH, "pre-flush"),
+        (Flags::PASS_THROUGH, "pass-through"),
+    ];
+
+    /// All bits of `other` are set.
+    pub fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The bits of both.
+    #[must_use]
+    pub fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// One recorded request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When it arrived, on the clock that [`crate::Meta::clock`] names.
+    pub arrival_ns: u64,
+    /// From arrival to completion; [`NOT_RECORDED`] where the trace does not say.
+    pub response_ns: u64,
+    /// From arrival to the moment at which the device was given it; [`NOT_RECORDED`] where the trace does not say.
+    pub wait_ns: u64,
+    /// First byte, from the start of its device.
+    pub offset_bytes: u64,
+    /// Length.
+    pub length_bytes: u32,
+    /// Index in [`crate::Meta::devices`].
+    pub device: u32,
+    /// Index in [`crate::Meta::processes`] plus 1; 0 where the trace does not say.
+    pub process: u32,
+    /// What it carried.
+    pub flags: Flags,
+    /// What it did.
+    pub operation: Operation,
+}
+
+impl Record {
+    /// A request of which only the least is known.
+    pub fn new(arrival_ns: u64, operation: Operation, offset_bytes: u64, length_bytes: u32) -> Record {
+        Record {
+            arrival_ns,
+            response_ns: NOT_RECORDED,
+            wait_ns: NOT_RECORDED,
+            offset_bytes,
+            length_bytes,
+            device: 0,
+            process: 0,
+            flags: Flags::default(),
+            operation,
+        }
+    }
+
+    /// When it completed, where the trace says.
+    pub fn completion_ns(&self) -> Option<u64> {
+        (self.response_ns != NOT_RECORDED).then(|| self.arrival_ns.saturating_add(self.response_ns))
+    }
+
+    /// First byte behind it. Readers refuse what ends past 2^63, so that it cannot overflow.
+    pub fn end_bytes(&self) -> u64 {
+        self.offset_bytes + u64::from(self.length_bytes)
+    }
+}
+
+const _: () = assert!(size_of::<Record>() == 48, "a record is what traces in memory are made of");

@@ -1,0 +1,127 @@
+//! Numbers in lines of text, exact: 18 digits are more than a double holds.
+
+/// A whole number; `None` for anything else, also for what does not fit.
+#[inline]
+pub(crate) fn whole(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || text.len() > 20 {
+        return None;
+    }
+    let mut value: u64 = 0;
+    if text.len() <= 19 {
+        for &byte in text {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            value = value * 10 + u64::from(digit);
+        }
+        return Some(value);
+    }
+    for &byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    Some(value)
+}
+
+/// A hexadecimal number, without or with `0x`.
+pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
+    let digits = text.strip_prefix(b"0x").unwrap_or(text);
+    if digits.is_empty() || digits.len() > 16 {
+        return None;
+    }
+    digits.iter().try_fold(0, |value, &byte| Some(value << 4 | u64::from(char::from(byte).to_digit(16)?)))
+}
+
+/// A decimal number times 10^`exponent`, which is from 0 to 18, rounded to a whole one: `decimal(b"1.5", 9)` reads seconds
+/// as nanoseconds. No sign, no `e`; digits before or after the point may be absent, not both.
+#[inline]
+pub(crate) fn decimal(text: &[u8], exponent: u32) -> Option<u64> {
+    let point = text.iter().position(|&byte| byte == b'.');
+    let (before, after) = match point {
+        None => return whole(text)?.checked_mul(10u64.pow(exponent)),
+        Some(point) => (&text[..point], &text[point + 1..]),
+    };
+    if before.is_empty() && after.is_empty() {
+        return None;
+    }
+    let units = if before.is_empty() { 0 } else { whole(before)? };
+    let mut fraction = 0;
+    for place in 0..exponent as usize {
+        let digit = after.get(place).map_or(Some(0), |byte| char::from(*byte).to_digit(10))?;
+        fraction = fraction * 10 + u64::from(digit);
+    }
+    let beyond = after.get(exponent as usize..).unwrap_or_default();
+    if !beyond.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let up = u64::from(beyond.first().is_some_and(|&digit| digit >= b'5'));
+    units.checked_mul(10u64.pow(exponent))?.checked_add(fraction)?.checked_add(up)
+}
+
+/// The first `N` fields between `separator`s, each without blanks around it, and how many fields there are in all.
+#[inline]
+pub(crate) fn fields<const N: usize>(line: &[u8], separator: u8) -> ([&[u8]; N], usize) {
+    let mut found: [&[u8]; N] = [&[]; N];
+    let mut count = 0;
+    for field in line.split(|&byte| byte == separator) {
+        if let Some(slot) = found.get_mut(count) {
+            *slot = field.trim_ascii();
+        }
+        count += 1;
+    }
+    (found, count)
+}
+
+/// The first `N` words between blanks, and how many there are in all.
+pub(crate) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
+    let mut found: [&[u8]; N] = [&[]; N];
+    let mut count = 0;
+    for word in line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+        if let Some(slot) = found.get_mut(count) {
+            *slot = word;
+        }
+        count += 1;
+    }
+    (found, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact() {
+        assert_eq!(decimal(b"128166372003061629", 0), Some(128_166_372_003_061_629));
+        assert_eq!(decimal(b"13.191135", 6), Some(13_191_135));
+        assert_eq!(decimal(b"1.0000000005", 9), Some(1_000_000_001));
+        assert_eq!(decimal(b"1.00000000049", 9), Some(1_000_000_000));
+        assert_eq!(decimal(b".5", 3), Some(500));
+        assert_eq!(decimal(b"7.", 3), Some(7_000));
+        assert_eq!(decimal(b"18446744073709551615", 0), Some(u64::MAX));
+        for wrong in
+            ["", ".", "-1", "1e3", "1.x", "1.5x", "18446744073709551616", "0x1", " 1", "99999999999999999999999"]
+        {
+            assert_eq!(decimal(wrong.as_bytes(), 3), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn hexadecimal_with_or_without_prefix() {
+        assert_eq!(hexadecimal(b"2a"), Some(42));
+        assert_eq!(hexadecimal(b"0x2A"), Some(42));
+        assert_eq!(hexadecimal(b"0x"), None);
+        assert_eq!(hexadecimal(b"12345678123456781"), None);
+    }
+
+    #[test]
+    fn fields_are_counted_beyond_those_kept() {
+        let (found, count) = fields::<2>(b"a, b ,c", b',');
+        assert_eq!((found, count), ([&b"a"[..], b"b"], 3));
+        let (found, count) = words::<3>(b"  a\t b ");
+        assert_eq!((found, count), ([&b"a"[..], b"b", b""], 2));
+    }
+}
