@@ -7,7 +7,7 @@ use crate::meta::{DeviceMeta, Meta, Process};
 use crate::record::Record;
 
 /// Rejects that are kept with their reasons; the rest are counted.
-const REJECTS_KEPT: usize = 10;
+pub(crate) const REJECTS_KEPT: usize = 10;
 
 /// Takes what a reader finds.
 #[derive(Debug, Default)]
@@ -48,6 +48,13 @@ impl Collector {
         let index = self.meta.processes.len() as u32;
         self.processes.insert(process, index);
         index
+    }
+
+    /// Begins with what a stored trace says of itself.
+    pub(crate) fn adopt(&mut self, meta: Meta) {
+        self.devices = meta.devices.iter().zip(0..).map(|(device, index)| (device.name.clone(), index)).collect();
+        self.processes = meta.processes.iter().cloned().zip(1..).collect();
+        self.meta = meta;
     }
 
     /// A line or record that cannot be accepted: an error, or one more of the skipped.

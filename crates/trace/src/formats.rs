@@ -10,30 +10,36 @@ use crate::collect::Collector;
 use crate::error::TraceError;
 use crate::input::{Head, Input};
 use crate::reader::ReadOptions;
+use crate::store::{self, Stored};
 
 /// Whose order the requests of a file are in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Of arrival, by the format's own rule: time going backwards is an error.
     Arrival,
-    /// Of completion, or any: the reader sorts, and counts what it moved.
+    /// Of completion, by the way it is recorded: the reader sorts.
+    Completion,
+    /// Not said: the reader sorts, and counts what it moved.
     Any,
 }
 
 /// A format that traces are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
+    /// headstack's own stored form.
+    Parquet,
     /// MSR Cambridge (SNIA IOTTA 387, 388).
     Msr,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 1] = [Format::Msr];
+    pub const ALL: [Format; 2] = [Format::Parquet, Format::Msr];
 
     /// Its name in options and metadata.
     pub fn name(self) -> &'static str {
         match self {
+            Format::Parquet => "parquet",
             Format::Msr => "msr",
         }
     }
@@ -41,6 +47,7 @@ impl Format {
     /// What it is, for people.
     pub fn title(self) -> &'static str {
         match self {
+            Format::Parquet => "headstack's stored form",
             Format::Msr => "MSR Cambridge CSV (SNIA IOTTA 387, 388)",
         }
     }
@@ -53,13 +60,20 @@ impl Format {
     /// The order of its requests.
     pub fn order(self) -> Order {
         match self {
+            Format::Parquet => Order::Arrival,
             Format::Msr => Order::Any,
         }
+    }
+
+    /// Several files are one recording, such as one a CPU.
+    pub fn files_belong_together(self) -> bool {
+        false
     }
 
     /// The head of a file is of this format, and all of it.
     pub fn fits(self, head: Head<'_>) -> bool {
         match self {
+            Format::Parquet => store::fits(head),
             Format::Msr => msr::fits(head),
         }
     }
@@ -69,6 +83,8 @@ impl Format {
 pub(crate) enum Parser {
     /// One request a line.
     Lines(Lines),
+    /// The stored form.
+    Stored(Stored),
 }
 
 impl Parser {
@@ -80,6 +96,7 @@ impl Parser {
         out: &mut Collector,
     ) -> Result<Parser, TraceError> {
         Ok(match format {
+            Format::Parquet => Parser::Stored(Stored::open(&inputs[0], out)?),
             Format::Msr => {
                 msr::describe(out);
                 Parser::Lines(Lines::new(inputs, LineFormat::Msr))
@@ -91,6 +108,15 @@ impl Parser {
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         match self {
             Parser::Lines(lines) => lines.read(out),
+            Parser::Stored(stored) => stored.read(out),
+        }
+    }
+
+    /// Requests in all, where that is known before they are read.
+    pub(crate) fn requests_known(&self) -> Option<u64> {
+        match self {
+            Parser::Stored(stored) => Some(stored.requests()),
+            Parser::Lines(_) => None,
         }
     }
 }

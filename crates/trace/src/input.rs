@@ -83,6 +83,11 @@ impl Input {
         Head { bytes: &self.head, is_whole: self.is_whole }
     }
 
+    /// Its name without its folder.
+    pub fn file_name(&self) -> String {
+        Path::new(&self.name).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
     /// An error of reading it.
     pub fn error(&self, error: &io::Error) -> TraceError {
         TraceError::of_file(&self.name, io_message(error))

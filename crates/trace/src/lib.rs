@@ -6,16 +6,24 @@
 mod collect;
 mod error;
 pub mod formats;
+mod import;
 mod input;
+mod merge;
 mod meta;
 mod reader;
 mod record;
+mod sort;
+mod store;
 mod text;
+mod transform;
 
 pub use collect::Collector;
 pub use error::{Place, TraceError};
 pub use formats::{Format, Order, validate};
+pub use import::import;
 pub use input::{Head, Input};
 pub use meta::{Clock, DeviceMeta, Meta, Origin, Process, ResponseSpan};
 pub use reader::{ReadOptions, TraceReader};
 pub use record::{Flags, NOT_RECORDED, Operation, Record};
+pub use store::StoreWriter;
+pub use transform::Step;

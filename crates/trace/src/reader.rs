@@ -4,10 +4,13 @@ use std::path::Path;
 
 use crate::collect::Collector;
 use crate::error::TraceError;
-use crate::formats::{Format, Parser};
+use crate::formats::{Format, Order, Parser};
 use crate::input::Input;
+use crate::merge::Merge;
 use crate::meta::{Meta, Origin};
 use crate::record::Record;
+use crate::sort::Sorter;
+use crate::transform::{Applied, Step};
 
 /// How a trace is read.
 #[derive(Clone, Debug, Default)]
@@ -16,16 +19,36 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// Skip lines that cannot be accepted, and count them.
     pub skip_bad: bool,
+    /// What becomes of the requests on their way, in this order.
+    pub steps: Vec<Step>,
 }
 
 /// A trace being read.
 pub struct TraceReader {
-    parser: Parser,
-    out: Collector,
+    source: Source,
+    steps: Applied,
+    meta: Meta,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Records in the order of arrival, after those before.
+    Batch,
+    /// What follows begins before the end of what came before.
+    NewRun,
+    /// Nothing.
+    End,
+}
+
+#[allow(clippy::large_enum_variant)] // One a trace.
+enum Source {
+    One(Part),
+    Several(Merge),
 }
 
 impl TraceReader {
-    /// Opens files that are one trace, in the order given.
+    /// Opens files that are one trace. Those of several CPUs of blktrace belong together; others are merged by time.
     ///
     /// # Errors
     /// Files that cannot be read, or are of no format, or of two.
@@ -39,42 +62,168 @@ impl TraceReader {
     /// # Errors
     /// As of files.
     pub fn from_inputs(inputs: Vec<Input>, options: &ReadOptions) -> Result<TraceReader, TraceError> {
-        let mut out = Collector::new(options.skip_bad);
-        let mut format = options.format;
-        for input in &inputs {
-            let found = match options.format {
-                Some(format) => format,
-                None => detect(input)?,
-            };
-            if *format.get_or_insert(found) != found {
-                return Err(TraceError::of_file(&input.name, "is of another format than the files before it"));
+        let mut groups: Vec<(Format, Vec<Input>)> = Vec::new();
+        for input in inputs {
+            let format = options.format.map_or_else(|| detect(&input), Ok)?;
+            match groups.last_mut() {
+                Some((last, group)) if *last == format && format.files_belong_together() => group.push(input),
+                _ => groups.push((format, vec![input])),
             }
-            let file =
-                Path::new(&input.name).file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-            out.meta.origin.push(Origin { file, format: found.name().to_owned() });
         }
-        let format = format.ok_or_else(|| TraceError::of_file("trace", "there is no file"))?;
-        let parser = Parser::open(format, inputs, options, &mut out)?;
-        Ok(TraceReader { parser, out })
+        let parts = groups.into_iter().map(|(format, inputs)| Part::open(format, inputs, options));
+        let mut parts: Vec<Part> = parts.collect::<Result<_, _>>()?;
+        let source = match parts.len() {
+            0 => return Err(TraceError::of_file("trace", "there is no file")),
+            1 => Source::One(parts.remove(0)),
+            _ => Source::Several(Merge::new(parts)?),
+        };
+        let mut reader = TraceReader { source, steps: Applied::new(&options.steps), meta: Meta::default() };
+        reader.refresh();
+        Ok(reader)
     }
 
     /// Replaces `batch` by the next records, in order of arrival; false at the end.
     ///
     /// # Errors
-    /// What cannot be accepted.
+    /// What cannot be accepted, also a file whose order is too far from that of arrival: [`crate::import`] sorts it.
     pub fn next_batch(&mut self, batch: &mut Vec<Record>) -> Result<bool, TraceError> {
-        batch.clear();
-        while self.out.records.is_empty() {
-            if !self.parser.read(&mut self.out)? {
-                return Ok(false);
-            }
+        match self.next(batch)? {
+            Next::Batch => Ok(true),
+            Next::End => Ok(false),
+            Next::NewRun => Err(TraceError::of_file(
+                self.source.name(),
+                "is far from the order of arrival; import it first, which sorts a trace of any size",
+            )),
         }
-        std::mem::swap(batch, &mut self.out.records);
-        Ok(true)
+    }
+
+    pub(crate) fn next(&mut self, batch: &mut Vec<Record>) -> Result<Next, TraceError> {
+        loop {
+            batch.clear();
+            let next = match &mut self.source {
+                Source::One(part) => part.next(batch)?,
+                Source::Several(merge) => merge.next(batch)?,
+            };
+            match next {
+                Next::Batch => {
+                    self.steps.apply(batch, self.source.meta());
+                    if self.source.has_new_names(&self.meta) {
+                        self.refresh();
+                    }
+                    if batch.is_empty() && !self.steps.is_over() {
+                        continue;
+                    }
+                    if batch.is_empty() {
+                        self.refresh();
+                        return Ok(Next::End);
+                    }
+                }
+                Next::NewRun if !self.steps.is_empty() => {
+                    return Err(TraceError::of_file(
+                        self.source.name(),
+                        "is far from the order of arrival; import it without steps first",
+                    ));
+                }
+                Next::NewRun | Next::End => self.refresh(),
+            }
+            return Ok(next);
+        }
     }
 
     /// What holds for the trace as a whole; all of it once the end was reached.
     pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// Requests in all, where that is known before they are read.
+    pub fn requests_known(&self) -> Option<u64> {
+        match &self.source {
+            Source::One(part) if self.steps.is_empty() => part.parser.requests_known(),
+            _ => None,
+        }
+    }
+
+    fn refresh(&mut self) {
+        self.meta = self.source.meta().clone();
+        self.steps.describe(&mut self.meta);
+    }
+}
+
+impl Source {
+    fn name(&self) -> &str {
+        match self {
+            Source::One(part) => &part.name,
+            Source::Several(merge) => merge.name(),
+        }
+    }
+
+    fn meta(&self) -> &Meta {
+        match self {
+            Source::One(part) => part.meta(),
+            Source::Several(merge) => merge.meta(),
+        }
+    }
+
+    fn has_new_names(&self, before: &Meta) -> bool {
+        let now = self.meta();
+        now.devices.len() != before.devices.len() || now.processes.len() != before.processes.len()
+    }
+}
+
+/// Files that one parser reads.
+pub(crate) struct Part {
+    /// The first of them, as the user named it.
+    pub(crate) name: String,
+    parser: Parser,
+    out: Collector,
+    sorter: Option<Sorter>,
+    counts_moved: bool,
+}
+
+impl Part {
+    fn open(format: Format, inputs: Vec<Input>, options: &ReadOptions) -> Result<Part, TraceError> {
+        let mut out = Collector::new(options.skip_bad);
+        let origin = |input: &Input| Origin { file: input.file_name(), format: format.name().to_owned() };
+        let origins: Vec<Origin> = inputs.iter().map(origin).collect();
+        let name = inputs[0].name.clone();
+        let parser = Parser::open(format, inputs, options, &mut out)?;
+        if out.meta.origin.is_empty() {
+            out.meta.origin = origins;
+        }
+        let sorter = (format.order() != Order::Arrival).then(Sorter::default);
+        Ok(Part { name, parser, out, sorter, counts_moved: format.order() == Order::Any })
+    }
+
+    /// Fills `batch`, which is empty.
+    pub(crate) fn next(&mut self, batch: &mut Vec<Record>) -> Result<Next, TraceError> {
+        let Some(sorter) = &mut self.sorter else {
+            while self.out.records.is_empty() {
+                if !self.parser.read(&mut self.out)? {
+                    return Ok(Next::End);
+                }
+            }
+            std::mem::swap(batch, &mut self.out.records);
+            return Ok(Next::Batch);
+        };
+        loop {
+            if sorter.begins_new_run() {
+                return Ok(Next::NewRun);
+            }
+            let more = self.parser.read(&mut self.out)?;
+            sorter.take(&mut self.out.records, batch, !more);
+            if !batch.is_empty() {
+                return Ok(Next::Batch);
+            }
+            if !more && !sorter.has_late() {
+                if self.counts_moved {
+                    self.out.meta.count("out of order", std::mem::take(&mut sorter.moved));
+                }
+                return Ok(Next::End);
+            }
+        }
+    }
+
+    pub(crate) fn meta(&self) -> &Meta {
         &self.out.meta
     }
 }

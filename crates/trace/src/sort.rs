@@ -1,0 +1,113 @@
+//! Order of arrival, from files in any order, in bounded memory.
+
+use crate::record::Record;
+
+/// Requests that are held back. Files in order of completion need as many as arrive within the longest response time;
+/// this is 12.6 MB.
+const WINDOW: usize = 1 << 18;
+
+/// Sorts what passes through it as far as its window reaches.
+#[derive(Debug, Default)]
+pub(crate) struct Sorter {
+    held: Vec<Record>,
+    /// What came too late for the part that was handed out: the beginning of a new run.
+    late: Option<Vec<Record>>,
+    last_in_ns: u64,
+    last_out_ns: u64,
+    /// Records that arrived before the one in front of them.
+    pub(crate) moved: u64,
+}
+
+impl Sorter {
+    /// Takes `incoming`, and appends to `batch` what nothing can come before any more: everything at the `end`, and
+    /// everything when the window does not reach back far enough. [`Sorter::begins_new_run`] tells.
+    pub(crate) fn take(&mut self, incoming: &mut Vec<Record>, batch: &mut Vec<Record>, end: bool) {
+        for record in incoming.iter() {
+            self.moved += u64::from(record.arrival_ns < self.last_in_ns);
+            self.last_in_ns = record.arrival_ns;
+        }
+        let late = incoming.iter().position(|record| record.arrival_ns < self.last_out_ns);
+        if let Some(first) = late {
+            self.late = Some(incoming.split_off(first));
+        }
+        self.held.append(incoming);
+        let keep = if end || late.is_some() { 0 } else { WINDOW };
+        // Half a window more than is kept, so that most records are sorted twice at most.
+        if keep > 0 && self.held.len() < keep + keep / 2 {
+            return;
+        }
+        if !self.held.is_sorted_by_key(|record| record.arrival_ns) {
+            self.held.sort_by_key(|record| record.arrival_ns);
+        }
+        batch.extend(self.held.drain(..self.held.len() - keep));
+        if let Some(last) = batch.last() {
+            self.last_out_ns = last.arrival_ns;
+        }
+    }
+
+    /// What follows belongs to a new run, which begins before the end of the one before; called once everything of that
+    /// was handed out.
+    pub(crate) fn begins_new_run(&mut self) -> bool {
+        let Some(late) = self.late.take() else {
+            return false;
+        };
+        self.held = late;
+        self.last_out_ns = 0;
+        true
+    }
+
+    /// There is more to come in a new run.
+    pub(crate) fn has_late(&self) -> bool {
+        self.late.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Operation;
+
+    fn sorted(arrivals: &[u64], chunk: usize) -> (Vec<Vec<u64>>, u64) {
+        let mut sorter = Sorter::default();
+        let mut runs = vec![Vec::new()];
+        let mut chunks = arrivals.chunks(chunk).peekable();
+        loop {
+            let part = chunks.next().unwrap_or_default();
+            let mut incoming: Vec<Record> =
+                part.iter().map(|&arrival_ns| Record::new(arrival_ns, Operation::Read, 0, 512)).collect();
+            let mut batch = Vec::new();
+            let end = chunks.peek().is_none();
+            sorter.take(&mut incoming, &mut batch, end);
+            runs.last_mut().unwrap().extend(batch.iter().map(|record| record.arrival_ns));
+            if sorter.begins_new_run() {
+                runs.push(Vec::new());
+            } else if end {
+                return (runs, sorter.moved);
+            }
+        }
+    }
+
+    #[test]
+    fn sorts_within_the_window() {
+        let mut arrivals: Vec<u64> = (0..3 * WINDOW as u64).collect();
+        for pair in arrivals.chunks_mut(1_000) {
+            pair.reverse();
+        }
+        let (runs, moved) = sorted(&arrivals, 10_000);
+        assert_eq!(runs.len(), 1);
+        assert!(runs[0].is_sorted() && runs[0].len() == arrivals.len());
+        assert_eq!(moved, arrivals.windows(2).filter(|pair| pair[1] < pair[0]).count() as u64);
+    }
+
+    #[test]
+    fn what_comes_too_late_begins_a_new_run() {
+        let half = 2 * WINDOW as u64;
+        let arrivals: Vec<u64> = (half..2 * half).chain(0..half).collect();
+        let (runs, moved) = sorted(&arrivals, 4_096);
+        assert_eq!(moved, 1);
+        assert!(runs.len() > 1 && runs.iter().all(|run| run.is_sorted()));
+        let mut all: Vec<u64> = runs.concat();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..2 * half));
+    }
+}

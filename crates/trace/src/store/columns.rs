@@ -1,0 +1,188 @@
+//! Columns of a row group to bytes and back.
+
+use bytes::Bytes;
+use parquet::column::reader::ColumnReader;
+use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
+use parquet::data_type::ByteArray;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::properties::WriterPropertiesPtr;
+use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
+use parquet::schema::types::ColumnDescPtr;
+
+use super::schema::Column;
+use crate::meta::Meta;
+use crate::record::{Flags, NOT_RECORDED, Operation, Record};
+
+/// The names that a row group's text columns hold, as the encoder wants them.
+pub(crate) struct Names {
+    devices: Vec<ByteArray>,
+    /// Number and name of each process.
+    processes: Vec<(i32, ByteArray)>,
+}
+
+impl Names {
+    pub(crate) fn new(meta: &Meta) -> Names {
+        let text = |name: &str| ByteArray::from(name.as_bytes().to_vec());
+        Names {
+            devices: meta.devices.iter().map(|device| text(&device.name)).collect(),
+            processes: meta.processes.iter().map(|process| (process.pid as i32, text(&process.name))).collect(),
+        }
+    }
+}
+
+/// A column of `records` as the bytes of a column chunk.
+pub(crate) fn encode(
+    column: Column,
+    records: &[Record],
+    names: &Names,
+    description: ColumnDescPtr,
+    properties: WriterPropertiesPtr,
+) -> Result<(Bytes, ColumnCloseResult)> {
+    let mut sink = TrackedWrite::new(Vec::new());
+    let pages = Box::new(SerializedPageWriter::new(&mut sink));
+    let mut writer = get_column_writer(description, properties, pages);
+    match &mut writer {
+        ColumnWriter::Int64ColumnWriter(writer) => {
+            let value = |record: &Record| match column {
+                Column::Arrival => record.arrival_ns,
+                Column::Response => record.response_ns,
+                Column::Wait => record.wait_ns,
+                _ => record.offset_bytes,
+            };
+            if matches!(column, Column::Response | Column::Wait) {
+                let known = |record: &&Record| value(record) != NOT_RECORDED;
+                let levels: Vec<i16> = records.iter().map(|record| i16::from(known(&record))).collect();
+                let values: Vec<i64> = records.iter().filter(known).map(|record| value(record) as i64).collect();
+                writer.write_batch(&values, Some(&levels), None)?;
+            } else {
+                let values: Vec<i64> = records.iter().map(|record| value(record) as i64).collect();
+                writer.write_batch(&values, None, None)?;
+            }
+        }
+        ColumnWriter::Int32ColumnWriter(writer) => match column {
+            Column::Length => {
+                let values: Vec<i32> = records.iter().map(|record| record.length_bytes as i32).collect();
+                writer.write_batch(&values, None, None)?;
+            }
+            Column::Flags => {
+                let values: Vec<i32> = records.iter().map(|record| i32::from(record.flags.0)).collect();
+                writer.write_batch(&values, None, None)?;
+            }
+            _ => {
+                let (levels, known) = processes(records);
+                let values: Vec<i32> = known.iter().map(|&index| names.processes[index].0).collect();
+                writer.write_batch(&values, Some(&levels), None)?;
+            }
+        },
+        ColumnWriter::ByteArrayColumnWriter(writer) => match column {
+            Column::Operation => {
+                let texts = Operation::ALL.map(|operation| ByteArray::from(operation.name()));
+                let values: Vec<ByteArray> =
+                    records.iter().map(|record| texts[record.operation as usize].clone()).collect();
+                writer.write_batch(&values, None, None)?;
+            }
+            Column::Device => {
+                let values: Vec<ByteArray> =
+                    records.iter().map(|record| names.devices[record.device as usize].clone()).collect();
+                writer.write_batch(&values, None, None)?;
+            }
+            _ => {
+                let (levels, known) = processes(records);
+                let values: Vec<ByteArray> = known.iter().map(|&index| names.processes[index].1.clone()).collect();
+                writer.write_batch(&values, Some(&levels), None)?;
+            }
+        },
+        _ => unreachable!("the schema has no other types"),
+    }
+    let close = writer.close()?;
+    Ok((Bytes::from(sink.into_inner()?), close))
+}
+
+/// Which records name a process, and the indices of those.
+fn processes(records: &[Record]) -> (Vec<i16>, Vec<usize>) {
+    let levels = records.iter().map(|record| i16::from(record.process != 0)).collect();
+    let known = records.iter().filter(|record| record.process != 0);
+    (levels, known.map(|record| record.process as usize - 1).collect())
+}
+
+/// A column as it was read.
+pub(crate) enum Values {
+    /// Numbers; [`NOT_RECORDED`] where null.
+    Long(Vec<u64>),
+    /// Numbers; absent where null.
+    Short(Vec<Option<u32>>),
+    /// Indices in what [`decode`] met of names; absent where null.
+    Text(Vec<Option<u32>>, Vec<String>),
+}
+
+/// Reads a column chunk of `rows` rows.
+pub(crate) fn decode(reader: ColumnReader, rows: usize, is_optional: bool) -> Result<Values> {
+    let mut levels = Vec::new();
+    let wanted = is_optional.then_some(&mut levels);
+    let values = match reader {
+        ColumnReader::Int64ColumnReader(mut reader) => {
+            let mut values = Vec::with_capacity(rows);
+            let read = reader.read_records(rows, wanted, None, &mut values)?.0;
+            complete(read, rows)?;
+            Values::Long(if is_optional {
+                spread(&levels, values.into_iter().map(|value| value as u64), NOT_RECORDED)
+            } else {
+                values.into_iter().map(|value| value as u64).collect()
+            })
+        }
+        ColumnReader::Int32ColumnReader(mut reader) => {
+            let mut values = Vec::with_capacity(rows);
+            let read = reader.read_records(rows, wanted, None, &mut values)?.0;
+            complete(read, rows)?;
+            let values = values.into_iter().map(|value| Some(value as u32));
+            Values::Short(if is_optional { spread(&levels, values, None) } else { values.collect() })
+        }
+        ColumnReader::ByteArrayColumnReader(mut reader) => {
+            let mut values = Vec::with_capacity(rows);
+            let read = reader.read_records(rows, wanted, None, &mut values)?.0;
+            complete(read, rows)?;
+            let (indices, names) = interned(&values)?;
+            let indices = indices.into_iter().map(Some);
+            Values::Text(if is_optional { spread(&levels, indices, None) } else { indices.collect() }, names)
+        }
+        _ => return Err(ParquetError::General("a column of another type".to_owned())),
+    };
+    Ok(values)
+}
+
+fn complete(read: usize, rows: usize) -> Result<()> {
+    if read == rows {
+        return Ok(());
+    }
+    Err(ParquetError::General(format!("a column holds {read} rows of {rows}")))
+}
+
+/// Puts `absent` where the level is 0.
+fn spread<T: Copy>(levels: &[i16], mut values: impl Iterator<Item = T>, absent: T) -> Vec<T> {
+    levels.iter().map(|&level| if level == 0 { absent } else { values.next().unwrap_or(absent) }).collect()
+}
+
+/// Texts as indices of a list. Texts of one dictionary entry share their bytes, so that a look at the address mostly does.
+fn interned(values: &[ByteArray]) -> Result<(Vec<u32>, Vec<String>)> {
+    let mut names: Vec<String> = Vec::new();
+    let mut indices = rustc_hash::FxHashMap::default();
+    let (mut last, mut last_index) = (std::ptr::null::<u8>(), 0);
+    let mut found = Vec::with_capacity(values.len());
+    for value in values {
+        if value.data().as_ptr() != last || value.data().is_empty() {
+            let text = value.as_utf8()?;
+            last_index = *indices.entry(text.to_owned()).or_insert_with(|| {
+                names.push(text.to_owned());
+                names.len() as u32 - 1
+            });
+            last = value.data().as_ptr();
+        }
+        found.push(last_index);
+    }
+    Ok((found, names))
+}
+
+/// The flags that a stored number stands for.
+pub(crate) fn flags(stored: u32) -> Flags {
+    Flags(stored as u16)
+}

@@ -1,0 +1,161 @@
+//! Reading the stored form, a row group at a time.
+
+use std::fs::File;
+
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::META_KEY;
+use super::columns::{Values, decode, flags};
+use super::data::Data;
+use super::schema::{Column, schema};
+use crate::collect::Collector;
+use crate::error::{Place, TraceError};
+use crate::input::Input;
+use crate::meta::{Meta, Process};
+use crate::record::{Operation, Record};
+
+/// A stored trace being read.
+pub(crate) struct Stored {
+    name: String,
+    file: SerializedFileReader<Data>,
+    next_group: usize,
+    devices: FxHashMap<String, u32>,
+    processes: FxHashMap<Process, u32>,
+    read: u64,
+    last_arrival_ns: u64,
+}
+
+impl Stored {
+    /// Opens the file again, for its metadata stand at its end, and puts its metadata into `out`.
+    pub(crate) fn open(input: &Input, out: &mut Collector) -> Result<Stored, TraceError> {
+        let name = input.name.clone();
+        let of_file = |error: &dyn std::fmt::Display| TraceError::of_file(&name, error);
+        let file = File::open(&name).and_then(Data::new).map_err(|error| of_file(&error))?;
+        let file = SerializedFileReader::new(file).map_err(|error| of_file(&broken(&error)))?;
+        let metadata = file.metadata().file_metadata();
+        let columns = |schema: &parquet::schema::types::Type| -> Vec<(String, Option<parquet::basic::Type>)> {
+            let physical =
+                |field: &parquet::schema::types::Type| field.is_primitive().then(|| field.get_physical_type());
+            schema.get_fields().iter().map(|field| (field.name().to_owned(), physical(field))).collect()
+        };
+        if columns(metadata.schema()) != columns(&schema()) {
+            return Err(of_file(&"is a Parquet file, but not a stored trace: its columns are others"));
+        }
+        let stored = metadata.key_value_metadata().into_iter().flatten().find(|entry| entry.key == META_KEY);
+        let stored = stored.and_then(|entry| entry.value.as_deref());
+        let stored =
+            stored.ok_or_else(|| of_file(&format!("is a Parquet file without `{META_KEY}` in its metadata")))?;
+        let meta: Meta = serde_json::from_str(stored).map_err(|error| of_file(&format!("its metadata: {error}")))?;
+        let stored = Stored {
+            devices: meta.devices.iter().zip(0..).map(|(device, index)| (device.name.clone(), index)).collect(),
+            processes: meta.processes.iter().cloned().zip(1..).collect(),
+            name,
+            file,
+            next_group: 0,
+            read: 0,
+            last_arrival_ns: 0,
+        };
+        out.adopt(meta);
+        Ok(stored)
+    }
+
+    /// Requests in all, without reading them.
+    pub(crate) fn requests(&self) -> u64 {
+        self.file.metadata().file_metadata().num_rows().max(0) as u64
+    }
+
+    /// Reads a row group; false at the end.
+    pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
+        if self.next_group == self.file.num_row_groups() {
+            return Ok(false);
+        }
+        let group = self.file.get_row_group(self.next_group).map_err(|error| self.failed(&error))?;
+        let rows = group.metadata().num_rows().max(0) as usize;
+        let columns: Result<Vec<Values>, ParquetError> = (0..Column::ALL.len())
+            .into_par_iter()
+            .with_max_len(1)
+            .map(|index| {
+                let is_optional = group.metadata().schema_descr().column(index).max_def_level() > 0;
+                decode(group.get_column_reader(index)?, rows, is_optional)
+            })
+            .collect();
+        let columns = columns.map_err(|error| self.failed(&error))?;
+        drop(group);
+        self.next_group += 1;
+        self.join(rows, &columns, out)?;
+        Ok(true)
+    }
+
+    fn join(&mut self, rows: usize, columns: &[Values], out: &mut Collector) -> Result<(), TraceError> {
+        use Values::{Long, Short, Text};
+        let [
+            Long(arrival),
+            Long(response),
+            Long(wait),
+            Text(operation, operations),
+            Long(offset),
+            Short(length),
+            Text(device, devices),
+            Short(pid),
+            Text(process, processes),
+            Short(flag),
+        ] = columns
+        else {
+            return Err(TraceError::of_file(&self.name, "is not a stored trace: a column is of another type"));
+        };
+        let operations: Vec<Option<Operation>> = operations.iter().map(|name| Operation::from_name(name)).collect();
+        let devices: Vec<Option<u32>> = devices.iter().map(|name| self.devices.get(name).copied()).collect();
+        let mut last_process = (None, 0);
+        for row in 0..rows {
+            self.read += 1;
+            let wrong = |message: &str| TraceError {
+                file: self.name.clone(),
+                place: Place::Record(self.read),
+                field: "",
+                message: format!("{message}: the file was not written by headstack"),
+            };
+            let named = |column: &[Option<u32>]| column[row].map(|index| index as usize);
+            let operation = named(operation).and_then(|index| operations[index]);
+            let device = named(device).and_then(|index| devices[index]);
+            let who = pid[row].zip(process[row]);
+            if who != last_process.0 {
+                let index = who.map(|(pid, name)| {
+                    let name = processes[name as usize].clone();
+                    self.processes.get(&Process { pid, name }).copied().ok_or_else(|| wrong("an unknown process"))
+                });
+                last_process = (who, index.transpose()?.unwrap_or(0));
+            }
+            let record = Record {
+                arrival_ns: arrival[row],
+                response_ns: response[row],
+                wait_ns: wait[row],
+                offset_bytes: offset[row],
+                length_bytes: length[row].unwrap_or(0),
+                device: device.ok_or_else(|| wrong("an unknown device"))?,
+                process: last_process.1,
+                flags: flags(flag[row].unwrap_or(0)),
+                operation: operation.ok_or_else(|| wrong("an unknown operation"))?,
+            };
+            if record.offset_bytes >= 1 << 63 || record.end_bytes() >= 1 << 63 {
+                return Err(wrong("an offset at or past 2^63"));
+            }
+            if record.arrival_ns < self.last_arrival_ns {
+                return Err(wrong("an arrival before that of the request before it"));
+            }
+            self.last_arrival_ns = record.arrival_ns;
+            out.records.push(record);
+        }
+        Ok(())
+    }
+
+    fn failed(&self, error: &ParquetError) -> TraceError {
+        TraceError::of_file(&self.name, broken(error))
+    }
+}
+
+fn broken(error: &ParquetError) -> String {
+    format!("the file is damaged or was not finished: {error}").replace('\n', " ")
+}

@@ -1,0 +1,87 @@
+//! The columns and how each is encoded.
+
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::metadata::SortingColumn;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type};
+
+/// The columns, in the order of [`Column::ALL`].
+const MESSAGE: &str = "
+message trace {
+  REQUIRED INT64 arrival_ns;
+  OPTIONAL INT64 response_ns;
+  OPTIONAL INT64 wait_ns;
+  REQUIRED BYTE_ARRAY operation (UTF8);
+  REQUIRED INT64 offset_bytes;
+  REQUIRED INT32 length_bytes (INTEGER(32,false));
+  REQUIRED BYTE_ARRAY device (UTF8);
+  OPTIONAL INT32 pid (INTEGER(32,false));
+  OPTIONAL BYTE_ARRAY process (UTF8);
+  REQUIRED INT32 flags (INTEGER(16,false));
+}";
+
+/// A column of the stored form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    Arrival,
+    Response,
+    Wait,
+    Operation,
+    Offset,
+    Length,
+    Device,
+    Pid,
+    Process,
+    Flags,
+}
+
+impl Column {
+    pub(crate) const ALL: [Column; 10] = [
+        Column::Arrival,
+        Column::Response,
+        Column::Wait,
+        Column::Operation,
+        Column::Offset,
+        Column::Length,
+        Column::Device,
+        Column::Pid,
+        Column::Process,
+        Column::Flags,
+    ];
+
+    /// Times and places differ little from their neighbours; the rest repeats itself.
+    fn is_delta(self) -> bool {
+        matches!(self, Column::Arrival | Column::Response | Column::Wait | Column::Offset)
+    }
+}
+
+pub(crate) fn schema() -> Arc<Type> {
+    Arc::new(parse_message_type(MESSAGE).expect("the message is a constant"))
+}
+
+pub(crate) fn descriptor() -> SchemaDescriptor {
+    SchemaDescriptor::new(schema())
+}
+
+pub(crate) fn properties() -> Arc<WriterProperties> {
+    // Level 1 is within 3 % of level 3 on traces, at half its time: the encodings have done the work before.
+    let compression = Compression::ZSTD(ZstdLevel::try_new(1).expect("1 is a level"));
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("headstack ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(compression)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_data_page_row_count_limit(usize::MAX)
+        .set_sorting_columns(Some(vec![SortingColumn { column_idx: 0, descending: false, nulls_first: false }]));
+    for (column, description) in Column::ALL.into_iter().zip(descriptor().columns()) {
+        if column.is_delta() {
+            let path: ColumnPath = description.path().clone();
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    Arc::new(properties.build())
+}

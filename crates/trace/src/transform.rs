@@ -1,0 +1,286 @@
+//! Transformations: each a pure function of the requests that pass through it, in the order they are given.
+
+mod parse;
+
+use rustc_hash::FxHashMap;
+
+use crate::meta::{Clock, Meta};
+use crate::record::{Operation, Record};
+
+/// A factor as the user wrote it, exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factor {
+    numerator: u64,
+    denominator: u64,
+}
+
+impl Factor {
+    /// `value` times the factor, rounded down; the greatest number where it does not fit.
+    fn of(self, value: u64) -> u64 {
+        let scaled = u128::from(value) * u128::from(self.numerator) / u128::from(self.denominator);
+        u64::try_from(scaled).unwrap_or(u64::MAX)
+    }
+}
+
+/// Addresses or times from the first up to, not including, the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The first that belongs to it.
+    pub from: u64,
+    /// The first behind it.
+    pub to: u64,
+}
+
+/// One transformation. [`Step::parse`] reads and `Display` prints the same text, by which metadata keep it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Only these operations: `kind=read,write`.
+    Kind(Vec<Operation>),
+    /// Only these devices: `device=hm.0,hm.1`.
+    Device(Vec<String>),
+    /// Only these processes, by number or name: `process=fio,4711`.
+    Process(Vec<String>),
+    /// Only what arrives in this part of the time since the first request, in ns: `time=10s-20min`.
+    Time(Range),
+    /// Only the first requests: `first=1000000`.
+    First(u64),
+    /// Only what lies in these addresses; what lies there in part is cut to it: `clip=0-36GB`.
+    Clip(Range),
+    /// Addresses modulo the range's length, into the range; what would pass its end is moved before it: `fold=36GB`.
+    Fold(Range),
+    /// Addresses moved by so many bytes; what would begin before 0 is left out: `shift=-10GiB`.
+    Shift(i64),
+    /// Devices one after the other on one, each so many bytes from the one before: `stack=1TB`.
+    Stack(u64),
+    /// Arrivals times a factor, counted from the first; response times stay: `time-scale=0.5` is twice as fast.
+    TimeScale(Factor),
+    /// Addresses times a factor, down to a multiple of 512; lengths stay: `address-scale=2`.
+    AddressScale(Factor),
+    /// Each request with this chance in 2^64, by its number and the seed: `sample=0.1`, `sample=0.1@7`.
+    Sample(Share),
+    /// The requests to this share of 4 KiB blocks, by address and seed, which keeps re-use as it is:
+    /// `sample-addresses=0.01`.
+    SampleAddresses(Share),
+    /// What requests whose operation is not recorded are taken for: `unknown=read`.
+    Unknown(Operation),
+    /// Without names, dates, process numbers and what the file said of its devices: `anonymise`.
+    Anonymise,
+}
+
+/// A share of many, told by a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The share as it was written.
+    factor: Factor,
+    /// Other seeds choose others.
+    seed: u64,
+}
+
+impl Share {
+    fn takes(self, what: u64) -> bool {
+        let limit = (u128::from(self.factor.numerator) << 64) / u128::from(self.factor.denominator);
+        u128::from(hash(what ^ hash(self.seed))) < limit
+    }
+}
+
+/// The finaliser of splitmix64 (Steele, Lea & Flood, OOPSLA 2014): every bit of the result depends on every bit of `value`.
+fn hash(value: u64) -> u64 {
+    let mut mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Blocks that [`Step::SampleAddresses`] takes or leaves as a whole.
+const SAMPLED_BLOCK_BYTES: u64 = 4096;
+/// No address is at or past 2^63.
+const ADDRESS_END: u64 = 1 << 63;
+/// Addresses stay multiples of this when they are scaled.
+const SECTOR_BYTES: u64 = 512;
+
+/// Steps at work on a trace.
+#[derive(Debug)]
+pub(crate) struct Applied {
+    steps: Vec<State>,
+}
+
+/// A step, and what it has to remember.
+#[derive(Debug)]
+struct State {
+    step: Step,
+    /// Arrival of the first request that it met.
+    first_ns: Option<u64>,
+    /// Requests that it met.
+    met: u64,
+    /// Nothing more will pass.
+    is_over: bool,
+    /// Whether the step takes that device or process, as far as known.
+    taken: FxHashMap<u32, bool>,
+}
+
+impl Applied {
+    pub(crate) fn new(steps: &[Step]) -> Applied {
+        let state = |step: &Step| State {
+            step: step.clone(),
+            first_ns: None,
+            met: 0,
+            is_over: false,
+            taken: FxHashMap::default(),
+        };
+        Applied { steps: steps.iter().map(state).collect() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// No later request will pass.
+    pub(crate) fn is_over(&self) -> bool {
+        self.steps.iter().any(|state| state.is_over)
+    }
+
+    /// Transforms a batch in place. `meta` is that of the source.
+    pub(crate) fn apply(&mut self, batch: &mut Vec<Record>, meta: &Meta) {
+        for state in &mut self.steps {
+            batch.retain_mut(|record| state.passes(record, meta));
+        }
+    }
+
+    /// Says in `meta`, which is a copy of the source's, what was done.
+    pub(crate) fn describe(&self, meta: &mut Meta) {
+        for state in &self.steps {
+            match state.step {
+                Step::Anonymise => anonymise(meta),
+                Step::Stack(_) => stack(meta),
+                _ => {}
+            }
+            meta.steps.push(state.step.to_string());
+        }
+    }
+}
+
+impl State {
+    /// Transforms a request; false if it goes no further.
+    fn passes(&mut self, record: &mut Record, meta: &Meta) -> bool {
+        let since_ns = record.arrival_ns - *self.first_ns.get_or_insert(record.arrival_ns);
+        self.met += 1;
+        match &self.step {
+            Step::Kind(operations) => operations.contains(&record.operation),
+            Step::Device(names) => {
+                let name = || names.contains(&meta.devices[record.device as usize].name);
+                *self.taken.entry(record.device).or_insert_with(name)
+            }
+            Step::Process(names) => {
+                *self.taken.entry(record.process).or_insert_with(|| is_among(names, record.process, meta))
+            }
+            Step::Time(range) => {
+                self.is_over |= since_ns >= range.to;
+                (range.from..range.to).contains(&since_ns)
+            }
+            Step::First(limit) => {
+                self.is_over |= self.met >= *limit;
+                self.met <= *limit
+            }
+            Step::Clip(range) => clip(record, *range),
+            Step::Fold(range) => {
+                fold(record, *range);
+                true
+            }
+            Step::Shift(bytes) => move_to(record, record.offset_bytes.checked_add_signed(*bytes)),
+            Step::Stack(stride_bytes) => {
+                let base = stride_bytes.checked_mul(u64::from(record.device));
+                record.device = 0;
+                move_to(record, base.and_then(|base| record.offset_bytes.checked_add(base)))
+            }
+            Step::TimeScale(factor) => {
+                record.arrival_ns = (record.arrival_ns - since_ns).saturating_add(factor.of(since_ns));
+                true
+            }
+            Step::AddressScale(factor) => {
+                let scaled = factor.of(record.offset_bytes);
+                move_to(record, Some(scaled - scaled % SECTOR_BYTES))
+            }
+            Step::Sample(share) => share.takes(self.met),
+            Step::SampleAddresses(share) => {
+                let block = record.offset_bytes / SAMPLED_BLOCK_BYTES;
+                share.takes(block ^ hash(u64::from(record.device)))
+            }
+            Step::Unknown(operation) => {
+                if record.operation == Operation::Unknown {
+                    record.operation = *operation;
+                }
+                true
+            }
+            Step::Anonymise => {
+                record.arrival_ns = since_ns;
+                true
+            }
+        }
+    }
+}
+
+/// A process is asked for by its number or its name.
+fn is_among(names: &[String], process: u32, meta: &Meta) -> bool {
+    let Some(index) = process.checked_sub(1) else {
+        return false;
+    };
+    let process = &meta.processes[index as usize];
+    names.iter().any(|name| *name == process.name || name.parse() == Ok(process.pid))
+}
+
+fn clip(record: &mut Record, range: Range) -> bool {
+    if record.length_bytes == 0 {
+        return record.operation == Operation::Flush || (range.from..range.to).contains(&record.offset_bytes);
+    }
+    let (from, to) = (record.offset_bytes.max(range.from), record.end_bytes().min(range.to));
+    if from >= to {
+        return false;
+    }
+    (record.offset_bytes, record.length_bytes) = (from, (to - from) as u32);
+    true
+}
+
+fn fold(record: &mut Record, range: Range) {
+    let size = range.to - range.from;
+    record.length_bytes = u64::from(record.length_bytes).min(size) as u32;
+    let within = (record.offset_bytes % size).min(size - u64::from(record.length_bytes));
+    record.offset_bytes = range.from + within;
+}
+
+/// False where a request cannot be.
+fn move_to(record: &mut Record, offset_bytes: Option<u64>) -> bool {
+    let fits = |offset: &u64| offset.checked_add(u64::from(record.length_bytes)).is_some_and(|end| end < ADDRESS_END);
+    let Some(offset_bytes) = offset_bytes.filter(fits) else {
+        return false;
+    };
+    record.offset_bytes = offset_bytes;
+    true
+}
+
+fn anonymise(meta: &mut Meta) {
+    for (device, index) in meta.devices.iter_mut().zip(0..) {
+        (device.name, device.model) = (format!("device {index}"), None);
+    }
+    for (process, number) in meta.processes.iter_mut().zip(1..) {
+        (process.pid, process.name) = (number, String::new());
+    }
+    meta.origin.iter_mut().for_each(|origin| origin.file = "-".to_owned());
+    (meta.clock, meta.zero_unix_ns, meta.header) = (Clock::Recording, None, None);
+    // Reasons and notes quote lines and names, and so may earlier steps.
+    meta.rejects.clear();
+    meta.notes.clear();
+    meta.steps.clear();
+}
+
+fn stack(meta: &mut Meta) {
+    let names: Vec<&str> = meta.devices.iter().map(|device| &*device.name).collect();
+    if names.len() > 1 {
+        let name = names.join(" + ");
+        meta.devices.truncate(1);
+        meta.devices[0].name = name;
+        meta.devices[0].capacity_bytes = None;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::meta::{DeviceMeta, Process};
+
+fn steps(texts: &[&str]) -> Vec<Step> {
+    texts.iter().map(|text| Step::parse(text).unwrap()).collect()
+}
+
+fn meta() -> Meta {
+    let device = |name: &str| DeviceMeta { name: name.to_owned(), ..DeviceMeta::default() };
+    let process = |pid, name: &str| Process { pid, name: name.to_owned() };
+    Meta {
+        clock: Clock::Unix,
+        devices: vec![device("a"), device("b")],
+        processes: vec![process(7, "fio"), process(9, "mysqld")],
+        header: Some("secret".to_owned()),
+        ..Meta::default()
+    }
+}
+
+fn record(arrival_ns: u64, offset_bytes: u64, length_bytes: u32) -> Record {
+    Record::new(arrival_ns, Operation::Read, offset_bytes, length_bytes)
+}
+
+fn apply(texts: &[&str], records: &[Record]) -> Vec<Record> {
+    let mut applied = Applied::new(&steps(texts));
+    let mut batch = records.to_vec();
+    applied.apply(&mut batch, &meta());
+    batch
+}
+
+#[test]
+fn filters() {
+    let write = Record { operation: Operation::Write, device: 1, process: 2, ..record(5, 0, 1) };
+    let records = [Record { process: 1, ..record(1, 0, 1) }, write];
+    assert_eq!(apply(&["kind=write,trim"], &records), [write]);
+    assert_eq!(apply(&["device=b"], &records), [write]);
+    assert_eq!(apply(&["process=mysqld"], &records), [write]);
+    assert_eq!(apply(&["process=9"], &records), [write]);
+    assert_eq!(apply(&["process=fio,9"], &records), records);
+    assert_eq!(apply(&["time=4ns-"], &records), [write]);
+    assert_eq!(apply(&["time=4ns"], &records), records[..1]);
+    assert_eq!(apply(&["first=1"], &records), records[..1]);
+    assert_eq!(apply(&["process=fio"], &[record(0, 0, 1)]), [], "a process that is not recorded is nobody's");
+}
+
+#[test]
+fn clipping_cuts_and_folding_moves() {
+    assert_eq!(apply(&["clip=1KiB-2KiB"], &[record(0, 512, 4096)]), [record(0, 1024, 1024)]);
+    assert_eq!(apply(&["clip=1KiB-2KiB"], &[record(0, 2048, 512), record(0, 512, 512)]), []);
+    assert_eq!(apply(&["fold=1KiB-3KiB"], &[record(0, 2048, 512)]), [record(0, 1024, 512)]);
+    assert_eq!(apply(&["fold=2KiB"], &[record(0, 2048 + 1536, 1024)]), [record(0, 1024, 1024)]);
+    assert_eq!(apply(&["fold=2KiB"], &[record(0, 512, 1 << 20)]), [record(0, 0, 2048)]);
+    let flush = Record { operation: Operation::Flush, ..record(0, 0, 0) };
+    assert_eq!(apply(&["clip=1KiB-2KiB"], &[flush]), [flush], "a flush has no place");
+}
+
+#[test]
+fn moving_and_scaling() {
+    assert_eq!(apply(&["shift=-1KiB"], &[record(0, 4096, 1), record(0, 0, 1)]), [record(0, 3072, 1)]);
+    assert_eq!(apply(&["shift=1KiB"], &[record(0, (1 << 63) - 513, 512)]), []);
+    let second = Record { device: 1, ..record(0, 5, 1) };
+    assert_eq!(apply(&["stack=1MiB"], &[second]), [record(0, (1 << 20) + 5, 1)]);
+    assert_eq!(apply(&["time-scale=0.5"], &[record(100, 0, 1), record(300, 0, 1)])[1].arrival_ns, 200);
+    assert_eq!(apply(&["address-scale=1.5"], &[record(0, 1024, 4)]), [record(0, 1536, 4)]);
+    assert_eq!(
+        apply(&["unknown=read"], &[Record { operation: Operation::Unknown, ..record(0, 0, 1) }]),
+        [record(0, 0, 1)]
+    );
+}
+
+#[test]
+fn samples_are_the_share_asked_for_and_the_same_again() {
+    let records: Vec<Record> = (0..100_000).map(|i| record(i, (i % 1_000) << 12, 512)).collect();
+    let sample = apply(&["sample=0.1"], &records);
+    assert!((9_500..10_500).contains(&sample.len()), "{}", sample.len());
+    assert_eq!(sample, apply(&["sample=0.1"], &records));
+    assert_ne!(sample, apply(&["sample=0.1@7"], &records));
+    let blocks = apply(&["sample-addresses=0.1"], &records);
+    // Of a block all hundred requests, or none.
+    assert!(blocks.len().is_multiple_of(100) && (5_000..15_000).contains(&blocks.len()), "{}", blocks.len());
+    assert_eq!(apply(&["sample=1"], &records), records);
+}
+
+#[test]
+fn anonymous_traces_name_nobody() {
+    let mut anonymous = meta();
+    Applied::new(&steps(&["device=a", "anonymise"])).describe(&mut anonymous);
+    let text = serde_json::to_string(&anonymous).unwrap();
+    for secret in ["fio", "mysqld", "secret", "\"a\"", "unix"] {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
+    assert_eq!(anonymous.steps, ["anonymise"]);
+    assert_eq!(apply(&["anonymise"], &[record(500, 1, 1), record(700, 1, 1)])[1].arrival_ns, 200);
+}
+
+#[test]
+fn wrong_steps_say_what_is_allowed() {
+    for (text, told) in [
+        ("kind=reed", "read, write"),
+        ("kind=", "read, write"),
+        ("fold=0", "no range"),
+        ("clip=2GB-1GB", "no range"),
+        ("clip=2XB", "2XB"),
+        ("time=-5s", "duration"),
+        ("time-scale=0", "above 0"),
+        ("time-scale=-1", "above 0"),
+        ("time-scale=1e3", "above 0"),
+        ("sample=1.5", "at most 1"),
+        ("sample=0.5@x", "seed"),
+        ("first=0", "above 0"),
+        ("device=", "names"),
+        ("stack=0B", "above 0"),
+        ("unknown=what", "read, write"),
+        ("anonymise=yes", "no step"),
+        ("sort", "no step"),
+    ] {
+        let error = Step::parse(text).unwrap_err();
+        assert!(error.contains(told) && !error.contains('\n'), "{text}: {error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_step_reads_what_it_prints(number in 1u64..1 << 40, digits in 1u64..999_999, seed in 0u64..9) {
+        let half = format!("0.{digits:06}");
+        for text in [
+            format!("clip={number}B-"), format!("fold={number}B"), format!("shift=-{number}B"), format!("stack={number}B"),
+            format!("time={number}ns-{}ns", number + 5), format!("first={number}"), format!("time-scale={half}"),
+            format!("sample={half}@{seed}"), format!("sample-addresses={half}"), "kind=trim,flush".to_owned(),
+        ] {
+            let step = Step::parse(&text).unwrap();
+            prop_assert_eq!(Step::parse(&step.to_string()).unwrap(), step);
+        }
+    }
+
+    #[test]
+    fn folding_stays_within(offset in 0u64..1 << 62, length in 0u32.., from in 0u64..1 << 40, size in 1u64..1 << 40) {
+        let range = format!("fold={from}B-{}B", from + size);
+        let folded = apply(&[&range], &[record(0, offset, length)])[0];
+        prop_assert!(folded.offset_bytes >= from && folded.end_bytes() <= from + size);
+    }
+
+    /// Batches are an accident of reading.
+    #[test]
+    fn a_step_does_not_see_batches(cut in 0usize..40, seed in 0u64..5) {
+        let records: Vec<Record> = (0..40).map(|i| record(i * 10 + 3, i * 700, 512)).collect();
+        let texts = ["time=50ns-", "sample=0.7@1", "time-scale=1.5", "fold=10000B", "first=17"];
+        let texts = &texts[seed as usize..];
+        let mut applied = Applied::new(&steps(texts));
+        let (mut first, mut second) = (records[..cut].to_vec(), records[cut..].to_vec());
+        applied.apply(&mut first, &meta());
+        applied.apply(&mut second, &meta());
+        first.append(&mut second);
+        prop_assert_eq!(first, apply(texts, &records));
+    }
+}
