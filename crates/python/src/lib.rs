@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod error;
+mod interruptible;
 mod quantity;
 mod results;
 mod run;

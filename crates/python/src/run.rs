@@ -1,10 +1,6 @@
 //! Running specifications from Python: the interpreter is free meanwhile, and Ctrl-C stops the runs.
 
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use headstack_result::RunResult;
 use headstack_sim::{RunSpec, SimError, SystemDescription, run_all};
@@ -15,10 +11,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{input_error, json_error, sim_error};
+use crate::interruptible::interruptibly;
 use crate::results::{Asked, Results};
-
-/// How often Python looks at signals and is told of progress.
-const TICK: Duration = Duration::from_millis(50);
 
 /// One run as Python asks for it.
 #[derive(Deserialize)]
@@ -79,40 +73,19 @@ impl Spec {
     }
 }
 
-/// Runs on other threads, since Python handles signals on the caller's alone.
 fn run_interruptibly(specs: &[RunSpec], progress: Option<&Py<PyAny>>) -> PyResult<Vec<Result<RunResult, SimError>>> {
-    let goes_on = AtomicBool::new(true);
     let shares: Vec<AtomicU64> = specs.iter().map(|_| AtomicU64::new(0)).collect();
-    let hear = |index: usize, share: f64| {
-        shares[index].store(share.to_bits(), Ordering::Relaxed);
-        goes_on.load(Ordering::Relaxed)
+    let tell = |py: Python<'_>| {
+        let Some(progress) = progress else {
+            return Ok(());
+        };
+        let done: f64 = shares.iter().map(|share| f64::from_bits(share.load(Ordering::Relaxed))).sum();
+        progress.call1(py, (done / specs.len().max(1) as f64,)).map(drop)
     };
-    let tell = || {
-        Python::attach(|py| {
-            py.check_signals()?;
-            let Some(progress) = progress else {
-                return Ok(());
-            };
-            let done: f64 = shares.iter().map(|share| f64::from_bits(share.load(Ordering::Relaxed))).sum();
-            progress.call1(py, (done / specs.len().max(1) as f64,))?;
-            Ok(())
+    interruptibly(tell, |goes_on| {
+        run_all(specs, &|index, share| {
+            shares[index].store(share.to_bits(), Ordering::Relaxed);
+            goes_on.load(Ordering::Relaxed)
         })
-    };
-    thread::scope(|scope| {
-        // The sender goes with the worker, whether it returns or panics.
-        let (finished, finish) = channel();
-        let worker = scope.spawn(move || {
-            let _finished: Sender<()> = finished;
-            run_all(specs, &hear)
-        });
-        let mut told = Ok(());
-        while finish.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-            if told.is_ok() {
-                told = tell();
-                goes_on.store(told.is_ok(), Ordering::Relaxed);
-            }
-        }
-        let results = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
-        told.map(|()| results)
     })
 }
