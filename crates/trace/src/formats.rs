@@ -1,10 +1,14 @@
 //! The formats, one file each, and how they are told apart.
 
+pub mod blktrace;
 mod lines;
 mod msr;
 pub mod validate;
 
 pub(crate) use lines::{LineFormat, Lines};
+
+use blktrace::Blktrace;
+pub use blktrace::pairing::Stage;
 
 use crate::collect::Collector;
 use crate::error::TraceError;
@@ -25,16 +29,19 @@ pub enum Order {
 pub enum Format {
     /// MSR Cambridge (SNIA IOTTA 387, 388).
     Msr,
+    /// Linux' block trace, binary.
+    Blktrace,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 1] = [Format::Msr];
+    pub const ALL: [Format; 2] = [Format::Msr, Format::Blktrace];
 
     /// Its name in options and metadata.
     pub fn name(self) -> &'static str {
         match self {
             Format::Msr => "msr",
+            Format::Blktrace => "blktrace",
         }
     }
 
@@ -42,6 +49,7 @@ impl Format {
     pub fn title(self) -> &'static str {
         match self {
             Format::Msr => "MSR Cambridge CSV (SNIA IOTTA 387, 388)",
+            Format::Blktrace => "Linux block trace, binary: blktrace or the kernel's blk tracer",
         }
     }
 
@@ -53,7 +61,7 @@ impl Format {
     /// The order of its requests.
     pub fn order(self) -> Order {
         match self {
-            Format::Msr => Order::Any,
+            Format::Msr | Format::Blktrace => Order::Any,
         }
     }
 
@@ -61,6 +69,7 @@ impl Format {
     pub fn fits(self, head: Head<'_>) -> bool {
         match self {
             Format::Msr => msr::fits(head),
+            Format::Blktrace => blktrace::fits(head),
         }
     }
 }
@@ -69,6 +78,8 @@ impl Format {
 pub(crate) enum Parser {
     /// One request a line.
     Lines(Lines),
+    /// Linux' block trace.
+    Blktrace(Blktrace),
 }
 
 impl Parser {
@@ -76,7 +87,7 @@ impl Parser {
     pub(crate) fn open(
         format: Format,
         inputs: Vec<Input>,
-        _options: &ReadOptions,
+        options: &ReadOptions,
         out: &mut Collector,
     ) -> Result<Parser, TraceError> {
         Ok(match format {
@@ -84,6 +95,7 @@ impl Parser {
                 msr::describe(out);
                 Parser::Lines(Lines::new(inputs, LineFormat::Msr))
             }
+            Format::Blktrace => Parser::Blktrace(Blktrace::new(inputs, options.at, out)),
         })
     }
 
@@ -91,6 +103,7 @@ impl Parser {
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         match self {
             Parser::Lines(lines) => lines.read(out),
+            Parser::Blktrace(blktrace) => blktrace.read(out),
         }
     }
 }

@@ -14,7 +14,7 @@ mod text;
 
 pub use collect::Collector;
 pub use error::{Place, TraceError};
-pub use formats::{Format, Order, validate};
+pub use formats::{Format, Order, Stage, blktrace, validate};
 pub use input::{Head, Input};
 pub use meta::{Clock, DeviceMeta, Meta, Origin, Process, ResponseSpan};
 pub use reader::{ReadOptions, TraceReader};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::collect::Collector;
 use crate::error::TraceError;
-use crate::formats::{Format, Parser};
+use crate::formats::{Format, Parser, Stage};
 use crate::input::Input;
 use crate::meta::{Meta, Origin};
 use crate::record::Record;
@@ -16,6 +16,8 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// Skip lines that cannot be accepted, and count them.
     pub skip_bad: bool,
+    /// Where requests of a block trace are counted, where it is not where they were queued, if any was.
+    pub at: Option<Stage>,
 }
 
 /// A trace being read.
