@@ -1,10 +1,14 @@
 //! The formats, one file each, and how they are told apart.
 
+pub mod blktrace;
 mod lines;
 mod msr;
 pub mod validate;
 
 pub(crate) use lines::{LineFormat, Lines};
+
+use blktrace::Blktrace;
+pub use blktrace::pairing::Stage;
 
 use crate::collect::Collector;
 use crate::error::TraceError;
@@ -30,17 +34,20 @@ pub enum Format {
     Parquet,
     /// MSR Cambridge (SNIA IOTTA 387, 388).
     Msr,
+    /// Linux' block trace, binary.
+    Blktrace,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 2] = [Format::Parquet, Format::Msr];
+    pub const ALL: &'static [Format] = &[Format::Parquet, Format::Msr, Format::Blktrace];
 
     /// Its name in options and metadata.
     pub fn name(self) -> &'static str {
         match self {
             Format::Parquet => "parquet",
             Format::Msr => "msr",
+            Format::Blktrace => "blktrace",
         }
     }
 
@@ -49,12 +56,13 @@ impl Format {
         match self {
             Format::Parquet => "headstack's stored form",
             Format::Msr => "MSR Cambridge CSV (SNIA IOTTA 387, 388)",
+            Format::Blktrace => "Linux block trace, binary: blktrace or the kernel's blk tracer",
         }
     }
 
     /// The format of that name.
     pub fn from_name(name: &str) -> Option<Format> {
-        Format::ALL.into_iter().find(|format| format.name() == name)
+        Format::ALL.iter().copied().find(|format| format.name() == name)
     }
 
     /// The order of its requests.
@@ -62,12 +70,13 @@ impl Format {
         match self {
             Format::Parquet => Order::Arrival,
             Format::Msr => Order::Any,
+            Format::Blktrace => Order::Completion,
         }
     }
 
     /// Several files are one recording, such as one a CPU.
     pub fn files_belong_together(self) -> bool {
-        false
+        self == Format::Blktrace
     }
 
     /// The head of a file is of this format, and all of it.
@@ -75,6 +84,7 @@ impl Format {
         match self {
             Format::Parquet => store::fits(head),
             Format::Msr => msr::fits(head),
+            Format::Blktrace => blktrace::fits(head),
         }
     }
 }
@@ -85,6 +95,8 @@ pub(crate) enum Parser {
     Lines(Lines),
     /// The stored form.
     Stored(Stored),
+    /// Linux' block trace.
+    Blktrace(Blktrace),
 }
 
 impl Parser {
@@ -92,7 +104,7 @@ impl Parser {
     pub(crate) fn open(
         format: Format,
         inputs: Vec<Input>,
-        _options: &ReadOptions,
+        options: &ReadOptions,
         out: &mut Collector,
     ) -> Result<Parser, TraceError> {
         Ok(match format {
@@ -101,6 +113,7 @@ impl Parser {
                 msr::describe(out);
                 Parser::Lines(Lines::new(inputs, LineFormat::Msr))
             }
+            Format::Blktrace => Parser::Blktrace(Blktrace::new(inputs, options.at, out)),
         })
     }
 
@@ -109,6 +122,7 @@ impl Parser {
         match self {
             Parser::Lines(lines) => lines.read(out),
             Parser::Stored(stored) => stored.read(out),
+            Parser::Blktrace(blktrace) => blktrace.read(out),
         }
     }
 
@@ -116,7 +130,7 @@ impl Parser {
     pub(crate) fn requests_known(&self) -> Option<u64> {
         match self {
             Parser::Stored(stored) => Some(stored.requests()),
-            Parser::Lines(_) => None,
+            Parser::Lines(_) | Parser::Blktrace(_) => None,
         }
     }
 }

@@ -19,7 +19,7 @@ mod transform;
 
 pub use collect::Collector;
 pub use error::{Place, TraceError};
-pub use formats::{Format, Order, validate};
+pub use formats::{Format, Order, Stage, blktrace, validate};
 pub use import::import;
 pub use input::{Head, Input};
 pub use meta::{Clock, DeviceMeta, Meta, Origin, Process, ResponseSpan};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::collect::Collector;
 use crate::error::TraceError;
-use crate::formats::{Format, Order, Parser};
+use crate::formats::{Format, Order, Parser, Stage};
 use crate::input::Input;
 use crate::merge::Merge;
 use crate::meta::{Meta, Origin};
@@ -21,6 +21,8 @@ pub struct ReadOptions {
     pub skip_bad: bool,
     /// What becomes of the requests on their way, in this order.
     pub steps: Vec<Step>,
+    /// Where requests of a block trace are counted, where it is not where they were queued, if any was.
+    pub at: Option<Stage>,
 }
 
 /// A trace being read.
@@ -229,13 +231,13 @@ impl Part {
 }
 
 fn detect(input: &Input) -> Result<Format, TraceError> {
-    let fitting: Vec<Format> = Format::ALL.into_iter().filter(|format| format.fits(input.head())).collect();
+    let fitting: Vec<Format> = Format::ALL.iter().copied().filter(|format| format.fits(input.head())).collect();
     let names = |formats: &[Format]| formats.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
     match fitting[..] {
         [format] => Ok(format),
         [] => Err(TraceError::of_file(
             &input.name,
-            format!("is in none of the formats {}; a CSV needs its columns declared", names(&Format::ALL)),
+            format!("is in none of the formats {}; a CSV needs its columns declared", names(Format::ALL)),
         )),
         _ => Err(TraceError::of_file(&input.name, format!("fits {} alike; say which one it is", names(&fitting)))),
     }

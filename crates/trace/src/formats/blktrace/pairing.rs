@@ -1,0 +1,456 @@
+//! Requests from events: who is completed by what.
+//!
+//! Ranges wait at their address, first as queued, then as issued; an issue takes the queued ranges that tile it (several
+//! where they were merged, a part of one where it was split), a completion takes the issue of the same device, sector, length
+//! and operation that waited longest. Pairing by address alone would take the wrong one of two requests that overlap.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::events::{Event, SECTOR_BYTES, What};
+use super::places::Places;
+use crate::collect::Collector;
+use crate::meta::ResponseSpan;
+use crate::record::{Flags, NOT_RECORDED, Operation, Record};
+
+/// Where a request is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Where the file system or program queued it: Q to C.
+    Queue,
+    /// Where the driver was given it, after merges and splits: D to C.
+    Issue,
+}
+
+/// Events that are looked at for a queued request before a trace is taken to have none.
+const UNDECIDED_EVENTS: usize = 1 << 14;
+/// Requests that are kept back for one that has not completed, which comes before them. At 100,000 a second this is 20 s.
+const WINDOW_RECORDS: usize = 1 << 21;
+
+/// A part of a request: all of it unless it was split.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// Number of its request, from the start of the trace.
+    request: u64,
+    bytes: u32,
+    operation: Operation,
+}
+
+/// What the driver was given and has not completed.
+#[derive(Debug)]
+struct Issue {
+    bytes: u32,
+    operation: Operation,
+    /// The requests in it, in order of address: none where they were queued before the trace began.
+    first: Option<Part>,
+    more: Vec<Part>,
+    /// Number of the first request that came after it.
+    next_request: u64,
+}
+
+/// A request that waits for its completion, or behind one that does.
+#[derive(Debug)]
+struct Waiting {
+    record: Record,
+    /// Its parts that are not completed.
+    parts: u32,
+    is_withdrawn: bool,
+}
+
+#[derive(Debug)]
+struct Device {
+    number: u32,
+    index: u32,
+    /// Issues were seen. Stacked devices have none: their requests complete from the queue.
+    has_issues: bool,
+    has_flushes: bool,
+}
+
+/// Turns events into records in order of their arrival.
+#[derive(Debug)]
+pub(crate) struct Pairing {
+    stage: Option<Stage>,
+    /// Events from before the stage was decided.
+    undecided: Vec<Event>,
+    queued: Places<Part>,
+    issued: Places<Issue>,
+    requests: VecDeque<Waiting>,
+    /// Number of the first of them.
+    first: u64,
+    given_up: usize,
+    devices: Vec<Device>,
+    processes: FxHashMap<u32, u32>,
+    names: FxHashMap<u32, String>,
+}
+
+impl Pairing {
+    /// Counts requests at `stage`; by default where they were queued, if any was.
+    pub(crate) fn new(stage: Option<Stage>, out: &mut Collector) -> Pairing {
+        out.meta.response = stage.map(Stage::response);
+        Pairing {
+            stage,
+            undecided: Vec::new(),
+            queued: Places::new(),
+            issued: Places::new(),
+            requests: VecDeque::new(),
+            first: 0,
+            given_up: 0,
+            devices: Vec::new(),
+            processes: FxHashMap::default(),
+            names: FxHashMap::default(),
+        }
+    }
+
+    /// Takes the next event.
+    #[inline]
+    pub(crate) fn event(&mut self, event: &Event, out: &mut Collector) {
+        match self.stage {
+            Some(stage) => self.decided(stage, event, out),
+            None => {
+                self.undecided.push(*event);
+                if event.what == What::Queue {
+                    self.decide(Stage::Queue, out);
+                } else if self.undecided.len() == UNDECIDED_EVENTS {
+                    self.decide(Stage::Issue, out);
+                }
+            }
+        }
+    }
+
+    /// From here on that process has that name.
+    pub(crate) fn name(&mut self, pid: u32, name: &str, out: &mut Collector) {
+        if self.names.get(&pid).is_some_and(|known| known == name) {
+            return;
+        }
+        self.names.insert(pid, name.to_owned());
+        let Some(&index) = self.processes.get(&pid) else { return };
+        let process = &mut out.meta.processes[index as usize - 1];
+        if process.name.is_empty() {
+            name.clone_into(&mut process.name);
+        } else {
+            self.processes.insert(pid, out.process(pid, name));
+        }
+    }
+
+    /// Hands over the requests of which nothing more is to come, as far as none before them is waiting.
+    pub(crate) fn hand_over(&mut self, out: &mut Collector) {
+        while let Some(waiting) = self.requests.front_mut() {
+            if waiting.parts > 0 {
+                if self.requests.len() <= WINDOW_RECORDS {
+                    break;
+                }
+                self.given_up += 1;
+            }
+            self.hand_over_first(out);
+        }
+        if self.given_up > WINDOW_RECORDS / 2 {
+            self.given_up = 0;
+            let first = self.first;
+            self.queued.retain(|part| part.request >= first);
+            self.issued.retain(|issue| issue.next_request > first);
+        }
+    }
+
+    /// Hands over the rest at the end of the trace.
+    pub(crate) fn finish(&mut self, out: &mut Collector) {
+        if self.stage.is_none() {
+            self.decide(Stage::Issue, out);
+        }
+        while !self.requests.is_empty() {
+            self.hand_over_first(out);
+        }
+    }
+
+    fn hand_over_first(&mut self, out: &mut Collector) {
+        let Some(Waiting { mut record, parts, is_withdrawn }) = self.requests.pop_front() else { return };
+        self.first += 1;
+        if is_withdrawn {
+            return;
+        }
+        if parts > 0 {
+            record.response_ns = NOT_RECORDED;
+            out.meta.count("requests without completion", 1);
+        }
+        out.records.push(record);
+    }
+
+    fn decide(&mut self, stage: Stage, out: &mut Collector) {
+        self.stage = Some(stage);
+        out.meta.response = Some(stage.response());
+        for event in std::mem::take(&mut self.undecided) {
+            self.decided(stage, &event, out);
+        }
+    }
+
+    #[inline]
+    fn decided(&mut self, stage: Stage, event: &Event, out: &mut Collector) {
+        let device = self.device(event.device, out);
+        match (event.what, stage) {
+            (What::Queue, Stage::Queue) => {
+                let part = self.request(event, device, out);
+                self.queued.push(self.devices[device].index, event.sector, part);
+            }
+            (What::Split, Stage::Queue) => self.split(event, device),
+            (What::Queue | What::Split, Stage::Issue) => {}
+            (What::Issue, _) => self.issue(stage, event, device, out),
+            (What::Requeue, _) => self.requeue(stage, event, device, out),
+            (What::Complete, _) => self.complete(event, device, out),
+        }
+    }
+
+    /// Its place in `devices`.
+    #[inline]
+    fn device(&mut self, number: u32, out: &mut Collector) -> usize {
+        if let Some(place) = self.devices.iter().position(|device| device.number == number) {
+            return place;
+        }
+        let index = out.device(&format!("{},{}", number >> 20, number & 0xf_ffff));
+        self.devices.push(Device { number, index, has_issues: false, has_flushes: false });
+        self.devices.len() - 1
+    }
+
+    fn process(&mut self, pid: u32, out: &mut Collector) -> u32 {
+        let name = self.names.get(&pid).map_or("", String::as_str);
+        *self.processes.entry(pid).or_insert_with(|| out.process(pid, name))
+    }
+
+    /// A new request, all of it.
+    #[inline]
+    fn request(&mut self, event: &Event, device: usize, out: &mut Collector) -> Part {
+        let mut record = Record::new(event.at_ns, event.operation, event.sector * SECTOR_BYTES, event.bytes);
+        record.device = self.devices[device].index;
+        record.process = self.process(event.pid, out);
+        record.flags = event.flags;
+        self.requests.push_back(Waiting { record, parts: 1, is_withdrawn: false });
+        let request = self.first + self.requests.len() as u64 - 1;
+        Part { request, bytes: event.bytes, operation: event.operation }
+    }
+
+    /// The request of that number, unless it was given up.
+    #[inline]
+    fn waiting(&mut self, request: u64) -> Option<&mut Waiting> {
+        self.requests.get_mut(usize::try_from(request.checked_sub(self.first)?).ok()?)
+    }
+
+    fn split(&mut self, event: &Event, device: usize) {
+        let index = self.devices[device].index;
+        let front_bytes =
+            event.second_sector.checked_sub(event.sector).and_then(|front| front.checked_mul(SECTOR_BYTES));
+        let Some(front_bytes) = front_bytes.and_then(|bytes| u32::try_from(bytes).ok()).filter(|&bytes| bytes > 0)
+        else {
+            return;
+        };
+        let fits = |part: &Part| part.operation == event.operation && part.bytes > front_bytes;
+        if let Some(part) = self.queued.take(index, event.sector, fits) {
+            self.queued.push(index, event.sector, Part { bytes: front_bytes, ..part });
+            self.put_back_rest(index, event.second_sector, Part { bytes: part.bytes - front_bytes, ..part });
+        }
+    }
+
+    /// Leaves the rest of a part in the queue, of which the front goes on by itself.
+    fn put_back_rest(&mut self, index: u32, sector: u64, rest: Part) {
+        if let Some(waiting) = self.waiting(rest.request) {
+            waiting.parts += 1;
+        }
+        self.queued.push(index, sector, rest);
+    }
+
+    /// Takes queued ranges that follow each other from `sector` on, up to `bytes` in all.
+    #[inline]
+    fn tiles(&mut self, event: &Event, device: usize) -> (Option<Part>, Vec<Part>) {
+        let index = self.devices[device].index;
+        let operation = event.operation;
+        let (mut sector, mut left) = (event.sector, event.bytes);
+        let (mut first, mut more) = (None, Vec::new());
+        loop {
+            let exact = self.queued.take(index, sector, |part| part.operation == operation && part.bytes == left);
+            let part = exact.or_else(|| {
+                self.queued.take(index, sector, |part| part.operation == operation && part.bytes > 0 && left > 0)
+            });
+            let Some(mut part) = part else { break };
+            if part.bytes > left {
+                let rest = Part { bytes: part.bytes - left, ..part };
+                self.put_back_rest(index, sector + u64::from(left) / SECTOR_BYTES, rest);
+                part.bytes = left;
+            }
+            if first.is_none() {
+                first = Some(part)
+            } else {
+                more.push(part)
+            }
+            sector += u64::from(part.bytes) / SECTOR_BYTES;
+            left -= part.bytes;
+            if left == 0 {
+                break;
+            }
+        }
+        (first, more)
+    }
+
+    #[inline]
+    fn issue(&mut self, stage: Stage, event: &Event, device: usize, out: &mut Collector) {
+        self.devices[device].has_issues = true;
+        self.devices[device].has_flushes |= event.operation == Operation::Flush;
+        let (mut first, more) = match stage {
+            Stage::Queue => self.tiles(event, device),
+            Stage::Issue => (Some(self.request(event, device, out)), Vec::new()),
+        };
+        if stage == Stage::Queue {
+            if first.is_none() && event.flags.contains(Flags::PASS_THROUGH) {
+                // Pass-through commands are never queued as the requests of file systems are.
+                first = Some(self.request(event, device, out));
+            } else if first.is_none() {
+                out.meta.count("issues without a queued request", 1);
+            } else {
+                for part in first.iter().chain(&more) {
+                    if let Some(Waiting { record, .. }) = self.waiting(part.request)
+                        && record.wait_ns == NOT_RECORDED
+                    {
+                        record.wait_ns = event.at_ns.checked_sub(record.arrival_ns).unwrap_or(NOT_RECORDED);
+                    }
+                }
+            }
+        }
+        let next_request = self.first + self.requests.len() as u64;
+        let issue = Issue { bytes: event.bytes, operation: event.operation, first, more, next_request };
+        self.issued.push(self.devices[device].index, event.sector, issue);
+    }
+
+    fn requeue(&mut self, stage: Stage, event: &Event, device: usize, out: &mut Collector) {
+        out.meta.count("requeues", 1);
+        let index = self.devices[device].index;
+        let Some(issue) = self.take_issue(event, index) else { return };
+        let mut sector = event.sector;
+        for part in issue.first.into_iter().chain(issue.more) {
+            let Some(waiting) = self.waiting(part.request) else { continue };
+            match stage {
+                Stage::Queue => {
+                    waiting.record.wait_ns = NOT_RECORDED;
+                    self.queued.push(index, sector, part);
+                    sector += u64::from(part.bytes) / SECTOR_BYTES;
+                }
+                Stage::Issue => {
+                    // It will be issued anew, with another record; what it did before is this one's.
+                    waiting.parts -= 1;
+                    waiting.is_withdrawn = part.bytes == waiting.record.length_bytes;
+                    waiting.record.length_bytes -= part.bytes;
+                }
+            }
+        }
+    }
+
+    /// The issue that an event is of: of the same length, or longer where the device did not do all at once.
+    #[inline]
+    fn take_issue(&mut self, event: &Event, index: u32) -> Option<Issue> {
+        let (bytes, operation) = (event.bytes, event.operation);
+        let exact = self.issued.take(index, event.sector, |issue| issue.bytes == bytes && issue.operation == operation);
+        exact.or_else(|| {
+            self.issued
+                .take(index, event.sector, |issue| bytes > 0 && issue.bytes > bytes && issue.operation == operation)
+        })
+    }
+
+    #[inline]
+    fn complete(&mut self, event: &Event, device: usize, out: &mut Collector) {
+        let index = self.devices[device].index;
+        if let Some(issue) = self.take_issue(event, index) {
+            if issue.bytes == event.bytes {
+                for part in issue.first.iter().chain(&issue.more) {
+                    self.done(*part, event, out);
+                }
+            } else {
+                self.complete_front(issue, event, index, out);
+                return;
+            }
+            if issue.operation == Operation::Flush {
+                // One flush of the device serves all that were asked for before it.
+                let waits = |part: &Part| part.operation == Operation::Flush && part.request < issue.next_request;
+                while let Some(part) = self.queued.take(index, event.sector, waits) {
+                    self.done(part, event, out);
+                }
+            }
+            return;
+        }
+        let (first, more) =
+            if self.devices[device].has_issues { (None, Vec::new()) } else { self.tiles(event, device) };
+        if first.is_none() && !self.ends_flush(event, device, out) {
+            out.meta.count("completions without issue", 1);
+        }
+        for part in first.into_iter().chain(more) {
+            self.done(part, event, out);
+        }
+    }
+
+    /// A flush ends for whoever asked for it with a write of nothing, after the device's own flush. Where the device has no
+    /// volatile cache, that is its only end.
+    fn ends_flush(&mut self, event: &Event, device: usize, out: &mut Collector) -> bool {
+        let is_end =
+            event.bytes == 0 && event.operation == Operation::Other && !event.flags.contains(Flags::PASS_THROUGH);
+        if is_end && !self.devices[device].has_flushes {
+            let index = self.devices[device].index;
+            if let Some(part) = self.queued.take(index, 0, |part| part.operation == Operation::Flush) {
+                self.done(part, event, out);
+            }
+        }
+        is_end
+    }
+
+    /// Completes the first bytes of an issue; the rest goes on waiting.
+    fn complete_front(&mut self, issue: Issue, event: &Event, index: u32, out: &mut Collector) {
+        let mut left = event.bytes;
+        let mut rest = Vec::new();
+        for mut part in issue.first.into_iter().chain(issue.more) {
+            if part.bytes <= left {
+                left -= part.bytes;
+                self.done(part, event, out);
+                continue;
+            }
+            if left > 0 {
+                self.progress(part, event, out);
+                part.bytes -= left;
+                left = 0;
+            }
+            rest.push(part);
+        }
+        let mut rest = rest.into_iter();
+        let issue = Issue { bytes: issue.bytes - event.bytes, first: rest.next(), more: rest.collect(), ..issue };
+        self.issued.push(index, event.sector + u64::from(event.bytes) / SECTOR_BYTES, issue);
+    }
+
+    /// Says of a part's request that it got on until now.
+    #[inline]
+    fn progress(&mut self, part: Part, event: &Event, out: &mut Collector) -> Option<&mut Waiting> {
+        let Some(waiting) = self.waiting(part.request) else {
+            out.meta.count("completions that came too late", 1);
+            return None;
+        };
+        let record = &mut waiting.record;
+        let response_ns = event.at_ns.checked_sub(record.arrival_ns);
+        if response_ns.is_none() {
+            out.meta.count("completions before arrival", 1);
+        }
+        record.response_ns = response_ns.unwrap_or(NOT_RECORDED);
+        if event.flags.contains(Flags::ERROR) {
+            record.flags = record.flags.with(Flags::ERROR);
+        }
+        Some(waiting)
+    }
+
+    #[inline]
+    fn done(&mut self, part: Part, event: &Event, out: &mut Collector) {
+        if let Some(waiting) = self.progress(part, event, out) {
+            waiting.parts = waiting.parts.saturating_sub(1);
+        }
+    }
+}
+
+impl Stage {
+    /// What a response time spans where requests are counted there.
+    fn response(self) -> ResponseSpan {
+        match self {
+            Stage::Queue => ResponseSpan::QueueToCompletion,
+            Stage::Issue => ResponseSpan::IssueToCompletion,
+        }
+    }
+}
