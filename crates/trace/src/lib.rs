@@ -14,6 +14,7 @@ mod reader;
 mod record;
 mod sort;
 mod store;
+mod summary;
 mod text;
 mod transform;
 
@@ -26,4 +27,5 @@ pub use meta::{Clock, DeviceMeta, Meta, Origin, Process, ResponseSpan};
 pub use reader::{ReadOptions, TraceReader};
 pub use record::{Flags, NOT_RECORDED, Operation, Record};
 pub use store::StoreWriter;
+pub use summary::{Counts, Summary};
 pub use transform::Step;

@@ -1,0 +1,181 @@
+//! Traces for Python: files in, files or JSON out.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use headstack_trace::export::{self, ExportFormat};
+use headstack_trace::{Format, Meta, ReadOptions, Record, Step, Summary, TraceError, TraceReader};
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::error::{RunError, input_error, json_error};
+use crate::interruptible::interruptibly;
+
+/// A trace as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceSource {
+    paths: Vec<String>,
+    format: Option<String>,
+    #[serde(default)]
+    skip_bad: bool,
+    #[serde(default)]
+    steps: Vec<String>,
+}
+
+impl TraceSource {
+    /// Reads what Python wrote.
+    pub fn read(text: &str) -> PyResult<TraceSource> {
+        serde_json::from_str(text).map_err(json_error)
+    }
+
+    /// The options, with unknown names refused.
+    pub fn options(&self) -> PyResult<ReadOptions> {
+        let known = || Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
+        let format = |name: &String| {
+            Format::from_name(name).ok_or_else(|| input_error(format!("format: there is no `{name}`, but {}", known())))
+        };
+        let step = |text: &String| Step::parse(text).map_err(|error| input_error(format!("step: {error}")));
+        Ok(ReadOptions {
+            format: self.format.as_ref().map(format).transpose()?,
+            skip_bad: self.skip_bad,
+            steps: self.steps.iter().map(step).collect::<PyResult<_>>()?,
+            ..ReadOptions::default()
+        })
+    }
+
+    /// Opens it.
+    pub fn open(&self) -> PyResult<TraceReader> {
+        let paths: Vec<&Path> = self.paths.iter().map(Path::new).collect();
+        TraceReader::open(&paths, &self.options()?).map_err(input_error)
+    }
+}
+
+/// Requests read so far, as the work counts them and Python hears of them.
+#[derive(Default)]
+struct Counter(AtomicU64);
+
+impl Counter {
+    /// Whether the work goes on.
+    fn count(&self, requests: u64, goes_on: &AtomicBool) -> bool {
+        self.0.store(requests, Ordering::Relaxed);
+        goes_on.load(Ordering::Relaxed)
+    }
+
+    fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+        match progress {
+            Some(progress) => progress.call1(py, (self.0.load(Ordering::Relaxed),)).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Every format that is read: names and titles.
+#[pyfunction]
+pub fn trace_formats() -> Vec<(&'static str, &'static str)> {
+    Format::ALL.iter().map(|format| (format.name(), format.title())).collect()
+}
+
+/// Every format that is written beside the stored form: names and titles.
+#[pyfunction]
+pub fn trace_export_formats() -> Vec<(&'static str, &'static str)> {
+    ExportFormat::ALL.iter().map(|format| (format.name(), format.title())).collect()
+}
+
+/// Writes a trace in the stored form to `output`; returns its metadata as JSON. `progress` hears the requests read.
+#[pyfunction]
+#[pyo3(signature = (source, output, progress=None))]
+pub fn trace_import(py: Python<'_>, source: &str, output: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let mut reader = TraceSource::read(source)?.open()?;
+    let counter = Counter::default();
+    let meta = py.detach(|| {
+        interruptibly(
+            |py| counter.tell(py, progress.as_ref()),
+            |goes_on| {
+                headstack_trace::import(&mut reader, Path::new(output), &mut |read| counter.count(read, goes_on))
+            },
+        )
+    })?;
+    described(&meta.map_err(input_error)?, counter.0.into_inner())
+}
+
+/// The metadata of a trace, and what one pass counts, as JSON.
+#[pyfunction]
+#[pyo3(signature = (source, progress=None))]
+pub fn trace_info(py: Python<'_>, source: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let mut reader = TraceSource::read(source)?.open()?;
+    let mut summary = Summary::default();
+    each_batch(py, &mut reader, progress.as_ref(), &mut |batch, _| {
+        summary.add(batch);
+        Ok(())
+    })?;
+    let text = serde_json::to_string(&json!({ "meta": reader.meta(), "summary": summary }));
+    text.map_err(json_error)
+}
+
+/// Writes a trace in another program's format; returns what that could not hold, as JSON.
+#[pyfunction]
+#[pyo3(signature = (source, output, format, progress=None))]
+pub fn trace_export(
+    py: Python<'_>,
+    source: &str,
+    output: &str,
+    format: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let names = || ExportFormat::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
+    let format = ExportFormat::from_name(format)
+        .ok_or_else(|| input_error(format!("to: there is no `{format}`, but {}", names())))?;
+    let mut reader = TraceSource::read(source)?.open()?;
+    let counter = Counter::default();
+    let losses = py.detach(|| {
+        interruptibly(
+            |py| counter.tell(py, progress.as_ref()),
+            |goes_on| {
+                let mut count = |read| counter.count(read, goes_on);
+                export::export(&mut reader, Path::new(output), format, &mut count)
+            },
+        )
+    })?;
+    let losses: BTreeMap<&str, u64> = losses.map_err(input_error)?;
+    let meta = serde_json::to_value(reader.meta()).map_err(json_error)?;
+    let told = json!({ "meta": meta, "requests": counter.0.into_inner(), "losses": losses });
+    Ok(told.to_string())
+}
+
+/// Hands every batch of a trace to `take`, interruptibly.
+pub fn each_batch(
+    py: Python<'_>,
+    reader: &mut TraceReader,
+    progress: Option<&Py<PyAny>>,
+    take: &mut (dyn FnMut(&[Record], &Meta) -> Result<(), TraceError> + Send),
+) -> PyResult<()> {
+    let counter = Counter::default();
+    let result = py.detach(|| {
+        interruptibly(
+            |py| counter.tell(py, progress),
+            |goes_on| {
+                let (mut batch, mut read) = (Vec::new(), 0);
+                while reader.next_batch(&mut batch)? {
+                    take(&batch, reader.meta())?;
+                    read += batch.len() as u64;
+                    if !counter.count(read, goes_on) {
+                        return Ok(false);
+                    }
+                }
+                Ok::<bool, TraceError>(true)
+            },
+        )
+    })?;
+    match result.map_err(input_error)? {
+        true => Ok(()),
+        false => Err(RunError::new_err("stopped")),
+    }
+}
+
+fn described(meta: &Meta, requests: u64) -> PyResult<String> {
+    let meta: Value = serde_json::to_value(meta).map_err(json_error)?;
+    Ok(json!({ "meta": meta, "requests": requests }).to_string())
+}

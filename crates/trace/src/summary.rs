@@ -1,0 +1,77 @@
+//! What is in a trace, at a glance.
+
+use serde::{Serialize, Serializer};
+
+use crate::record::{NOT_RECORDED, Operation, Record};
+
+/// Counts of the requests of one device, or of all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Requests of each operation, in the order of [`Operation::ALL`].
+    #[serde(serialize_with = "by_operation")]
+    pub requests: [u64; 6],
+    /// Bytes that they asked for.
+    #[serde(serialize_with = "by_operation")]
+    pub bytes: [u64; 6],
+    /// Least first byte; absent without requests that have a place.
+    pub lowest_byte: Option<u64>,
+    /// Greatest end.
+    pub highest_end_byte: u64,
+    /// First and last arrival.
+    pub arrivals_ns: Option<(u64, u64)>,
+    /// Requests whose response time is recorded.
+    pub responses: u64,
+    /// Sum of those; 2^64 ns would be the responses of 584 years.
+    pub response_sum_ns: u64,
+}
+
+impl Counts {
+    fn add(&mut self, record: &Record) {
+        self.requests[record.operation as usize] += 1;
+        self.bytes[record.operation as usize] += u64::from(record.length_bytes);
+        if record.length_bytes > 0 {
+            self.lowest_byte = Some(self.lowest_byte.map_or(record.offset_bytes, |least| least.min(record.offset_bytes)));
+            self.highest_end_byte = self.highest_end_byte.max(record.end_bytes());
+        }
+        let first_ns = self.arrivals_ns.map_or(record.arrival_ns, |(first_ns, _)| first_ns);
+        self.arrivals_ns = Some((first_ns, record.arrival_ns));
+        if record.response_ns != NOT_RECORDED {
+            self.responses += 1;
+            self.response_sum_ns = self.response_sum_ns.saturating_add(record.response_ns);
+        }
+    }
+}
+
+/// Counts of a trace as a whole and of each device, in one pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Of all.
+    pub total: Counts,
+    /// Of each device, in the order of [`crate::Meta::devices`].
+    pub devices: Vec<Counts>,
+}
+
+impl Summary {
+    /// Counts requests, in order of arrival.
+    pub fn add(&mut self, records: &[Record]) {
+        for record in records {
+            let device = record.device as usize;
+            if device >= self.devices.len() {
+                self.devices.resize_with(device + 1, Counts::default);
+            }
+            self.total.add(record);
+            self.devices[device].add(record);
+        }
+    }
+
+    /// Requests in all.
+    pub fn requests(&self) -> u64 {
+        self.total.requests.iter().sum()
+    }
+}
+
+/// Only the operations that there are, by name.
+fn by_operation<S: Serializer>(numbers: &[u64; 6], serializer: S) -> Result<S::Ok, S::Error> {
+    let there = Operation::ALL.into_iter().zip(numbers).filter(|(_, number)| **number > 0);
+    serializer.collect_map(there.map(|(operation, number)| (operation.name(), number)))
+}
