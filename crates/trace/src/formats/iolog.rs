@@ -84,7 +84,11 @@ impl Iolog {
             (Some(Version::V2), [file, action, offset, length, _]) if count == 4 => {
                 self.request(self.now_ns, file, action, [offset, length]).map(Some)
             }
-            (Some(Version::V3), [_, file, action, ..]) if count == 3 => self.file_action(file, action, out),
+            (Some(Version::V3), [us, file, action, ..]) if count == 3 => {
+                // fio logs these before it begins, some without a time of their own: it need not be in order.
+                whole(us).ok_or_else(|| refused("time", us, "whole"))?;
+                self.file_action(file, action, out)
+            }
             (Some(Version::V3), [us, file, action, offset, length]) if count == 5 => {
                 let time_ns = self.time_ns(us, NS_PER_US)?;
                 let request = self.request(time_ns, file, action, [offset, length])?;
@@ -173,5 +177,140 @@ impl Iolog {
         }
         request.device = file.device;
         Ok(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Format, Input, Meta, Place, ReadOptions, TraceError, TraceReader};
+
+    fn read(files: &[&str], skip_bad: bool) -> Result<(Vec<Record>, Meta), TraceError> {
+        let inputs = files.iter().map(|text| Input::from_bytes("log", text.as_bytes().to_vec()).unwrap());
+        let options = ReadOptions { format: Some(Format::Iolog), skip_bad };
+        let mut reader = TraceReader::from_inputs(inputs.collect(), &options)?;
+        let (mut records, mut batch) = (Vec::new(), Vec::new());
+        while reader.next_batch(&mut batch)? {
+            records.append(&mut batch);
+        }
+        Ok((records, reader.meta().clone()))
+    }
+
+    /// Arrival in us, operation, offset, length, device.
+    fn short(records: &[Record]) -> Vec<(u64, Operation, u64, u32, u32)> {
+        let one = |r: &Record| (r.arrival_ns / 1_000, r.operation, r.offset_bytes, r.length_bytes, r.device);
+        records.iter().map(one).collect()
+    }
+
+    #[test]
+    fn version_2_waits_for_milliseconds_since_the_start() {
+        let (records, meta) = read(&[include_str!("../../samples/iolog-v2.iolog")], false).unwrap();
+        use Operation::{Flush, Read, Trim, Write};
+        let expected = [
+            (0, Read, 0, 4_096, 0),
+            (0, Write, 1 << 20, 65_536, 0),
+            (12_000, Write, 4_096, 8_192, 1),
+            (12_000, Flush, 0, 0, 1),
+            (30_000, Trim, 2 << 20, 1 << 20, 0),
+            (30_000, Flush, 0, 0, 0),
+        ];
+        assert_eq!(short(&records), expected);
+        assert_eq!((meta.resolution_ns, meta.notes.len()), (NS_PER_MS, 1));
+    }
+
+    #[test]
+    fn version_3_has_microseconds() {
+        let (records, meta) = read(&[include_str!("../../samples/iolog-v3.iolog")], false).unwrap();
+        use Operation::{Flush, Read, Trim, Write};
+        let expected = [
+            (12, Read, 8_192, 4_096, 0),
+            (12, Write, 0, 131_072, 1),
+            // Its offset means nothing.
+            (1_040, Flush, 0, 0, 1),
+            (2_077, Trim, 1 << 30, 4_294_963_200, 0),
+            (2_100, Flush, 0, 0, 0),
+            (3_009, Read, 12_288, 4_096, 0),
+        ];
+        assert_eq!(short(&records), expected);
+        let names: Vec<&str> = meta.devices.iter().map(|device| device.name.as_str()).collect();
+        assert_eq!((names, meta.resolution_ns), (vec!["scratch.0.0", "scratch.1.0"], NS_PER_US));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_line_and_field() {
+        let long = format!("9 {} add", "n".repeat(257));
+        let cases = [
+            ("5 f read 0 4294967296", "length"),
+            ("5 f read 0 4294971392", "length"),
+            ("5 f read 0 -1", "length"),
+            ("5 f read 9223372036854775808 1", "offset"),
+            ("5 f read 9223372036854775807 1", "offset"),
+            ("5 f read 18446744073709551615 1", "offset"),
+            ("5 f read x 1", "offset"),
+            ("3 f read 0 512", "time"),
+            ("-5 f read 0 512", "time"),
+            ("5.5 f read 0 512", "time"),
+            ("9223372036854776 f read 0 512", "time"),
+            ("x f open", "time"),
+            ("5 g read 0 512", "file"),
+            ("5 g open", "file"),
+            ("5 closed read 0 512", "file"),
+            (&long, "file"),
+            ("5 f erase 0 512", "action"),
+            ("5 f wait 0 512", "action"),
+            ("5 f sync", "action"),
+            ("f read 0 512", ""),
+            ("5 f read 0 512 512", ""),
+            ("5", ""),
+            ("fio version 3 iolog", ""),
+            ("fio version 2 iolog", ""),
+            ("fio version 4 iolog", "version"),
+        ];
+        for (line, field) in cases {
+            let head = "fio version 3 iolog\n0 f add\n0 f open\n0 closed add\n4 f read 0 1\n";
+            let error = read(&[&format!("{head}{line}\n")], false).unwrap_err();
+            assert_eq!((error.place, error.field), (Place::Line(6), field), "{line}: {error}");
+            assert_eq!(error.to_string().lines().count(), 1);
+            let (records, meta) = read(&[&format!("{head}{line}\n")], true).unwrap();
+            assert_eq!((records.len(), meta.rejected, &meta.rejects[0]), (1, 1, &error.to_string()), "{line}");
+        }
+    }
+
+    #[test]
+    fn version_2_is_as_strict_as_fio() {
+        for (line, field) in [
+            ("f wait 600", ""),
+            ("f wait 2 0", "time"),
+            ("f wait -1 0", "time"),
+            ("f sync", "action"),
+            ("5 f open", ""),
+        ] {
+            let text = format!("fio version 2 iolog\nf add\nf open\nf wait 3 0\n{line}\nf read 0 512\n");
+            let error = read(&[&text], false).unwrap_err();
+            assert_eq!((error.place, error.field), (Place::Line(5), field), "{line}: {error}");
+            assert_eq!(short(&read(&[&text], true).unwrap().0), [(3_000, Operation::Read, 0, 512, 0)], "{line}");
+        }
+    }
+
+    #[test]
+    fn other_versions_are_refused_by_name() {
+        let error = |text| read(&[text], false).unwrap_err().to_string();
+        assert_eq!(error("fio version 4 iolog\n"), "log:1: version: must be 2 or 3, not `4`");
+        assert!(error("0, 4096, 4096\n").contains("version 1 has none"));
+        // By content it is an iolog all the same, so that the reason is the one above.
+        assert!(fits(Head { bytes: b"fio version 4 iolog\n", is_whole: true }));
+        assert!(!fits(Head { bytes: b"fio version 4\n", is_whole: true }));
+    }
+
+    #[test]
+    fn an_appended_log_follows_where_the_first_ended() {
+        let log = "fio version 3 iolog\n0 f add\n0 f open\n10 f read 0 512\n20 f close\n";
+        let error = read(&[&log.repeat(2)], false).unwrap_err();
+        assert_eq!(error.place, Place::Line(6));
+        let (records, meta) = read(&[&log.repeat(2)], true).unwrap();
+        assert_eq!(short(&records), [(10, Operation::Read, 0, 512, 0), (20, Operation::Read, 0, 512, 0)]);
+        assert_eq!((meta.rejected, meta.devices.len()), (1, 1));
+        // Several logs are jobs that ran side by side.
+        assert_eq!(short(&read(&[log, log], false).unwrap().0), [(10, Operation::Read, 0, 512, 0); 2]);
     }
 }

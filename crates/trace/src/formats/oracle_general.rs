@@ -18,6 +18,8 @@ const BLOCK_BYTES: u32 = 512;
 const NS_PER_S: u64 = 1_000_000_000;
 /// Records that must fit for a file to be of this format.
 const RECORDS_MIN: usize = 2;
+/// Records that must fit where links lead out of what is looked at, and none stays in it.
+const UNCONFIRMED_MIN: usize = 64;
 /// No trace has as many: its file would be of 26 terabytes.
 const ACCESSES_MAX: u64 = 1 << 40;
 
@@ -88,8 +90,16 @@ impl Layout {
                 }
             }
         }
-        let seconds = |record: &&[u8]| little_endian::<4>(record, 0);
-        records.len() >= RECORDS_MIN && (are_confirmed || records.is_sorted_by_key(seconds))
+        are_confirmed || self.is_likely(&records)
+    }
+
+    /// `records` whose links confirm nothing, since no object appears twice, look like accesses all the same.
+    fn is_likely(self, records: &[&[u8]]) -> bool {
+        let (seconds, size) = (|record: &&[u8]| little_endian::<4>(record, 0), |record| little_endian::<4>(record, 12));
+        let is_last = records.iter().all(|record| self.next_access(record).is_none());
+        records.len() >= if is_last { RECORDS_MIN } else { UNCONFIRMED_MIN }
+            && records.is_sorted_by_key(seconds)
+            && records.iter().all(|record| size(record) > 0)
     }
 }
 
