@@ -10,6 +10,7 @@ mod quantity;
 mod results;
 mod run;
 mod table;
+mod trace;
 mod validate;
 
 use pyo3::prelude::*;
@@ -37,6 +38,8 @@ mod _native {
     use super::run::run;
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::trace::{trace_export, trace_export_formats, trace_formats, trace_import, trace_info};
     #[pymodule_export]
     use super::validate::validate;
 

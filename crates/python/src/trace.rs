@@ -93,9 +93,7 @@ pub fn trace_import(py: Python<'_>, source: &str, output: &str, progress: Option
     let meta = py.detach(|| {
         interruptibly(
             |py| counter.tell(py, progress.as_ref()),
-            |goes_on| {
-                headstack_trace::import(&mut reader, Path::new(output), &mut |read| counter.count(read, goes_on))
-            },
+            |goes_on| headstack_trace::import(&mut reader, Path::new(output), &mut |read| counter.count(read, goes_on)),
         )
     })?;
     described(&meta.map_err(input_error)?, counter.0.into_inner())

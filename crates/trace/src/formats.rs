@@ -1,10 +1,16 @@
 //! The formats, one file each, and how they are told apart.
 
+mod binary;
 pub mod blktrace;
+pub(crate) mod iolog;
 mod lines;
 mod msr;
+mod oracle_general;
+mod srt;
 pub mod validate;
+mod vscsi;
 
+use binary::{Binary, BinaryFormat};
 pub(crate) use lines::{LineFormat, Lines};
 
 use blktrace::Blktrace;
@@ -36,11 +42,30 @@ pub enum Format {
     Msr,
     /// Linux' block trace, binary.
     Blktrace,
+    /// fio's iolog, versions 2 and 3.
+    Iolog,
+    /// HP's SRT (cello).
+    Srt,
+    /// CloudPhysics vscsi, versions 1 and 2.
+    Vscsi,
+    /// libCacheSim's oracleGeneral.
+    OracleGeneral,
+    /// DiskSim's `validate`.
+    Validate,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: &'static [Format] = &[Format::Parquet, Format::Msr, Format::Blktrace];
+    pub const ALL: [Format; 8] = [
+        Format::Parquet,
+        Format::Blktrace,
+        Format::Iolog,
+        Format::Msr,
+        Format::OracleGeneral,
+        Format::Srt,
+        Format::Validate,
+        Format::Vscsi,
+    ];
 
     /// Its name in options and metadata.
     pub fn name(self) -> &'static str {
@@ -48,6 +73,11 @@ impl Format {
             Format::Parquet => "parquet",
             Format::Msr => "msr",
             Format::Blktrace => "blktrace",
+            Format::Iolog => "iolog",
+            Format::Srt => "srt",
+            Format::Vscsi => "vscsi",
+            Format::OracleGeneral => "oracle-general",
+            Format::Validate => "validate",
         }
     }
 
@@ -57,26 +87,31 @@ impl Format {
             Format::Parquet => "headstack's stored form",
             Format::Msr => "MSR Cambridge CSV (SNIA IOTTA 387, 388)",
             Format::Blktrace => "Linux block trace, binary: blktrace or the kernel's blk tracer",
+            Format::Iolog => "fio iolog, versions 2 and 3",
+            Format::Srt => "HP SRT (cello)",
+            Format::Vscsi => "CloudPhysics vscsi, versions 1 and 2",
+            Format::OracleGeneral => "libCacheSim oracleGeneral and oracleGeneralOpNS",
+            Format::Validate => "DiskSim validate: one drive, one request at a time",
         }
     }
 
     /// The format of that name.
     pub fn from_name(name: &str) -> Option<Format> {
-        Format::ALL.iter().copied().find(|format| format.name() == name)
+        Format::ALL.into_iter().find(|format| format.name() == name)
     }
 
     /// The order of its requests.
     pub fn order(self) -> Order {
         match self {
-            Format::Parquet => Order::Arrival,
-            Format::Msr => Order::Any,
             Format::Blktrace => Order::Completion,
+            Format::Msr | Format::Srt | Format::Vscsi => Order::Any,
+            Format::Parquet | Format::Iolog | Format::OracleGeneral | Format::Validate => Order::Arrival,
         }
     }
 
-    /// Several files are one recording, such as one a CPU.
+    /// Several files are one recording, such as one a CPU or one a day.
     pub fn files_belong_together(self) -> bool {
-        self == Format::Blktrace
+        matches!(self, Format::Blktrace | Format::Srt)
     }
 
     /// The head of a file is of this format, and all of it.
@@ -85,6 +120,11 @@ impl Format {
             Format::Parquet => store::fits(head),
             Format::Msr => msr::fits(head),
             Format::Blktrace => blktrace::fits(head),
+            Format::Iolog => iolog::fits(head),
+            Format::Srt => srt::fits(head),
+            Format::Vscsi => vscsi::fits(head),
+            Format::OracleGeneral => oracle_general::fits(head),
+            Format::Validate => validate::fits(head),
         }
     }
 }
@@ -97,6 +137,8 @@ pub(crate) enum Parser {
     Stored(Stored),
     /// Linux' block trace.
     Blktrace(Blktrace),
+    /// One request a binary record.
+    Binary(Binary),
 }
 
 impl Parser {
@@ -114,6 +156,14 @@ impl Parser {
                 Parser::Lines(Lines::new(inputs, LineFormat::Msr))
             }
             Format::Blktrace => Parser::Blktrace(Blktrace::new(inputs, options.at, out)),
+            Format::Iolog => Parser::Lines(Lines::new(inputs, LineFormat::Iolog(iolog::Iolog::default()))),
+            Format::Srt => Parser::Binary(Binary::new(inputs, BinaryFormat::Srt(srt::Srt::new(out)))),
+            Format::Vscsi => Parser::Binary(Binary::new(inputs, BinaryFormat::Vscsi(vscsi::Vscsi::new(out)))),
+            Format::OracleGeneral => {
+                let oracle = oracle_general::OracleGeneral::new(out);
+                Parser::Binary(Binary::new(inputs, BinaryFormat::OracleGeneral(oracle)))
+            }
+            Format::Validate => Parser::Lines(Lines::new(inputs, LineFormat::Validate(validate::Validate::new(out)))),
         })
     }
 
@@ -123,6 +173,7 @@ impl Parser {
             Parser::Lines(lines) => lines.read(out),
             Parser::Stored(stored) => stored.read(out),
             Parser::Blktrace(blktrace) => blktrace.read(out),
+            Parser::Binary(binary) => binary.read(out),
         }
     }
 
@@ -130,7 +181,7 @@ impl Parser {
     pub(crate) fn requests_known(&self) -> Option<u64> {
         match self {
             Parser::Stored(stored) => Some(stored.requests()),
-            Parser::Lines(_) | Parser::Blktrace(_) => None,
+            Parser::Lines(_) | Parser::Blktrace(_) | Parser::Binary(_) => None,
         }
     }
 }

@@ -15,6 +15,9 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub struct Input {
     /// Its name as the user gave it.
     pub name: String,
+    /// What its requests went to, where the file itself does not say: its name without its folder, unless files of several
+    /// folders have the same.
+    pub label: String,
     head: Vec<u8>,
     /// How much of the head was handed out again.
     taken: usize,
@@ -75,17 +78,13 @@ impl Input {
             return Err(TraceError::of_file(&name, "the file is empty"));
         }
         let is_whole = head.len() < HEAD_BYTES;
-        Ok(Input { name, head, taken: 0, is_whole, rest })
+        let label = Path::new(&name).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        Ok(Input { name, label, head, taken: 0, is_whole, rest })
     }
 
     /// What detection looks at; reading takes nothing from it.
     pub fn head(&self) -> Head<'_> {
         Head { bytes: &self.head, is_whole: self.is_whole }
-    }
-
-    /// Its name without its folder.
-    pub fn file_name(&self) -> String {
-        Path::new(&self.name).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
     /// An error of reading it.

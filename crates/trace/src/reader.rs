@@ -63,7 +63,12 @@ impl TraceReader {
     ///
     /// # Errors
     /// As of files.
-    pub fn from_inputs(inputs: Vec<Input>, options: &ReadOptions) -> Result<TraceReader, TraceError> {
+    pub fn from_inputs(mut inputs: Vec<Input>, options: &ReadOptions) -> Result<TraceReader, TraceError> {
+        for index in 1..inputs.len() {
+            if inputs[..index].iter().any(|before| before.label == inputs[index].label) {
+                inputs[index].label = inputs[index].name.clone();
+            }
+        }
         let mut groups: Vec<(Format, Vec<Input>)> = Vec::new();
         for input in inputs {
             let format = options.format.map_or_else(|| detect(&input), Ok)?;
@@ -185,7 +190,7 @@ pub(crate) struct Part {
 impl Part {
     fn open(format: Format, inputs: Vec<Input>, options: &ReadOptions) -> Result<Part, TraceError> {
         let mut out = Collector::new(options.skip_bad);
-        let origin = |input: &Input| Origin { file: input.file_name(), format: format.name().to_owned() };
+        let origin = |input: &Input| Origin { file: file_name(input), format: format.name().to_owned() };
         let origins: Vec<Origin> = inputs.iter().map(origin).collect();
         let name = inputs[0].name.clone();
         let parser = Parser::open(format, inputs, options, &mut out)?;
@@ -230,14 +235,18 @@ impl Part {
     }
 }
 
+fn file_name(input: &Input) -> String {
+    Path::new(&input.name).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
 fn detect(input: &Input) -> Result<Format, TraceError> {
-    let fitting: Vec<Format> = Format::ALL.iter().copied().filter(|format| format.fits(input.head())).collect();
+    let fitting: Vec<Format> = Format::ALL.into_iter().filter(|format| format.fits(input.head())).collect();
     let names = |formats: &[Format]| formats.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
     match fitting[..] {
         [format] => Ok(format),
         [] => Err(TraceError::of_file(
             &input.name,
-            format!("is in none of the formats {}; a CSV needs its columns declared", names(Format::ALL)),
+            format!("is in none of the formats {}; a CSV needs its columns declared", names(&Format::ALL)),
         )),
         _ => Err(TraceError::of_file(&input.name, format!("fits {} alike; say which one it is", names(&fitting)))),
     }

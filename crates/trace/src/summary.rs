@@ -30,7 +30,8 @@ impl Counts {
         self.requests[record.operation as usize] += 1;
         self.bytes[record.operation as usize] += u64::from(record.length_bytes);
         if record.length_bytes > 0 {
-            self.lowest_byte = Some(self.lowest_byte.map_or(record.offset_bytes, |least| least.min(record.offset_bytes)));
+            self.lowest_byte =
+                Some(self.lowest_byte.map_or(record.offset_bytes, |least| least.min(record.offset_bytes)));
             self.highest_end_byte = self.highest_end_byte.max(record.end_bytes());
         }
         let first_ns = self.arrivals_ns.map_or(record.arrival_ns, |(first_ns, _)| first_ns);

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::msr;
+use super::{iolog, msr, validate};
 use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError};
 use crate::input::Input;
@@ -13,18 +13,31 @@ const CHUNK_BYTES: usize = 4 << 20;
 /// No line of any format is longer.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// Which of them, with what its header said.
-#[derive(Clone, Copy, Debug)]
+/// Which of them, with what is known of the file that is being read.
+#[derive(Debug)]
 pub(crate) enum LineFormat {
     Msr,
+    Iolog(iolog::Iolog),
+    Validate(validate::Validate),
 }
 
 impl LineFormat {
+    /// A file begins.
+    fn begin(&mut self, input: &Input, out: &mut Collector) {
+        match self {
+            LineFormat::Msr => {}
+            LineFormat::Iolog(iolog) => *iolog = iolog::Iolog::default(),
+            LineFormat::Validate(validate) => validate.begin(input, out),
+        }
+    }
+
     /// The request of a line; nothing for a line that is none, such as a header.
     #[inline]
-    fn parse(&self, line: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
+    fn parse(&mut self, line: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
         match self {
             LineFormat::Msr => msr::parse(line, out).map(Some),
+            LineFormat::Iolog(iolog) => iolog.parse(line, out),
+            LineFormat::Validate(validate) => validate.parse(line).map(Some),
         }
     }
 }
@@ -37,13 +50,21 @@ pub(crate) struct Lines {
     chunk: Vec<u8>,
     /// Lines of the current input that were parsed.
     line: u64,
+    has_begun: bool,
 }
 
 impl Lines {
     pub(crate) fn new(inputs: Vec<Input>, format: LineFormat) -> Lines {
         let mut inputs = inputs.into_iter();
         let current = inputs.next();
-        Lines { inputs, current, format, chunk: Vec::with_capacity(CHUNK_BYTES + LINE_BYTES_MAX), line: 0 }
+        Lines {
+            inputs,
+            current,
+            format,
+            chunk: Vec::with_capacity(CHUNK_BYTES + LINE_BYTES_MAX),
+            line: 0,
+            has_begun: false,
+        }
     }
 
     /// Reads a chunk; false at the end.
@@ -51,6 +72,10 @@ impl Lines {
         let Some(input) = &mut self.current else {
             return Ok(false);
         };
+        if !self.has_begun {
+            self.format.begin(input, out);
+            self.has_begun = true;
+        }
         let wanted = (CHUNK_BYTES - self.chunk.len().min(CHUNK_BYTES)) as u64;
         let read = input.by_ref().take(wanted).read_to_end(&mut self.chunk);
         let read = read.map_err(|error| input.error(&error))?;
@@ -86,7 +111,7 @@ impl Lines {
         self.chunk.drain(..end);
         if is_last {
             self.current = self.inputs.next();
-            self.line = 0;
+            (self.line, self.has_begun) = (0, false);
         }
         Ok(true)
     }

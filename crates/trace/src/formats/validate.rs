@@ -7,7 +7,12 @@
 
 use headstack_workload::{Kind, ReplayRecord};
 
-use crate::error::{Place, TraceError};
+use crate::collect::Collector;
+use crate::error::{Place, Problem, TraceError, refused};
+use crate::input::{Head, Input};
+use crate::meta::ResponseSpan;
+use crate::record::Record;
+use crate::text::{decimal, whole, words};
 
 /// One measured request. Its blocks are of 512 bytes, whatever the drive's sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +43,14 @@ impl ValidateRecord {
 
 const BLOCK_BYTES: u32 = 512;
 /// A request's length in bytes fits 32 bits.
-const BLOCKS_MAX: u32 = u32::MAX / BLOCK_BYTES;
-const CLASSES: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
+const BLOCKS_MAX: u64 = (u32::MAX / BLOCK_BYTES) as u64;
+const CLASSES: [&[u8]; 4] = [b"Hit", b"Miss", b"Doub", b"Trip"];
 const COLUMNS: &str = "`R|W class block blocks service_us think_us`";
-const NS_PER_US: f64 = 1_000.0;
-/// 10^12 us, 11 days: no request takes longer, and their sum over any file fits 64 bits of nanoseconds.
-const US_MAX: f64 = 1e12;
+/// Microseconds are read as nanoseconds, with three digits behind the point.
+const US_EXPONENT: u32 = 3;
+/// 11 days: no request takes longer.
+const TIME_NS_MAX: u64 = 1_000_000_000_000_000;
+const TIME: &str = "a time from 0 to 1e12 us";
 
 /// Reads a trace, which came from `file`. Blank lines are skipped.
 ///
@@ -53,7 +60,7 @@ pub fn read_validate(file: &str, text: &str) -> Result<Vec<ValidateRecord>, Trac
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| {
-            record(line).map_err(|(field, message)| TraceError {
+            record(line.as_bytes()).map_err(|(field, message)| TraceError {
                 file: file.to_owned(),
                 place: Place::Line(index as u64 + 1),
                 field,
@@ -63,54 +70,79 @@ pub fn read_validate(file: &str, text: &str) -> Result<Vec<ValidateRecord>, Trac
         .collect()
 }
 
-/// A field's name, and what is wrong with it.
-type Problem = (&'static str, String);
-
-fn record(line: &str) -> Result<ValidateRecord, Problem> {
-    let mut columns = [""; 6];
-    let mut count = 0;
-    for column in line.split_whitespace() {
-        if let Some(slot) = columns.get_mut(count) {
-            *slot = column;
-        }
-        count += 1;
-    }
+fn record(line: &[u8]) -> Result<ValidateRecord, Problem> {
+    let (columns, count) = words::<6>(line);
     if count != columns.len() {
         return Err(("", format!("{count} columns; expected the six of {COLUMNS}")));
     }
     let [kind, class, block, blocks, service, think] = columns;
     let kind = match kind {
-        "R" => Kind::Read,
-        "W" => Kind::Write,
+        b"R" => Kind::Read,
+        b"W" => Kind::Write,
         _ => return Err(refused("kind", kind, "R or W")),
     };
     if !CLASSES.contains(&class) {
         return Err(refused("class", class, "Hit, Miss, Doub or Trip"));
     }
-    let start = block.parse::<u64>();
-    let length = blocks.parse::<u32>().ok().filter(|blocks| (1..=BLOCKS_MAX).contains(blocks));
+    let length = whole(blocks).filter(|blocks| (1..=BLOCKS_MAX).contains(blocks));
+    let time_ns = |text| decimal(text, US_EXPONENT).filter(|&ns| ns <= TIME_NS_MAX);
     let record = ValidateRecord {
         kind,
-        block: start.map_err(|_| refused("block", block, "a whole number of 512-byte blocks"))?,
-        blocks: length.ok_or_else(|| refused("blocks", blocks, "a whole number from 1 to 8388607"))?,
-        service_ns: time_ns("service_us", service)?,
-        think_ns: time_ns("think_us", think)?,
+        block: whole(block).ok_or_else(|| refused("block", block, "a whole number of 512-byte blocks"))?,
+        blocks: length.ok_or_else(|| refused("blocks", blocks, "a whole number from 1 to 8388607"))? as u32,
+        service_ns: time_ns(service).ok_or_else(|| refused("service_us", service, TIME))?,
+        think_ns: time_ns(think).ok_or_else(|| refused("think_us", think, TIME))?,
     };
     match record.block.checked_add(u64::from(record.blocks)) {
-        Some(end) if end <= u64::MAX / u64::from(BLOCK_BYTES) => Ok(record),
-        _ => Err(refused("block", block, "at most 2^55: the end in bytes must fit 64 bits")),
+        Some(end) if end < (1 << 63) / u64::from(BLOCK_BYTES) => Ok(record),
+        _ => Err(refused("block", block, "below 2^54: the end must be below 2^63 bytes")),
     }
 }
 
-fn time_ns(field: &'static str, text: &str) -> Result<u64, Problem> {
-    let us = text.parse::<f64>().ok().filter(|us| (0.0..=US_MAX).contains(us));
-    let us = us.ok_or_else(|| refused(field, text, "a time from 0 to 1e12 us"))?;
-    Ok((us * NS_PER_US).round() as u64)
+pub(crate) fn fits(head: Head<'_>) -> bool {
+    let mut lines = head.lines().filter(|line| !line.trim_ascii().is_empty()).take(3).peekable();
+    lines.peek().is_some()
+        && lines.all(|line| {
+            let (column, count) = words::<6>(line);
+            count == 6 && matches!(column[0], b"R" | b"W") && CLASSES.contains(&column[1])
+        })
 }
 
-fn refused(field: &'static str, found: &str, allowed: &str) -> Problem {
-    let found: String = found.chars().take(40).collect();
-    (field, format!("must be {allowed}, not `{found}`"))
+/// A file being read with arrival times: each request arrives when it was issued to the recorded drive, so that the time
+/// from its completion to the next arrival is the think time, exactly.
+#[derive(Debug)]
+pub(crate) struct Validate {
+    next_arrival_ns: u64,
+    device: u32,
+}
+
+impl Validate {
+    pub(crate) fn new(out: &mut Collector) -> Validate {
+        out.meta.resolution_ns = 1;
+        out.meta.response = Some(ResponseSpan::AtTheHost);
+        out.meta.note(
+            "arrivals follow from the recorded drive's completions and hold for that drive alone: replay it closed-loop",
+        );
+        Validate { next_arrival_ns: 0, device: 0 }
+    }
+
+    pub(crate) fn begin(&mut self, input: &Input, out: &mut Collector) {
+        *self = Validate { next_arrival_ns: 0, device: out.device(&input.label) };
+        out.meta.devices[self.device as usize].sector_bytes = Some(BLOCK_BYTES);
+    }
+
+    #[inline]
+    pub(crate) fn parse(&mut self, line: &[u8]) -> Result<Record, Problem> {
+        let measured = record(line)?;
+        let ReplayRecord { kind, offset_bytes, length_bytes, think_ns } = measured.request();
+        let arrival_ns = self.next_arrival_ns;
+        let next_ns = arrival_ns.checked_add(measured.service_ns + think_ns).filter(|&ns| ns < 1 << 63);
+        self.next_arrival_ns = next_ns.ok_or_else(|| ("", "times add up to 2^63 ns".to_owned()))?;
+        let mut request = Record::new(arrival_ns, kind.into(), offset_bytes, length_bytes);
+        request.response_ns = measured.service_ns;
+        request.device = self.device;
+        Ok(request)
+    }
 }
 
 #[cfg(test)]

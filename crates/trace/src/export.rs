@@ -1,0 +1,109 @@
+//! Traces written in the formats of other programs.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+use crate::error::TraceError;
+use crate::meta::Meta;
+use crate::reader::TraceReader;
+use crate::record::Record;
+
+pub mod iolog;
+
+/// What a format could not hold, by name: how many requests or facts were left out or changed.
+pub type Losses = BTreeMap<&'static str, u64>;
+
+/// A format that traces are written in, beside the stored form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// fio's iolog, version 3.
+    Iolog,
+}
+
+impl ExportFormat {
+    /// Every one.
+    pub const ALL: &'static [ExportFormat] = &[ExportFormat::Iolog];
+
+    /// Its name in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            ExportFormat::Iolog => "iolog",
+        }
+    }
+
+    /// What it is, for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            ExportFormat::Iolog => "fio iolog, version 3",
+        }
+    }
+
+    /// The format of that name.
+    pub fn from_name(name: &str) -> Option<ExportFormat> {
+        ExportFormat::ALL.iter().copied().find(|format| format.name() == name)
+    }
+}
+
+/// A file being written.
+enum Writer {
+    Iolog(iolog::Writer<BufWriter<File>>),
+}
+
+impl Writer {
+    fn new(format: ExportFormat, out: BufWriter<File>) -> Writer {
+        match format {
+            ExportFormat::Iolog => Writer::Iolog(iolog::Writer::new(out)),
+        }
+    }
+
+    fn write(&mut self, records: &[Record], meta: &Meta) -> io::Result<()> {
+        match self {
+            Writer::Iolog(writer) => writer.write(records, meta),
+        }
+    }
+
+    fn finish(self) -> io::Result<Losses> {
+        match self {
+            Writer::Iolog(writer) => writer.finish(),
+        }
+    }
+}
+
+/// Writes all that `reader` yields to `path`, under a temporary name until it is whole, and says what the format could not
+/// hold. `progress` hears the number of requests written so far and says whether to go on.
+///
+/// # Errors
+/// What the trace or the disk does; a stop, as an error that says so.
+pub fn export(
+    reader: &mut TraceReader,
+    path: &Path,
+    format: ExportFormat,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<Losses, TraceError> {
+    let failed = |error: io::Error| TraceError::of_file(path.display().to_string(), error);
+    let name = path.file_name().ok_or_else(|| TraceError::of_file(path.display().to_string(), "is no file name"))?;
+    let temporary = path.with_file_name(format!(".{}.{}.partial", name.to_string_lossy(), std::process::id()));
+    let mut write = || {
+        let file = File::create(&temporary).map_err(failed)?;
+        let mut writer = Writer::new(format, BufWriter::with_capacity(1 << 20, file));
+        let (mut batch, mut written) = (Vec::new(), 0);
+        while reader.next_batch(&mut batch)? {
+            writer.write(&batch, reader.meta()).map_err(failed)?;
+            written += batch.len() as u64;
+            if !progress(written) {
+                return Err(TraceError::of_file(path.display().to_string(), "stopped; nothing is written"));
+            }
+        }
+        let losses = writer.finish().map_err(failed)?;
+        fs::rename(&temporary, path).map_err(failed)?;
+        Ok(losses)
+    };
+    let result = write();
+    if result.is_err() {
+        // Nothing half-done is left; what was never begun cannot be removed.
+        let _ = fs::remove_file(&temporary);
+    }
+    result
+}

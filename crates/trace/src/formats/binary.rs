@@ -1,0 +1,142 @@
+//! Formats of binary records, one after the other.
+
+use std::io::Read;
+
+use super::{oracle_general, srt, vscsi};
+use crate::collect::Collector;
+use crate::error::{Place, Problem, TraceError};
+use crate::input::Input;
+use crate::record::Record;
+
+/// Bytes that are parsed at a time.
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// Which of them, with what is known of the file that is being read.
+#[derive(Debug)]
+pub(crate) enum BinaryFormat {
+    Srt(srt::Srt),
+    Vscsi(vscsi::Vscsi),
+    OracleGeneral(oracle_general::OracleGeneral),
+}
+
+impl BinaryFormat {
+    /// Reads what stands before the records of a file.
+    fn begin(&mut self, input: &mut Input, out: &mut Collector) -> Result<(), TraceError> {
+        match self {
+            BinaryFormat::Srt(srt) => srt.begin(input, out),
+            BinaryFormat::Vscsi(vscsi) => vscsi.begin(input, out),
+            BinaryFormat::OracleGeneral(oracle) => oracle.begin(input, out),
+        }
+    }
+
+    /// How long the record is that `bytes` begins with; nothing if too little of it is there.
+    #[inline]
+    fn record_bytes(&self, bytes: &[u8]) -> Result<Option<usize>, Problem> {
+        match self {
+            BinaryFormat::Srt(_) => srt::record_bytes(bytes),
+            BinaryFormat::Vscsi(vscsi) => Ok(Some(vscsi.record_bytes())),
+            BinaryFormat::OracleGeneral(oracle) => Ok(Some(oracle.record_bytes())),
+        }
+    }
+
+    /// The request of a record; nothing for a record that is none.
+    #[inline]
+    fn parse(&mut self, record: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
+        match self {
+            BinaryFormat::Srt(srt) => srt.parse(record, out),
+            BinaryFormat::Vscsi(vscsi) => vscsi.parse(record, out).map(Some),
+            BinaryFormat::OracleGeneral(oracle) => oracle.parse(record).map(Some),
+        }
+    }
+}
+
+/// Records of several inputs, one after the other.
+pub(crate) struct Binary {
+    inputs: std::vec::IntoIter<Input>,
+    current: Option<Input>,
+    has_begun: bool,
+    format: BinaryFormat,
+    chunk: Vec<u8>,
+    /// Records of the current input that were parsed.
+    record: u64,
+}
+
+impl Binary {
+    pub(crate) fn new(inputs: Vec<Input>, format: BinaryFormat) -> Binary {
+        let mut inputs = inputs.into_iter();
+        let current = inputs.next();
+        Binary { inputs, current, has_begun: false, format, chunk: Vec::new(), record: 0 }
+    }
+
+    /// Reads a chunk; false at the end.
+    pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
+        let Some(input) = &mut self.current else {
+            return Ok(false);
+        };
+        if !self.has_begun {
+            self.format.begin(input, out)?;
+            self.has_begun = true;
+        }
+        // What is left of the chunk before is less than a record, and so less than a chunk.
+        let wanted = (CHUNK_BYTES - self.chunk.len()) as u64;
+        let read = input.by_ref().take(wanted).read_to_end(&mut self.chunk);
+        let read = read.map_err(|error| input.error(&error))?;
+        let is_last = (read as u64) < wanted;
+        let mut rest = &self.chunk[..];
+        let mut is_lost = false;
+        while !rest.is_empty() {
+            let bytes = match self.format.record_bytes(rest) {
+                Ok(Some(bytes)) if bytes <= rest.len() => bytes,
+                Ok(_) => break,
+                Err(problem) => {
+                    // Where the next record begins is not known either.
+                    out.reject(&input.name, Place::Record(self.record + 1), problem)?;
+                    is_lost = true;
+                    break;
+                }
+            };
+            self.record += 1;
+            match self.format.parse(&rest[..bytes], out) {
+                Ok(Some(record)) => out.records.push(record),
+                Ok(None) => {}
+                Err(problem) => out.reject(&input.name, Place::Record(self.record), problem)?,
+            }
+            rest = &rest[bytes..];
+        }
+        let left = rest.len();
+        if is_last && left > 0 && !is_lost {
+            let problem = ("", format!("the file ends after {left} bytes of it"));
+            out.reject(&input.name, Place::Record(self.record + 1), problem)?;
+        }
+        if is_last || is_lost {
+            self.current = self.inputs.next();
+            (self.has_begun, self.record) = (false, 0);
+            self.chunk.clear();
+        } else {
+            self.chunk.drain(..self.chunk.len() - left);
+        }
+        Ok(true)
+    }
+}
+
+/// The little-endian number of `N` bytes, at most 8, at `at`.
+#[inline]
+pub(crate) fn little_endian<const N: usize>(record: &[u8], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..N].copy_from_slice(&record[at..at + N]);
+    u64::from_le_bytes(bytes)
+}
+
+/// The big-endian number of 4 bytes at `at`.
+#[inline]
+pub(crate) fn big_endian(record: &[u8], at: usize) -> u32 {
+    let mut bytes = [0; 4];
+    bytes.copy_from_slice(&record[at..at + 4]);
+    u32::from_be_bytes(bytes)
+}
+
+/// First byte of a request that begins at `block`, where it ends below 2^63.
+pub(crate) fn offset_bytes(block: u64, block_bytes: u32, length_bytes: u32) -> Option<u64> {
+    let offset = block.checked_mul(u64::from(block_bytes))?;
+    (offset.checked_add(u64::from(length_bytes))? < 1 << 63).then_some(offset)
+}

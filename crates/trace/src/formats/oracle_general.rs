@@ -1,0 +1,169 @@
+//! libCacheSim's oracleGeneral: accesses to objects, each with the number of the object's next access. Little-endian,
+//! packed, no header.
+//!
+//! 24 bytes: time u32 in seconds, object u64, size u32, next access i64. The variant with operations, oracleGeneralOpNS,
+//! has 27: an operation u8 and a name space u16 before the last field. Accesses are numbered from 1; -1 or the greatest
+//! i64 says that there is no other. For traces of block devices the object is the number of the first 512-byte block, and
+//! its size is that of the first access to it.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::binary::{little_endian, offset_bytes};
+use crate::collect::Collector;
+use crate::error::{Problem, TraceError};
+use crate::input::{Head, Input};
+use crate::record::{Operation, Record};
+
+const BLOCK_BYTES: u32 = 512;
+const NS_PER_S: u64 = 1_000_000_000;
+/// Records that must fit for a file to be of this format.
+const RECORDS_MIN: usize = 2;
+/// Records that must fit where links lead out of what is looked at, and none stays in it.
+const UNCONFIRMED_MIN: usize = 64;
+/// No trace has as many: its file would be of 26 terabytes.
+const ACCESSES_MAX: u64 = 1 << 40;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    Plain,
+    /// With operations and name spaces.
+    OpNs,
+}
+
+impl Layout {
+    const ALL: [Layout; 2] = [Layout::Plain, Layout::OpNs];
+
+    fn record_bytes(self) -> usize {
+        match self {
+            Layout::Plain => 24,
+            Layout::OpNs => 27,
+        }
+    }
+
+    fn object(self, record: &[u8]) -> u64 {
+        little_endian::<8>(record, 4)
+    }
+
+    /// The number of the object's next access, from 1; nothing if there is none.
+    fn next_access(self, record: &[u8]) -> Option<u64> {
+        let next = little_endian::<8>(record, self.record_bytes() - 8);
+        (next != u64::MAX && next != i64::MAX as u64).then_some(next)
+    }
+
+    fn operation(self, record: &[u8]) -> Operation {
+        match self {
+            Layout::Plain => Operation::Unknown,
+            Layout::OpNs => match record[16] {
+                // get, gets, read
+                1 | 2 | 12 => Operation::Read,
+                // set, add, cas, replace, append, prepend, increment, decrement, write, update
+                3..=8 | 10 | 11 | 13 | 14 => Operation::Write,
+                // delete
+                9 => Operation::Trim,
+                _ => Operation::Unknown,
+            },
+        }
+    }
+
+    /// The links between the accesses of `head` are right, all of them, and none is missing.
+    fn links(self, head: Head<'_>) -> bool {
+        let records: Vec<&[u8]> = head.bytes.chunks_exact(self.record_bytes()).collect();
+        let mut latest: FxHashMap<u64, usize> = FxHashMap::default();
+        let mut targets: FxHashSet<u64> = FxHashSet::default();
+        let mut are_confirmed = false;
+        for (index, record) in records.iter().enumerate() {
+            let number = index as u64 + 1;
+            if let Some(earlier) = latest.insert(self.object(record), index) {
+                if self.next_access(records[earlier]) != Some(number) {
+                    return false;
+                }
+                are_confirmed = true;
+            }
+            if let Some(next) = self.next_access(record) {
+                // An access follows one other access, not two.
+                if next <= number || next >= ACCESSES_MAX || !targets.insert(next) {
+                    return false;
+                }
+                let is_of_another = |target: &&[u8]| self.object(target) != self.object(record);
+                if records.get(next as usize - 1).is_some_and(is_of_another) {
+                    return false;
+                }
+            }
+        }
+        are_confirmed || self.is_likely(&records)
+    }
+
+    /// `records` whose links confirm nothing, since no object appears twice, look like accesses all the same.
+    fn is_likely(self, records: &[&[u8]]) -> bool {
+        let (seconds, size) = (|record: &&[u8]| little_endian::<4>(record, 0), |record| little_endian::<4>(record, 12));
+        let is_last = records.iter().all(|record| self.next_access(record).is_none());
+        records.len() >= if is_last { RECORDS_MIN } else { UNCONFIRMED_MIN }
+            && records.is_sorted_by_key(seconds)
+            && records.iter().all(|record| size(record) > 0)
+    }
+}
+
+/// The layouts whose links are right.
+fn fitting(head: Head<'_>) -> Vec<Layout> {
+    Layout::ALL.into_iter().filter(|layout| layout.links(head)).collect()
+}
+
+pub(crate) fn fits(head: Head<'_>) -> bool {
+    fitting(head).len() == 1
+}
+
+/// A file being read.
+#[derive(Debug)]
+pub(crate) struct OracleGeneral {
+    layout: Layout,
+    device: u32,
+    /// Accesses of the file that were read.
+    accesses: u64,
+    latest_s: u64,
+}
+
+impl OracleGeneral {
+    pub(crate) fn new(out: &mut Collector) -> OracleGeneral {
+        out.meta.resolution_ns = NS_PER_S;
+        out.meta.note("times are whole seconds");
+        out.meta.note("a length is that of the first access to its block: later ones are not recorded");
+        out.meta.note("object numbers are taken for 512-byte blocks");
+        OracleGeneral { layout: Layout::Plain, device: 0, accesses: 0, latest_s: 0 }
+    }
+
+    pub(crate) fn begin(&mut self, input: &Input, out: &mut Collector) -> Result<(), TraceError> {
+        let layout = if fitting(input.head()) == [Layout::OpNs] { Layout::OpNs } else { Layout::Plain };
+        if layout == Layout::Plain {
+            out.meta.note("operations are not recorded");
+        }
+        *self = OracleGeneral { layout, device: out.device(&input.label), accesses: 0, latest_s: 0 };
+        out.meta.devices[self.device as usize].sector_bytes = Some(BLOCK_BYTES);
+        Ok(())
+    }
+
+    pub(crate) fn record_bytes(&self) -> usize {
+        self.layout.record_bytes()
+    }
+
+    #[inline]
+    pub(crate) fn parse(&mut self, record: &[u8]) -> Result<Record, Problem> {
+        self.accesses += 1;
+        let time_s = little_endian::<4>(record, 0);
+        let (object, length) = (self.layout.object(record), little_endian::<4>(record, 12) as u32);
+        if let Some(next) = self.layout.next_access(record)
+            && !(self.accesses + 1..ACCESSES_MAX).contains(&next)
+        {
+            let first = self.accesses + 1;
+            return Err(("next access", format!("must be {first} to 2^40, or -1 for none, not {}", next as i64)));
+        }
+        let offset = offset_bytes(object, BLOCK_BYTES, length)
+            .ok_or_else(|| ("object", format!("must be a 512-byte block that ends below 2^63 bytes, not {object}")))?;
+        if time_s < self.latest_s {
+            return Err(("time", format!("must not go back: {time_s} s after {} s", self.latest_s)));
+        }
+        self.latest_s = time_s;
+        let mut request = Record::new(time_s * NS_PER_S, self.layout.operation(record), offset, length);
+        request.device = self.device;
+        Ok(request)
+    }
+}

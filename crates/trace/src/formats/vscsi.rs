@@ -1,0 +1,173 @@
+//! CloudPhysics vscsi: what a virtual machine's disk was asked for, one SCSI command a record. Little-endian, no header.
+//!
+//! Version 1, 32 bytes: sn u32, length u32, scatter-gather elements u32, opcode u16, version u16, block u64, time u64.
+//! Version 2, 40 bytes: opcode u16, version u16, sn u32, length u32, scatter-gather elements u32, block u64, time u64,
+//! response u64. The version is in the upper byte of its field. Lengths are bytes, blocks are of 512 bytes, times are
+//! microseconds since some moment that is not known. `sn` wraps and has gaps, so that it says nothing about losses.
+
+use super::binary::{little_endian, offset_bytes};
+use crate::collect::Collector;
+use crate::error::{Problem, TraceError};
+use crate::input::{Head, Input};
+use crate::meta::Clock;
+use crate::record::{Operation, Record};
+
+const BLOCK_BYTES: u32 = 512;
+const NS_PER_US: u64 = 1_000;
+/// Records that must fit for a file to be of this format.
+const RECORDS_MIN: usize = 2;
+/// Records that are looked at.
+const RECORDS_MAX: usize = 64;
+/// SCSI commands have opcodes of one byte.
+const OPCODE_MAX: u64 = 0xff;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    V1,
+    V2,
+}
+
+impl Layout {
+    fn record_bytes(self) -> usize {
+        match self {
+            Layout::V1 => 32,
+            Layout::V2 => 40,
+        }
+    }
+
+    /// The number that stands in the upper byte of the version.
+    fn version(self) -> u64 {
+        match self {
+            Layout::V1 => 1,
+            Layout::V2 => 2,
+        }
+    }
+}
+
+struct Fields {
+    opcode: u64,
+    version: u64,
+    length_bytes: u32,
+    block: u64,
+    time_us: u64,
+}
+
+fn fields(record: &[u8], layout: Layout) -> Fields {
+    let (opcode, length) = match layout {
+        Layout::V1 => (12, 4),
+        Layout::V2 => (0, 8),
+    };
+    Fields {
+        opcode: little_endian::<2>(record, opcode),
+        version: little_endian::<2>(record, opcode + 2),
+        length_bytes: little_endian::<4>(record, length) as u32,
+        block: little_endian::<8>(record, 16),
+        time_us: little_endian::<8>(record, 24),
+    }
+}
+
+/// How many of the first records are of `layout`, and how many there are.
+fn fitting(head: Head<'_>, layout: Layout) -> (usize, usize) {
+    let records = head.bytes.chunks_exact(layout.record_bytes()).take(RECORDS_MAX);
+    records.fold((0, 0), |(fitting, all), record| {
+        let field = fields(record, layout);
+        let fits = field.version >> 8 == layout.version() && field.opcode <= OPCODE_MAX;
+        (fitting + usize::from(fits), all + 1)
+    })
+}
+
+pub(crate) fn fits(head: Head<'_>) -> bool {
+    [Layout::V1, Layout::V2].into_iter().any(|layout| {
+        let (fitting, all) = fitting(head, layout);
+        let mut records = head.bytes.chunks_exact(layout.record_bytes()).take(RECORDS_MAX);
+        // Other binary files may hold the right bytes in a column; they hold no reads and writes.
+        fitting == all
+            && all >= RECORDS_MIN
+            && records.any(|record| {
+                let operation = operation(fields(record, layout).opcode);
+                operation == Operation::Read || operation == Operation::Write
+            })
+    })
+}
+
+/// What SCSI's opcodes do: the 6, 10, 12 and 16-byte forms of each.
+fn operation(opcode: u64) -> Operation {
+    match opcode {
+        0x08 | 0x28 | 0xa8 | 0x88 => Operation::Read,
+        0x0a | 0x2a | 0xaa | 0x8a => Operation::Write,
+        // With verification, which transfers and stores the same.
+        0x2e | 0xae | 0x8e => Operation::Write,
+        WRITE_SAME_10 | WRITE_SAME_16 => Operation::Write,
+        0x35 | 0x91 => Operation::Flush,
+        UNMAP => Operation::Trim,
+        _ => Operation::Other,
+    }
+}
+
+const WRITE_SAME_10: u64 = 0x41;
+const WRITE_SAME_16: u64 = 0x93;
+const UNMAP: u64 = 0x42;
+
+/// A file being read.
+#[derive(Debug)]
+pub(crate) struct Vscsi {
+    layout: Layout,
+    device: u32,
+}
+
+impl Vscsi {
+    pub(crate) fn new(out: &mut Collector) -> Vscsi {
+        out.meta.clock = Clock::Boot;
+        out.meta.resolution_ns = NS_PER_US;
+        Vscsi { layout: Layout::V1, device: 0 }
+    }
+
+    pub(crate) fn begin(&mut self, input: &Input, out: &mut Collector) -> Result<(), TraceError> {
+        let share = |layout| {
+            let (fitting, all) = fitting(input.head(), layout);
+            if all == 0 { 0.0 } else { fitting as f64 / all as f64 }
+        };
+        let (v1, v2) = (share(Layout::V1), share(Layout::V2));
+        if v1 == 0.0 && v2 == 0.0 {
+            return Err(TraceError::of_file(&input.name, "no record says version 1 or 2 of vscsi where it should"));
+        }
+        self.layout = if v2 > v1 { Layout::V2 } else { Layout::V1 };
+        if self.layout == Layout::V2 {
+            out.meta.note("response times are left out: the format does not say in which unit they are");
+        }
+        self.device = out.device(&input.label);
+        out.meta.devices[self.device as usize].sector_bytes = Some(BLOCK_BYTES);
+        Ok(())
+    }
+
+    pub(crate) fn record_bytes(&self) -> usize {
+        self.layout.record_bytes()
+    }
+
+    #[inline]
+    pub(crate) fn parse(&self, record: &[u8], out: &mut Collector) -> Result<Record, Problem> {
+        let field = fields(record, self.layout);
+        let Fields { opcode, version, length_bytes, block, time_us } = field;
+        if version >> 8 != self.layout.version() {
+            return Err(("version", format!("must be {} << 8, not {version:#x}", self.layout.version())));
+        }
+        if opcode > OPCODE_MAX {
+            return Err(("opcode", format!("must be one of SCSI's, at most 0xff, not {opcode:#x}")));
+        }
+        let arrival_ns = time_us.checked_mul(NS_PER_US).filter(|&ns| ns < 1 << 63);
+        let arrival_ns = arrival_ns.ok_or_else(|| ("time", format!("must be below 2^63 ns, not {time_us} us")))?;
+        let offset = offset_bytes(block, BLOCK_BYTES, length_bytes)
+            .ok_or_else(|| ("block", format!("must end below 2^63 bytes, not be {block} of 512 bytes")))?;
+        match opcode {
+            WRITE_SAME_10 | WRITE_SAME_16 => {
+                out.meta.count("write same", 1);
+                out.meta.note("a write same is recorded with the bytes it transferred, not with those it filled");
+            }
+            UNMAP => out.meta.note("an unmap is recorded with the bytes of its list, not with the ranges in it"),
+            _ => {}
+        }
+        let mut record = Record::new(arrival_ns, operation(opcode), offset, length_bytes);
+        record.device = self.device;
+        Ok(record)
+    }
+}
