@@ -19,6 +19,7 @@ from headstack.drive import Drive, import_disksim
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
 from headstack.scenario import Scenario
+from headstack.traces import Trace
 from headstack.validation import Validation, validate
 from headstack.workload import Workload
 
@@ -33,6 +34,7 @@ __all__ = [
     "Results",
     "RunError",
     "Scenario",
+    "Trace",
     "Validation",
     "Workload",
     "arrays",

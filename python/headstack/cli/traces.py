@@ -1,0 +1,232 @@
+"""``headstack trace``: files of recorded requests."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import reduce
+from typing import Any
+
+import click
+
+from headstack._native import format_bytes, format_duration_ns
+from headstack.cli.output import SILENT_S, check_writable, print_table, write_all
+from headstack.traces import Trace, export_formats, formats
+
+Command = Callable[..., Any]
+
+STEPS = (
+    ("kind=read,write", "only these operations: read, write, trim, flush, other, unknown"),
+    ("device=hm.0,hm.1", "only these devices"),
+    ("process=fio,4711", "only these processes, by name or number"),
+    ("time=10s-20min", "only what arrives in this part of the recording; 20min- is the rest of it"),
+    ("first=1000000", "only the first requests"),
+    ("clip=0-36GB", "only these addresses; what lies there in part is cut"),
+    ("fold=36GB", "addresses modulo the range, also 10GB-46GB"),
+    ("shift=-10GiB", "addresses moved"),
+    ("stack=1TB", "all devices on one, each so far behind the one before"),
+    ("time-scale=0.5", "arrivals times this: half is twice as fast"),
+    ("address-scale=2", "addresses times this, down to a multiple of 512"),
+    ("sample=0.1", "a share of the requests, by chance; sample=0.1@7 by another seed"),
+    ("sample-addresses=0.01", "the requests to a share of the 4 KiB blocks: re-use stays as it is"),
+    ("unknown=read", "requests without a recorded operation are taken for these"),
+    ("anonymise", "without names, dates and numbers of processes"),
+)
+
+
+def source_options(command: Command) -> Command:
+    """Files, and how they are read."""
+    decorators = [
+        click.argument("files", nargs=-1, required=True, metavar="TRACE..."),
+        click.option("-s", "--step", "steps", multiple=True, metavar="STEP", help="Transform on the way; repeatable."),
+        click.option("--format", "format", metavar="NAME", help="The format, where content does not tell."),
+        click.option("--skip-bad", is_flag=True, help="Count lines that cannot be accepted, instead of refusing."),
+        click.option("-q", "--quiet", is_flag=True, help="No progress."),
+    ]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+def opened(files: tuple[str, ...], given: dict[str, Any]) -> Trace:
+    """The trace that the options of ``source_options`` name."""
+    return Trace(*files, format=given["format"], skip_bad=given["skip_bad"], steps=given["steps"])
+
+
+@contextmanager
+def counting(what: str, quiet: bool) -> Iterator[Callable[[int], object] | None]:
+    """Shows on stderr how many requests were read, and how fast."""
+    if quiet:
+        yield None
+        return
+    started, shown = time.monotonic(), 0.0
+    on_terminal = sys.stderr.isatty()
+
+    def show(requests: int) -> None:
+        nonlocal shown
+        elapsed = time.monotonic() - started
+        if elapsed < SILENT_S or elapsed - shown < (0.2 if on_terminal else 5.0):
+            return
+        shown = elapsed
+        line = f"headstack: {what}: {requests:,} requests, {requests / elapsed:,.0f}/s"
+        print(f"\r{line}\x1b[K" if on_terminal else line, end="" if on_terminal else "\n", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        if on_terminal and shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+@click.group()
+def trace() -> None:
+    """Recorded traces: import, export, understand, split, capture.
+
+    Every command reads every format (see "headstack trace formats"), compressed or not, told by content, and transforms
+    requests on the way with --step (see "headstack trace steps"). Replay a trace with "headstack replay".
+    """
+
+
+@trace.command("formats")
+def list_formats() -> None:
+    """List the formats that are read and written."""
+    written = export_formats()
+    rows = [
+        [name, title, "read, written" if name in written or name == "parquet" else "read"]
+        for name, title in formats().items()
+    ]
+    rows += [[name, title, "written"] for name, title in written.items() if name not in formats()]
+    print_table(["name", "format", ""], rows, [True, True, True])
+
+
+@trace.command("steps")
+def list_steps() -> None:
+    """List the transformations that --step takes.
+
+    They are carried out in the order given, and recorded in the metadata of what is written.
+    """
+    print_table(["step", "what passes, and how"], STEPS, [True, True])
+
+
+@trace.command("import")
+@source_options
+@click.option("-o", "--output", required=True, metavar="FILE.parquet", help="The stored form.")
+def import_(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> None:
+    """Write a trace in the stored form: Parquet, sorted by arrival, one row a request.
+
+    Several files are merged by time; the CPUs of one blktrace belong together. Any tool that reads Parquet reads the
+    result: its columns say their units, and what was not recorded is null.
+    """
+    check_writable([output])
+    with counting("import", quiet) as show:
+        written = opened(files, given).to_parquet(output, show)
+    print(f"{output}: {written['requests']:,} requests")
+    print_remarks(written["meta"])
+
+
+@trace.command("export")
+@source_options
+@click.option("-o", "--output", required=True, metavar="FILE")
+@click.option("--to", "to", required=True, metavar="NAME", help='See "headstack trace formats".')
+def export(files: tuple[str, ...], output: str, to: str, quiet: bool, **given: Any) -> None:
+    """Write a trace in another program's format, and say what that could not hold."""
+    check_writable([output])
+    with counting("export", quiet) as show:
+        written = opened(files, given).export(output, to, show)
+    print(f"{output}: {written['requests']:,} requests")
+    for what, number in written["losses"].items():
+        print(f"not held: {number:,} {what}")
+    print_remarks(written["meta"])
+
+
+@trace.command("split")
+@source_options
+@click.option("-o", "--output", required=True, metavar="FOLDER", help="Gets one file a device.")
+def split(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> None:
+    """Write the requests of each device to a file of its own."""
+    with counting("split", quiet) as show:
+        for device, path in opened(files, given).split(output, show).items():
+            print(f"{path}: {device}")
+
+
+@trace.command("info")
+@source_options
+@click.option("--json", "json_path", metavar="FILE", help="Write everything (- for stdout).")
+def info(files: tuple[str, ...], json_path: str | None, quiet: bool, **given: Any) -> None:
+    """Say what a trace holds: where it is from, its time, devices, operations."""
+    if json_path not in (None, "-"):
+        check_writable([json_path])
+    with counting("info", quiet) as show:
+        told = opened(files, given).info(show)
+    text = json.dumps(told, indent=2) + "\n"
+    if json_path == "-":
+        print(text, end="")
+        return
+    if json_path is not None:
+        write_all([(json_path, lambda path: path.write_text(text, encoding="utf-8"))])
+    print_info(told)
+
+
+def print_info(told: dict[str, Any]) -> None:
+    """What a trace says of itself, and a line a device."""
+    meta, summary = told["meta"], told["summary"]
+    for origin in meta["origin"]:
+        print(f"{origin['file']}: {formats().get(origin['format'], origin['format'])}")
+    total = summary["total"]
+    if total["arrivals_ns"] is not None:
+        first_ns, last_ns = total["arrivals_ns"]
+        print(f"time: {spoken_start(meta, first_ns)}{format_duration_ns(last_ns - first_ns)} long")
+    if meta.get("response") is not None:
+        print(f"response times: {meta['response'].replace('-', ' ')}")
+    print()
+    names = [device["name"] for device in meta["devices"]]
+    rows = [device_row(name, counts) for name, counts in zip(names, summary["devices"], strict=False)]
+    if len(rows) > 1:
+        rows.append(device_row("all", total))
+    headings = ["device", "requests", "read", "write", "other", "read bytes", "written", "highest end", "mean response"]
+    print_table(headings, rows, [True] + 8 * [False])
+    print_remarks(meta)
+
+
+def device_row(name: str, counts: dict[str, Any]) -> list[str]:
+    """A device's line."""
+    requests, sizes = counts["requests"], counts["bytes"]
+    others = sum(requests.values()) - requests.get("read", 0) - requests.get("write", 0)
+    mean = counts["response_sum_ns"] // counts["responses"] if counts["responses"] else None
+    return [
+        name,
+        f"{sum(requests.values()):,}",
+        f"{requests.get('read', 0):,}",
+        f"{requests.get('write', 0):,}",
+        f"{others:,}",
+        format_bytes(sizes.get("read", 0)),
+        format_bytes(sizes.get("write", 0)),
+        format_bytes(counts["highest_end_byte"]),
+        "not recorded" if mean is None else format_duration_ns(mean),
+    ]
+
+
+def spoken_start(meta: dict[str, Any], first_ns: int) -> str:
+    """When the first request arrived, as far as the trace says."""
+    zero_ns = 0 if meta["clock"] == "unix" else meta.get("zero_unix_ns")
+    if zero_ns is None:
+        return ""
+    start = datetime.fromtimestamp((zero_ns + first_ns) / 1e9, UTC)
+    return f"from {start:%Y-%m-%d %H:%M:%S} UTC, "
+
+
+def print_remarks(meta: dict[str, Any]) -> None:
+    """What was counted, skipped and has to be known."""
+    for what, number in meta.get("counts", {}).items():
+        print(f"counted: {number:,} {what}")
+    if meta["rejected"]:
+        print(f"skipped: {meta['rejected']:,} lines or records that cannot be accepted; the first of them:")
+        for reject in meta.get("rejects", []):
+            print(f"  {reject}")
+    for note in meta.get("notes", []):
+        print(f"note: {note}")
+    for step in meta.get("steps", []):
+        print(f"step: {step}")
+

@@ -1,0 +1,116 @@
+"""Recorded traces: files of any format, and what is done with their requests on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from headstack import _native
+from headstack._native import InputError
+
+Progress: TypeAlias = Callable[[int], object]
+"""Hears the number of requests so far."""
+
+
+@dataclass(frozen=True, init=False)
+class Trace:
+    """A trace of one or several files, plain or compressed; its format is told by content.
+
+    ``steps`` transform its requests on the way, in their order: ``"kind=read"``, ``"fold=36GB"``, ``"time-scale=0.5"``;
+    see ``headstack trace steps``. A trace is never held in memory as a whole.
+    """
+
+    paths: tuple[str, ...]
+    format: str | None
+    skip_bad: bool
+    steps: tuple[str, ...]
+
+    def __init__(
+        self,
+        *paths: str | os.PathLike[str],
+        format: str | None = None,
+        skip_bad: bool = False,
+        steps: Iterable[str] = (),
+    ) -> None:
+        """Names files; they are read by the methods.
+
+        ``format`` is one of ``formats()``, ``skip_bad`` counts lines that cannot be accepted instead of refusing them.
+        """
+        if not paths:
+            raise InputError("a trace needs a file")
+        object.__setattr__(self, "paths", tuple(os.fspath(path) for path in paths))
+        object.__setattr__(self, "format", format)
+        object.__setattr__(self, "skip_bad", skip_bad)
+        object.__setattr__(self, "steps", tuple(steps))
+
+    @property
+    def source(self) -> str:
+        """What the compiled part is told."""
+        given = {"format": self.format}
+        return json.dumps({"paths": self.paths, "skip_bad": self.skip_bad, "steps": self.steps, **given})
+
+    @property
+    def name(self) -> str:
+        """The name of its first file, and how many others there are."""
+        first = Path(self.paths[0]).name
+        return first if len(self.paths) == 1 else f"{first} and {len(self.paths) - 1} others"
+
+    def info(self, progress: Progress | None = None) -> dict[str, Any]:
+        """What the trace says of itself (``meta``), and what one pass counts (``summary``), in all and per device.
+
+        Times are ns, places bytes.
+        """
+        info: dict[str, Any] = json.loads(_native.trace_info(self.source, progress))
+        return info
+
+    def to_parquet(self, path: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Any]:
+        """Writes the trace in the stored form, sorted by arrival; returns its ``meta`` and number of ``requests``."""
+        written: dict[str, Any] = json.loads(_native.trace_import(self.source, os.fspath(path), progress))
+        return written
+
+    def export(
+        self, path: str | os.PathLike[str], format: str, progress: Progress | None = None
+    ) -> dict[str, Any]:
+        """Writes the trace in another program's format; ``losses`` counts what that could not hold, by name."""
+        written: dict[str, Any] = json.loads(_native.trace_export(self.source, os.fspath(path), format, progress))
+        return written
+
+    def split(self, folder: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Path]:
+        """Writes a file of the stored form for each device into ``folder``; returns them by device."""
+        folder = Path(folder)
+        meta = self.info(progress)["meta"]
+        files: dict[str, Path] = {}
+        for device in (device["name"] for device in meta["devices"]):
+            if "," in device:
+                raise InputError(f"{self.name}: the device `{device}` has a comma in its name, which no step can say")
+            path = folder / f"{file_name(device)}.parquet"
+            if path in files.values():
+                raise InputError(f"{path}: two devices would have this file")
+            files[device] = path
+        folder.mkdir(parents=True, exist_ok=True)
+        for device, path in files.items():
+            self.with_steps(f"device={device}").to_parquet(path, progress)
+        return files
+
+    def with_steps(self, *steps: str) -> Trace:
+        """The same with more steps behind its own."""
+        return Trace(*self.paths, format=self.format, skip_bad=self.skip_bad, steps=(*self.steps, *steps))
+
+
+def file_name(device: str) -> str:
+    """A device's name as that of a file."""
+    return "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in device).strip(".") or "device"
+
+
+def formats() -> dict[str, str]:
+    """Formats that are read: names and titles."""
+    return dict(_native.trace_formats())
+
+
+def export_formats() -> dict[str, str]:
+    """Formats that are written beside the stored form: names and titles."""
+    return dict(_native.trace_export_formats())
