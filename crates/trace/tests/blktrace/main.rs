@@ -6,11 +6,12 @@ mod story;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use encoder::{Layout, START_NS, START_UNIX};
+use encoder::{Event, Layout, START_NS, START_UNIX};
 use headstack_trace::{
     Flags, Format, Input, Meta, NOT_RECORDED, Operation, ReadOptions, Record, ResponseSpan, Stage, TraceError,
     TraceReader,
 };
+use proptest::prelude::*;
 
 fn read(inputs: Vec<Input>, options: &ReadOptions) -> Result<(Vec<Record>, Meta), TraceError> {
     let mut reader = TraceReader::from_inputs(inputs, options)?;
@@ -304,5 +305,54 @@ fn what_blkparse_prints_is_read_as_the_same_requests() {
         let expected = read_bytes(story::binary(Layout::V7, |_| true), &at(stage)).unwrap();
         assert_eq!(lines(&found, 0), lines(&expected, START_NS + 10_000));
         assert!(found.1.notes.is_empty(), "{:?}", found.1.notes);
+    }
+}
+
+/// Events that contradict each other as those of a trace with gaps do, on few addresses.
+fn contradictory_events() -> impl Strategy<Value = Vec<Event>> {
+    let action = prop::sample::select(vec!["Q", "Q", "D", "C", "C", "R", "X", "M"]);
+    let rwbs = prop::sample::select(vec!["R", "W", "W", "FWS", "FR", "DS", "PR"]);
+    let event = (action, rwbs, 0u64..12, prop::sample::select(vec![0u32, 512, 1_024, 4_096, 36]), 0u64..24, 0u32..2);
+    prop::collection::vec(event, 0..120).prop_map(|events| {
+        let event = |(number, event): (usize, (&'static str, &'static str, u64, u32, u64, u32))| {
+            let (action, rwbs, sector, bytes, extra, minor) = event;
+            let at_us = (number as u64 * 7).saturating_sub(extra);
+            Event {
+                at_us,
+                cpu: 0,
+                sequence: 0,
+                device: (8, minor),
+                pid: 5,
+                action,
+                rwbs,
+                sector,
+                bytes,
+                extra,
+                error: 0,
+            }
+        };
+        events.into_iter().enumerate().map(event).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_request_is_made_up_or_dropped(events in contradictory_events()) {
+        let bytes: Vec<u8> = events.iter().flat_map(|event| event.binary(Layout::V7, None)).collect();
+        prop_assume!(!bytes.is_empty());
+        let queued: Vec<&Event> = events.iter().filter(|event| event.action == "Q").collect();
+        let (records, meta) = read_bytes(bytes.clone(), &at(Stage::Queue)).unwrap();
+        let commands = |event: &&Event| event.rwbs == "PR" && event.action == "D";
+        prop_assert!(records.len() >= queued.len());
+        prop_assert!(records.len() <= queued.len() + events.iter().filter(commands).count());
+        let unanswered = records.iter().filter(|record| record.response_ns == NOT_RECORDED).count() as u64;
+        let count = |name: &str| meta.counts.get(name).copied().unwrap_or(0);
+        prop_assert!(unanswered >= count("requests without completion"));
+        prop_assert!(unanswered <= count("requests without completion") + count("completions before arrival"));
+
+        let issues = events.iter().filter(|event| event.action == "D").count();
+        let (records, meta) = read_bytes(bytes, &at(Stage::Issue)).unwrap();
+        prop_assert!(records.len() <= issues);
+        prop_assert!(records.len() as u64 + meta.counts.get("requeues").copied().unwrap_or(0) >= issues as u64);
     }
 }
