@@ -46,10 +46,12 @@ fn shown(record: &Record, meta: &Meta, zero_ns: u64) -> String {
 }
 
 /// The story's requests where they were queued.
-const QUEUED: [&str; 17] = [
+const QUEUED: [&str; 19] = [
     "10 4 80 read 2048+8 [] 8,16 fio",
     "100 2 50 write 64+8 [sync] 8,16 fio",
     "101 3 69 write 64+8 [sync] 8,16 a [b] c]",
+    "180 3 15 write 300+16 [] 8,16 fio",
+    "181 3 7 write 300+8 [] 8,16 fio",
     "200 5 90 write 1000+8 [] 8,16 fio",
     "201 4 89 write 1008+16 [] 8,16 fio",
     "300 3 95 write 4096+2048 [] 8,16 fio",
@@ -67,10 +69,12 @@ const QUEUED: [&str; 17] = [
 ];
 
 /// And where the driver was given them.
-const ISSUED: [&str; 15] = [
+const ISSUED: [&str; 17] = [
     "14 - 76 read 2048+8 [] 8,16 kworker/0:1H",
     "102 - 48 write 64+8 [sync] 8,16 fio",
     "104 - 66 write 64+8 [sync] 8,16 a [b] c]",
+    "183 - 12 write 300+16 [] 8,16 fio",
+    "184 - 4 write 300+8 [] 8,16 fio",
     "205 - 85 write 1000+24 [] 8,16 kworker/0:1H",
     "303 - 92 write 5120+1024 [] 8,16 fio",
     "305 - 85 write 4096+1024 [] 8,16 fio",
@@ -154,12 +158,12 @@ fn devices_without_issues_complete_from_the_queue() {
     let (records, meta) = read_bytes(bytes, &ReadOptions::default()).unwrap();
     assert!(records.iter().all(|record| record.wait_ns == NOT_RECORDED));
     let unanswered = records.iter().filter(|record| record.response_ns == NOT_RECORDED).count() as u64;
-    assert_eq!((records.len(), meta.counts["requests without completion"], unanswered), (10, 2, 2));
+    assert_eq!((records.len(), meta.counts["requests without completion"], unanswered), (11, 2, 2));
 }
 
 #[test]
 fn lost_events_are_counted_and_garbage_is_rejected_with_its_place() {
-    let clean = story::binary(Layout::V7, |_| true);
+    let clean = story::without_cgroups(Layout::V7, |_| true);
     let expected = lines(&read_bytes(clean.clone(), &ReadOptions::default()).unwrap(), START_NS);
     // After the notes: 56 bytes of the clock, three names of 64, a message of 58; then the first event.
     let first = 56 + 3 * 64 + 58;
@@ -183,7 +187,7 @@ fn lost_events_are_counted_and_garbage_is_rejected_with_its_place() {
     let error = read_bytes(cut.clone(), &ReadOptions::default()).unwrap_err();
     assert_eq!(error.to_string(), format!("t: byte {last}: the last record is cut off"));
     let found = read_bytes(cut, &skipping).unwrap();
-    assert_eq!((found.0.len(), found.1.rejected, found.0[16].response_ns), (17, 1, NOT_RECORDED));
+    assert_eq!((found.0.len(), found.1.rejected, found.0[18].response_ns), (19, 1, NOT_RECORDED));
 }
 
 #[test]
@@ -218,7 +222,7 @@ fn the_text_tells_the_same_story_as_the_records() {
         let expected = read_bytes(story::binary(Layout::V7, |_| true), &at(stage)).unwrap();
         assert_eq!(lines(&found, 0), lines(&expected, START_NS + 10_000));
         assert_eq!(found.1.counts, expected.1.counts);
-        assert_eq!(found.1.notes, ["t: blkparse counted 1000 events, 59 are in its text"]);
+        assert_eq!(found.1.notes, ["t: blkparse counted 1000 events, 65 are in its text"]);
     }
 }
 
