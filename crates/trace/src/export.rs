@@ -10,6 +10,7 @@ use crate::meta::Meta;
 use crate::reader::TraceReader;
 use crate::record::Record;
 
+pub mod blkparse;
 pub mod iolog;
 
 /// What a format could not hold, by name: how many requests or facts were left out or changed.
@@ -18,17 +19,20 @@ pub type Losses = BTreeMap<&'static str, u64>;
 /// A format that traces are written in, beside the stored form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
+    /// The lines of blkparse.
+    Blkparse,
     /// fio's iolog, version 3.
     Iolog,
 }
 
 impl ExportFormat {
     /// Every one.
-    pub const ALL: &'static [ExportFormat] = &[ExportFormat::Iolog];
+    pub const ALL: &'static [ExportFormat] = &[ExportFormat::Blkparse, ExportFormat::Iolog];
 
     /// Its name in options.
     pub fn name(self) -> &'static str {
         match self {
+            ExportFormat::Blkparse => "blkparse",
             ExportFormat::Iolog => "iolog",
         }
     }
@@ -36,6 +40,7 @@ impl ExportFormat {
     /// What it is, for people.
     pub fn title(self) -> &'static str {
         match self {
+            ExportFormat::Blkparse => "blkparse's text",
             ExportFormat::Iolog => "fio iolog, version 3",
         }
     }
@@ -48,24 +53,28 @@ impl ExportFormat {
 
 /// A file being written.
 enum Writer {
+    Blkparse(blkparse::Writer<BufWriter<File>>),
     Iolog(iolog::Writer<BufWriter<File>>),
 }
 
 impl Writer {
     fn new(format: ExportFormat, out: BufWriter<File>) -> Writer {
         match format {
+            ExportFormat::Blkparse => Writer::Blkparse(blkparse::Writer::new(out)),
             ExportFormat::Iolog => Writer::Iolog(iolog::Writer::new(out)),
         }
     }
 
     fn write(&mut self, records: &[Record], meta: &Meta) -> io::Result<()> {
         match self {
+            Writer::Blkparse(writer) => writer.write(records, meta),
             Writer::Iolog(writer) => writer.write(records, meta),
         }
     }
 
     fn finish(self) -> io::Result<Losses> {
         match self {
+            Writer::Blkparse(writer) => writer.finish(),
             Writer::Iolog(writer) => writer.finish(),
         }
     }

@@ -1,6 +1,7 @@
 //! The formats, one file each, and how they are told apart.
 
 mod binary;
+mod blkparse;
 pub mod blktrace;
 pub(crate) mod iolog;
 mod lines;
@@ -13,6 +14,7 @@ mod vscsi;
 use binary::{Binary, BinaryFormat};
 pub(crate) use lines::{LineFormat, Lines};
 
+use blkparse::Blkparse;
 use blktrace::Blktrace;
 pub use blktrace::pairing::Stage;
 
@@ -52,13 +54,16 @@ pub enum Format {
     OracleGeneral,
     /// DiskSim's `validate`.
     Validate,
+    /// The same as blkparse's text.
+    Blkparse,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 8] = [
+    pub const ALL: [Format; 9] = [
         Format::Parquet,
         Format::Blktrace,
+        Format::Blkparse,
         Format::Iolog,
         Format::Msr,
         Format::OracleGeneral,
@@ -78,6 +83,7 @@ impl Format {
             Format::Vscsi => "vscsi",
             Format::OracleGeneral => "oracle-general",
             Format::Validate => "validate",
+            Format::Blkparse => "blkparse",
         }
     }
 
@@ -92,6 +98,7 @@ impl Format {
             Format::Vscsi => "CloudPhysics vscsi, versions 1 and 2",
             Format::OracleGeneral => "libCacheSim oracleGeneral and oracleGeneralOpNS",
             Format::Validate => "DiskSim validate: one drive, one request at a time",
+            Format::Blkparse => "Linux block trace, text of blkparse in its default format",
         }
     }
 
@@ -103,7 +110,7 @@ impl Format {
     /// The order of its requests.
     pub fn order(self) -> Order {
         match self {
-            Format::Blktrace => Order::Completion,
+            Format::Blktrace | Format::Blkparse => Order::Completion,
             Format::Msr | Format::Srt | Format::Vscsi => Order::Any,
             Format::Parquet | Format::Iolog | Format::OracleGeneral | Format::Validate => Order::Arrival,
         }
@@ -125,6 +132,7 @@ impl Format {
             Format::Vscsi => vscsi::fits(head),
             Format::OracleGeneral => oracle_general::fits(head),
             Format::Validate => validate::fits(head),
+            Format::Blkparse => blkparse::fits(head),
         }
     }
 }
@@ -139,6 +147,8 @@ pub(crate) enum Parser {
     Blktrace(Blktrace),
     /// One request a binary record.
     Binary(Binary),
+    /// Its text.
+    Blkparse(Blkparse),
 }
 
 impl Parser {
@@ -164,6 +174,7 @@ impl Parser {
                 Parser::Binary(Binary::new(inputs, BinaryFormat::OracleGeneral(oracle)))
             }
             Format::Validate => Parser::Lines(Lines::new(inputs, LineFormat::Validate(validate::Validate::new(out)))),
+            Format::Blkparse => Parser::Blkparse(Blkparse::new(inputs, options.at, out)),
         })
     }
 
@@ -174,6 +185,7 @@ impl Parser {
             Parser::Stored(stored) => stored.read(out),
             Parser::Blktrace(blktrace) => blktrace.read(out),
             Parser::Binary(binary) => binary.read(out),
+            Parser::Blkparse(blkparse) => blkparse.read(out),
         }
     }
 
@@ -181,7 +193,7 @@ impl Parser {
     pub(crate) fn requests_known(&self) -> Option<u64> {
         match self {
             Parser::Stored(stored) => Some(stored.requests()),
-            Parser::Lines(_) | Parser::Blktrace(_) | Parser::Binary(_) => None,
+            _ => None,
         }
     }
 }
