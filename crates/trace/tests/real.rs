@@ -3,6 +3,7 @@
 mod reading;
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use headstack_trace::validate::read_validate;
 use headstack_trace::{Clock, Meta, Operation, ReadOptions, Record, TraceReader};
@@ -191,4 +192,28 @@ fn a_sister_read_as_the_other_is_refused() {
     assert_eq!(cut.len(), 50_000);
     let error = reading::read(&bytes[..24 * 50_000 + 7], None, false).unwrap_err();
     assert_eq!(error.to_string(), "trace: record 50001: the file ends after 7 bytes of it");
+}
+
+#[test]
+fn logs_that_fio_writes_hold_what_it_says() {
+    let folder = std::env::temp_dir().join(format!("headstack-fio-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let output = Command::new("fio")
+        .args(["--name=w", "--ioengine=null", "--rw=randrw", "--size=4m", "--nrfiles=2", "--fsync=5"])
+        .args(["--write_iolog=w.log", "--output-format=json"])
+        .current_dir(&folder)
+        .output();
+    let Ok(output) = output else {
+        println!("skipped: fio is not installed");
+        return;
+    };
+    let (records, meta) = read(&folder.join("w.log"));
+    std::fs::remove_dir_all(&folder).unwrap();
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    let report: serde_json::Value = serde_json::from_str(&report[report.find('{').unwrap()..]).unwrap();
+    assert_eq!((meta.origin[0].format.as_str(), meta.devices.len()), ("iolog", 2));
+    for (name, operation) in [("read", Operation::Read), ("write", Operation::Write), ("sync", Operation::Flush)] {
+        let said = &report["jobs"][0][name]["total_ios"];
+        assert_eq!(*said, count(&records, |record| record.operation == operation), "{name}");
+    }
 }
