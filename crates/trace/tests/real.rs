@@ -2,7 +2,7 @@
 
 mod reading;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use headstack_trace::validate::read_validate;
@@ -21,7 +21,7 @@ fn shared(path: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-fn read(path: &PathBuf) -> (Vec<Record>, Meta) {
+fn read(path: &Path) -> (Vec<Record>, Meta) {
     let mut reader = TraceReader::open(&[path], &ReadOptions::default()).unwrap();
     let (mut records, mut batch) = (Vec::new(), Vec::new());
     while reader.next_batch(&mut batch).unwrap() {
