@@ -10,7 +10,7 @@ cd "$(dirname "$0")"
 
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-targets=${*:-drive_toml array_toml workload_toml scenario_toml disksim_parv validate_trace quantities result_json}
+targets=${*:-drive_toml array_toml workload_toml scenario_toml disksim_parv validate_trace trace_any trace_each quantities result_json}
 host=$(rustc -vV | sed -n 's/^host: //p')
 build=${CARGO_TARGET_DIR:-$PWD/target}
 
@@ -22,12 +22,13 @@ RUSTFLAGS="--cfg fuzzing -Ccodegen-units=1 $passes" CARGO_TARGET_DIR=$build \
     cargo build --quiet --release --target "$host" --bins
 
 for target in $targets; do
-    # Whatever stands in the catalogue is a seed too.
+    # Whatever stands in the catalogue or is a sample is a seed too.
     case $target in
         drive_toml) catalogue=../catalogue/drives ;;
         array_toml) catalogue=../catalogue/arrays ;;
         workload_toml) catalogue=../catalogue/workloads ;;
         scenario_toml) catalogue=../catalogue/scenarios ;;
+        trace_any) catalogue=../crates/trace/samples ;;
         *) catalogue= ;;
     esac
     mkdir -p "corpus/$target" "artifacts/$target"

@@ -1,4 +1,4 @@
-//! What must hold of a drive that a parser has accepted, whichever parser it was.
+//! What must hold of a drive or a trace that a parser has accepted, whichever parser it was.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use headstack_sim::drive::check;
 use headstack_sim::drive::description::DriveDescription;
 use headstack_sim::drive::geometry::Layout;
 use headstack_sim::replay;
+use headstack_trace::{Format, Input, NOT_RECORDED, Order, ReadOptions, TraceError, TraceReader};
 use headstack_workload::{Document, Kind, ReplayRecord};
 
 /// Asserts that the drive can exist, that its ends are on it, that it serves requests, and that its complete form reads
@@ -43,4 +44,30 @@ fn assert_serves(description: &DriveDescription) {
         .collect();
     let responses_ns = replay(description, &records).expect("the requests lie on the drive");
     assert_eq!(responses_ns.len(), records.len());
+}
+
+/// Asserts that a trace is read, in order of arrival where its format promises that, or refused on one line.
+pub fn assert_trace_is_sound(bytes: &[u8], format: Option<Format>, skip_bad: bool) {
+    if let Err(error) = read_trace(bytes, format, skip_bad) {
+        assert_eq!(error.to_string().lines().count(), 1, "an error is one line");
+    }
+}
+
+fn read_trace(bytes: &[u8], format: Option<Format>, skip_bad: bool) -> Result<(), TraceError> {
+    let input = Input::from_bytes("fuzz.trace", bytes.to_vec())?;
+    let mut reader = TraceReader::from_inputs(vec![input], &ReadOptions { format, skip_bad })?;
+    let format = Format::from_name(&reader.meta().origin[0].format).expect("an origin names its format");
+    let (mut batch, mut latest_ns) = (Vec::new(), 0);
+    while reader.next_batch(&mut batch)? {
+        for record in &batch {
+            assert!(record.arrival_ns != NOT_RECORDED, "an arrival is a time");
+            assert!(record.offset_bytes.checked_add(record.length_bytes.into()).is_some_and(|end| end < 1 << 63));
+            assert!((record.device as usize) < reader.meta().devices.len());
+            assert!(record.process as usize <= reader.meta().processes.len());
+            assert!(record.arrival_ns >= latest_ns || format.order() == Order::Any, "an arrival goes back");
+            latest_ns = record.arrival_ns;
+        }
+    }
+    assert_eq!(reader.meta().rejected > 0, !reader.meta().rejects.is_empty());
+    Ok(())
 }

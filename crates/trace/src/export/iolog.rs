@@ -107,7 +107,7 @@ impl<W: Write> Writer<W> {
             (record.wait_ns != NOT_RECORDED, "wait times"),
             (record.flags != Flags::default(), "flags"),
             (record.process != 0, "processes"),
-            (record.arrival_ns.saturating_sub(start_ns) % NS_PER_US != 0, "arrivals cut to microseconds"),
+            (!record.arrival_ns.saturating_sub(start_ns).is_multiple_of(NS_PER_US), "arrivals cut to microseconds"),
         ];
         for (_, what) in losses.into_iter().filter(|(is_lost, _)| *is_lost) {
             self.lose(what);

@@ -152,6 +152,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{Operation, ReadOptions, TraceReader};
 
     fn only(line: &str) -> ValidateRecord {
         let records = read_validate("t", line).unwrap();
@@ -212,6 +213,36 @@ mod tests {
             let shown = error.to_string();
             assert!(shown.starts_with("f.trace:3: ") && shown.lines().count() == 1, "{shown}");
         }
+    }
+
+    #[test]
+    fn arrivals_follow_from_completions_and_think_times() {
+        let text = include_bytes!("../../samples/validate.trace").to_vec();
+        let input = Input::from_bytes("toy/validate.trace", text.clone()).unwrap();
+        let mut reader = TraceReader::from_inputs(vec![input], &ReadOptions::default()).unwrap();
+        let mut records = Vec::new();
+        assert!(reader.next_batch(&mut records).unwrap());
+        let arrivals: Vec<u64> = records.iter().map(|record| record.arrival_ns).collect();
+        assert_eq!(arrivals, [0, 46_085_000, 55_205_250, 76_953_190, 92_076_315]);
+        let measured = read_validate("t", std::str::from_utf8(&text).unwrap()).unwrap();
+        for (record, measured) in records.iter().zip(&measured) {
+            let request = measured.request();
+            let same = (Operation::from(request.kind), request.offset_bytes, request.length_bytes);
+            assert_eq!((record.operation, record.offset_bytes, record.length_bytes), same);
+            assert_eq!(record.response_ns, measured.service_ns);
+        }
+        assert_eq!((reader.meta().devices[0].name.as_str(), reader.meta().resolution_ns), ("validate.trace", 1));
+        assert!(reader.meta().notes[0].contains("closed-loop"));
+    }
+
+    #[test]
+    fn times_that_add_up_to_too_much_are_refused() {
+        let text = "R Hit 0 1 1000000000000 1000000000000\n".repeat(4_700);
+        let input = Input::from_bytes("t", text.into_bytes()).unwrap();
+        let mut reader = TraceReader::from_inputs(vec![input], &ReadOptions::default()).unwrap();
+        let error = reader.next_batch(&mut Vec::new()).unwrap_err();
+        // 2^63 ns are 4,611.7 times 2e15 ns.
+        assert_eq!(error.to_string(), "t:4612: times add up to 2^63 ns");
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! The header of an SRT file: `key = value;`, and `disks = { number -> { key = value; … } … };`.
 
 use crate::error::{Problem, refused};
+use crate::text::{hexadecimal, whole};
 
 const NS_PER_S: u64 = 1_000_000_000;
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -98,10 +99,8 @@ impl Header {
 
 /// A decimal number, or a hexadecimal one after `0x`.
 fn number(text: &str) -> Option<u32> {
-    match text.strip_prefix("0x") {
-        Some(digits) => u32::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    }
+    let value = if text.starts_with("0x") { hexadecimal(text.as_bytes()) } else { whole(text.as_bytes()) };
+    value.and_then(|value| u32::try_from(value).ok())
 }
 
 /// Words, texts between quotation marks without these, and signs.
