@@ -11,11 +11,13 @@ mod meta;
 mod reader;
 mod record;
 mod text;
+mod time;
 
 pub use collect::Collector;
 pub use error::{Place, TraceError};
-pub use formats::{Format, Order, validate};
+pub use formats::{CsvColumns, Format, Order, validate};
 pub use input::{Head, Input};
 pub use meta::{Clock, DeviceMeta, Meta, Origin, Process, ResponseSpan};
 pub use reader::{ReadOptions, TraceReader};
 pub use record::{Flags, NOT_RECORDED, Operation, Record};
+pub use time::TimeUnit;

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use crate::collect::Collector;
 use crate::error::TraceError;
-use crate::formats::{Format, Parser};
+use crate::formats::{CsvColumns, Format, Parser};
 use crate::input::Input;
 use crate::meta::{Meta, Origin};
 use crate::record::Record;
+use crate::time::TimeUnit;
 
 /// How a trace is read.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,12 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// Skip lines that cannot be accepted, and count them.
     pub skip_bad: bool,
+    /// The size of a sector, of formats that leave it to their description (SPC; 512 unless said).
+    pub sector_bytes: Option<u32>,
+    /// The unit of times, of formats that leave it to a configuration (MQSim; ns unless said).
+    pub time_unit: Option<TimeUnit>,
+    /// The columns of a CSV, which says that the files are such.
+    pub csv: Option<CsvColumns>,
 }
 
 /// A trace being read.
@@ -40,9 +47,10 @@ impl TraceReader {
     /// As of files.
     pub fn from_inputs(inputs: Vec<Input>, options: &ReadOptions) -> Result<TraceReader, TraceError> {
         let mut out = Collector::new(options.skip_bad);
-        let mut format = options.format;
+        let declared = options.format.or(options.csv.is_some().then_some(Format::Csv));
+        let mut format = declared;
         for input in &inputs {
-            let found = match options.format {
+            let found = match declared {
                 Some(format) => format,
                 None => detect(input)?,
             };

@@ -1,5 +1,7 @@
 //! Numbers in lines of text, exact: 18 digits are more than a double holds.
 
+use crate::error::{Problem, refused};
+
 /// A whole number; `None` for anything else, also for what does not fit.
 #[inline]
 pub(crate) fn whole(text: &[u8]) -> Option<u64> {
@@ -67,11 +69,13 @@ pub(crate) fn decimal(text: &[u8], exponent: u32) -> Option<u64> {
 pub(crate) fn fields<const N: usize>(line: &[u8], separator: u8) -> ([&[u8]; N], usize) {
     let mut found: [&[u8]; N] = [&[]; N];
     let mut count = 0;
-    for field in line.split(|&byte| byte == separator) {
+    let mut start = 0;
+    for end in memchr::memchr_iter(separator, line).chain([line.len()]) {
         if let Some(slot) = found.get_mut(count) {
-            *slot = field.trim_ascii();
+            *slot = line[start..end].trim_ascii();
         }
         count += 1;
+        start = end + 1;
     }
     (found, count)
 }
@@ -87,6 +91,37 @@ pub(crate) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
         count += 1;
     }
     (found, count)
+}
+
+/// An address of `unit_bytes` each, in bytes.
+///
+/// # Errors
+/// What is no whole number, or does not lie below 2^63 bytes.
+#[inline]
+pub(crate) fn offset_bytes(field: &'static str, text: &[u8], unit_bytes: u32) -> Result<u64, Problem> {
+    let bytes =
+        whole(text).and_then(|units| units.checked_mul(u64::from(unit_bytes))).filter(|&bytes| bytes < BYTES_END);
+    bytes.ok_or_else(|| refused(field, text, &format!("{}, below 2^63 bytes", units_title(unit_bytes))))
+}
+
+/// A length in units of `unit_bytes`, in bytes.
+///
+/// # Errors
+/// What is no whole number, or does not lie below 2^32 bytes.
+#[inline]
+pub(crate) fn length_bytes(field: &'static str, text: &[u8], unit_bytes: u32) -> Result<u32, Problem> {
+    let bytes = whole(text).and_then(|units| u32::try_from(units.checked_mul(u64::from(unit_bytes))?).ok());
+    bytes.ok_or_else(|| refused(field, text, &format!("{}, below 2^32 bytes", units_title(unit_bytes))))
+}
+
+/// No device is larger: what ends there or behind it is no address.
+pub(crate) const BYTES_END: u64 = 1 << 63;
+
+fn units_title(unit_bytes: u32) -> String {
+    match unit_bytes {
+        1 => "a whole number of bytes".to_owned(),
+        _ => format!("a whole number of {unit_bytes}-byte sectors"),
+    }
 }
 
 #[cfg(test)]
