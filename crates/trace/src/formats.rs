@@ -4,7 +4,7 @@ mod alibaba;
 mod biosnoop;
 mod cloudphysics;
 mod csv;
-mod disksim;
+pub(crate) mod disksim;
 mod hfplayer;
 mod lines;
 mod mqsim;
@@ -203,4 +203,4 @@ fn finest_step_ns<'a>(head: Head<'a>, unit: TimeUnit, time: impl Fn(&'a [u8]) ->
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

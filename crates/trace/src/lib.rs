@@ -5,6 +5,7 @@
 
 mod collect;
 mod error;
+pub mod export;
 pub mod formats;
 mod input;
 mod meta;

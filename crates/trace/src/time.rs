@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Problem, refused};
-use crate::text::decimal;
+use crate::text::{decimal, whole};
 
 /// The unit of a trace's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,11 +86,11 @@ impl TimeUnit {
 /// No time of a trace reaches 2^63 ns, 292 years, so that the sum of two never overflows.
 pub(crate) const TIME_NS_END: u64 = 1 << 63;
 
-const NS_PER_S: u64 = 1_000_000_000;
+pub(crate) const NS_PER_S: u64 = 1_000_000_000;
 /// 1980-01-01 in s since 1970: no block trace is older.
-const OLDEST_UNIX_S: u64 = 315_532_800;
+pub(crate) const OLDEST_UNIX_S: u64 = 315_532_800;
 /// 2100-01-01 in s since 1970.
-const NEWEST_UNIX_S: u64 = 4_102_444_800;
+pub(crate) const NEWEST_UNIX_S: u64 = 4_102_444_800;
 /// 1970-01-01 in 100 ns since 1601-01-01, from which Windows' file times count.
 pub(crate) const UNIX_EPOCH_TICKS: u64 = 116_444_736_000_000_000;
 pub(crate) const NS_PER_TICK: u64 = 100;
@@ -110,7 +110,7 @@ impl Calendar {
     pub(crate) fn date_ns(self, text: &[u8]) -> Option<u64> {
         let ns = match self {
             Calendar::Unix(unit) => unit.ns(text)?,
-            Calendar::FileTime => decimal(text, 0)?.checked_sub(UNIX_EPOCH_TICKS)?.checked_mul(NS_PER_TICK)?,
+            Calendar::FileTime => whole(text)?.checked_sub(UNIX_EPOCH_TICKS)?.checked_mul(NS_PER_TICK)?,
         };
         (OLDEST_UNIX_S * NS_PER_S..NEWEST_UNIX_S * NS_PER_S).contains(&ns).then_some(ns)
     }

@@ -1,7 +1,8 @@
 //! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, no header.
 //!
 //! Times are Windows' file times, 100 ns since 1601-01-01 UTC, and so are response times. Offsets are bytes of the logical
-//! disk. A disk is known by host and number.
+//! disk. A disk is known by host and number. A blank response time is one that
+//! was not recorded.
 
 use super::{Part, most_lines};
 use crate::collect::Collector;
@@ -10,7 +11,7 @@ use crate::input::Head;
 use crate::meta::{Clock, ResponseSpan};
 use crate::record::{Operation, Record};
 use crate::text::{fields, length_bytes, offset_bytes, whole};
-use crate::time::{Calendar, NS_PER_TICK, TimeUnit};
+use crate::time::{Calendar, NS_PER_TICK, TIME_NS_END};
 
 const COLUMNS: &str = "`timestamp,host,disk,Read|Write,offset,size,response`";
 
@@ -43,8 +44,14 @@ pub(crate) fn parse(line: &[u8], part: &mut Part) -> Result<Record, Problem> {
     };
     let offset = offset_bytes("offset", offset, 1)?;
     let mut record = Record::new(arrival_ns, operation, offset, length_bytes("size", size, 1)?);
-    let response_ns = TimeUnit::Ticks.ns(response);
-    record.response_ns = response_ns.ok_or_else(|| refused("response", response, "a whole number of 100 ns"))?;
+    if response.is_empty() {
+        part.count("requests without a response time");
+    } else {
+        let response_ns =
+            whole(response).and_then(|ticks| ticks.checked_mul(NS_PER_TICK)).filter(|&ns| ns < TIME_NS_END);
+        record.response_ns =
+            response_ns.ok_or_else(|| refused("response", response, "a whole number of 100 ns, or blank"))?;
+    }
     if host.is_empty() {
         return Err(refused("host", host, "a name"));
     }
