@@ -108,7 +108,7 @@ pub(crate) fn fields<const N: usize>(line: &[u8], separator: u8) -> ([&[u8]; N],
 fn equal_bytes(eight: [u8; 8], wanted: u8) -> u64 {
     const LOW: u64 = u64::from_le_bytes([0x7f; 8]);
     let differences = u64::from_le_bytes(eight) ^ u64::from_le_bytes([wanted; 8]);
-    !((differences & LOW) + LOW | differences | LOW)
+    !(((differences & LOW) + LOW) | differences | LOW)
 }
 
 /// The first `N` words between blanks, and how many there are in all.

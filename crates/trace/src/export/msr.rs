@@ -83,8 +83,8 @@ impl<W: Write> Writer<W> {
     }
 
     fn count_losses(&mut self, record: &Record, unix_ns: u64, is_dateless: bool) {
-        let has_response = record.response_ns != NOT_RECORDED;
-        if unix_ns % NS_PER_TICK > 0 || has_response && record.response_ns % NS_PER_TICK > 0 {
+        let is_held = |ns: u64| ns == NOT_RECORDED || ns.is_multiple_of(NS_PER_TICK);
+        if !is_held(unix_ns) || !is_held(record.response_ns) {
             self.lose("sub-100-ns parts of times");
         }
         if is_dateless {

@@ -64,7 +64,9 @@ impl Layout {
         let mut next = || lines.by_ref().find(|(line, _)| !line.trim_ascii().is_empty());
         let ended = || TraceError::of_file(&input.name, "there is no request behind the header");
         let header = if declared.has_header() { Some(next().ok_or_else(ended)?) } else { None };
-        let wanted = declared.places(header.map(|(line, _)| line));
+        // Windows' programs put a byte order mark before it.
+        let names = header.map(|(line, _)| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
+        let wanted = declared.places(names);
         let wanted = wanted.map_err(|problem| at(header.map_or(1, |(_, number)| number), problem))?;
         let (first, number) = next().ok_or_else(ended)?;
         let mut layout = Layout {
@@ -246,3 +248,6 @@ fn floating_ns(text: &[u8], unit: TimeUnit) -> Option<u64> {
     let ns = (value * unit.step_ns(0) as f64).round();
     (0.0..TIME_NS_END as f64).contains(&ns).then_some(ns as u64)
 }
+
+#[cfg(test)]
+mod tests;

@@ -262,3 +262,6 @@ impl Cutter {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;
