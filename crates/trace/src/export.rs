@@ -8,10 +8,12 @@ use std::path::Path;
 use crate::error::TraceError;
 use crate::meta::Meta;
 use crate::reader::TraceReader;
-use crate::record::Record;
+use crate::record::{Operation, Record};
 
 pub mod blkparse;
+pub mod disksim;
 pub mod iolog;
+pub mod msr;
 
 /// What a format could not hold, by name: how many requests or facts were left out or changed.
 pub type Losses = BTreeMap<&'static str, u64>;
@@ -21,19 +23,26 @@ pub type Losses = BTreeMap<&'static str, u64>;
 pub enum ExportFormat {
     /// The lines of blkparse.
     Blkparse,
+    /// DiskSim's ascii trace.
+    DiskSim,
     /// fio's iolog, version 3.
     Iolog,
+    /// MSR Cambridge's CSV.
+    Msr,
 }
 
 impl ExportFormat {
     /// Every one.
-    pub const ALL: &'static [ExportFormat] = &[ExportFormat::Blkparse, ExportFormat::Iolog];
+    pub const ALL: [ExportFormat; 4] =
+        [ExportFormat::Blkparse, ExportFormat::DiskSim, ExportFormat::Iolog, ExportFormat::Msr];
 
     /// Its name in options.
     pub fn name(self) -> &'static str {
         match self {
             ExportFormat::Blkparse => "blkparse",
+            ExportFormat::DiskSim => "disksim",
             ExportFormat::Iolog => "iolog",
+            ExportFormat::Msr => "msr",
         }
     }
 
@@ -41,41 +50,51 @@ impl ExportFormat {
     pub fn title(self) -> &'static str {
         match self {
             ExportFormat::Blkparse => "blkparse's text",
+            ExportFormat::DiskSim => "DiskSim ascii",
             ExportFormat::Iolog => "fio iolog, version 3",
+            ExportFormat::Msr => "MSR Cambridge CSV",
         }
     }
 
     /// The format of that name.
     pub fn from_name(name: &str) -> Option<ExportFormat> {
-        ExportFormat::ALL.iter().copied().find(|format| format.name() == name)
+        ExportFormat::ALL.into_iter().find(|format| format.name() == name)
     }
 }
 
 /// A file being written.
 enum Writer {
     Blkparse(blkparse::Writer<BufWriter<File>>),
+    DiskSim(disksim::Writer<BufWriter<File>>),
     Iolog(iolog::Writer<BufWriter<File>>),
+    Msr(msr::Writer<BufWriter<File>>),
 }
 
 impl Writer {
     fn new(format: ExportFormat, out: BufWriter<File>) -> Writer {
         match format {
             ExportFormat::Blkparse => Writer::Blkparse(blkparse::Writer::new(out)),
+            ExportFormat::DiskSim => Writer::DiskSim(disksim::Writer::new(out)),
             ExportFormat::Iolog => Writer::Iolog(iolog::Writer::new(out)),
+            ExportFormat::Msr => Writer::Msr(msr::Writer::new(out)),
         }
     }
 
     fn write(&mut self, records: &[Record], meta: &Meta) -> io::Result<()> {
         match self {
             Writer::Blkparse(writer) => writer.write(records, meta),
+            Writer::DiskSim(writer) => writer.write(records, meta),
             Writer::Iolog(writer) => writer.write(records, meta),
+            Writer::Msr(writer) => writer.write(records, meta),
         }
     }
 
     fn finish(self) -> io::Result<Losses> {
         match self {
             Writer::Blkparse(writer) => writer.finish(),
+            Writer::DiskSim(writer) => writer.finish(),
             Writer::Iolog(writer) => writer.finish(),
+            Writer::Msr(writer) => writer.finish(),
         }
     }
 }
@@ -116,3 +135,17 @@ pub fn export(
     }
     result
 }
+/// Whether a request reads, where a format knows reads and writes only; else what is lost with it.
+fn reads(operation: Operation) -> Result<bool, &'static str> {
+    match operation {
+        Operation::Read => Ok(true),
+        Operation::Write => Ok(false),
+        Operation::Trim => Err("trims"),
+        Operation::Flush => Err("flushes"),
+        Operation::Other => Err("requests that are no read, write, trim or flush"),
+        Operation::Unknown => Err("requests of unknown kind"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

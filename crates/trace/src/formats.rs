@@ -1,28 +1,42 @@
 //! The formats, one file each, and how they are told apart.
 
+mod alibaba;
 mod binary;
+mod biosnoop;
 mod blkparse;
 pub mod blktrace;
+mod cloudphysics;
+mod csv;
+pub(crate) mod disksim;
+mod hfplayer;
 pub(crate) mod iolog;
 mod lines;
+mod mqsim;
 mod msr;
 mod oracle_general;
+mod scsi;
+mod serial;
+mod spc;
 mod srt;
+mod systor;
+mod tencent;
 pub mod validate;
 mod vscsi;
 
 use binary::{Binary, BinaryFormat};
-pub(crate) use lines::{LineFormat, Lines};
-
 use blkparse::Blkparse;
 use blktrace::Blktrace;
 pub use blktrace::pairing::Stage;
+pub use csv::CsvColumns;
+pub(crate) use lines::{Lines, Part};
+use serial::{Serial, SerialFormat};
 
 use crate::collect::Collector;
 use crate::error::TraceError;
 use crate::input::{Head, Input};
 use crate::reader::ReadOptions;
 use crate::store::{self, Stored};
+use crate::time::TimeUnit;
 
 /// Whose order the requests of a file are in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,34 +54,64 @@ pub enum Order {
 pub enum Format {
     /// headstack's own stored form.
     Parquet,
-    /// MSR Cambridge (SNIA IOTTA 387, 388).
-    Msr,
+    /// Alibaba's block traces of 2020.
+    Alibaba,
+    /// What bcc's biosnoop prints.
+    Biosnoop,
+    /// The text of blkparse.
+    Blkparse,
     /// Linux' block trace, binary.
     Blktrace,
+    /// CloudPhysics as CSV.
+    CloudPhysics,
+    /// Any CSV whose columns somebody declares; never told by content.
+    Csv,
+    /// DiskSim's ascii trace.
+    DiskSim,
+    /// hfplayer's CSV of NetApp controller dumps.
+    Hfplayer,
     /// fio's iolog, versions 2 and 3.
     Iolog,
-    /// HP's SRT (cello).
-    Srt,
-    /// CloudPhysics vscsi, versions 1 and 2.
-    Vscsi,
+    /// MQSim's trace.
+    MqSim,
+    /// MSR Cambridge (SNIA IOTTA 387, 388).
+    Msr,
     /// libCacheSim's oracleGeneral.
     OracleGeneral,
+    /// SPC traces (UMass Financial and WebSearch).
+    Spc,
+    /// HP's SRT (cello).
+    Srt,
+    /// SYSTOR '17 (SNIA IOTTA 4928, 4964).
+    Systor,
+    /// Tencent's cloud block storage, 2018.
+    Tencent,
     /// DiskSim's `validate`.
     Validate,
-    /// The same as blkparse's text.
-    Blkparse,
+    /// CloudPhysics vscsi, versions 1 and 2.
+    Vscsi,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 9] = [
+    pub const ALL: [Format; 19] = [
         Format::Parquet,
-        Format::Blktrace,
+        Format::Alibaba,
+        Format::Biosnoop,
         Format::Blkparse,
+        Format::Blktrace,
+        Format::CloudPhysics,
+        Format::Csv,
+        Format::DiskSim,
+        Format::Hfplayer,
         Format::Iolog,
+        Format::MqSim,
         Format::Msr,
         Format::OracleGeneral,
+        Format::Spc,
         Format::Srt,
+        Format::Systor,
+        Format::Tencent,
         Format::Validate,
         Format::Vscsi,
     ];
@@ -76,14 +120,24 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::Parquet => "parquet",
-            Format::Msr => "msr",
-            Format::Blktrace => "blktrace",
-            Format::Iolog => "iolog",
-            Format::Srt => "srt",
-            Format::Vscsi => "vscsi",
-            Format::OracleGeneral => "oracle-general",
-            Format::Validate => "validate",
+            Format::Alibaba => "alibaba",
+            Format::Biosnoop => "biosnoop",
             Format::Blkparse => "blkparse",
+            Format::Blktrace => "blktrace",
+            Format::CloudPhysics => "cloudphysics",
+            Format::Csv => "csv",
+            Format::DiskSim => "disksim",
+            Format::Hfplayer => "hfplayer",
+            Format::Iolog => "iolog",
+            Format::MqSim => "mqsim",
+            Format::Msr => "msr",
+            Format::OracleGeneral => "oracle-general",
+            Format::Spc => "spc",
+            Format::Srt => "srt",
+            Format::Systor => "systor",
+            Format::Tencent => "tencent",
+            Format::Validate => "validate",
+            Format::Vscsi => "vscsi",
         }
     }
 
@@ -91,14 +145,24 @@ impl Format {
     pub fn title(self) -> &'static str {
         match self {
             Format::Parquet => "headstack's stored form",
-            Format::Msr => "MSR Cambridge CSV (SNIA IOTTA 387, 388)",
-            Format::Blktrace => "Linux block trace, binary: blktrace or the kernel's blk tracer",
-            Format::Iolog => "fio iolog, versions 2 and 3",
-            Format::Srt => "HP SRT (cello)",
-            Format::Vscsi => "CloudPhysics vscsi, versions 1 and 2",
-            Format::OracleGeneral => "libCacheSim oracleGeneral and oracleGeneralOpNS",
-            Format::Validate => "DiskSim validate: one drive, one request at a time",
+            Format::Alibaba => "Alibaba block traces 2020",
+            Format::Biosnoop => "bcc's biosnoop",
             Format::Blkparse => "Linux block trace, text of blkparse in its default format",
+            Format::Blktrace => "Linux block trace, binary: blktrace or the kernel's blk tracer",
+            Format::CloudPhysics => "CloudPhysics CSV",
+            Format::Csv => "CSV with declared columns",
+            Format::DiskSim => "DiskSim ascii",
+            Format::Hfplayer => "hfplayer CSV (NetApp)",
+            Format::Iolog => "fio iolog, versions 2 and 3",
+            Format::MqSim => "MQSim",
+            Format::Msr => "MSR Cambridge CSV (SNIA IOTTA 387, 388)",
+            Format::OracleGeneral => "libCacheSim oracleGeneral and oracleGeneralOpNS",
+            Format::Spc => "SPC trace, specification 1.0.1 (UMass)",
+            Format::Srt => "HP SRT (cello)",
+            Format::Systor => "SYSTOR '17 CSV (SNIA IOTTA 4928, 4964)",
+            Format::Tencent => "Tencent CBS 2018",
+            Format::Validate => "DiskSim validate: one drive, one request at a time",
+            Format::Vscsi => "CloudPhysics vscsi, versions 1 and 2",
         }
     }
 
@@ -110,9 +174,22 @@ impl Format {
     /// The order of its requests.
     pub fn order(self) -> Order {
         match self {
-            Format::Blktrace | Format::Blkparse => Order::Completion,
-            Format::Msr | Format::Srt | Format::Vscsi => Order::Any,
-            Format::Parquet | Format::Iolog | Format::OracleGeneral | Format::Validate => Order::Arrival,
+            Format::Parquet
+            | Format::DiskSim
+            | Format::Iolog
+            | Format::OracleGeneral
+            | Format::Spc
+            | Format::Validate => Order::Arrival,
+            Format::Biosnoop | Format::Blkparse | Format::Blktrace | Format::Systor => Order::Completion,
+            Format::Alibaba
+            | Format::CloudPhysics
+            | Format::Csv
+            | Format::Hfplayer
+            | Format::MqSim
+            | Format::Msr
+            | Format::Srt
+            | Format::Tencent
+            | Format::Vscsi => Order::Any,
         }
     }
 
@@ -121,34 +198,47 @@ impl Format {
         matches!(self, Format::Blktrace | Format::Srt)
     }
 
-    /// The head of a file is of this format, and all of it.
+    /// The head of a file is of this format, and of no other: all of it, or most of its lines, so that reading it names
+    /// those that are wrong.
     pub fn fits(self, head: Head<'_>) -> bool {
         match self {
             Format::Parquet => store::fits(head),
-            Format::Msr => msr::fits(head),
-            Format::Blktrace => blktrace::fits(head),
-            Format::Iolog => iolog::fits(head),
-            Format::Srt => srt::fits(head),
-            Format::Vscsi => vscsi::fits(head),
-            Format::OracleGeneral => oracle_general::fits(head),
-            Format::Validate => validate::fits(head),
+            Format::Alibaba => alibaba::fits(head),
+            Format::Biosnoop => biosnoop::fits(head),
             Format::Blkparse => blkparse::fits(head),
+            Format::Blktrace => blktrace::fits(head),
+            Format::CloudPhysics => cloudphysics::fits(head),
+            Format::Csv => false,
+            Format::DiskSim => disksim::fits(head),
+            Format::Hfplayer => hfplayer::fits(head),
+            Format::Iolog => iolog::fits(head),
+            Format::MqSim => mqsim::fits(head),
+            Format::Msr => msr::fits(head),
+            Format::OracleGeneral => oracle_general::fits(head),
+            Format::Spc => spc::fits(head),
+            Format::Srt => srt::fits(head),
+            Format::Systor => systor::fits(head),
+            Format::Tencent => tencent::fits(head),
+            Format::Validate => validate::fits(head),
+            Format::Vscsi => vscsi::fits(head),
         }
     }
 }
 
 /// A file, or several that belong together, being read.
 pub(crate) enum Parser {
-    /// One request a line.
-    Lines(Lines),
-    /// The stored form.
+    /// headstack's stored form.
     Stored(Stored),
     /// Linux' block trace.
     Blktrace(Blktrace),
-    /// One request a binary record.
-    Binary(Binary),
     /// Its text.
     Blkparse(Blkparse),
+    /// One request a binary record.
+    Binary(Binary),
+    /// Text whose lines mean nothing without those before them.
+    Serial(Serial),
+    /// One request a line.
+    Lines(Box<Lines>),
 }
 
 impl Parser {
@@ -159,33 +249,32 @@ impl Parser {
         options: &ReadOptions,
         out: &mut Collector,
     ) -> Result<Parser, TraceError> {
+        let binary = |inputs, format| Parser::Binary(Binary::new(inputs, format));
+        let serial = |inputs, format| Parser::Serial(Serial::new(inputs, format));
         Ok(match format {
             Format::Parquet => Parser::Stored(Stored::open(&inputs[0], out)?),
-            Format::Msr => {
-                msr::describe(out);
-                Parser::Lines(Lines::new(inputs, LineFormat::Msr))
-            }
             Format::Blktrace => Parser::Blktrace(Blktrace::new(inputs, options.at, out)),
-            Format::Iolog => Parser::Lines(Lines::new(inputs, LineFormat::Iolog(iolog::Iolog::default()))),
-            Format::Srt => Parser::Binary(Binary::new(inputs, BinaryFormat::Srt(srt::Srt::new(out)))),
-            Format::Vscsi => Parser::Binary(Binary::new(inputs, BinaryFormat::Vscsi(vscsi::Vscsi::new(out)))),
-            Format::OracleGeneral => {
-                let oracle = oracle_general::OracleGeneral::new(out);
-                Parser::Binary(Binary::new(inputs, BinaryFormat::OracleGeneral(oracle)))
-            }
-            Format::Validate => Parser::Lines(Lines::new(inputs, LineFormat::Validate(validate::Validate::new(out)))),
             Format::Blkparse => Parser::Blkparse(Blkparse::new(inputs, options.at, out)),
+            Format::Iolog => serial(inputs, SerialFormat::Iolog(iolog::Iolog::default())),
+            Format::Validate => serial(inputs, SerialFormat::Validate(validate::Validate::new(out))),
+            Format::Srt => binary(inputs, BinaryFormat::Srt(srt::Srt::new(out))),
+            Format::Vscsi => binary(inputs, BinaryFormat::Vscsi(vscsi::Vscsi::new(out))),
+            Format::OracleGeneral => {
+                binary(inputs, BinaryFormat::OracleGeneral(oracle_general::OracleGeneral::new(out)))
+            }
+            _ => Parser::Lines(Box::new(Lines::open(format, inputs, options, out)?)),
         })
     }
 
     /// Reads on, some ten thousand requests at a time; false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         match self {
-            Parser::Lines(lines) => lines.read(out),
             Parser::Stored(stored) => stored.read(out),
             Parser::Blktrace(blktrace) => blktrace.read(out),
-            Parser::Binary(binary) => binary.read(out),
             Parser::Blkparse(blkparse) => blkparse.read(out),
+            Parser::Binary(binary) => binary.read(out),
+            Parser::Serial(serial) => serial.read(out),
+            Parser::Lines(lines) => lines.read(out),
         }
     }
 
@@ -197,3 +286,33 @@ impl Parser {
         }
     }
 }
+
+/// What is said of traces whose times are whole seconds.
+const WHOLE_SECONDS: &str = "times are whole seconds: what happens within one is not recorded";
+
+/// The lines of text that formats are told by: some hundred, without blank ones.
+fn first_lines(head: Head<'_>) -> impl Iterator<Item = &[u8]> {
+    head.lines().filter(|line| !line.trim_ascii().is_empty()).take(300)
+}
+
+/// More than half of the first lines are so. All would be too much to ask: no bad line would then ever be named.
+fn most_lines(head: Head<'_>, mut is_like: impl FnMut(&[u8]) -> bool) -> bool {
+    let (mut lines, mut alike) = (0, 0);
+    for line in first_lines(head) {
+        lines += 1;
+        alike += usize::from(is_like(line));
+    }
+    2 * alike > lines
+}
+
+/// The step of times with as many digits behind their point as those of the first lines have at most.
+fn finest_step_ns<'a>(head: Head<'a>, unit: TimeUnit, time: impl Fn(&'a [u8]) -> &'a [u8]) -> u64 {
+    let digits = first_lines(head).map(|line| {
+        let time = time(line).trim_ascii();
+        if unit.ns(time).is_some() { time.iter().rev().position(|&byte| byte == b'.').unwrap_or(0) } else { 0 }
+    });
+    unit.step_ns(digits.max().unwrap_or(0))
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use crate::collect::Collector;
 use crate::error::TraceError;
-use crate::formats::{Format, Order, Parser, Stage};
+use crate::formats::{CsvColumns, Format, Order, Parser, Stage};
 use crate::input::Input;
 use crate::merge::Merge;
 use crate::meta::{Meta, Origin};
 use crate::record::Record;
 use crate::sort::Sorter;
+use crate::time::TimeUnit;
 use crate::transform::{Applied, Step};
 
 /// How a trace is read.
@@ -23,6 +24,12 @@ pub struct ReadOptions {
     pub steps: Vec<Step>,
     /// Where requests of a block trace are counted, where it is not where they were queued, if any was.
     pub at: Option<Stage>,
+    /// The size of a sector, of formats that leave it to their description (SPC; 512 unless said).
+    pub sector_bytes: Option<u32>,
+    /// The unit of times, of formats that leave it to a configuration (MQSim; ns unless said).
+    pub time_unit: Option<TimeUnit>,
+    /// The columns of a CSV, which says that the files are such.
+    pub csv: Option<CsvColumns>,
 }
 
 /// A trace being read.
@@ -69,9 +76,10 @@ impl TraceReader {
                 inputs[index].label = inputs[index].name.clone();
             }
         }
+        let declared = options.format.or(options.csv.is_some().then_some(Format::Csv));
         let mut groups: Vec<(Format, Vec<Input>)> = Vec::new();
         for input in inputs {
-            let format = options.format.map_or_else(|| detect(&input), Ok)?;
+            let format = declared.map_or_else(|| detect(&input), Ok)?;
             match groups.last_mut() {
                 Some((last, group)) if *last == format && format.files_belong_together() => group.push(input),
                 _ => groups.push((format, vec![input])),

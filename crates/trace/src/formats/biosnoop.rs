@@ -1,0 +1,240 @@
+//! bcc's biosnoop: `TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)`, with that header.
+//!
+//! TIME is when the request *completed*, so that it arrived LAT, and with QUE also QUE, before. COMM may contain blanks:
+//! columns are counted from the right. Sectors are of 512 bytes. Requests without an address have sector -1.
+//!
+//! biosnoop.bt of bpftrace has neither offset nor length nor direction, and is refused.
+
+use super::Part;
+use crate::collect::Collector;
+use crate::error::{Place, Problem, TraceError, refused};
+use crate::input::Head;
+use crate::input::Input;
+use crate::meta::{Clock, ResponseSpan};
+use crate::record::{Flags, NOT_RECORDED, Operation, Record};
+use crate::text::{length_bytes, offset_bytes, whole};
+use crate::time::TimeUnit;
+
+const SECTOR_BYTES: u32 = 512;
+/// Columns that one line has at most beside the words of its COMM.
+const COLUMNS_MAX: usize = 16;
+/// How requests without an address are printed, the second by versions that print without sign.
+const NO_SECTOR: [&[u8]; 2] = [b"-1", b"18446744073709551615"];
+
+pub(crate) fn fits(head: Head<'_>) -> bool {
+    header(head).is_some()
+}
+
+/// The header's words; bpftrace's version says something before it.
+fn header(head: Head<'_>) -> Option<(Vec<&[u8]>, u64)> {
+    let mut lines = head.lines().zip(1..).take(10);
+    lines.find_map(|(line, number)| {
+        let words: Vec<&[u8]> = split(line).collect();
+        let is_header = |name: &[u8]| words.iter().take(2).any(|&word| word == name) && words.contains(&&b"COMM"[..]);
+        (is_header(b"TIME(s)") || is_header(b"TIME(ms)")).then_some((words, number))
+    })
+}
+
+fn split(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+/// Which columns there are.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Layout {
+    /// The line with the header.
+    line: Vec<Vec<u8>>,
+    /// Words before COMM: TIME(s), or a time of day and TIME(s).
+    before: usize,
+    /// Places of the columns behind COMM, from the right.
+    latency: usize,
+    queue: Option<usize>,
+    bytes: usize,
+    sector: usize,
+    kind: usize,
+    disk: usize,
+    pid: usize,
+    /// By how much times are moved, so that the requests that began before the recording have one.
+    shift_ns: u64,
+    step_ns: u64,
+}
+
+impl Layout {
+    /// Reads the header of `input`.
+    ///
+    /// # Errors
+    /// bpftrace's version, and headers without the columns that a request needs.
+    pub(crate) fn open(input: &Input) -> Result<Layout, TraceError> {
+        let refuse = |place: Place, message: &str| TraceError {
+            file: input.name.clone(),
+            place,
+            field: "header",
+            message: message.to_owned(),
+        };
+        let Some((words, number)) = header(input.head()) else {
+            return Err(refuse(Place::File, "there is none; expected `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`"));
+        };
+        if words.contains(&&b"TIME(ms)"[..]) {
+            let why =
+                "biosnoop.bt of bpftrace records neither offset, length nor direction; record with bcc's biosnoop";
+            return Err(refuse(Place::Line(number), why));
+        }
+        let from_right = |name: &[u8]| words.iter().rev().position(|&word| word == name);
+        let needed = |name: &str| {
+            from_right(name.as_bytes()).ok_or_else(|| {
+                refuse(
+                    Place::Line(number),
+                    &format!("must have {name}: `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`"),
+                )
+            })
+        };
+        let comm = needed("COMM")?;
+        let mut layout = Layout {
+            before: words.len() - 1 - comm,
+            latency: needed("LAT(ms)")?,
+            queue: from_right(b"QUE(ms)"),
+            bytes: needed("BYTES")?,
+            sector: needed("SECTOR")?,
+            kind: needed("T")?,
+            disk: needed("DISK")?,
+            pid: needed("PID")?,
+            line: words.iter().map(|word| word.to_vec()).collect(),
+            shift_ns: 0,
+            step_ns: 0,
+        };
+        let after = [layout.latency, layout.bytes, layout.sector, layout.kind, layout.disk, layout.pid];
+        if after.into_iter().any(|place| place >= comm) || layout.pid + 1 != comm || comm >= COLUMNS_MAX {
+            return Err(refuse(
+                Place::Line(number),
+                "must have PID right behind COMM, and the other columns behind it",
+            ));
+        }
+        layout.look_ahead(input.head());
+        Ok(layout)
+    }
+
+    /// Finds out when the earliest request arrived, and how fine times are, from the lines of the head.
+    fn look_ahead(&mut self, head: Head<'_>) {
+        let digits = |text: &[u8]| text.iter().rev().position(|&byte| byte == b'.').unwrap_or(0);
+        let (mut time_digits, mut latency_digits) = (0, 0);
+        for line in head.lines() {
+            let Ok((completion_ns, response_ns, _)) = self.times(line) else { continue };
+            self.shift_ns = self.shift_ns.max(response_ns.saturating_sub(completion_ns));
+            time_digits = time_digits.max(split(line).nth(self.before - 1).map_or(0, digits));
+            latency_digits = latency_digits.max(split(line).rev().nth(self.latency).map_or(0, digits));
+        }
+        self.step_ns = TimeUnit::Seconds.step_ns(time_digits).max(TimeUnit::Milliseconds.step_ns(latency_digits));
+    }
+
+    /// Says in `out` what holds for all requests.
+    pub(crate) fn describe(&self, out: &mut Collector) {
+        out.meta.clock = Clock::Recording;
+        out.meta.resolution_ns = self.step_ns;
+        out.meta.response = Some(match self.queue {
+            Some(_) => ResponseSpan::QueueToCompletion,
+            None => ResponseSpan::IssueToCompletion,
+        });
+        out.meta.note("biosnoop loses events of fast devices without a word in its output");
+        if self.shift_ns > 0 {
+            let moved = format!(
+                "times are {} ns later than in the file, whose first requests arrived before its 0",
+                self.shift_ns
+            );
+            out.meta.note(moved);
+        }
+    }
+
+    /// The request of a line; nothing for headers and for requests without an address.
+    pub(crate) fn parse(&self, line: &[u8], part: &mut Part) -> Result<Option<Record>, Problem> {
+        if split(line).eq(self.line.iter().map(Vec::as_slice)) {
+            return Ok(None);
+        }
+        let (completion_ns, response_ns, queue_ns) = self.times(line)?;
+        let column = |place: usize| split(line).rev().nth(place).unwrap_or_default();
+        let (mut operation, flags) = operation(column(self.kind))
+            .ok_or_else(|| refused("T", column(self.kind), "letters such as R, W, WS, D or F"))?;
+        let length = length_bytes("BYTES", column(self.bytes), 1)?;
+        if length == 0 && flags.contains(Flags::PRE_FLUSH) {
+            // Its data, which there are none of, are what makes a flush a write.
+            operation = Operation::Flush;
+        }
+        let offset = match column(self.sector) {
+            sector if !NO_SECTOR.contains(&sector) => offset_bytes("SECTOR", sector, SECTOR_BYTES)?,
+            _ if operation == Operation::Flush => 0,
+            _ => {
+                part.count("requests without an address");
+                return Ok(None);
+            }
+        };
+        let arrival_ns = completion_ns.checked_add(self.shift_ns).and_then(|ns| ns.checked_sub(response_ns));
+        let arrival_ns = arrival_ns
+            .ok_or_else(|| ("LAT(ms)", "the request began before all those at the beginning of the file".to_owned()))?;
+        let mut record = Record::new(arrival_ns, operation, offset, length);
+        (record.response_ns, record.wait_ns, record.flags) = (response_ns, queue_ns, flags);
+        record.process = self.process(line, part)?;
+        record.device = part.devices.of("DISK", column(self.disk))?;
+        Ok(Some(record))
+    }
+
+    /// When it completed, counted as in the file; from arrival to completion; and from arrival to issue, where that is known.
+    fn times(&self, line: &[u8]) -> Result<(u64, u64, u64), Problem> {
+        let count = split(line).count();
+        // Requests without an address are without a disk too.
+        let sector = split(line).rev().nth(self.sector).unwrap_or_default();
+        if count < self.line.len() - usize::from(NO_SECTOR.contains(&sector)) {
+            return Err(("", format!("{count} columns; the header has {}", self.line.len())));
+        }
+        let time = split(line).nth(self.before - 1).unwrap_or_default();
+        let completion_ns = TimeUnit::Seconds.ns(time).ok_or_else(|| refused("TIME(s)", time, "seconds"))?;
+        let ms = |field, place| {
+            let text = split(line).rev().nth(place).unwrap_or_default();
+            TimeUnit::Milliseconds.ns(text).ok_or_else(|| refused(field, text, "milliseconds"))
+        };
+        let latency_ns = ms("LAT(ms)", self.latency)?;
+        Ok(match self.queue {
+            None => (completion_ns, latency_ns, NOT_RECORDED),
+            Some(place) => {
+                let queue_ns = ms("QUE(ms)", place)?;
+                (completion_ns, latency_ns + queue_ns, queue_ns)
+            }
+        })
+    }
+
+    /// The process: everything between what is left and what is right of it.
+    fn process(&self, line: &[u8], part: &mut Part) -> Result<u32, Problem> {
+        let pid = split(line).rev().nth(self.pid).unwrap_or_default();
+        if whole(pid).is_none_or(|pid| pid > u64::from(u32::MAX)) {
+            return Err(refused("PID", pid, "a whole number below 2^32"));
+        }
+        let place = |word: &[u8]| word.as_ptr().addr() - line.as_ptr().addr();
+        let start = split(line).nth(self.before).map_or(0, place);
+        let end = split(line).rev().nth(self.pid).map_or(0, place);
+        let comm = line.get(start..end).unwrap_or_default().trim_ascii();
+        Ok(part.processes.of_pair("COMM", pid, b' ', comm)? + 1)
+    }
+}
+
+/// What letters as blktrace's say; bcc prints R and W only.
+fn operation(letters: &[u8]) -> Option<(Operation, Flags)> {
+    let (is_flush, letters) = letters.strip_prefix(b"F").map_or((false, letters), |rest| (true, rest));
+    let (operation, rest) = match letters.split_first() {
+        Some((b'R', rest)) => (Operation::Read, rest),
+        Some((b'W', rest)) => (Operation::Write, rest),
+        Some((b'D', rest)) => (Operation::Trim, rest.strip_prefix(b"E").unwrap_or(rest)),
+        Some((b'N', rest)) => (if is_flush { Operation::Flush } else { Operation::Other }, rest),
+        Some((b'F', rest)) if is_flush => (Operation::Flush, rest),
+        _ if is_flush => (Operation::Flush, letters),
+        _ => return None,
+    };
+    let mut flags = if is_flush && operation == Operation::Write { Flags::PRE_FLUSH } else { Flags::default() };
+    for letter in rest {
+        flags = flags.with(match letter {
+            b'F' => Flags::FUA,
+            b'A' => Flags::READ_AHEAD,
+            b'S' => Flags::SYNC,
+            b'M' => Flags::METADATA,
+            _ => return None,
+        });
+    }
+    Some((operation, flags))
+}

@@ -1,0 +1,58 @@
+//! DiskSim's ascii trace: `time_ms device block blocks flags`, separated by blanks or tabs.
+//!
+//! Times are milliseconds from the start and never go back: DiskSim itself stops there. Blocks are of 512 bytes. Flags are
+//! hexadecimal, without `0x`.
+
+use super::{Part, finest_step_ns, most_lines};
+use crate::collect::Collector;
+use crate::error::{Problem, refused};
+use crate::input::Head;
+use crate::meta::Clock;
+use crate::record::{Flags, Operation, Record};
+use crate::text::{hexadecimal, length_bytes, offset_bytes, whole, words};
+use crate::time::TimeUnit;
+
+/// The size of a block.
+pub(crate) const BLOCK_BYTES: u32 = 512;
+/// A request that reads.
+pub(crate) const READ: u64 = 0x1;
+/// A request that somebody waits for.
+pub(crate) const SYNCHRONOUS: u64 = 0x80;
+/// Every flag: read, time-critical, time-limited, synchronous, asynchronous, local, sequential.
+const KNOWN: u64 = READ | 0x2 | 0x4 | SYNCHRONOUS | 0x100 | 0x2000_0000 | 0x4000_0000;
+
+/// Has five words, a decimal number first. Only a point tells milliseconds from MQSim's nanoseconds.
+pub(crate) fn fits(head: Head<'_>) -> bool {
+    most_lines(head, is_like)
+        && super::first_lines(head).any(|line| is_like(line) && words::<1>(line).0[0].contains(&b'.'))
+}
+
+fn is_like(line: &[u8]) -> bool {
+    let (word, count) = words::<5>(line);
+    let are_numbers = word[1..4].iter().all(|text| whole(text).is_some()) && hexadecimal(word[4]).is_some();
+    count == 5 && TimeUnit::Milliseconds.ns(word[0]).is_some() && are_numbers
+}
+
+pub(crate) fn describe(head: Head<'_>, out: &mut Collector) {
+    out.meta.clock = Clock::Recording;
+    out.meta.resolution_ns = finest_step_ns(head, TimeUnit::Milliseconds, |line| words::<1>(line).0[0]);
+}
+
+pub(crate) fn parse(line: &[u8], part: &mut Part) -> Result<Record, Problem> {
+    let (word, count) = words::<5>(line);
+    if count != 5 {
+        return Err(("", format!("{count} columns; expected the five of `time_ms device block blocks flags`")));
+    }
+    let [time, device, block, blocks, flags] = word;
+    let arrival_ns = TimeUnit::Milliseconds.ns(time).ok_or_else(|| refused("time", time, "milliseconds"))?;
+    let bits = hexadecimal(flags).filter(|bits| bits & !KNOWN == 0);
+    let bits = bits.ok_or_else(|| refused("flags", flags, "DiskSim's flags in hexadecimal, such as 1 or 81"))?;
+    let operation = if bits & READ != 0 { Operation::Read } else { Operation::Write };
+    let offset = offset_bytes("block", block, BLOCK_BYTES)?;
+    let mut record = Record::new(arrival_ns, operation, offset, length_bytes("blocks", blocks, BLOCK_BYTES)?);
+    if bits & SYNCHRONOUS != 0 {
+        record.flags = Flags::SYNC;
+    }
+    record.device = part.devices.of_number("device", device)?;
+    Ok(record)
+}

@@ -1,0 +1,101 @@
+//! Which format lines are of, with what its header says.
+
+use super::super::{Format, alibaba, biosnoop, cloudphysics, csv, disksim, hfplayer, mqsim, msr, spc, systor, tencent};
+use super::Part;
+use crate::collect::Collector;
+use crate::error::{Problem, TraceError};
+use crate::input::{Head, Input};
+use crate::reader::ReadOptions;
+use crate::record::Record;
+use crate::time::TimeUnit;
+
+/// A format of one request a line, ready to parse.
+#[derive(Debug)]
+pub(super) enum LineFormat {
+    Msr,
+    Systor,
+    Spc { sector_bytes: u32 },
+    Alibaba,
+    Tencent,
+    CloudPhysics,
+    Biosnoop(biosnoop::Layout),
+    DiskSim,
+    MqSim { unit: TimeUnit },
+    Hfplayer(hfplayer::Layout),
+    Csv(Box<csv::Layout>),
+}
+
+impl LineFormat {
+    /// What parses `input`.
+    pub(super) fn open(format: Format, input: &Input, options: &ReadOptions) -> Result<LineFormat, TraceError> {
+        let useless = |option: &str, why: &str| {
+            Err(TraceError::of_file(&input.name, format!("the format {} takes no {option}: {why}", format.name())))
+        };
+        if options.sector_bytes.is_some() && format != Format::Spc {
+            return useless("sector size", "the format or its columns say it");
+        }
+        if options.time_unit.is_some() && format != Format::MqSim {
+            return useless("time unit", "the format or its columns say it");
+        }
+        if options.csv.is_some() && format != Format::Csv {
+            return useless("columns", "they are its own");
+        }
+        Ok(match format {
+            Format::Msr => LineFormat::Msr,
+            Format::Systor => LineFormat::Systor,
+            Format::Spc => LineFormat::Spc { sector_bytes: spc::sector_bytes(input, options.sector_bytes)? },
+            Format::Alibaba => LineFormat::Alibaba,
+            Format::Tencent => LineFormat::Tencent,
+            Format::CloudPhysics => LineFormat::CloudPhysics,
+            Format::Biosnoop => LineFormat::Biosnoop(biosnoop::Layout::open(input)?),
+            Format::DiskSim => LineFormat::DiskSim,
+            Format::MqSim => LineFormat::MqSim { unit: options.time_unit.unwrap_or(TimeUnit::Nanoseconds) },
+            Format::Hfplayer => LineFormat::Hfplayer(hfplayer::Layout::open(input)?),
+            Format::Csv => LineFormat::Csv(Box::new(csv::Layout::open(input, options.csv.as_ref())?)),
+            _ => unreachable!("{format:?} has a parser of its own"),
+        })
+    }
+
+    /// Says in `out` what holds for all requests of a file with that head.
+    pub(super) fn describe(&self, head: Head<'_>, out: &mut Collector) {
+        match self {
+            LineFormat::Msr => msr::describe(out),
+            LineFormat::Systor => systor::describe(out),
+            LineFormat::Spc { sector_bytes } => spc::describe(*sector_bytes, head, out),
+            LineFormat::Alibaba => alibaba::describe(out),
+            LineFormat::Tencent => tencent::describe(out),
+            LineFormat::CloudPhysics => cloudphysics::describe(out),
+            LineFormat::Biosnoop(layout) => layout.describe(out),
+            LineFormat::DiskSim => disksim::describe(head, out),
+            LineFormat::MqSim { unit } => mqsim::describe(*unit, out),
+            LineFormat::Hfplayer(layout) => layout.describe(head, out),
+            LineFormat::Csv(layout) => layout.describe(out),
+        }
+    }
+
+    /// Lines at the top of a file that are no requests, as somebody says.
+    pub(super) fn leading_lines(&self) -> u64 {
+        match self {
+            LineFormat::Csv(layout) => layout.leading_lines(),
+            _ => 0,
+        }
+    }
+
+    /// The request of a line; nothing for a line that is none, such as a header.
+    #[inline]
+    pub(super) fn parse(&self, line: &[u8], part: &mut Part) -> Result<Option<Record>, Problem> {
+        match self {
+            LineFormat::Msr => msr::parse(line, part).map(Some),
+            LineFormat::Systor => systor::parse(line, part),
+            LineFormat::Spc { sector_bytes } => spc::parse(line, *sector_bytes, part).map(Some),
+            LineFormat::Alibaba => alibaba::parse(line, part).map(Some),
+            LineFormat::Tencent => tencent::parse(line, part).map(Some),
+            LineFormat::CloudPhysics => cloudphysics::parse(line, part),
+            LineFormat::Biosnoop(layout) => layout.parse(line, part),
+            LineFormat::DiskSim => disksim::parse(line, part).map(Some),
+            LineFormat::MqSim { unit } => mqsim::parse(line, *unit, part).map(Some),
+            LineFormat::Hfplayer(layout) => layout.parse(line, part),
+            LineFormat::Csv(layout) => layout.parse(line, part),
+        }
+    }
+}

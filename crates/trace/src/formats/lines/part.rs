@@ -1,0 +1,182 @@
+//! What a chunk of lines yields, with names numbered within it, so that chunks are parsed in parallel.
+
+use rustc_hash::FxHashMap;
+
+use crate::collect::Collector;
+use crate::error::{Place, Problem, TraceError};
+use crate::record::Record;
+
+/// Rejects of a chunk that are kept with their reasons; the rest are counted.
+const REJECTS_KEPT: usize = 10;
+
+/// What a chunk of lines yields. It is used again for later chunks and keeps its names, so that it soon allocates nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    /// The requests.
+    pub(super) records: Vec<Record>,
+    /// What they went to.
+    pub(crate) devices: Names,
+    /// Who issued them: number, blank, name.
+    pub(crate) processes: Names,
+    /// Lines, those without a request among them.
+    pub(super) lines: u64,
+    counts: Vec<(&'static str, u64)>,
+    rejected: u64,
+    rejects: Vec<(u64, Problem)>,
+}
+
+impl Part {
+    /// Forgets a chunk, not its names.
+    pub(super) fn clear(&mut self) {
+        self.records.clear();
+        self.counts.clear();
+        self.rejects.clear();
+        (self.lines, self.rejected) = (0, 0);
+    }
+
+    /// Counts one more of `what`.
+    pub(crate) fn count(&mut self, what: &'static str) {
+        match self.counts.iter_mut().find(|(counted, _)| *counted == what) {
+            Some((_, number)) => *number += 1,
+            None => self.counts.push((what, 1)),
+        }
+    }
+
+    /// The line that was read last cannot be accepted.
+    #[cold]
+    pub(super) fn reject(&mut self, problem: Problem) {
+        self.rejected += 1;
+        if self.rejects.len() < REJECTS_KEPT {
+            self.rejects.push((self.lines, problem));
+        }
+    }
+
+    /// Hands everything to `out`, under the names of the trace as a whole. The chunk began behind line `line` of `file`.
+    ///
+    /// # Errors
+    /// The first bad line, unless these are to be skipped.
+    pub(super) fn hand_over(&mut self, file: &str, line: u64, out: &mut Collector) -> Result<(), TraceError> {
+        let unnamed = self.rejected - self.rejects.len() as u64;
+        for (at, problem) in self.rejects.drain(..) {
+            out.reject(file, Place::Line(line + at), problem)?;
+        }
+        out.meta.rejected += unnamed;
+        for (what, number) in self.counts.drain(..) {
+            out.meta.count(what, number);
+        }
+        self.devices.number(|name| out.device(name));
+        self.processes.number(|name| {
+            let (pid, name) = name.split_once(' ').unwrap_or((name, ""));
+            out.process(pid.parse().unwrap_or_default(), name) - 1
+        });
+        if !self.devices.is_global() || !self.processes.is_global() {
+            for record in &mut self.records {
+                record.device = self.devices.global[record.device as usize];
+                if record.process > 0 {
+                    record.process = self.processes.global[record.process as usize - 1] + 1;
+                }
+            }
+        }
+        if out.records.is_empty() {
+            std::mem::swap(&mut out.records, &mut self.records);
+        } else {
+            out.records.append(&mut self.records);
+        }
+        Ok(())
+    }
+}
+
+/// Names in the order in which they came up.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    index: FxHashMap<Vec<u8>, u32>,
+    list: Vec<String>,
+    /// Their numbers in the trace as a whole, as far as they were asked for.
+    global: Vec<u32>,
+    /// The one that was asked for last, as requests often follow each other to one device.
+    last: u32,
+    joined: Vec<u8>,
+}
+
+impl Names {
+    /// The number of a name.
+    ///
+    /// # Errors
+    /// What is no text.
+    #[inline]
+    pub(crate) fn of(&mut self, field: &'static str, name: &[u8]) -> Result<u32, Problem> {
+        if let Some(last) = self.list.get(self.last as usize)
+            && last.as_bytes() == name
+        {
+            return Ok(self.last);
+        }
+        self.find(field, name)
+    }
+
+    /// The number of the name that `before`, `between` and `after` make together.
+    ///
+    /// # Errors
+    /// What is no text.
+    #[inline]
+    pub(crate) fn of_pair(
+        &mut self,
+        field: &'static str,
+        before: &[u8],
+        between: u8,
+        after: &[u8],
+    ) -> Result<u32, Problem> {
+        if let Some(last) = self.list.get(self.last as usize)
+            && let Some((start, end)) = last.as_bytes().split_at_checked(before.len())
+            && start == before
+            && end.split_first() == Some((&between, after))
+        {
+            return Ok(self.last);
+        }
+        let mut joined = std::mem::take(&mut self.joined);
+        joined.clear();
+        joined.extend_from_slice(before);
+        joined.push(between);
+        joined.extend_from_slice(after);
+        let found = self.find(field, &joined);
+        self.joined = joined;
+        found
+    }
+
+    /// The number of a name that is a number below 2^32, however it is written.
+    ///
+    /// # Errors
+    /// What is no such number.
+    #[inline]
+    pub(crate) fn of_number(&mut self, field: &'static str, text: &[u8]) -> Result<u32, Problem> {
+        if crate::text::whole(text).is_none_or(|number| number > u64::from(u32::MAX)) {
+            return Err(crate::error::refused(field, text, "a whole number below 2^32"));
+        }
+        let zeros = text.iter().take_while(|&&digit| digit == b'0').count().min(text.len() - 1);
+        self.of(field, &text[zeros..])
+    }
+
+    fn find(&mut self, field: &'static str, name: &[u8]) -> Result<u32, Problem> {
+        if let Some(&index) = self.index.get(name) {
+            self.last = index;
+            return Ok(index);
+        }
+        let text = std::str::from_utf8(name).map_err(|_| crate::error::refused(field, name, "UTF-8 text"))?;
+        let index = u32::try_from(self.list.len()).map_err(|_| (field, "too many different names".to_owned()))?;
+        self.list.push(text.to_owned());
+        self.index.insert(name.to_owned(), index);
+        self.last = index;
+        Ok(index)
+    }
+
+    /// Asks for the numbers of the names that are new, in the order in which they came up.
+    fn number(&mut self, mut number: impl FnMut(&str) -> u32) {
+        for name in &self.list[self.global.len()..] {
+            self.global.push(number(name));
+        }
+    }
+
+    /// Numbers are the same in the trace as a whole.
+    fn is_global(&self) -> bool {
+        self.global.iter().enumerate().all(|(local, &global)| local == global as usize)
+    }
+}

@@ -1,0 +1,72 @@
+//! SPC traces (UMass Financial and WebSearch), specification 1.0.1: `ASU,LBA,Size,Opcode,Timestamp`, then optional fields.
+//!
+//! An application storage unit is an address space of its own. LBA counts blocks whose size the description of the trace
+//! states, Size counts bytes and may be 0. The timestamp is in seconds from the start, with digits on both sides of its
+//! point, and never decreases.
+
+use super::{Part, finest_step_ns, most_lines};
+use crate::collect::Collector;
+use crate::error::{Problem, TraceError, refused};
+use crate::input::{Head, Input};
+use crate::meta::Clock;
+use crate::record::{Operation, Record};
+use crate::text::{fields, length_bytes, offset_bytes};
+use crate::time::TimeUnit;
+
+/// Of all published traces.
+const SECTOR_BYTES: u32 = 512;
+
+pub(crate) fn fits(head: Head<'_>) -> bool {
+    most_lines(head, |line| {
+        let (field, count) = fields::<5>(line, b',');
+        count >= 5 && operation(field[3]).is_some() && seconds(field[4]).is_some()
+    })
+}
+
+/// The size of a block: what is asked for, or 512.
+///
+/// # Errors
+/// Sizes that no drive has.
+pub(crate) fn sector_bytes(input: &Input, wanted: Option<u32>) -> Result<u32, TraceError> {
+    match wanted.unwrap_or(SECTOR_BYTES) {
+        bytes @ 1..=1_048_576 => Ok(bytes),
+        bytes => {
+            Err(TraceError::of_file(&input.name, format!("the sector size must be 1 to 1048576 bytes, not {bytes}")))
+        }
+    }
+}
+
+pub(crate) fn describe(sector_bytes: u32, head: Head<'_>, out: &mut Collector) {
+    out.meta.clock = Clock::Recording;
+    out.meta.resolution_ns = finest_step_ns(head, TimeUnit::Seconds, |line| fields::<5>(line, b',').0[4]);
+    if sector_bytes == SECTOR_BYTES {
+        out.meta.note("addresses are taken for blocks of 512 bytes");
+    }
+}
+
+pub(crate) fn parse(line: &[u8], sector_bytes: u32, part: &mut Part) -> Result<Record, Problem> {
+    let (field, count) = fields::<5>(line, b',');
+    if count < 5 {
+        return Err(("", format!("{count} columns; expected at least the five of `ASU,LBA,size,R|W,timestamp`")));
+    }
+    let [asu, lba, size, opcode, time] = field;
+    let operation = operation(opcode).ok_or_else(|| refused("opcode", opcode, "R or W"))?;
+    let arrival_ns = seconds(time).ok_or_else(|| refused("timestamp", time, "seconds such as 0.5"))?;
+    let offset = offset_bytes("LBA", lba, sector_bytes)?;
+    let mut record = Record::new(arrival_ns, operation, offset, length_bytes("size", size, 1)?);
+    record.device = part.devices.of_number("ASU", asu)?;
+    Ok(record)
+}
+
+fn operation(opcode: &[u8]) -> Option<Operation> {
+    match opcode {
+        b"R" | b"r" => Some(Operation::Read),
+        b"W" | b"w" => Some(Operation::Write),
+        _ => None,
+    }
+}
+
+fn seconds(time: &[u8]) -> Option<u64> {
+    let has_both_parts = matches!(time, [b'0'..=b'9', .., b'0'..=b'9']) && time.contains(&b'.');
+    TimeUnit::Seconds.ns(time).filter(|_| has_both_parts)
+}

@@ -1,0 +1,313 @@
+//! What each format says, and what it refuses.
+
+use super::*;
+
+/// The only record of a line of the format without header.
+fn one(format: Format, line: &str) -> (Record, Meta) {
+    let (records, meta) = read(line.as_bytes(), &of(format)).unwrap_or_else(|error| panic!("{line}: {error}"));
+    assert_eq!(records.len(), 1, "{line}");
+    (records[0], meta)
+}
+
+/// Every line is refused at its field, in a message of one line.
+fn refuses(options: &ReadOptions, header: &str, cases: &[(&str, &str)]) {
+    for (line, field) in cases {
+        let text = if header.is_empty() { format!("\n{line}\n") } else { format!("{header}\n{line}\n") };
+        let error = read(text.as_bytes(), options).expect_err(line);
+        assert_eq!((error.place, error.field), (crate::Place::Line(2), *field), "{line}: {error}");
+        assert_eq!(error.to_string().lines().count(), 1, "{line}");
+    }
+}
+
+const HUGE: &str = "9223372036854775808";
+
+#[test]
+fn msr() {
+    let (record, meta) = one(Format::Msr, "128166385295514663,hm,0,Write,9056014336,2048,2833");
+    assert_eq!(record.arrival_ns, 1_172_164_929_551_466_300);
+    assert_eq!((record.offset_bytes, record.length_bytes, record.response_ns), (9_056_014_336, 2_048, 283_300));
+    assert_eq!((record.operation, meta.devices[0].name.as_str(), meta.clock), (Operation::Write, "hm.0", Clock::Unix));
+    let (blank, meta) = one(Format::Msr, "128166385295514663,hm,0,Read,0,512,");
+    assert_eq!((blank.response_ns, meta.counts["requests without a response time"]), (NOT_RECORDED, 1));
+    // Neighbours that a double cannot tell apart.
+    let (next, _) = one(Format::Msr, "128166385295514664,hm,0,Write,9056014336,2048,2833");
+    assert_eq!(next.arrival_ns - record.arrival_ns, 100);
+    let refused = [
+        ("128166385295514663,hm,0,write,0,512,1", "type"),
+        ("128166385295514663,hm,0,,0,512,1", "type"),
+        ("1281663852955146,hm,0,Read,0,512,1", "timestamp"),
+        ("1172164929551466300,hm,0,Read,0,512,1", "timestamp"),
+        ("128166385295514663.5.1,hm,0,Read,0,512,1", "timestamp"),
+        ("-128166385295514663,hm,0,Read,0,512,1", "timestamp"),
+        ("99999999999999999999999,hm,0,Read,0,512,1", "timestamp"),
+        ("128166385295514663,,0,Read,0,512,1", "host"),
+        ("128166385295514663,\u{fffd}\u{0}x,a,Read,0,512,1", "disk"),
+        ("128166385295514663,hm,,Read,0,512,1", "disk"),
+        ("128166385295514663,hm,0,Read,-1,512,1", "offset"),
+        (&format!("128166385295514663,hm,0,Read,{HUGE},512,1"), "offset"),
+        ("128166385295514663,hm,0,Read,9223372036854775807,1,1", "offset"),
+        ("128166385295514663,hm,0,Read,0,4294967296,1", "size"),
+        ("128166385295514663,hm,0,Read,0,,1", "size"),
+        ("128166385295514663,hm,0,Read,0,1e3,1", "size"),
+        ("128166385295514663,hm,0,Read,0,512,x", "response"),
+        ("128166385295514663,hm,0,Read,0,512,99999999999999999", "response"),
+        ("128166385295514663,hm,0,Read,0,512", ""),
+        ("128166385295514663,hm,0,Read,0,512,1,", ""),
+    ];
+    refuses(&of(Format::Msr), "", &refused);
+    let bad = b"128166385295514663,h\xffm,0,Read,0,512,1";
+    assert_eq!(read(bad, &of(Format::Msr)).unwrap_err().field, "host");
+    let largest = one(Format::Msr, "128166385295514663,hm,0,Read,9223372036854775296,511,1").0;
+    assert_eq!(largest.end_bytes(), (1 << 63) - 1);
+}
+
+#[test]
+fn systor() {
+    let header = "Timestamp,Response,IOType,LUN,Offset,Size";
+    let text = format!("{header}\n1456095145.133076000,0.000806000,R,0,899056122368,131072\n1456095145.2,,,6,0,512\n");
+    let (records, meta) = read(text.as_bytes(), &of(Format::Systor)).unwrap();
+    assert_eq!(records[0].arrival_ns, 1_456_095_145_133_076_000);
+    assert_eq!((records[0].response_ns, records[0].operation), (806_000, Operation::Read));
+    assert_eq!((records[1].response_ns, records[1].operation), (NOT_RECORDED, Operation::Unknown));
+    assert_eq!(meta.counts["requests of unknown kind"], 1);
+    assert_eq!(meta.counts["requests without a response time"], 1);
+    assert_eq!(meta.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>(), ["0", "6"]);
+    let refused = [
+        ("1456095145133.076,0,R,0,0,512", "Timestamp"),
+        (",0,R,0,0,512", "Timestamp"),
+        ("1456095145.1,-0.1,R,0,0,512", "Response"),
+        ("1456095145.1,0,r,0,0,512", "IOType"),
+        ("1456095145.1,0,R,x,0,512", "LUN"),
+        ("1456095145.1,0,R,,0,512", "LUN"),
+        ("1456095145.1,0,R,0,0.5,512", "Offset"),
+        ("1456095145.1,0,R,0,0,-512", "Size"),
+        ("1456095145.1,0,R,0,0", ""),
+    ];
+    refuses(&of(Format::Systor), header, &refused);
+}
+
+#[test]
+fn spc() {
+    let (record, meta) = one(Format::Spc, "2,\t20, 0, r ,0.5,extra, fields");
+    assert_eq!((record.offset_bytes, record.length_bytes, record.arrival_ns), (10_240, 0, 500_000_000));
+    assert_eq!((record.operation, meta.devices[0].name.as_str()), (Operation::Read, "2"));
+    assert_eq!(meta.resolution_ns, 100_000_000);
+    let large = ReadOptions { sector_bytes: Some(4096), ..of(Format::Spc) };
+    assert_eq!(read(b"2,20,512,w,0.5", &large).unwrap().0[0].offset_bytes, 81_920);
+    let none = ReadOptions { sector_bytes: Some(0), ..of(Format::Spc) };
+    assert!(read(b"2,20,512,w,0.5", &none).is_err());
+    let refused = [
+        ("0,2 448003,8192,R,0.5", "LBA"),
+        ("0,20,8192,X,0.5", "opcode"),
+        ("0,20,8192,RW,0.5", "opcode"),
+        ("0,20,8192,R,.5", "timestamp"),
+        ("0,20,8192,R,5.", "timestamp"),
+        ("0,20,8192,R,5", "timestamp"),
+        ("0,20,8192,R,1e1.0", "timestamp"),
+        ("0,18014398509481984,8192,R,0.5", "LBA"),
+        ("0,18014398509481983,8192,R,0.5", "offset"),
+        ("0,20,4294967296,R,0.5", "size"),
+        ("-1,20,512,R,0.5", "ASU"),
+        ("4294967296,20,512,R,0.5", "ASU"),
+        ("0,20,512,R", ""),
+    ];
+    refuses(&of(Format::Spc), "", &refused);
+    let back = read(b"0,1,512,R,1.5\n0,1,512,R,1.5\n0,1,512,R,1.4\n", &of(Format::Spc)).unwrap_err();
+    assert_eq!(back.to_string(), "t:3: time: must not go back, from 1500000000 ns to 1400000000 ns");
+}
+
+#[test]
+fn alibaba() {
+    let (record, meta) = one(Format::Alibaba, "0419,W,12288,4096,1577808144360767");
+    assert_eq!((record.arrival_ns, record.offset_bytes), (1_577_808_144_360_767_000, 12_288));
+    assert_eq!((meta.devices[0].name.as_str(), meta.resolution_ns), ("419", 1_000));
+    let refused = [
+        ("419,W,12288,4096,1577808144", "timestamp"),
+        ("419,W,12288,4096,1577808144360767.5", "timestamp"),
+        ("419,w,12288,4096,1577808144360767", "opcode"),
+        ("4294967296,W,12288,4096,1577808144360767", "device"),
+        ("419,W,x,4096,1577808144360767", "offset"),
+        ("419,W,12288,4294967296,1577808144360767", "length"),
+        ("419,W,12288,4096", ""),
+        ("419,W,12288,4096,1577808144360767,1", ""),
+    ];
+    refuses(&of(Format::Alibaba), "", &refused);
+    let error = read(b"419,W,12288,4096,1577808144\n", &of(Format::Alibaba)).unwrap_err();
+    assert!(error.message.contains("as s since 1970 it is of 2019"), "{error}");
+}
+
+#[test]
+fn tencent() {
+    let (record, meta) = one(Format::Tencent, "1538323200,12910952,128,0,1063");
+    assert_eq!((record.operation, record.arrival_ns), (Operation::Read, 1_538_323_200_000_000_000));
+    assert_eq!((record.offset_bytes, record.length_bytes), (12_910_952 * 512, 65_536));
+    assert_eq!((meta.resolution_ns, meta.notes.len()), (1_000_000_000, 1));
+    assert_eq!(one(Format::Tencent, "1538323200,0,8,1,1").0.operation, Operation::Write);
+    let refused = [
+        ("1538323200000,0,8,1,1", "timestamp"),
+        ("1538323200.5,0,8,1,1", "timestamp"),
+        ("1538323200,0,8,2,1", "type"),
+        ("1538323200,0,8388608,1,1", "size"),
+        ("1538323200,18014398509481984,8,1,1", "offset"),
+        ("1538323200,0,8,1,a", "volume"),
+        ("1538323200,0,8,1", ""),
+    ];
+    refuses(&of(Format::Tencent), "", &refused);
+}
+
+#[test]
+fn cloudphysics() {
+    let header = "version,time,op,size,lbn";
+    let text = format!("{header}\n1,7,28,512,3\n1,7,2a,512,3\n1,7,8a,0,3\n1,8,35,0,0\n1,8,42,24,0\n1,8,0,0,0\n");
+    let (records, meta) = read(text.as_bytes(), &of(Format::CloudPhysics)).unwrap();
+    use Operation::{Flush, Other, Read, Trim, Write};
+    assert_eq!(
+        records.iter().map(|record| record.operation).collect::<Vec<_>>(),
+        [Read, Write, Write, Flush, Trim, Other]
+    );
+    assert_eq!((records[0].arrival_ns, records[0].offset_bytes), (7_000_000_000, 1_536));
+    assert_eq!((meta.clock, meta.resolution_ns), (Clock::Boot, 1_000_000_000));
+    let refused = [
+        ("3,7,28,512,3", "version"),
+        ("1,7.5,28,512,3", "time"),
+        ("1,9223372037,28,512,3", "time"),
+        ("1,7,128,512,3", "op"),
+        ("1,7,zz,512,3", "op"),
+        ("1,7,28,-1,3", "size"),
+        ("1,7,28,512,18014398509481984", "lbn"),
+        ("1,7,28,512", ""),
+    ];
+    refuses(&of(Format::CloudPhysics), header, &refused);
+}
+
+#[test]
+fn disksim() {
+    let (record, meta) = one(Format::DiskSim, "13.191135\t30  576560 5 81");
+    assert_eq!((record.arrival_ns, record.offset_bytes, record.length_bytes), (13_191_135, 576_560 * 512, 2_560));
+    assert_eq!((record.operation, record.flags), (Operation::Read, Flags::SYNC));
+    assert_eq!((meta.devices[0].name.as_str(), meta.resolution_ns), ("30", 1));
+    assert_eq!(one(Format::DiskSim, "1 0 0 1 100").0.flags, Flags::default());
+    let refused = [
+        ("-1.5 0 0 1 1", "time"),
+        ("nan 0 0 1 1", "time"),
+        ("1.5 x 0 1 1", "device"),
+        ("1.5 0 -1 1 1", "block"),
+        ("1.5 0 0 8388608 1", "blocks"),
+        ("1.5 0 0 1 9", "flags"),
+        ("1.5 0 0 1 g", "flags"),
+        ("1.5 0 0 1", ""),
+        ("1.5 0 0 1 1 1", ""),
+    ];
+    refuses(&of(Format::DiskSim), "", &refused);
+    assert_eq!(read(b"2.0 0 0 1 1\n1.999999 0 0 1 1\n", &of(Format::DiskSim)).unwrap_err().field, "time");
+}
+
+#[test]
+fn mqsim() {
+    let (record, meta) = one(Format::MqSim, "938513000 4 264719034 16 0");
+    assert_eq!((record.arrival_ns, record.operation, record.length_bytes), (938_513_000, Operation::Write, 8_192));
+    assert_eq!((meta.resolution_ns, meta.notes.len()), (1, 1));
+    for (unit, expected_ns) in [(TimeUnit::Microseconds, 938_513_000_000), (TimeUnit::Picoseconds, 938_513)] {
+        let options = ReadOptions { time_unit: Some(unit), ..of(Format::MqSim) };
+        assert_eq!(read(b"938513000 4 264719034 16 0", &options).unwrap().0[0].arrival_ns, expected_ns);
+    }
+    let refused = [
+        ("1.5 4 0 16 0", "time"),
+        ("9223372036854775808 4 0 16 0", "time"),
+        ("1 4294967296 0 16 0", "device"),
+        ("1 4 0 16 2", "type"),
+        ("1 4 0 x 1", "sectors"),
+        ("1 4 0x1 1 1", "lba"),
+        ("1 4 0 1", ""),
+    ];
+    refuses(&of(Format::MqSim), "", &refused);
+}
+
+#[test]
+fn hfplayer() {
+    let header = "#ELAPSED_USECS.D,CMD.S,LUN_SSID.I,OP.I,LBA.I,NBLKS.I,LATENCY_USECS.D";
+    let text = format!("{header}\n50.25,WR_IN,6,1,2,2,200\n60,WR_OUT,6,3,2,2,200\n70,RD,7,0,4,8,\n");
+    let (records, meta) = read(text.as_bytes(), &ReadOptions::default()).unwrap();
+    assert_eq!(records.len(), 2);
+    assert_eq!((records[0].arrival_ns, records[0].response_ns), (50_250, 200_000));
+    assert_eq!((records[1].response_ns, records[1].length_bytes, records[1].device), (NOT_RECORDED, 4_096, 1));
+    assert_eq!(meta.counts["completions that repeat their request"], 1);
+    assert_eq!(meta.resolution_ns, 10);
+    let refused = [
+        ("x,WR,6,1,2,2,200", "ELAPSED_USECS"),
+        ("1,UN,6,1,2,2,200", "CMD"),
+        ("1,WR,6,4,2,2,200", "OP"),
+        ("1,WR,6,0,2,2,200", "OP"),
+        ("1,WR,6,1,-2,2,200", "LBA"),
+        ("1,WR,6,1,2,8388608,200", "NBLKS"),
+        ("1,WR,6,1,2,2,-200", "LATENCY_USECS"),
+        ("1,WR,,1,2,2,200", "LUN"),
+        ("1,WR,6,1,2,2", ""),
+        ("#ELAPSED_USECS.D,CMD.S", "header"),
+    ];
+    refuses(&of(Format::Hfplayer), header, &refused);
+    let error = read(b"#DUMP_OFFSET.I,LBA.I\n1,2\n", &ReadOptions::default()).unwrap_err();
+    assert_eq!((error.place, error.field), (crate::Place::Line(1), "header"), "{error}");
+}
+
+#[test]
+fn biosnoop() {
+    let header = "TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)";
+    let text = format!(
+        "{header}\n0.000004 supervise 1950 xvda1 W 13092560 4096 0.74\n0.1 kworker u8 (x) 7 vda RAM 8 512 1.25\n\
+         0.2 ? 0 R -1 8 0.25\n0.3 a 1 vda FWS -1 0 0.5\n"
+    );
+    let (records, meta) = read(text.as_bytes(), &ReadOptions::default()).unwrap();
+    assert_eq!(records.len(), 3);
+    assert_eq!((records[0].arrival_ns, records[0].response_ns), (0, 740_000));
+    // Everything is later by what the first one needs to have begun at 0.
+    assert_eq!(records[1].arrival_ns, 100_000_000 - 1_250_000 + 736_000);
+    assert_eq!(records[1].flags, Flags::READ_AHEAD.with(Flags::METADATA));
+    assert_eq!((records[2].operation, records[2].wait_ns), (Operation::Flush, NOT_RECORDED));
+    let process = &meta.processes[records[1].process as usize - 1];
+    assert_eq!((process.pid, process.name.as_str()), (7, "kworker u8 (x)"));
+    assert_eq!(meta.counts["requests without an address"], 1);
+    assert_eq!(meta.resolution_ns, 10_000);
+    assert!(meta.notes.iter().any(|note| note.contains("736000 ns")), "{:?}", meta.notes);
+
+    let queued = "TIMESTAMP TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)";
+    let text = format!("{queued}\n12:00:01 1.0 a b 7 vda WFS 8 512 0.25 1.5\n");
+    let record = read(text.as_bytes(), &ReadOptions::default()).unwrap().0[0];
+    assert_eq!((record.arrival_ns, record.wait_ns, record.response_ns), (998_250_000, 250_000, 1_750_000));
+    assert_eq!((record.operation, record.flags), (Operation::Write, Flags::FUA.with(Flags::SYNC)));
+    let pattern = "TIME(s) COMM PID DISK T SECTOR BYTES P LAT(ms)";
+    let text = format!("{pattern}\n1.0 a b 7 vda W 8 512 S 1.5\n");
+    assert_eq!(read(text.as_bytes(), &ReadOptions::default()).unwrap().0[0].length_bytes, 512);
+
+    let refused = [
+        ("x a 1 vda W 8 512 0.5", "TIME(s)"),
+        ("1.0 a x vda W 8 512 0.5", "PID"),
+        ("1.0 a 1 vda X 8 512 0.5", "T"),
+        ("1.0 a 1 vda WX 8 512 0.5", "T"),
+        ("1.0 a 1 vda W x 512 0.5", "SECTOR"),
+        ("1.0 a 1 vda W 8 -1 0.5", "BYTES"),
+        ("1.0 a 1 vda W 8 512 x", "LAT(ms)"),
+        ("1.0 1 vda W 8 512 0.5", ""),
+    ];
+    refuses(&of(Format::Biosnoop), header, &refused);
+    let late = "1.0 a 1 vda W 8 512 0.5\n".repeat(20_000) + "2.0 a 1 vda W 8 512 2000.5\n";
+    let error = read(format!("{header}\n{late}").as_bytes(), &of(Format::Biosnoop)).unwrap_err();
+    assert_eq!((error.place, error.field), (crate::Place::Line(20_002), "LAT(ms)"));
+
+    let bpftrace = "Attached 4 probes\nTIME(ms)     DISK ID        COMM             PID    LAT(ms)\n611  259   0   bash   4179   10\n";
+    let error = read(bpftrace.as_bytes(), &ReadOptions::default()).unwrap_err();
+    assert!(error.message.contains("neither offset, length nor direction"), "{error}");
+}
+
+#[test]
+fn options_of_other_formats_are_refused() {
+    let text = b"128166385295514663,hm,0,Read,0,512,1";
+    for options in [
+        ReadOptions { sector_bytes: Some(512), ..of(Format::Msr) },
+        ReadOptions { time_unit: Some(TimeUnit::Nanoseconds), ..of(Format::Msr) },
+        ReadOptions { csv: of(Format::Csv).csv, ..of(Format::Msr) },
+        ReadOptions { csv: None, ..of(Format::Csv) },
+    ] {
+        assert!(read(text, &options).is_err(), "{options:?}");
+    }
+}

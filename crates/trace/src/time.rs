@@ -1,0 +1,205 @@
+//! Times as text: their units, and whether a date can be true.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Problem, refused};
+use crate::text::{decimal, whole};
+
+/// The unit of a trace's times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TimeUnit {
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
+    /// Milliseconds.
+    #[serde(rename = "ms")]
+    Milliseconds,
+    /// Microseconds.
+    #[serde(rename = "us")]
+    Microseconds,
+    /// Steps of 100 ns, Windows' tick.
+    #[serde(rename = "100ns")]
+    Ticks,
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// Picoseconds, of simulators; read to the nearest nanosecond.
+    #[serde(rename = "ps")]
+    Picoseconds,
+}
+
+impl TimeUnit {
+    /// Every unit, the longest first.
+    pub const ALL: [TimeUnit; 6] = [
+        TimeUnit::Seconds,
+        TimeUnit::Milliseconds,
+        TimeUnit::Microseconds,
+        TimeUnit::Ticks,
+        TimeUnit::Nanoseconds,
+        TimeUnit::Picoseconds,
+    ];
+
+    /// Its symbol in options and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            TimeUnit::Seconds => "s",
+            TimeUnit::Milliseconds => "ms",
+            TimeUnit::Microseconds => "us",
+            TimeUnit::Ticks => "100ns",
+            TimeUnit::Nanoseconds => "ns",
+            TimeUnit::Picoseconds => "ps",
+        }
+    }
+
+    /// The unit of that symbol.
+    pub fn from_name(name: &str) -> Option<TimeUnit> {
+        TimeUnit::ALL.into_iter().find(|unit| unit.name() == name)
+    }
+
+    /// A time in this unit, in ns below 2^63; `None` for what is no number or too large.
+    #[inline]
+    pub(crate) fn ns(self, text: &[u8]) -> Option<u64> {
+        let ns = match self {
+            TimeUnit::Picoseconds => decimal(text, 0)?.checked_add(500)? / 1_000,
+            _ => decimal(text, self.exponent())?,
+        };
+        (ns < TIME_NS_END).then_some(ns)
+    }
+
+    /// How many ns a time with that many digits after its point can tell apart: 1 at least.
+    pub(crate) fn step_ns(self, digits: usize) -> u64 {
+        10u64.pow(self.exponent().saturating_sub(u32::try_from(digits).unwrap_or(u32::MAX)))
+    }
+
+    /// A unit is 10^this ns; of picoseconds, which are shorter, none is left.
+    fn exponent(self) -> u32 {
+        match self {
+            TimeUnit::Seconds => 9,
+            TimeUnit::Milliseconds => 6,
+            TimeUnit::Microseconds => 3,
+            TimeUnit::Ticks => 2,
+            TimeUnit::Nanoseconds | TimeUnit::Picoseconds => 0,
+        }
+    }
+}
+
+/// No time of a trace reaches 2^63 ns, 292 years, so that the sum of two never overflows.
+pub(crate) const TIME_NS_END: u64 = 1 << 63;
+
+pub(crate) const NS_PER_S: u64 = 1_000_000_000;
+/// 1980-01-01 in s since 1970: no block trace is older.
+pub(crate) const OLDEST_UNIX_S: u64 = 315_532_800;
+/// 2100-01-01 in s since 1970.
+pub(crate) const NEWEST_UNIX_S: u64 = 4_102_444_800;
+/// 1970-01-01 in 100 ns since 1601-01-01, from which Windows' file times count.
+pub(crate) const UNIX_EPOCH_TICKS: u64 = 116_444_736_000_000_000;
+pub(crate) const NS_PER_TICK: u64 = 100;
+
+/// What a date counts from, and in what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Calendar {
+    /// From 1970-01-01 UTC, in any unit.
+    Unix(TimeUnit),
+    /// Windows' file time: 100 ns from 1601-01-01 UTC.
+    FileTime,
+}
+
+impl Calendar {
+    /// A date in ns since 1970, if it can be the date of a trace.
+    #[inline]
+    pub(crate) fn date_ns(self, text: &[u8]) -> Option<u64> {
+        let ns = match self {
+            Calendar::Unix(unit) => unit.ns(text)?,
+            Calendar::FileTime => whole(text)?.checked_sub(UNIX_EPOCH_TICKS)?.checked_mul(NS_PER_TICK)?,
+        };
+        (OLDEST_UNIX_S * NS_PER_S..NEWEST_UNIX_S * NS_PER_S).contains(&ns).then_some(ns)
+    }
+
+    /// Says what a date must be, and in which unit that one would be possible.
+    #[cold]
+    pub(crate) fn refused(self, field: &'static str, text: &[u8]) -> Problem {
+        let allowed = format!("{}, of a day from 1980 to 2099", self.title());
+        let (field, mut message) = refused(field, text, &allowed);
+        if let Some((title, year)) = plausible(text) {
+            message += &format!("; as {title} it is of {year}");
+        }
+        (field, message)
+    }
+
+    fn title(self) -> String {
+        match self {
+            Calendar::Unix(unit) => format!("{} since 1970", unit.name()),
+            Calendar::FileTime => "100 ns since 1601".to_owned(),
+        }
+    }
+}
+
+/// The calendar by which `text` is a possible date, and its year there. Their ranges do not overlap.
+pub(crate) fn plausible(text: &[u8]) -> Option<(String, u64)> {
+    let calendars = TimeUnit::ALL.into_iter().map(Calendar::Unix).chain([Calendar::FileTime]);
+    /// Mean length of a year in s, exact enough for a message.
+    const S_PER_YEAR: u64 = 31_556_952;
+    calendars
+        .filter(|&calendar| {
+            calendar != Calendar::Unix(TimeUnit::Ticks) && calendar != Calendar::Unix(TimeUnit::Picoseconds)
+        })
+        .find_map(|calendar| Some((calendar.title(), 1970 + calendar.date_ns(text)? / NS_PER_S / S_PER_YEAR)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_read_the_same_time() {
+        for (unit, text) in [
+            (TimeUnit::Seconds, "1.5"),
+            (TimeUnit::Milliseconds, "1500.0"),
+            (TimeUnit::Microseconds, "1500000"),
+            (TimeUnit::Ticks, "15000000"),
+            (TimeUnit::Nanoseconds, "1500000000"),
+            (TimeUnit::Picoseconds, "1499999999999"),
+        ] {
+            assert_eq!(unit.ns(text.as_bytes()), Some(1_500_000_000), "{unit:?}");
+            assert_eq!(TimeUnit::from_name(unit.name()), Some(unit));
+            assert_eq!(unit.ns(b"1e3"), None);
+        }
+        assert_eq!(TimeUnit::Nanoseconds.ns(b"9223372036854775807"), Some(i64::MAX as u64));
+        assert_eq!(TimeUnit::Nanoseconds.ns(b"9223372036854775808"), None);
+        assert_eq!(TimeUnit::Picoseconds.ns(b"18446744073709551615"), None);
+    }
+
+    #[test]
+    fn steps_follow_the_digits() {
+        assert_eq!(TimeUnit::Seconds.step_ns(0), 1_000_000_000);
+        assert_eq!(TimeUnit::Seconds.step_ns(6), 1_000);
+        assert_eq!(TimeUnit::Milliseconds.step_ns(9), 1);
+        assert_eq!(TimeUnit::Picoseconds.step_ns(0), 1);
+    }
+
+    #[test]
+    fn dates_are_of_our_age() {
+        let ticks = Calendar::FileTime;
+        assert_eq!(ticks.date_ns(b"128166385295514663"), Some(1_172_164_929_551_466_300));
+        assert_eq!(ticks.date_ns(b"116444736000000000"), None);
+        let seconds = Calendar::Unix(TimeUnit::Seconds);
+        assert_eq!(seconds.date_ns(b"315532800"), Some(315_532_800_000_000_000));
+        assert_eq!(seconds.date_ns(b"315532799.9"), None);
+        assert_eq!(seconds.date_ns(b"4102444799.9"), Some(4_102_444_799_900_000_000));
+        assert_eq!(seconds.date_ns(b"4102444800"), None);
+    }
+
+    #[test]
+    fn a_wrong_unit_is_named_with_the_right_one() {
+        let (field, message) = Calendar::Unix(TimeUnit::Seconds).refused("time", b"1538323200000");
+        assert_eq!(field, "time");
+        assert_eq!(
+            message,
+            "must be s since 1970, of a day from 1980 to 2099, not `1538323200000`; as ms since 1970 it is of 2018"
+        );
+        let (_, message) = Calendar::Unix(TimeUnit::Microseconds).refused("time", b"128166385295514663");
+        assert!(message.ends_with("as 100 ns since 1601 it is of 2007"), "{message}");
+        let (_, message) = Calendar::FileTime.refused("time", b"17");
+        assert!(message.ends_with("not `17`"), "{message}");
+    }
+}
