@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Rows of the lengths that the traces of 2007 have: 18-digit stamps, offsets of several GB, responses of some digits.
+/// Rows as in the traces of 2007: one volume a file, 18-digit stamps, offsets of several GB, responses of some digits.
 fn make(file: &Path, rows: u64) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(file)?);
     let (mut state, mut ticks) = (1u64, 128_166_372_003_061_629);
@@ -30,8 +30,7 @@ fn make(file: &Path, rows: u64) -> io::Result<()> {
         ticks += random(100_000);
         let kind = if random(3) == 0 { "Write" } else { "Read" };
         let (offset, size) = (random(1 << 24) * 512, (1 + random(128)) * 512);
-        let host = ["hm", "proj", "usr"][random(3) as usize];
-        writeln!(out, "{ticks},{host},{},{kind},{offset},{size},{}", random(2), 600 + random(100_000))?;
+        writeln!(out, "{ticks},proj,2,{kind},{offset},{size},{}", 600 + random(100_000))?;
     }
     out.flush()
 }

@@ -55,6 +55,7 @@ impl fmt::Display for TraceError {
 pub(crate) type Problem = (&'static str, String);
 
 /// `must be ALLOWED, not FOUND`, with what was found cut to a readable length.
+#[cold]
 pub(crate) fn refused(field: &'static str, found: &[u8], allowed: &str) -> Problem {
     let text = String::from_utf8_lossy(found);
     let text: String = text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect();

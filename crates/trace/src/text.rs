@@ -9,8 +9,13 @@ pub(crate) fn whole(text: &[u8]) -> Option<u64> {
         return None;
     }
     let (mut value, mut rest) = (0u64, text);
+    if text.len() == 20 {
+        // Only these can be too large: the first 19 are not.
+        let last = u64::from(text[19].wrapping_sub(b'0'));
+        return whole(&text[..19])?.checked_mul(10)?.checked_add(last).filter(|_| last <= 9);
+    }
     while let Some((eight, behind)) = rest.split_first_chunk::<8>() {
-        value = value.checked_mul(100_000_000)?.checked_add(eight_digits(*eight)?)?;
+        value = value * 100_000_000 + eight_digits(*eight)?;
         rest = behind;
     }
     for &byte in rest {
@@ -18,7 +23,7 @@ pub(crate) fn whole(text: &[u8]) -> Option<u64> {
         if digit > 9 {
             return None;
         }
-        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+        value = value * 10 + u64::from(digit);
     }
     Some(value)
 }

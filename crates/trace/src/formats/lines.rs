@@ -180,18 +180,21 @@ impl Chunk {
             } else {
                 format.parse(line, part)
             };
-            match record.and_then(|record| record.map(|record| possible(record, order, last_ns)).transpose()) {
-                Ok(Some(record)) => {
-                    last_ns = Some(record.arrival_ns);
-                    part.records.push(record);
-                }
-                Ok(None) => {}
-                Err(problem) => {
-                    part.reject(problem);
-                    if !skip_bad {
-                        return;
+            let problem = match record {
+                Ok(None) => continue,
+                Ok(Some(record)) => match check(&record, order, last_ns) {
+                    Ok(()) => {
+                        last_ns = Some(record.arrival_ns);
+                        part.records.push(record);
+                        continue;
                     }
-                }
+                    Err(problem) => problem,
+                },
+                Err(problem) => problem,
+            };
+            part.reject(problem);
+            if !skip_bad {
+                return;
             }
         }
     }
@@ -199,7 +202,7 @@ impl Chunk {
 
 /// What holds for the requests of all formats.
 #[inline]
-fn possible(record: Record, order: Order, last_ns: Option<u64>) -> Result<Record, Problem> {
+fn check(record: &Record, order: Order, last_ns: Option<u64>) -> Result<(), Problem> {
     if record.offset_bytes >= BYTES_END - u64::from(record.length_bytes) {
         return Err(("offset", "must end below 2^63 bytes".to_owned()));
     }
@@ -214,7 +217,7 @@ fn possible(record: Record, order: Order, last_ns: Option<u64>) -> Result<Record
         let arrival_ns = record.arrival_ns;
         return Err(("time", format!("must not go back, from {last_ns} ns to {arrival_ns} ns")));
     }
-    Ok(record)
+    Ok(())
 }
 
 impl Cutter {

@@ -180,3 +180,24 @@ fn response_times_are_not_taken_from_ticks() {
     let us: Vec<(u64, u64)> = records.iter().map(|r| (r.arrival_ns / 1_000, r.response_ns / 1_000)).collect();
     assert_eq!(us, [(0, 20), (50, 245), (100, 190), (150, 135), (200, 80), (250, 10), (300, 20)]);
 }
+
+#[test]
+fn real_traces_are_written_as_they_were() {
+    if let Some(bytes) = shared("msr/msr-cambridge1-sample.csv") {
+        let (records, meta) = read(&bytes, &ReadOptions::default()).unwrap();
+        let mut written = Vec::new();
+        let mut writer = crate::export::msr::Writer::new(&mut written);
+        writer.write(&records, &meta).unwrap();
+        assert!(writer.finish().unwrap().is_empty());
+        assert!(written == bytes, "every byte is the same");
+    }
+    if let Some(bytes) = shared("disksim/ascii.trace") {
+        let (records, meta) = read(&bytes, &ReadOptions::default()).unwrap();
+        let mut written = Vec::new();
+        let mut writer = crate::export::disksim::Writer::new(&mut written);
+        writer.write(&records, &meta).unwrap();
+        assert!(writer.finish().unwrap().is_empty());
+        // Its columns are separated by tabs.
+        assert!(String::from_utf8(written).unwrap() == String::from_utf8(bytes).unwrap().replace('\t', " "));
+    }
+}
