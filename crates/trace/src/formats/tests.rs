@@ -92,7 +92,9 @@ fn samples_without_their_last_newline_with_windows_line_ends_and_with_blank_line
         // A file of a file, as archives make them, has two headers.
         if format.order() == Order::Any {
             let (records, meta) = read(&[&bytes[..], &bytes].concat(), &of(format)).unwrap();
-            assert_eq!(records, [&expected.0[..], &expected.0].concat(), "{format:?}");
+            let mut twice = [&expected.0[..], &expected.0].concat();
+            twice.sort_by_key(|record| record.arrival_ns);
+            assert_eq!(records, twice, "{format:?}");
             assert_eq!(meta.devices, expected.1.devices);
         }
     }
@@ -128,7 +130,7 @@ fn a_cut_line_is_refused_with_its_number() {
 #[test]
 fn a_file_that_changes_its_format_is_refused_at_that_line() {
     for format in LINES {
-        for other in Format::ALL.into_iter().filter(|&other| other != format) {
+        for other in LINES.into_iter().filter(|&other| other != format) {
             if (format, other) == (Format::DiskSim, Format::MqSim) {
                 // Whole numbers of milliseconds are as good as others.
                 continue;
