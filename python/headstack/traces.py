@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,6 +28,10 @@ class Trace:
     format: str | None
     skip_bad: bool
     steps: tuple[str, ...]
+    columns: str | None
+    sector_bytes: int | None
+    time_unit: str | None
+    at: str | None
 
     def __init__(
         self,
@@ -35,10 +39,17 @@ class Trace:
         format: str | None = None,
         skip_bad: bool = False,
         steps: Iterable[str] = (),
+        columns: str | None = None,
+        sector_bytes: int | None = None,
+        time_unit: str | None = None,
+        at: str | None = None,
     ) -> None:
         """Names files; they are read by the methods.
 
         ``format`` is one of ``formats()``, ``skip_bad`` counts lines that cannot be accepted instead of refusing them.
+        ``columns`` declares those of a CSV (``"time=ts:us,offset=lba:512,length=size,op=rw"``); ``sector_bytes`` and
+        ``time_unit`` are for the formats that leave these open (SPC, MQSim); ``at`` is where requests of a Linux block
+        trace are counted: ``"queue"`` as programs made them, or ``"issue"`` as the device got them.
         """
         if not paths:
             raise InputError("a trace needs a file")
@@ -46,12 +57,15 @@ class Trace:
         object.__setattr__(self, "format", format)
         object.__setattr__(self, "skip_bad", skip_bad)
         object.__setattr__(self, "steps", tuple(steps))
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "sector_bytes", sector_bytes)
+        object.__setattr__(self, "time_unit", time_unit)
+        object.__setattr__(self, "at", at)
 
     @property
     def source(self) -> str:
         """What the compiled part is told."""
-        given = {"format": self.format}
-        return json.dumps({"paths": self.paths, "skip_bad": self.skip_bad, "steps": self.steps, **given})
+        return json.dumps(asdict(self))
 
     @property
     def name(self) -> str:
@@ -98,7 +112,8 @@ class Trace:
 
     def with_steps(self, *steps: str) -> Trace:
         """The same with more steps behind its own."""
-        return Trace(*self.paths, format=self.format, skip_bad=self.skip_bad, steps=(*self.steps, *steps))
+        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "paths"}
+        return Trace(*self.paths, **{**options, "steps": (*self.steps, *steps)})
 
 
 def file_name(device: str) -> str:

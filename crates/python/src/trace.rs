@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use headstack_trace::export::{self, ExportFormat};
-use headstack_trace::{Format, Meta, ReadOptions, Record, Step, Summary, TraceError, TraceReader};
+use headstack_trace::{
+    CsvColumns, Format, Meta, ReadOptions, Record, Stage, Step, Summary, TimeUnit, TraceError, TraceReader,
+};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,6 +25,10 @@ pub struct TraceSource {
     skip_bad: bool,
     #[serde(default)]
     steps: Vec<String>,
+    columns: Option<String>,
+    sector_bytes: Option<u32>,
+    time_unit: Option<String>,
+    at: Option<String>,
 }
 
 impl TraceSource {
@@ -38,11 +44,24 @@ impl TraceSource {
             Format::from_name(name).ok_or_else(|| input_error(format!("format: there is no `{name}`, but {}", known())))
         };
         let step = |text: &String| Step::parse(text).map_err(|error| input_error(format!("step: {error}")));
+        let columns = |text: &String| CsvColumns::parse(text).map_err(|error| input_error(format!("columns: {error}")));
+        let unit = |name: &String| {
+            TimeUnit::from_name(name)
+                .ok_or_else(|| input_error(format!("time_unit: must be s, ms, us, ns, not `{name}`")))
+        };
+        let stage = |name: &String| match name.as_str() {
+            "queue" => Ok(Stage::Queue),
+            "issue" => Ok(Stage::Issue),
+            _ => Err(input_error(format!("at: must be queue or issue, not `{name}`"))),
+        };
         Ok(ReadOptions {
             format: self.format.as_ref().map(format).transpose()?,
             skip_bad: self.skip_bad,
             steps: self.steps.iter().map(step).collect::<PyResult<_>>()?,
-            ..ReadOptions::default()
+            at: self.at.as_ref().map(stage).transpose()?,
+            sector_bytes: self.sector_bytes,
+            time_unit: self.time_unit.as_ref().map(unit).transpose()?,
+            csv: self.columns.as_ref().map(columns).transpose()?,
         })
     }
 

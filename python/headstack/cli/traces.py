@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from headstack._native import format_bytes, format_duration_ns
+from headstack._native import format_bytes, format_duration_ns, parse_bytes
 from headstack.cli.output import SILENT_S, check_writable, print_table, write_all
 from headstack.traces import Trace, export_formats, formats
 
@@ -37,6 +37,11 @@ STEPS = (
     ("anonymise", "without names, dates and numbers of processes"),
 )
 
+COLUMNS = """The columns of any other CSV are declared with --columns, by header name or number from 1:
+  time=ts:us,offset=lba:512,length=size,op=rw,device=vol,response=lat:ms
+time and response with their unit (s, ms, us, ns, 100ns), offset and length in bytes or in sectors of so many. Also
+separator=; skip=LINES base=unix|recording read=WORD write=WORD."""
+
 
 def source_options(command: Command) -> Command:
     """Files, and how they are read."""
@@ -44,6 +49,14 @@ def source_options(command: Command) -> Command:
         click.argument("files", nargs=-1, required=True, metavar="TRACE..."),
         click.option("-s", "--step", "steps", multiple=True, metavar="STEP", help="Transform on the way; repeatable."),
         click.option("--format", "format", metavar="NAME", help="The format, where content does not tell."),
+        click.option(
+            "--columns",
+            metavar="TEXT",
+            help='Columns of a CSV: "time=ts:us,offset=lba:512,length=size,op=rw"; see "headstack trace formats".',
+        ),
+        click.option("--sector", metavar="SIZE", help="Bytes a block, where the format leaves it open (spc)."),
+        click.option("--unit", metavar="UNIT", help="Unit of times, where the format leaves it open (mqsim)."),
+        click.option("--at", metavar="queue|issue", help="Where a Linux block trace counts requests."),
         click.option("--skip-bad", is_flag=True, help="Count lines that cannot be accepted, instead of refusing."),
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
@@ -52,7 +65,17 @@ def source_options(command: Command) -> Command:
 
 def opened(files: tuple[str, ...], given: dict[str, Any]) -> Trace:
     """The trace that the options of ``source_options`` name."""
-    return Trace(*files, format=given["format"], skip_bad=given["skip_bad"], steps=given["steps"])
+    sector = given["sector"]
+    return Trace(
+        *files,
+        format=given["format"],
+        skip_bad=given["skip_bad"],
+        steps=given["steps"],
+        columns=given["columns"],
+        sector_bytes=None if sector is None else parse_bytes(sector if not sector.isdigit() else f"{sector}B"),
+        time_unit=given["unit"],
+        at=given["at"],
+    )
 
 
 @contextmanager
@@ -99,6 +122,7 @@ def list_formats() -> None:
     ]
     rows += [[name, title, "written"] for name, title in written.items() if name not in formats()]
     print_table(["name", "format", ""], rows, [True, True, True])
+    print(f"\n{COLUMNS}")
 
 
 @trace.command("steps")
