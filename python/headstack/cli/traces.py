@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from headstack._native import format_bytes, format_duration_ns, parse_bytes
+from headstack._native import InputError, format_bytes, format_duration_ns, parse_bytes
 from headstack.cli.output import SILENT_S, check_writable, print_table, write_all
 from headstack.traces import Trace, export_formats, formats
 
@@ -72,10 +72,18 @@ def opened(files: tuple[str, ...], given: dict[str, Any]) -> Trace:
         skip_bad=given["skip_bad"],
         steps=given["steps"],
         columns=given["columns"],
-        sector_bytes=None if sector is None else parse_bytes(sector if not sector.isdigit() else f"{sector}B"),
+        sector_bytes=None if sector is None else sector_size(sector),
         time_unit=given["unit"],
         at=given["at"],
     )
+
+
+def sector_size(text: str) -> int:
+    """A size, with or without a unit: blocks are small."""
+    try:
+        return parse_bytes(f"{text}B" if text.isdigit() else text)
+    except InputError as error:
+        raise InputError(f"--sector: {error}") from None
 
 
 @contextmanager
