@@ -2,7 +2,7 @@
 //!
 //! A record is an event: a request is queued, issued, completed. There is a file for each CPU, or one for all of them.
 
-mod decode;
+pub(crate) mod decode;
 pub(crate) mod events;
 pub(crate) mod pairing;
 mod places;

@@ -133,6 +133,11 @@ impl Pairing {
         }
     }
 
+    /// Requests that have arrived so far.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.first + self.requests.len() as u64
+    }
+
     /// Hands over the requests of which nothing more is to come, as far as none before them is waiting.
     pub(crate) fn hand_over(&mut self, out: &mut Collector) {
         while let Some(waiting) = self.requests.front_mut() {
