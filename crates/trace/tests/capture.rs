@@ -3,7 +3,6 @@
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -24,7 +23,7 @@ struct Bench {
 
 impl Bench {
     /// None where this machine has not what it takes, or the program `needed` is not there.
-    fn new(needed: &str, head: &[u8]) -> Option<Bench> {
+    fn new(needed: &str) -> Option<Bench> {
         let skipped = |why: &str| println!("skipped: {why}");
         if fs::metadata(format!("{TRACEFS}/trace_pipe")).is_err() {
             skipped("root and tracefs are missing");
@@ -41,8 +40,7 @@ impl Bench {
         let file = std::env::temp_dir().join(format!("headstack-capture-{}", std::process::id()));
         let sparse = File::create(&file).unwrap();
         sparse.set_len(DEVICE_BYTES).unwrap();
-        sparse.write_all_at(head, 0).unwrap();
-        let made = Command::new("losetup").args(["-P", "-f", "--show"]).arg(&file).output().unwrap();
+        let made = Command::new("losetup").args(["-f", "--show"]).arg(&file).output().unwrap();
         if !made.status.success() {
             let _ = fs::remove_file(&file);
             skipped(&format!("no loop device: {}", String::from_utf8_lossy(&made.stderr).trim()));
@@ -65,10 +63,7 @@ impl Bench {
 
     /// What fio is to do to the device, as a child.
     fn fio(&self, arguments: &[&str]) -> Child {
-        let mut fio = Command::new("fio");
-        fio.args(["--name=load", "--direct=1", "--ioengine=libaio", "--output-format=json", "--randseed=7"]);
-        fio.arg(format!("--filename={}", self.device)).args(arguments);
-        fio.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
+        fio(&self.device, arguments)
     }
 
     /// The kernel's counters of completed reads and writes.
@@ -85,8 +80,30 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
+        // A partition that was added would outlive the file.
+        if Path::new(&format!("{}p1", self.device)).exists() {
+            let _ = Command::new("delpart").args([&self.device, "1"]).status();
+        }
         let _ = Command::new("losetup").arg("-d").arg(&self.device).status();
         let _ = fs::remove_file(&self.file);
+    }
+}
+
+/// What fio is to do to a device, as a child.
+fn fio(device: &str, arguments: &[&str]) -> Child {
+    let mut fio = Command::new("fio");
+    fio.args(["--name=load", "--direct=1", "--ioengine=libaio", "--output-format=json", "--randseed=7"]);
+    fio.arg(format!("--filename={device}")).args(arguments);
+    fio.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
+}
+
+/// A load that ends with its owner.
+struct Load(Child);
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -169,11 +186,14 @@ fn count(meta: &Meta, what: &str) -> u64 {
 /// A random mix at depth 32.
 const MIX: [&str; 4] = ["--rw=randrw", "--rwmixread=70", "--bssplit=4k/60:8k/20:64k/20", "--iodepth=32"];
 
+/// The same until it is stopped.
+const ENDLESS: [&str; 7] = [MIX[0], MIX[1], MIX[2], MIX[3], "--time_based", "--runtime=60", "--thread"];
+
 const BOTH_STAGES: [Stage; 2] = [Stage::Queue, Stage::Issue];
 
 #[test]
 fn every_request_of_fio_is_recorded() {
-    let Some(bench) = Bench::new("fio", &[]) else { return };
+    let Some(bench) = Bench::new("fio") else { return };
     for method in Method::ALL {
         for stage in BOTH_STAGES {
             let before = bench.completed();
@@ -211,7 +231,7 @@ fn every_request_of_fio_is_recorded() {
 
 #[test]
 fn trims_and_what_is_split_are_recorded_whole() {
-    let Some(bench) = Bench::new("fio", &[]) else { return };
+    let Some(bench) = Bench::new("fio") else { return };
     // Requests of 1 MiB to a device that takes a quarter of that.
     let limit = format!("/sys/class/block/{}/queue/max_sectors_kb", name(&bench.device));
     fs::write(limit, "256").unwrap();
@@ -236,16 +256,12 @@ fn trims_and_what_is_split_are_recorded_whole() {
 
 #[test]
 fn a_partition_is_recorded_from_its_own_start() {
-    // A boot record with one partition: Linux, from sector 4,096, 65,536 sectors long.
-    let mut head = [0; 512];
-    head[446 + 4] = 0x83;
-    head[446 + 8..][..4].copy_from_slice(&4096u32.to_le_bytes());
-    head[446 + 12..][..4].copy_from_slice(&65536u32.to_le_bytes());
-    head[510..].copy_from_slice(&[0x55, 0xaa]);
-    let Some(bench) = Bench::new("fio", &head) else { return };
+    let Some(bench) = Bench::new("fio") else { return };
     let partition = format!("{}p1", bench.device);
-    if !Path::new(&partition).exists() {
-        println!("skipped: this kernel makes no {partition}");
+    // In sectors: 2 MiB from the start, 32 MiB long.
+    let added = Command::new("addpart").args([&bench.device, "1", "4096", "65536"]).status();
+    if !added.is_ok_and(|status| status.success()) || !Path::new(&partition).exists() {
+        println!("skipped: no partition can be added");
         return;
     }
     let number = fs::read_to_string(format!("/sys/class/block/{}/dev", name(&partition))).unwrap();
@@ -253,24 +269,21 @@ fn a_partition_is_recorded_from_its_own_start() {
         for stage in BOTH_STAGES {
             let options = CaptureOptions { device: number.trim().to_owned(), ..bench.options(method, stage) };
             let mut capture = Capture::start(&options).unwrap();
-            // The second job goes past the partition, and before it.
-            let fio = bench.fio(&[
-                "--rw=randread",
-                "--bs=4k",
-                "--offset=2m",
-                "--size=32m",
-                "--number_ios=500",
-                "--name=beyond",
-                "--ioengine=libaio",
-                "--direct=1",
-                &format!("--filename={}", bench.device),
-                "--rw=randread",
-                "--bs=4k",
-                "--offset=34m",
-                "--size=64m",
-                "--number_ios=400",
-            ]);
-            let (records, _, _) = record(&mut capture, fio);
+            // Two to the partition, by its own name and as a part of the disk; one past it, and one before it.
+            let (mut records, mut batch) = (Vec::new(), Vec::new());
+            let part = ["--rw=randread", "--bs=4k", "--number_ios=250"];
+            for mut load in [
+                fio(&partition, &part),
+                bench.fio(&[&part[..], &["--offset=2m", "--size=32m"]].concat()),
+                bench.fio(&[&part[..], &["--offset=34m", "--size=64m"]].concat()),
+                bench.fio(&[&part[..], &["--offset=0", "--size=2m"]].concat()),
+            ] {
+                assert!(load.wait().unwrap().success());
+                capture.poll(&mut batch).unwrap();
+                records.append(&mut batch);
+            }
+            capture.stop().unwrap();
+            drain(&mut capture, &mut records);
             let what = format!("{method:?} {stage:?}");
             assert_eq!(totals(&records, Operation::Read), (500, 500 * 4096), "{what}");
             assert!(records.iter().all(|record| record.end_bytes() <= 32 << 20), "{what}");
@@ -280,7 +293,7 @@ fn a_partition_is_recorded_from_its_own_start() {
         }
         // The whole disk has what goes to its partition.
         let mut capture = Capture::start(&bench.options(method, Stage::Queue)).unwrap();
-        let fio = bench.fio(&[&format!("--filename={partition}"), "--rw=read", "--bs=4k", "--number_ios=300"]);
+        let fio = fio(&partition, &["--rw=read", "--bs=4k", "--number_ios=300"]);
         let (records, _, _) = record(&mut capture, fio);
         assert_eq!(totals(&records, Operation::Read), (300, 300 * 4096), "{method:?}");
         assert_eq!(records[0].offset_bytes, 2 << 20);
@@ -290,31 +303,225 @@ fn a_partition_is_recorded_from_its_own_start() {
 
 #[test]
 fn ends_by_itself_after_requests_or_time() {
-    let Some(bench) = Bench::new("fio", &[]) else { return };
-    let endless = || bench.fio(&[&MIX[..], &["--time_based", "--runtime=60"]].concat());
+    let Some(bench) = Bench::new("fio") else { return };
     for method in Method::ALL {
-        let mut fio = endless();
+        let load = Load(bench.fio(&ENDLESS));
         let options = CaptureOptions { requests: Some(5000), ..bench.options(method, Stage::Queue) };
         let mut capture = Capture::start(&options).unwrap();
-        let mut records = Vec::new();
-        assert_eq!(drain(&mut capture, &mut records).requests, 5000, "{method:?}");
+        assert_eq!(drain(&mut capture, &mut Vec::new()).requests, 5000, "{method:?}");
         let mut batch = Vec::new();
         assert!(capture.poll(&mut batch).unwrap().is_over && batch.is_empty());
 
         let options = CaptureOptions { duration: Some(Duration::from_millis(1500)), ..options };
         let options = CaptureOptions { requests: None, ..options };
         let mut capture = Capture::start(&options).unwrap();
-        let progress = drain(&mut capture, &mut records);
+        let progress = drain(&mut capture, &mut Vec::new());
         assert!((1.5..10.0).contains(&progress.elapsed.as_secs_f64()), "{progress:?}");
         assert!(progress.rate_per_s > 100.0 && progress.bytes_per_s > 4096.0 * 100.0, "{progress:?}");
         // At most as many as fio keeps under way have not completed.
         assert!(count(capture.meta(), "requests without completion") <= 32, "{:?}", capture.meta());
         bench.assert_set_back();
-        fio.kill().unwrap();
-        fio.wait().unwrap();
+        drop(load);
     }
     // Nothing happens, and it ends all the same.
     let options = CaptureOptions { duration: Some(Duration::from_millis(300)), ..CaptureOptions::new(&bench.device) };
     let mut capture = Capture::start(&options).unwrap();
     assert_eq!(drain(&mut capture, &mut Vec::new()).requests, 0);
+}
+
+#[test]
+fn loss_is_counted() {
+    let Some(bench) = Bench::new("fio") else { return };
+    let _load = Load(bench.fio(&ENDLESS));
+    for method in Method::ALL {
+        let options = CaptureOptions { buffer_bytes: 16 << 10, ..bench.options(method, Stage::Queue) };
+        let mut capture = Capture::start(&options).unwrap();
+        let (mut records, mut batch) = (Vec::new(), Vec::new());
+        for _ in 0..5 {
+            // A reader that stalls.
+            std::thread::sleep(Duration::from_millis(300));
+            capture.poll(&mut batch).unwrap();
+            records.append(&mut batch);
+        }
+        capture.stop().unwrap();
+        let progress = drain(&mut capture, &mut records);
+        let what = format!("{method:?}, {progress:?}, {:?}", capture.meta());
+        assert!(progress.lost > 1000 && progress.requests > 0, "{what}");
+        assert_eq!(count(capture.meta(), "lost events"), progress.lost, "{what}");
+        // What is left is whole: no text of the kernel's about the loss was taken for a record.
+        assert_eq!(capture.meta().rejected, 0, "{what}");
+        assert!(records.iter().all(|record| record.end_bytes() <= DEVICE_BYTES), "{what}");
+        bench.assert_set_back();
+    }
+}
+
+#[test]
+fn two_captures_at_a_time() {
+    let Some(bench) = Bench::new("fio") else { return };
+    let mut first = Capture::start(&CaptureOptions::new(&bench.device)).unwrap();
+    assert_eq!(first.method(), Method::Tracer);
+    let refused = |device: &str, method| {
+        let error =
+            Capture::start(&CaptureOptions { method, ..CaptureOptions::new(device) }).err().unwrap().to_string();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error
+    };
+    assert!(refused(&bench.device, Some(Method::Tracer)).contains("somebody uses the tracer `blk`"));
+    let mut second = Capture::start(&CaptureOptions::new(&bench.device)).unwrap();
+    assert_eq!(second.method(), Method::Tracepoints);
+    assert!(second.meta().notes[0].contains("somebody uses the tracer"), "{:?}", second.meta().notes);
+    let mut third = Capture::start(&bench.options(Method::Tracepoints, Stage::Issue)).unwrap();
+    let (mut by_first, mut by_second, mut by_third) = (Vec::new(), Vec::new(), Vec::new());
+    let mut fio = bench.fio(&[&MIX[..], &["--number_ios=5000"]].concat());
+    assert!(fio.wait().unwrap().success());
+    for (capture, records) in [(&mut first, &mut by_first), (&mut second, &mut by_second), (&mut third, &mut by_third)]
+    {
+        capture.stop().unwrap();
+        drain(capture, records);
+        assert_eq!(records.len(), 5000);
+    }
+    // Two ways of listening to the same requests, on the same clock.
+    let offsets = |records: &[Record]| {
+        let mut offsets: Vec<_> = records.iter().map(|record| (record.offset_bytes, record.length_bytes)).collect();
+        offsets.sort_unstable();
+        offsets
+    };
+    assert_eq!(offsets(&by_first), offsets(&by_second));
+    assert_eq!(offsets(&by_first), offsets(&by_third));
+    let mean_ns =
+        |records: &[Record]| records.iter().map(|record| record.response_ns).sum::<u64>() as f64 / records.len() as f64;
+    let ratio = mean_ns(&by_first) / mean_ns(&by_second);
+    assert!((0.98..1.02).contains(&ratio), "{ratio}");
+    assert!(mean_ns(&by_third) < mean_ns(&by_second));
+    bench.assert_set_back();
+}
+
+#[test]
+fn the_kernel_is_set_back_however_a_capture_ends() {
+    let Some(bench) = Bench::new("fio") else { return };
+    let _load = Load(bench.fio(&ENDLESS));
+    for method in Method::ALL {
+        let mut capture = Capture::start(&bench.options(method, Stage::Queue)).unwrap();
+        assert_ne!(state(&bench.device), bench.before);
+        capture.poll(&mut Vec::new()).unwrap();
+        drop(capture);
+        bench.assert_set_back();
+
+        let options = bench.options(method, Stage::Queue);
+        let result = std::panic::catch_unwind(|| {
+            let _capture = Capture::start(&options).unwrap();
+            panic!("on purpose");
+        });
+        assert!(result.is_err());
+        bench.assert_set_back();
+    }
+}
+
+/// The device that [`a_capture_to_be_killed`] records.
+const TO_BE_KILLED: &str = "HEADSTACK_CAPTURE_TO_BE_KILLED";
+
+#[test]
+#[ignore = "run by another test, which kills it"]
+fn a_capture_to_be_killed() {
+    let Ok(argument) = std::env::var(TO_BE_KILLED) else { return };
+    let (method, device) = argument.split_once(' ').unwrap();
+    let options = CaptureOptions { method: Method::from_name(method), ..CaptureOptions::new(device) };
+    let _capture = Capture::start(&options).unwrap();
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn what_a_killed_capture_left_is_cleaned_up() {
+    let Some(bench) = Bench::new("losetup") else { return };
+    for method in Method::ALL {
+        let mut child = Load(
+            Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "a_capture_to_be_killed", "--ignored"])
+                .env(TO_BE_KILLED, format!("{} {}", method.name(), bench.device))
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap(),
+        );
+        let enabled = || match method {
+            Method::Tracer => fs::read_to_string(format!("/sys/class/block/{}/trace/enable", name(&bench.device))),
+            Method::Tracepoints => fs::read_dir(format!("{TRACEFS}/instances")).map(|mut found| {
+                let found =
+                    found.find(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("headstack-"));
+                found.map_or_else(String::new, |entry| {
+                    fs::read_to_string(entry.unwrap().path().join("events/block/block_bio_complete/enable"))
+                        .unwrap_or_default()
+                })
+            }),
+        };
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while enabled().unwrap().trim() != "1" {
+            assert!(Instant::now() < deadline && child.0.try_wait().unwrap().is_none(), "the child does not record");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        if method == Method::Tracer {
+            // While it lives, it is not touched.
+            let error = Capture::start(&bench.options(method, Stage::Queue)).err().unwrap().to_string();
+            assert!(error.contains("somebody uses the tracer"), "{error}");
+        }
+        child.0.kill().unwrap();
+        child.0.wait().unwrap();
+        assert_ne!(state(&bench.device), bench.before);
+        let capture = Capture::start(&bench.options(method, Stage::Queue)).unwrap();
+        let notes = capture.meta().notes.join("; ");
+        assert!(notes.contains("had left"), "{notes}");
+        drop(capture);
+        bench.assert_set_back();
+    }
+}
+
+#[test]
+fn a_device_without_a_queue_of_its_own() {
+    const CONTROL: &str = "/sys/class/zram-control";
+    let Some(mut bench) = Bench::new("fio") else { return };
+    let Ok(number) = fs::read_to_string(format!("{CONTROL}/hot_add")) else {
+        println!("skipped: no zram");
+        return;
+    };
+    let number = number.trim();
+    let loop_device = std::mem::replace(&mut bench.device, format!("/dev/zram{number}"));
+    fs::write(format!("/sys/block/zram{number}/disksize"), "64M").unwrap();
+    let results: Vec<_> = Method::ALL
+        .into_iter()
+        .map(|method| {
+            let mut capture = Capture::start(&bench.options(method, Stage::Queue)).unwrap();
+            let fio = bench.fio(&["--rw=randrw", "--bs=4k", "--iodepth=4", "--number_ios=2000"]);
+            let (records, _, report) = record(&mut capture, fio);
+            (records, report, capture.meta().clone())
+        })
+        .collect();
+    bench.device = loop_device;
+    fs::write(format!("{CONTROL}/hot_remove"), number).unwrap();
+    for (records, report, meta) in results {
+        for (operation, kind) in [(Operation::Read, "read"), (Operation::Write, "write")] {
+            assert_eq!(totals(&records, operation), fio_totals(&report, kind), "{operation:?} {meta:?}");
+        }
+        assert!(records.iter().all(|record| record.response_ns != NOT_RECORDED && record.wait_ns == NOT_RECORDED));
+    }
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_on_one_line() {
+    let refused = |device: &str| Capture::start(&CaptureOptions::new(device)).err().unwrap().to_string();
+    for (device, reason) in [
+        ("/dev/null", "is not a block device"),
+        ("/", "is not a block device"),
+        ("/dev/there-is-none", "No such file"),
+        ("there-is-none", "there is no such block device"),
+        ("", "there is no such block device"),
+        ("4095:1048575", "there is no such block device"),
+        ("..", "there is no such block device"),
+        ("8:x", "there is no such block device"),
+    ] {
+        let error = refused(device);
+        assert!(error.contains(reason) && error.lines().count() == 1, "{device}: {error}");
+    }
+    let Some(bench) = Bench::new("losetup") else { return };
+    let options = CaptureOptions { buffer_bytes: 4096, ..CaptureOptions::new(&bench.device) };
+    assert!(Capture::start(&options).err().unwrap().to_string().contains("16 KiB or more"));
 }
