@@ -1,5 +1,6 @@
 //! The formats, one file each, and how they are told apart.
 
+mod blkparse;
 pub mod blktrace;
 mod lines;
 mod msr;
@@ -7,6 +8,7 @@ pub mod validate;
 
 pub(crate) use lines::{LineFormat, Lines};
 
+use blkparse::Blkparse;
 use blktrace::Blktrace;
 pub use blktrace::pairing::Stage;
 
@@ -31,17 +33,20 @@ pub enum Format {
     Msr,
     /// Linux' block trace, binary.
     Blktrace,
+    /// The same as blkparse's text.
+    Blkparse,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 2] = [Format::Msr, Format::Blktrace];
+    pub const ALL: [Format; 3] = [Format::Msr, Format::Blktrace, Format::Blkparse];
 
     /// Its name in options and metadata.
     pub fn name(self) -> &'static str {
         match self {
             Format::Msr => "msr",
             Format::Blktrace => "blktrace",
+            Format::Blkparse => "blkparse",
         }
     }
 
@@ -50,6 +55,7 @@ impl Format {
         match self {
             Format::Msr => "MSR Cambridge CSV (SNIA IOTTA 387, 388)",
             Format::Blktrace => "Linux block trace, binary: blktrace or the kernel's blk tracer",
+            Format::Blkparse => "Linux block trace, text of blkparse in its default format",
         }
     }
 
@@ -61,7 +67,7 @@ impl Format {
     /// The order of its requests.
     pub fn order(self) -> Order {
         match self {
-            Format::Msr | Format::Blktrace => Order::Any,
+            Format::Msr | Format::Blktrace | Format::Blkparse => Order::Any,
         }
     }
 
@@ -70,6 +76,7 @@ impl Format {
         match self {
             Format::Msr => msr::fits(head),
             Format::Blktrace => blktrace::fits(head),
+            Format::Blkparse => blkparse::fits(head),
         }
     }
 }
@@ -80,6 +87,8 @@ pub(crate) enum Parser {
     Lines(Lines),
     /// Linux' block trace.
     Blktrace(Blktrace),
+    /// Its text.
+    Blkparse(Blkparse),
 }
 
 impl Parser {
@@ -96,6 +105,7 @@ impl Parser {
                 Parser::Lines(Lines::new(inputs, LineFormat::Msr))
             }
             Format::Blktrace => Parser::Blktrace(Blktrace::new(inputs, options.at, out)),
+            Format::Blkparse => Parser::Blkparse(Blkparse::new(inputs, options.at, out)),
         })
     }
 
@@ -104,6 +114,7 @@ impl Parser {
         match self {
             Parser::Lines(lines) => lines.read(out),
             Parser::Blktrace(blktrace) => blktrace.read(out),
+            Parser::Blkparse(blkparse) => blkparse.read(out),
         }
     }
 }

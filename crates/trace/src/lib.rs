@@ -7,6 +7,7 @@
 pub mod capture;
 mod collect;
 mod error;
+pub mod export;
 pub mod formats;
 mod input;
 mod meta;

@@ -36,6 +36,18 @@ impl What {
             _ => None,
         }
     }
+
+    /// The event of that letter in blkparse's text, likewise.
+    pub(crate) fn from_letter(letter: &[u8]) -> Option<What> {
+        match letter {
+            b"Q" => Some(What::Queue),
+            b"R" => Some(What::Requeue),
+            b"D" => Some(What::Issue),
+            b"C" => Some(What::Complete),
+            b"X" => Some(What::Split),
+            _ => None,
+        }
+    }
 }
 
 /// One of them.

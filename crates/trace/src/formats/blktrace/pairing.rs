@@ -42,6 +42,7 @@ struct Part {
 struct Issue {
     bytes: u32,
     operation: Operation,
+    is_pass_through: bool,
     /// The requests in it, in order of address: none where they were queued before the trace began.
     first: Option<Part>,
     more: Vec<Part>,
@@ -225,7 +226,8 @@ impl Pairing {
     fn request(&mut self, event: &Event, device: usize, out: &mut Collector) -> Part {
         let mut record = Record::new(event.at_ns, event.operation, event.sector * SECTOR_BYTES, event.bytes);
         record.device = self.devices[device].index;
-        record.process = self.process(event.pid, out);
+        // Process 0 is the idle task: an interrupt, that is nobody.
+        record.process = if event.pid == 0 { 0 } else { self.process(event.pid, out) };
         record.flags = event.flags;
         self.requests.push_back(Waiting { record, parts: 1, is_withdrawn: false });
         let request = self.first + self.requests.len() as u64 - 1;
@@ -318,7 +320,9 @@ impl Pairing {
             }
         }
         let next_request = self.first + self.requests.len() as u64;
-        let issue = Issue { bytes: event.bytes, operation: event.operation, first, more, next_request };
+        let is_pass_through = event.flags.contains(Flags::PASS_THROUGH);
+        let Event { bytes, operation, .. } = *event;
+        let issue = Issue { bytes, operation, is_pass_through, first, more, next_request };
         self.issued.push(self.devices[device].index, event.sector, issue);
     }
 
@@ -345,14 +349,17 @@ impl Pairing {
         }
     }
 
-    /// The issue that an event is of: of the same length, or longer where the device did not do all at once.
+    /// The issue that an event is of: of the same length, or longer where the device did not do all at once. Of a
+    /// pass-through command, blkparse's text does not say how many bytes completed.
     #[inline]
     fn take_issue(&mut self, event: &Event, index: u32) -> Option<Issue> {
         let (bytes, operation) = (event.bytes, event.operation);
-        let exact = self.issued.take(index, event.sector, |issue| issue.bytes == bytes && issue.operation == operation);
+        let is_pass_through = event.flags.contains(Flags::PASS_THROUGH);
+        let is_alike = |issue: &Issue| issue.operation == operation && issue.is_pass_through == is_pass_through;
+        let exact = self.issued.take(index, event.sector, |issue| issue.bytes == bytes && is_alike(issue));
         exact.or_else(|| {
-            self.issued
-                .take(index, event.sector, |issue| bytes > 0 && issue.bytes > bytes && issue.operation == operation)
+            let fits = |issue: &Issue| is_pass_through || bytes > 0 && issue.bytes > bytes;
+            self.issued.take(index, event.sector, |issue| is_alike(issue) && fits(issue))
         })
     }
 
@@ -360,7 +367,7 @@ impl Pairing {
     fn complete(&mut self, event: &Event, device: usize, out: &mut Collector) {
         let index = self.devices[device].index;
         if let Some(issue) = self.take_issue(event, index) {
-            if issue.bytes == event.bytes {
+            if issue.bytes == event.bytes || issue.is_pass_through {
                 for part in issue.first.iter().chain(&issue.more) {
                     self.done(*part, event, out);
                 }
@@ -377,8 +384,13 @@ impl Pairing {
             }
             return;
         }
-        let (first, more) =
-            if self.devices[device].has_issues { (None, Vec::new()) } else { self.tiles(event, device) };
+        let (first, more) = if self.devices[device].has_issues {
+            // Its issue may be among the events that were lost.
+            let fits = |part: &Part| part.bytes == event.bytes && part.operation == event.operation;
+            (self.queued.take(index, event.sector, fits), Vec::new())
+        } else {
+            self.tiles(event, device)
+        };
         if first.is_none() && !self.ends_flush(event, device, out) {
             out.meta.count("completions without issue", 1);
         }

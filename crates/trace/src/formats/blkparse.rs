@@ -1,0 +1,300 @@
+//! blkparse's text, in its default format: an event a line, in order of time, and totals at the end.
+//!
+//! `maj,min cpu sequence s.ns pid action rwbs …`; what follows depends on the action. Sectors are of 512 bytes.
+
+use std::io::{BufRead, Read};
+
+use super::Stage;
+use super::blktrace::events::{Event, SECTOR_BYTES, What, category, flags, operation};
+use super::blktrace::pairing::Pairing;
+use crate::collect::Collector;
+use crate::error::{Place, Problem, TraceError, refused};
+use crate::input::{Head, Input};
+use crate::meta::Clock;
+use crate::record::Flags;
+use crate::text::{decimal, whole, words};
+
+/// Lines that are read at a time.
+const LINES: usize = 1 << 15;
+/// No line is longer.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+/// Lines that detection looks at.
+const LINES_LOOKED_AT: usize = 100;
+const COLUMNS: &str = "blkparse's default format: `maj,min cpu sequence s.ns pid action rwbs …`";
+/// What blkparse prints for a process of which it was told no name.
+const NO_NAME: &str = "(null)";
+/// Every action of blkparse; a message is an `m`.
+const ACTIONS: [&[u8]; 18] =
+    [b"Q", b"M", b"F", b"G", b"S", b"R", b"D", b"C", b"P", b"U", b"UT", b"I", b"X", b"B", b"A", b"m", b"Z", b"?"];
+
+/// All of the first lines are events.
+pub(crate) fn fits(head: Head<'_>) -> bool {
+    let lines = head.lines().filter(|line| !line.trim_ascii().is_empty()).take(LINES_LOOKED_AT);
+    let mut lines = lines.take_while(|line| !is_total(line)).peekable();
+    lines.peek().is_some() && lines.all(|line| columns(line).is_ok())
+}
+
+/// The totals begin: `CPU0 (8,0):`, or `Total (8,0):`.
+fn is_total(line: &[u8]) -> bool {
+    let Some((first, rest)) = line.split_at_checked(3) else { return false };
+    line.starts_with(b"Total (") || first == b"CPU" && rest.first().is_some_and(u8::is_ascii_digit)
+}
+
+/// A text being read, or several, each with a time and requests of its own.
+pub(crate) struct Blkparse {
+    inputs: std::vec::IntoIter<Input>,
+    current: Option<Input>,
+    stage: Option<Stage>,
+    pairing: Pairing,
+    line: Vec<u8>,
+    number: u64,
+    /// Events that were read, and that the totals count.
+    events: u64,
+    total: Option<u64>,
+}
+
+impl Blkparse {
+    pub(crate) fn new(inputs: Vec<Input>, stage: Option<Stage>, out: &mut Collector) -> Blkparse {
+        out.meta.clock = Clock::Recording;
+        out.meta.resolution_ns = 1;
+        let mut inputs = inputs.into_iter();
+        let current = inputs.next();
+        let pairing = Pairing::new(stage, out);
+        Blkparse { inputs, current, stage, pairing, line: Vec::new(), number: 0, events: 0, total: None }
+    }
+
+    /// Reads some lines; false at the end.
+    pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
+        let Some(input) = &mut self.current else { return Ok(false) };
+        for _ in 0..LINES {
+            self.line.clear();
+            let read = input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut self.line);
+            if read.map_err(|error| input.error(&error))? == 0 {
+                self.end(out);
+                return Ok(true);
+            }
+            self.number += 1;
+            let line = self.line.trim_ascii();
+            if self.total.is_some() || is_total(line) {
+                *self.total.get_or_insert(0) += events_of_total(line);
+            } else if !line.is_empty() {
+                match event(line, &mut self.pairing, out) {
+                    Ok(event) => {
+                        self.events += 1;
+                        if let Some(event) = event {
+                            self.pairing.event(&event, out);
+                        }
+                    }
+                    Err(problem) => out.reject(&input.name, Place::Line(self.number), problem)?,
+                }
+            }
+        }
+        self.pairing.hand_over(out);
+        Ok(true)
+    }
+
+    /// Ends the current text and goes to the next.
+    fn end(&mut self, out: &mut Collector) {
+        self.pairing.finish(out);
+        let name = self.current.take().map_or_else(String::new, |input| input.name);
+        if let Some(total) = self.total.filter(|&total| total > self.events) {
+            out.meta.note(format!("{name}: blkparse counted {total} events, {} are in its text", self.events));
+        }
+        self.current = self.inputs.next();
+        (self.number, self.events, self.total) = (0, 0, None);
+        if self.current.is_some() {
+            self.pairing = Pairing::new(self.stage, out);
+        }
+    }
+}
+
+/// The events of a device, of the line `Events (7,0): 71,814 entries`; 0 of others.
+fn events_of_total(line: &[u8]) -> u64 {
+    let ([first, _, number], _) = words::<3>(line);
+    let digits: Vec<u8> = number.iter().copied().filter(|&byte| byte != b',').collect();
+    if first == b"Events" { whole(&digits).unwrap_or(0) } else { 0 }
+}
+
+/// What every line of an event has.
+struct Columns<'a> {
+    device: u32,
+    at_ns: u64,
+    pid: u32,
+    action: &'a [u8],
+    rwbs: &'a [u8],
+    /// What comes after them.
+    rest: &'a [u8],
+}
+
+fn columns(line: &[u8]) -> Result<Columns<'_>, Problem> {
+    let mut rest = line.trim_ascii();
+    let mut columns: [&[u8]; 7] = [&[]; 7];
+    for column in &mut columns {
+        let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+        *column = &rest[..end];
+        rest = rest[end..].trim_ascii_start();
+    }
+    let [device, cpu, sequence, time, pid, action, rwbs] = columns;
+    if rwbs.is_empty() {
+        return Err(("", format!("fewer than seven columns; expected {COLUMNS}")));
+    }
+    let number = |text: &[u8], end: u64| whole(text).filter(|&number| number < end).map(|number| number as u32);
+    let comma = device.iter().position(|&byte| byte == b',').unwrap_or(device.len());
+    let major = number(&device[..comma], 1 << 12);
+    let minor = device.get(comma + 1..).and_then(|minor| number(minor, 1 << 20));
+    let (Some(major), Some(minor)) = (major, minor) else {
+        return Err(refused("device", device, "`major,minor`"));
+    };
+    whole(cpu).ok_or_else(|| refused("cpu", cpu, "a whole number"))?;
+    whole(sequence).ok_or_else(|| refused("sequence", sequence, "a whole number"))?;
+    let has_ns = time.iter().rev().position(|&byte| byte == b'.') == Some(9);
+    let at_ns =
+        decimal(time, 9).filter(|_| has_ns).ok_or_else(|| refused("time", time, "seconds with nine decimals"))?;
+    let pid = number(pid, 1 << 32).ok_or_else(|| refused("pid", pid, "a whole number below 2^32"))?;
+    if !ACTIONS.contains(&action) {
+        return Err(refused("action", action, "one of blkparse's"));
+    }
+    Ok(Columns { device: major << 20 | minor, at_ns, pid, action, rwbs, rest })
+}
+
+/// The event of a line; nothing if it tells nothing of a request's way.
+fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Option<Event>, Problem> {
+    let Columns { device, at_ns, pid, action, rwbs, rest } = columns(line)?;
+    let Some(what) = What::from_letter(action) else { return Ok(None) };
+    // A name may hold blanks and brackets; numbers hold none.
+    let open = rest.iter().position(|&byte| byte == b'[');
+    let close = rest.iter().rposition(|&byte| byte == b']');
+    let (Some(open), Some(close)) = (open, close.filter(|&close| Some(close) > open)) else {
+        return Err(refused("action", rest, "followed by a `[name]` or an `[error]`"));
+    };
+    let (before, bracket) = (&rest[..open], &rest[open + 1..close]);
+    // What is in parentheses is the time that it took, or what a command's bytes are.
+    let numbers = before.split(|&byte| byte == b'(').next().unwrap_or_default();
+    let mut categories = categories(rwbs)?;
+    let place = address(numbers, what)?;
+    if place.is_pass_through {
+        categories |= category::PASS_THROUGH;
+    }
+    let mut flags = flags(categories, place.bytes);
+    if what == What::Complete {
+        let digits = bracket.strip_prefix(b"-").unwrap_or(bracket);
+        if whole(digits).ok_or_else(|| refused("error", bracket, "a whole number"))? != 0 {
+            flags = flags.with(Flags::ERROR);
+        }
+    } else if matches!(what, What::Queue | What::Issue) {
+        // Of a requeue, it is an error.
+        let name = String::from_utf8_lossy(bracket);
+        if name != NO_NAME {
+            pairing.name(pid, &name, out);
+        }
+    }
+    let operation = operation(categories, place.bytes);
+    let Address { sector, second_sector, bytes, .. } = place;
+    Event { at_ns, sector, second_sector, bytes, device, pid, flags, operation, what }.checked().map(Some)
+}
+
+/// Which part of the device an event is of.
+struct Address {
+    sector: u64,
+    second_sector: u64,
+    bytes: u32,
+    is_pass_through: bool,
+}
+
+/// `sector + sectors`, `sector / second sector` of a split; nothing, of no bytes; the sector alone, of a completion of none;
+/// bytes alone, of a pass-through command, of whose completion nothing is said.
+fn address(numbers: &[u8], what: What) -> Result<Address, Problem> {
+    let ([first, sign, second], count) = words::<3>(numbers);
+    let number = |text: &[u8]| whole(text).ok_or_else(|| refused("sector", text, "a whole number"));
+    let mut address = Address { sector: 0, second_sector: 0, bytes: 0, is_pass_through: false };
+    match (count, sign, what) {
+        (0, _, What::Complete) => address.is_pass_through = true,
+        (0, ..) => {}
+        (1, _, What::Complete) => address.sector = number(first)?,
+        (1, ..) => {
+            let bytes = whole(first).and_then(|bytes| u32::try_from(bytes).ok());
+            address.bytes = bytes.ok_or_else(|| refused("bytes", first, "a whole number below 2^32"))?;
+            address.is_pass_through = true;
+        }
+        (3, b"+", _) => {
+            let bytes = whole(second).and_then(|sectors| u32::try_from(sectors.checked_mul(SECTOR_BYTES)?).ok());
+            address.sector = number(first)?;
+            address.bytes = bytes.ok_or_else(|| refused("sectors", second, "a whole number below 8388608"))?;
+        }
+        (3, b"/", What::Split) => {
+            (address.sector, address.second_sector) = (number(first)?, number(second)?);
+            // A split is of a request that has bytes; how many, the text does not say.
+            address.bytes = 1;
+        }
+        _ => return Err(refused("sector", numbers, "`sector + sectors`")),
+    }
+    Ok(address)
+}
+
+/// What the letters say: a flush before it, what it is, and what else it carries. An F is a flush in front and FUA behind.
+fn categories(rwbs: &[u8]) -> Result<u64, Problem> {
+    use category::*;
+    const ALLOWED: &str = "F, then one of D, DE, W, R, N and Z with a letter, then of F, A, S, M, U";
+    let (mut categories, kind) = match rwbs {
+        [b'F', rest @ ..] => (FLUSH, rest),
+        _ => (0, rwbs),
+    };
+    let (kind, carried) = match kind {
+        [b'D', b'E', rest @ ..] | [b'D', rest @ ..] => (WRITE | DISCARD, rest),
+        [b'Z', b'A', rest @ ..] => (WRITE, rest),
+        [b'Z', b'R', b'A', rest @ ..] | [b'Z', b'R' | b'F' | b'O' | b'C', rest @ ..] => (ZONE_MANAGEMENT, rest),
+        [b'W', rest @ ..] => (WRITE, rest),
+        [b'R', rest @ ..] => (READ, rest),
+        [b'N', rest @ ..] => (0, rest),
+        // Kernels name a flush of their own by a second F, or by nothing.
+        [b'F', rest @ ..] if categories == FLUSH => (0, rest),
+        [] if categories == FLUSH => (0, kind),
+        _ => return Err(refused("rwbs", rwbs, ALLOWED)),
+    };
+    categories |= kind;
+    for letter in carried {
+        categories |= match letter {
+            b'F' => FUA,
+            b'A' => READ_AHEAD,
+            b'S' => SYNC,
+            b'M' => METADATA,
+            b'U' => 0,
+            _ => return Err(refused("rwbs", rwbs, ALLOWED)),
+        };
+    }
+    Ok(categories)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Operation;
+
+    #[test]
+    fn the_place_of_a_letter_decides() {
+        let read = |rwbs: &str, bytes| {
+            let categories = categories(rwbs.as_bytes()).unwrap();
+            (operation(categories, bytes), flags(categories, bytes))
+        };
+        let sync = Flags::SYNC;
+        for (rwbs, bytes, expected) in [
+            ("FWS", 0, (Operation::Flush, sync)),
+            ("FN", 0, (Operation::Flush, Flags::default())),
+            ("FF", 0, (Operation::Flush, Flags::default())),
+            ("WFS", 512, (Operation::Write, sync.with(Flags::FUA))),
+            ("FWFSM", 512, (Operation::Write, sync.with(Flags::FUA).with(Flags::PRE_FLUSH).with(Flags::METADATA))),
+            ("RA", 512, (Operation::Read, Flags::READ_AHEAD)),
+            ("D", 512, (Operation::Trim, Flags::default())),
+            ("DES", 512, (Operation::Trim, sync)),
+            ("ZA", 512, (Operation::Write, Flags::default())),
+            ("ZRA", 0, (Operation::Other, Flags::default())),
+            ("WSU", 512, (Operation::Write, sync)),
+            ("N", 0, (Operation::Other, Flags::default())),
+        ] {
+            assert_eq!(read(rwbs, bytes), expected, "{rwbs}");
+        }
+        for wrong in ["", "S", "RW", "WX", "Z", "ZX", "r"] {
+            assert!(categories(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+}
