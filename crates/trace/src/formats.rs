@@ -1,6 +1,6 @@
 //! The formats, one file each, and how they are told apart.
 
-mod blkparse;
+pub(crate) mod blkparse;
 pub mod blktrace;
 mod lines;
 mod msr;

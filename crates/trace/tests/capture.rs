@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -524,4 +525,67 @@ fn what_cannot_be_recorded_is_refused_on_one_line() {
     let Some(bench) = Bench::new("losetup") else { return };
     let options = CaptureOptions { buffer_bytes: 4096, ..CaptureOptions::new(&bench.device) };
     assert!(Capture::start(&options).err().unwrap().to_string().contains("16 KiB or more"));
+}
+
+#[test]
+fn other_users_are_told_what_it_takes() {
+    let Some(bench) = Bench::new("losetup") else { return };
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "a_capture_to_be_killed", "--ignored"]).uid(65534).gid(65534);
+    child.env(TO_BE_KILLED, format!("tracer {}", bench.device)).env("RUST_BACKTRACE", "0");
+    let output = match child.output() {
+        Ok(output) => output,
+        Err(error) => return println!("skipped: another user cannot run this test: {error}"),
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!output.status.success() && said.contains("needs root"), "{said}");
+}
+
+/// Processor time that this process took so far.
+fn processor_s() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    // In ticks of 10 ms.
+    (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / 100.0
+}
+
+#[test]
+#[ignore = "a measurement, to be run by itself"]
+fn cost() {
+    let Some(bench) = Bench::new("fio") else { return };
+    let load = ["--rw=randread", "--bs=4k", "--iodepth=32", "--time_based", "--runtime=4"];
+    let alone = bench.fio(&load).wait_with_output().unwrap();
+    let alone: serde_json::Value = serde_json::from_slice(&alone.stdout).unwrap();
+    println!("fio alone: {} requests a second", alone["jobs"][0]["read"]["iops"]);
+    for method in Method::ALL {
+        for stage in BOTH_STAGES {
+            let mut capture = Capture::start(&bench.options(method, stage)).unwrap();
+            let mut fio = bench.fio(&load);
+            let before_s = processor_s();
+            let (mut requests, mut batch) = (0, Vec::new());
+            while fio.try_wait().unwrap().is_none() {
+                capture.poll(&mut batch).unwrap();
+                requests += batch.len();
+            }
+            capture.stop().unwrap();
+            let mut rest = Vec::new();
+            while !capture.poll(&mut batch).unwrap().is_over {
+                rest.append(&mut batch);
+            }
+            requests += rest.len() + batch.len();
+            let taken_s = processor_s() - before_s;
+            let progress = capture.poll(&mut batch).unwrap();
+            let report: serde_json::Value = serde_json::from_slice(&fio.wait_with_output().unwrap().stdout).unwrap();
+            println!(
+                "{:12} {stage:?}: {requests} requests, {:.0} a second, {} events, {} lost, {:.2} us of processor a request",
+                method.name(),
+                report["jobs"][0]["read"]["iops"].as_f64().unwrap(),
+                progress.events,
+                progress.lost,
+                taken_s * 1e6 / requests as f64,
+            );
+            assert_eq!(progress.lost, 0);
+            assert_eq!(requests as u64, report["jobs"][0]["read"]["total_ios"].as_u64().unwrap());
+        }
+    }
 }

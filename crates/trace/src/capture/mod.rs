@@ -34,6 +34,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 const LOOK: Duration = Duration::from_secs(1);
 /// How long requests that were under way when enough had arrived are given to complete.
 const GRACE: Duration = Duration::from_secs(1);
+/// A request whose completion has not come by then will not have one: it was lost. The kernel's drivers give a device 30 s,
+/// more than once.
+const GIVEN_UP_NS: u64 = 120_000_000_000;
 /// Least buffer of a processor: some pages.
 const BUFFER_KIB_MIN: u64 = 16;
 
@@ -261,6 +264,7 @@ impl Capture {
             take(&self.device, event, pairing, out);
         }
         pairing.hand_over(out);
+        pairing.give_up(window.newest_ns().saturating_sub(GIVEN_UP_NS), out);
         if is_empty && self.is_stopped {
             self.finish()?;
         }

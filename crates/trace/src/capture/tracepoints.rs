@@ -9,14 +9,18 @@ use super::owner::Owner;
 use super::pages::{Field, Layout, PageLayout};
 use super::window::Window;
 use crate::collect::Collector;
-use crate::error::{Place, TraceError};
+use crate::error::{Place, Problem, TraceError};
 use crate::formats::Stage;
+use crate::formats::blkparse::categories;
 use crate::formats::blktrace::events::{Event, SECTOR_BYTES, What, category, flags, operation};
 use crate::formats::blktrace::pairing::Pairing;
 use crate::record::Flags;
 
 /// Pages that are read from one processor before it is another's turn.
 const PAGES_A_TURN: usize = 512;
+
+/// What the kernel says where there is none.
+const NO_SECTOR: u64 = u64::MAX;
 
 /// The tracepoints of each moment in a request's way.
 const TRACEPOINTS: [(&str, What); 6] = [
@@ -67,29 +71,40 @@ impl Tracepoint {
         })
     }
 
-    fn event(&self, at_ns: u64, device: u32, record: &[u8]) -> Event {
+    /// The event that a record of this tracepoint tells of.
+    ///
+    /// # Errors
+    /// Letters or a sector that no request has.
+    fn event(&self, at_ns: u64, device: u32, record: &[u8]) -> Result<Event, Problem> {
         let sector = self.sector.number(record);
         let second_sector = self.second_sector.map_or(0, |field| field.number(record));
-        let bytes = match (self.bytes, self.sectors) {
-            (Some(bytes), _) => bytes.number(record),
-            (None, Some(sectors)) => sectors.number(record).saturating_mul(SECTOR_BYTES),
-            (None, None) => second_sector.saturating_sub(sector).saturating_mul(SECTOR_BYTES),
+        let sectors = match self.sectors {
+            Some(sectors) => sectors.number(record),
+            None => second_sector.saturating_sub(sector),
         };
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let categories = categories(self.rwbs.text(record));
+        let length = self.bytes.map(|field| field.number(record));
+        let mut categories = categories(self.rwbs.text(record))?;
+        // A command of a program has no sectors, and ends at none.
+        let is_command = sector == NO_SECTOR || sectors == 0 && length.is_some_and(|bytes| bytes > 0);
+        if is_command && categories & category::FLUSH == 0 {
+            categories |= category::PASS_THROUGH;
+        }
+        // Completions count whole sectors, whatever was issued.
+        let bytes = length.map_or_else(|| sectors.saturating_mul(SECTOR_BYTES), |bytes| bytes & !(SECTOR_BYTES - 1));
+        let bytes = u32::try_from(bytes).map_err(|_| ("bytes", format!("must be below 2^32, not {bytes}")))?;
         let is_error = self.error.is_some_and(|field| field.number(record) != 0);
-        let failed = if is_error { Flags::ERROR } else { Flags::default() };
-        Event {
+        let event = Event {
             at_ns,
             sector,
             second_sector,
             bytes,
             device,
             pid: self.pid.number(record) as u32,
-            flags: flags(categories, bytes).with(failed),
+            flags: flags(categories, bytes).with(if is_error { Flags::ERROR } else { Flags::default() }),
             operation: operation(categories, bytes),
             what: self.what,
-        }
+        };
+        event.checked()
     }
 }
 
@@ -222,7 +237,7 @@ impl Tracepoints {
     ) -> Result<bool, TraceError> {
         let Tracepoints { pipes, tracepoints, layout, page, device, last_named, instance } = self;
         let pipe = &mut pipes[place];
-        let mut rejected = None;
+        let mut result = Ok(());
         for _ in 0..PAGES_A_TURN {
             let length = match pipe.file.read(page) {
                 Ok(0) => return Ok(true),
@@ -234,7 +249,15 @@ impl Tracepoints {
             layout.events(&page[..length], |at_ns, record| {
                 pipe.read_to_ns = at_ns;
                 let Some(tracepoint) = tracepoints.iter().find(|known| known.id == id(record)) else { return };
-                let event = tracepoint.event(at_ns, *device, record);
+                let event = match tracepoint.event(at_ns, *device, record) {
+                    Ok(event) => event,
+                    Err(problem) => {
+                        if let Err(error) = out.reject("tracepoints", Place::File, problem) {
+                            result = Err(error);
+                        }
+                        return;
+                    }
+                };
                 if let Some(comm) = tracepoint.comm.map(|field| field.text(record))
                     && (last_named.0 != event.pid || last_named.1 != comm)
                 {
@@ -243,14 +266,9 @@ impl Tracepoints {
                     last_named.1.extend_from_slice(comm);
                     pairing.name(event.pid, &String::from_utf8_lossy(comm), out);
                 }
-                match event.checked() {
-                    Ok(event) => window.push(event),
-                    Err(problem) => rejected = Some(problem),
-                }
+                window.push(event);
             });
-            if let Some(problem) = rejected.take() {
-                out.reject("tracepoints", Place::File, problem)?;
-            }
+            result.clone()?;
         }
         Ok(false)
     }
@@ -274,34 +292,62 @@ fn filter(device: &BlockDevice) -> String {
     }
 }
 
-/// What the letters of a tracepoint's `rwbs` say, as categories of the block tracer: `F` before the operation asks for a
-/// flush first, behind it for the data to be stable.
-fn categories(rwbs: &[u8]) -> u64 {
-    use category::*;
-    let (before, rest) = match rwbs {
-        [b'F', b'D' | b'W' | b'R' | b'N' | b'F' | b'Z', ..] => (FLUSH, &rwbs[1..]),
-        _ => (0, rwbs),
-    };
-    let (operation, rest) = match rest {
-        [b'D', b'E', rest @ ..] | [b'D', rest @ ..] => (WRITE | DISCARD, rest),
-        [b'W', rest @ ..] => (WRITE, rest),
-        [b'R', rest @ ..] => (READ, rest),
-        [b'F', rest @ ..] => (READ | FLUSH, rest),
-        // Appending to a zone writes; the rest manages zones.
-        [b'Z', b'A', rest @ ..] => (WRITE, rest),
-        [b'Z', _, rest @ ..] => (ZONE_MANAGEMENT, rest),
-        // Commands of a driver or a program.
-        [b'N', rest @ ..] => (PASS_THROUGH, rest),
-        _ => (0, rest),
-    };
-    rest.iter().fold(before | operation, |categories, letter| {
-        categories
-            | match letter {
-                b'F' => FUA,
-                b'A' => READ_AHEAD,
-                b'S' => SYNC,
-                b'M' => METADATA,
-                _ => 0,
-            }
-    })
+#[cfg(test)]
+#[cfg(target_endian = "little")]
+mod tests {
+    use super::*;
+    use crate::record::Operation;
+
+    const FORMAT: &str = "ID: 7\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\
+        \tfield:sector_t sector;\toffset:8;\tsize:8;\tsigned:0;\n\
+        \tfield:unsigned int nr_sector;\toffset:16;\tsize:4;\tsigned:0;\n\
+        \tfield:int error;\toffset:20;\tsize:4;\tsigned:1;\n\
+        \tfield:char rwbs[8];\toffset:24;\tsize:8;\tsigned:0;\n";
+    const BYTES: &str = "\tfield:unsigned int bytes;\toffset:32;\tsize:4;\tsigned:0;\n";
+
+    fn event(format: &str, sector: u64, sectors: u32, bytes: u32, rwbs: &str, error: i32) -> Result<Event, Problem> {
+        let mut record = vec![7, 0, 0, 0, 9, 0, 0, 0];
+        record.extend(sector.to_le_bytes());
+        record.extend(sectors.to_le_bytes());
+        record.extend(error.to_le_bytes());
+        record.extend(rwbs.as_bytes());
+        record.resize(32, 0);
+        record.extend(bytes.to_le_bytes());
+        Tracepoint::parse(format, What::Complete).unwrap().event(1, 2, &record)
+    }
+
+    #[test]
+    fn records_are_events() {
+        let issue = format!("{FORMAT}{BYTES}");
+        let event = |format, sector, sectors, bytes, rwbs| {
+            let event = super::tests::event(format, sector, sectors, bytes, rwbs, 0).unwrap();
+            assert_eq!((event.at_ns, event.device, event.pid), (1, 2, 9));
+            (event.sector, event.bytes, event.operation, event.flags)
+        };
+        let none = Flags::default();
+        assert_eq!(event(&issue, 80, 8, 4096, "WFS"), (80, 4096, Operation::Write, Flags::FUA.with(Flags::SYNC)));
+        assert_eq!(event(FORMAT, 80, 8, 0, "R"), (80, 4096, Operation::Read, none));
+        // Both ends of a flush, and of a command, must look alike to be paired.
+        assert_eq!(event(&issue, 0, 0, 0, "FF"), event(FORMAT, NO_SECTOR, 0, 0, "FF"));
+        assert_eq!(event(&issue, 0, 0, 36, "N"), (0, 0, Operation::Other, Flags::PASS_THROUGH));
+        assert_eq!(event(&issue, 0, 0, 36, "N"), event(FORMAT, NO_SECTOR, 0, 0, "N"));
+        assert_eq!(event(&issue, 0, 0, 4096, "N"), event(FORMAT, NO_SECTOR, 8, 0, "N"));
+        // The letter is also that of zeroes to be written, which have an address.
+        assert_eq!(event(FORMAT, 80, 8, 0, "N"), (80, 4096, Operation::Other, none));
+    }
+
+    #[test]
+    fn errors_are_kept_and_nonsense_is_refused() {
+        assert_eq!(event(FORMAT, 80, 8, 0, "R", -5).unwrap().flags, Flags::ERROR);
+        assert_eq!(event(FORMAT, 80, u32::MAX, 0, "R", 0).unwrap_err().0, "bytes");
+        assert_eq!(event(FORMAT, 1 << 60, 8, 0, "R", 0).unwrap_err().0, "sector");
+        assert_eq!(event(FORMAT, 80, 8, 0, "?", 0).unwrap_err().0, "rwbs");
+    }
+
+    #[test]
+    fn the_end_of_a_buffer_is_told_from_an_event() {
+        assert_eq!(id(&[7, 1, 0]), 263);
+        assert_eq!(id(&[7]), 0);
+    }
 }

@@ -53,3 +53,63 @@ impl Window {
         self.settle(u64::MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::blktrace::events::What;
+    use crate::record::{Flags, Operation};
+
+    fn event(at_ns: u64, sector: u64) -> Event {
+        Event {
+            at_ns,
+            sector,
+            second_sector: 0,
+            bytes: 512,
+            device: 0,
+            pid: 0,
+            flags: Flags::default(),
+            operation: Operation::Read,
+            what: What::Issue,
+        }
+    }
+
+    fn times(events: impl Iterator<Item = Event>) -> Vec<u64> {
+        events.map(|event| event.at_ns).collect()
+    }
+
+    #[test]
+    fn an_event_that_is_read_late_finds_its_place() {
+        let mut window = Window::default();
+        for at_ns in [10, 30, 20] {
+            window.push(event(at_ns, 0));
+        }
+        assert!(times(window.settle(u64::MAX)).is_empty(), "an older one may still come");
+        for at_ns in [15, 40] {
+            window.push(event(at_ns, 0));
+        }
+        assert_eq!(times(window.settle(u64::MAX)), [10, 15, 20, 30]);
+        assert_eq!(times(window.settle(u64::MAX)), [40]);
+        assert_eq!((window.count(), window.newest_ns()), (5, 40));
+    }
+
+    #[test]
+    fn what_another_processor_may_precede_waits_for_it() {
+        let mut window = Window::default();
+        window.push(event(50, 0));
+        assert!(times(window.settle(u64::MAX)).is_empty());
+        window.push(event(20, 0));
+        assert_eq!(times(window.settle(30)), [20]);
+        window.push(event(60, 0));
+        assert_eq!(times(window.finish()), [50, 60]);
+    }
+
+    #[test]
+    fn events_of_one_moment_keep_their_order() {
+        let mut window = Window::default();
+        for sector in [3, 1, 2] {
+            window.push(event(7, sector));
+        }
+        assert_eq!(window.finish().map(|event| event.sector).collect::<Vec<_>>(), [3, 1, 2]);
+    }
+}

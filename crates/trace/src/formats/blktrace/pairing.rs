@@ -158,6 +158,15 @@ impl Pairing {
         }
     }
 
+    /// Hands over also what arrived before `before_ns` and has not completed: its completion was lost.
+    pub(crate) fn give_up(&mut self, before_ns: u64, out: &mut Collector) {
+        while self.requests.front().is_some_and(|waiting| waiting.record.arrival_ns < before_ns) {
+            self.given_up += 1;
+            self.hand_over_first(out);
+            self.hand_over(out);
+        }
+    }
+
     /// Hands over the rest at the end of the trace.
     pub(crate) fn finish(&mut self, out: &mut Collector) {
         if self.stage.is_none() {
