@@ -5,6 +5,7 @@
 
 mod control;
 mod device;
+mod options;
 mod owner;
 mod pages;
 mod tracepoints;
@@ -26,6 +27,8 @@ use tracepoints::Tracepoints;
 use tracer::Tracer;
 use window::Window;
 
+pub use options::{CaptureOptions, Method, Progress};
+
 /// How long [`Capture::poll`] waits for requests at most.
 const POLL: Duration = Duration::from_millis(100);
 /// How long it sleeps where there is nothing to read: a compromise between wakeups and what buffers must hold.
@@ -37,89 +40,10 @@ const GRACE: Duration = Duration::from_secs(1);
 /// A request whose completion has not come by then will not have one: it was lost. The kernel's drivers give a device 30 s,
 /// more than once.
 const GIVEN_UP_NS: u64 = 120_000_000_000;
+/// What [`Meta::counts`] calls events that the kernel had no room for.
+const LOST: &str = "lost events";
 /// Least buffer of a processor: some pages.
 const BUFFER_KIB_MIN: u64 = 16;
-
-/// How the kernel is listened to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// The block tracer: whole requests in blktrace's records, one user in the system.
-    Tracer,
-    /// The block tracepoints in an instance of our own: several users, and every request's process by name.
-    Tracepoints,
-}
-
-impl Method {
-    /// Every method, the preferred one first.
-    pub const ALL: [Method; 2] = [Method::Tracer, Method::Tracepoints];
-
-    /// Its name in options and metadata.
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Tracer => "tracer",
-            Method::Tracepoints => "tracepoints",
-        }
-    }
-
-    /// The method of that name.
-    pub fn from_name(name: &str) -> Option<Method> {
-        Method::ALL.into_iter().find(|method| method.name() == name)
-    }
-}
-
-/// What to record.
-#[derive(Clone, Debug)]
-pub struct CaptureOptions {
-    /// The block device or partition: `/dev/NAME`, `NAME` or `MAJOR:MINOR`.
-    pub device: String,
-    /// The method, where the first that works is not good enough.
-    pub method: Option<Method>,
-    /// Where requests are counted: as programs queue them, or as the device is given them, which costs a third as many
-    /// events.
-    pub stage: Stage,
-    /// Ends by itself after that time.
-    pub duration: Option<Duration>,
-    /// Ends by itself after that many requests.
-    pub requests: Option<u64>,
-    /// What the kernel holds for each processor until it is read.
-    pub buffer_bytes: u64,
-}
-
-impl CaptureOptions {
-    /// Requests to that device as they are queued, until stopped, with 16 MiB of buffer for each processor: at 60,000
-    /// requests a second on one of them, some 0.8 s.
-    pub fn new(device: impl Into<String>) -> CaptureOptions {
-        CaptureOptions {
-            device: device.into(),
-            method: None,
-            stage: Stage::Queue,
-            duration: None,
-            requests: None,
-            buffer_bytes: 16 << 20,
-        }
-    }
-}
-
-/// How far a capture is.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Progress {
-    /// Requests that were handed out.
-    pub requests: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Events that they were told from.
-    pub events: u64,
-    /// Events that the kernel had no room for.
-    pub lost: u64,
-    /// Requests a second, in the last second or so.
-    pub rate_per_s: f64,
-    /// Bytes a second, likewise.
-    pub bytes_per_s: f64,
-    /// Time since the start.
-    pub elapsed: Duration,
-    /// Nothing more follows.
-    pub is_over: bool,
-}
 
 enum Source {
     Tracer(Tracer),
@@ -344,9 +268,6 @@ impl Capture {
     }
 }
 
-/// What [`Meta::counts`] calls events that the kernel had no room for.
-const LOST: &str = "lost events";
-
 impl Source {
     /// Begins to record by the method that is asked for, or by the first that works.
     fn start(
@@ -371,14 +292,13 @@ impl Source {
             match start(method) {
                 Ok(source) => {
                     for refusal in refusals {
-                        out.meta.note(format!("by {}: {refusal}", method.name()));
+                        out.meta.note(refusal);
                     }
                     return Ok((source, method));
                 }
-                Err(refusal) => refusals.push(refusal),
+                Err(error) => refusals.push(format!("not by the {}: {}", method.name(), error.message)),
             }
         }
-        let refusals: Vec<String> = refusals.into_iter().map(|refusal| refusal.message).collect();
         Err(failed(format!("no method works: {}", refusals.join("; "))))
     }
 }

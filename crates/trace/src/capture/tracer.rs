@@ -17,8 +17,8 @@ use crate::formats::blktrace::pairing::Pairing;
 
 /// The merged stream of all processors.
 const PIPE: &str = "trace_pipe";
-/// Bytes that are asked for at a time; no kernel gives more than two pages.
-const READ_BYTES: usize = 16 << 10;
+/// Bytes that are asked for at a time; the kernel gives up to two pages.
+const READ_BYTES: usize = 8 << 10;
 /// Reads before it is the pairing's turn.
 const READS_A_TURN: usize = 512;
 /// Names that the kernel is to remember, at the least.
