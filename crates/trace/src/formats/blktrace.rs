@@ -6,6 +6,7 @@ pub(crate) mod decode;
 pub(crate) mod events;
 pub(crate) mod pairing;
 mod places;
+mod requests;
 
 use std::io::Read;
 

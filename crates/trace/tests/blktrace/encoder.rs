@@ -1,7 +1,7 @@
 //! Block traces written as the kernel and blkparse write them, from a list of events.
 
 /// An event as blkparse names it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub at_us: u64,
     pub cpu: u32,

@@ -8,7 +8,8 @@ pub const MAPPED: (u32, u32) = (253, 0);
 pub const NAMES: [(u32, &str); 3] = [(100, "fio"), (200, "kworker/0:1H"), (300, "a [b] c]")];
 
 /// `at_us cpu pid action rwbs sector sectors`, with what the action needs beside them.
-const STORY: &[(u64, u32, u32, &str, &str, u64, u32, u64)] = &[
+type Told = (u64, u32, u32, &'static str, &'static str, u64, u32, u64);
+const STORY: &[Told] = &[
     // A request by itself, with what else the kernel tells of it; completed where the interrupt hit.
     (10, 0, 100, "Q", "R", 2_048, 8, 0),
     (11, 0, 100, "G", "R", 2_048, 8, 0),
@@ -23,6 +24,13 @@ const STORY: &[(u64, u32, u32, &str, &str, u64, u32, u64)] = &[
     (104, 1, 300, "D", "WS", 64, 8, 0),
     (150, 0, 0, "C", "WS", 64, 8, 0),
     (170, 0, 0, "C", "WS", 64, 8, 0),
+    // Two at one place, of which the second, shorter one completes first.
+    (180, 0, 100, "Q", "W", 300, 16, 0),
+    (181, 0, 100, "Q", "W", 300, 8, 0),
+    (183, 0, 100, "D", "W", 300, 16, 0),
+    (184, 0, 100, "D", "W", 300, 8, 0),
+    (188, 0, 0, "C", "W", 300, 8, 0),
+    (195, 0, 0, "C", "W", 300, 16, 0),
     // Two that are merged.
     (200, 0, 100, "Q", "W", 1_000, 8, 0),
     (201, 0, 100, "Q", "W", 1_008, 16, 0),

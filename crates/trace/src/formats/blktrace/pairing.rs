@@ -4,12 +4,11 @@
 //! where they were merged, a part of one where it was split), a completion takes the issue of the same device, sector, length
 //! and operation that waited longest. Pairing by address alone would take the wrong one of two requests that overlap.
 
-use std::collections::VecDeque;
-
 use rustc_hash::FxHashMap;
 
 use super::events::{Event, SECTOR_BYTES, What};
 use super::places::Places;
+use super::requests::{Requests, Waiting};
 use crate::collect::Collector;
 use crate::meta::ResponseSpan;
 use crate::record::{Flags, NOT_RECORDED, Operation, Record};
@@ -25,8 +24,6 @@ pub enum Stage {
 
 /// Events that are looked at for a queued request before a trace is taken to have none.
 const UNDECIDED_EVENTS: usize = 1 << 14;
-/// Requests that are kept back for one that has not completed, which comes before them. At 100,000 a second this is 20 s.
-const WINDOW_RECORDS: usize = 1 << 21;
 
 /// A part of a request: all of it unless it was split.
 #[derive(Clone, Copy, Debug)]
@@ -50,15 +47,6 @@ struct Issue {
     next_request: u64,
 }
 
-/// A request that waits for its completion, or behind one that does.
-#[derive(Debug)]
-struct Waiting {
-    record: Record,
-    /// Its parts that are not completed.
-    parts: u32,
-    is_withdrawn: bool,
-}
-
 #[derive(Debug)]
 struct Device {
     number: u32,
@@ -76,10 +64,7 @@ pub(crate) struct Pairing {
     undecided: Vec<Event>,
     queued: Places<Part>,
     issued: Places<Issue>,
-    requests: VecDeque<Waiting>,
-    /// Number of the first of them.
-    first: u64,
-    given_up: usize,
+    requests: Requests,
     devices: Vec<Device>,
     processes: FxHashMap<u32, u32>,
     names: FxHashMap<u32, String>,
@@ -94,9 +79,7 @@ impl Pairing {
             undecided: Vec::new(),
             queued: Places::new(),
             issued: Places::new(),
-            requests: VecDeque::new(),
-            first: 0,
-            given_up: 0,
+            requests: Requests::default(),
             devices: Vec::new(),
             processes: FxHashMap::default(),
             names: FxHashMap::default(),
@@ -141,18 +124,8 @@ impl Pairing {
 
     /// Hands over the requests of which nothing more is to come, as far as none before them is waiting.
     pub(crate) fn hand_over(&mut self, out: &mut Collector) {
-        while let Some(waiting) = self.requests.front_mut() {
-            if waiting.parts > 0 {
-                if self.requests.len() <= WINDOW_RECORDS {
-                    break;
-                }
-                self.given_up += 1;
-            }
-            self.hand_over_first(out);
-        }
-        if self.given_up > WINDOW_RECORDS / 2 {
-            self.given_up = 0;
-            let first = self.first;
+        if self.requests.hand_over(out) {
+            let first = self.requests.first();
             self.queued.retain(|part| part.request >= first);
             self.issued.retain(|issue| issue.next_request > first);
         }
@@ -172,22 +145,7 @@ impl Pairing {
         if self.stage.is_none() {
             self.decide(Stage::Issue, out);
         }
-        while !self.requests.is_empty() {
-            self.hand_over_first(out);
-        }
-    }
-
-    fn hand_over_first(&mut self, out: &mut Collector) {
-        let Some(Waiting { mut record, parts, is_withdrawn }) = self.requests.pop_front() else { return };
-        self.first += 1;
-        if is_withdrawn {
-            return;
-        }
-        if parts > 0 {
-            record.response_ns = NOT_RECORDED;
-            out.meta.count("requests without completion", 1);
-        }
-        out.records.push(record);
+        self.requests.finish(out);
     }
 
     fn decide(&mut self, stage: Stage, out: &mut Collector) {
@@ -238,15 +196,7 @@ impl Pairing {
         // Process 0 is the idle task: an interrupt, that is nobody.
         record.process = if event.pid == 0 { 0 } else { self.process(event.pid, out) };
         record.flags = event.flags;
-        self.requests.push_back(Waiting { record, parts: 1, is_withdrawn: false });
-        let request = self.first + self.requests.len() as u64 - 1;
-        Part { request, bytes: event.bytes, operation: event.operation }
-    }
-
-    /// The request of that number, unless it was given up.
-    #[inline]
-    fn waiting(&mut self, request: u64) -> Option<&mut Waiting> {
-        self.requests.get_mut(usize::try_from(request.checked_sub(self.first)?).ok()?)
+        Part { request: self.requests.add(record), bytes: event.bytes, operation: event.operation }
     }
 
     fn split(&mut self, event: &Event, device: usize) {
@@ -266,7 +216,7 @@ impl Pairing {
 
     /// Leaves the rest of a part in the queue, of which the front goes on by itself.
     fn put_back_rest(&mut self, index: u32, sector: u64, rest: Part) {
-        if let Some(waiting) = self.waiting(rest.request) {
+        if let Some(waiting) = self.requests.get(rest.request) {
             waiting.parts += 1;
         }
         self.queued.push(index, sector, rest);
@@ -320,7 +270,7 @@ impl Pairing {
                 out.meta.count("issues without a queued request", 1);
             } else {
                 for part in first.iter().chain(&more) {
-                    if let Some(Waiting { record, .. }) = self.waiting(part.request)
+                    if let Some(Waiting { record, .. }) = self.requests.get(part.request)
                         && record.wait_ns == NOT_RECORDED
                     {
                         record.wait_ns = event.at_ns.checked_sub(record.arrival_ns).unwrap_or(NOT_RECORDED);
@@ -328,7 +278,7 @@ impl Pairing {
                 }
             }
         }
-        let next_request = self.first + self.requests.len() as u64;
+        let next_request = self.requests.end();
         let is_pass_through = event.flags.contains(Flags::PASS_THROUGH);
         let Event { bytes, operation, .. } = *event;
         let issue = Issue { bytes, operation, is_pass_through, first, more, next_request };
@@ -341,7 +291,7 @@ impl Pairing {
         let Some(issue) = self.take_issue(event, index) else { return };
         let mut sector = event.sector;
         for part in issue.first.into_iter().chain(issue.more) {
-            let Some(waiting) = self.waiting(part.request) else { continue };
+            let Some(waiting) = self.requests.get(part.request) else { continue };
             match stage {
                 Stage::Queue => {
                     waiting.record.wait_ns = NOT_RECORDED;
@@ -447,7 +397,7 @@ impl Pairing {
     /// Says of a part's request that it got on until now.
     #[inline]
     fn progress(&mut self, part: Part, event: &Event, out: &mut Collector) -> Option<&mut Waiting> {
-        let Some(waiting) = self.waiting(part.request) else {
+        let Some(waiting) = self.requests.get(part.request) else {
             out.meta.count("completions that came too late", 1);
             return None;
         };

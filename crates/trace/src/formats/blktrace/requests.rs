@@ -1,0 +1,116 @@
+//! Requests between their arrival and their completion, or that of one before them.
+
+use std::collections::VecDeque;
+
+use crate::collect::Collector;
+use crate::record::{NOT_RECORDED, Record};
+
+/// Requests that are kept back for one that has not completed, which comes before them. At 100,000 a second this is 20 s.
+const REQUESTS_MAX: usize = 1 << 21;
+
+/// Requests in order of arrival, known by their numbers from the start of the trace.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    waiting: VecDeque<Waiting>,
+    /// Number of the first of them.
+    first: u64,
+    /// Requests that were handed over before they completed, since somebody was told so.
+    given_up: usize,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) record: Record,
+    /// Its parts that are not completed.
+    pub(super) parts: u32,
+    /// It is not to be handed over.
+    pub(super) is_withdrawn: bool,
+}
+
+impl Requests {
+    /// The number of the first that was not handed over.
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The number of the next.
+    #[inline]
+    pub(super) fn end(&self) -> u64 {
+        self.first + self.waiting.len() as u64
+    }
+
+    /// The number of a new one, which is one part.
+    #[inline]
+    pub(super) fn add(&mut self, record: Record) -> u64 {
+        self.waiting.push_back(Waiting { record, parts: 1, is_withdrawn: false });
+        self.end() - 1
+    }
+
+    /// The request of that number, unless it was given up.
+    #[inline]
+    pub(super) fn get(&mut self, number: u64) -> Option<&mut Waiting> {
+        self.waiting.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
+    /// Hands over those of which nothing more is to come, as far as none before them is waiting, or has been for too long.
+    /// True, once in a while, if numbers below [`Requests::first`] are to be forgotten.
+    pub(super) fn hand_over(&mut self, out: &mut Collector) -> bool {
+        while let Some(waiting) = self.waiting.front() {
+            if waiting.parts > 0 {
+                if self.waiting.len() <= REQUESTS_MAX {
+                    break;
+                }
+                self.given_up += 1;
+            }
+            self.hand_over_first(out);
+        }
+        let is_time = self.given_up > REQUESTS_MAX / 2;
+        if is_time {
+            self.given_up = 0;
+        }
+        is_time
+    }
+
+    /// Hands over the rest.
+    pub(super) fn finish(&mut self, out: &mut Collector) {
+        while !self.waiting.is_empty() {
+            self.hand_over_first(out);
+        }
+    }
+
+    fn hand_over_first(&mut self, out: &mut Collector) {
+        let Some(Waiting { mut record, parts, is_withdrawn }) = self.waiting.pop_front() else { return };
+        self.first += 1;
+        if is_withdrawn {
+            return;
+        }
+        if parts > 0 {
+            record.response_ns = NOT_RECORDED;
+            out.meta.count("requests without completion", 1);
+        }
+        out.records.push(record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Operation;
+
+    #[test]
+    fn one_that_never_completes_holds_the_others_up_for_so_long_only() {
+        let (mut requests, mut out) = (Requests::default(), Collector::new(false));
+        for number in 0..=REQUESTS_MAX as u64 {
+            requests.add(Record::new(number, Operation::Read, 0, 512));
+            if number > 0 {
+                requests.get(number).unwrap().parts = 0;
+            }
+            assert!(out.records.is_empty());
+            requests.hand_over(&mut out);
+        }
+        assert_eq!((out.records.len(), requests.first()), (REQUESTS_MAX + 1, REQUESTS_MAX as u64 + 1));
+        assert_eq!(out.meta.counts["requests without completion"], 1);
+        assert!(requests.get(0).is_none());
+    }
+}
