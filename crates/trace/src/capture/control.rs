@@ -131,8 +131,8 @@ fn write(path: &Path, value: &str) -> Result<(), TraceError> {
     fs::write(path, value).map_err(|error| refused(path, &format!("does not take `{value}`"), &error))
 }
 
-/// Control files that were changed; dropping it sets them back. What they said before also lies in a file meanwhile, for
-/// whoever finds them changed by a process that was killed.
+/// Control files that were changed; dropping it sets them back. What they said before also lies in a file meanwhile,
+/// for whoever finds them changed by a process that was killed.
 #[derive(Debug)]
 pub(super) struct Settings {
     before: Vec<(PathBuf, String)>,
@@ -164,8 +164,8 @@ impl Drop for Settings {
     }
 }
 
-/// The value in what a control file says: `local` of `[local] global`, 1408 of `7 (expanded: 1408)`. The kernel shows the
-/// smaller figure until the buffer is first used, and uses the other one from then on.
+/// The value in what a control file says: `local` of `[local] global`, 1408 of `7 (expanded: 1408)`. The kernel shows
+/// the smaller figure until the buffer is first used, and uses the other one from then on.
 fn setting(text: &str) -> &str {
     let between = |from, to| Some(text.split_once(from)?.1.split_once(to)?.0);
     between("[", "]").or_else(|| between("(expanded: ", ")")).unwrap_or(text).trim()

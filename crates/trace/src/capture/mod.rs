@@ -1,7 +1,7 @@
 //! Requests recorded on this machine as they happen, from the kernel's block layer.
 //!
-//! Two ways, one result: the kernel's block tracer, which one user at a time can have, or the block tracepoints in a tracing
-//! instance of our own. Whatever was changed in the kernel is set back when a [`Capture`] ends or is dropped.
+//! Two ways, one result: the kernel's block tracer, which one user at a time can have, or the block tracepoints in a
+//! tracing instance of our own. Whatever was changed in the kernel is set back when a [`Capture`] ends or is dropped.
 
 mod control;
 mod device;
@@ -16,7 +16,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::collect::Collector;
 use crate::error::TraceError;
-use crate::formats::Stage;
 use crate::formats::blktrace::events::Event;
 use crate::formats::blktrace::pairing::Pairing;
 use crate::meta::{Clock, Meta, Origin};
@@ -37,8 +36,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 const LOOK: Duration = Duration::from_secs(1);
 /// How long requests that were under way when enough had arrived are given to complete.
 const GRACE: Duration = Duration::from_secs(1);
-/// A request whose completion has not come by then will not have one: it was lost. The kernel's drivers give a device 30 s,
-/// more than once.
+/// A request whose completion has not come by then will not have one: it was lost. The kernel's drivers give a device
+/// 30 s, more than once.
 const GIVEN_UP_NS: u64 = 120_000_000_000;
 /// What [`Meta::counts`] calls events that the kernel had no room for.
 const LOST: &str = "lost events";
@@ -134,8 +133,8 @@ impl Capture {
         &self.out.meta
     }
 
-    /// Replaces `batch` by the next requests, in order of arrival; waits for them a tenth of a second at most. To be called
-    /// until the capture is over; the last ones come with that.
+    /// Replaces `batch` by the next requests, in order of arrival; waits for them a tenth of a second at most. To be
+    /// called until the capture is over; the last ones come with that.
     ///
     /// # Errors
     /// What the kernel refuses meanwhile.
@@ -187,8 +186,8 @@ impl Capture {
         for event in window.settle(read_to_ns) {
             take(&self.device, event, pairing, out);
         }
+        pairing.give_up_before(window.newest_ns().saturating_sub(GIVEN_UP_NS));
         pairing.hand_over(out);
-        pairing.give_up(window.newest_ns().saturating_sub(GIVEN_UP_NS), out);
         if is_empty && self.is_stopped {
             self.finish()?;
         }

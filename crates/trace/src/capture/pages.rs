@@ -1,5 +1,5 @@
-//! Binary pages of the kernel's ring buffer, and the places of an event's fields; both differ between kernels, which say
-//! what theirs are.
+//! Binary pages of the kernel's ring buffer, and the places of an event's fields; both differ between kernels, which
+//! say what theirs are.
 
 use super::control::failed;
 use crate::error::TraceError;

@@ -162,6 +162,8 @@ impl Tracepoints {
         }
         let instance = Instance::create(tracefs)?;
         let folder = &instance.folder;
+        // To switch a tracepoint on takes milliseconds; what is recorded begins for all of them at one moment.
+        folder.write("tracing_on", "0")?;
         folder.write("trace_clock", "mono")?;
         folder.write("buffer_size_kb", &buffer_kib.to_string())?;
         let layout = PageLayout::parse(&tracefs.read("events/header_page")?)?;
@@ -180,15 +182,10 @@ impl Tracepoints {
                 tracepoints
                     .push(tracepoint.ok_or_else(|| failed(format!("{events} has not the fields that it should")))?);
                 folder.write(&format!("{events}/filter"), &filter)?;
+                folder.write(&format!("{events}/enable"), "1")?;
             }
         }
-        // What ends a request is switched on before what begins one, so that none is recorded without its end.
-        for (name, _) in TRACEPOINTS[..count].iter().rev() {
-            let enable = format!("events/block/{name}/enable");
-            if folder.has(&enable) {
-                folder.write(&enable, "1")?;
-            }
-        }
+        folder.write("tracing_on", "1")?;
         let page = vec![0; layout.page_bytes()];
         Ok(Tracepoints {
             pipes,
@@ -211,7 +208,8 @@ impl Tracepoints {
         self.instance.folder.write("tracing_on", "0")
     }
 
-    /// Reads what is there, or a good part of it. Says up to which time it was read, which is the end of time where all was.
+    /// Reads what is there, or a good part of it. Says up to which time it was read, which is the end of time where all
+    /// was.
     pub(super) fn read(
         &mut self,
         window: &mut Window,
@@ -279,8 +277,8 @@ fn id(record: &[u8]) -> u64 {
     record.first_chunk().map_or(0, |bytes| u64::from(u16::from_ne_bytes(*bytes)))
 }
 
-/// The requests of a device. Requests to a partition carry its number while they are queued, and the disk's from then on;
-/// they count sectors from the start of the disk. Sector 0 is also that of a flush.
+/// The requests of a device. Requests to a partition carry its number while they are queued, and the disk's from then
+/// on; they count sectors from the start of the disk. Sector 0 is also that of a flush.
 fn filter(device: &BlockDevice) -> String {
     let numbers: Vec<String> = device.numbers.iter().map(|number| format!("dev=={number}")).collect();
     let numbers = numbers.join("||");

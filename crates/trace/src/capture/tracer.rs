@@ -1,5 +1,5 @@
-//! The kernel's block tracer in binary mode: the records of blktrace, of one user at a time, without the files that locked
-//! kernels forbid.
+//! The kernel's block tracer in binary mode: the records of blktrace, of one user at a time, without the files that
+//! locked kernels forbid.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -97,7 +97,8 @@ impl Tracer {
         if self.device.has("enable") { self.device.write("enable", "0") } else { Ok(()) }
     }
 
-    /// Reads what is there, or a good part of it. Says up to which time it was read, which is the end of time where all was.
+    /// Reads what is there, or a good part of it. Says up to which time it was read, which is the end of time where all
+    /// was.
     pub(super) fn read(
         &mut self,
         window: &mut Window,

@@ -4,9 +4,9 @@ use crate::formats::blktrace::events::Event;
 
 /// Events that were read, of which some that are not yet read may be older.
 ///
-/// Buffers of different processors are read one after the other, and an event's place in its buffer is taken before it is
-/// written: for a moment a newer one can be read and an older one not. After all buffers were read to their ends once
-/// more, what is as old as the newest event of the time before is complete.
+/// Buffers of different processors are read one after the other, and an event's place in its buffer is taken before it
+/// is written: for a moment a newer one can be read and an older one not. After all buffers were read to their ends
+/// once more, what is as old as the newest event of the time before is complete.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     held: Vec<Event>,
@@ -37,8 +37,8 @@ impl Window {
         self.newest_ns
     }
 
-    /// A round of reading is over, in which all that is older than `read_to_ns` was read: takes out what nothing older can
-    /// follow, in order.
+    /// A round of reading is over, in which all that is older than `read_to_ns` was read: takes out what nothing older
+    /// can follow, in order.
     pub(super) fn settle(&mut self, read_to_ns: u64) -> impl Iterator<Item = Event> + '_ {
         let until_ns = self.settled_ns.min(read_to_ns);
         self.settled_ns = self.newest_ns;

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use headstack_trace::capture::{Capture, CaptureOptions, Method, Progress};
 use headstack_trace::{Meta, Operation, Record, Stage};
@@ -205,6 +205,11 @@ impl Drop for Zram {
     fn drop(&mut self) {
         let _ = fs::write(format!("{}/hot_remove", Zram::CONTROL), &self.0);
     }
+}
+
+/// The time of day.
+pub fn unix_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64
 }
 
 /// Processor time that this process took so far.

@@ -1,5 +1,5 @@
-//! Live capture against devices of the tests' own making. Needs root, tracefs, `losetup` and for most of it fio; what is
-//! missing is said.
+//! Live capture against devices of the tests' own making. Needs root, tracefs, `losetup` and for most of it fio; what
+//! is missing is said.
 #![cfg(target_os = "linux")]
 
 mod bench;
@@ -20,6 +20,7 @@ fn every_request_of_fio_is_recorded() {
     for method in Method::ALL {
         for stage in BOTH_STAGES {
             let before = bench.completed();
+            let before_ns = unix_ns();
             let mut capture = Capture::start(&bench.options(method, stage)).unwrap();
             assert_eq!(capture.method(), method);
             let fio = bench.fio(&[&MIX[..], &["--number_ios=30000", "--fsync=500"]].concat());
@@ -35,6 +36,12 @@ fn every_request_of_fio_is_recorded() {
             let completed = bench.completed();
             assert_eq!((reads.0, writes.0 + syncs), (completed[0] - before[0], completed[1] - before[1]), "{what}");
             assert!(records.iter().all(|record| record.response_ns != NOT_RECORDED), "{what}");
+            let zero_ns = capture.meta().zero_unix_ns.unwrap();
+            let arrivals_ns = [records[0].arrival_ns, records[records.len() - 1].arrival_ns];
+            assert!(
+                arrivals_ns.iter().all(|arrival_ns| (before_ns..unix_ns()).contains(&(zero_ns + arrival_ns))),
+                "{what}"
+            );
             assert!(capture.meta().counts.is_empty() && capture.meta().rejected == 0, "{what}");
             if stage == Stage::Issue {
                 let in_flight = count(capture.meta(), "requests without completion");
@@ -380,7 +387,7 @@ fn cost() {
             let progress = capture.poll(&mut batch).unwrap();
             let report: serde_json::Value = serde_json::from_slice(&fio.wait_with_output().unwrap().stdout).unwrap();
             println!(
-                "{:12} {stage:?}: {requests} requests, {:.0} a second, {} events, {} lost, {:.2} us of processor a request",
+                "{:11} {stage:?}: {requests} requests, {:.0} a second, {} events, {} lost, {:.2} us of processor each",
                 method.name(),
                 report["jobs"][0]["read"]["iops"].as_f64().unwrap(),
                 progress.events,

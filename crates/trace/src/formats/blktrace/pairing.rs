@@ -119,7 +119,12 @@ impl Pairing {
 
     /// Requests that have arrived so far.
     pub(crate) fn arrived(&self) -> u64 {
-        self.first + self.requests.len() as u64
+        self.requests.end()
+    }
+
+    /// What arrived before `at_ns` holds nobody up any longer: its completion was lost.
+    pub(crate) fn give_up_before(&mut self, at_ns: u64) {
+        self.requests.give_up_before(at_ns);
     }
 
     /// Hands over the requests of which nothing more is to come, as far as none before them is waiting.
@@ -128,15 +133,6 @@ impl Pairing {
             let first = self.requests.first();
             self.queued.retain(|part| part.request >= first);
             self.issued.retain(|issue| issue.next_request > first);
-        }
-    }
-
-    /// Hands over also what arrived before `before_ns` and has not completed: its completion was lost.
-    pub(crate) fn give_up(&mut self, before_ns: u64, out: &mut Collector) {
-        while self.requests.front().is_some_and(|waiting| waiting.record.arrival_ns < before_ns) {
-            self.given_up += 1;
-            self.hand_over_first(out);
-            self.hand_over(out);
         }
     }
 
