@@ -74,7 +74,7 @@ impl Folder {
         Ok(entries.filter_map(|entry| Some(Folder::new(entry.ok()?.path()))).collect())
     }
 
-    /// Events that its buffers had no room for, since they were made.
+    /// Events that its buffers had no room for, since they were made or their clock was set, which empties them.
     pub(super) fn lost(&self) -> Result<u64, TraceError> {
         let mut lost: u64 = 0;
         for processor in self.processors()? {

@@ -79,7 +79,6 @@ pub struct Capture {
     /// When enough requests had arrived.
     enough: Option<Instant>,
     is_stopped: bool,
-    lost_before: u64,
     looked: Option<Instant>,
     progress: Progress,
     /// Progress some second ago, from which rates are told.
@@ -104,7 +103,6 @@ impl Capture {
         }
         let (source, method) = Source::start(&tracefs, &device, options, buffer_kib, &mut out)?;
         describe(&tracefs, source.folder(), &device, method, &mut out);
-        let lost_before = source.folder().lost()?;
         Ok(Capture {
             source: Some(source),
             method,
@@ -116,7 +114,6 @@ impl Capture {
             started: Instant::now(),
             enough: None,
             is_stopped: false,
-            lost_before,
             looked: None,
             progress: Progress::default(),
             mark: Progress::default(),
@@ -219,7 +216,7 @@ impl Capture {
     fn look(&mut self) -> Result<(), TraceError> {
         let Some(source) = &self.source else { return Ok(()) };
         self.looked = Some(Instant::now());
-        let counted = source.folder().lost()?.saturating_sub(self.lost_before);
+        let counted = source.folder().lost()?;
         // The stream says it too, and may do so earlier.
         let said = self.out.meta.counts.get(LOST).copied().unwrap_or(0);
         self.progress.lost = self.progress.lost.max(counted).max(said);

@@ -38,8 +38,7 @@ pub struct CaptureOptions {
     pub device: String,
     /// The method, where the first that works is not good enough.
     pub method: Option<Method>,
-    /// Where requests are counted: as programs queue them, or as the device is given them, which costs a third as many
-    /// events.
+    /// Where requests are counted: as programs queue them, or as the device is given them, which costs less.
     pub stage: Stage,
     /// Ends by itself after that time.
     pub duration: Option<Duration>,

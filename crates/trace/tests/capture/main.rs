@@ -182,6 +182,11 @@ fn loss_is_counted() {
         assert_eq!(capture.meta().rejected, 0, "{what}");
         assert!(records.iter().all(|record| record.end_bytes() <= DEVICE_BYTES), "{what}");
         bench.assert_set_back();
+
+        // The next one begins to count anew.
+        let options = CaptureOptions { requests: Some(1000), ..bench.options(method, Stage::Issue) };
+        let mut capture = Capture::start(&options).unwrap();
+        assert_eq!(drain(&mut capture, &mut Vec::new()).lost, 0, "{method:?}");
     }
 }
 
@@ -245,6 +250,12 @@ fn the_kernel_is_set_back_however_a_capture_ends() {
         assert!(result.is_err());
         bench.assert_set_back();
     }
+}
+
+#[test]
+fn a_capture_can_be_handed_to_another_thread() {
+    fn is_sent<T: Send>() {}
+    is_sent::<Capture>();
 }
 
 /// The device that [`a_capture_to_be_killed`] records.
