@@ -3,7 +3,7 @@
 mod alibaba;
 mod binary;
 mod biosnoop;
-mod blkparse;
+pub(crate) mod blkparse;
 pub mod blktrace;
 mod cloudphysics;
 mod csv;

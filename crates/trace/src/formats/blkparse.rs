@@ -232,7 +232,7 @@ fn address(numbers: &[u8], what: What) -> Result<Address, Problem> {
 }
 
 /// What the letters say: a flush before it, what it is, and what else it carries. An F is a flush in front and FUA behind.
-fn categories(rwbs: &[u8]) -> Result<u64, Problem> {
+pub(crate) fn categories(rwbs: &[u8]) -> Result<u64, Problem> {
     use category::*;
     const ALLOWED: &str = "F, then one of D, DE, W, R, N and Z with a letter, then of F, A, S, M, U";
     let (mut categories, kind) = match rwbs {

@@ -2,7 +2,7 @@
 //!
 //! A record is an event: a request is queued, issued, completed. There is a file for each CPU, or one for all of them.
 
-mod decode;
+pub(crate) mod decode;
 pub(crate) mod events;
 pub(crate) mod pairing;
 mod places;
@@ -112,57 +112,6 @@ impl Source {
     }
 }
 
-/// Decodes a block trace as it comes, piece by piece: what the kernel's `blk` tracer writes.
-#[derive(Debug)]
-pub struct Decoder {
-    stream: Stream,
-    pairing: Pairing,
-    events: Vec<Event>,
-}
-
-impl Decoder {
-    /// Of the stream called `name` in errors, with its requests counted at `at`; where that is not said, where they were
-    /// queued, if any was.
-    pub fn new(name: &str, at: Option<Stage>, out: &mut Collector) -> Decoder {
-        describe(out);
-        Decoder { stream: Stream::new(name), pairing: Pairing::new(at, out), events: Vec::new() }
-    }
-
-    /// Takes the next bytes, and hands over what is complete by them, in order of arrival.
-    ///
-    /// # Errors
-    /// Bytes that are no block trace.
-    pub fn feed(&mut self, bytes: &[u8], out: &mut Collector) -> Result<(), TraceError> {
-        self.stream.buffer.extend_from_slice(bytes);
-        self.decode(false, out)
-    }
-
-    /// From here on the process of that number (of a thread) has that name.
-    pub fn name(&mut self, pid: u32, name: &str, out: &mut Collector) {
-        self.pairing.name(pid, name, out);
-    }
-
-    /// Hands over what did not complete, at the end.
-    ///
-    /// # Errors
-    /// A record that is cut off.
-    pub fn finish(mut self, out: &mut Collector) -> Result<(), TraceError> {
-        self.decode(true, out)?;
-        self.pairing.finish(out);
-        Ok(())
-    }
-
-    fn decode(&mut self, is_last: bool, out: &mut Collector) -> Result<(), TraceError> {
-        self.events.clear();
-        self.stream.decode(is_last, &mut self.events, &mut self.pairing, out)?;
-        for event in &self.events {
-            self.pairing.event(event, out);
-        }
-        self.pairing.hand_over(out);
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -266,17 +215,21 @@ mod tests {
         let (records, meta) = read(vec![Input::open(&path).unwrap()], &ReadOptions::default());
         let bytes = std::fs::read(&path).unwrap();
         let mut out = Collector::new(false);
-        let mut decoder = Decoder::new("pipe", None, &mut out);
+        describe(&mut out);
+        let (mut stream, mut pairing, mut events) = (Stream::new("pipe"), Pairing::new(None, &mut out), Vec::new());
         let mut rest = &bytes[..];
         for length in (1..).cycle() {
             let (piece, after) = rest.split_at(rest.len().min(length % 700));
-            decoder.feed(piece, &mut out).unwrap();
+            stream.buffer.extend_from_slice(piece);
             rest = after;
+            stream.decode(rest.is_empty(), &mut events, &mut pairing, &mut out).unwrap();
+            events.drain(..).for_each(|event| pairing.event(&event, &mut out));
+            pairing.hand_over(&mut out);
             if rest.is_empty() {
                 break;
             }
         }
-        decoder.finish(&mut out).unwrap();
+        pairing.finish(&mut out);
         assert_eq!(out.records, records);
         assert_eq!(Meta { origin: meta.origin.clone(), ..out.meta }, meta);
     }

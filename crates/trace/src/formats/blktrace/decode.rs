@@ -39,10 +39,10 @@ enum Layout {
 
 /// A file or stream of records.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     file: String,
     /// Bytes that are not decoded.
-    pub(super) buffer: Vec<u8>,
+    pub(crate) buffer: Vec<u8>,
     /// Place of the first of them.
     at: u64,
     is_big_endian: bool,
@@ -108,7 +108,7 @@ fn lost_line(bytes: &[u8], is_last: bool) -> Option<Option<(u64, usize)>> {
 }
 
 impl Stream {
-    pub(super) fn new(file: &str) -> Stream {
+    pub(crate) fn new(file: &str) -> Stream {
         Stream {
             file: file.to_owned(),
             buffer: Vec::new(),
@@ -126,7 +126,7 @@ impl Stream {
     ///
     /// # Errors
     /// A version that is not known; bytes that are no record, unless they are to be skipped.
-    pub(super) fn decode(
+    pub(crate) fn decode(
         &mut self,
         is_last: bool,
         events: &mut Vec<Event>,

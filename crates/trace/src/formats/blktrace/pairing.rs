@@ -117,6 +117,16 @@ impl Pairing {
         }
     }
 
+    /// Requests that have arrived so far.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.requests.end()
+    }
+
+    /// What arrived before `at_ns` holds nobody up any longer: its completion was lost.
+    pub(crate) fn give_up_before(&mut self, at_ns: u64) {
+        self.requests.give_up_before(at_ns);
+    }
+
     /// Hands over the requests of which nothing more is to come, as far as none before them is waiting.
     pub(crate) fn hand_over(&mut self, out: &mut Collector) {
         if self.requests.hand_over(out) {

@@ -16,6 +16,8 @@ pub(super) struct Requests {
     first: u64,
     /// Requests that were handed over before they completed, since somebody was told so.
     given_up: usize,
+    /// Those that arrived before hold nobody up.
+    too_old_ns: u64,
 }
 
 /// One of them.
@@ -53,12 +55,17 @@ impl Requests {
         self.waiting.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 
+    /// What arrived before `at_ns` is not waited for any longer.
+    pub(super) fn give_up_before(&mut self, at_ns: u64) {
+        self.too_old_ns = at_ns;
+    }
+
     /// Hands over those of which nothing more is to come, as far as none before them is waiting, or has been for too long.
     /// True, once in a while, if numbers below [`Requests::first`] are to be forgotten.
     pub(super) fn hand_over(&mut self, out: &mut Collector) -> bool {
         while let Some(waiting) = self.waiting.front() {
             if waiting.parts > 0 {
-                if self.waiting.len() <= REQUESTS_MAX {
+                if self.waiting.len() <= REQUESTS_MAX && waiting.record.arrival_ns >= self.too_old_ns {
                     break;
                 }
                 self.given_up += 1;
@@ -112,5 +119,21 @@ mod tests {
         assert_eq!((out.records.len(), requests.first()), (REQUESTS_MAX + 1, REQUESTS_MAX as u64 + 1));
         assert_eq!(out.meta.counts["requests without completion"], 1);
         assert!(requests.get(0).is_none());
+    }
+
+    #[test]
+    fn what_is_too_old_is_not_waited_for() {
+        let (mut requests, mut out) = (Requests::default(), Collector::new(false));
+        for arrival_ns in [10, 20, 30] {
+            requests.add(Record::new(arrival_ns, Operation::Read, 0, 512));
+        }
+        requests.get(1).unwrap().parts = 0;
+        requests.give_up_before(10);
+        requests.hand_over(&mut out);
+        assert!(out.records.is_empty());
+        requests.give_up_before(11);
+        requests.hand_over(&mut out);
+        assert_eq!(out.records.iter().map(|record| record.arrival_ns).collect::<Vec<_>>(), [10, 20]);
+        assert_eq!(out.meta.counts["requests without completion"], 1);
     }
 }

@@ -1,0 +1,185 @@
+//! The kernel's control files: found, read, set, and set back whatever happens.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::owner::{self, Claim};
+use crate::error::TraceError;
+
+/// What control files say at a time at the most, unless they are lists.
+const TEXT_BYTES: usize = 16 << 10;
+
+/// A folder of control files: tracefs itself, one of its instances, a device's.
+#[derive(Clone, Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// The folder at `path`.
+    pub(super) fn new(path: impl Into<PathBuf>) -> Folder {
+        Folder { path: path.into() }
+    }
+
+    /// Tracefs, where it is mounted.
+    ///
+    /// # Errors
+    /// No root, no tracefs.
+    pub(super) fn tracefs() -> Result<Folder, TraceError> {
+        let places = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+        for place in places {
+            match fs::metadata(Path::new(place).join("trace_pipe")) {
+                Ok(_) => return Ok(Folder::new(place)),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return Err(failed("needs root: this user may not open the kernel's tracing files"));
+                }
+                Err(_) => {}
+            }
+        }
+        if Path::new(places[0]).is_dir() {
+            return Err(failed(
+                "needs root and tracefs, which is not mounted: `mount -t tracefs nodev /sys/kernel/tracing`",
+            ));
+        }
+        Err(failed("needs a kernel with tracing, and this one has no /sys/kernel/tracing"))
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it has that file.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.path.join(name).exists()
+    }
+
+    /// What a file says, without the blanks around it.
+    pub(super) fn read(&self, name: &str) -> Result<String, TraceError> {
+        let path = self.path.join(name);
+        Ok(read(&path)?.trim().to_owned())
+    }
+
+    /// What a file is to say.
+    pub(super) fn write(&self, name: &str, value: &str) -> Result<(), TraceError> {
+        write(&self.path.join(name), value)
+    }
+
+    /// The buffers of the processors, one folder each.
+    pub(super) fn processors(&self) -> Result<Vec<Folder>, TraceError> {
+        let path = self.path.join("per_cpu");
+        let entries = fs::read_dir(&path).map_err(|error| refused(&path, "cannot be read", &error))?;
+        Ok(entries.filter_map(|entry| Some(Folder::new(entry.ok()?.path()))).collect())
+    }
+
+    /// Events that its buffers had no room for, since they were made or their clock was set, which empties them.
+    pub(super) fn lost(&self) -> Result<u64, TraceError> {
+        let mut lost: u64 = 0;
+        for processor in self.processors()? {
+            for line in processor.read("stats")?.lines() {
+                if let Some((name, value)) = line.split_once(": ")
+                    && matches!(name, "overrun" | "commit overrun" | "dropped events")
+                {
+                    lost = lost.saturating_add(value.trim().parse().unwrap_or(0));
+                }
+            }
+        }
+        Ok(lost)
+    }
+
+    /// What the clock of its records says now.
+    pub(super) fn now_ns(&self) -> Option<u64> {
+        let stats = self.read("per_cpu/cpu0/stats").ok()?;
+        let now = stats.lines().find_map(|line| line.strip_prefix("now ts:"))?;
+        crate::text::decimal(now.trim().as_bytes(), 9)
+    }
+}
+
+/// An error of the capture as a whole.
+pub(super) fn failed(message: impl std::fmt::Display) -> TraceError {
+    TraceError::of_file("capture", message)
+}
+
+/// An error of one of the kernel's files.
+pub(super) fn refused(path: &Path, what: &str, error: &io::Error) -> TraceError {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => failed(format!("needs root: {} {what}", path.display())),
+        _ => TraceError::of_file(path.display().to_string(), format!("{what}: {error}")),
+    }
+}
+
+/// Opens a buffer to read from, which never waits for more.
+pub(super) fn open_pipe(path: &Path) -> Result<File, TraceError> {
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    opened.map_err(|error| match error.kind() {
+        io::ErrorKind::ResourceBusy => failed(format!("{} is in use by another program", path.display())),
+        _ => refused(path, "cannot be opened", &error),
+    })
+}
+
+fn read(path: &Path) -> Result<String, TraceError> {
+    // Some of the kernel's files give their text to the first read only, however short that is.
+    let mut text = String::with_capacity(TEXT_BYTES);
+    let read = File::open(path).and_then(|mut file| file.read_to_string(&mut text));
+    read.map_err(|error| refused(path, "cannot be read", &error))?;
+    Ok(text)
+}
+
+fn write(path: &Path, value: &str) -> Result<(), TraceError> {
+    fs::write(path, value).map_err(|error| refused(path, &format!("does not take `{value}`"), &error))
+}
+
+/// Control files that were changed; dropping it sets them back. What they said before also lies in a file meanwhile,
+/// for whoever finds them changed by a process that was killed.
+#[derive(Debug)]
+pub(super) struct Settings {
+    before: Vec<(PathBuf, String)>,
+    _claim: Claim,
+}
+
+impl Settings {
+    /// Sets each file of `changes` to its value, in that order. They are set back in the reverse order.
+    ///
+    /// # Errors
+    /// Another process of ours has them; a file that is missing or refuses its value, after the others were set back.
+    pub(super) fn change(changes: &[(PathBuf, &str)]) -> Result<Settings, TraceError> {
+        let mut before = Vec::with_capacity(changes.len());
+        for (path, _) in changes {
+            before.push((path.clone(), setting(&read(path)?).to_owned()));
+        }
+        let claim = Claim::take(&before)?;
+        let settings = Settings { before, _claim: claim };
+        for (path, value) in changes {
+            write(path, value)?;
+        }
+        Ok(settings)
+    }
+}
+
+impl Drop for Settings {
+    fn drop(&mut self) {
+        owner::set_back(&self.before);
+    }
+}
+
+/// The value in what a control file says: `local` of `[local] global`, 1408 of `7 (expanded: 1408)`. The kernel shows
+/// the smaller figure until the buffer is first used, and uses the other one from then on.
+fn setting(text: &str) -> &str {
+    let between = |from, to| Some(text.split_once(from)?.1.split_once(to)?.0);
+    between("[", "]").or_else(|| between("(expanded: ", ")")).unwrap_or(text).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::setting;
+
+    #[test]
+    fn settings_are_told_from_what_is_shown_beside_them() {
+        assert_eq!(setting("local global [mono] boot\n"), "mono");
+        assert_eq!(setting("7 (expanded: 1408)\n"), "1408");
+        assert_eq!(setting("1410\n"), "1410");
+        assert_eq!(setting("nop\n"), "nop");
+    }
+}

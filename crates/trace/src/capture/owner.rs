@@ -1,0 +1,158 @@
+//! Whose a recording is: what the kernel was changed by, and what a killed process left behind.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::control::{Folder, failed, refused};
+use crate::error::TraceError;
+
+/// Says who has the kernel's block tracer, and what its control files said before: the owner, then `PATH VALUE` lines.
+const CLAIM: &str = "/run/headstack-capture";
+/// What names of our instances begin with; the owner follows.
+const INSTANCE: &str = "headstack-";
+
+/// A process, told from a later one of the same number by when it started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    pid: u32,
+    /// In clock ticks since the machine started.
+    started: u64,
+}
+
+impl Owner {
+    /// This process.
+    pub(super) fn this() -> Result<Owner, TraceError> {
+        let pid = std::process::id();
+        let started = started(pid).ok_or_else(|| failed(format!("/proc/{pid}/stat cannot be read")))?;
+        Ok(Owner { pid, started })
+    }
+
+    fn is_alive(self) -> bool {
+        started(self.pid) == Some(self.started)
+    }
+
+    /// A name for an instance of this owner's, another at each call.
+    pub(super) fn instance(self) -> String {
+        format!("{INSTANCE}{}-{}-{}", self.pid, self.started, next_number())
+    }
+
+    /// Whose instance that is, if ours.
+    fn of_instance(name: &str) -> Option<Owner> {
+        let mut parts = name.strip_prefix(INSTANCE)?.split('-');
+        Some(Owner { pid: parts.next()?.parse().ok()?, started: parts.next()?.parse().ok()? })
+    }
+
+    /// Whose claim that is.
+    fn of_claim(text: &str) -> Option<Owner> {
+        let (pid, started) = text.lines().next()?.split_once(' ')?;
+        Some(Owner { pid: pid.parse().ok()?, started: started.parse().ok()? })
+    }
+}
+
+/// The 22nd field of a process's `stat`; its name, the second, may hold blanks and brackets.
+fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// The right to the kernel's one block tracer among processes of ours; given back when dropped.
+#[derive(Debug)]
+pub(super) struct Claim;
+
+impl Claim {
+    /// Takes it, and writes down what to set back.
+    ///
+    /// # Errors
+    /// Another process has it.
+    pub(super) fn take(before: &[(PathBuf, String)]) -> Result<Claim, TraceError> {
+        let owner = Owner::this()?;
+        let mut text = format!("{} {}\n", owner.pid, owner.started);
+        for (path, value) in before {
+            text += &format!("{} {value}\n", path.display());
+        }
+        // Whole or not at all, also for a process that looks at it now: written under another name, then linked.
+        let draft = draft();
+        let write = |path: &Path| fs::File::create(path)?.write_all(text.as_bytes());
+        let linked = write(&draft).and_then(|()| fs::hard_link(&draft, CLAIM));
+        let _ = fs::remove_file(&draft);
+        match linked {
+            Ok(()) => Ok(Claim),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let other = fs::read_to_string(CLAIM).ok().and_then(|text| Owner::of_claim(&text));
+                Err(failed(match other {
+                    Some(other) => format!("the block tracer is in use by process {} of headstack", other.pid),
+                    None => format!("{CLAIM} is not a file of headstack; remove it"),
+                }))
+            }
+            Err(error) => Err(refused(Path::new(CLAIM), "cannot be written", &error)),
+        }
+    }
+}
+
+/// A name beside [`CLAIM`] that nobody else uses.
+fn draft() -> PathBuf {
+    PathBuf::from(format!("{CLAIM}.{}.{}", std::process::id(), next_number()))
+}
+
+/// Another number at each call in this process.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(CLAIM);
+    }
+}
+
+/// Sets control files back, the last one first.
+pub(super) fn set_back(before: &[(PathBuf, String)]) {
+    for (path, value) in before.iter().rev() {
+        // A device may be gone by now, and there is nobody to tell.
+        let _ = fs::write(path, value);
+    }
+}
+
+/// Sets back and removes what processes of ours left that are no more, and says so.
+pub(super) fn clean_up(tracefs: &Folder) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(pid) = clean_claim() {
+        notes.push(format!("set back the block tracer, which process {pid} of headstack had left on"));
+    }
+    let entries = fs::read_dir(tracefs.path().join("instances")).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if let Some(owner) = Owner::of_instance(&name)
+            && !owner.is_alive()
+            && fs::remove_dir(entry.path()).is_ok()
+        {
+            notes.push(format!("removed the tracing instance {name}, which a process of headstack had left behind"));
+        }
+    }
+    notes
+}
+
+fn clean_claim() -> Option<u32> {
+    let owner = Owner::of_claim(&fs::read_to_string(CLAIM).ok()?)?;
+    if owner.is_alive() {
+        return None;
+    }
+    // Of two processes that clean up, one gets the file.
+    let mine = draft();
+    fs::rename(CLAIM, &mine).ok()?;
+    let text = fs::read_to_string(&mine).ok()?;
+    if Owner::of_claim(&text)?.is_alive() {
+        // The other one was faster, and has taken it anew.
+        let _ = fs::rename(&mine, CLAIM);
+        return None;
+    }
+    let _ = fs::remove_file(&mine);
+    let lines = text.lines().skip(1).filter_map(|line| line.split_once(' '));
+    let settings: Vec<(PathBuf, String)> =
+        lines.filter(|(path, _)| path.starts_with("/sys/")).map(|(path, value)| (path.into(), value.into())).collect();
+    set_back(&settings);
+    Some(owner.pid)
+}
