@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.values import duration_ns, size_bytes
 
 Progress: TypeAlias = Callable[[int], object]
 """Hears the number of requests so far."""
@@ -114,6 +115,37 @@ class Trace:
         """The same with more steps behind its own."""
         options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "paths"}
         return Trace(*self.paths, **{**options, "steps": (*self.steps, *steps)})
+
+
+def capture(
+    device: str,
+    path: str | os.PathLike[str],
+    *,
+    time: str | None = None,
+    requests: int | None = None,
+    at: str | None = None,
+    method: str | None = None,
+    buffer: str | None = None,
+    progress: Callable[[int, int, float, float, float], object] | None = None,
+) -> dict[str, Any]:
+    """Records the requests to a block device of this machine into ``path``, in the stored form, until ``time`` has
+    passed, ``requests`` were recorded, or Ctrl-C; what was recorded is kept in each case. Needs root.
+
+    ``at`` is ``"queue"`` (as programs made them; the default) or ``"issue"`` (as the device got them), ``method``
+    ``"tracepoints"`` or ``"tracer"`` where the first that works is not wanted, ``buffer`` what the kernel holds for each
+    processor. ``progress`` hears requests, lost events, requests and bytes a second, and seconds. Returns ``meta``,
+    ``method``, ``requests``, ``bytes``, ``lost`` events and ``seconds``.
+    """
+    asked = {
+        "device": device,
+        "method": method,
+        "at": at,
+        "duration_ns": None if time is None else duration_ns("time", time),
+        "requests": requests,
+        "buffer_bytes": None if buffer is None else size_bytes("buffer", buffer),
+    }
+    told: dict[str, Any] = json.loads(_native.trace_capture(json.dumps(asked), os.fspath(path), progress))
+    return told
 
 
 def file_name(device: str) -> str:

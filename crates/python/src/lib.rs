@@ -3,6 +3,7 @@
 //! Descriptions cross the border as JSON, results as Arrow tables. An error of the crates becomes
 //! `headstack.InputError` or `headstack.RunError` with its one line.
 
+mod capture;
 mod catalogue;
 mod error;
 mod interruptible;
@@ -22,6 +23,8 @@ mod _native {
     use pyo3::prelude::*;
     use serde::Serialize;
 
+    #[pymodule_export]
+    use super::capture::trace_capture;
     #[pymodule_export]
     use super::catalogue::{
         array_ids, array_toml, complete_workload, drive_ids, drive_to_toml, drive_toml, import_disksim, load_array,

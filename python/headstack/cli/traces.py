@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,9 +14,10 @@ from typing import Any
 
 import click
 
-from headstack._native import InputError, format_bytes, format_duration_ns, parse_bytes
+from headstack._native import format_bytes, format_duration_ns
 from headstack.cli.output import SILENT_S, check_writable, print_table, write_all
-from headstack.traces import Trace, export_formats, formats
+from headstack.traces import Trace, capture, export_formats, formats
+from headstack.values import size_bytes
 
 Command = Callable[..., Any]
 
@@ -72,18 +74,10 @@ def opened(files: tuple[str, ...], given: dict[str, Any]) -> Trace:
         skip_bad=given["skip_bad"],
         steps=given["steps"],
         columns=given["columns"],
-        sector_bytes=None if sector is None else sector_size(sector),
+        sector_bytes=None if sector is None else size_bytes("--sector", f"{sector}B" if sector.isdigit() else sector),
         time_unit=given["unit"],
         at=given["at"],
     )
-
-
-def sector_size(text: str) -> int:
-    """A size, with or without a unit: blocks are small."""
-    try:
-        return parse_bytes(f"{text}B" if text.isdigit() else text)
-    except InputError as error:
-        raise InputError(f"--sector: {error}") from None
 
 
 @contextmanager
@@ -262,3 +256,54 @@ def print_remarks(meta: dict[str, Any]) -> None:
     for step in meta.get("steps", []):
         print(f"step: {step}")
 
+
+@trace.command("capture")
+@click.argument("device", metavar="DEVICE")
+@click.option("-o", "--output", required=True, metavar="FILE.parquet", help="The trace, in the stored form.")
+@click.option("--time", "time_limit", metavar="TIME", help="End after this time.")
+@click.option("--requests", type=int, metavar="N", help="End after so many requests.")
+@click.option("--at", metavar="queue|issue", help="Requests as programs made them (default), or as the device got them.")
+@click.option("--method", metavar="tracepoints|tracer", help="How the kernel is listened to; the first that works.")
+@click.option("--buffer", metavar="SIZE", help="What the kernel holds for each processor until it is read (16MiB).")
+@click.option("-q", "--quiet", is_flag=True, help="No live rate.")
+def capture_(device: str, output: str, time_limit: str | None, quiet: bool, **given: Any) -> None:
+    """Record the requests to a block device of this machine: /dev/NAME, a partition, or MAJOR:MINOR.
+
+    Ends on time, number or Ctrl-C, and keeps what was recorded. The device is never opened, and the kernel's tracing is
+    left as it was found. Needs root and tracefs (mount -t tracefs nodev /sys/kernel/tracing).
+    """
+    check_writable([output])
+    # Whoever ends it otherwise wants the trace too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with live_rate(quiet) as show:
+        told = capture(device, output, time=time_limit, progress=show, **given)
+    rate = told["requests"] / told["seconds"] if told["seconds"] else 0.0
+    print(f"{output}: {told['requests']:,} requests in {told['seconds']:.1f} s, {rate:,.0f}/s")
+    if told["lost"]:
+        print(f"LOST: {told['lost']:,} events; a larger --buffer loses fewer")
+    print_remarks({**told["meta"], "counts": {k: v for k, v in told["meta"].get("counts", {}).items() if "lost" not in k}})
+
+
+@contextmanager
+def live_rate(quiet: bool) -> Iterator[Callable[[int, int, float, float, float], object] | None]:
+    """Shows on stderr how fast requests come, and how many the kernel lost."""
+    if quiet:
+        yield None
+        return
+    shown = -1.0
+    on_terminal = sys.stderr.isatty()
+
+    def show(requests: int, lost: int, per_s: float, bytes_per_s: float, elapsed: float) -> None:
+        nonlocal shown
+        if elapsed - shown < (0.2 if on_terminal else 5.0):
+            return
+        shown = elapsed
+        losses = f", LOST {lost:,} events" if lost else ""
+        line = f"headstack: {elapsed:.0f} s, {requests:,} requests, {per_s:,.0f}/s, {bytes_per_s / 1e6:,.1f} MB/s{losses}"
+        print(f"\r{line}\x1b[K" if on_terminal else line, end="" if on_terminal else "\n", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        if on_terminal and shown >= 0:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

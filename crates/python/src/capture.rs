@@ -1,0 +1,107 @@
+//! Recording a block device's requests live, for Python.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use headstack_trace::capture::{Capture, CaptureOptions, Method, Progress};
+use headstack_trace::{Meta, Stage, StoreWriter, TraceError};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::error::{input_error, json_error};
+use crate::interruptible::interruptibly;
+
+/// A capture as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    device: String,
+    method: Option<String>,
+    at: Option<String>,
+    duration_ns: Option<u64>,
+    requests: Option<u64>,
+    buffer_bytes: Option<u64>,
+}
+
+impl Asked {
+    fn options(self) -> PyResult<CaptureOptions> {
+        let method = |name: &String| {
+            let names = Method::ALL.map(Method::name).join(" or ");
+            Method::from_name(name).ok_or_else(|| input_error(format!("method: must be {names}, not `{name}`")))
+        };
+        let mut options = CaptureOptions::new(self.device);
+        options.method = self.method.as_ref().map(method).transpose()?;
+        options.stage = match self.at.as_deref() {
+            None | Some("queue") => Stage::Queue,
+            Some("issue") => Stage::Issue,
+            Some(other) => return Err(input_error(format!("at: must be queue or issue, not `{other}`"))),
+        };
+        options.duration = self.duration_ns.map(Duration::from_nanos);
+        options.requests = self.requests;
+        options.buffer_bytes = self.buffer_bytes.unwrap_or(options.buffer_bytes);
+        Ok(options)
+    }
+}
+
+/// Records a device's requests to `output` in the stored form until time, number or Ctrl-C end it; what was recorded is
+/// kept in each case. `progress` hears requests, lost events, requests and bytes a second, and seconds. Returns metadata
+/// and counts as JSON.
+#[pyfunction]
+#[pyo3(signature = (asked, output, progress=None))]
+pub fn trace_capture(py: Python<'_>, asked: &str, output: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let options = serde_json::from_str::<Asked>(asked).map_err(json_error)?.options()?;
+    let mut capture = Capture::start(&options).map_err(input_error)?;
+    let mut writer = StoreWriter::create(Path::new(output)).map_err(input_error)?;
+    let seen = Mutex::new(Progress::default());
+    let tell = |py: Python<'_>| {
+        let Some(progress) = &progress else {
+            return Ok(());
+        };
+        let now = *seen.lock().expect("nobody panics with it");
+        let seconds = now.elapsed.as_secs_f64();
+        progress.call1(py, (now.requests, now.lost, now.rate_per_s, now.bytes_per_s, seconds)).map(drop)
+    };
+    let mut outcome = None;
+    let heard = py.detach(|| {
+        interruptibly(tell, |goes_on| {
+            outcome = Some(record(&mut capture, &mut writer, goes_on, &seen));
+        })
+    });
+    let meta = outcome.expect("the work has ended").map_err(input_error)?;
+    writer.finish(&meta).map_err(input_error)?;
+    match heard {
+        // Whoever presses Ctrl-C has seen enough.
+        Err(error) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => return Err(error),
+        _ => {}
+    }
+    let last = *seen.lock().expect("nobody panics with it");
+    let told = json!({
+        "meta": meta, "method": capture.method().name(), "requests": last.requests, "bytes": last.bytes,
+        "lost": last.lost, "seconds": last.elapsed.as_secs_f64(),
+    });
+    Ok(told.to_string())
+}
+
+fn record(
+    capture: &mut Capture,
+    writer: &mut StoreWriter,
+    goes_on: &AtomicBool,
+    seen: &Mutex<Progress>,
+) -> Result<Meta, TraceError> {
+    let mut batch = Vec::new();
+    loop {
+        if !goes_on.load(Ordering::Relaxed) {
+            capture.stop()?;
+        }
+        let progress = capture.poll(&mut batch)?;
+        writer.write(&batch, capture.meta())?;
+        *seen.lock().expect("nobody panics with it") = progress;
+        if progress.is_over {
+            return Ok(capture.meta().clone());
+        }
+    }
+}
