@@ -125,14 +125,6 @@ impl Flights {
         if record.wait_ns != NOT_RECORDED {
             self.wait.add(record.wait_ns);
         }
-        if record.response_ns != NOT_RECORDED || !self.in_flight.is_empty() {
-            self.follow(since_start_ns, record, series);
-        } else {
-            self.pass(since_start_ns, Some(series));
-        }
-    }
-
-    fn follow(&mut self, since_start_ns: u64, record: &Record, series: &mut Series) {
         self.complete_until(since_start_ns, Some(series));
         let depth = self.in_flight.len();
         self.arrivals += 1;
