@@ -1,12 +1,13 @@
 //! How fast re-use is counted, and how well a sample tells it: `cargo run --release -p headstack-trace --example
 //! reuse_speed -- [cloudPhysicsIO.vscsi]`.
 //!
-//! Without a file the requests are generated. Each figure is the best of three runs in one thread.
+//! Without a file the requests are generated; with a number in its place, so many are generated and analysed, and the
+//! memory is printed as they pass. Each speed is the best of three runs in one thread.
 
 use std::time::Instant;
 
-use headstack_trace::analyze::{Granularity, Reuse, ReuseOptions, ReuseReport};
-use headstack_trace::{Operation, Record};
+use headstack_trace::analyze::{Analysis, Granularity, Options, Reuse, ReuseOptions, ReuseReport};
+use headstack_trace::{Meta, Operation, Record};
 
 const RUNS: usize = 3;
 const SALTS: u64 = 20;
@@ -105,8 +106,58 @@ fn show(what: &str, requests: usize, (seconds, report): &(f64, ReuseReport)) {
     println!("{what:44} {seconds:7.3} s  {rate:6.2} M requests/s  {:9.0} distinct", report.distinct);
 }
 
+/// Requests a second of the whole analysis.
+fn analyse(what: &str, trace: &[Record], repeats: usize, options: &Options) {
+    let run = || {
+        let begin = Instant::now();
+        let mut analysis = Analysis::new(options.clone()).expect("options in range");
+        let length_ns = trace.last().expect("requests").arrival_ns - trace[0].arrival_ns + 1;
+        let mut batch = trace.to_vec();
+        for _ in 0..repeats {
+            analysis.add(&batch);
+            batch.iter_mut().for_each(|record| record.arrival_ns += length_ns);
+        }
+        let report = analysis.finish(&Meta::default());
+        assert_eq!(report.requests as usize, trace.len() * repeats);
+        begin.elapsed().as_secs_f64()
+    };
+    let seconds = (0..RUNS).map(|_| run()).fold(f64::INFINITY, f64::min);
+    println!("{what:44} {seconds:7.3} s  {:6.2} M requests/s", (trace.len() * repeats) as f64 / seconds / 1e6);
+}
+
+/// Analyses generated requests without keeping them: 4 KiB at random places of 4 TB, each with a response time.
+fn memory(requests: u64) {
+    let peak_kib = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("").to_owned();
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0)
+    };
+    let mut analysis = Analysis::new(Options::default()).expect("options in range");
+    let begin = Instant::now();
+    let mut state = 1u64;
+    for part in 0..10 {
+        for first in (part * requests / 10..(part + 1) * requests / 10).step_by(10_000) {
+            let record = |index: u64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let operation = if state >> 63 == 0 { Operation::Read } else { Operation::Write };
+                let mut record = Record::new(index * 10_000, operation, (state >> 34) * 4_096, BLOCK_BYTES);
+                record.response_ns = 50_000 + (state >> 50);
+                record
+            };
+            analysis.add(&(first..first + 10_000).map(record).collect::<Vec<Record>>());
+        }
+        let seconds = begin.elapsed().as_secs_f64();
+        println!("{:12} requests {seconds:7.1} s  peak {:5} MiB", (part + 1) * requests / 10, peak_kib() >> 10);
+    }
+    let report = analysis.finish(&Meta::default());
+    println!("sampled {:?}, peak {} MiB", report.reuse.map(|reuse| reuse.sampled_rate), peak_kib() >> 10);
+}
+
 fn main() {
     let file = std::env::args().nth(1);
+    if let Some(requests) = file.as_deref().and_then(|text| text.parse().ok()) {
+        return memory(requests);
+    }
     let trace = file.as_deref().map_or_else(|| zipf(113_872, 60_000), read_vscsi);
     let repeated = trace.len() * 50;
     show("requests, exact, 50 times over", repeated, &count(&trace, 50, Granularity::Request, 1.0));
@@ -118,6 +169,14 @@ fn main() {
     );
     show("blocks, exact, 50 times over", repeated, &count(&trace, 50, Granularity::Block, 1.0));
     show("blocks, one in a hundred, 50 times over", repeated, &count(&trace, 50, Granularity::Block, 0.01));
+    let by_request = ReuseOptions { granularity: Granularity::Request, ..ReuseOptions::default() };
+    let none = Options { reuse: None, working_set: false, ..Options::default() };
+    analyse("everything, once", &trace, 1, &Options::default());
+    analyse("everything, 50 times over", &trace, 50, &Options::default());
+    let requests = Options { reuse: Some(by_request), ..Options::default() };
+    analyse("re-use of whole requests instead", &trace, 50, &requests);
+    analyse("without re-use", &trace, 50, &Options { reuse: None, ..Options::default() });
+    analyse("without blocks and re-use", &trace, 50, &none);
     let many = zipf(20_000_000, 40_000_000);
     show("zipf, exact", many.len(), &count(&many, 1, Granularity::Block, 1.0));
     compare(&trace, &many[..2_000_000]);

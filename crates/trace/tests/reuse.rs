@@ -78,7 +78,7 @@ fn zipf(count: u64, blocks: u64, scans: bool) -> Vec<Record> {
     let mut random = Random::new(11, Purpose::Addresses);
     let mut scan = 0;
     let mut record = |i: u64| {
-        if scans && i % 4 == 0 {
+        if scans && i & 3 == 0 {
             scan += 8;
             return read(i, 4 * blocks + scan % blocks, 8);
         }

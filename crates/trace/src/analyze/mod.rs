@@ -67,7 +67,7 @@ impl Default for Options {
         Options {
             block_bytes: 4_096,
             working_set: true,
-            working_set_memory_bytes: 400 << 20,
+            working_set_memory_bytes: 256 << 20,
             reuse: Some(ReuseOptions::default()),
             heat_map: true,
         }
