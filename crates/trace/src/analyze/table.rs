@@ -1,6 +1,7 @@
 //! What is known of each block: an open-addressing table that keeps neighbours side by side.
 
-/// Blocks whose keys lie side by side. With 32 the example is a fifth faster than with 8: requests touch several blocks, and lines are fetched ahead.
+/// Blocks whose keys lie side by side. With 32, blocks of requests of several are found a fifth faster than with 8: lines
+/// are fetched ahead.
 const NEIGHBOURS: usize = 32;
 const SLOTS_MIN: usize = 1_024;
 /// Fuller than this, probes get long.
