@@ -3,6 +3,7 @@
 //! A [`TraceReader`] yields [`Record`]s in order of arrival, in batches, whatever the format and however large the
 //! trace; [`Meta`] says what holds for all of them. What a format cannot carry is [`NOT_RECORDED`], never 0.
 
+pub mod analyze;
 #[cfg(target_os = "linux")]
 pub mod capture;
 mod collect;

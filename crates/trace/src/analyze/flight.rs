@@ -1,0 +1,246 @@
+//! Requests in flight: how many, for how long, which of them overlap.
+
+use std::collections::BTreeMap;
+use std::collections::BinaryHeap;
+
+use serde::Serialize;
+
+use super::histogram::{Summary, Values};
+use super::rate::Series;
+use crate::record::{NOT_RECORDED, Operation, Record};
+
+/// The most requests that are followed in flight; of more, the rest count as if they were not recorded.
+const FLIGHTS_MAX: usize = 1 << 20;
+/// Above this depth, overlaps are not looked for.
+const OVERLAP_DEPTH_MAX: usize = 1_024;
+/// Depths that are told apart; the last is this and more.
+const DEPTH_MAX: usize = 1_024;
+
+/// Response times of requests of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ClassReport {
+    /// Least value of the class; the next begins at twice that.
+    pub from: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Their mean response time.
+    pub mean_ns: f64,
+}
+
+/// How long requests take.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ResponseReport {
+    /// Requests whose response time is recorded.
+    pub recorded: u64,
+    /// From arrival to completion, all operations; null where none is recorded.
+    pub all_ns: Option<Summary>,
+    /// The same by operation.
+    pub by_operation_ns: BTreeMap<&'static str, Summary>,
+    /// By length in bytes.
+    pub by_size_bytes: Vec<ClassReport>,
+    /// By the number of other requests in flight on arrival.
+    pub by_depth: Vec<ClassReport>,
+    /// From arrival to the moment at which the device was given the request; null where none is recorded.
+    pub wait_ns: Option<Summary>,
+}
+
+/// How many requests are in flight.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DepthReport {
+    /// Mean over time, from the first arrival to the last completion.
+    pub mean: f64,
+    /// Mean of what an arriving request finds.
+    pub mean_at_arrival: f64,
+    /// Most at a time.
+    pub max: u64,
+    /// Share of the time at each depth from 0 on; the last of 1,025 is that depth and more.
+    pub time_shares: Vec<f64>,
+    /// Requests of the same device in flight of which a range overlaps that of the arriving one: the share of requests
+    /// that meet one.
+    pub overlap_share: Option<f64>,
+    /// Requests that were not looked at for overlaps, since more than 1,024 were in flight.
+    pub overlap_not_checked: u64,
+    /// Requests that were not followed, since 2^20 others were in flight.
+    pub not_followed: u64,
+}
+
+/// A request in flight; the first to complete is the greatest.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct InFlight {
+    completion_ns: std::cmp::Reverse<u64>,
+    offset_bytes: u64,
+    end_bytes: u64,
+    device: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Class {
+    requests: u64,
+    response_ns: f64,
+}
+
+/// Follows requests to their completion.
+pub(crate) struct Flights {
+    in_flight: BinaryHeap<InFlight>,
+    now_ns: u64,
+    depth_ns: Vec<f64>,
+    max: usize,
+    arrivals: u64,
+    depth_at_arrival: f64,
+    checked: u64,
+    overlapping: u64,
+    not_checked: u64,
+    not_followed: u64,
+    all: Values,
+    operations: [Option<Box<Values>>; Operation::ALL.len()],
+    wait: Values,
+    by_size: [Class; 33],
+    by_depth: [Class; 33],
+}
+
+impl Flights {
+    pub(crate) fn new() -> Flights {
+        Flights {
+            in_flight: BinaryHeap::new(),
+            now_ns: 0,
+            depth_ns: Vec::new(),
+            max: 0,
+            arrivals: 0,
+            depth_at_arrival: 0.0,
+            checked: 0,
+            overlapping: 0,
+            not_checked: 0,
+            not_followed: 0,
+            all: Values::new(),
+            operations: [const { None }; Operation::ALL.len()],
+            wait: Values::new(),
+            by_size: [Class::default(); 33],
+            by_depth: [Class::default(); 33],
+        }
+    }
+
+    /// A request; `series` learns how many were in flight up to now.
+    #[inline]
+    pub(crate) fn add(&mut self, since_start_ns: u64, record: &Record, series: &mut Series) {
+        if record.wait_ns != NOT_RECORDED {
+            self.wait.add(record.wait_ns);
+        }
+        self.complete_until(since_start_ns, Some(series));
+        let depth = self.in_flight.len();
+        self.arrivals += 1;
+        self.depth_at_arrival += depth as f64;
+        self.look_for_overlap(record);
+        if record.response_ns == NOT_RECORDED {
+            return;
+        }
+        self.time(record, depth);
+        if depth >= FLIGHTS_MAX {
+            self.not_followed += 1;
+            return;
+        }
+        self.in_flight.push(InFlight {
+            completion_ns: std::cmp::Reverse(since_start_ns.saturating_add(record.response_ns)),
+            offset_bytes: record.offset_bytes,
+            end_bytes: record.end_bytes(),
+            device: record.device,
+        });
+        self.max = self.max.max(depth + 1);
+    }
+
+    fn look_for_overlap(&mut self, record: &Record) {
+        if record.length_bytes == 0 {
+            return;
+        }
+        if self.in_flight.len() > OVERLAP_DEPTH_MAX {
+            self.not_checked += 1;
+            return;
+        }
+        let overlaps = |other: &InFlight| {
+            other.offset_bytes < record.end_bytes()
+                && record.offset_bytes < other.end_bytes
+                && other.device == record.device
+        };
+        self.checked += 1;
+        self.overlapping += u64::from(self.in_flight.iter().any(overlaps));
+    }
+
+    fn time(&mut self, record: &Record, depth: usize) {
+        self.all.add(record.response_ns);
+        let of_operation = &mut self.operations[record.operation as usize];
+        of_operation.get_or_insert_with(|| Box::new(Values::new())).add(record.response_ns);
+        let class = |value: u32| (u32::BITS - value.leading_zeros()) as usize;
+        let classes = [&mut self.by_size[class(record.length_bytes)], &mut self.by_depth[class(depth as u32)]];
+        for class in classes {
+            class.requests += 1;
+            class.response_ns += record.response_ns as f64;
+        }
+    }
+
+    fn complete_until(&mut self, until_ns: u64, mut series: Option<&mut Series>) {
+        while let Some(first) = self.in_flight.peek().filter(|first| first.completion_ns.0 <= until_ns) {
+            self.pass(first.completion_ns.0, series.as_deref_mut());
+            self.in_flight.pop();
+        }
+        self.pass(until_ns, series);
+    }
+
+    /// Time passes at the depth that there is.
+    fn pass(&mut self, until_ns: u64, series: Option<&mut Series>) {
+        let depth = self.in_flight.len();
+        let place = depth.min(DEPTH_MAX);
+        if place >= self.depth_ns.len() {
+            self.depth_ns.resize(place + 1, 0.0);
+        }
+        self.depth_ns[place] += until_ns.saturating_sub(self.now_ns) as f64;
+        if let Some(series) = series.filter(|_| depth > 0) {
+            series.add_depth(self.now_ns, until_ns, depth);
+        }
+        self.now_ns = self.now_ns.max(until_ns);
+    }
+
+    /// Waits for all that is in flight.
+    pub(crate) fn finish(mut self) -> (ResponseReport, Option<DepthReport>) {
+        while let Some(first) = self.in_flight.peek() {
+            let at_ns = first.completion_ns.0;
+            self.complete_until(at_ns, None);
+        }
+        let classes = |classes: &[Class]| {
+            let report = |(index, class): (usize, &Class)| ClassReport {
+                from: if index == 0 { 0 } else { 1 << (index - 1) },
+                requests: class.requests,
+                mean_ns: class.response_ns / class.requests as f64,
+            };
+            classes.iter().enumerate().filter(|(_, class)| class.requests > 0).map(report).collect()
+        };
+        let of = |operation: Operation| {
+            let values = self.operations[operation as usize].as_ref()?;
+            Some((operation.name(), values.summary()?))
+        };
+        let all_ns = self.all.summary();
+        let response = ResponseReport {
+            recorded: all_ns.map_or(0, |all| all.count),
+            all_ns,
+            by_operation_ns: Operation::ALL.into_iter().filter_map(of).collect(),
+            by_size_bytes: classes(&self.by_size),
+            by_depth: classes(&self.by_depth),
+            wait_ns: self.wait.summary(),
+        };
+        let depth = all_ns.map(|all| self.depth(all));
+        (response, depth)
+    }
+
+    fn depth(&self, response: Summary) -> DepthReport {
+        let length_ns: f64 = self.depth_ns.iter().sum();
+        let share = |ns: f64| if length_ns > 0.0 { ns / length_ns } else { 0.0 };
+        DepthReport {
+            // Little's law: the times in flight, over the time.
+            mean: share(response.mean * response.count as f64),
+            mean_at_arrival: self.depth_at_arrival / self.arrivals as f64,
+            max: self.max as u64,
+            time_shares: self.depth_ns.iter().map(|&ns| share(ns)).collect(),
+            overlap_share: (self.checked > 0).then(|| self.overlapping as f64 / self.checked as f64),
+            overlap_not_checked: self.not_checked,
+            not_followed: self.not_followed,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Where and when: a map of addresses over time, and where random accesses go. Both grow by doubling what a cell covers.
+
+use serde::Serialize;
+
+/// Cells along each axis.
+const SIDE: usize = 256;
+const CELL_NS: u64 = 1_000;
+const CELL_BYTES: u64 = 4_096;
+/// Cells of the histogram of random accesses.
+const CELLS: usize = 1_024;
+
+/// Requests that transfer data by arrival and first byte. The addresses of several devices lie over each other.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HeatReport {
+    /// Time that a column covers; the first begins with the first arrival.
+    pub column_ns: u64,
+    /// Bytes that a row covers, from 0 on.
+    pub row_bytes: u64,
+    /// Reads, and what is not known to be a write: one list a column, of its rows; what is behind the end of a list is 0.
+    pub reads: Vec<Vec<u64>>,
+    /// Writes, likewise.
+    pub writes: Vec<Vec<u64>>,
+}
+
+/// The map, growing.
+pub(crate) struct Heat {
+    column_ns: u64,
+    row_bytes: u64,
+    /// Reads and writes of each row of each column.
+    cells: Vec<[u64; 2]>,
+}
+
+impl Heat {
+    pub(crate) fn new() -> Heat {
+        Heat { column_ns: CELL_NS, row_bytes: CELL_BYTES, cells: vec![[0; 2]; SIDE * SIDE] }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, since_start_ns: u64, offset_bytes: u64, is_write: bool) {
+        while since_start_ns / self.column_ns >= SIDE as u64 {
+            self.fold(|column, row| (column / 2) * SIDE + row);
+            self.column_ns *= 2;
+        }
+        while offset_bytes / self.row_bytes >= SIDE as u64 {
+            self.fold(|column, row| column * SIDE + row / 2);
+            self.row_bytes *= 2;
+        }
+        let (column, row) = (since_start_ns / self.column_ns, offset_bytes / self.row_bytes);
+        self.cells[column as usize * SIDE + row as usize][usize::from(is_write)] += 1;
+    }
+
+    #[cold]
+    fn fold(&mut self, to: fn(usize, usize) -> usize) {
+        let mut folded = vec![[0; 2]; SIDE * SIDE];
+        for (index, [reads, writes]) in self.cells.iter().enumerate() {
+            let cell: &mut [u64; 2] = &mut folded[to(index / SIDE, index % SIDE)];
+            cell[0] += reads;
+            cell[1] += writes;
+        }
+        self.cells = folded;
+    }
+
+    pub(crate) fn finish(self) -> HeatReport {
+        let map = |which: usize| {
+            let column = |cells: &[[u64; 2]]| {
+                let rows = cells.iter().rposition(|cell| cell[which] > 0).map_or(0, |last| last + 1);
+                cells[..rows].iter().map(|cell| cell[which]).collect::<Vec<u64>>()
+            };
+            let mut columns: Vec<Vec<u64>> = self.cells.chunks(SIDE).map(column).collect();
+            columns.truncate(columns.iter().rposition(|column| !column.is_empty()).map_or(0, |last| last + 1));
+            columns
+        };
+        HeatReport { column_ns: self.column_ns, row_bytes: self.row_bytes, reads: map(0), writes: map(1) }
+    }
+}
+
+/// Where random accesses go.
+pub(crate) struct Spread {
+    cell_bytes: u64,
+    cells: Vec<u64>,
+}
+
+impl Spread {
+    pub(crate) fn new() -> Spread {
+        Spread { cell_bytes: CELL_BYTES, cells: vec![0; CELLS] }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, offset_bytes: u64) {
+        while offset_bytes / self.cell_bytes >= CELLS as u64 {
+            self.cell_bytes *= 2;
+            for index in 0..CELLS {
+                let count = std::mem::take(&mut self.cells[index]);
+                self.cells[index / 2] += count;
+            }
+        }
+        self.cells[(offset_bytes / self.cell_bytes) as usize] += 1;
+    }
+
+    /// The least share of the first `span_bytes` that holds a share of the accesses, in steps of a cell.
+    pub(crate) fn share_holding(&self, share: f64, span_bytes: u64) -> Option<f64> {
+        let total: u64 = self.cells.iter().sum();
+        let mut cells: Vec<u64> = self.cells.iter().copied().filter(|count| *count > 0).collect();
+        cells.sort_unstable_by(|a, b| b.cmp(a));
+        let mut held = 0;
+        let needed = cells.iter().position(|count| {
+            held += count;
+            held as f64 >= share * total as f64
+        })?;
+        Some(((needed + 1) as f64 * self.cell_bytes as f64 / span_bytes as f64).min(1.0))
+    }
+
+    /// Accesses in each of so many equal bands of the first `span_bytes`, a power of two at most.
+    pub(crate) fn bands(&self, bands: usize, span_bytes: u64) -> Vec<u64> {
+        let mut counts = vec![0; bands];
+        for (index, count) in self.cells.iter().enumerate() {
+            let middle = (index as f64 + 0.5) * self.cell_bytes as f64 / span_bytes as f64;
+            counts[((middle * bands as f64) as usize).min(bands - 1)] += count;
+        }
+        counts
+    }
+}

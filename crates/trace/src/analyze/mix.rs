@@ -1,0 +1,275 @@
+//! What requests are: operations, sizes, alignment, flags.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::record::{Flags, Operation, Record};
+
+/// Sizes that are counted one by one; of more, those that are new are rounded up to three digits in binary, 0.2 %.
+const SIZES_MAX: usize = 4_096;
+const ROUNDED_BITS: u32 = 9;
+/// The alignments reported: 512 bytes to 1 MiB.
+const ALIGNMENTS: std::ops::RangeInclusive<u32> = 9..=20;
+
+/// The operation moves data between host and device; a trace that does not say is taken to mean that.
+pub(crate) fn transfers(operation: Operation) -> bool {
+    matches!(operation, Operation::Read | Operation::Write | Operation::Unknown)
+}
+
+/// A number of requests and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Amount {
+    /// How many.
+    pub requests: u64,
+    /// The sum of their lengths.
+    pub bytes: u64,
+}
+
+/// Requests by operation.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Mix([Amount; Operation::ALL.len()]);
+
+impl Mix {
+    #[inline]
+    pub(crate) fn add(&mut self, record: &Record) {
+        let amount = &mut self.0[record.operation as usize];
+        amount.requests += 1;
+        amount.bytes += u64::from(record.length_bytes);
+    }
+
+    pub(crate) fn of(&self, operation: Operation) -> Amount {
+        self.0[operation as usize]
+    }
+
+    pub(crate) fn total(&self) -> Amount {
+        let sum = |sum: Amount, more: &Amount| Amount {
+            requests: sum.requests + more.requests,
+            bytes: sum.bytes + more.bytes,
+        };
+        self.0.iter().fold(Amount::default(), sum)
+    }
+
+    /// Those that occur, by name.
+    pub(crate) fn report(&self) -> BTreeMap<&'static str, Amount> {
+        let amounts = Operation::ALL.into_iter().map(|operation| (operation.name(), self.of(operation)));
+        amounts.filter(|(_, amount)| amount.requests > 0).collect()
+    }
+}
+
+/// Requests of one size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SizeReport {
+    /// Their length.
+    pub length_bytes: u32,
+    /// How many.
+    pub requests: u64,
+    /// Reads among them.
+    pub reads: u64,
+    /// Writes among them.
+    pub writes: u64,
+    /// Trims among them.
+    pub trims: u64,
+}
+
+/// How long requests are, without those that have no range.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SizesReport {
+    /// Mean of the requests that transfer data.
+    pub mean_bytes: Option<f64>,
+    /// Least of them.
+    pub min_bytes: Option<u32>,
+    /// Their median.
+    pub p50_bytes: Option<u32>,
+    /// Their 90th percentile.
+    pub p90_bytes: Option<u32>,
+    /// Their 99th percentile.
+    pub p99_bytes: Option<u32>,
+    /// Greatest of them.
+    pub max_bytes: Option<u32>,
+    /// Requests whose size is rounded up by at most 0.2 %, since more than 4,096 sizes occur.
+    pub rounded: u64,
+    /// Every size.
+    pub sizes: Vec<SizeReport>,
+}
+
+/// Requests of one size by operation: at a random place, and continuing a stream.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct SizeCounts {
+    pub(crate) random: [u64; Operation::ALL.len()],
+    pub(crate) sequential: [u64; Operation::ALL.len()],
+}
+
+impl SizeCounts {
+    fn of(&self, operation: Operation) -> u64 {
+        self.random[operation as usize] + self.sequential[operation as usize]
+    }
+}
+
+/// Sizes of requests.
+pub(crate) struct Sizes {
+    places: FxHashMap<u32, usize>,
+    counts: Vec<(u32, SizeCounts)>,
+    last: usize,
+    rounded: u64,
+}
+
+impl Sizes {
+    pub(crate) fn new() -> Sizes {
+        Sizes { places: FxHashMap::default(), counts: Vec::new(), last: 0, rounded: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, record: &Record, is_sequential: bool) {
+        if self.counts.get(self.last).is_none_or(|(bytes, _)| *bytes != record.length_bytes) {
+            self.last = self.place(record.length_bytes);
+        }
+        let counts = &mut self.counts[self.last].1;
+        let counts = if is_sequential { &mut counts.sequential } else { &mut counts.random };
+        counts[record.operation as usize] += 1;
+    }
+
+    fn place(&mut self, bytes: u32) -> usize {
+        if let Some(&place) = self.places.get(&bytes) {
+            return place;
+        }
+        let mut bytes = bytes;
+        if self.counts.len() >= SIZES_MAX {
+            let step = 1u32 << (u32::BITS - bytes.leading_zeros()).saturating_sub(ROUNDED_BITS);
+            bytes = bytes.checked_next_multiple_of(step).unwrap_or(u32::MAX);
+            self.rounded += 1;
+        }
+        let (places, counts) = (&mut self.places, &mut self.counts);
+        *places.entry(bytes).or_insert_with(|| {
+            counts.push((bytes, SizeCounts::default()));
+            counts.len() - 1
+        })
+    }
+
+    /// Every size and its counts, by growing size.
+    pub(crate) fn sorted(&self) -> Vec<(u32, SizeCounts)> {
+        let mut counts = self.counts.clone();
+        counts.sort_unstable_by_key(|(bytes, _)| *bytes);
+        counts
+    }
+
+    pub(crate) fn report(&self) -> SizesReport {
+        let sorted = self.sorted();
+        let transferred = |counts: &SizeCounts| -> u64 {
+            Operation::ALL.into_iter().filter(|operation| transfers(*operation)).map(|o| counts.of(o)).sum()
+        };
+        let count: u64 = sorted.iter().map(|(_, counts)| transferred(counts)).sum();
+        let sum: f64 = sorted.iter().map(|(bytes, counts)| f64::from(*bytes) * transferred(counts) as f64).sum();
+        let at = |share: f64| {
+            let rank = ((count as f64 * share).ceil() as u64).clamp(1, count.max(1));
+            let mut seen = 0;
+            let mut reaches = |counts: &SizeCounts| {
+                seen += transferred(counts);
+                seen >= rank
+            };
+            sorted.iter().find(|(_, counts)| reaches(counts)).map(|(bytes, _)| *bytes)
+        };
+        let size = |&(length_bytes, counts): &(u32, SizeCounts)| SizeReport {
+            length_bytes,
+            requests: transferred(&counts) + counts.of(Operation::Trim),
+            reads: counts.of(Operation::Read),
+            writes: counts.of(Operation::Write),
+            trims: counts.of(Operation::Trim),
+        };
+        SizesReport {
+            mean_bytes: (count > 0).then(|| sum / count as f64),
+            min_bytes: at(0.0),
+            p50_bytes: at(0.5),
+            p90_bytes: at(0.9),
+            p99_bytes: at(0.99),
+            max_bytes: at(1.0),
+            rounded: self.rounded,
+            sizes: sorted.iter().map(size).collect(),
+        }
+    }
+}
+
+/// Requests whose offset or length is a multiple of a power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AlignmentShare {
+    /// The power of two.
+    pub align_bytes: u64,
+    /// Requests whose offset is a multiple of it, over all that transfer data.
+    pub offset: f64,
+    /// Requests whose length is.
+    pub length: f64,
+    /// Requests of which both are.
+    pub both: f64,
+}
+
+/// How requests that transfer data lie.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AlignmentReport {
+    /// The greatest power of two that all offsets and lengths are multiples of; null without requests.
+    pub common_bytes: Option<u64>,
+    /// From 512 bytes to 1 MiB.
+    pub shares: Vec<AlignmentShare>,
+}
+
+/// Trailing zeros of offsets, of lengths and of both.
+pub(crate) struct Alignment {
+    zeros: [[u64; 3]; 65],
+    requests: u64,
+}
+
+impl Alignment {
+    pub(crate) fn new() -> Alignment {
+        Alignment { zeros: [[0; 3]; 65], requests: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, record: &Record) {
+        let (offset, length) = (record.offset_bytes, u64::from(record.length_bytes));
+        self.requests += 1;
+        for (what, value) in [offset, length, offset | length].into_iter().enumerate() {
+            self.zeros[value.trailing_zeros() as usize][what] += 1;
+        }
+    }
+
+    pub(crate) fn report(&self) -> AlignmentReport {
+        let share = |power: u32, what: usize| {
+            let aligned: u64 = self.zeros[power as usize..].iter().map(|zeros| zeros[what]).sum();
+            aligned as f64 / self.requests as f64
+        };
+        let shares = ALIGNMENTS.map(|power| AlignmentShare {
+            align_bytes: 1 << power,
+            offset: share(power, 0),
+            length: share(power, 1),
+            both: share(power, 2),
+        });
+        // All zeros: nothing but empty requests at 0.
+        let common = self.zeros[..64].iter().position(|zeros| zeros[2] > 0);
+        AlignmentReport {
+            common_bytes: common.map(|power| 1 << power),
+            shares: if self.requests > 0 { shares.collect() } else { Vec::new() },
+        }
+    }
+}
+
+/// Requests that carry each flag.
+#[derive(Default)]
+pub(crate) struct FlagCounts([u64; Flags::ALL.len()]);
+
+impl FlagCounts {
+    #[inline]
+    pub(crate) fn add(&mut self, flags: Flags) {
+        if flags == Flags::default() {
+            return;
+        }
+        for (count, (flag, _)) in self.0.iter_mut().zip(Flags::ALL) {
+            *count += u64::from(flags.contains(flag));
+        }
+    }
+
+    /// Those that occur, by name.
+    pub(crate) fn report(&self) -> BTreeMap<&'static str, u64> {
+        let counts = Flags::ALL.iter().zip(self.0).map(|((_, name), count)| (*name, count));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+}

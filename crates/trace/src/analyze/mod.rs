@@ -1,0 +1,272 @@
+//! Understanding a trace: one pass over its requests in order of arrival, in memory that does not grow with its length.
+//!
+//! What is a sum over requests could be added up over parts of a trace: operations, sizes, alignment, flags, addresses,
+//! response times, the map, rates in bins of one start. What depends on order could not without its state at the seam:
+//! runs and seeks, gaps, depth, blocks, re-use.
+
+mod blocks;
+mod distances;
+mod environment;
+mod flight;
+mod heat;
+mod histogram;
+mod mix;
+mod rate;
+mod report;
+mod reuse;
+mod sample;
+mod sequence;
+mod stack;
+mod table;
+
+pub use blocks::{GrowthPoint, Successions, WindowReport, WorkingSetReport};
+pub use environment::EnvironmentReport;
+pub use flight::{ClassReport, DepthReport, ResponseReport};
+pub use heat::HeatReport;
+pub use histogram::{Bin, Summary};
+pub use mix::{AlignmentReport, AlignmentShare, Amount, SizeReport, SizesReport};
+pub use rate::{ArrivalReport, HurstReport, RateBin, RateReport, ScaleReport};
+pub use report::{DeviceReport, ProcessReport, Report};
+pub use reuse::{CurvePoint, Granularity, Reuse, ReuseOptions, ReuseReport};
+pub use sequence::{RunReport, STREAMS, SequenceReport};
+
+use blocks::Blocks;
+use flight::Flights;
+use heat::{Heat, Spread};
+use mix::{Alignment, FlagCounts, Mix, Sizes, transfers};
+use rate::{Arrivals, Series};
+use sequence::Sequence;
+
+use crate::error::{Place, TraceError};
+use crate::meta::Meta;
+use crate::record::{NOT_RECORDED, Operation, Record};
+
+/// Devices that are looked at one by one, the first of the trace's list.
+const DEVICES_MAX: usize = 256;
+/// Processes that are counted one by one, likewise.
+const PROCESSES_MAX: usize = 1_024;
+const BLOCK_BYTES_MAX: u32 = 1 << 30;
+
+/// What is analysed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Bytes of a block of the working set and of re-use: a power of two from 512 to 2^30.
+    pub block_bytes: u32,
+    /// Follow blocks: the working set, and what follows what.
+    pub working_set: bool,
+    /// Memory of the table of blocks; beyond it, half of them are dropped and the rest stands for all.
+    pub working_set_memory_bytes: u64,
+    /// How re-use is counted, if it is.
+    pub reuse: Option<ReuseOptions>,
+    /// Draw the map of addresses over time.
+    pub heat_map: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            block_bytes: 4_096,
+            working_set: true,
+            working_set_memory_bytes: 256 << 20,
+            reuse: Some(ReuseOptions::default()),
+            heat_map: true,
+        }
+    }
+}
+
+impl Options {
+    fn check(&self) -> Result<(), TraceError> {
+        let refuse =
+            |field, message| Err(TraceError { file: "analysis".to_owned(), place: Place::File, field, message });
+        if !self.block_bytes.is_power_of_two() || !(512..=BLOCK_BYTES_MAX).contains(&self.block_bytes) {
+            let message = format!("must be a power of two from 512 to 2^30, not {}", self.block_bytes);
+            return refuse("block_bytes", message);
+        }
+        match &self.reuse {
+            Some(reuse) if !(reuse.rate > 0.0 && reuse.rate <= 1.0) => {
+                refuse("rate", format!("must be above 0 and up to 1, not {}", reuse.rate))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+struct Device {
+    mix: Mix,
+    sequence: Sequence,
+    range: Range,
+    responses: u64,
+    response_ns: f64,
+}
+
+/// The addresses touched.
+#[derive(Clone, Copy)]
+struct Range {
+    lowest_bytes: u64,
+    highest_end_bytes: u64,
+}
+
+impl Range {
+    const EMPTY: Range = Range { lowest_bytes: u64::MAX, highest_end_bytes: 0 };
+
+    #[inline]
+    fn add(&mut self, record: &Record) {
+        self.lowest_bytes = self.lowest_bytes.min(record.offset_bytes);
+        self.highest_end_bytes = self.highest_end_bytes.max(record.end_bytes());
+    }
+}
+
+/// A trace being analysed.
+pub struct Analysis {
+    start_ns: Option<u64>,
+    last_ns: u64,
+    out_of_order: u64,
+    mix: Mix,
+    flags: FlagCounts,
+    sizes: Sizes,
+    alignment: Alignment,
+    range: Range,
+    arrivals: Arrivals,
+    series: Series,
+    flights: Flights,
+    devices: Vec<Device>,
+    other_devices: Mix,
+    processes: Vec<Mix>,
+    other_processes: Mix,
+    spread: Spread,
+    heat: Option<Heat>,
+    blocks: Option<Blocks>,
+    reuse: Option<Reuse>,
+}
+
+impl Analysis {
+    /// Begins with no request.
+    ///
+    /// # Errors
+    /// Options out of range.
+    pub fn new(options: Options) -> Result<Analysis, TraceError> {
+        options.check()?;
+        Ok(Analysis {
+            start_ns: None,
+            last_ns: 0,
+            out_of_order: 0,
+            mix: Mix::default(),
+            flags: FlagCounts::default(),
+            sizes: Sizes::new(),
+            alignment: Alignment::new(),
+            range: Range::EMPTY,
+            arrivals: Arrivals::new(),
+            series: Series::new(),
+            flights: Flights::new(),
+            devices: Vec::new(),
+            other_devices: Mix::default(),
+            processes: Vec::new(),
+            other_processes: Mix::default(),
+            spread: Spread::new(),
+            heat: options.heat_map.then(Heat::new),
+            blocks: options.working_set.then(|| Blocks::new(options.block_bytes, options.working_set_memory_bytes)),
+            reuse: options.reuse.map(|reuse| Reuse::new(reuse, options.block_bytes)),
+        })
+    }
+
+    /// The next requests, in order of arrival. One that arrives before its predecessor is taken to arrive with it.
+    pub fn add(&mut self, records: &[Record]) {
+        for record in records {
+            self.add_one(record);
+        }
+    }
+
+    #[inline]
+    fn add_one(&mut self, record: &Record) {
+        let is_first = self.start_ns.is_none();
+        let start_ns = *self.start_ns.get_or_insert(record.arrival_ns);
+        let since_start_ns = match record.arrival_ns.checked_sub(start_ns) {
+            Some(since_start_ns) if since_start_ns >= self.last_ns => since_start_ns,
+            _ => {
+                self.out_of_order += 1;
+                self.last_ns
+            }
+        };
+        self.last_ns = since_start_ns;
+
+        self.mix.add(record);
+        self.flags.add(record.flags);
+        self.arrivals.add(since_start_ns, is_first);
+        self.flights.add(since_start_ns, record, &mut self.series);
+        self.series.add(since_start_ns, record);
+        self.add_process(record);
+        let is_sequential = self.add_device(record);
+        if transfers(record.operation) || record.operation == Operation::Trim {
+            self.sizes.add(record, is_sequential);
+        }
+        if transfers(record.operation) {
+            self.add_transfer(since_start_ns, record, is_sequential);
+        }
+    }
+
+    #[inline]
+    fn add_transfer(&mut self, since_start_ns: u64, record: &Record, is_sequential: bool) {
+        self.alignment.add(record);
+        self.range.add(record);
+        if !is_sequential {
+            self.spread.add(record.offset_bytes);
+        }
+        if let Some(heat) = &mut self.heat {
+            heat.add(since_start_ns, record.offset_bytes, record.operation == Operation::Write);
+        }
+        if let Some(blocks) = &mut self.blocks {
+            blocks.add(since_start_ns, record);
+        }
+        if let Some(reuse) = &mut self.reuse {
+            reuse.add(record);
+        }
+    }
+
+    /// Whether the request continues a stream of its device.
+    #[inline]
+    fn add_device(&mut self, record: &Record) -> bool {
+        let index = record.device as usize;
+        if index >= DEVICES_MAX {
+            self.other_devices.add(record);
+            return false;
+        }
+        while index >= self.devices.len() {
+            self.devices.push(Device {
+                mix: Mix::default(),
+                sequence: Sequence::new(),
+                range: Range::EMPTY,
+                responses: 0,
+                response_ns: 0.0,
+            });
+        }
+        let device = &mut self.devices[index];
+        device.mix.add(record);
+        if record.response_ns != NOT_RECORDED {
+            device.responses += 1;
+            device.response_ns += record.response_ns as f64;
+        }
+        if !transfers(record.operation) {
+            return false;
+        }
+        device.range.add(record);
+        device.sequence.add(record)
+    }
+
+    #[inline]
+    fn add_process(&mut self, record: &Record) {
+        let Some(index) = (record.process as usize).checked_sub(1) else { return };
+        if index >= PROCESSES_MAX {
+            self.other_processes.add(record);
+            return;
+        }
+        if index >= self.processes.len() {
+            self.processes.resize(index + 1, Mix::default());
+        }
+        self.processes[index].add(record);
+    }
+
+    /// What the trace is like; `meta` knows names and the step of the clock.
+    pub fn finish(self, meta: &Meta) -> Report {
+        report::report(self, meta)
+    }
+}

@@ -1,0 +1,229 @@
+//! The report of an analysis: the JSON that users get.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::environment::{EnvironmentReport, Found};
+use super::mix::Mix;
+use super::{
+    AlignmentReport, Amount, Analysis, ArrivalReport, DEVICES_MAX, DepthReport, Device, HeatReport, PROCESSES_MAX,
+    RateReport, ResponseReport, ReuseReport, Sequence, SequenceReport, SizesReport, WorkingSetReport,
+};
+use crate::meta::Meta;
+use crate::record::Operation;
+
+const NS_PER_S: f64 = 1e9;
+
+/// One device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceReport {
+    /// Its name in the trace.
+    pub name: String,
+    /// Requests by operation.
+    pub operations: BTreeMap<&'static str, Amount>,
+    /// First byte touched by a transfer; null without one.
+    pub lowest_bytes: Option<u64>,
+    /// First byte behind all that transfers touched.
+    pub highest_end_bytes: Option<u64>,
+    /// Mean response time; null where none is recorded.
+    pub mean_response_ns: Option<f64>,
+    /// Mean number of requests in flight between first arrival and last of the trace, by Little's law; null where no
+    /// response is recorded.
+    pub mean_depth: Option<f64>,
+    /// How requests follow each other.
+    pub sequence: SequenceReport,
+}
+
+/// One process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProcessReport {
+    /// Its number.
+    pub pid: u32,
+    /// Its name; empty where the trace does not say.
+    pub name: String,
+    /// Requests by operation.
+    pub operations: BTreeMap<&'static str, Amount>,
+}
+
+/// What a trace is like. Null is what it does not say; shares are from 0 to 1.
+///
+/// "Transfers" are reads, writes and requests of which the trace does not say what they did: those have a place, and
+/// only they count for alignment, addresses, sequences, blocks and re-use.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// All requests.
+    pub requests: u64,
+    /// The sum of their lengths.
+    pub bytes: u64,
+    /// First arrival on the trace's clock; null without requests.
+    pub first_arrival_ns: Option<u64>,
+    /// From the first arrival to the last.
+    pub duration_ns: u64,
+    /// Arrivals a second: gaps over duration; null where the duration is 0.
+    pub requests_per_s: Option<f64>,
+    /// Bytes a second over the duration.
+    pub bytes_per_s: Option<f64>,
+    /// The step of the clock; null where it is not known.
+    pub resolution_ns: Option<u64>,
+    /// Requests by operation.
+    pub operations: BTreeMap<&'static str, Amount>,
+    /// Requests by what they carry.
+    pub flags: BTreeMap<&'static str, u64>,
+    /// How long they are.
+    pub sizes: SizesReport,
+    /// How transfers lie.
+    pub alignment: AlignmentReport,
+    /// First byte touched by a transfer on any device; null without one.
+    pub lowest_bytes: Option<u64>,
+    /// First byte behind all that transfers touched on any device.
+    pub highest_end_bytes: Option<u64>,
+    /// When requests arrive.
+    pub arrivals: ArrivalReport,
+    /// Rates over time.
+    pub rate: RateReport,
+    /// How transfers follow each other, each device by itself.
+    pub sequence: SequenceReport,
+    /// Blocks touched; null where it was not asked for.
+    pub working_set: Option<WorkingSetReport>,
+    /// Blocks used again; null where it was not asked for.
+    pub reuse: Option<ReuseReport>,
+    /// How long requests take.
+    pub response: ResponseReport,
+    /// How many are in flight; null where no response is recorded.
+    pub depth: Option<DepthReport>,
+    /// Addresses over time; null where it was not asked for.
+    pub heat: Option<HeatReport>,
+    /// The trace in the terms of an access specification.
+    pub environment: EnvironmentReport,
+    /// The first 256 devices, those with requests.
+    pub devices: Vec<DeviceReport>,
+    /// Requests to all others, of which no sequences are known.
+    pub other_devices: Amount,
+    /// The first 1,024 processes, those with requests.
+    pub processes: Vec<ProcessReport>,
+    /// Requests of all others.
+    pub other_processes: Amount,
+    /// What a reader of the figures should know.
+    pub notes: Vec<String>,
+}
+
+pub(super) fn report(mut analysis: Analysis, meta: &Meta) -> Report {
+    let mut notes = Vec::new();
+    let duration_ns = analysis.last_ns;
+    let devices = devices(&mut analysis.devices, meta, duration_ns);
+    let sequence = Sequence::together(analysis.devices.iter().map(|device| &device.sequence));
+    let resolution_ns = meta.resolution_ns;
+    let total = analysis.mix.total();
+    let arrivals = analysis.arrivals.finish(resolution_ns);
+    let (response, depth) = analysis.flights.finish();
+    let per_s = |count: f64| (duration_ns > 0).then(|| count * NS_PER_S / duration_ns as f64);
+    let requests_per_s = per_s(total.requests.saturating_sub(1) as f64);
+    let alignment = analysis.alignment.report();
+    let touched = analysis.range.highest_end_bytes > 0 || analysis.range.lowest_bytes < u64::MAX;
+
+    if analysis.out_of_order > 0 {
+        let count = analysis.out_of_order;
+        notes.push(format!("{count} requests arrive before their predecessor and were taken to arrive with it"));
+    }
+    if arrivals.mean_gap_ns.is_some() && arrivals.gap_variation.is_none() {
+        notes.push("gaps between arrivals are below the clock's step: nothing is said of how they vary".to_owned());
+    }
+    if response.recorded > 0 && response.recorded < total.requests {
+        let lacking = total.requests - response.recorded;
+        notes.push(format!("{lacking} requests have no response time: the depth is a lower bound"));
+    }
+    if analysis.other_devices.total().requests > 0 {
+        notes.push(format!("sequences are followed on the first {DEVICES_MAX} devices alone"));
+    }
+    if analysis.other_processes.total().requests > 0 {
+        notes.push(format!("processes behind the first {PROCESSES_MAX} are counted together"));
+    }
+    let working_set = analysis.blocks.map(|blocks| blocks.finish(duration_ns));
+    if let Some(set) = working_set.as_ref().filter(|set| set.sampled_rate < 1.0) {
+        notes.push(format!(
+            "working set: estimated from {} of the blocks, since all do not fit the memory",
+            set.sampled_rate
+        ));
+    }
+    let environment = Found {
+        name: name(meta),
+        sizes: analysis.sizes.sorted(),
+        spread: &analysis.spread,
+        span_bytes: analysis.range.highest_end_bytes,
+        align_bytes: alignment.common_bytes.filter(|bytes| (512..=1 << 20).contains(bytes)),
+        mean_run_requests: sequence.streams.mean_requests,
+        concurrent_streams: sequence.mean_concurrent_streams,
+        depth: depth.as_ref().map(|depth| depth.mean),
+        requests_per_s,
+        gap_variation: arrivals.gap_variation,
+        flushes: analysis.mix.of(Operation::Flush).requests,
+    }
+    .report(&mut notes);
+
+    Report {
+        requests: total.requests,
+        bytes: total.bytes,
+        first_arrival_ns: analysis.start_ns,
+        duration_ns,
+        requests_per_s,
+        bytes_per_s: per_s(total.bytes as f64),
+        resolution_ns: (resolution_ns > 0).then_some(resolution_ns),
+        operations: analysis.mix.report(),
+        flags: analysis.flags.report(),
+        sizes: analysis.sizes.report(),
+        alignment,
+        lowest_bytes: touched.then_some(analysis.range.lowest_bytes),
+        highest_end_bytes: touched.then_some(analysis.range.highest_end_bytes),
+        arrivals,
+        rate: analysis.series.finish(resolution_ns, duration_ns),
+        sequence,
+        working_set,
+        reuse: analysis.reuse.map(super::Reuse::finish),
+        response,
+        depth,
+        heat: analysis.heat.map(super::Heat::finish),
+        environment,
+        devices,
+        other_devices: analysis.other_devices.total(),
+        processes: processes(&analysis.processes, meta),
+        other_processes: analysis.other_processes.total(),
+        notes,
+    }
+}
+
+fn name(meta: &Meta) -> String {
+    let file = meta.origin.first().map_or("trace", |origin| origin.file.as_str());
+    let stem = file.split('.').next().unwrap_or(file);
+    if stem.is_empty() { "trace".to_owned() } else { stem.to_owned() }
+}
+
+fn devices(devices: &mut [Device], meta: &Meta, duration_ns: u64) -> Vec<DeviceReport> {
+    let report = |(index, device): (usize, &mut Device)| {
+        let sequence = device.sequence.finish();
+        let (range, responses) = (device.range, device.responses);
+        let touched = range.lowest_bytes < u64::MAX;
+        (device.mix.total().requests > 0).then(|| DeviceReport {
+            name: meta.devices.get(index).map_or_else(|| index.to_string(), |device| device.name.clone()),
+            operations: device.mix.report(),
+            lowest_bytes: touched.then_some(range.lowest_bytes),
+            highest_end_bytes: touched.then_some(range.highest_end_bytes),
+            mean_response_ns: (responses > 0).then(|| device.response_ns / responses as f64),
+            mean_depth: (responses > 0 && duration_ns > 0).then(|| device.response_ns / duration_ns as f64),
+            sequence,
+        })
+    };
+    devices.iter_mut().enumerate().filter_map(report).collect()
+}
+
+fn processes(processes: &[Mix], meta: &Meta) -> Vec<ProcessReport> {
+    let report = |(index, mix): (usize, &Mix)| {
+        let process = meta.processes.get(index);
+        ProcessReport {
+            pid: process.map_or(0, |process| process.pid),
+            name: process.map_or_else(String::new, |process| process.name.clone()),
+            operations: mix.report(),
+        }
+    };
+    processes.iter().enumerate().filter(|(_, mix)| mix.total().requests > 0).map(report).collect()
+}

@@ -1,0 +1,237 @@
+//! Re-use: LRU stack distances in one pass, and the miss-ratio curve that they are.
+//!
+//! A reference hits in an LRU cache of C blocks if fewer than C other blocks were used since the last use of its own.
+//! The count is exact as long as the blocks fit the memory allowed; from there on half of the blocks is looked at, then
+//! a quarter (fixed-size SHARDS), and the curve carries a band.
+
+use serde::Serialize;
+
+use super::distances::Distances;
+use super::sample::Sample;
+use super::stack::Stack;
+use super::table::{Table, place};
+use crate::record::Record;
+
+/// What is used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granularity {
+    /// Blocks of the analysis' size; a request uses those it touches in the order of their addresses.
+    Block,
+    /// Whole requests, known by device and first byte, whatever their length: what cache simulators call objects.
+    Request,
+}
+
+/// How re-use is counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReuseOptions {
+    /// What is used again.
+    pub granularity: Granularity,
+    /// Least share of the blocks that is looked at while they fit the memory, above 0 and up to 1: 1 is all, 0.01 one in
+    /// a hundred (SHARDS). Of few blocks more are looked at, since a sample of less than 8,192 tells little.
+    pub rate: f64,
+    /// Which blocks a sample holds.
+    pub salt: u64,
+    /// Memory of the table of blocks; beyond it, half of them are dropped.
+    pub memory_bytes: u64,
+    /// Cache sizes, in blocks or requests, at which the curve has points besides its own eight an octave.
+    pub cache_sizes: Vec<u64>,
+}
+
+impl Default for ReuseOptions {
+    fn default() -> ReuseOptions {
+        ReuseOptions {
+            granularity: Granularity::Block,
+            rate: 1.0,
+            salt: 0,
+            memory_bytes: 256 << 20,
+            cache_sizes: Vec::new(),
+        }
+    }
+}
+
+/// A point of a miss-ratio curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CurvePoint {
+    /// Cache size in blocks or requests.
+    pub cache: u64,
+    /// The same in bytes; null where requests are counted.
+    pub cache_bytes: Option<u64>,
+    /// References that miss in an LRU cache of that size, over all.
+    pub miss_ratio: f64,
+    /// References that hit; an estimate where `low` is not null.
+    pub hits: f64,
+    /// Lower end of the 95 % band; null where the count is exact.
+    pub low: Option<f64>,
+    /// Upper end of the 95 % band; null where the count is exact.
+    pub high: Option<f64>,
+}
+
+/// How often what was used is used again.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReuseReport {
+    /// Bytes of a block; null where whole requests are counted.
+    pub block_bytes: Option<u32>,
+    /// References.
+    pub references: u64,
+    /// Different blocks or requests; an estimate where `sampled_rate` is below 1.
+    pub distinct: f64,
+    /// Share of the blocks that were looked at in the end; 1 where the count is exact.
+    pub sampled_rate: f64,
+    /// Mean half width of the 95 % band over cache sizes in equal steps up to the working set; null where exact.
+    pub mean_band: Option<f64>,
+    /// Misses over references at growing sizes of an LRU cache.
+    pub lru_curve: Vec<CurvePoint>,
+}
+
+/// A sample is halved when it has more than so many, down to the rate asked for: the SHARDS paper's figure, twice over.
+const SAMPLE_MAX: usize = 16_384;
+/// Blocks that are touched between two looks at the memory.
+const PIECE: u64 = 1_024;
+/// The old position of a block that is used for the first time.
+const COLD: u32 = u32::MAX;
+
+/// Counts re-use as references come in.
+pub struct Reuse {
+    options: ReuseOptions,
+    block_bytes: u32,
+    block_shift: u32,
+    last_use: Table<u32>,
+    /// Blocks that the memory holds, and blocks at which the sample is halved.
+    memory_blocks: usize,
+    blocks_max: usize,
+    stack: Stack,
+    sample: Sample,
+    distances: Distances,
+    references: u64,
+}
+
+/// References that follow each other now and did so the last time: all have the same distance.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    /// Where the first of them was, or [`COLD`].
+    old: u32,
+    uses: u32,
+    group: Option<usize>,
+}
+
+impl Reuse {
+    /// Begins with nothing. `block_bytes` must be a power of two; [`super::Analysis::new`] checks it and the rate.
+    pub fn new(options: ReuseOptions, block_bytes: u32) -> Reuse {
+        let memory_blocks = Table::<u32>::blocks_within(options.memory_bytes);
+        Reuse {
+            block_bytes,
+            block_shift: block_bytes.trailing_zeros(),
+            last_use: Table::new(),
+            memory_blocks,
+            blocks_max: if options.rate <= 0.5 { SAMPLE_MAX.min(memory_blocks) } else { memory_blocks },
+            stack: Stack::new(),
+            sample: Sample::all(options.salt),
+            distances: Distances::new(),
+            references: 0,
+            options,
+        }
+    }
+
+    /// Counts a request that transfers data.
+    #[inline]
+    pub fn add(&mut self, record: &Record) {
+        match self.options.granularity {
+            Granularity::Request => self.touch(record.device, record.offset_bytes, 1),
+            Granularity::Block if record.length_bytes == 0 => {}
+            Granularity::Block => {
+                let mut first = record.offset_bytes >> self.block_shift;
+                let end = ((record.end_bytes() - 1) >> self.block_shift) + 1;
+                while first < end {
+                    let count = (end - first).min(PIECE);
+                    self.touch(record.device, first, count);
+                    first += count;
+                }
+            }
+        }
+    }
+
+    fn touch(&mut self, device: u32, first: u64, count: u64) {
+        self.references += count;
+        if !self.stack.has_room(count as usize) {
+            let moves = self.stack.compact(count as usize);
+            self.last_use.values_mut().for_each(|position| *position = moves.to(*position));
+        }
+        let is_all = self.sample.is_all();
+        let mut run = Run::default();
+        for value in first..first + count {
+            let place = place(device, value);
+            if !self.sample.takes(place) {
+                continue;
+            }
+            let (last, is_new) = self.last_use.entry(place);
+            let old = if is_new { COLD } else { *last };
+            *last = self.stack.next() + run.uses;
+            if is_all && run.uses > 0 && old == run.old.saturating_add(run.uses) {
+                run.uses += 1;
+            } else {
+                self.book(run);
+                let group = (!is_all).then(|| self.sample.group(place));
+                run = Run { old, uses: 1, group };
+            }
+        }
+        self.book(run);
+        while self.last_use.len() > self.blocks_max {
+            self.halve();
+            let may_halve = self.sample.rate() / 2.0 >= self.options.rate;
+            self.blocks_max = if may_halve { SAMPLE_MAX.min(self.blocks_max) } else { self.memory_blocks };
+        }
+    }
+
+    #[inline]
+    fn book(&mut self, run: Run) {
+        if run.uses == 0 {
+            return;
+        }
+        if run.old == COLD {
+            self.distances.add_cold(run.uses, run.group);
+        } else {
+            self.distances.add(self.stack.behind(run.old), run.uses, run.group);
+            self.stack.clear(run.old, run.uses as usize);
+        }
+        self.stack.push(run.uses as usize);
+    }
+
+    #[cold]
+    fn halve(&mut self) {
+        self.sample.halve();
+        let sample = self.sample;
+        for (_, &position) in self.last_use.iter().filter(|(place, _)| !sample.takes(*place)) {
+            self.stack.clear(position, 1);
+        }
+        self.last_use.retain(|place| sample.takes(place));
+        self.distances.halve();
+    }
+
+    /// The curve, and how sure it is.
+    pub fn finish(mut self) -> ReuseReport {
+        let by_block = self.options.granularity == Granularity::Block;
+        let distinct = self.last_use.len() as f64 / self.sample.rate();
+        let curve = self.distances.finish(self.references, self.sample.rate());
+        let mut sizes = std::mem::take(&mut self.options.cache_sizes);
+        // Eight an octave, up to the first that holds everything.
+        sizes.extend(
+            (0..)
+                .map(|step: i32| (f64::from(step) / 8.0).exp2().round())
+                .take_while(|&size| size < distinct)
+                .map(|size| size as u64),
+        );
+        sizes.push(distinct.ceil() as u64);
+        sizes.retain(|&size| size > 0);
+        sizes.sort_unstable();
+        sizes.dedup();
+        let bytes = |cache: u64| by_block.then(|| cache.saturating_mul(u64::from(self.block_bytes)));
+        ReuseReport {
+            block_bytes: by_block.then_some(self.block_bytes),
+            references: self.references,
+            distinct,
+            sampled_rate: self.sample.rate(),
+            mean_band: curve.mean_band(distinct),
+            lru_curve: sizes.into_iter().map(|cache| curve.point(cache, bytes(cache))).collect(),
+        }
+    }
+}
