@@ -6,8 +6,8 @@ use headstack_catalogue::{description_to_toml, resolve};
 use headstack_sim::drive::check;
 use headstack_sim::drive::description::DriveDescription;
 use headstack_sim::drive::geometry::Layout;
-use headstack_sim::replay;
-use headstack_workload::{Document, Kind, ReplayRecord};
+use headstack_sim::replay::closed_responses_ns;
+use headstack_workload::{Document, Kind, Recorded, Request};
 
 /// Asserts that the drive can exist, that its ends are on it, that it serves requests, and that its complete form reads
 /// back as the very same drive.
@@ -31,16 +31,17 @@ pub fn assert_sound(description: &DriveDescription) {
 fn assert_serves(description: &DriveDescription) {
     let block_bytes = description.geometry.logical_block_bytes;
     let last = description.geometry.logical_blocks - 1;
-    let records: Vec<ReplayRecord> = [0, last / 2, last]
-        .into_iter()
-        .flat_map(|block| [Kind::Read, Kind::Write, Kind::Read].map(|kind| (kind, block)))
-        .map(|(kind, block)| ReplayRecord {
+    let accesses = [0, last / 2, last].into_iter().flat_map(|block| [Kind::Read, Kind::Write, Kind::Read].map(|kind| (kind, block)));
+    let records: Vec<Recorded> = accesses
+        .map(|(kind, block)| Request {
             kind,
             offset_bytes: block * u64::from(block_bytes),
             length_bytes: block_bytes,
-            think_ns: 0,
+            force_unit_access: false,
+            ordered: false,
         })
+        .map(|request| Recorded { arrival_ns: 0, completion_ns: Some(0), request })
         .collect();
-    let responses_ns = replay(description, &records).expect("the requests lie on the drive");
+    let responses_ns = closed_responses_ns(description, records.iter().copied()).expect("the requests lie on the drive");
     assert_eq!(responses_ns.len(), records.len());
 }
