@@ -27,6 +27,10 @@ pub struct Books {
     reordered: u64,
     causality_violations: u64,
     unfinished: Unfinished,
+    /// Requests issued at `suspects_ns` while others were unfinished that had been complete before they arrived: if
+    /// those are complete at that very moment, nothing was violated.
+    suspects: Vec<(u64, u64)>,
+    suspects_ns: u64,
 }
 
 impl Books {
@@ -50,16 +54,31 @@ impl Books {
         self.early += u64::from(at_ns < arrived.scheduled_ns);
         self.reordered += u64::from(arrived.number < self.highest_number);
         self.highest_number = self.highest_number.max(arrived.number);
+        self.settle(at_ns);
         // Of those complete at the moment of its arrival, the ones before it in the recording were complete before it.
-        let before = (arrived.arrival_ns, arrived.number);
-        self.causality_violations += u64::from(self.unfinished.first().is_some_and(|first| first < before));
+        let place = (arrived.arrival_ns, arrived.number);
+        if self.unfinished.first().is_some_and(|first| first < place) {
+            self.suspects.push(place);
+            self.suspects_ns = at_ns;
+        }
     }
 
     /// It is complete.
     #[inline]
-    pub fn completed(&mut self, arrived: &Arrived) {
+    pub fn completed(&mut self, arrived: &Arrived, at_ns: u64) {
+        self.settle(at_ns);
         if let Some(completion_ns) = arrived.completion_ns {
             self.unfinished.remove((completion_ns, arrived.number));
+        }
+    }
+
+    /// Time goes on to `at_ns`: suspects of an earlier moment are cleared, or convicted.
+    #[inline]
+    fn settle(&mut self, at_ns: u64) {
+        if at_ns > self.suspects_ns && !self.suspects.is_empty() {
+            let first = self.unfinished.first();
+            let violations = self.suspects.drain(..).filter(|&place| first.is_some_and(|first| first < place)).count();
+            self.causality_violations += violations as u64;
         }
     }
 

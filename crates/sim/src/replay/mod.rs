@@ -38,7 +38,7 @@ pub enum ReplayMode {
         depth: u32,
     },
     /// By virtual clients with their recorded think times. A request is issued by the client whose last request was,
-    /// in the recording, complete last before it arrived, and as long after that one's completion; where there is no
+    /// in the recording, complete last before it arrived (of several, the one that had arrived first), and as long after that one's completion; where there is no
     /// such client, a new one begins at its recorded time. A client whose request has no recorded completion ends with
     /// it.
     Closed,
@@ -175,8 +175,8 @@ pub struct ReplaySpec {
 /// Replays a recording and measures from its first request to the completion of its last: there is no warm-up. `sink` hears of every request as it was replayed.
 ///
 /// Requests are widened to whole blocks of the system; one of no bytes, unless it is a flush, to its block. Of requests
-/// that come at the moment of a completion, one is its answer and issued at once, as a closed loop does; others follow
-/// when the system has done what it does at that moment.
+/// that come at the moment of completions, one for each is its answer and issued at once, as a closed loop does; others
+/// follow when the system has done what it does at that moment.
 ///
 /// # Errors
 /// Those of `source`; an impossible system or mode, a recording without requests, or without completions where they are
@@ -342,8 +342,10 @@ impl<E: From<SimError>> Player<'_, '_, E> {
         for completion in &done {
             self.rig.complete(completion);
             let (arrived, node) = self.under_way[completion.id as usize];
-            self.tape.books.completed(&arrived);
+            self.tape.books.completed(&arrived, completion.at_ns);
             self.plan.completed(node, completion.at_ns);
+        }
+        for _ in 0..done.len() {
             if self.next_ns(at_ns)? <= at_ns {
                 self.issue()?;
             }

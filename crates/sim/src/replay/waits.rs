@@ -9,8 +9,8 @@ use crate::SimError;
 /// How it is inferred.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
-    /// A request belongs to the virtual client whose last request was complete last before it arrived: each request is
-    /// waited for by one other at most, the latest complete one first.
+    /// A request belongs to the virtual client whose last request was complete last before it arrived (of several, the one
+    /// that had arrived first): each request is waited for by one other at most.
     Closed,
     /// A request waited for all that were complete between `min_ns` and `max_ns` before it arrived.
     Dependent { min_ns: u64, max_ns: u64 },
@@ -234,10 +234,18 @@ impl Waits {
                 break;
             }
             self.recorded.pop();
-            if let Rule::Dependent { .. } = self.rule {
-                self.drop_transitive(node, min_ns);
+            match self.rule {
+                // They come in order of arrival, and of equals the first to arrive goes on top.
+                Rule::Closed => {
+                    let before = |other: &&(u64, u32)| other.0 == completion_ns;
+                    let equals = self.finished.iter().rev().take_while(before).count();
+                    self.finished.insert(self.finished.len() - equals, (completion_ns, node));
+                }
+                Rule::Dependent { .. } => {
+                    self.drop_transitive(node, min_ns);
+                    self.finished.push_back((completion_ns, node));
+                }
             }
-            self.finished.push_back((completion_ns, node));
         }
         while let Some(&(completion_ns, node)) = self.finished.front()
             && completion_ns.saturating_add(max_ns) < arrival_ns
