@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use headstack_catalogue::{disks, disksim, load_drive, workloads};
 use headstack_result::{LatencyHistogram, RunResult, content_hash};
 use headstack_sim::drive::description::{DriveDescription, Policy};
-use headstack_sim::{Demand, RunSpec, replay, run, run_all};
-use headstack_trace::validate::{ValidateRecord, read_validate};
+use headstack_sim::replay::closed_responses_ns;
+use headstack_sim::{Demand, RunSpec, run, run_all};
+use headstack_trace::validate::{read_validate, recorded};
 use headstack_workload::{
-    ArrivalClock, ArrivalProcess, Arrivals, Document, Generator, ReplayRecord, RunLength, Span, Think, Workload,
+    ArrivalClock, ArrivalProcess, Arrivals, Document, Generator, Recorded, RunLength, Span, Think, Workload,
 };
 
 use crate::bare::BareDrive;
@@ -205,24 +206,19 @@ pub fn parts(report: &mut Report) {
 /// Response times of a simulated File Server, about 100 us to 100 ms, in an order that no branch predictor learns.
 fn spread_latencies_ns() -> Vec<u64> {
     let drive = deep_drive("cheetah-x15-36lp");
-    replay(&drive, &recorded(&drive, 1 << 16)).expect("the requests lie on the drive")
+    closed_responses_ns(&drive, recorded_file_server(&drive, 1 << 16)).expect("the requests lie on the drive")
 }
 
 /// A recorded trace of the kind that drives are validated with: the File Server's mix and a pause after each request.
-fn recorded(drive: &DriveDescription, requests: usize) -> Vec<ReplayRecord> {
+fn recorded_file_server(drive: &DriveDescription, requests: usize) -> Vec<Recorded> {
     const THINK_NS: u64 = 20_000_000;
     let geometry = &drive.geometry;
     let block_bytes = geometry.logical_block_bytes;
     let span = Span { start_bytes: 0, length_bytes: geometry.logical_blocks * u64::from(block_bytes) };
     let workload = catalogue_workload("file-server");
     let mut generator = Generator::new(&workload, span, block_bytes, 1).expect("the catalogue is valid");
-    let record = |request: headstack_workload::Request| ReplayRecord {
-        kind: request.kind,
-        offset_bytes: request.offset_bytes,
-        length_bytes: request.length_bytes,
-        think_ns: THINK_NS,
-    };
-    (0..requests).map(|_| record(generator.next())).collect()
+    let record = |arrival_ns| Recorded { arrival_ns, completion_ns: Some(arrival_ns), request: generator.next() };
+    (0..requests as u64).map(|number| number * THINK_NS).map(record).collect()
 }
 
 /// Does it `times` times, at least once, and keeps the last outcome.
@@ -230,8 +226,8 @@ fn repeated<R>(times: u64, work: impl Fn() -> R) -> R {
     (1..times).fold(black_box(work()), |_, _| black_box(work()))
 }
 
-fn replays(drive: &DriveDescription, records: &[ReplayRecord], times: u64) -> Speed {
-    let once = || replay(drive, records).expect("the requests lie on the drive");
+fn replays(drive: &DriveDescription, records: &[Recorded], times: u64) -> Speed {
+    let once = || closed_responses_ns(drive, records.iter().copied()).expect("the requests lie on the drive");
     let work = || repeated(times, once);
     let [speed] = interleaved(
         ROUNDS,
@@ -249,7 +245,7 @@ fn replays(drive: &DriveDescription, records: &[ReplayRecord], times: u64) -> Sp
 pub fn traces(report: &mut Report) {
     const RECORDS: usize = 10_000;
     let drive = deep_drive("cheetah-9lp");
-    let speed = replays(&drive, &recorded(&drive, RECORDS), 50);
+    let speed = replays(&drive, &recorded_file_server(&drive, RECORDS), 50);
     report.add(rate("replay of a recorded File Server, cheetah-9lp".to_owned(), speed, None, None));
     let [speed] = interleaved(
         ROUNDS,
@@ -321,7 +317,7 @@ fn validation(report: &mut Report) {
         }],
     );
     report.add(Figure { unit: "lines/s", ..rate(reading.to_owned(), speed, None, None) });
-    let records: Vec<ReplayRecord> = read().iter().map(ValidateRecord::request).collect();
+    let records: Vec<Recorded> = recorded(&read()).collect();
     let peer = Peer { name: DISKSIM.to_owned(), value: DISKSIM_REPLAY_PER_S };
     report.add(rate(replaying.to_owned(), replays(&drive, &records, 50), Some(peer), None));
 }

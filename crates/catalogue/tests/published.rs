@@ -9,9 +9,10 @@ use headstack_catalogue::{disks, disksim, load_drive, workloads};
 use headstack_result::score;
 use headstack_sim::drive::description::{BlockOrder, DriveDescription, ReadAhead};
 use headstack_sim::drive::geometry::zone_blocks;
-use headstack_sim::{RunSpec, replay, run, run_all};
-use headstack_trace::validate::{ValidateRecord, read_validate};
-use headstack_workload::{Arrivals, ReplayRecord, RunLength, Span, Think, Workload};
+use headstack_sim::replay::closed_responses_ns;
+use headstack_sim::{RunSpec, run, run_all};
+use headstack_trace::validate::{read_validate, recorded};
+use headstack_workload::{Arrivals, RunLength, Span, Think, Workload};
 
 const REQUESTS: u64 = 40_000;
 
@@ -162,10 +163,9 @@ fn replayed_traces_of_five_real_drives_come_out_at_least_as_well_as_in_disksim()
         let imported = disksim::import(&folder.join(format!("disksim/{name}.parv"))).unwrap();
         let file = folder.join(format!("disksim/{name}.trace"));
         let trace = read_validate(name, &std::fs::read_to_string(file).unwrap()).unwrap();
-        let records: Vec<ReplayRecord> = trace.iter().map(ValidateRecord::request).collect();
         let ms = |ns: u64| ns as f64 / 1e6;
-        let simulated: Vec<f64> =
-            replay(&imported.drives[0].description, &records).unwrap().into_iter().map(ms).collect();
+        let responses_ns = closed_responses_ns(&imported.drives[0].description, recorded(&trace)).unwrap();
+        let simulated: Vec<f64> = responses_ns.into_iter().map(ms).collect();
         let measured: Vec<f64> = trace.iter().map(|record| ms(record.service_ns)).collect();
         let score = score(&simulated, &measured).unwrap();
         println!(

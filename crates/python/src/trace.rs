@@ -124,10 +124,7 @@ pub fn trace_import(py: Python<'_>, source: &str, output: &str, progress: Option
 pub fn trace_info(py: Python<'_>, source: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
     let mut reader = TraceSource::read(source)?.open()?;
     let mut summary = Summary::default();
-    each_batch(py, &mut reader, progress.as_ref(), &mut |batch, _| {
-        summary.add(batch);
-        Ok(())
-    })?;
+    each_batch(py, &mut reader, progress.as_ref(), &mut |batch| summary.add(batch))?;
     let text = serde_json::to_string(&json!({ "meta": reader.meta(), "summary": summary }));
     text.map_err(json_error)
 }
@@ -167,7 +164,7 @@ pub fn each_batch(
     py: Python<'_>,
     reader: &mut TraceReader,
     progress: Option<&Py<PyAny>>,
-    take: &mut (dyn FnMut(&[Record], &Meta) -> Result<(), TraceError> + Send),
+    take: &mut (dyn FnMut(&[Record]) + Send),
 ) -> PyResult<()> {
     let counter = Counter::default();
     let result = py.detach(|| {
@@ -176,7 +173,7 @@ pub fn each_batch(
             |goes_on| {
                 let (mut batch, mut read) = (Vec::new(), 0);
                 while reader.next_batch(&mut batch)? {
-                    take(&batch, reader.meta())?;
+                    take(&batch);
                     read += batch.len() as u64;
                     if !counter.count(read, goes_on) {
                         return Ok(false);

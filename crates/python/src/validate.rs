@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use headstack_catalogue::disksim;
-use headstack_sim::replay;
-use headstack_trace::validate::{ValidateRecord, read_validate};
-use headstack_workload::ReplayRecord;
+use headstack_sim::replay::closed_responses_ns;
+use headstack_trace::validate::{read_validate, recorded};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -25,9 +24,8 @@ pub fn validate<'py>(py: Python<'py>, trace: &str, parameters: &str) -> PyResult
         let imported = disksim::import(Path::new(parameters)).map_err(input_error)?;
         let drive = imported.drives.into_iter().next();
         let drive = drive.ok_or_else(|| InputError::new_err(format!("{parameters}: there is no drive in it")))?;
-        let requests: Vec<ReplayRecord> = records.iter().map(ValidateRecord::request).collect();
         let ms = |ns: u64| ns as f64 / NS_PER_MS;
-        let simulated_ns = replay(&drive.description, &requests);
+        let simulated_ns = closed_responses_ns(&drive.description, recorded(&records));
         let simulated_ns = simulated_ns.map_err(|error| input_error(format!("{trace}: {error}")))?;
         let simulated_ms: Vec<f64> = simulated_ns.into_iter().map(ms).collect();
         let measured_ms: Vec<f64> = records.iter().map(|record| ms(record.service_ns)).collect();

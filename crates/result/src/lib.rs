@@ -14,8 +14,8 @@ pub use demerit::{Score, demerit_disksim_ms, demerit_ms, paired_rms_ms, pearson_
 pub use histogram::{LatencyHistogram, MAX_BINNED_NS, StoredHistogram};
 pub use interval::BatchMeans;
 pub use run_result::{
-    Check, Component, Counter, DepthResult, Energy, Fact, Interval, KindResult, Kinds, Mode, RunResult, SCHEMA_VERSION,
-    StreamResult, SystemRecord, content_hash,
+    Check, Component, Counter, DepthResult, Energy, Fact, Fidelity, Interval, KindResult, Kinds, Mode, RunResult,
+    SCHEMA_VERSION, StreamResult, SystemRecord, content_hash,
 };
 
 /// What can be wrong with a result or with samples that are to be compared.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{LatencyHistogram, ResultError, StoredHistogram};
 
 /// The version of the schema. It changes whenever a field is added, removed or changes its meaning.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// Where a result comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -175,6 +175,50 @@ pub struct Energy {
     pub case_celsius: Option<f64>,
 }
 
+/// How faithfully a recording was replayed. Times count from the first request on both sides; rates are requests after
+/// the first over the time from the first to the last, and absent where that is no time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fidelity {
+    /// Requests of the recording, as far as it was to be replayed.
+    pub recorded_requests: u64,
+    /// Requests issued.
+    pub replayed_requests: u64,
+    /// From the first recorded arrival to the last, on the recording's clock.
+    pub recorded_duration_ns: u64,
+    /// From the first issue to the last.
+    pub replayed_duration_ns: u64,
+    /// Recorded arrivals a second.
+    pub recorded_per_s: Option<f64>,
+    /// Issues a second.
+    pub achieved_per_s: Option<f64>,
+    /// Achieved rate over the recorded rate at the time scale that was asked for.
+    pub rate_ratio: Option<f64>,
+    /// Issue after the recorded arrival at the time scale that was asked for; 0 for what came early. Half of the
+    /// requests were issued no later than this.
+    pub lateness_p50_ns: u64,
+    /// 90 % were issued no later than this.
+    pub lateness_p90_ns: u64,
+    /// 99 % were issued no later than this.
+    pub lateness_p99_ns: u64,
+    /// The latest.
+    pub lateness_max_ns: u64,
+    /// Requests issued before their recorded arrival.
+    pub early: u64,
+    /// Requests issued before the completion of one that, in the recording, was complete before they arrived.
+    pub causality_violations: u64,
+    /// Requests issued after one that had arrived later.
+    pub reordered: u64,
+    /// Requests moved onto the system because they lay outside.
+    pub folded: u64,
+    /// Requests left out because they lay outside.
+    pub dropped: u64,
+    /// Requests widened to whole blocks.
+    pub rounded: u64,
+    /// Requests whose completion was not recorded.
+    pub without_completion: u64,
+}
+
 /// Something counted: cache hits, destages, parity reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -235,6 +279,8 @@ pub struct RunResult {
     pub streams: Vec<StreamResult>,
     /// Electricity and heat, where the devices state what they take.
     pub energy: Option<Energy>,
+    /// How faithfully a recording was replayed, where the run is a replay.
+    pub fidelity: Option<Fidelity>,
     /// What ended the run early: data that no redundancy could bring back.
     pub data_loss: Option<String>,
     /// Requests a second that the workload intended; `None` in a closed loop.
@@ -272,6 +318,7 @@ impl RunResult {
             counters: Vec::new(),
             streams: Vec::new(),
             energy: None,
+            fidelity: None,
             data_loss: None,
             offered_per_s: None,
             late_arrivals: 0,
@@ -383,7 +430,14 @@ impl RunResult {
             .energy
             .iter()
             .flat_map(|energy| [("energy.joules", Some(energy.joules)), ("energy.case_celsius", energy.case_celsius)]);
-        for (field, value) in figures.into_iter().chain(facts).chain(energy) {
+        let fidelity = self.fidelity.iter().flat_map(|fidelity| {
+            [
+                ("fidelity.recorded_per_s", fidelity.recorded_per_s),
+                ("fidelity.achieved_per_s", fidelity.achieved_per_s),
+                ("fidelity.rate_ratio", fidelity.rate_ratio),
+            ]
+        });
+        for (field, value) in figures.into_iter().chain(facts).chain(energy).chain(fidelity) {
             if let Some(value) = value.filter(|value| !value.is_finite()) {
                 return Err(ResultError::NotFinite { field, value });
             }
@@ -477,6 +531,16 @@ mod tests {
     }
 
     #[test]
+    fn a_replay_tells_of_its_fidelity() {
+        let mut result = filled();
+        let fidelity = Fidelity { causality_violations: 3, rate_ratio: Some(0.1), ..Fidelity::default() };
+        result.fidelity = Some(fidelity);
+        assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);
+        result.fidelity = Some(Fidelity { achieved_per_s: Some(f64::INFINITY), ..Fidelity::default() });
+        assert!(matches!(result.to_json(), Err(ResultError::NotFinite { field: "fidelity.achieved_per_s", .. })));
+    }
+
+    #[test]
     fn figures_follow_from_the_counts() {
         let result = filled();
         assert_eq!((result.count(), result.errors()), (400, 3));
@@ -527,9 +591,9 @@ mod tests {
         };
         assert_eq!(
             keys(&value),
-            "backlog checks components counters data_loss depth duration_ns energy generator intervals kinds \
-             late_arrivals mean_response_half_width_ns mode notes offered_per_s saturated schema seed start_ns streams \
-             system version workload"
+            "backlog checks components counters data_loss depth duration_ns energy fidelity generator \
+             intervals kinds late_arrivals mean_response_half_width_ns mode notes offered_per_s saturated schema seed \
+             start_ns streams system version workload"
         );
         assert_eq!(keys(&value["system"]), "description hash kind name");
         assert_eq!(keys(&value["kinds"]), "flush read trim write");
@@ -541,7 +605,7 @@ mod tests {
             json!({"name": "link", "servers": 1, "busy_ns": 50_000_000, "waited_ns": 7})
         );
         assert_eq!(value["checks"][0], json!({"name": "conserved", "passed": true, "detail": "400 = 400"}));
-        assert_eq!((&value["mode"], &value["schema"]), (&json!("simulated"), &json!(2)));
+        assert_eq!((&value["mode"], &value["schema"]), (&json!("simulated"), &json!(3)));
         assert_eq!(value["offered_per_s"], Value::Null);
     }
 
@@ -549,8 +613,8 @@ mod tests {
     fn texts_that_are_no_result_are_refused() {
         let good = filled().to_json().unwrap();
         for (from, to, complaint) in [
-            ("\"schema\":2", "\"schema\":1", "result: schema 1: this build reads schema 2"),
-            ("\"schema\":2", "\"scheme\":2", "result: missing field `schema`"),
+            ("\"schema\":3", "\"schema\":2", "result: schema 2: this build reads schema 3"),
+            ("\"schema\":3", "\"scheme\":3", "result: missing field `schema`"),
             ("\"seed\"", "\"sead\"", "result: unknown field `sead`"),
             ("\"mode\":\"simulated\"", "\"mode\":\"guessed\"", "result: unknown variant `guessed`"),
             ("\"count\":300", "\"count\":300.5", "result: invalid type: floating point"),

@@ -9,7 +9,9 @@ mod host;
 pub mod link;
 mod measuring;
 pub mod power;
-mod replay;
+mod recorder;
+pub mod replay;
+mod rig;
 mod run;
 mod scenario;
 mod servers;
@@ -17,8 +19,9 @@ mod snapshot;
 pub mod ssd;
 pub mod system;
 
-pub use replay::replay;
-pub use run::{Demand, RunSpec, run, run_all};
+pub use recorder::{Observed, Sink};
+pub use rig::Progress;
+pub use run::{Demand, RunSpec, record, run, run_all};
 pub use system::SystemDescription;
 
 /// What can be wrong with a simulation that was asked for.
@@ -37,10 +40,13 @@ pub enum SimError {
     #[error("request {number}: {message}")]
     Request {
         /// Number from 1.
-        number: usize,
+        number: u64,
         /// What is wrong and what is allowed.
         message: String,
     },
+    /// A recording cannot be replayed as it was asked for.
+    #[error("replay: {0}")]
+    Replay(String),
     /// The run was stopped from outside.
     #[error("stopped")]
     Stopped,

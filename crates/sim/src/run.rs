@@ -3,17 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use headstack_result::{Mode, RunResult, SystemRecord};
+use headstack_result::RunResult;
 use headstack_workload::scenario::Scenario;
-use headstack_workload::{ArrivalClock, Arrivals, GENERATOR_NAME, Generator, RunLength, Span, Workload};
+use headstack_workload::{ArrivalClock, Arrivals, Generator, RunLength, Span, Workload};
 use rayon::prelude::*;
 
 use crate::SimError;
-use crate::device::DeviceDescription;
 use crate::drive::Completion;
-use crate::drive::description::SlowProcesses;
 use crate::flights::{Flight, Flights};
-use crate::measuring::Measuring;
+use crate::recorder::Sink;
+use crate::rig::{Progress, Rig, note_of_tail};
 use crate::scenario;
 use crate::system::{System, SystemDescription};
 
@@ -59,19 +58,28 @@ impl From<Scenario> for Demand {
     }
 }
 
-/// Hears how far a run is, 0 to 1, and says whether it goes on.
-pub type Progress<'a> = dyn Fn(f64) -> bool + Sync + 'a;
-
 /// Runs one specification to its end.
 ///
 /// # Errors
 /// An impossible drive, workload or range, or [`SimError::Stopped`].
 pub fn run(spec: &RunSpec, progress: &Progress) -> Result<RunResult, SimError> {
+    run_with(spec, progress, None)
+}
+
+/// Runs one specification to its end and hands every request to `sink`, those of the warm-up too.
+///
+/// # Errors
+/// As [`run`].
+pub fn record<'a>(spec: &RunSpec, progress: &Progress, sink: &'a mut Sink<'a>) -> Result<RunResult, SimError> {
+    run_with(spec, progress, Some(sink))
+}
+
+fn run_with<'a>(spec: &RunSpec, progress: &Progress, sink: Option<&'a mut Sink<'a>>) -> Result<RunResult, SimError> {
     let workload = match &spec.demand {
         Demand::Workload(workload) => workload,
-        Demand::Scenario(scenario) => return scenario::run(spec, scenario, progress),
+        Demand::Scenario(scenario) => return scenario::run(spec, scenario, progress, sink),
     };
-    let mut runner = Runner::new(spec, workload)?;
+    let mut runner = Runner::new(spec, workload, sink)?;
     runner.go(progress)?;
     Ok(runner.finish(spec, workload))
 }
@@ -86,13 +94,11 @@ pub fn run_all(specs: &[RunSpec], progress: &(dyn Fn(usize, f64) -> bool + Sync)
         .collect()
 }
 
-/// Completions between two looks at the clock of the outside world.
-pub const PROGRESS_EVERY: u64 = 1 << 13;
 /// Completions between two looks at the confidence interval.
 const CONFIDENCE_EVERY: u64 = 1 << 10;
 
-struct Runner {
-    system: System,
+struct Runner<'a> {
+    rig: Rig<'a>,
     generator: Generator,
     clock: Option<ArrivalClock>,
     next_arrival_ns: u64,
@@ -100,18 +106,13 @@ struct Runner {
     thinks: bool,
     /// Issues of the closed loop that wait for their think time.
     thinking: BinaryHeap<Reverse<u64>>,
-    flights: Flights,
-    done: Vec<Completion>,
     warm_up: headstack_workload::WarmUp,
     run_length: RunLength,
-    interval_ns: u64,
     late_arrivals: u64,
-    measuring: Option<Measuring>,
-    now_ns: u64,
 }
 
-impl Runner {
-    fn new(spec: &RunSpec, workload: &Workload) -> Result<Self, SimError> {
+impl<'a> Runner<'a> {
+    fn new(spec: &RunSpec, workload: &Workload, sink: Option<&'a mut Sink<'a>>) -> Result<Self, SimError> {
         let mut system = System::new(&spec.system, spec.seed)?;
         let capacity = spec.system.capacity_bytes();
         let span = spec.span.unwrap_or(Span { start_bytes: 0, length_bytes: capacity });
@@ -137,22 +138,19 @@ impl Runner {
                 (0, false, Some(ArrivalClock::new(rate_per_s, process, spec.seed)?))
             }
         };
+        let mut rig = Rig::new(system, spec.interval_ns, sink);
+        rig.flights = Flights::with_capacity(outstanding_limit as usize);
         let mut runner = Runner {
-            system,
+            rig,
             generator,
             clock,
             next_arrival_ns: u64::MAX,
             outstanding_limit,
             thinks,
             thinking: BinaryHeap::new(),
-            flights: Flights::with_capacity(outstanding_limit as usize),
-            done: Vec::with_capacity(64),
             warm_up: workload.warm_up,
             run_length: workload.run_length,
-            interval_ns: spec.interval_ns.unwrap_or(u64::MAX).max(1),
             late_arrivals: 0,
-            measuring: None,
-            now_ns: 0,
         };
         if let Some(clock) = &mut runner.clock {
             runner.next_arrival_ns = clock.next_ns();
@@ -165,12 +163,13 @@ impl Runner {
         for _ in 0..self.outstanding_limit {
             self.think_or_issue();
         }
-        let mut next_progress = PROGRESS_EVERY;
-        while !self.is_over() {
+        while !self.rig.is_over() {
             let issue_ns = self.thinking.peek().map_or(u64::MAX, |&Reverse(at_ns)| at_ns);
             let outside_ns = issue_ns.min(self.next_arrival_ns);
-            let event_ns = self.system.next_event_ns();
-            if self.time_is_up_before(event_ns.min(outside_ns)) {
+            let event_ns = self.rig.system.next_event_ns();
+            if let RunLength::TimeNs(limit_ns) = self.run_length
+                && self.rig.time_is_up_before(limit_ns, event_ns.min(outside_ns))
+            {
                 break;
             }
             // The system first: what it finishes at this moment makes room for what is issued at it.
@@ -178,67 +177,36 @@ impl Runner {
                 assert!(event_ns != u64::MAX, "requests are outstanding, yet nothing will ever happen");
                 self.system_event(event_ns);
             } else if issue_ns <= self.next_arrival_ns {
-                self.now_ns = issue_ns;
+                self.rig.now_ns = issue_ns;
                 self.thinking.pop();
                 self.issue(issue_ns);
             } else {
-                self.now_ns = self.next_arrival_ns;
+                self.rig.now_ns = self.next_arrival_ns;
                 self.arrive();
             }
-            if self.flights.completed >= next_progress {
-                next_progress = self.flights.completed + PROGRESS_EVERY;
-                if !progress(self.share_done()) {
-                    return Err(SimError::Stopped);
-                }
-            }
+            let run_length = self.run_length;
+            self.rig.tell(progress, |rig| share_done(rig, run_length))?;
         }
         Ok(())
     }
 
-    /// Ends a run of a given time if that is over before `next_ns`, when something happens next.
-    #[inline]
-    fn time_is_up_before(&mut self, next_ns: u64) -> bool {
-        if let RunLength::TimeNs(limit_ns) = self.run_length
-            && let Some(measuring) = &mut self.measuring
-            && next_ns > measuring.start_ns + limit_ns
-        {
-            measuring.close(measuring.start_ns + limit_ns, self.flights.outstanding());
-            return true;
-        }
-        false
-    }
-
     #[inline]
     fn system_event(&mut self, at_ns: u64) {
-        self.now_ns = at_ns;
-        let mut done = std::mem::take(&mut self.done);
-        self.system.advance(at_ns, &mut done);
-        for completion in done.drain(..) {
-            if self.is_over() {
+        let done = self.rig.advance(at_ns);
+        for completion in &done {
+            if self.rig.is_over() {
                 break;
             }
-            self.complete(&completion);
+            self.complete(completion);
         }
-        self.done = done;
-        if self.system.data_loss().is_some() {
-            self.end_by_loss();
-        }
-    }
-
-    /// Data are gone: what was measured until now is the result.
-    #[cold]
-    fn end_by_loss(&mut self) {
-        let backlog = self.flights.outstanding();
-        let (now_ns, interval_ns) = (self.now_ns, self.interval_ns);
-        let before = || Measuring::new(now_ns, self.system.snapshot(), backlog, interval_ns);
-        self.measuring.get_or_insert_with(before).close(now_ns, backlog);
+        self.rig.give_back(done);
     }
 
     /// An open-loop arrival.
     fn arrive(&mut self) {
         let at_ns = self.next_arrival_ns;
         self.next_arrival_ns = self.clock.as_mut().map_or(u64::MAX, ArrivalClock::next_ns);
-        if let Some(measuring) = &mut self.measuring {
+        if let Some(measuring) = &mut self.rig.measuring {
             measuring.arrived += 1;
         }
         self.issue(at_ns);
@@ -249,58 +217,41 @@ impl Runner {
     fn think_or_issue(&mut self) {
         if self.thinks {
             let think_ns = self.generator.think_ns();
-            self.thinking.push(Reverse(self.now_ns + think_ns));
+            self.thinking.push(Reverse(self.rig.now_ns + think_ns));
         } else {
-            self.issue(self.now_ns);
+            self.issue(self.rig.now_ns);
         }
     }
 
     #[inline]
     fn issue(&mut self, at_ns: u64) {
-        self.count_depth(at_ns);
         let request = self.generator.next();
-        let id = self.flights.issue(Flight { intended_ns: at_ns, request, client: 0, stream: 0 });
-        let admitted = self.system.submit(at_ns, id, &request);
-        if !admitted && self.measuring.is_some() && self.clock.is_some() {
+        let (_, admitted) = self.rig.issue(Flight { intended_ns: at_ns, request, client: 0, stream: 0 });
+        if !admitted && self.rig.measuring.is_some() && self.clock.is_some() {
             self.late_arrivals += 1;
         }
     }
 
     #[inline]
     fn complete(&mut self, completion: &Completion) {
-        self.count_depth(completion.at_ns);
-        let flight = self.flights.complete(completion.id);
-        if let Some(measuring) = &mut self.measuring {
-            measuring.record(&flight.request, flight.intended_ns, completion);
-        }
+        self.rig.complete(completion);
         self.maybe_start_measuring();
         self.maybe_end();
-        if self.clock.is_none() && !self.is_over() {
+        if self.clock.is_none() && !self.rig.is_over() {
             self.think_or_issue();
-        }
-    }
-
-    /// Books the time since the last change at the depth that held.
-    #[inline]
-    fn count_depth(&mut self, at_ns: u64) {
-        if let Some(measuring) = &mut self.measuring {
-            measuring.count_depth(at_ns, (self.flights.outstanding()) as usize);
         }
     }
 
     #[inline]
     fn maybe_start_measuring(&mut self) {
-        let warm = self.flights.completed >= self.warm_up.requests && self.now_ns >= self.warm_up.time_ns;
-        if self.measuring.is_none() && warm {
-            let backlog = self.flights.outstanding();
-            self.measuring = Some(Measuring::new(self.now_ns, self.system.snapshot(), backlog, self.interval_ns));
+        if self.rig.flights.completed >= self.warm_up.requests && self.rig.now_ns >= self.warm_up.time_ns {
+            self.rig.start_measuring();
         }
     }
 
     #[inline]
     fn maybe_end(&mut self) {
-        let backlog = self.flights.outstanding();
-        let Some(measuring) = &mut self.measuring else {
+        let Some(measuring) = &self.rig.measuring else {
             return;
         };
         let over = match self.run_length {
@@ -312,59 +263,32 @@ impl Runner {
             }
         };
         if over {
-            measuring.close(self.now_ns, backlog);
+            self.rig.close();
         }
-    }
-
-    #[inline]
-    fn is_over(&self) -> bool {
-        self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
-    }
-
-    fn share_done(&self) -> f64 {
-        let Some(measuring) = &self.measuring else {
-            return 0.0;
-        };
-        let share = match self.run_length {
-            RunLength::Requests(limit) => measuring.completed as f64 / limit as f64,
-            RunLength::TimeNs(limit_ns) => (self.now_ns - measuring.start_ns) as f64 / limit_ns as f64,
-            RunLength::Confidence { max_requests, .. } => measuring.completed as f64 / max_requests as f64,
-        };
-        share.min(1.0)
     }
 
     fn finish(self, spec: &RunSpec, workload: &Workload) -> RunResult {
-        let description = serde_json::to_value(&spec.system).expect("descriptions are plain data");
         let record = serde_json::to_value(workload).expect("workloads are plain data");
-        let system = SystemRecord::new(&*spec.system_name, spec.system.kind(), description);
-        let mut result = RunResult::new(Mode::Simulated, system, record, spec.seed, GENERATOR_NAME);
-        result.checks = self.flights.checks();
+        let backlog = self.rig.outstanding();
+        let piled_up = self.rig.measuring.as_ref().is_some_and(|measuring| measuring.has_piled_up(backlog));
+        let mut result = self.rig.finish(&spec.system_name, &spec.system, record, spec.seed);
         result.late_arrivals = self.late_arrivals;
-        result.backlog = self.flights.outstanding();
-        let mut measuring = self.measuring.expect("a run ends by its measured part");
-        self.flights.under_way().for_each(|flight| measuring.still_outstanding(flight.intended_ns));
         if let Arrivals::Open { rate_per_s, .. } = workload.arrivals {
             result.offered_per_s = Some(rate_per_s);
-            result.saturated = measuring.has_piled_up(result.backlog);
+            result.saturated = piled_up;
         }
-        measuring.write_to(&mut result, self.system.snapshot());
-        result.data_loss = self.system.data_loss().map(str::to_owned);
-        if has_no_slow_processes(&spec.system) {
-            let note = "beyond p99 the tail is geometry and queueing only: retries, recalibration and scans are off";
-            result.notes.push(note.to_owned());
-        }
+        result.notes.extend(note_of_tail(&spec.system));
         result
     }
 }
 
-/// Nothing in the system makes a tail of its own.
-fn has_no_slow_processes(system: &SystemDescription) -> bool {
-    let quiet = |device: &DeviceDescription| match device {
-        DeviceDescription::Disk(drive) => drive.slow == SlowProcesses::default(),
-        DeviceDescription::Ssd(_) => false,
+fn share_done(rig: &Rig, run_length: RunLength) -> f64 {
+    let Some(measuring) = &rig.measuring else {
+        return 0.0;
     };
-    match system {
-        SystemDescription::Drive(device) => quiet(device),
-        SystemDescription::Array(array) => array.devices.iter().all(quiet),
+    match run_length {
+        RunLength::Requests(limit) => measuring.completed as f64 / limit as f64,
+        RunLength::TimeNs(limit_ns) => (rig.now_ns - measuring.start_ns) as f64 / limit_ns as f64,
+        RunLength::Confidence { max_requests, .. } => measuring.completed as f64 / max_requests as f64,
     }
 }

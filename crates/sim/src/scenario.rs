@@ -3,21 +3,22 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use headstack_result::{Component, Fact, Kinds, Mode, RunResult, StreamResult, SystemRecord};
+use headstack_result::{Component, Fact, Kinds, RunResult, StreamResult};
+use headstack_workload::Request;
 use headstack_workload::scenario::{Facts, Scenario, ScenarioLength, ScenarioRun, Step};
-use headstack_workload::{GENERATOR_NAME, Request};
 
 use crate::SimError;
-use crate::drive::Completion;
-use crate::flights::{Flight, Flights};
-use crate::measuring::{Measuring, book};
-use crate::run::{PROGRESS_EVERY, Progress, RunSpec};
+use crate::flights::Flight;
+use crate::measuring::book;
+use crate::recorder::Sink;
+use crate::rig::{Progress, Rig};
+use crate::run::RunSpec;
 use crate::servers::Servers;
 use crate::system::System;
 
-struct Runner<'a> {
-    scenario: &'a Scenario,
-    system: System,
+struct Runner<'s, 'r> {
+    scenario: &'s Scenario,
+    rig: Rig<'r>,
     clients: ScenarioRun,
     /// When clients are asked next: (time, order, client).
     asks: BinaryHeap<Reverse<(u64, u64, u32)>>,
@@ -26,19 +27,19 @@ struct Runner<'a> {
     network: Servers,
     /// What processors and network had done when measuring began.
     before: [Component; 2],
-    flights: Flights,
-    done: Vec<Completion>,
-    measuring: Option<Measuring>,
     streams: Vec<Kinds>,
-    interval_ns: u64,
-    now_ns: u64,
 }
 
 /// Runs a scenario to its end.
 ///
 /// # Errors
 /// An impossible system or scenario, LUNs that the system lacks, or [`SimError::Stopped`].
-pub fn run(spec: &RunSpec, scenario: &Scenario, progress: &Progress) -> Result<RunResult, SimError> {
+pub fn run<'a>(
+    spec: &RunSpec,
+    scenario: &Scenario,
+    progress: &Progress,
+    sink: Option<&'a mut Sink<'a>>,
+) -> Result<RunResult, SimError> {
     let luns = match spec.span {
         None => spec.system.luns(),
         Some(span) => vec![("range".to_owned(), span)],
@@ -52,18 +53,13 @@ pub fn run(spec: &RunSpec, scenario: &Scenario, progress: &Progress) -> Result<R
     let (processors, network) = (Servers::new(scenario.cpus.max(1)), Servers::new(1));
     let mut runner = Runner {
         scenario,
-        system,
+        rig: Rig::new(system, spec.interval_ns, sink),
         asks: BinaryHeap::new(),
         asked: 0,
         before: [&processors, &network].map(|servers| servers.component("")),
         processors,
         network,
-        flights: Flights::default(),
-        done: Vec::new(),
-        measuring: None,
         streams: vec![Kinds::default(); clients.stream_names().len()],
-        interval_ns: spec.interval_ns.unwrap_or(u64::MAX).max(1),
-        now_ns: 0,
         clients,
     };
     runner.go(progress)?;
@@ -93,17 +89,18 @@ fn preload(system: &mut System, mut past: ScenarioRun, requests: u64) {
     }
 }
 
-impl Runner<'_> {
+impl Runner<'_, '_> {
     fn go(&mut self, progress: &Progress) -> Result<(), SimError> {
         self.maybe_start_measuring();
         for client in 0..self.clients.clients() {
             self.ask(client, 0);
         }
-        let mut next_progress = PROGRESS_EVERY;
-        while !self.is_over() {
+        while !self.rig.is_over() {
             let ask_ns = self.asks.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
-            let event_ns = self.system.next_event_ns();
-            if self.time_is_up_before(event_ns.min(ask_ns)) {
+            let event_ns = self.rig.system.next_event_ns();
+            if let ScenarioLength::TimeNs(limit_ns) = self.scenario.run_length
+                && self.rig.time_is_up_before(limit_ns, event_ns.min(ask_ns))
+            {
                 break;
             }
             // The system first: what it finishes at this moment makes room for what is issued at it.
@@ -111,17 +108,13 @@ impl Runner<'_> {
                 assert!(event_ns != u64::MAX, "clients wait, yet nothing will ever happen");
                 self.system_event(event_ns);
             } else if let Some(Reverse((at_ns, _, client))) = self.asks.pop() {
-                self.now_ns = at_ns;
+                self.rig.now_ns = at_ns;
                 self.ask(client, at_ns);
             }
             self.maybe_start_measuring();
             self.maybe_end();
-            if self.flights.completed >= next_progress {
-                next_progress = self.flights.completed + PROGRESS_EVERY;
-                if !progress(self.share_done()) {
-                    return Err(SimError::Stopped);
-                }
-            }
+            let run_length = self.scenario.run_length;
+            self.rig.tell(progress, |rig| share_done(rig, run_length))?;
         }
         Ok(())
     }
@@ -152,58 +145,44 @@ impl Runner<'_> {
     }
 
     fn issue(&mut self, now_ns: u64, client: u32, stream: u32, request: &Request) {
-        self.count_depth(now_ns);
-        let id = self.flights.issue(Flight { intended_ns: now_ns, request: *request, client, stream });
-        self.system.submit(now_ns, id, request);
+        self.rig.issue(Flight { intended_ns: now_ns, request: *request, client, stream });
     }
 
     fn system_event(&mut self, at_ns: u64) {
-        self.now_ns = at_ns;
-        let mut done = std::mem::take(&mut self.done);
-        self.system.advance(at_ns, &mut done);
-        for completion in done.drain(..) {
-            self.count_depth(completion.at_ns);
-            let flight = self.flights.complete(completion.id);
-            if let Some(measuring) = &mut self.measuring {
-                measuring.record(&flight.request, flight.intended_ns, &completion);
-                book(&mut self.streams[flight.stream as usize], &flight.request, flight.intended_ns, &completion);
+        let done = self.rig.advance(at_ns);
+        for completion in &done {
+            let flight = self.rig.complete(completion);
+            if self.rig.measuring.is_some() {
+                book(&mut self.streams[flight.stream as usize], &flight.request, flight.intended_ns, completion);
             }
             if self.clients.complete(flight.client) {
                 self.ask(flight.client, completion.at_ns);
             }
         }
-        self.done = done;
-        if self.system.data_loss().is_some() {
+        if self.rig.system.data_loss().is_some() {
             self.start_measuring();
-            self.close();
         }
-    }
-
-    fn count_depth(&mut self, at_ns: u64) {
-        if let Some(measuring) = &mut self.measuring {
-            measuring.count_depth(at_ns, self.flights.outstanding() as usize);
-        }
+        self.rig.give_back(done);
     }
 
     fn maybe_start_measuring(&mut self) {
         let warm_up = self.scenario.warm_up;
-        if self.flights.completed >= warm_up.requests && self.now_ns >= warm_up.time_ns {
+        if self.rig.flights.completed >= warm_up.requests && self.rig.now_ns >= warm_up.time_ns {
             self.start_measuring();
         }
     }
 
     fn start_measuring(&mut self) {
-        if self.measuring.is_some() {
+        if self.rig.measuring.is_some() {
             return;
         }
-        let backlog = self.flights.outstanding();
-        self.measuring = Some(Measuring::new(self.now_ns, self.system.snapshot(), backlog, self.interval_ns));
-        self.clients.start_measuring(self.now_ns);
+        self.rig.start_measuring();
+        self.clients.start_measuring(self.rig.now_ns);
         self.before = [&self.processors, &self.network].map(|servers| servers.component(""));
     }
 
     fn maybe_end(&mut self) {
-        let Some(measuring) = &self.measuring else {
+        let Some(measuring) = &self.rig.measuring else {
             return;
         };
         let over = match self.scenario.run_length {
@@ -212,64 +191,19 @@ impl Runner<'_> {
             ScenarioLength::AllDone => self.clients.all_done(),
         };
         if over {
-            self.close();
+            self.rig.close();
         }
-    }
-
-    fn close(&mut self) {
-        let (now_ns, depth) = (self.now_ns, self.flights.outstanding());
-        if let Some(measuring) = &mut self.measuring
-            && measuring.end_ns.is_none()
-        {
-            measuring.close(now_ns, depth);
-        }
-    }
-
-    fn time_is_up_before(&mut self, next_ns: u64) -> bool {
-        if let ScenarioLength::TimeNs(limit_ns) = self.scenario.run_length
-            && let Some(measuring) = &self.measuring
-            && next_ns > measuring.start_ns + limit_ns
-        {
-            self.now_ns = measuring.start_ns + limit_ns;
-            self.close();
-            return true;
-        }
-        false
-    }
-
-    fn is_over(&self) -> bool {
-        self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
-    }
-
-    fn share_done(&self) -> f64 {
-        let Some(measuring) = &self.measuring else {
-            return 0.0;
-        };
-        let share = match self.scenario.run_length {
-            ScenarioLength::Requests(limit) => measuring.completed as f64 / limit as f64,
-            ScenarioLength::TimeNs(limit_ns) => (self.now_ns - measuring.start_ns) as f64 / limit_ns as f64,
-            // Nobody knows before.
-            ScenarioLength::AllDone => 0.0,
-        };
-        share.min(1.0)
     }
 
     fn finish(self, spec: &RunSpec) -> RunResult {
-        let description = serde_json::to_value(&spec.system).expect("descriptions are plain data");
         let scenario = serde_json::to_value(self.scenario).expect("scenarios are plain data");
-        let system = SystemRecord::new(&*spec.system_name, spec.system.kind(), description);
-        let mut result = RunResult::new(Mode::Simulated, system, scenario, spec.seed, GENERATOR_NAME);
-        result.checks = self.flights.checks();
-        result.backlog = self.flights.outstanding();
-        result.data_loss = self.system.data_loss().map(str::to_owned);
-        let mut measuring = self.measuring.expect("a run ends by its measured part");
-        self.flights.under_way().for_each(|flight| measuring.still_outstanding(flight.intended_ns));
-        measuring.write_to(&mut result, self.system.snapshot());
+        let now_ns = self.rig.now_ns;
+        let mut result = self.rig.finish(&spec.system_name, &spec.system, scenario, spec.seed);
         result.components.push(since(self.processors.component("host processors"), &self.before[0]));
         if self.scenario.network.is_some() {
             result.components.push(since(self.network.component("client network"), &self.before[1]));
         }
-        let reports = self.clients.report(self.now_ns);
+        let reports = self.clients.report(now_ns);
         for (report, kinds) in reports.into_iter().zip(self.streams) {
             result.streams.push(StreamResult { name: report.name, kinds, facts: facts(&report.facts) });
         }
@@ -281,6 +215,18 @@ impl Runner<'_> {
             detail: format!("{completed} in streams, {} in all", result.count()),
         });
         result
+    }
+}
+
+fn share_done(rig: &Rig, run_length: ScenarioLength) -> f64 {
+    let Some(measuring) = &rig.measuring else {
+        return 0.0;
+    };
+    match run_length {
+        ScenarioLength::Requests(limit) => measuring.completed as f64 / limit as f64,
+        ScenarioLength::TimeNs(limit_ns) => (rig.now_ns - measuring.start_ns) as f64 / limit_ns as f64,
+        // Nobody knows before.
+        ScenarioLength::AllDone => 0.0,
     }
 }
 

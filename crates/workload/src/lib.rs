@@ -32,6 +32,6 @@ pub use document::{Document, InputError};
 pub use generator::{Generator, Span};
 pub use quantity::{Bytes, DurationNs, QuantityError, Rate, Rpm};
 pub use random::{GENERATOR_NAME, Purpose, Random};
-pub use request::{Kind, ReplayRecord, Request};
+pub use request::{Kind, Recorded, Request};
 pub use scenario::{Scenario, ScenarioRun, Step};
 pub use workload::{Workload, WorkloadError};

@@ -44,15 +44,13 @@ pub struct Request {
     pub ordered: bool,
 }
 
-/// A recorded request, as it is replayed with one outstanding.
+/// A request of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReplayRecord {
-    /// What it does.
-    pub kind: Kind,
-    /// First byte.
-    pub offset_bytes: u64,
-    /// Length.
-    pub length_bytes: u32,
-    /// From its completion to the next issue.
-    pub think_ns: u64,
+pub struct Recorded {
+    /// When it arrived, in nanoseconds of the recording's own clock, whose zero means nothing.
+    pub arrival_ns: u64,
+    /// When it was complete, on the same clock, where that was recorded.
+    pub completion_ns: Option<u64>,
+    /// What it asked for.
+    pub request: Request,
 }

@@ -5,7 +5,7 @@
 //! think time in microseconds. Replay it closed-loop: the next request is issued `think_ns` after the completion of
 //! this one, the first at 0.
 
-use headstack_workload::{Kind, ReplayRecord};
+use headstack_workload::{Kind, Recorded, Request};
 
 use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError, refused};
@@ -31,14 +31,26 @@ pub struct ValidateRecord {
 
 impl ValidateRecord {
     /// The request alone, in bytes.
-    pub fn request(&self) -> ReplayRecord {
-        ReplayRecord {
+    pub fn request(&self) -> Request {
+        Request {
             kind: self.kind,
             offset_bytes: self.block * u64::from(BLOCK_BYTES),
             length_bytes: self.blocks * BLOCK_BYTES,
-            think_ns: self.think_ns,
+            force_unit_access: false,
+            ordered: false,
         }
     }
+}
+
+/// The recording that the measured times make: the first request arrives at 0, each later one its predecessor's think
+/// time after that one's completion.
+pub fn recorded(records: &[ValidateRecord]) -> impl Iterator<Item = Recorded> {
+    records.iter().scan(0u64, |next_ns, record| {
+        let arrival_ns = *next_ns;
+        let completion_ns = arrival_ns.saturating_add(record.service_ns);
+        *next_ns = completion_ns.saturating_add(record.think_ns);
+        Some(Recorded { arrival_ns, completion_ns: Some(completion_ns), request: record.request() })
+    })
 }
 
 const BLOCK_BYTES: u32 = 512;
@@ -134,9 +146,9 @@ impl Validate {
     #[inline]
     pub(crate) fn parse(&mut self, line: &[u8]) -> Result<Record, Problem> {
         let measured = record(line)?;
-        let ReplayRecord { kind, offset_bytes, length_bytes, think_ns } = measured.request();
+        let Request { kind, offset_bytes, length_bytes, .. } = measured.request();
         let arrival_ns = self.next_arrival_ns;
-        let next_ns = arrival_ns.checked_add(measured.service_ns + think_ns).filter(|&ns| ns < 1 << 63);
+        let next_ns = arrival_ns.checked_add(measured.service_ns + measured.think_ns).filter(|&ns| ns < 1 << 63);
         self.next_arrival_ns = next_ns.ok_or_else(|| ("", "times add up to 2^63 ns".to_owned()))?;
         let mut request = Record::new(arrival_ns, kind.into(), offset_bytes, length_bytes);
         request.response_ns = measured.service_ns;
@@ -175,9 +187,22 @@ mod tests {
 
     #[test]
     fn requests_are_in_bytes() {
-        let longest =
-            ReplayRecord { kind: Kind::Write, offset_bytes: 1_536, length_bytes: 4_294_966_784, think_ns: 5_000 };
+        let longest = Request {
+            kind: Kind::Write,
+            offset_bytes: 1_536,
+            length_bytes: 4_294_966_784,
+            force_unit_access: false,
+            ordered: false,
+        };
         assert_eq!(only("W Miss 3 8388607 4 5").request(), longest);
+    }
+
+    #[test]
+    fn measured_times_make_a_recording() {
+        let records = read_validate("t", "R Hit 1 2 3 4\nW Miss 5 6 7 8\nR Hit 7 1 0 0").unwrap();
+        let times: Vec<_> = recorded(&records).map(|record| (record.arrival_ns, record.completion_ns)).collect();
+        assert_eq!(times, [(0, Some(3_000)), (7_000, Some(14_000)), (22_000, Some(22_000))]);
+        assert!(recorded(&records).map(|record| record.request).eq(records.iter().map(ValidateRecord::request)));
     }
 
     #[test]

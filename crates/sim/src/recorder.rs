@@ -1,0 +1,77 @@
+//! Recording a run: its requests handed out in the order in which they were issued.
+
+use std::collections::VecDeque;
+
+use headstack_workload::Recorded;
+
+use crate::drive::Completion;
+use crate::flights::Flight;
+
+/// A request as a recording holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// What came when, and when it was complete. A request that the end of the run found under way has no completion.
+    pub recorded: Recorded,
+    /// From its arrival to the moment at which the system began to work on it; absent as the completion is.
+    pub wait_ns: Option<u64>,
+    /// Who issued it: the client's number within a scenario, else 0.
+    pub client: u32,
+    /// What it belongs to: the stream's number within a scenario, else 0.
+    pub stream: u32,
+}
+
+/// Hears of every request of a run, those of the warm-up too, in the order of their issue, which is that of their arrival.
+pub type Sink<'a> = dyn FnMut(&Observed) + 'a;
+
+/// Holds requests back until all that were issued before them are complete, so that a recording is in order of arrival
+/// with requests of one moment in theirs.
+pub struct Recorder<'a> {
+    sink: &'a mut Sink<'a>,
+    /// Requests from the oldest that is under way on, and whether each is complete.
+    window: VecDeque<(Observed, bool)>,
+    /// Requests handed out.
+    first: u64,
+    /// The number of the request that has this id.
+    numbers: Vec<u64>,
+}
+
+impl<'a> Recorder<'a> {
+    /// A recorder that has heard of nothing.
+    pub fn new(sink: &'a mut Sink<'a>) -> Self {
+        Recorder { sink, window: VecDeque::new(), first: 0, numbers: Vec::new() }
+    }
+
+    /// A request is issued under `id`.
+    pub fn issued(&mut self, id: u32, flight: &Flight) {
+        let slot = id as usize;
+        if self.numbers.len() <= slot {
+            self.numbers.resize(slot + 1, 0);
+        }
+        self.numbers[slot] = self.first + self.window.len() as u64;
+        let recorded = Recorded { arrival_ns: flight.intended_ns, completion_ns: None, request: flight.request };
+        let observed = Observed { recorded, wait_ns: None, client: flight.client, stream: flight.stream };
+        self.window.push_back((observed, false));
+    }
+
+    /// It is complete.
+    pub fn completed(&mut self, completion: &Completion) {
+        let number = self.numbers[completion.id as usize];
+        let (observed, complete) = &mut self.window[(number - self.first) as usize];
+        let arrival_ns = observed.recorded.arrival_ns;
+        observed.recorded.completion_ns = Some(completion.at_ns);
+        observed.wait_ns = Some(completion.started_ns.max(arrival_ns) - arrival_ns);
+        *complete = true;
+        while let Some((observed, true)) = self.window.front() {
+            (self.sink)(observed);
+            self.window.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// The run is over: what is left is handed out, some of it without completion.
+    pub fn finish(self) {
+        for (observed, _) in self.window {
+            (self.sink)(&observed);
+        }
+    }
+}

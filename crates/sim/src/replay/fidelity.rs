@@ -1,0 +1,142 @@
+//! What a replay counts of its own faithfulness.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use headstack_result::{Fidelity, LatencyHistogram};
+
+use super::tape::Arrived;
+
+/// Counts of a replay that is under way.
+#[derive(Default)]
+pub struct Books {
+    /// Requests read.
+    pub recorded: u64,
+    /// Arrival of the last of them, after the first.
+    pub last_arrival_ns: u64,
+    pub without_completion: u64,
+    pub folded: u64,
+    pub dropped: u64,
+    pub rounded: u64,
+    pub replayed: u64,
+    first_issue_ns: u64,
+    last_issue_ns: u64,
+    lateness: LatencyHistogram,
+    early: u64,
+    highest_number: u64,
+    reordered: u64,
+    causality_violations: u64,
+    unfinished: Unfinished,
+    /// Requests issued at `suspects_ns` while others were unfinished that had been complete before they arrived: if
+    /// those are complete at that very moment, nothing was violated.
+    suspects: Vec<(u64, u64)>,
+    suspects_ns: u64,
+}
+
+impl Books {
+    /// The replay has heard of a request.
+    #[inline]
+    pub fn taken(&mut self, arrived: &Arrived) {
+        if let Some(completion_ns) = arrived.completion_ns {
+            self.unfinished.add((completion_ns, arrived.number));
+        }
+    }
+
+    /// It is issued at `at_ns`.
+    #[inline]
+    pub fn issued(&mut self, arrived: &Arrived, at_ns: u64) {
+        if self.replayed == 0 {
+            self.first_issue_ns = at_ns;
+        }
+        self.replayed += 1;
+        self.last_issue_ns = at_ns;
+        self.lateness.record(at_ns.saturating_sub(arrived.scheduled_ns));
+        self.early += u64::from(at_ns < arrived.scheduled_ns);
+        self.reordered += u64::from(arrived.number < self.highest_number);
+        self.highest_number = self.highest_number.max(arrived.number);
+        self.settle(at_ns);
+        // Of those complete at the moment of its arrival, the ones before it in the recording were complete before it.
+        let place = (arrived.arrival_ns, arrived.number);
+        if self.unfinished.first().is_some_and(|first| first < place) {
+            self.suspects.push(place);
+            self.suspects_ns = at_ns;
+        }
+    }
+
+    /// It is complete.
+    #[inline]
+    pub fn completed(&mut self, arrived: &Arrived, at_ns: u64) {
+        self.settle(at_ns);
+        if let Some(completion_ns) = arrived.completion_ns {
+            self.unfinished.remove((completion_ns, arrived.number));
+        }
+    }
+
+    /// Time goes on to `at_ns`: suspects of an earlier moment are cleared, or convicted.
+    #[inline]
+    fn settle(&mut self, at_ns: u64) {
+        if at_ns > self.suspects_ns && !self.suspects.is_empty() {
+            let first = self.unfinished.first();
+            let violations = self.suspects.drain(..).filter(|&place| first.is_some_and(|first| first < place)).count();
+            self.causality_violations += violations as u64;
+        }
+    }
+
+    /// The sum of it all, `scale` times as slow as recorded.
+    pub fn fidelity(&self, scale: f64) -> Fidelity {
+        let per_s = |requests: u64, span_ns: u64| {
+            (span_ns > 0).then(|| requests.saturating_sub(1) as f64 / (span_ns as f64 / 1e9))
+        };
+        let replayed_duration_ns = self.last_issue_ns - self.first_issue_ns;
+        let recorded_per_s = per_s(self.recorded, self.last_arrival_ns);
+        let achieved_per_s = per_s(self.replayed, replayed_duration_ns);
+        let ratio = recorded_per_s.zip(achieved_per_s).map(|(recorded, achieved)| achieved * scale / recorded);
+        let lateness = |q| self.lateness.quantile_ns(q).unwrap_or(0);
+        Fidelity {
+            recorded_requests: self.recorded,
+            replayed_requests: self.replayed,
+            recorded_duration_ns: self.last_arrival_ns,
+            replayed_duration_ns,
+            recorded_per_s,
+            achieved_per_s,
+            rate_ratio: ratio.filter(|ratio| ratio.is_finite()),
+            lateness_p50_ns: lateness(0.5),
+            lateness_p90_ns: lateness(0.9),
+            lateness_p99_ns: lateness(0.99),
+            lateness_max_ns: lateness(1.0),
+            early: self.early,
+            causality_violations: self.causality_violations,
+            reordered: self.reordered,
+            folded: self.folded,
+            dropped: self.dropped,
+            rounded: self.rounded,
+            without_completion: self.without_completion,
+        }
+    }
+}
+
+/// (recorded completion, number) of the requests that the replay has not completed, the earliest at hand.
+#[derive(Default)]
+struct Unfinished {
+    keys: BinaryHeap<Reverse<(u64, u64)>>,
+    /// Keys that are gone, until they come to the top.
+    gone: BinaryHeap<Reverse<(u64, u64)>>,
+}
+
+impl Unfinished {
+    fn add(&mut self, key: (u64, u64)) {
+        self.keys.push(Reverse(key));
+    }
+
+    fn remove(&mut self, key: (u64, u64)) {
+        self.gone.push(Reverse(key));
+        while self.gone.peek().is_some() && self.gone.peek() == self.keys.peek() {
+            self.gone.pop();
+            self.keys.pop();
+        }
+    }
+
+    fn first(&self) -> Option<(u64, u64)> {
+        self.keys.peek().map(|&Reverse(key)| key)
+    }
+}

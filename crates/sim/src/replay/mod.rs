@@ -1,0 +1,228 @@
+//! Replay: a system under the requests of a recording.
+//!
+//! The recording is read as the replay goes. Memory is bounded by the requests that have arrived and are not complete:
+//! those in the system, and in [`ReplayMode::Closed`] and [`ReplayMode::Dependent`] those that wait for others, which
+//! pile up where the system is slower than the recorded one.
+
+mod fidelity;
+mod player;
+mod tape;
+mod waits;
+
+use headstack_result::RunResult;
+use headstack_workload::Recorded;
+use serde::{Deserialize, Serialize};
+
+use crate::SimError;
+use crate::drive::description::DriveDescription;
+use crate::recorder::{Observed, Sink};
+use crate::rig::{Progress, Rig};
+use crate::system::{System, SystemDescription};
+pub use tape::Source;
+use tape::{LATEST_NS, Tape};
+
+/// When a recorded request is issued again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ReplayMode {
+    /// At its recorded time, counted from the first request, whether or not the system keeps up.
+    Timed {
+        /// Factor on all times: 2 takes twice as long. Finite and above 0.
+        time_scale: f64,
+    },
+    /// As soon as there is room: always this many outstanding, in recorded order.
+    Asap {
+        /// Requests outstanding, from 1.
+        depth: u32,
+    },
+    /// By virtual clients with their recorded think times. A request is issued by the client whose last request was,
+    /// in the recording, complete last before it arrived (of several, the one that had arrived first), and as long after that one's completion; where there is no
+    /// such client, a new one begins at its recorded time. A client whose request has no recorded completion ends with
+    /// it.
+    Closed,
+    /// After all requests that it waited for in the recording, and as long after the last of them as was recorded.
+    /// These are inferred: all that were complete between `min_ns` and `max_ns` before it arrived, without those that
+    /// others of them waited for, at most one more than were ever in flight at a time. A request that waited for none
+    /// comes at its recorded time: what did not wait when it was recorded is an arrival from outside, which a slower
+    /// system would not have held up.
+    Dependent {
+        /// Who issued it cannot have learnt of later completions.
+        min_ns: u64,
+        /// Who issued it did not wait for earlier ones.
+        max_ns: u64,
+    },
+}
+
+impl ReplayMode {
+    /// [`ReplayMode::Dependent`] where nothing is known of who issued the requests. The least reaction is none: what
+    /// the recording puts behind a completion may be its answer at once, and mistaking a chance neighbour for a cause
+    /// costs less than losing a cause. The longest is 100 ms, the time within which people take an answer to be
+    /// immediate: longer pauses are those of users and timers, who do not count from a disk's completion.
+    pub const DEPENDENT: ReplayMode = ReplayMode::Dependent { min_ns: 0, max_ns: 100_000_000 };
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ReplayMode::Timed { .. } => "timed",
+            ReplayMode::Asap { .. } => "asap",
+            ReplayMode::Closed => "closed",
+            ReplayMode::Dependent { .. } => "dependent",
+        }
+    }
+
+    /// Factor on all recorded times.
+    fn time_scale(&self) -> f64 {
+        if let ReplayMode::Timed { time_scale } = self { *time_scale } else { 1.0 }
+    }
+
+    fn check(&self) -> Result<(), SimError> {
+        let error = |message: String| Err(SimError::Replay(message));
+        match *self {
+            ReplayMode::Timed { time_scale } if !(time_scale.is_finite() && time_scale > 0.0) => {
+                error(format!("time_scale must be above 0 and finite, not {time_scale}"))
+            }
+            ReplayMode::Asap { depth: 0 } => error("depth must be at least 1, not 0".to_owned()),
+            ReplayMode::Dependent { min_ns, max_ns } if min_ns > max_ns => {
+                error(format!("min_ns must be at most max_ns, not {min_ns} of {max_ns}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What becomes of a recorded request that does not lie on the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outside {
+    /// It is an error.
+    #[default]
+    Refuse,
+    /// It goes to its offset modulo the capacity, moved down where it would cross the end.
+    Fold,
+    /// It is left out.
+    Drop,
+}
+
+impl Outside {
+    /// All of them.
+    pub const ALL: [Outside; 3] = [Outside::Refuse, Outside::Fold, Outside::Drop];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outside::Refuse => "refuse",
+            Outside::Fold => "fold",
+            Outside::Drop => "drop",
+        }
+    }
+}
+
+/// How a recording is replayed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// The recording's name, for people.
+    pub name: String,
+    /// When requests are issued.
+    pub mode: ReplayMode,
+    /// What becomes of requests outside the system.
+    #[serde(default)]
+    pub outside: Outside,
+    /// When the first request comes, in virtual time. A recording whose clock began with its system, as that of a
+    /// simulated run does, comes out the same to the nanosecond only if this is its first arrival: until then the spindle
+    /// has turned. Otherwise it does not matter.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// Only so many requests from the first on.
+    #[serde(default)]
+    pub requests_max: Option<u64>,
+    /// Only the requests that arrived no later than this after the first, on the recording's clock.
+    #[serde(default)]
+    pub time_max_ns: Option<u64>,
+}
+
+impl Replay {
+    /// All of a recording, whose requests all lie on the system.
+    pub fn new(name: impl Into<String>, mode: ReplayMode) -> Replay {
+        Replay { name: name.into(), mode, outside: Outside::Refuse, start_ns: 0, requests_max: None, time_max_ns: None }
+    }
+
+    fn check(&self) -> Result<(), SimError> {
+        if self.start_ns >= LATEST_NS {
+            return Err(SimError::Replay(format!("start_ns must be below 2^61, not {}", self.start_ns)));
+        }
+        self.mode.check()
+    }
+}
+
+/// What is replayed on.
+#[derive(Clone, Debug)]
+pub struct ReplaySpec {
+    /// The system's name, for people.
+    pub system_name: String,
+    /// The system.
+    pub system: SystemDescription,
+    /// How.
+    pub replay: Replay,
+    /// Seed of the system's own random processes.
+    pub seed: u64,
+    /// Length of the intervals that results are also kept for.
+    pub interval_ns: Option<u64>,
+}
+
+/// Replays a recording and measures from its first request to the completion of its last: there is no warm-up. `sink` hears of every request as it was replayed.
+///
+/// Requests are widened to whole blocks of the system; one of no bytes, unless it is a flush, to its block. Of requests
+/// that come at the moment of completions, one for each is its answer and issued at once, as a closed loop does; others
+/// follow when the system has done what it does at that moment.
+///
+/// # Errors
+/// Those of `source`; an impossible system or mode, a recording without requests, or without completions where they are
+/// needed; a request outside the system, of which the number is named; [`SimError::Stopped`].
+pub fn replay<'a, E: From<SimError>>(
+    spec: &ReplaySpec,
+    source: &mut Source<E>,
+    progress: &Progress,
+    sink: Option<&'a mut Sink<'a>>,
+) -> Result<RunResult, E> {
+    spec.replay.check()?;
+    let rig = Rig::new(System::new(&spec.system, spec.seed)?, spec.interval_ns, sink);
+    player::play(spec, rig, Tape::new(spec, source), progress)
+}
+
+/// A source of requests that are at hand.
+pub fn in_memory(
+    records: impl IntoIterator<Item = Recorded>,
+) -> impl FnMut(&mut Vec<Recorded>) -> Result<bool, SimError> {
+    const BATCH: usize = 1 << 12;
+    let mut records = records.into_iter();
+    move |batch| {
+        batch.clear();
+        batch.extend(records.by_ref().take(BATCH));
+        Ok(!batch.is_empty())
+    }
+}
+
+/// Response times of a recording replayed on a drive by [`ReplayMode::Closed`], in order of issue.
+///
+/// # Errors
+/// As [`replay`].
+pub fn closed_responses_ns(
+    drive: &DriveDescription,
+    records: impl IntoIterator<Item = Recorded>,
+) -> Result<Vec<u64>, SimError> {
+    let spec = ReplaySpec {
+        system_name: drive.name.clone(),
+        system: drive.clone().into(),
+        replay: Replay::new("recording", ReplayMode::Closed),
+        seed: 0,
+        interval_ns: None,
+    };
+    let mut responses_ns = Vec::new();
+    let mut hear = |observed: &Observed| {
+        let Recorded { arrival_ns, completion_ns, .. } = observed.recorded;
+        responses_ns.extend(completion_ns.map(|at_ns| at_ns - arrival_ns));
+    };
+    replay(&spec, &mut in_memory(records), &|_| true, Some(&mut hear))?;
+    Ok(responses_ns)
+}

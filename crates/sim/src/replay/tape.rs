@@ -1,0 +1,180 @@
+//! What comes from a recording: requests in order of arrival, on the replay's clock, made to fit the system.
+
+use headstack_workload::{Kind, Recorded, Request};
+
+use super::fidelity::Books;
+use super::{Outside, ReplaySpec};
+use crate::SimError;
+
+/// A source of recorded requests: replaces the batch by the next ones, in order of arrival; false at the end.
+pub type Source<'a, E> = dyn FnMut(&mut Vec<Recorded>) -> Result<bool, E> + 'a;
+
+/// 73 years: the sum of two such times fits 63 bits, with room for all that a system may be late.
+pub const LATEST_NS: u64 = 1 << 61;
+
+/// A recorded request on the replay's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    /// From 1.
+    pub number: u64,
+    pub arrival_ns: u64,
+    /// The same at the time scale of the replay.
+    pub scheduled_ns: u64,
+    pub completion_ns: Option<u64>,
+    /// What the system is asked for.
+    pub request: Request,
+}
+
+/// The recording, read as far as the replay needs.
+pub struct Tape<'a, E> {
+    source: &'a mut Source<'a, E>,
+    batch: Vec<Recorded>,
+    at: usize,
+    ended: bool,
+    next: Option<Arrived>,
+    /// The first arrival, on the recording's clock and on the replay's.
+    first_ns: u64,
+    start_ns: u64,
+    time_scale: f64,
+    outside: Outside,
+    requests_max: u64,
+    time_max_ns: u64,
+    capacity_bytes: u64,
+    block_bytes: u64,
+    /// What is counted of it.
+    pub books: Books,
+}
+
+impl<'a, E: From<SimError>> Tape<'a, E> {
+    /// A tape of which nothing was read.
+    pub fn new(spec: &ReplaySpec, source: &'a mut Source<'a, E>) -> Self {
+        Tape {
+            source,
+            batch: Vec::new(),
+            at: 0,
+            ended: false,
+            next: None,
+            first_ns: 0,
+            start_ns: spec.replay.start_ns,
+            time_scale: spec.replay.mode.time_scale(),
+            outside: spec.replay.outside,
+            requests_max: spec.replay.requests_max.unwrap_or(u64::MAX),
+            time_max_ns: spec.replay.time_max_ns.unwrap_or(u64::MAX),
+            capacity_bytes: spec.system.capacity_bytes(),
+            block_bytes: u64::from(spec.system.block_bytes()),
+            books: Books::default(),
+        }
+    }
+
+    /// The next request, which stays; none at the end.
+    ///
+    /// # Errors
+    /// Of the source; a request that cannot be replayed.
+    #[inline]
+    pub fn peek(&mut self) -> Result<Option<&Arrived>, E> {
+        while self.next.is_none() && !self.ended {
+            match self.read()? {
+                Some(recorded) => self.next = self.arrive(recorded)?,
+                None => self.ended = true,
+            }
+        }
+        Ok(self.next.as_ref())
+    }
+
+    /// The next request; none at the end.
+    ///
+    /// # Errors
+    /// As [`peek`](Self::peek).
+    #[inline]
+    pub fn take(&mut self) -> Result<Option<Arrived>, E> {
+        self.peek()?;
+        let next = self.next.take();
+        if let Some(arrived) = &next {
+            self.books.taken(arrived);
+        }
+        Ok(next)
+    }
+
+    fn read(&mut self) -> Result<Option<Recorded>, E> {
+        while self.at == self.batch.len() {
+            self.at = 0;
+            self.batch.clear();
+            if !(self.source)(&mut self.batch)? {
+                return Ok(None);
+            }
+        }
+        self.at += 1;
+        Ok(Some(self.batch[self.at - 1]))
+    }
+
+    /// Takes a request over; none for one that is left out, or behind the limits of the replay.
+    fn arrive(&mut self, recorded: Recorded) -> Result<Option<Arrived>, SimError> {
+        let number = self.books.recorded + 1;
+        if number == 1 {
+            self.first_ns = recorded.arrival_ns;
+        }
+        let refuse = |message: String| SimError::Request { number, message };
+        let since_first = |at_ns: u64| at_ns.checked_sub(self.first_ns);
+        let arrival_ns = since_first(recorded.arrival_ns).filter(|&at_ns| at_ns >= self.books.last_arrival_ns);
+        let arrival_ns = arrival_ns.ok_or_else(|| refuse("arrives before the one before it".to_owned()))?;
+        if number > self.requests_max || arrival_ns > self.time_max_ns {
+            self.ended = true;
+            return Ok(None);
+        }
+        if recorded.completion_ns.is_some_and(|at_ns| at_ns < recorded.arrival_ns) {
+            return Err(refuse("is complete before it arrives".to_owned()));
+        }
+        let completion_ns = recorded.completion_ns.and_then(since_first);
+        let scaled_ns = match self.time_scale {
+            1.0 => arrival_ns,
+            scale => (arrival_ns as f64 * scale).round() as u64,
+        };
+        if scaled_ns.max(arrival_ns).max(completion_ns.unwrap_or(0)) >= LATEST_NS {
+            return Err(refuse("comes more than 73 years after the first".to_owned()));
+        }
+        self.books.recorded = number;
+        self.books.last_arrival_ns = arrival_ns;
+        self.books.without_completion += u64::from(completion_ns.is_none());
+        let request = self.fit(&recorded.request).map_err(refuse)?;
+        let start_ns = self.start_ns;
+        Ok(request.map(|request| Arrived {
+            number,
+            arrival_ns: start_ns + arrival_ns,
+            scheduled_ns: start_ns + scaled_ns,
+            completion_ns: completion_ns.map(|at_ns| start_ns + at_ns),
+            request,
+        }))
+    }
+
+    /// The request in whole blocks of the system, of which it touches every block that the recorded one touched; none if
+    /// it lies outside and such are left out.
+    fn fit(&mut self, recorded: &Request) -> Result<Option<Request>, String> {
+        if recorded.kind == Kind::Flush {
+            return Ok(Some(Request { offset_bytes: 0, length_bytes: 0, ..*recorded }));
+        }
+        let (offset, length) = (recorded.offset_bytes, u64::from(recorded.length_bytes));
+        let place = || format!("{length} bytes at {offset}");
+        // A transfer of nothing is one of the block it names: no drive has another command.
+        let end = offset.checked_add(length.max(1)).and_then(|end| end.checked_next_multiple_of(self.block_bytes));
+        let end = end.ok_or_else(|| format!("{}: its end must fit 64 bits", place()))?;
+        let start = offset / self.block_bytes * self.block_bytes;
+        let whole = end - start;
+        let length_bytes = u32::try_from(whole).map_err(|_| format!("{}: must be shorter than 4 GiB", place()))?;
+        let (mut start, capacity) = (start, self.capacity_bytes);
+        if end > capacity {
+            match self.outside {
+                Outside::Fold if whole <= capacity => {
+                    self.books.folded += 1;
+                    start = (start % capacity).min(capacity - whole);
+                }
+                Outside::Drop => {
+                    self.books.dropped += 1;
+                    return Ok(None);
+                }
+                Outside::Refuse | Outside::Fold => return Err(format!("{}; the system ends at {capacity}", place())),
+            }
+        }
+        self.books.rounded += u64::from(whole != length);
+        Ok(Some(Request { offset_bytes: start, length_bytes, ..*recorded }))
+    }
+}

@@ -1,0 +1,280 @@
+//! What a request waited for when it was recorded, inferred from completions, and waits for again.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::tape::{Arrived, Tape};
+use crate::SimError;
+
+/// How it is inferred.
+#[derive(Clone, Copy, Debug)]
+pub enum Rule {
+    /// A request belongs to the virtual client whose last request was complete last before it arrived (of several, the one
+    /// that had arrived first): each request is waited for by one other at most.
+    Closed,
+    /// A request waited for all that were complete between `min_ns` and `max_ns` before it arrived.
+    Dependent { min_ns: u64, max_ns: u64 },
+}
+
+/// A recording of which so many requests have no completion is taken to have none.
+const UNPAIRED_MAX: u64 = 1 << 14;
+
+/// A request from when it is read until it is complete and no other can wait for it any more.
+struct Node {
+    arrived: Arrived,
+    /// Requests that it waits for still.
+    missing: u32,
+    /// The latest completion of those that it waited for.
+    ready_ns: u64,
+    /// From there to its issue: as long as was recorded.
+    slack_ns: u64,
+    /// When the replay completed it.
+    done_ns: Option<u64>,
+    /// Requests not yet read may wait for it.
+    awaited: bool,
+    /// Nodes that wait for it.
+    waiters: Vec<u32>,
+}
+
+impl Node {
+    /// It is still that of the request `number`, for which others may wait.
+    fn is_awaited(&self, number: u64) -> bool {
+        self.arrived.number == number && self.awaited
+    }
+}
+
+/// Requests read, and what they wait for. The greatest times are below 2^63, so that differences of them fit.
+pub struct Waits {
+    rule: Rule,
+    nodes: Vec<Node>,
+    free: Vec<u32>,
+    /// Requests under way at the last arrival read, by (recorded completion, number, node).
+    recorded: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    most_in_flight: usize,
+    /// Those complete before it that the next ones may wait for, by (recorded completion, node), the latest last.
+    finished: VecDeque<(u64, u32)>,
+    /// Requests that wait for nothing but their time: (issue, number, node).
+    due: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// How much later than recorded those were complete that may be awaited: (lag, number, node). What is read next
+    /// comes no sooner than the least of them.
+    lags: BinaryHeap<Reverse<(i64, u64, u32)>>,
+    read: u64,
+    with_completion: u64,
+}
+
+impl Waits {
+    /// Nothing read yet.
+    pub fn new(rule: Rule) -> Self {
+        Waits {
+            rule,
+            nodes: Vec::new(),
+            free: Vec::new(),
+            recorded: BinaryHeap::new(),
+            most_in_flight: 0,
+            finished: VecDeque::new(),
+            due: BinaryHeap::new(),
+            lags: BinaryHeap::new(),
+            read: 0,
+            with_completion: 0,
+        }
+    }
+
+    /// When the next request is to be issued, if not after `until_ns`, as far as completions up to now tell.
+    ///
+    /// # Errors
+    /// Of the recording.
+    pub fn next_ns<E: From<SimError>>(&mut self, tape: &mut Tape<E>, until_ns: u64) -> Result<u64, E> {
+        loop {
+            let due_ns = self.due.peek().map_or(u64::MAX, |&Reverse((at_ns, ..))| at_ns);
+            let Some(next) = tape.peek()? else {
+                self.demand_completions(1)?;
+                return Ok(due_ns);
+            };
+            // A request that waits for nothing comes at its recorded time, which is a lag of none.
+            let earliest_ns = next.arrival_ns.saturating_add_signed(self.least_lag_ns().min(0));
+            if earliest_ns > until_ns.min(due_ns) {
+                return Ok(due_ns);
+            }
+            if let Some(arrived) = tape.take()? {
+                self.add(&arrived);
+                self.demand_completions(UNPAIRED_MAX)?;
+            }
+        }
+    }
+
+    /// The request that is due next, with its node.
+    pub fn pop(&mut self) -> Option<(Arrived, u32)> {
+        let Reverse((_, _, node)) = self.due.pop()?;
+        Some((self.nodes[node as usize].arrived, node))
+    }
+
+    /// The replay has completed a request.
+    pub fn completed(&mut self, node: u32, at_ns: u64) {
+        let done = &mut self.nodes[node as usize];
+        done.done_ns = Some(at_ns);
+        let (number, awaited, completion_ns) = (done.arrived.number, done.awaited, done.arrived.completion_ns);
+        let waiters = std::mem::take(&mut done.waiters);
+        for &waiter in &waiters {
+            let waiting = &mut self.nodes[waiter as usize];
+            waiting.missing -= 1;
+            waiting.ready_ns = waiting.ready_ns.max(at_ns);
+            if waiting.missing == 0 {
+                self.due.push(Reverse((waiting.ready_ns + waiting.slack_ns, waiting.arrived.number, waiter)));
+            }
+        }
+        // Kept for the list's sake: a node is used again and allocates nothing.
+        self.nodes[node as usize].waiters = waiters;
+        match completion_ns {
+            Some(recorded_ns) if awaited => {
+                // Behind a client that rests for good, what is stale never comes to the top.
+                if self.lags.len() > 2 * self.nodes.len() {
+                    let nodes = &self.nodes;
+                    self.lags.retain(|&Reverse((_, number, node))| nodes[node as usize].is_awaited(number));
+                }
+                self.lags.push(Reverse((at_ns as i64 - recorded_ns as i64, number, node)));
+            }
+            _ => self.free.push(node),
+        }
+    }
+
+    /// Requests without any completion to infer from are an error as soon as there are `unpaired` of them.
+    fn demand_completions(&self, unpaired: u64) -> Result<(), SimError> {
+        if self.with_completion == 0 && self.read >= unpaired {
+            let read = self.read;
+            return Err(SimError::Replay(format!(
+                "none of {read} requests has a recorded completion to infer waiting from; replay it timed or asap"
+            )));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, arrived: &Arrived) {
+        self.read += 1;
+        self.finish_until(arrived.arrival_ns);
+        let node = self.node(arrived);
+        let mut latest_ns = None;
+        match self.rule {
+            Rule::Closed => {
+                if let Some((completion_ns, client)) = self.finished.pop_back() {
+                    latest_ns = Some(completion_ns);
+                    self.wait_for(node, client);
+                    self.forget(client);
+                }
+            }
+            Rule::Dependent { .. } => {
+                let most = self.most_in_flight + 1;
+                for index in self.finished.len().saturating_sub(most)..self.finished.len() {
+                    let (completion_ns, parent) = self.finished[index];
+                    latest_ns = Some(completion_ns);
+                    self.wait_for(node, parent);
+                }
+            }
+        }
+        let new = &mut self.nodes[node as usize];
+        new.slack_ns = arrived.arrival_ns - latest_ns.unwrap_or(0);
+        if new.missing == 0 {
+            self.due.push(Reverse((new.ready_ns + new.slack_ns, arrived.number, node)));
+        }
+        if let Some(completion_ns) = arrived.completion_ns {
+            self.with_completion += 1;
+            self.recorded.push(Reverse((completion_ns, arrived.number, node)));
+            self.most_in_flight = self.most_in_flight.max(self.recorded.len());
+        }
+    }
+
+    /// A node of a request that waits for nothing yet.
+    fn node(&mut self, arrived: &Arrived) -> u32 {
+        let awaited = arrived.completion_ns.is_some();
+        let new =
+            |waiters| Node { arrived: *arrived, missing: 0, ready_ns: 0, slack_ns: 0, done_ns: None, awaited, waiters };
+        match self.free.pop() {
+            Some(node) => {
+                let mut waiters = std::mem::take(&mut self.nodes[node as usize].waiters);
+                waiters.clear();
+                self.nodes[node as usize] = new(waiters);
+                node
+            }
+            None => {
+                self.nodes.push(new(Vec::new()));
+                (self.nodes.len() - 1) as u32
+            }
+        }
+    }
+
+    fn wait_for(&mut self, node: u32, parent: u32) {
+        match self.nodes[parent as usize].done_ns {
+            Some(done_ns) => {
+                let ready_ns = &mut self.nodes[node as usize].ready_ns;
+                *ready_ns = (*ready_ns).max(done_ns);
+            }
+            None => {
+                self.nodes[parent as usize].waiters.push(node);
+                self.nodes[node as usize].missing += 1;
+            }
+        }
+    }
+
+    /// No request that is read from now on waits for this one.
+    fn forget(&mut self, node: u32) {
+        let forgotten = &mut self.nodes[node as usize];
+        forgotten.awaited = false;
+        if forgotten.done_ns.is_some() {
+            self.free.push(node);
+        }
+    }
+
+    /// Brings the recording's state up to an arrival: what was complete, and what of it may be waited for.
+    fn finish_until(&mut self, arrival_ns: u64) {
+        let (min_ns, max_ns) = match self.rule {
+            Rule::Closed => (0, u64::MAX),
+            Rule::Dependent { min_ns, max_ns } => (min_ns, max_ns),
+        };
+        while let Some(&Reverse((completion_ns, _, node))) = self.recorded.peek() {
+            if completion_ns.saturating_add(min_ns) > arrival_ns {
+                break;
+            }
+            self.recorded.pop();
+            match self.rule {
+                // They come in order of arrival, and of equals the first to arrive goes on top.
+                Rule::Closed => {
+                    let before = |other: &&(u64, u32)| other.0 == completion_ns;
+                    let equals = self.finished.iter().rev().take_while(before).count();
+                    self.finished.insert(self.finished.len() - equals, (completion_ns, node));
+                }
+                Rule::Dependent { .. } => {
+                    self.drop_transitive(node, min_ns);
+                    self.finished.push_back((completion_ns, node));
+                }
+            }
+        }
+        while let Some(&(completion_ns, node)) = self.finished.front()
+            && completion_ns.saturating_add(max_ns) < arrival_ns
+        {
+            self.finished.pop_front();
+            self.forget(node);
+        }
+    }
+
+    /// Who waits for this one waits for all that it waited for itself. Those were complete before it arrived, so they
+    /// are the first of the list, and leave no one to whom they would matter: this one stays longer.
+    fn drop_transitive(&mut self, node: u32, min_ns: u64) {
+        let Arrived { number, arrival_ns, .. } = self.nodes[node as usize].arrived;
+        while let Some(&(completion_ns, earlier)) = self.finished.front()
+            && completion_ns.saturating_add(min_ns) <= arrival_ns
+            && self.nodes[earlier as usize].arrived.number < number
+        {
+            self.finished.pop_front();
+            self.forget(earlier);
+        }
+    }
+
+    fn least_lag_ns(&mut self) -> i64 {
+        while let Some(&Reverse((lag_ns, number, node))) = self.lags.peek() {
+            if self.nodes[node as usize].is_awaited(number) {
+                return lag_ns;
+            }
+            self.lags.pop();
+        }
+        i64::MAX
+    }
+}

@@ -1,0 +1,195 @@
+//! A system under load: requests go in and come out, the clock runs, and what is measured is kept. What puts it under
+//! load — a loop, clients, a recording — says when the next request comes.
+
+use headstack_result::{Mode, RunResult, SystemRecord};
+use headstack_workload::GENERATOR_NAME;
+use serde_json::Value;
+
+use crate::SimError;
+use crate::device::DeviceDescription;
+use crate::drive::Completion;
+use crate::drive::description::SlowProcesses;
+use crate::flights::{Flight, Flights};
+use crate::measuring::Measuring;
+use crate::recorder::{Recorder, Sink};
+use crate::system::{System, SystemDescription};
+
+/// Hears how far a run is, 0 to 1, and says whether it goes on.
+pub type Progress<'a> = dyn Fn(f64) -> bool + Sync + 'a;
+
+/// Completions between two looks at the clock of the outside world.
+const PROGRESS_EVERY: u64 = 1 << 13;
+
+/// A system, the requests under way in it, and what is measured.
+pub struct Rig<'a> {
+    pub system: System,
+    pub flights: Flights,
+    /// What is kept since the warm-up was over.
+    pub measuring: Option<Measuring>,
+    pub now_ns: u64,
+    interval_ns: u64,
+    done: Vec<Completion>,
+    recorder: Option<Recorder<'a>>,
+    next_progress: u64,
+}
+
+impl<'a> Rig<'a> {
+    /// A system at rest at time 0, whose results are also kept for intervals, whose requests `sink` hears of.
+    pub fn new(system: System, interval_ns: Option<u64>, sink: Option<&'a mut Sink<'a>>) -> Self {
+        Rig {
+            system,
+            flights: Flights::default(),
+            measuring: None,
+            now_ns: 0,
+            interval_ns: interval_ns.unwrap_or(u64::MAX).max(1),
+            done: Vec::with_capacity(64),
+            recorder: sink.map(Recorder::new),
+            next_progress: PROGRESS_EVERY,
+        }
+    }
+
+    /// Requests under way.
+    #[inline]
+    pub fn outstanding(&self) -> u64 {
+        self.flights.outstanding()
+    }
+
+    /// Issues a request at its intended time; returns its id, and whether the system took it rather than let it wait in
+    /// the host.
+    #[inline]
+    pub fn issue(&mut self, flight: Flight) -> (u32, bool) {
+        self.count_depth(flight.intended_ns);
+        let id = self.flights.issue(flight);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.issued(id, &flight);
+        }
+        (id, self.system.submit(flight.intended_ns, id, &flight.request))
+    }
+
+    /// Lets the system work up to its next event at `at_ns`; what it completed there, each to be given to
+    /// [`complete`](Self::complete), and the list back to [`give_back`](Self::give_back).
+    #[inline]
+    pub fn advance(&mut self, at_ns: u64) -> Vec<Completion> {
+        self.now_ns = at_ns;
+        let mut done = std::mem::take(&mut self.done);
+        self.system.advance(at_ns, &mut done);
+        done
+    }
+
+    /// The list of completions, so that it need not be made again. Data that are gone end the run: what was measured
+    /// until now is the result.
+    #[inline]
+    pub fn give_back(&mut self, mut done: Vec<Completion>) {
+        done.clear();
+        self.done = done;
+        if self.system.data_loss().is_some() {
+            self.start_measuring();
+            self.close();
+        }
+    }
+
+    /// Books a completion.
+    #[inline]
+    pub fn complete(&mut self, completion: &Completion) -> Flight {
+        self.count_depth(completion.at_ns);
+        let flight = self.flights.complete(completion.id);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.completed(completion);
+        }
+        if let Some(measuring) = &mut self.measuring {
+            measuring.record(&flight.request, flight.intended_ns, completion);
+        }
+        flight
+    }
+
+    /// Books the time since the last change at the depth that held.
+    #[inline]
+    fn count_depth(&mut self, at_ns: u64) {
+        if let Some(measuring) = &mut self.measuring {
+            measuring.count_depth(at_ns, self.flights.outstanding() as usize);
+        }
+    }
+
+    /// The warm-up is over, unless it was before.
+    pub fn start_measuring(&mut self) {
+        if self.measuring.is_none() {
+            let (snapshot, backlog) = (self.system.snapshot(), self.outstanding());
+            self.measuring = Some(Measuring::new(self.now_ns, snapshot, backlog, self.interval_ns));
+        }
+    }
+
+    /// The run is over, unless it was before.
+    pub fn close(&mut self) {
+        let (now_ns, backlog) = (self.now_ns, self.outstanding());
+        if let Some(measuring) = &mut self.measuring
+            && measuring.end_ns.is_none()
+        {
+            measuring.close(now_ns, backlog);
+        }
+    }
+
+    /// Ends a run of `limit_ns` after its warm-up if that is over before `next_ns`, when something happens next.
+    #[inline]
+    pub fn time_is_up_before(&mut self, limit_ns: u64, next_ns: u64) -> bool {
+        if let Some(measuring) = &self.measuring
+            && next_ns > measuring.start_ns + limit_ns
+        {
+            self.now_ns = measuring.start_ns + limit_ns;
+            self.close();
+            return true;
+        }
+        false
+    }
+
+    /// The run is over.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
+    }
+
+    /// Tells of progress now and then.
+    ///
+    /// # Errors
+    /// [`SimError::Stopped`] where the run is not to go on.
+    #[inline]
+    pub fn tell(&mut self, progress: &Progress, share_done: impl Fn(&Self) -> f64) -> Result<(), SimError> {
+        if self.flights.completed >= self.next_progress {
+            self.next_progress = self.flights.completed + PROGRESS_EVERY;
+            if !progress(share_done(self).min(1.0)) {
+                return Err(SimError::Stopped);
+            }
+        }
+        Ok(())
+    }
+
+    /// The result of a run that is over: of a system of that name, under `demand`.
+    pub fn finish(self, name: &str, description: &SystemDescription, demand: Value, seed: u64) -> RunResult {
+        let record = serde_json::to_value(description).expect("descriptions are plain data");
+        let system = SystemRecord::new(name, description.kind(), record);
+        let mut result = RunResult::new(Mode::Simulated, system, demand, seed, GENERATOR_NAME);
+        result.checks = self.flights.checks();
+        result.backlog = self.outstanding();
+        result.data_loss = self.system.data_loss().map(str::to_owned);
+        let mut measuring = self.measuring.expect("a run ends by its measured part");
+        self.flights.under_way().for_each(|flight| measuring.still_outstanding(flight.intended_ns));
+        measuring.write_to(&mut result, self.system.snapshot());
+        if let Some(recorder) = self.recorder {
+            recorder.finish();
+        }
+        result
+    }
+}
+
+/// What a reader of latencies should know of a system that makes no tail of its own.
+pub fn note_of_tail(system: &SystemDescription) -> Option<String> {
+    let quiet = |device: &DeviceDescription| match device {
+        DeviceDescription::Disk(drive) => drive.slow == SlowProcesses::default(),
+        DeviceDescription::Ssd(_) => false,
+    };
+    let quiet = match system {
+        SystemDescription::Drive(device) => quiet(device),
+        SystemDescription::Array(array) => array.devices.iter().all(quiet),
+    };
+    let note = "beyond p99 the tail is geometry and queueing only: retries, recalibration and scans are off";
+    quiet.then(|| note.to_owned())
+}
