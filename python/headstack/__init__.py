@@ -16,10 +16,11 @@ from headstack import arrays, drives, scenarios, workloads
 from headstack._native import InputError, RunError, version
 from headstack.array import Array
 from headstack.drive import Drive, import_disksim
+from headstack.replays import replay
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
 from headstack.scenario import Scenario
-from headstack.traces import Trace
+from headstack.traces import Trace, capture
 from headstack.validation import Validation, validate
 from headstack.workload import Workload
 
@@ -38,9 +39,11 @@ __all__ = [
     "Validation",
     "Workload",
     "arrays",
+    "capture",
     "curve",
     "drives",
     "import_disksim",
+    "replay",
     "run",
     "scenarios",
     "validate",

@@ -59,6 +59,7 @@ class Shown:
 
 
 SHOWN = (
+    Shown("mode", "mode", _text, optional=True, is_text=True),
     Shown("depth", "depth", _text, optional=True),
     Shown("offered\nIO/s", "rate_per_s", _per_s, optional=True),
     Shown("IO/s", "iops", _per_s),

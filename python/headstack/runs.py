@@ -73,6 +73,7 @@ def run(
     workload: Demand | Iterable[Demand] | None = None,
     *,
     progress: Progress | None = None,
+    record: str | os.PathLike[str] | None = None,
     **options: Unpack[Options],
 ) -> Results:
     """Runs every system under every workload and combination of options, on all cores.
@@ -80,12 +81,13 @@ def run(
     The runs are in this order: systems, workloads, then the options in the order of ``Options``, the last varying
     fastest. Without a workload, requests are of one ``size`` (4 KiB), ``read`` and ``random`` (100 %).
     A scenario may stand in place of a workload; ``depth`` is the number of its clients then.
-    ``progress`` is called with the share done.
+    ``progress`` is called with the share done. ``record`` writes the requests of a single run as a trace, those of the
+    warm-up too.
 
     Raises ``InputError`` before anything runs when something is not acceptable, ``RunError`` when a run
     fails, or fails the checks that it makes of itself.
     """
-    return run_specs(specify(systems, workload, options), options, progress)
+    return run_specs(specify(systems, workload, options), options, progress, record)
 
 
 def curve(
@@ -101,9 +103,15 @@ def curve(
     return run(systems, workload, progress=progress, **options)
 
 
-def run_specs(specs: list[Spec], options: Mapping[str, Any], progress: Progress | None) -> Results:
+def run_specs(
+    specs: list[Spec],
+    options: Mapping[str, Any],
+    progress: Progress | None,
+    record: str | os.PathLike[str] | None = None,
+) -> Results:
     """Runs what ``specify`` made of ``options``."""
-    results = Results(_native.run(json.dumps(specs), progress), swept(options))
+    path = None if record is None else os.fspath(record)
+    results = Results(_native.run(json.dumps(specs), progress, path), swept(options))
     failed = results.failed_checks()
     if failed:
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""

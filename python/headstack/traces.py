@@ -87,9 +87,7 @@ class Trace:
         written: dict[str, Any] = json.loads(_native.trace_import(self.source, os.fspath(path), progress))
         return written
 
-    def export(
-        self, path: str | os.PathLike[str], format: str, progress: Progress | None = None
-    ) -> dict[str, Any]:
+    def export(self, path: str | os.PathLike[str], format: str, progress: Progress | None = None) -> dict[str, Any]:
         """Writes the trace in another program's format; ``losses`` counts what that could not hold, by name."""
         written: dict[str, Any] = json.loads(_native.trace_export(self.source, os.fspath(path), format, progress))
         return written
@@ -132,7 +130,7 @@ def capture(
     passed, ``requests`` were recorded, or Ctrl-C; what was recorded is kept in each case. Needs root.
 
     ``at`` is ``"queue"`` (as programs made them; the default) or ``"issue"`` (as the device got them), ``method``
-    ``"tracepoints"`` or ``"tracer"`` where the first that works is not wanted, ``buffer`` what the kernel holds for each
+    ``"tracepoints"`` or ``"tracer"`` where the first that works is not wanted, ``buffer`` what the kernel holds for a
     processor. ``progress`` hears requests, lost events, requests and bytes a second, and seconds. Returns ``meta``,
     ``method``, ``requests``, ``bytes``, ``lost`` events and ``seconds``.
     """

@@ -8,6 +8,8 @@ mod catalogue;
 mod error;
 mod interruptible;
 mod quantity;
+mod recording;
+mod replay;
 mod results;
 mod run;
 mod table;
@@ -35,6 +37,8 @@ mod _native {
     use super::error::{InputError, RunError};
     #[pymodule_export]
     use super::quantity::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns};
+    #[pymodule_export]
+    use super::replay::replay;
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]

@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field};
 use headstack_result::{
-    CurvePoint, Fact, Interval, KindResult, LatencyHistogram, RunResult, StreamResult, knee, throughput_at_response,
+    CurvePoint, Fact, Fidelity, Interval, KindResult, LatencyHistogram, RunResult, StreamResult, knee,
+    throughput_at_response,
 };
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -54,7 +55,21 @@ impl Row {
 
     fn depth(&self) -> Option<u64> {
         let outstanding = || self.workload("/arrivals/closed/outstanding")?.as_u64();
-        self.asked.clients.or_else(outstanding)
+        let replayed = || self.workload("/mode/asap/depth")?.as_u64();
+        self.asked.clients.or_else(outstanding).or_else(replayed)
+    }
+
+    /// The mode of a replay: a word, or the name of an object.
+    fn mode(&self) -> Option<String> {
+        match self.workload("/mode")? {
+            Value::String(mode) => Some(mode.clone()),
+            Value::Object(mode) => mode.keys().next().cloned(),
+            _ => None,
+        }
+    }
+
+    fn fidelity<T>(&self, figure: impl Fn(&Fidelity) -> T) -> Option<T> {
+        self.result.fidelity.as_ref().map(figure)
     }
 
     fn curve_point(&self) -> CurvePoint {
@@ -100,6 +115,18 @@ static RUN_COLUMNS: &[Column<Row>] = &[
     count("errors", |row| Some(row.result.errors())),
     text("data_loss", |row| row.result.data_loss.clone()),
     figure("duration_s", |row| Some(row.result.duration_ns as f64 / 1e9)),
+    text("mode", Row::mode),
+    figure("lateness_p50_ms", |row| row.fidelity(|replay| replay.lateness_p50_ns as f64 / NS_PER_MS)),
+    figure("lateness_p99_ms", |row| row.fidelity(|replay| replay.lateness_p99_ns as f64 / NS_PER_MS)),
+    figure("lateness_max_ms", |row| row.fidelity(|replay| replay.lateness_max_ns as f64 / NS_PER_MS)),
+    figure("recorded_per_s", |row| row.result.fidelity.as_ref()?.recorded_per_s),
+    figure("rate_ratio", |row| row.result.fidelity.as_ref()?.rate_ratio),
+    count("causality_violations", |row| row.fidelity(|replay| replay.causality_violations)),
+    count("reordered", |row| row.fidelity(|replay| replay.reordered)),
+    count("folded", |row| row.fidelity(|replay| replay.folded)),
+    count("dropped", |row| row.fidelity(|replay| replay.dropped)),
+    count("rounded", |row| row.fidelity(|replay| replay.rounded)),
+    count("without_completion", |row| row.fidelity(|replay| replay.without_completion)),
     text("description_hash", |row| Some(row.result.system.hash.clone())),
     text("generator", |row| Some(row.result.generator.clone())),
     text("version", |row| Some(row.result.version.clone())),

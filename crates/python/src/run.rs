@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use headstack_result::RunResult;
-use headstack_sim::{RunSpec, SimError, SystemDescription, run_all};
+use headstack_sim::{Demand, RunSpec, SimError, SystemDescription, record, run_all};
 use headstack_workload::scenario::Scenario;
 use headstack_workload::{Span, Workload};
 use pyo3::prelude::*;
@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::error::{input_error, json_error, sim_error};
 use crate::interruptible::interruptibly;
+use crate::recording::Recording;
 use crate::results::{Asked, Results};
 
 /// One run as Python asks for it.
@@ -36,15 +37,20 @@ struct Spec {
 
 /// Carries out the runs of a JSON list of specifications on all cores, and returns their results in its order.
 ///
-/// `progress` is called now and then, on the caller's thread, with the share done (0 to 1).
+/// `progress` is called now and then, on the caller's thread, with the share done (0 to 1). A single run is recorded as a
+/// trace at `record`.
 #[pyfunction]
-#[pyo3(signature = (specs, progress=None))]
-pub fn run(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+#[pyo3(signature = (specs, progress=None, record=None))]
+pub fn run(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>, record: Option<&str>) -> PyResult<Results> {
     // By way of values: an error of theirs does not name a place in a text that nobody wrote.
     let specs: Vec<Value> = serde_json::from_str(specs).map_err(json_error)?;
     let specs: Vec<_> = specs.into_iter().map(Spec::read).collect::<PyResult<_>>()?;
     let (asked, specs): (Vec<_>, Vec<_>) = specs.into_iter().map(Spec::split).unzip();
-    let results = py.detach(|| run_interruptibly(&specs, progress.as_ref()))?;
+    let results = match (record, &specs[..]) {
+        (None, _) => py.detach(|| run_interruptibly(&specs, progress.as_ref()))?,
+        (Some(path), [spec]) => vec![py.detach(|| record_interruptibly(spec, path, progress.as_ref()))?],
+        (Some(_), _) => return Err(input_error(format!("record: {} runs cannot be one trace", specs.len()))),
+    };
     let results: Result<Vec<RunResult>, SimError> = results.into_iter().collect();
     let results = results.map_err(sim_error)?;
     Ok(Results::new(asked.into_iter().zip(results).collect()))
@@ -88,4 +94,36 @@ fn run_interruptibly(specs: &[RunSpec], progress: Option<&Py<PyAny>>) -> PyResul
             goes_on.load(Ordering::Relaxed)
         })
     })
+}
+
+/// One run, whose requests are written as a trace: those of the warm-up too, and those that the end finds under way.
+fn record_interruptibly(
+    spec: &RunSpec,
+    path: &str,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<Result<RunResult, SimError>> {
+    let (demand, streams) = match &spec.demand {
+        Demand::Workload(workload) => (&workload.name, Vec::new()),
+        Demand::Scenario(scenario) => {
+            (&scenario.name, scenario.streams.iter().map(|stream| stream.name.clone()).collect())
+        }
+    };
+    let recording = Recording::create(path, demand, &spec.system_name, &spec.system, streams);
+    let mut recording = recording.map_err(input_error)?;
+    let share = AtomicU64::new(0);
+    let tell = |py: Python<'_>| match progress {
+        Some(progress) => progress.call1(py, (f64::from_bits(share.load(Ordering::Relaxed)),)).map(drop),
+        None => Ok(()),
+    };
+    let result = interruptibly(tell, |goes_on| {
+        let hear = |done: f64| {
+            share.store(done.to_bits(), Ordering::Relaxed);
+            goes_on.load(Ordering::Relaxed)
+        };
+        record(spec, &hear, &mut |observed| recording.take(observed))
+    })?;
+    if result.is_ok() {
+        recording.finish().map_err(input_error)?;
+    }
+    Ok(result)
 }

@@ -1,6 +1,6 @@
 //! The recorded request: what every format is read into, and every analysis reads.
 
-use headstack_workload::Kind;
+use headstack_workload::{Kind, Recorded, Request};
 use serde::{Deserialize, Serialize};
 
 /// The value of a time that a trace does not hold. It is never a time: 2^64 ns are 584 years.
@@ -155,6 +155,19 @@ impl Record {
     /// When it completed, where the trace says.
     pub fn completion_ns(&self) -> Option<u64> {
         (self.response_ns != NOT_RECORDED).then(|| self.arrival_ns.saturating_add(self.response_ns))
+    }
+
+    /// The request as it is replayed; nothing where its operation is none that a system knows.
+    pub fn recorded(&self) -> Option<Recorded> {
+        let kind = self.operation.kind()?;
+        let request = Request {
+            kind,
+            offset_bytes: self.offset_bytes,
+            length_bytes: self.length_bytes,
+            force_unit_access: kind == Kind::Write && self.flags.contains(Flags::FUA),
+            ordered: false,
+        };
+        Some(Recorded { arrival_ns: self.arrival_ns, completion_ns: self.completion_ns(), request })
     }
 
     /// First byte behind it. Readers refuse what ends past 2^63, so that it cannot overflow.

@@ -1,5 +1,8 @@
 //! What is in a trace, at a glance.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use serde::{Serialize, Serializer};
 
 use crate::record::{NOT_RECORDED, Operation, Record};
@@ -44,12 +47,17 @@ impl Counts {
 }
 
 /// Counts of a trace as a whole and of each device, in one pass.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     /// Of all.
     pub total: Counts,
     /// Of each device, in the order of [`crate::Meta::devices`].
     pub devices: Vec<Counts>,
+    /// The most requests that had arrived and were not complete at a time, of those whose completion is recorded.
+    pub most_in_flight: usize,
+    /// When each of these will be complete.
+    #[serde(skip)]
+    in_flight: BinaryHeap<Reverse<u64>>,
 }
 
 impl Summary {
@@ -61,6 +69,13 @@ impl Summary {
                 self.devices.resize_with(device + 1, Counts::default);
             }
             self.total.add(record);
+            while self.in_flight.peek().is_some_and(|&Reverse(at_ns)| at_ns <= record.arrival_ns) {
+                self.in_flight.pop();
+            }
+            if let Some(at_ns) = record.completion_ns() {
+                self.in_flight.push(Reverse(at_ns));
+                self.most_in_flight = self.most_in_flight.max(self.in_flight.len());
+            }
             self.devices[device].add(record);
         }
     }

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from headstack import InputError, RunError, __version__
-from headstack.cli import arrays, catalogue, demo, runs, scenarios, traces, validation
+from headstack.cli import arrays, catalogue, demo, replays, runs, scenarios, traces, validation
 from headstack.options import OPTIONS
 
 EXIT_INPUT, EXIT_RUN, EXIT_INTERRUPTED = 2, 3, 130
@@ -84,6 +84,8 @@ def main() -> None:
     \b
     headstack run cheetah-x15-36lp -w file-server --depth 1,4,16,64
     headstack curve atlas-10k-iii-73 atlas-10k-iii-73@36.7GB -w file-server
+    headstack trace import blktrace.sda.* -o sda.parquet
+    headstack replay sda.parquet constellation2-1tb --mode timed
     headstack demo
     """
 
@@ -95,5 +97,6 @@ main.add_command(arrays.arrays)
 main.add_command(catalogue.workloads)
 main.add_command(scenarios.scenarios)
 main.add_command(traces.trace)
+main.add_command(replays.replay)
 main.add_command(validation.validate)
 main.add_command(demo.demo)

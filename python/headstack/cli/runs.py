@@ -68,6 +68,7 @@ def varied(command: Command) -> Command:
 
 @click.command(cls=Grouped)
 @varied
+@click.option("--record", metavar="FILE.parquet", help="Write the requests of a single run as a trace.")
 def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
     """Run SYSTEMs under a workload or a scenario.
 
@@ -120,13 +121,14 @@ def carry_out(systems: tuple[str, ...], workload: str | None, given: dict[str, A
         raise InputError("--json -, --csv -: only one of them can have stdout")
     for name in to_stdout:
         del files[name]
-    check_writable(files.values())
+    record = given.get("record")
+    check_writable([*files.values(), *([] if record is None else [record])])
     if "plot" in files:
         from headstack.plots import picture_format
 
         picture_format(files["plot"])
     with progress(f"{len(specs)} run{'s' * (len(specs) > 1)}", given["quiet"]) as show:
-        results = run_specs(specs, options, show)
+        results = run_specs(specs, options, show, record)
     write_all((path, partial(EXPORTS[name], results)) for name, path in files.items())
     for name in to_stdout:
         print(EXPORTS[name](results), end="")

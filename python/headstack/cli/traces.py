@@ -20,6 +20,7 @@ from headstack.traces import Trace, capture, export_formats, formats
 from headstack.values import size_bytes
 
 Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
 
 STEPS = (
     ("kind=read,write", "only these operations: read, write, trim, flush, other, unknown"),
@@ -47,8 +48,16 @@ separator=; skip=LINES base=unix|recording read=WORD write=WORD."""
 
 def source_options(command: Command) -> Command:
     """Files, and how they are read."""
-    decorators = [
+    decorators: list[Decorator] = [
         click.argument("files", nargs=-1, required=True, metavar="TRACE..."),
+        *reading_options(),
+    ]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+def reading_options() -> list[Decorator]:
+    """How a trace is read."""
+    return [
         click.option("-s", "--step", "steps", multiple=True, metavar="STEP", help="Transform on the way; repeatable."),
         click.option("--format", "format", metavar="NAME", help="The format, where content does not tell."),
         click.option(
@@ -62,7 +71,6 @@ def source_options(command: Command) -> Command:
         click.option("--skip-bad", is_flag=True, help="Count lines that cannot be accepted, instead of refusing."),
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
-    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
 def opened(files: tuple[str, ...], given: dict[str, Any]) -> Trace:
@@ -213,6 +221,8 @@ def print_info(told: dict[str, Any]) -> None:
         rows.append(device_row("all", total))
     headings = ["device", "requests", "read", "write", "other", "read bytes", "written", "highest end", "mean response"]
     print_table(headings, rows, [True] + 8 * [False])
+    if summary["most_in_flight"]:
+        print(f"\nin flight at most: {summary['most_in_flight']:,}")
     print_remarks(meta)
 
 
@@ -262,7 +272,9 @@ def print_remarks(meta: dict[str, Any]) -> None:
 @click.option("-o", "--output", required=True, metavar="FILE.parquet", help="The trace, in the stored form.")
 @click.option("--time", "time_limit", metavar="TIME", help="End after this time.")
 @click.option("--requests", type=int, metavar="N", help="End after so many requests.")
-@click.option("--at", metavar="queue|issue", help="Requests as programs made them (default), or as the device got them.")
+@click.option(
+    "--at", metavar="queue|issue", help="Requests as programs made them (default), or as the device got them."
+)
 @click.option("--method", metavar="tracepoints|tracer", help="How the kernel is listened to; the first that works.")
 @click.option("--buffer", metavar="SIZE", help="What the kernel holds for each processor until it is read (16MiB).")
 @click.option("-q", "--quiet", is_flag=True, help="No live rate.")
@@ -281,7 +293,9 @@ def capture_(device: str, output: str, time_limit: str | None, quiet: bool, **gi
     print(f"{output}: {told['requests']:,} requests in {told['seconds']:.1f} s, {rate:,.0f}/s")
     if told["lost"]:
         print(f"LOST: {told['lost']:,} events; a larger --buffer loses fewer")
-    print_remarks({**told["meta"], "counts": {k: v for k, v in told["meta"].get("counts", {}).items() if "lost" not in k}})
+    print_remarks(
+        {**told["meta"], "counts": {k: v for k, v in told["meta"].get("counts", {}).items() if "lost" not in k}}
+    )
 
 
 @contextmanager
@@ -299,7 +313,9 @@ def live_rate(quiet: bool) -> Iterator[Callable[[int, int, float, float, float],
             return
         shown = elapsed
         losses = f", LOST {lost:,} events" if lost else ""
-        line = f"headstack: {elapsed:.0f} s, {requests:,} requests, {per_s:,.0f}/s, {bytes_per_s / 1e6:,.1f} MB/s{losses}"
+        line = (
+            f"headstack: {elapsed:.0f} s, {requests:,} requests, {per_s:,.0f}/s, {bytes_per_s / 1e6:,.1f} MB/s{losses}"
+        )
         print(f"\r{line}\x1b[K" if on_terminal else line, end="" if on_terminal else "\n", file=sys.stderr, flush=True)
 
     try:

@@ -1,0 +1,100 @@
+//! Simulated runs as traces.
+
+use std::path::Path;
+
+use headstack_sim::{Observed, SystemDescription};
+use headstack_trace::{
+    Clock, DeviceMeta, Flags, Meta, NOT_RECORDED, Origin, Process, Record, ResponseSpan, StoreWriter, TraceError,
+};
+
+/// Requests that are held until they are written together.
+const BATCH: usize = 1 << 14;
+
+/// A trace being written of what a simulated system was asked for.
+pub struct Recording {
+    writer: StoreWriter,
+    meta: Meta,
+    batch: Vec<Record>,
+    /// What went wrong first: the simulation hears of it at its end.
+    failure: Option<TraceError>,
+    /// The streams of a scenario, whose clients are processes.
+    streams: Vec<String>,
+}
+
+impl Recording {
+    /// Begins `path` with the requests of `demand`, a workload's, scenario's or trace's name, to a system.
+    pub fn create(
+        path: &str,
+        demand: &str,
+        system_name: &str,
+        system: &SystemDescription,
+        streams: Vec<String>,
+    ) -> Result<Recording, TraceError> {
+        let device = DeviceMeta {
+            name: system_name.to_owned(),
+            capacity_bytes: Some(system.capacity_bytes()),
+            sector_bytes: Some(system.block_bytes()),
+            model: None,
+        };
+        let meta = Meta {
+            origin: vec![Origin { file: demand.to_owned(), format: "simulated".to_owned() }],
+            clock: Clock::Recording,
+            resolution_ns: 1,
+            response: Some(ResponseSpan::Simulated),
+            devices: vec![device],
+            ..Meta::default()
+        };
+        let writer = StoreWriter::create(Path::new(path))?;
+        Ok(Recording { writer, meta, batch: Vec::with_capacity(BATCH), failure: None, streams })
+    }
+
+    /// Takes a request of the run.
+    pub fn take(&mut self, observed: &Observed) {
+        let recorded = &observed.recorded;
+        let request = &recorded.request;
+        let mut record =
+            Record::new(recorded.arrival_ns, request.kind.into(), request.offset_bytes, request.length_bytes);
+        record.response_ns = recorded.completion_ns.map_or(NOT_RECORDED, |at_ns| at_ns - recorded.arrival_ns);
+        record.wait_ns = observed.wait_ns.unwrap_or(NOT_RECORDED);
+        if request.force_unit_access {
+            record.flags = Flags::FUA;
+        }
+        if !self.streams.is_empty() {
+            record.process = self.process(observed.client, observed.stream as usize);
+        }
+        self.batch.push(record);
+        if self.batch.len() == BATCH {
+            self.write();
+        }
+    }
+
+    /// The process that a client is. Clients are numbered through all streams.
+    fn process(&mut self, client: u32, stream: usize) -> u32 {
+        let index = client as usize;
+        while self.meta.processes.len() <= index {
+            let pid = self.meta.processes.len() as u32;
+            self.meta.processes.push(Process { pid, name: String::new() });
+        }
+        let process = &mut self.meta.processes[index];
+        if process.name.is_empty() {
+            process.name.clone_from(&self.streams[stream]);
+        }
+        client + 1
+    }
+
+    fn write(&mut self) {
+        if self.failure.is_none() {
+            self.failure = self.writer.write(&self.batch, &self.meta).err();
+        }
+        self.batch.clear();
+    }
+
+    /// Writes what is left and gives the file its name.
+    pub fn finish(mut self) -> Result<(), TraceError> {
+        self.write();
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => self.writer.finish(&self.meta),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Replaying traces on simulated systems.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use headstack_result::RunResult;
+use headstack_sim::replay::{Replay, ReplaySpec, replay as simulate};
+use headstack_sim::{SimError, SystemDescription};
+use headstack_trace::{Clock, Meta, Record, TraceError, TraceReader};
+use headstack_workload::Recorded;
+use pyo3::prelude::*;
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use crate::error::{RunError, input_error, json_error, sim_error};
+use crate::interruptible::interruptibly;
+use crate::recording::Recording;
+use crate::results::{Asked, Results};
+use crate::trace::TraceSource;
+
+/// One replay as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spec {
+    system_name: String,
+    system: SystemDescription,
+    source: TraceSource,
+    replay: Replay,
+    seed: u64,
+    interval_ns: Option<u64>,
+    /// What distinguishes it from others: columns of the table of results.
+    labels: Vec<(String, String)>,
+    /// The trace to write of what came out.
+    record: Option<String>,
+}
+
+/// What ends a replay.
+enum Failure {
+    Sim(SimError),
+    Trace(TraceError),
+}
+
+impl From<SimError> for Failure {
+    fn from(error: SimError) -> Failure {
+        Failure::Sim(error)
+    }
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Failure {
+        Failure::Trace(error)
+    }
+}
+
+/// Carries out the replays of a JSON list on all cores, and returns their results in its order. `progress` hears the
+/// number of requests read by all of them.
+#[pyfunction]
+#[pyo3(signature = (specs, progress=None))]
+pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+    let specs: Vec<Spec> = serde_json::from_str(specs).map_err(json_error)?;
+    let readers = specs.iter().map(|spec| {
+        spec.system.check().map_err(input_error)?;
+        spec.source.open()
+    });
+    let readers: Vec<TraceReader> = readers.collect::<PyResult<_>>()?;
+    let read = AtomicU64::new(0);
+    let tell = |py: Python<'_>| match &progress {
+        Some(progress) => progress.call1(py, (read.load(Ordering::Relaxed),)).map(drop),
+        None => Ok(()),
+    };
+    let results: Vec<Result<RunResult, Failure>> = py.detach(|| {
+        interruptibly(tell, |goes_on| {
+            let one = |(spec, mut reader): (&Spec, TraceReader)| carry_out(spec, &mut reader, goes_on, &read);
+            specs.par_iter().zip(readers).with_max_len(1).map(one).collect()
+        })
+    })?;
+    let results = specs.iter().zip(results).map(|(spec, result)| {
+        let name = &spec.replay.name;
+        result.map_err(|failure| match failure {
+            Failure::Sim(SimError::Stopped) => RunError::new_err("stopped"),
+            Failure::Sim(error @ SimError::Request { .. }) => {
+                input_error(format!("{name}: {error}; outside: fold moves such requests into it, drop leaves them out"))
+            }
+            Failure::Sim(error) => sim_error(error),
+            Failure::Trace(error) => input_error(error),
+        })
+    });
+    let results = results.collect::<PyResult<Vec<_>>>()?;
+    let asked = specs.into_iter().map(|spec| Asked { labels: spec.labels, clients: None });
+    Ok(Results::new(asked.zip(results).collect()))
+}
+
+fn carry_out(
+    spec: &Spec,
+    reader: &mut TraceReader,
+    goes_on: &AtomicBool,
+    read: &AtomicU64,
+) -> Result<RunResult, Failure> {
+    let mut batch = Vec::new();
+    let mut more = next(reader, &mut batch, goes_on)?;
+    let mut settings = spec.replay.clone();
+    if let (Clock::Recording, Some(first)) = (reader.meta().clock, batch.first()) {
+        // Such a clock began with the recording, and so does that of the simulation: a recorded simulation comes out the
+        // same, down to where the platters stand.
+        settings.start_ns = first.arrival_ns;
+    }
+    let settings = ReplaySpec {
+        system_name: spec.system_name.clone(),
+        system: spec.system.clone(),
+        replay: settings,
+        seed: spec.seed,
+        interval_ns: spec.interval_ns,
+    };
+    let mut device = None;
+    let mut source = |requests: &mut Vec<Recorded>| -> Result<bool, Failure> {
+        if !more {
+            return Ok(false);
+        }
+        requests.clear();
+        for record in &batch {
+            requests.push(replayable(record, &mut device, reader.meta())?);
+        }
+        read.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        more = next(reader, &mut batch, goes_on)?;
+        Ok(true)
+    };
+    let progress = |_| goes_on.load(Ordering::Relaxed);
+    let Some(path) = &spec.record else {
+        return simulate(&settings, &mut source, &progress, None);
+    };
+    let mut recording = Recording::create(path, &spec.replay.name, &spec.system_name, &spec.system, Vec::new())?;
+    let result = simulate(&settings, &mut source, &progress, Some(&mut |observed| recording.take(observed)))?;
+    recording.finish()?;
+    Ok(result)
+}
+
+fn next(reader: &mut TraceReader, batch: &mut Vec<Record>, goes_on: &AtomicBool) -> Result<bool, Failure> {
+    if !goes_on.load(Ordering::Relaxed) {
+        return Err(Failure::Sim(SimError::Stopped));
+    }
+    Ok(reader.next_batch(batch)?)
+}
+
+/// The request of a record; all of them go to one device, for addresses of several mean different places.
+fn replayable(record: &Record, device: &mut Option<u32>, meta: &Meta) -> Result<Recorded, Failure> {
+    let name = |device: u32| &meta.devices[device as usize].name;
+    let first = *device.get_or_insert(record.device);
+    if record.device != first {
+        let message = format!(
+            "its requests went to several devices, `{}` and `{}` among them: choose one by the step device=NAME, or put \
+             them one after the other by stack=SIZE",
+            name(first),
+            name(record.device)
+        );
+        return Err(TraceError::of_file(&meta.origin[0].file, message).into());
+    }
+    record.recorded().ok_or_else(|| {
+        let operation = record.operation.name();
+        let message = format!(
+            "it has requests whose operation is `{operation}`: leave them out by the step \
+             kind=read,write,trim,flush, or say what unknown ones are by unknown=read"
+        );
+        TraceError::of_file(&meta.origin[0].file, message).into()
+    })
+}

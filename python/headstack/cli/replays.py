@@ -1,0 +1,128 @@
+"""``headstack replay``."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from typing import Any
+
+import click
+
+from headstack._native import InputError, format_duration_ns
+from headstack.cli.output import check_writable, print_results, print_table, write_all
+from headstack.cli.runs import EXPORTS, Command, listed
+from headstack.cli.traces import Decorator, counting, opened, reading_options
+from headstack.replays import MODES, OUTSIDE, SYSTEM_OPTIONS, WITHIN, replay_specs, specify
+from headstack.results import Results
+from headstack.values import whole
+
+
+def replay_options(command: Command) -> Command:
+    """How a trace is replayed, what can be varied of the systems, and the outputs."""
+    decorators: list[Decorator] = [
+        click.argument("trace", metavar="TRACE"),
+        click.argument("systems", nargs=-1, required=True, metavar="SYSTEM..."),
+        click.option(
+            "-m", "--mode", default="timed", metavar="|".join(MODES), help="When requests are issued; see above."
+        ),
+        click.option(
+            "--depth", metavar="N", help="asap: requests outstanding.  [default: the most in flight as recorded]"
+        ),
+        click.option("--time-scale", default="1", metavar="N", help="timed: 0.5 is twice as fast."),
+        click.option(
+            "--within",
+            default=WITHIN,
+            metavar="TIME",
+            help="dependent: how long a reaction takes at most.",
+            show_default=True,
+        ),
+        click.option(
+            "--outside",
+            default="refuse",
+            metavar="|".join(OUTSIDE),
+            help="What becomes of requests beyond the system.",
+            show_default=True,
+        ),
+        click.option("--requests", metavar="N", help="Only the first requests."),
+        click.option("--time", metavar="TIME", help="Only the first part of the recording."),
+        click.option("--record", metavar="FILE.parquet", help="Write what came out as a trace."),
+        *reading_options(),
+        *(
+            click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
+            for option in SYSTEM_OPTIONS
+        ),
+        click.option("--json", "json_path", metavar="FILE", help="Write whole results (- for stdout)."),
+        click.option("--csv", "csv_path", metavar="FILE", help="Write the table (- for stdout)."),
+        click.option("--parquet", "parquet_path", metavar="FILE", help="Write the table as Parquet."),
+    ]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+@click.command()
+@replay_options
+def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, quiet: bool, **given: Any) -> None:
+    """Replay a recorded TRACE on simulated SYSTEMs.
+
+    \b
+    timed      at the recorded times, whether or not the system keeps up
+    asap       as fast as possible, so many outstanding, in the recorded order (RankDisk)
+    closed     by clients that think as long as they did when recorded
+    dependent  each request after those that it waited for when recorded
+
+    Modes, depths and the options of the systems may be lists (--mode timed,asap): all combinations are replayed. The
+    trace may be of any format (see "headstack trace formats"), transformed on the way by --step, and of one device.
+    Every replay reports its fidelity: lateness, causes overtaken, achieved over recorded rate.
+    """
+    values = {o.name: listed(given[o.name]) for o in SYSTEM_OPTIONS if given[o.name] is not None}
+    settings = {
+        "depth": None if depth is None else listed(depth),
+        "requests": None if given["requests"] is None else whole("--requests", given["requests"]),
+        **{name: given[name] for name in ("time_scale", "within", "outside", "time")},
+    }
+    files = {name: given[f"{name}_path"] for name in ("json", "csv", "parquet") if given[f"{name}_path"] is not None}
+    to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
+    if len(to_stdout) > 1:
+        raise InputError("--json -, --csv -: only one of them can have stdout")
+    for name in to_stdout:
+        del files[name]
+    check_writable([*files.values(), *([given["record"]] if given["record"] else [])])
+    specs = specify(opened((trace,), given), systems, listed(mode), settings, values)
+    with counting("replay", quiet) as show:
+        results = replay_specs(specs, values, given["record"], show)
+    write_all((path, partial(EXPORTS[name], results)) for name, path in files.items())
+    for name in to_stdout:
+        print(EXPORTS[name](results), end="")
+    if not to_stdout:
+        print_results(results)
+        print_fidelity(results)
+
+
+def print_fidelity(results: Results) -> None:
+    """How well each replay repeats what was recorded."""
+    rows = []
+    for row in results:
+        ratio = row["rate_ratio"]
+        late = (format_duration_ns(round(row[f"lateness_{q}_ms"] * 1e6)) for q in ("p50", "p99", "max"))
+        rows.append(
+            [
+                row["system"],
+                f"{row['mode']}" + (f", depth {row['depth']}" if row["depth"] is not None else ""),
+                "" if row["recorded_per_s"] is None else f"{row['recorded_per_s']:,.1f}",
+                "" if ratio is None else f"{ratio:.4g}",
+                *late,
+                f"{row['causality_violations']:,}",
+                f"{row['reordered']:,}",
+            ]
+        )
+    print("\nfidelity")
+    headings = ["system", "mode", "recorded\nIO/s", "achieved\n/ recorded", "late\np50", "late\np99", "late\nmax"]
+    headings += ["before\ncause", "out of\norder"]
+    print_table(headings, rows, [True, True] + 7 * [False])
+    for name, said in (
+        ("folded", "requests beyond the system were folded into it"),
+        ("dropped", "requests beyond the system were left out"),
+        ("rounded", "requests were widened to whole blocks of the system"),
+        ("without_completion", "requests have no recorded completion"),
+    ):
+        most = max(row[name] for row in results)
+        if most:
+            print(f"note: {most:,} {said}")
