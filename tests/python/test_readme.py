@@ -26,28 +26,30 @@ def blocks(language: str) -> list[tuple[str, str]]:
     ]
 
 
-def commands() -> list[tuple[str, str]]:
-    return [
-        (page, line.split(" #")[0].strip())
-        for page, text in blocks("sh")
-        for line in text.splitlines()
-        if line.split(" #")[0].strip()
-    ]
+def commands(text: str) -> list[str]:
+    """The lines of a block without their comments."""
+    return [command for line in text.splitlines() if (command := line.split(" #")[0].strip())]
 
 
-@pytest.mark.parametrize(("page", "command"), [c for c in commands() if c[1].startswith("headstack ")])
-def test_headstack_commands(page: str, command: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("page", "text"), [block for block in blocks("sh") if "headstack " in block[1]])
+def test_headstack_commands(page: str, text: str, tmp_path: Path) -> None:
+    """A block is one story: its commands run one after the other in one folder."""
     program = Path(sys.executable).with_name("headstack")
-    words = shlex.split(command)
-    done = subprocess.run([program, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{page}: {command}\n{done.stderr}"
-    assert done.stdout
-    for option in ("--plot", "--parquet", "--json", "-o"):
-        if option in words and words[words.index(option) + 1] != "-":
-            assert (tmp_path / words[words.index(option) + 1]).stat().st_size > 0
+    for command in commands(text):
+        words = shlex.split(command)
+        assert words[0] == "headstack", f"{page}: {command}: a block is of headstack or of make"
+        done = subprocess.run([program, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{page}: {command}\n{done.stderr}"
+        assert done.stdout
+        for option in ("--plot", "--parquet", "--json", "-o", "--record", "--workload"):
+            if option in words and words[words.index(option) + 1] != "-":
+                assert (tmp_path / words[words.index(option) + 1]).stat().st_size > 0
 
 
-@pytest.mark.parametrize(("page", "command"), [c for c in commands() if not c[1].startswith("headstack ")])
+@pytest.mark.parametrize(
+    ("page", "command"),
+    [(page, c) for page, text in blocks("sh") if "headstack " not in text for c in commands(text)],
+)
 def test_other_commands_are_targets_of_the_makefile(page: str, command: str) -> None:
     words = command.split()
     assert words[0] == "make", f"{page}: {command}: neither headstack nor make, so it would never be tried"
@@ -65,5 +67,5 @@ def test_python(page: str, text: str, tmp_path: Path) -> None:
 
 
 def test_there_is_something_to_try() -> None:
-    assert len(commands()) >= 8
+    assert sum(len(commands(text)) for _, text in blocks("sh")) >= 8
     assert blocks("python")
