@@ -231,3 +231,13 @@ def test_a_stopped_import_leaves_nothing(tmp_path: Path) -> None:
     _, told = running.communicate(timeout=60)
     assert (running.returncode, told.strip()) == (130, "headstack: interrupted; nothing is written")
     assert [path.name for path in tmp_path.iterdir()] == ["long.csv"]
+
+
+def test_a_file_that_changes_its_format_is_refused_at_that_line(headstack: Headstack, tmp_path: Path) -> None:
+    (tmp_path / "mixed.csv").write_bytes(MSR.read_bytes() + (SAMPLES / "spc.csv").read_bytes())
+    line = len(MSR.read_text().splitlines()) + 1
+    refused = headstack("trace", "info", "mixed.csv")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"headstack: mixed.csv:{line}: "), refused.stderr
+    skipped = headstack("trace", "info", "mixed.csv", "--skip-bad")
+    assert f"skipped: {len((SAMPLES / 'spc.csv').read_text().splitlines())} lines" in skipped.stdout

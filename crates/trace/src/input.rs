@@ -35,6 +35,13 @@ pub struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
+    /// Its first lines alone, as if the file ended behind them.
+    pub(crate) fn first(self, lines: usize) -> Head<'a> {
+        let ends = self.bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+        let end = ends.take(lines).last().unwrap_or(self.bytes.len());
+        Head { bytes: &self.bytes[..end], is_whole: true }
+    }
+
     /// The complete lines, without their ends; the last line of the file counts without one.
     pub fn lines(self) -> impl Iterator<Item = &'a [u8]> {
         let end = if self.is_whole {

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::collect::Collector;
 use crate::error::TraceError;
 use crate::formats::{CsvColumns, Format, Order, Parser, Stage};
-use crate::input::Input;
+use crate::input::{Head, Input};
 use crate::merge::Merge;
 use crate::meta::{Meta, Origin};
 use crate::record::Record;
@@ -247,15 +247,23 @@ fn file_name(input: &Input) -> String {
     Path::new(&input.name).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
+/// Lines by which a file is told that changes its format further down.
+const FIRST_LINES: usize = 5;
+
 fn detect(input: &Input) -> Result<Format, TraceError> {
-    let fitting: Vec<Format> = Format::ALL.into_iter().filter(|format| format.fits(input.head())).collect();
+    let fitting = |head: Head<'_>| Format::ALL.into_iter().filter(|format| format.fits(head)).collect::<Vec<Format>>();
     let names = |formats: &[Format]| formats.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
-    match fitting[..] {
+    let all = fitting(input.head());
+    match all[..] {
         [format] => Ok(format),
-        [] => Err(TraceError::of_file(
-            &input.name,
-            format!("is in none of the formats {}; a CSV needs its columns declared", names(&Format::ALL)),
-        )),
-        _ => Err(TraceError::of_file(&input.name, format!("fits {} alike; say which one it is", names(&fitting)))),
+        // Reading it names the line that does not fit.
+        [] => match fitting(input.head().first(FIRST_LINES))[..] {
+            [format] => Ok(format),
+            _ => Err(TraceError::of_file(
+                &input.name,
+                format!("is in none of the formats {}; a CSV needs its columns declared", names(&Format::ALL)),
+            )),
+        },
+        _ => Err(TraceError::of_file(&input.name, format!("fits {} alike; say which one it is", names(&all)))),
     }
 }
