@@ -1,0 +1,116 @@
+"""Capture from the command line, on a loop device of the test's own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import headstack as hs
+from conftest import Headstack
+
+TRACEFS = Path("/sys/kernel/tracing")
+COMMAND = [sys.executable, "-c", "from headstack.cli import main; main()", "trace", "capture"]
+
+
+@pytest.fixture
+def loop_device(tmp_path: Path) -> Iterator[str]:
+    """A block device of 64 MiB."""
+    if os.geteuid() != 0:
+        pytest.skip("capture needs root")
+    if not (TRACEFS / "events" / "block").is_dir():
+        pytest.skip(f"no block events in {TRACEFS}")
+    image = tmp_path / "image"
+    with open(image, "wb") as file:
+        file.truncate(64 << 20)
+    made = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"no loop device: {made.stderr.strip()}")
+    device = made.stdout.strip()
+    yield device
+    subprocess.run(["losetup", "--detach", device], check=True)
+    image.unlink()
+
+
+def write(device: str, requests: int) -> None:
+    """Writes of 4 KiB past every cache."""
+    command = ["dd", "if=/dev/zero", f"of={device}", "bs=4k", f"count={requests}", "oflag=direct", "status=none"]
+    subprocess.run(command, check=True)
+
+
+def instances() -> set[str]:
+    return set(os.listdir(TRACEFS / "instances"))
+
+
+def test_ctrl_c_keeps_what_was_recorded(loop_device: str, tmp_path: Path) -> None:
+    before = instances()
+    capture = subprocess.Popen(
+        [*COMMAND, loop_device, "-o", "out.parquet"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 10
+    while instances() == before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    write(loop_device, 300)
+    time.sleep(0.3)
+    capture.send_signal(signal.SIGINT)
+    told, _ = capture.communicate(timeout=30)
+    assert capture.returncode == 0
+    assert "out.parquet: 300 requests" in told
+    total = hs.Trace(tmp_path / "out.parquet").info()["summary"]["total"]
+    assert total["requests"] == {"write": 300}
+    assert total["bytes"] == {"write": 300 * 4096}
+    assert total["responses"] == 300
+    assert instances() == before, "the kernel is left as it was found"
+
+
+def test_a_number_of_requests_ends_it(loop_device: str, tmp_path: Path) -> None:
+    capture = subprocess.Popen(
+        [*COMMAND, loop_device, "-o", "out.parquet", "--requests", "50", "--at", "issue", "-q"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    for _ in range(100):
+        if capture.poll() is not None:
+            break
+        write(loop_device, 10)
+        time.sleep(0.05)
+    told, _ = capture.communicate(timeout=30)
+    assert "out.parquet: 50 requests" in told
+    assert hs.Trace(tmp_path / "out.parquet").info()["summary"]["total"]["requests"] == {"write": 50}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nosuch"], "nosuch"),
+        (["/dev/null"], "/dev/null"),
+        (["loop0", "--time", "soon"], "time: "),
+        (["loop0", "--method", "magic"], "method: must be tracepoints or tracer, not `magic`"),
+        (["loop0", "--at", "noon"], "at: must be queue or issue"),
+    ],
+)
+def test_bad_input_gets_one_line(headstack: Headstack, tmp_path: Path, arguments: list[str], message: str) -> None:
+    done = headstack("trace", "capture", *arguments, "-o", "out.parquet")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_root_it_says_what_it_needs(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    code = "import difflib, os; from headstack.cli import main; os.setuid(65534); main()"
+    command = [sys.executable, "-c", code, "trace", "capture", "loop0", "-o", "/tmp/never.parquet"]
+    done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "root" in done.stderr, done.stderr
+    assert len(done.stderr.splitlines()) == 1
