@@ -10,7 +10,7 @@ cd "$(dirname "$0")"
 
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-targets=${*:-drive_toml array_toml workload_toml scenario_toml disksim_parv validate_trace trace_any trace_each quantities result_json}
+targets=${*:-drive_toml array_toml workload_toml scenario_toml disksim_parv trace_any trace_each trace_steps trace_parquet quantities result_json}
 host=$(rustc -vV | sed -n 's/^host: //p')
 build=${CARGO_TARGET_DIR:-$PWD/target}
 
@@ -32,9 +32,18 @@ for target in $targets; do
         *) catalogue= ;;
     esac
     mkdir -p "corpus/$target" "artifacts/$target"
+    if [ "$target" = trace_each ]; then
+        # Its first byte chooses the format: every sample as each of them.
+        for sample in ../crates/trace/samples/*; do
+            for choice in $(seq 0 31); do
+                { printf "\\$(printf %o "$choice")"; cat "$sample"; } >"corpus/$target/$(basename "$sample").$choice"
+            done
+        done
+    fi
+    [ -d "seeds/$target" ] && catalogue="$catalogue seeds/$target"
     log=artifacts/$target/log.txt
     echo "$target: $seconds s"
-    if ! "$build/$host/release/$target" "corpus/$target" "seeds/$target" $catalogue \
+    if ! "$build/$host/release/$target" "corpus/$target" $catalogue \
         -artifact_prefix="artifacts/$target/" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
         -print_final_stats=1 >"$log" 2>&1; then
         input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)

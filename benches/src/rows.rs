@@ -8,7 +8,7 @@ use headstack_result::{LatencyHistogram, RunResult, content_hash};
 use headstack_sim::drive::description::{DriveDescription, Policy};
 use headstack_sim::replay::closed_responses_ns;
 use headstack_sim::{Demand, RunSpec, run, run_all};
-use headstack_trace::validate::{read_validate, recorded};
+use headstack_trace::{Input, ReadOptions, Record, TraceReader};
 use headstack_workload::{
     ArrivalClock, ArrivalProcess, Arrivals, Document, Generator, Recorded, RunLength, Span, Think, Workload,
 };
@@ -304,7 +304,11 @@ fn validation(report: &mut Report) {
     );
     report.add(milliseconds(import, speed));
     let drive = import_drive();
-    let read = || read_validate("cheetah9LP.trace", &text).expect("the trace can be read");
+    let read = || {
+        let input = Input::from_bytes("cheetah9LP.trace", text.clone().into_bytes());
+        let reader = input.and_then(|input| TraceReader::from_inputs(vec![input], &ReadOptions::default()));
+        reader.and_then(|mut reader| reader.read_all()).expect("the trace can be read")
+    };
     let lines = text.lines().count() as u64;
     let [speed] = interleaved(
         ROUNDS,
@@ -317,7 +321,7 @@ fn validation(report: &mut Report) {
         }],
     );
     report.add(Figure { unit: "lines/s", ..rate(reading.to_owned(), speed, None, None) });
-    let records: Vec<Recorded> = recorded(&read()).collect();
+    let records: Vec<Recorded> = read().iter().filter_map(Record::recorded).collect();
     let peer = Peer { name: DISKSIM.to_owned(), value: DISKSIM_REPLAY_PER_S };
     report.add(rate(replaying.to_owned(), replays(&drive, &records, 50), Some(peer), None));
 }

@@ -1,4 +1,5 @@
-//! A trace of a given format: the first byte chooses it, the rest is the file.
+//! A trace of a given format: the first byte chooses it, the rest is the file. `run.sh` makes seeds of every sample under
+//! every byte, so that the order of the formats means nothing.
 
 #![no_main]
 

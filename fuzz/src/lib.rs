@@ -7,7 +7,7 @@ use headstack_sim::drive::check;
 use headstack_sim::drive::description::DriveDescription;
 use headstack_sim::drive::geometry::Layout;
 use headstack_sim::replay::closed_responses_ns;
-use headstack_trace::{Format, Input, NOT_RECORDED, ReadOptions, TraceError, TraceReader};
+use headstack_trace::{CsvColumns, Format, Input, Meta, NOT_RECORDED, ReadOptions, Record, TraceError, TraceReader};
 use headstack_workload::{Document, Kind, Recorded, Request};
 
 /// Asserts that the drive can exist, that its ends are on it, that it serves requests, and that its complete form reads
@@ -54,20 +54,33 @@ pub fn assert_trace_is_sound(bytes: &[u8], format: Option<Format>, skip_bad: boo
     }
 }
 
+/// The columns of the sample of declared ones.
+const CSV: &str = "time=ts_us:us,offset=lba:512,length=bytes,op=op,device=volume,response=latency_ms:ms,separator=;";
+
 fn read_trace(bytes: &[u8], format: Option<Format>, skip_bad: bool) -> Result<(), TraceError> {
     let input = Input::from_bytes("fuzz.trace", bytes.to_vec())?;
-    let mut reader = TraceReader::from_inputs(vec![input], &ReadOptions { format, skip_bad, ..ReadOptions::default() })?;
+    let csv = (format == Some(Format::Csv)).then(|| CsvColumns::parse(CSV).expect("columns"));
+    let options = ReadOptions { format, skip_bad, csv, ..ReadOptions::default() };
+    let mut reader = TraceReader::from_inputs(vec![input], &options)?;
     let (mut batch, mut latest_ns) = (Vec::new(), 0);
     while reader.next_batch(&mut batch)? {
-        for record in &batch {
-            assert!(record.arrival_ns != NOT_RECORDED, "an arrival is a time");
-            assert!(record.offset_bytes.checked_add(record.length_bytes.into()).is_some_and(|end| end < 1 << 63));
-            assert!((record.device as usize) < reader.meta().devices.len());
-            assert!(record.process as usize <= reader.meta().processes.len());
-            assert!(record.arrival_ns >= latest_ns, "an arrival goes back");
-            latest_ns = record.arrival_ns;
-        }
+        assert_records_are_sound(&batch, reader.meta(), &mut latest_ns);
     }
     assert_eq!(reader.meta().rejected > 0, !reader.meta().rejects.is_empty());
     Ok(())
+}
+
+/// Asserts what holds for every request of a trace, the one before these having arrived at `latest_ns`.
+pub fn assert_records_are_sound(records: &[Record], meta: &Meta, latest_ns: &mut u64) {
+    for record in records {
+        assert!(record.arrival_ns < 1 << 63, "an arrival is a time");
+        assert!(record.offset_bytes.checked_add(record.length_bytes.into()).is_some_and(|end| end < 1 << 63));
+        assert!((record.device as usize) < meta.devices.len());
+        assert!(record.process as usize <= meta.processes.len());
+        assert!(record.arrival_ns >= *latest_ns, "an arrival goes back");
+        for time_ns in [record.response_ns, record.wait_ns] {
+            assert!(time_ns < 1 << 63 || time_ns == NOT_RECORDED, "a time is a time");
+        }
+        *latest_ns = record.arrival_ns;
+    }
 }

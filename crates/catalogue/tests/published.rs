@@ -11,7 +11,7 @@ use headstack_sim::drive::description::{BlockOrder, DriveDescription, ReadAhead}
 use headstack_sim::drive::geometry::zone_blocks;
 use headstack_sim::replay::closed_responses_ns;
 use headstack_sim::{RunSpec, run, run_all};
-use headstack_trace::validate::{read_validate, recorded};
+use headstack_trace::{ReadOptions, Record, TraceReader};
 use headstack_workload::{Arrivals, RunLength, Span, Think, Workload};
 
 const REQUESTS: u64 = 40_000;
@@ -162,11 +162,12 @@ fn replayed_traces_of_five_real_drives_come_out_at_least_as_well_as_in_disksim()
     for (name, disksim_ms) in DISKSIM_DEMERIT_MS {
         let imported = disksim::import(&folder.join(format!("disksim/{name}.parv"))).unwrap();
         let file = folder.join(format!("disksim/{name}.trace"));
-        let trace = read_validate(name, &std::fs::read_to_string(file).unwrap()).unwrap();
+        let trace = TraceReader::open(&[&file], &ReadOptions::default()).unwrap().read_all().unwrap();
         let ms = |ns: u64| ns as f64 / 1e6;
-        let responses_ns = closed_responses_ns(&imported.drives[0].description, recorded(&trace)).unwrap();
+        let recorded = trace.iter().filter_map(Record::recorded);
+        let responses_ns = closed_responses_ns(&imported.drives[0].description, recorded).unwrap();
         let simulated: Vec<f64> = responses_ns.into_iter().map(ms).collect();
-        let measured: Vec<f64> = trace.iter().map(|record| ms(record.service_ns)).collect();
+        let measured: Vec<f64> = trace.iter().map(|record| ms(record.response_ns)).collect();
         let score = score(&simulated, &measured).unwrap();
         println!(
             "{name:12} mean {:.3} of {:.3} ms, demerit {:.4} ms ({:.2} %), as DiskSim bins it {:.4}, DiskSim {disksim_ms} ms",

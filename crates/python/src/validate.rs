@@ -1,11 +1,10 @@
 //! Replaying a measured trace on an imported drive.
 
-use std::fs;
 use std::path::Path;
 
 use headstack_catalogue::disksim;
 use headstack_sim::replay::closed_responses_ns;
-use headstack_trace::validate::{read_validate, recorded};
+use headstack_trace::{Format, ReadOptions, Record, TraceReader};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -19,16 +18,17 @@ const NS_PER_MS: f64 = 1e6;
 #[pyfunction]
 pub fn validate<'py>(py: Python<'py>, trace: &str, parameters: &str) -> PyResult<Bound<'py, PyDict>> {
     let (score, simulated_ms, unmapped) = py.detach(|| {
-        let text = fs::read_to_string(trace).map_err(|error| input_error(format!("{trace}: {error}")))?;
-        let records = read_validate(trace, &text).map_err(input_error)?;
+        let options = ReadOptions { format: Some(Format::Validate), ..ReadOptions::default() };
+        let records = TraceReader::open(&[Path::new(trace)], &options).and_then(|mut reader| reader.read_all());
+        let records = records.map_err(input_error)?;
         let imported = disksim::import(Path::new(parameters)).map_err(input_error)?;
         let drive = imported.drives.into_iter().next();
         let drive = drive.ok_or_else(|| InputError::new_err(format!("{parameters}: there is no drive in it")))?;
         let ms = |ns: u64| ns as f64 / NS_PER_MS;
-        let simulated_ns = closed_responses_ns(&drive.description, recorded(&records));
+        let simulated_ns = closed_responses_ns(&drive.description, records.iter().filter_map(Record::recorded));
         let simulated_ns = simulated_ns.map_err(|error| input_error(format!("{trace}: {error}")))?;
         let simulated_ms: Vec<f64> = simulated_ns.into_iter().map(ms).collect();
-        let measured_ms: Vec<f64> = records.iter().map(|record| ms(record.service_ns)).collect();
+        let measured_ms: Vec<f64> = records.iter().map(|record| ms(record.response_ns)).collect();
         let score = headstack_result::score(&simulated_ms, &measured_ms).map_err(input_error)?;
         let unmapped: Vec<String> = drive.unmapped.iter().map(unmapped_line).collect();
         PyResult::Ok((score, simulated_ms, unmapped))

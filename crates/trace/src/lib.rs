@@ -9,7 +9,7 @@ pub mod capture;
 mod collect;
 mod error;
 pub mod export;
-pub mod formats;
+mod formats;
 mod import;
 mod input;
 mod merge;
@@ -25,7 +25,7 @@ mod transform;
 
 pub use collect::Collector;
 pub use error::{Place, TraceError};
-pub use formats::{CsvColumns, Format, Order, Stage, blktrace, validate};
+pub use formats::{CsvColumns, Format, Order, Stage};
 pub use import::import;
 pub use input::{Head, Input};
 pub use meta::{Clock, DeviceMeta, Meta, Origin, Process, ResponseSpan};

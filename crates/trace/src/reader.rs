@@ -112,6 +112,18 @@ impl TraceReader {
         }
     }
 
+    /// All that was not yet read, in memory: 48 bytes a request. What need not be kept is better read in batches.
+    ///
+    /// # Errors
+    /// As of a batch.
+    pub fn read_all(&mut self) -> Result<Vec<Record>, TraceError> {
+        let (mut records, mut batch) = (Vec::new(), Vec::new());
+        while self.next_batch(&mut batch)? {
+            records.append(&mut batch);
+        }
+        Ok(records)
+    }
+
     pub(crate) fn next(&mut self, batch: &mut Vec<Record>) -> Result<Next, TraceError> {
         loop {
             batch.clear();

@@ -157,16 +157,17 @@ impl Record {
         (self.response_ns != NOT_RECORDED).then(|| self.arrival_ns.saturating_add(self.response_ns))
     }
 
-    /// The request as it is replayed; nothing where its operation is none that a system knows.
+    /// The request as a system can be asked for it again, with its times; nothing where no system can be
+    /// ([`Operation::Other`], [`Operation::Unknown`]).
+    ///
+    /// A flush is of the whole system, so that its range is dropped. Only writes can force unit access. No format records
+    /// whether a command was ordered.
     pub fn recorded(&self) -> Option<Recorded> {
         let kind = self.operation.kind()?;
-        let request = Request {
-            kind,
-            offset_bytes: self.offset_bytes,
-            length_bytes: self.length_bytes,
-            force_unit_access: kind == Kind::Write && self.flags.contains(Flags::FUA),
-            ordered: false,
-        };
+        let (offset_bytes, length_bytes) =
+            if kind == Kind::Flush { (0, 0) } else { (self.offset_bytes, self.length_bytes) };
+        let force_unit_access = kind == Kind::Write && self.flags.contains(Flags::FUA);
+        let request = Request { kind, offset_bytes, length_bytes, force_unit_access, ordered: false };
         Some(Recorded { arrival_ns: self.arrival_ns, completion_ns: self.completion_ns(), request })
     }
 
@@ -177,3 +178,24 @@ impl Record {
 }
 
 const _: () = assert!(size_of::<Record>() == 48, "a record is what traces in memory are made of");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_a_system_can_serve_are_replayed() {
+        for operation in Operation::ALL {
+            let mut record = Record::new(10, operation, 4_096, 512);
+            assert_eq!(record.recorded().map(|recorded| recorded.request.kind), operation.kind());
+            (record.response_ns, record.flags) = (5, Flags::FUA.with(Flags::SYNC));
+            let Some(recorded) = record.recorded() else { continue };
+            assert_eq!((recorded.arrival_ns, recorded.completion_ns), (10, Some(15)));
+            let is_flush = operation == Operation::Flush;
+            let range = (recorded.request.offset_bytes, recorded.request.length_bytes);
+            assert_eq!(range, if is_flush { (0, 0) } else { (4_096, 512) });
+            assert_eq!(recorded.request.force_unit_access, operation == Operation::Write);
+        }
+        assert_eq!(Record::new(10, Operation::Read, 0, 512).recorded().unwrap().completion_ns, None);
+    }
+}

@@ -6,6 +6,8 @@ use rustc_hash::FxHashMap;
 
 use crate::meta::{Clock, Meta};
 use crate::record::{Operation, Record};
+use crate::text::BYTES_END;
+use crate::time::TIME_NS_END;
 
 /// A factor as the user wrote it, exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +54,8 @@ pub enum Step {
     Shift(i64),
     /// Devices one after the other on one, each so many bytes from the one before: `stack=1TB`.
     Stack(u64),
-    /// Arrivals times a factor, counted from the first; response times stay: `time-scale=0.5` is twice as fast.
+    /// Arrivals times a factor, counted from the first; response times stay; what would arrive 292 years or more after time
+    /// 0 is left out: `time-scale=0.5` is twice as fast.
     TimeScale(Factor),
     /// Addresses times a factor, down to a multiple of 512; lengths stay: `address-scale=2`.
     AddressScale(Factor),
@@ -93,8 +96,6 @@ fn hash(value: u64) -> u64 {
 
 /// Blocks that [`Step::SampleAddresses`] takes or leaves as a whole.
 const SAMPLED_BLOCK_BYTES: u64 = 4096;
-/// No address is at or past 2^63.
-const ADDRESS_END: u64 = 1 << 63;
 /// Addresses stay multiples of this when they are scaled.
 const SECTOR_BYTES: u64 = 512;
 
@@ -194,7 +195,7 @@ impl State {
             }
             Step::TimeScale(factor) => {
                 record.arrival_ns = (record.arrival_ns - since_ns).saturating_add(factor.of(since_ns));
-                true
+                record.arrival_ns < TIME_NS_END
             }
             Step::AddressScale(factor) => {
                 let scaled = factor.of(record.offset_bytes);
@@ -249,7 +250,7 @@ fn fold(record: &mut Record, range: Range) {
 
 /// False where a request cannot be.
 fn move_to(record: &mut Record, offset_bytes: Option<u64>) -> bool {
-    let fits = |offset: &u64| offset.checked_add(u64::from(record.length_bytes)).is_some_and(|end| end < ADDRESS_END);
+    let fits = |offset: &u64| offset.checked_add(u64::from(record.length_bytes)).is_some_and(|end| end < BYTES_END);
     let Some(offset_bytes) = offset_bytes.filter(fits) else {
         return false;
     };

@@ -7,6 +7,7 @@ use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError};
 use crate::input::Input;
 use crate::record::Record;
+use crate::text::BYTES_END;
 
 /// Bytes that are parsed at a time.
 const CHUNK_BYTES: usize = 4 << 20;
@@ -138,5 +139,5 @@ pub(crate) fn big_endian(record: &[u8], at: usize) -> u32 {
 /// First byte of a request that begins at `block`, where it ends below 2^63.
 pub(crate) fn offset_bytes(block: u64, block_bytes: u32, length_bytes: u32) -> Option<u64> {
     let offset = block.checked_mul(u64::from(block_bytes))?;
-    (offset.checked_add(u64::from(length_bytes))? < 1 << 63).then_some(offset)
+    (offset.checked_add(u64::from(length_bytes))? < BYTES_END).then_some(offset)
 }

@@ -2,11 +2,10 @@
 //!
 //! `maj,min cpu sequence s.ns pid action rwbs …`; what follows depends on the action. Sectors are of 512 bytes.
 
-use std::io::{BufRead, Read};
-
 use super::Stage;
 use super::blktrace::events::{Event, SECTOR_BYTES, What, category, flags, operation};
 use super::blktrace::pairing::Pairing;
+use super::cutter::{Cutter, Text, check_length};
 use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError, refused};
 use crate::input::{Head, Input};
@@ -14,10 +13,6 @@ use crate::meta::Clock;
 use crate::record::Flags;
 use crate::text::{decimal, whole, words};
 
-/// Lines that are read at a time.
-const LINES: usize = 1 << 15;
-/// No line is longer.
-const LINE_BYTES_MAX: u64 = 64 << 10;
 /// Lines that detection looks at.
 const LINES_LOOKED_AT: usize = 100;
 const COLUMNS: &str = "blkparse's default format: `maj,min cpu sequence s.ns pid action rwbs …`";
@@ -42,12 +37,12 @@ fn is_total(line: &[u8]) -> bool {
 
 /// A text being read, or several, each with a time and requests of its own.
 pub(crate) struct Blkparse {
-    inputs: std::vec::IntoIter<Input>,
-    current: Option<Input>,
+    cutter: Cutter,
+    text: Text,
     stage: Option<Stage>,
     pairing: Pairing,
-    line: Vec<u8>,
-    number: u64,
+    /// Lines of the current input that were read.
+    line: u64,
     /// Events that were read, and that the totals count.
     events: u64,
     total: Option<u64>,
@@ -57,54 +52,48 @@ impl Blkparse {
     pub(crate) fn new(inputs: Vec<Input>, stage: Option<Stage>, out: &mut Collector) -> Blkparse {
         out.meta.clock = Clock::Recording;
         out.meta.resolution_ns = 1;
-        let mut inputs = inputs.into_iter();
-        let current = inputs.next();
-        let pairing = Pairing::new(stage, out);
-        Blkparse { inputs, current, stage, pairing, line: Vec::new(), number: 0, events: 0, total: None }
+        let (cutter, pairing) = (Cutter::new(inputs), Pairing::new(stage, out));
+        Blkparse { cutter, text: Text::default(), stage, pairing, line: 0, events: 0, total: None }
     }
 
-    /// Reads some lines; false at the end.
+    /// Reads a chunk; false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
-        let Some(input) = &mut self.current else { return Ok(false) };
-        for _ in 0..LINES {
-            self.line.clear();
-            let read = input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut self.line);
-            if read.map_err(|error| input.error(&error))? == 0 {
-                self.end(out);
-                return Ok(true);
-            }
-            self.number += 1;
-            let line = self.line.trim_ascii();
+        if !self.cutter.fill(&mut self.text)? {
+            return Ok(false);
+        }
+        let name = &self.cutter.input(self.text.input).name;
+        if self.text.is_first && self.text.input > 0 {
+            self.pairing = Pairing::new(self.stage, out);
+            (self.line, self.events, self.total) = (0, 0, None);
+        }
+        self.text.check(name, self.line)?;
+        for line in self.text.lines() {
+            self.line += 1;
+            let line = line.trim_ascii();
             if self.total.is_some() || is_total(line) {
-                *self.total.get_or_insert(0) += events_of_total(line);
+                let before = self.total.unwrap_or(0);
+                self.total = Some(before.saturating_add(events_of_total(line)));
             } else if !line.is_empty() {
-                match event(line, &mut self.pairing, out) {
+                match check_length(line).and_then(|()| event(line, &mut self.pairing, out)) {
                     Ok(event) => {
                         self.events += 1;
                         if let Some(event) = event {
                             self.pairing.event(&event, out);
                         }
                     }
-                    Err(problem) => out.reject(&input.name, Place::Line(self.number), problem)?,
+                    Err(problem) => out.reject(name, Place::Line(self.line), problem)?,
                 }
             }
         }
-        self.pairing.hand_over(out);
-        Ok(true)
-    }
-
-    /// Ends the current text and goes to the next.
-    fn end(&mut self, out: &mut Collector) {
+        if !self.text.is_last {
+            self.pairing.hand_over(out);
+            return Ok(true);
+        }
         self.pairing.finish(out);
-        let name = self.current.take().map_or_else(String::new, |input| input.name);
         if let Some(total) = self.total.filter(|&total| total > self.events) {
             out.meta.note(format!("{name}: blkparse counted {total} events, {} are in its text", self.events));
         }
-        self.current = self.inputs.next();
-        (self.number, self.events, self.total) = (0, 0, None);
-        if self.current.is_some() {
-            self.pairing = Pairing::new(self.stage, out);
-        }
+        Ok(true)
     }
 }
 

@@ -40,9 +40,12 @@ pub(crate) fn parse(line: &[u8], part: &mut Part) -> Result<Option<Record>, Prob
     let arrival_ns = whole(time).and_then(|_| TimeUnit::Seconds.ns(time));
     let arrival_ns = arrival_ns.ok_or_else(|| refused("time", time, "whole seconds below 2^63 ns"))?;
     let opcode = hexadecimal(op).and_then(|code| u8::try_from(code).ok());
-    let operation = scsi::operation(opcode.ok_or_else(|| refused("op", op, "a SCSI code from 0 to ff"))?);
+    let opcode = opcode.ok_or_else(|| refused("op", op, "a SCSI code from 0 to ff"))?;
     let offset = offset_bytes("lbn", lbn, SECTOR_BYTES)?;
-    let mut record = Record::new(arrival_ns, operation, offset, length_bytes("size", size, 1)?);
+    let mut record = Record::new(arrival_ns, scsi::operation(opcode), offset, length_bytes("size", size, 1)?);
+    if scsi::is_write_same(opcode) {
+        part.count(scsi::WRITE_SAME);
+    }
     record.device = part.devices.of("device", b"")?;
     Ok(Some(record))
 }

@@ -14,7 +14,8 @@ use crate::collect::Collector;
 use crate::error::{Problem, refused};
 use crate::input::Head;
 use crate::record::{Operation, Record};
-use crate::text::{whole, words};
+use crate::text::{BYTES_END, whole, words};
+use crate::time::TIME_NS_END;
 
 const NS_PER_US: u64 = 1_000;
 const NS_PER_MS: u64 = 1_000_000;
@@ -144,7 +145,7 @@ impl Iolog {
     fn time_ns(&self, text: &[u8], unit_ns: u64) -> Result<u64, Problem> {
         let time_ns = whole(text).and_then(|time| time.checked_mul(unit_ns)?.checked_add(self.start_ns));
         let time_ns =
-            time_ns.filter(|&ns| ns < 1 << 63).ok_or_else(|| refused("time", text, "whole, below 2^63 ns"))?;
+            time_ns.filter(|&ns| ns < TIME_NS_END).ok_or_else(|| refused("time", text, "whole, below 2^63 ns"))?;
         if time_ns < self.now_ns {
             let latest = (self.now_ns - self.start_ns) / unit_ns;
             return Err(refused("time", text, &format!("no earlier than that before it, {latest}")));
@@ -172,7 +173,7 @@ impl Iolog {
         let mut request = Record::new(time_ns, operation, offset_bytes, length_bytes);
         if operation == Operation::Flush {
             (request.offset_bytes, request.length_bytes) = (0, 0);
-        } else if offset_bytes.checked_add(u64::from(length_bytes)).is_none_or(|end| end >= 1 << 63) {
+        } else if offset_bytes.checked_add(u64::from(length_bytes)).is_none_or(|end| end >= BYTES_END) {
             return Err(refused("offset", offset, "such that the request ends below 2^63 bytes"));
         }
         request.device = file.device;

@@ -3,13 +3,30 @@
 use crate::record::Operation;
 
 /// What a command does, by its operation code (SBC-3, table 10; the 6, 10, 12 and 16-byte forms).
-pub(crate) fn operation(opcode: u8) -> Operation {
+pub(super) fn operation(opcode: u8) -> Operation {
     match opcode {
         0x08 | 0x28 | 0xa8 | 0x88 => Operation::Read,
-        // Plain, and with verification.
-        0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e => Operation::Write,
+        0x0a | 0x2a | 0xaa | 0x8a => Operation::Write,
+        // With verification, which transfers and stores the same.
+        0x2e | 0xae | 0x8e => Operation::Write,
+        WRITE_SAME_10 | WRITE_SAME_16 => Operation::Write,
         0x35 | 0x91 => Operation::Flush,
-        0x42 => Operation::Trim,
+        UNMAP => Operation::Trim,
         _ => Operation::Other,
     }
 }
+
+/// Whether the command transfers one block and fills many with it, so that its recorded length is not what it wrote.
+pub(super) fn is_write_same(opcode: u8) -> bool {
+    matches!(opcode, WRITE_SAME_10 | WRITE_SAME_16)
+}
+
+/// What commands of which [`is_write_same`] holds are counted under.
+pub(super) const WRITE_SAME: &str = "write same";
+pub(super) const WRITE_SAME_NOTE: &str =
+    "a write same is recorded with the bytes it transferred, not with those it filled";
+pub(super) const UNMAP_NOTE: &str = "an unmap is recorded with the bytes of its list, not with the ranges in it";
+
+const WRITE_SAME_10: u8 = 0x41;
+const WRITE_SAME_16: u8 = 0x93;
+const UNMAP: u8 = 0x42;

@@ -17,6 +17,7 @@ use crate::error::{Problem, TraceError};
 use crate::input::{Head, Input};
 use crate::meta::ResponseSpan;
 use crate::record::{Flags, Operation, Record};
+use crate::time::TIME_NS_END;
 
 const MAGIC: &[u8] = b"$$TR_";
 /// What the header ends with.
@@ -137,7 +138,7 @@ impl Srt {
             return Err(("stop", format!("must not be before start at {start_us} us: {stop_us} us")));
         }
         let since_start_ns = u64::from(seconds) * NS_PER_S + u64::from(us) * NS_PER_US;
-        let arrival_ns = self.start_ns.checked_add(since_start_ns).filter(|&ns| ns < 1 << 63);
+        let arrival_ns = self.start_ns.checked_add(since_start_ns).filter(|&ns| ns < TIME_NS_END);
         let arrival_ns = arrival_ns.ok_or_else(|| ("sec", "must be below 2^63 ns".to_owned()))?;
         let target = self.target(number, out)?;
         let offset = offset_bytes(u64::from(sector), target.sector_bytes, length)

@@ -6,11 +6,13 @@
 //! microseconds since some moment that is not known. `sn` wraps and has gaps, so that it says nothing about losses.
 
 use super::binary::{little_endian, offset_bytes};
+use super::scsi;
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError};
 use crate::input::{Head, Input};
 use crate::meta::Clock;
 use crate::record::{Operation, Record};
+use crate::time::TIME_NS_END;
 
 const BLOCK_BYTES: u32 = 512;
 const NS_PER_US: u64 = 1_000;
@@ -18,8 +20,6 @@ const NS_PER_US: u64 = 1_000;
 const RECORDS_MIN: usize = 2;
 /// Records that are looked at.
 const RECORDS_MAX: usize = 64;
-/// SCSI commands have opcodes of one byte.
-const OPCODE_MAX: u64 = 0xff;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
@@ -71,7 +71,7 @@ fn fitting(head: Head<'_>, layout: Layout) -> (usize, usize) {
     let records = head.bytes.chunks_exact(layout.record_bytes()).take(RECORDS_MAX);
     records.fold((0, 0), |(fitting, all), record| {
         let field = fields(record, layout);
-        let fits = field.version >> 8 == layout.version() && field.opcode <= OPCODE_MAX;
+        let fits = field.version >> 8 == layout.version() && field.opcode <= u64::from(u8::MAX);
         (fitting + usize::from(fits), all + 1)
     })
 }
@@ -84,29 +84,11 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
         fitting == all
             && all >= RECORDS_MIN
             && records.any(|record| {
-                let operation = operation(fields(record, layout).opcode);
-                operation == Operation::Read || operation == Operation::Write
+                let operation = u8::try_from(fields(record, layout).opcode).map(scsi::operation);
+                matches!(operation, Ok(Operation::Read | Operation::Write))
             })
     })
 }
-
-/// What SCSI's opcodes do: the 6, 10, 12 and 16-byte forms of each.
-fn operation(opcode: u64) -> Operation {
-    match opcode {
-        0x08 | 0x28 | 0xa8 | 0x88 => Operation::Read,
-        0x0a | 0x2a | 0xaa | 0x8a => Operation::Write,
-        // With verification, which transfers and stores the same.
-        0x2e | 0xae | 0x8e => Operation::Write,
-        WRITE_SAME_10 | WRITE_SAME_16 => Operation::Write,
-        0x35 | 0x91 => Operation::Flush,
-        UNMAP => Operation::Trim,
-        _ => Operation::Other,
-    }
-}
-
-const WRITE_SAME_10: u64 = 0x41;
-const WRITE_SAME_16: u64 = 0x93;
-const UNMAP: u64 = 0x42;
 
 /// A file being read.
 #[derive(Debug)]
@@ -151,22 +133,20 @@ impl Vscsi {
         if version >> 8 != self.layout.version() {
             return Err(("version", format!("must be {} << 8, not {version:#x}", self.layout.version())));
         }
-        if opcode > OPCODE_MAX {
-            return Err(("opcode", format!("must be one of SCSI's, at most 0xff, not {opcode:#x}")));
-        }
-        let arrival_ns = time_us.checked_mul(NS_PER_US).filter(|&ns| ns < 1 << 63);
+        let opcode = u8::try_from(opcode)
+            .map_err(|_| ("opcode", format!("must be one of SCSI's, at most 0xff, not {opcode:#x}")))?;
+        let arrival_ns = time_us.checked_mul(NS_PER_US).filter(|&ns| ns < TIME_NS_END);
         let arrival_ns = arrival_ns.ok_or_else(|| ("time", format!("must be below 2^63 ns, not {time_us} us")))?;
         let offset = offset_bytes(block, BLOCK_BYTES, length_bytes)
             .ok_or_else(|| ("block", format!("must end below 2^63 bytes, not be {block} of 512 bytes")))?;
-        match opcode {
-            WRITE_SAME_10 | WRITE_SAME_16 => {
-                out.meta.count("write same", 1);
-                out.meta.note("a write same is recorded with the bytes it transferred, not with those it filled");
-            }
-            UNMAP => out.meta.note("an unmap is recorded with the bytes of its list, not with the ranges in it"),
-            _ => {}
+        let operation = scsi::operation(opcode);
+        if scsi::is_write_same(opcode) {
+            out.meta.count(scsi::WRITE_SAME, 1);
+            out.meta.note(scsi::WRITE_SAME_NOTE);
+        } else if operation == Operation::Trim {
+            out.meta.note(scsi::UNMAP_NOTE);
         }
-        let mut record = Record::new(arrival_ns, operation(opcode), offset, length_bytes);
+        let mut record = Record::new(arrival_ns, operation, offset, length_bytes);
         record.device = self.device;
         Ok(record)
     }

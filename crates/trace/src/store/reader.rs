@@ -1,21 +1,24 @@
 //! Reading the stored form, a row group at a time.
 
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::META_KEY;
 use super::columns::{Values, decode, flags};
 use super::data::Data;
 use super::schema::{Column, schema};
+use super::{META_KEY, ROW_GROUP};
 use crate::collect::Collector;
 use crate::error::{Place, TraceError};
 use crate::input::Input;
 use crate::meta::{Meta, Process};
-use crate::record::{Operation, Record};
+use crate::record::{NOT_RECORDED, Operation, Record};
+use crate::text::BYTES_END;
+use crate::time::TIME_NS_END;
 
 /// A stored trace being read.
 pub(crate) struct Stored {
@@ -34,7 +37,7 @@ impl Stored {
         let name = input.name.clone();
         let of_file = |error: &dyn std::fmt::Display| TraceError::of_file(&name, error);
         let file = File::open(&name).and_then(Data::new).map_err(|error| of_file(&error))?;
-        let file = SerializedFileReader::new(file).map_err(|error| of_file(&broken(&error)))?;
+        let file = decoded(|| SerializedFileReader::new(file)).map_err(|error| of_file(&broken(&error)))?;
         let metadata = file.metadata().file_metadata();
         let columns = |schema: &parquet::schema::types::Type| -> Vec<(String, Option<parquet::basic::Type>)> {
             let physical =
@@ -72,8 +75,18 @@ impl Stored {
         if self.next_group == self.file.num_row_groups() {
             return Ok(false);
         }
-        let group = self.file.get_row_group(self.next_group).map_err(|error| self.failed(&error))?;
-        let rows = group.metadata().num_rows().max(0) as usize;
+        let (rows, columns) = decoded(|| self.decode_group()).map_err(|error| self.failed(&error))?;
+        self.next_group += 1;
+        self.join(rows, &columns, out)?;
+        Ok(true)
+    }
+
+    /// The next row group: how many rows it has, and its columns.
+    fn decode_group(&self) -> Result<(usize, Vec<Values>), ParquetError> {
+        let group = self.file.get_row_group(self.next_group)?;
+        let rows = usize::try_from(group.metadata().num_rows()).ok().filter(|&rows| rows <= ROW_GROUP);
+        // Memory is taken for as many as it says.
+        let rows = rows.ok_or_else(|| ParquetError::General(format!("a row group has more than {ROW_GROUP} rows")))?;
         let columns: Result<Vec<Values>, ParquetError> = (0..Column::ALL.len())
             .into_par_iter()
             .with_max_len(1)
@@ -82,11 +95,7 @@ impl Stored {
                 decode(group.get_column_reader(index)?, rows, is_optional)
             })
             .collect();
-        let columns = columns.map_err(|error| self.failed(&error))?;
-        drop(group);
-        self.next_group += 1;
-        self.join(rows, &columns, out)?;
-        Ok(true)
+        Ok((rows, columns?))
     }
 
     fn join(&mut self, rows: usize, columns: &[Values], out: &mut Collector) -> Result<(), TraceError> {
@@ -139,8 +148,12 @@ impl Stored {
                 flags: flags(flag[row].unwrap_or(0)),
                 operation: operation.ok_or_else(|| wrong("an unknown operation"))?,
             };
-            if record.offset_bytes >= 1 << 63 || record.end_bytes() >= 1 << 63 {
+            if record.offset_bytes >= BYTES_END || record.end_bytes() >= BYTES_END {
                 return Err(wrong("an offset at or past 2^63"));
+            }
+            let is_time = |ns: u64| ns < TIME_NS_END || ns == NOT_RECORDED;
+            if record.arrival_ns >= TIME_NS_END || !is_time(record.response_ns) || !is_time(record.wait_ns) {
+                return Err(wrong("a time that is negative or not there"));
             }
             if record.arrival_ns < self.last_arrival_ns {
                 return Err(wrong("an arrival before that of the request before it"));
@@ -154,6 +167,13 @@ impl Stored {
     fn failed(&self, error: &ParquetError) -> TraceError {
         TraceError::of_file(&self.name, broken(error))
     }
+}
+
+/// What the parquet crate makes of a file. It refuses most of what is malformed, and panics at the rest (sizes that it
+/// slices by, capacities that it asks for); a panic holds none of our state, so that it is one more way of being damaged.
+fn decoded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    let lost = |_| Err(ParquetError::General("its contents contradict each other".to_owned()));
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(lost)
 }
 
 fn broken(error: &ParquetError) -> String {

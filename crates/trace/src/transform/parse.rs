@@ -79,11 +79,11 @@ fn time(text: &str) -> Result<u64, String> {
 
 fn range(text: &str, read: impl Fn(&str) -> Result<u64, String>, example: &str) -> Result<Range, String> {
     let range = match text.split_once('-') {
-        Some((from, "")) => Range { from: read(from)?, to: 1 << 63 },
+        Some((from, "")) => Range { from: read(from)?, to: END },
         Some((from, to)) => Range { from: read(from)?, to: read(to)? },
         None => Range { from: 0, to: read(text)? },
     };
-    if range.from >= range.to || range.to > 1 << 63 {
+    if range.from >= range.to || range.to > END {
         return Err(format!("`{text}` is no range such as {example}"));
     }
     Ok(range)
@@ -114,6 +114,9 @@ fn share(text: &str) -> Result<Share, String> {
     }
     Ok(Share { factor, seed })
 }
+
+/// No request ends at or past 2^63 bytes, so that this is behind all of them; nor is a time.
+const END: u64 = (1 << 63) - 1;
 
 /// A size in the largest unit that does not round it.
 fn exact_bytes(bytes: u64) -> String {
@@ -149,7 +152,7 @@ impl fmt::Display for Share {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let range = |range: &Range, text: fn(u64) -> String| match range.to {
-            to if to == 1 << 63 => format!("{}-", text(range.from)),
+            END => format!("{}-", text(range.from)),
             to => format!("{}-{}", text(range.from), text(to)),
         };
         match self {

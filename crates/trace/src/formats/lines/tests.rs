@@ -5,6 +5,8 @@ use std::fmt::Write;
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::Place;
+use crate::formats::cutter::{CHUNK_BYTES, LINE_BYTES_MAX};
 use crate::formats::tests::{of, read};
 use crate::meta::Meta;
 use crate::reader::TraceReader;
