@@ -1,29 +1,37 @@
 //! Every speed figure of the product in one table: `cargo run --release -p headstack-benches --bin speed`.
 //!
-//! `--long` simulates 10^9 requests for the figure of memory, in place of 10^8.
+//! `--long` simulates 10^9 requests for the figure of memory, in place of 10^8, and analyses 10^8, in place of 3 x 10^7.
 
+mod analyses;
 mod arrays;
 mod bare;
 mod measure;
 mod memory;
+mod recordings;
 mod report;
 mod rows;
+mod traces;
 
 use std::process::ExitCode;
 
 use report::Report;
 
-const LONG: u64 = 1_000_000_000;
-const USUAL: u64 = 100_000_000;
+/// Requests that are simulated and analysed for the figures of memory.
+const USUAL: [u64; 2] = [100_000_000, 30_000_000];
+const LONG: [u64; 2] = [1_000_000_000, 100_000_000];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let memory_requests = match arguments[..] {
+    let [simulated, analysed] = match arguments[..] {
         [] => USUAL,
         ["--long"] => LONG,
         [memory::ARRAY_CHILD] => {
             memory::array_child();
+            return ExitCode::SUCCESS;
+        }
+        [memory::ANALYSIS_CHILD, requests] => {
+            memory::analysis_child(requests.parse().expect("the parent gives a number"));
             return ExitCode::SUCCESS;
         }
         [memory::CHILD, requests] => {
@@ -44,9 +52,14 @@ fn main() -> ExitCode {
     arrays::hot_band(&mut report);
     arrays::an_hour_of_oltp(&mut report);
     rows::parts(&mut report);
-    rows::traces(&mut report);
-    memory::rows(&mut report, memory_requests);
+    rows::replayed(&mut report);
+    traces::block_trace(&mut report);
+    traces::msr(&mut report);
+    analyses::stack_distances(&mut report);
+    analyses::whole(&mut report);
+    memory::of_runs(&mut report, simulated);
     memory::virtual_array(&mut report);
+    memory::of_analyses(&mut report, analysed);
     match report.finish() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,23 +1,29 @@
-//! Peak memory of a run, each in a process of its own, since a peak never falls.
+//! Peak memory of runs and analyses, each in a process of its own, since a peak never falls.
 
 use std::process::Command;
 use std::time::Instant;
 
 use headstack_catalogue::{Changes, array};
+use headstack_result::content_hash;
 use headstack_sim::{Demand, RunSpec, SystemDescription, run};
+use headstack_trace::Meta;
+use headstack_trace::analyze::{Analysis, Options};
 use headstack_workload::{Document, RunLength, Workload};
 use serde_json::json;
 
+use crate::recordings::scattered;
 use crate::report::{Bar, Figure, Report, first_value};
 use crate::rows::{answer, deep_drive, random_reads};
 
 /// The argument, followed by a number of requests, that makes this program the child.
 pub const CHILD: &str = "--peak-memory-of";
 
+/// The argument, followed by a number of requests, that makes this program the child with the analysis.
+pub const ANALYSIS_CHILD: &str = "--peak-memory-of-an-analysis-of";
+
 /// The argument that makes this program the child with the virtual array.
 pub const ARRAY_CHILD: &str = "--peak-memory-of-a-virtual-array";
 
-const FEW: u64 = 1_000_000;
 const KIB_PER_MIB: f64 = 1024.0;
 
 struct Peak {
@@ -28,15 +34,30 @@ struct Peak {
 
 /// Simulates `requests` and prints the process's peak memory in KiB, requests a second and the answer.
 pub fn child(requests: u64) {
-    tell(&random_reads(&deep_drive("cheetah-x15-36lp"), 1, requests), requests);
+    simulate(&random_reads(&deep_drive("cheetah-x15-36lp"), 1, requests), requests);
 }
 
-fn tell(spec: &RunSpec, requests: u64) {
+fn simulate(spec: &RunSpec, requests: u64) {
     let start = Instant::now();
     let result = run(spec, &|_| true).expect("the specification is valid");
-    let per_s = requests as f64 / start.elapsed().as_secs_f64();
+    tell_peak(requests as f64 / start.elapsed().as_secs_f64(), &answer(&result));
+}
+
+/// Analyses so many scattered requests, by default options.
+pub fn analysis_child(requests: u64) {
+    let start = Instant::now();
+    let mut analysis = Analysis::new(Options::default()).expect("the default is allowed");
+    scattered(requests).for_each(|batch| analysis.add(&batch));
+    let report = analysis.finish(&Meta::default());
+    assert_eq!(report.requests, requests, "requests were lost");
+    let report = serde_json::to_string(&report).expect("reports become JSON");
+    tell_peak(requests as f64 / start.elapsed().as_secs_f64(), &content_hash(report.as_bytes()));
+}
+
+/// What [`peak_of`] reads.
+fn tell_peak(per_s: f64, answer: &str) {
     let peak = first_value("/proc/self/status", "VmHWM").unwrap_or_default();
-    println!("{} {per_s} {}", peak.trim_end_matches(" kB"), answer(&result));
+    println!("{} {per_s} {answer}", peak.trim_end_matches(" kB"));
 }
 
 /// A virtual array with a LUN of 1 TB that has been written from end to end, under 100,000 random requests.
@@ -58,7 +79,7 @@ pub fn array_child() {
         interval_ns: None,
         preload: 0,
     };
-    tell(&spec, REQUESTS);
+    simulate(&spec, REQUESTS);
 }
 
 fn peak_of(arguments: &[&str]) -> Result<Peak, String> {
@@ -77,26 +98,58 @@ fn peak_of(arguments: &[&str]) -> Result<Peak, String> {
     }
 }
 
-/// Peak at 10^6 and at `many` requests, and by how much it grew.
-pub fn rows(report: &mut Report, many: u64) {
-    let name = |requests: u64| format!("peak memory, 10^{} requests", requests.ilog10());
-    let (few, many_peak) = match (peak_of(&[CHILD, &FEW.to_string()]), peak_of(&[CHILD, &many.to_string()])) {
-        (Ok(few), Ok(many)) => (few, many),
-        (Err(reason), _) | (_, Err(reason)) => return report.skip(&name(many), reason),
+/// What has a peak: the argument of its child, how it is called, requests of two lengths, and what memory is allowed.
+struct Subject {
+    child: &'static str,
+    what: &'static str,
+    few: u64,
+    many: u64,
+    peak_mib: f64,
+    growth_mib: f64,
+}
+
+/// Peaks of runs of 10^6 and of `many` requests, and by how much they grew.
+pub fn of_runs(report: &mut Report, many: u64) {
+    let few = 1_000_000;
+    compare(report, &Subject { child: CHILD, what: "", few, many, peak_mib: 64.0, growth_mib: 1.0 });
+}
+
+/// The same of analyses. Hardly any block comes twice, so that tables grow until they are as large as they may be: with
+/// the first ten million requests they are.
+pub fn of_analyses(report: &mut Report, many: u64) {
+    let what = "analysis of ";
+    let few = 10_000_000;
+    compare(report, &Subject { child: ANALYSIS_CHILD, what, few, many, peak_mib: 1024.0, growth_mib: 16.0 });
+}
+
+fn compare(report: &mut Report, subject: &Subject) {
+    let (few, many) = (power(subject.few), power(subject.many));
+    let peak_of = |requests: u64| peak_of(&[subject.child, &requests.to_string()]);
+    let peaks = peak_of(subject.few).and_then(|few| Ok((few, peak_of(subject.many)?)));
+    let what = subject.what;
+    let name = |requests: &str| format!("peak memory, {what}{requests} requests");
+    let (few_peak, many_peak) = match peaks {
+        Ok(peaks) => peaks,
+        Err(reason) => return report.skip(&name(&many), reason),
     };
     let single =
         |name: String, value, unit, bar, answer| Figure { name, value, best: None, unit, peer: None, bar, answer };
-    report.add(single(name(FEW), few.mib, "MiB", Some(Bar::AtMost(64.0)), Some(few.answer)));
-    report.add(single(name(many), many_peak.mib, "MiB", Some(Bar::AtMost(64.0)), Some(many_peak.answer)));
-    let growth_mib = many_peak.mib - few.mib;
-    report.add(single(
-        format!("growth from 10^6 to 10^{}", many.ilog10()),
-        growth_mib,
-        "MiB",
-        Some(Bar::AtMost(1.0)),
-        None,
-    ));
-    report.add(single(format!("speed over 10^{} requests", many.ilog10()), many_peak.per_s, "requests/s", None, None));
+    let at_most = Some(Bar::AtMost(subject.peak_mib));
+    report.add(single(name(&few), few_peak.mib, "MiB", at_most, Some(few_peak.answer)));
+    report.add(single(name(&many), many_peak.mib, "MiB", at_most, Some(many_peak.answer)));
+    let growth_mib = many_peak.mib - few_peak.mib;
+    let at_most = Some(Bar::AtMost(subject.growth_mib));
+    report.add(single(format!("growth from {what}{few} to {many}"), growth_mib, "MiB", at_most, None));
+    report.add(single(format!("speed over {what}{many} requests"), many_peak.per_s, "requests/s", None, None));
+}
+
+/// 10^n, or 3 x 10^n.
+fn power(requests: u64) -> String {
+    let exponent = requests.ilog10();
+    match requests / 10u64.pow(exponent) {
+        1 => format!("10^{exponent}"),
+        times => format!("{times} x 10^{exponent}"),
+    }
 }
 
 /// Peak of a virtual array of 1 TB, all of it allocated.

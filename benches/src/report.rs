@@ -188,6 +188,11 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the repository").to_owned()
 }
 
+/// Where real traces and parameters lie that do not ship with the project, if they are there.
+pub fn shared() -> PathBuf {
+    std::env::var_os("HEADSTACK_SHARED").map_or_else(|| repository().join("../shared"), PathBuf::from)
+}
+
 /// Load averages of 1, 5 and 15 minutes.
 fn load_average() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();

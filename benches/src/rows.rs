@@ -1,7 +1,6 @@
 //! What is measured.
 
 use std::hint::black_box;
-use std::path::PathBuf;
 
 use headstack_catalogue::{disks, disksim, load_drive, workloads};
 use headstack_result::{LatencyHistogram, RunResult, content_hash};
@@ -15,9 +14,9 @@ use headstack_workload::{
 
 use crate::bare::BareDrive;
 use crate::measure::{ROUNDS, Round, Speed, interleaved, round};
-use crate::report::{Bar, Figure, Peer, Report, repository};
+use crate::report::{Bar, Figure, Peer, Report, shared};
 
-const REQUESTS_PER_S: &str = "requests/s";
+pub const REQUESTS_PER_S: &str = "requests/s";
 const BLOCK_BYTES: u32 = 512;
 
 /// DiskSim 4.0 built with -O2 on one core of an x86-64 Xeon, median of five, its model of the Cheetah 9LP: a synthetic
@@ -241,8 +240,8 @@ fn replays(drive: &DriveDescription, records: &[Recorded], times: u64) -> Speed 
     speed
 }
 
-/// Reading descriptions and traces, and replaying them.
-pub fn traces(report: &mut Report) {
+/// Reading descriptions and DiskSim's traces, and replaying them.
+pub fn replayed(report: &mut Report) {
     const RECORDS: usize = 10_000;
     let drive = deep_drive("cheetah-9lp");
     let speed = replays(&drive, &recorded_file_server(&drive, RECORDS), 50);
@@ -263,7 +262,7 @@ fn resolve_catalogue() -> Vec<String> {
     resolved.collect()
 }
 
-fn milliseconds(name: &str, speed: Speed) -> Figure {
+pub fn milliseconds(name: &str, speed: Speed) -> Figure {
     Figure {
         name: name.to_owned(),
         value: 1e3 / speed.median_per_s,
@@ -277,9 +276,8 @@ fn milliseconds(name: &str, speed: Speed) -> Figure {
 
 /// DiskSim's validation of the Cheetah 9LP, which does not ship with the project.
 fn validation(report: &mut Report) {
-    let folder = std::env::var_os("HEADSTACK_SHARED").map_or_else(|| repository().join("../shared"), PathBuf::from);
-    let [parameters, trace] =
-        ["cheetah9LP.parv", "cheetah9LP.trace"].map(|name| folder.join("validation/disksim").join(name));
+    let folder = shared().join("validation/disksim");
+    let [parameters, trace] = ["cheetah9LP.parv", "cheetah9LP.trace"].map(|name| folder.join(name));
     let (import, reading, replaying) =
         ("import of cheetah9LP.parv", "reading of cheetah9LP.trace", "replay of cheetah9LP.trace");
     let text = match (std::fs::read_to_string(&trace), parameters.is_file()) {

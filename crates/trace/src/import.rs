@@ -25,11 +25,20 @@ pub fn import(
 ) -> Result<Meta, TraceError> {
     let mut runs = Runs { path, runs: Vec::new(), made: 0 };
     let mut writer = StoreWriter::create(path)?;
-    let mut batch = Vec::new();
+    let (mut batch, mut before) = (Vec::new(), Vec::new());
+    let mut meta = reader.meta().clone();
     let mut read = 0;
     loop {
-        match reader.next(&mut batch)? {
-            Next::Batch => writer.write(&batch, reader.meta())?,
+        // What is encoded was read before: neither leaves a core idle in its serial parts.
+        let (next, written) = rayon::join(|| reader.next(&mut batch), || writer.write(&before, &meta));
+        written?;
+        let next = next?;
+        std::mem::swap(&mut batch, &mut before);
+        if !meta.has_names_of(reader.meta()) {
+            meta.clone_from(reader.meta());
+        }
+        match next {
+            Next::Batch => {}
             Next::NewRun => {
                 let run = runs.next_name();
                 writer.finish_as(&run, reader.meta())?;
@@ -38,7 +47,7 @@ pub fn import(
             }
             Next::End => break,
         }
-        read += batch.len() as u64;
+        read += before.len() as u64;
         if !progress(read) {
             return Err(TraceError::of_file(path.display().to_string(), "stopped; nothing is written"));
         }

@@ -116,6 +116,11 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// It names all that `later` does, an earlier or later state of the same trace: names are only ever added.
+    pub(crate) fn has_names_of(&self, later: &Meta) -> bool {
+        (self.devices.len(), self.processes.len()) == (later.devices.len(), later.processes.len())
+    }
+
     /// Says `note`, once.
     pub fn note(&mut self, note: impl Into<String>) {
         let note = note.into();

@@ -134,7 +134,7 @@ impl TraceReader {
             match next {
                 Next::Batch => {
                     self.steps.apply(batch, self.source.meta());
-                    if self.source.has_new_names(&self.meta) {
+                    if !self.meta.has_names_of(self.source.meta()) {
                         self.refresh();
                     }
                     if batch.is_empty() && !self.steps.is_over() {
@@ -189,11 +189,6 @@ impl Source {
             Source::One(part) => part.meta(),
             Source::Several(merge) => merge.meta(),
         }
-    }
-
-    fn has_new_names(&self, before: &Meta) -> bool {
-        let now = self.meta();
-        now.devices.len() != before.devices.len() || now.processes.len() != before.processes.len()
     }
 }
 

@@ -10,6 +10,9 @@ const WINDOW: usize = 1 << 18;
 #[derive(Debug, Default)]
 pub(crate) struct Sorter {
     held: Vec<Record>,
+    /// What is held is in no order.
+    is_mixed: bool,
+    newest_ns: u64,
     /// What came too late for the part that was handed out: the beginning of a new run.
     late: Option<Vec<Record>>,
     last_in_ns: u64,
@@ -19,12 +22,14 @@ pub(crate) struct Sorter {
 }
 
 impl Sorter {
-    /// Takes `incoming`, and appends to `batch` what nothing can come before any more: everything at the `end`, and
+    /// Takes `incoming`, and puts into `batch`, which is empty, what nothing can come before any more: everything at the `end`, and
     /// everything when the window does not reach back far enough. [`Sorter::begins_new_run`] tells.
     pub(crate) fn take(&mut self, incoming: &mut Vec<Record>, batch: &mut Vec<Record>, end: bool) {
         for record in incoming.iter() {
             self.moved += u64::from(record.arrival_ns < self.last_in_ns);
             self.last_in_ns = record.arrival_ns;
+            self.is_mixed |= record.arrival_ns < self.newest_ns;
+            self.newest_ns = self.newest_ns.max(record.arrival_ns);
         }
         let late = incoming.iter().position(|record| record.arrival_ns < self.last_out_ns);
         if let Some(first) = late {
@@ -36,10 +41,14 @@ impl Sorter {
         if keep > 0 && self.held.len() < keep + keep / 2 {
             return;
         }
-        if !self.held.is_sorted_by_key(|record| record.arrival_ns) {
+        if std::mem::take(&mut self.is_mixed) {
             self.held.sort_by_key(|record| record.arrival_ns);
         }
-        batch.extend(self.held.drain(..self.held.len() - keep));
+        // The lists change places: a third less is copied than if the front were taken from the list.
+        let handed_out = self.held.len() - keep;
+        batch.extend_from_slice(&self.held[handed_out..]);
+        self.held.truncate(handed_out);
+        std::mem::swap(&mut self.held, batch);
         if let Some(last) = batch.last() {
             self.last_out_ns = last.arrival_ns;
         }
@@ -53,6 +62,7 @@ impl Sorter {
         };
         self.held = late;
         self.last_out_ns = 0;
+        self.is_mixed = true;
         true
     }
 
@@ -97,6 +107,16 @@ mod tests {
         assert_eq!(runs.len(), 1);
         assert!(runs[0].is_sorted() && runs[0].len() == arrivals.len());
         assert_eq!(moved, arrivals.windows(2).filter(|pair| pair[1] < pair[0]).count() as u64);
+    }
+
+    #[test]
+    fn one_far_ahead_is_passed_by_those_behind_it() {
+        // What comes after the first look at the window is in order, but for that one.
+        let ahead = 2 * WINDOW as u64;
+        let arrivals: Vec<u64> = [ahead].into_iter().chain(0..3 * WINDOW as u64).collect();
+        let (runs, moved) = sorted(&arrivals, 10_000);
+        assert_eq!((runs.len(), moved), (1, 1));
+        assert!(runs[0].is_sorted() && runs[0].len() == arrivals.len());
     }
 
     #[test]

@@ -13,8 +13,13 @@ use super::schema::Column;
 use crate::meta::Meta;
 use crate::record::{Flags, NOT_RECORDED, Operation, Record};
 
+/// Records that are handed to the encoder at a time: their values stay in a core's cache. Pages end where they would
+/// without, as long as this is a multiple of the encoder's own 1,024.
+const TAKEN_AT_A_TIME: usize = 8_192;
+
 /// The names that a row group's text columns hold, as the encoder wants them.
 pub(crate) struct Names {
+    operations: [ByteArray; Operation::ALL.len()],
     devices: Vec<ByteArray>,
     /// Number and name of each process.
     processes: Vec<(i32, ByteArray)>,
@@ -23,7 +28,10 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn new(meta: &Meta) -> Names {
         let text = |name: &str| ByteArray::from(name.as_bytes().to_vec());
+        // Static text is cloned without counting who holds it.
+        let operation = |operation: Operation| ByteArray::from(Bytes::from_static(operation.name().as_bytes()));
         Names {
+            operations: Operation::ALL.map(operation),
             devices: meta.devices.iter().map(|device| text(&device.name)).collect(),
             processes: meta.processes.iter().map(|process| (process.pid as i32, text(&process.name))).collect(),
         }
@@ -41,7 +49,15 @@ pub(crate) fn encode(
     let mut sink = TrackedWrite::new(Vec::new());
     let pages = Box::new(SerializedPageWriter::new(&mut sink));
     let mut writer = get_column_writer(description, properties, pages);
-    match &mut writer {
+    for records in records.chunks(TAKEN_AT_A_TIME) {
+        write(&mut writer, column, records, names)?;
+    }
+    let close = writer.close()?;
+    Ok((Bytes::from(sink.into_inner()?), close))
+}
+
+fn write(writer: &mut ColumnWriter, column: Column, records: &[Record], names: &Names) -> Result<()> {
+    match writer {
         ColumnWriter::Int64ColumnWriter(writer) => {
             let value = |record: &Record| match column {
                 Column::Arrival => record.arrival_ns,
@@ -76,9 +92,8 @@ pub(crate) fn encode(
         },
         ColumnWriter::ByteArrayColumnWriter(writer) => match column {
             Column::Operation => {
-                let texts = Operation::ALL.map(|operation| ByteArray::from(operation.name()));
                 let values: Vec<ByteArray> =
-                    records.iter().map(|record| texts[record.operation as usize].clone()).collect();
+                    records.iter().map(|record| names.operations[record.operation as usize].clone()).collect();
                 writer.write_batch(&values, None, None)?;
             }
             Column::Device => {
@@ -94,8 +109,7 @@ pub(crate) fn encode(
         },
         _ => unreachable!("the schema has no other types"),
     }
-    let close = writer.close()?;
-    Ok((Bytes::from(sink.into_inner()?), close))
+    Ok(())
 }
 
 /// Which records name a process, and the indices of those.

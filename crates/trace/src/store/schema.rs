@@ -52,6 +52,10 @@ impl Column {
         Column::Flags,
     ];
 
+    fn is_text(self) -> bool {
+        matches!(self, Column::Operation | Column::Device | Column::Process)
+    }
+
     /// Times and places differ little from their neighbours; the rest repeats itself.
     fn is_delta(self) -> bool {
         matches!(self, Column::Arrival | Column::Response | Column::Wait | Column::Offset)
@@ -76,8 +80,11 @@ pub(crate) fn properties() -> Arc<WriterProperties> {
         .set_data_page_row_count_limit(usize::MAX)
         .set_sorting_columns(Some(vec![SortingColumn { column_idx: 0, descending: false, nulls_first: false }]));
     for (column, description) in Column::ALL.into_iter().zip(descriptor().columns()) {
-        if column.is_delta() {
-            let path: ColumnPath = description.path().clone();
+        let path: ColumnPath = description.path().clone();
+        if column.is_text() {
+            // Least and greatest name would skip no row group: each holds nearly all names.
+            properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
+        } else if column.is_delta() {
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);

@@ -1,0 +1,38 @@
+"""Peers of the import of a CSV of MSR's shape: `peers.py duckdb|polars FROM.csv TO.parquet` prints seconds and rows.
+
+Neither the start of Python nor the loading of the library counts.
+"""
+
+import sys
+import time
+
+
+def with_duckdb(source: str, target: str) -> tuple[float, int]:
+    import duckdb
+
+    columns = (
+        "{'timestamp': 'BIGINT', 'host': 'VARCHAR', 'disk': 'INTEGER', 'type': 'VARCHAR', "
+        "'offset': 'BIGINT', 'size': 'INTEGER', 'response': 'BIGINT'}"
+    )
+    start = time.perf_counter()
+    duckdb.sql(
+        f"COPY (SELECT * FROM read_csv('{source}', header=false, columns={columns})) "
+        f"TO '{target}' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
+    )
+    seconds = time.perf_counter() - start
+    return seconds, duckdb.sql(f"SELECT count(*) FROM '{target}'").fetchall()[0][0]
+
+
+def with_polars(source: str, target: str) -> tuple[float, int]:
+    import polars as pl
+
+    columns = ["timestamp", "host", "disk", "type", "offset", "size", "response"]
+    start = time.perf_counter()
+    frame = pl.scan_csv(source, has_header=False, new_columns=columns)
+    frame.sink_parquet(target, compression="zstd", compression_level=1)
+    seconds = time.perf_counter() - start
+    return seconds, pl.scan_parquet(target).select(pl.len()).collect().item()
+
+
+peer, source, target = sys.argv[1:]
+print(*{"duckdb": with_duckdb, "polars": with_polars}[peer](source, target))
