@@ -29,6 +29,9 @@ fuzz_target!(|bytes: &[u8]| {
             Err(error) => assert!(error.lines().count() <= 1 || line.contains(char::is_control), "{error}"),
         }
     }
+    if bytes.len() < end + REQUEST_BYTES {
+        return;
+    }
     let mut csv = "time,offset,length,op,device\n".to_owned();
     for request in bytes[end..].chunks_exact(REQUEST_BYTES) {
         let number = |at: usize| NUMBERS[usize::from(request[at]) % NUMBERS.len()];

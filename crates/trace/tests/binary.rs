@@ -2,8 +2,6 @@
 
 mod reading;
 
-use std::path::PathBuf;
-
 use headstack_trace::{Clock, Flags, Format, NOT_RECORDED, Operation, Place, Record};
 use reading::{read, read_files};
 
@@ -137,23 +135,10 @@ fn samples() -> [(&'static str, Vec<u8>); 5] {
     ]
 }
 
-fn samples_folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("samples")
-}
-
-/// Run it when the encoders above have changed.
-#[test]
-#[ignore = "writes the sample files"]
-fn write_samples() {
-    for (name, bytes) in samples() {
-        std::fs::write(samples_folder().join(name), bytes).unwrap();
-    }
-}
-
 #[test]
 fn sample_files_are_what_the_encoders_say() {
     for (name, bytes) in samples() {
-        assert_eq!(std::fs::read(samples_folder().join(name)).unwrap(), bytes, "{name}");
+        reading::assert_is_sample(name, &bytes);
     }
 }
 

@@ -1,5 +1,7 @@
 //! blkparse's text against the real program, and out and in again.
 
+mod reading;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
@@ -14,10 +16,7 @@ use proptest::prelude::*;
 
 fn read(input: Input, options: &ReadOptions) -> (Vec<Record>, Meta) {
     let mut reader = TraceReader::from_inputs(vec![input], options).unwrap();
-    let (mut records, mut batch) = (Vec::new(), Vec::new());
-    while reader.next_batch(&mut batch).unwrap() {
-        records.extend_from_slice(&batch);
-    }
+    let records = reader.read_all().unwrap();
     (records, reader.meta().clone())
 }
 
@@ -38,13 +37,7 @@ fn as_text(text: Vec<u8>) -> (Vec<Record>, Meta) {
 
 /// The program's text of one of the real traces; nothing where one of them is missing.
 fn printed(name: &str) -> Option<(PathBuf, Vec<u8>)> {
-    let shared = std::env::var_os("HEADSTACK_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    let path = shared.join("traces/blktrace").join(name);
-    let Ok(file) = File::open(&path) else {
-        println!("skipped: {} is missing", path.display());
-        return None;
-    };
+    let path = reading::shared(&format!("traces/blktrace/{name}"))?;
     let unpacked = if name.ends_with(".xz") {
         let Ok(xz) = Command::new("xz").args(["-dc"]).arg(&path).stdout(Stdio::piped()).spawn() else {
             println!("skipped: there is no xz");
@@ -52,7 +45,7 @@ fn printed(name: &str) -> Option<(PathBuf, Vec<u8>)> {
         };
         Stdio::from(xz.stdout.unwrap())
     } else {
-        Stdio::from(file)
+        Stdio::from(File::open(&path).unwrap())
     };
     let Ok(output) = Command::new("blkparse").args(["-i", "-"]).stdin(unpacked).output() else {
         println!("skipped: there is no blkparse");

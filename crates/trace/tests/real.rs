@@ -2,30 +2,16 @@
 
 mod reading;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use headstack_trace::{Clock, Meta, Operation, ReadOptions, Record, TraceReader};
+use reading::shared;
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// The file, if it is there.
-fn shared(path: &str) -> Option<PathBuf> {
-    let shared = std::env::var_os("HEADSTACK_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    let path = shared.join(path);
-    if !path.is_file() {
-        println!("skipped: {} is missing", path.display());
-        return None;
-    }
-    Some(path)
-}
 
 fn read(path: &Path) -> (Vec<Record>, Meta) {
     let mut reader = TraceReader::open(&[path], &ReadOptions::default()).unwrap();
-    let (mut records, mut batch) = (Vec::new(), Vec::new());
-    while reader.next_batch(&mut batch).unwrap() {
-        records.append(&mut batch);
-    }
+    let records = reader.read_all().unwrap();
     (records, reader.meta().clone())
 }
 

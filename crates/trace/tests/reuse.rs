@@ -1,9 +1,9 @@
 //! Stack distances against a naive list, against figures of a real trace, and samples against exact curves.
 
-use std::path::PathBuf;
+mod reading;
 
 use headstack_trace::analyze::{Analysis, Granularity, Options, Reuse, ReuseOptions, ReuseReport};
-use headstack_trace::{Meta, Operation, Record};
+use headstack_trace::{Meta, Operation, ReadOptions, Record, TraceReader};
 use headstack_workload::{Purpose, Random, Workload};
 use proptest::prelude::*;
 
@@ -132,20 +132,8 @@ fn samples_tell_the_curve_of_generated_traces() {
 }
 
 fn cloudphysics() -> Option<Vec<Record>> {
-    let shared = std::env::var_os("HEADSTACK_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    let path = shared.join("traces/cloudphysics/cloudPhysicsIO.vscsi");
-    let Ok(bytes) = std::fs::read(&path) else {
-        println!("skipped: {} is missing", path.display());
-        return None;
-    };
-    let word = |record: &[u8], at: usize| u32::from_le_bytes(record[at..at + 4].try_into().unwrap());
-    let long = |record: &[u8], at: usize| u64::from_le_bytes(record[at..at + 8].try_into().unwrap());
-    let record = |record: &[u8]| {
-        let operation = if record[12] == 0x28 { Operation::Read } else { Operation::Write };
-        Record::new(long(record, 24) * 1_000, operation, long(record, 16) * 512, word(record, 4))
-    };
-    Some(bytes.chunks_exact(32).map(record).collect())
+    let path = reading::shared("traces/cloudphysics/cloudPhysicsIO.vscsi")?;
+    Some(TraceReader::open(&[&path], &ReadOptions::default()).unwrap().read_all().unwrap())
 }
 
 #[test]

@@ -11,7 +11,7 @@ use reading::read;
 
 /// Name, content and format, as it was told by content.
 fn samples() -> Vec<(String, Vec<u8>, Format)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("samples");
+    let folder = reading::sample("");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let sample = |path: PathBuf| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();

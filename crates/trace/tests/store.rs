@@ -1,42 +1,16 @@
 //! The stored form: what goes in comes out, in order, from any number of files, and nothing half-done keeps a name.
 
+mod reading;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use headstack_trace::{
     Clock, DeviceMeta, Flags, Meta, NOT_RECORDED, Operation, Origin, Process, ReadOptions, Record, ResponseSpan, Step,
     StoreWriter, TraceReader, import,
 };
 use proptest::prelude::*;
-
-/// A folder of its own for each test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("headstack-store-{test}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
-        let mut names: Vec<String> = fs::read_dir(&self.0).unwrap().map(|entry| name(entry.unwrap())).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use reading::Folder;
 
 fn meta(devices: &[&str]) -> Meta {
     Meta {
@@ -66,11 +40,8 @@ fn store(path: &Path, records: &[Record], meta: &Meta) {
 fn read(paths: &[&Path], steps: &[&str]) -> (Vec<Record>, Meta) {
     let steps = steps.iter().map(|step| Step::parse(step).unwrap()).collect();
     let mut reader = TraceReader::open(paths, &ReadOptions { steps, ..ReadOptions::default() }).unwrap();
-    let (mut all, mut batch) = (Vec::new(), Vec::new());
-    while reader.next_batch(&mut batch).unwrap() {
-        all.extend_from_slice(&batch);
-    }
-    (all, reader.meta().clone())
+    let records = reader.read_all().unwrap();
+    (records, reader.meta().clone())
 }
 
 fn any_record() -> impl Strategy<Value = Record> {

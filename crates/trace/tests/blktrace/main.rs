@@ -1,9 +1,10 @@
 //! Block traces: binary and text, in every version and byte order, whole and damaged.
 
 mod encoder;
+#[path = "../reading/mod.rs"]
+mod reading;
 mod story;
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use encoder::{Event, Layout, START_NS, START_UNIX};
@@ -12,13 +13,11 @@ use headstack_trace::{
     TraceReader,
 };
 use proptest::prelude::*;
+use reading::sample;
 
 fn read(inputs: Vec<Input>, options: &ReadOptions) -> Result<(Vec<Record>, Meta), TraceError> {
     let mut reader = TraceReader::from_inputs(inputs, options)?;
-    let (mut records, mut batch) = (Vec::new(), Vec::new());
-    while reader.next_batch(&mut batch)? {
-        records.extend_from_slice(&batch);
-    }
+    let records = reader.read_all()?;
     Ok((records, reader.meta().clone()))
 }
 
@@ -261,11 +260,6 @@ fn lines_that_blkparse_does_not_write_are_refused_by_column() {
     assert_eq!((found.0[1].operation, found.0[1].length_bytes), (Operation::Other, 36));
 }
 
-fn sample(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("samples").join(name)
-}
-
-/// The samples that the project ships are what is written here; `HEADSTACK_WRITE_SAMPLES=1` writes them anew.
 #[test]
 fn the_samples_are_the_story() {
     let samples = [
@@ -276,18 +270,11 @@ fn the_samples_are_the_story() {
         ("sample.blkparse", story::text().into_bytes()),
     ];
     for (name, bytes) in samples {
-        if std::env::var_os("HEADSTACK_WRITE_SAMPLES").is_some() {
-            std::fs::write(sample(name), &bytes).unwrap();
-        }
-        assert!(std::fs::read(sample(name)).unwrap() == bytes, "{name} is not what the test writes");
+        reading::assert_is_sample(name, &bytes);
     }
     let (first, second) = (sample("sample.blktrace.0"), sample("sample.blktrace.1"));
     let mut reader = TraceReader::open(&[&first, &second], &ReadOptions::default()).unwrap();
-    let (mut records, mut batch) = (Vec::new(), Vec::new());
-    while reader.next_batch(&mut batch).unwrap() {
-        records.extend_from_slice(&batch);
-    }
-    assert_eq!(lines(&(records, reader.meta().clone()), START_NS), QUEUED);
+    assert_eq!(lines(&(reader.read_all().unwrap(), reader.meta().clone()), START_NS), QUEUED);
 }
 
 /// What the program blkparse prints of a binary trace; nothing where it is not installed.

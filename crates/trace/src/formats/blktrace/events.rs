@@ -2,11 +2,13 @@
 
 use crate::error::{Problem, refused};
 use crate::record::{Flags, Operation};
+use crate::text::BYTES_END;
+use crate::time::TIME_NS_END;
 
 /// The block layer counts in sectors of 512 bytes, whatever the drive's are.
 pub(crate) const SECTOR_BYTES: u64 = 512;
 /// The first sector that is past 2^63 bytes.
-const SECTORS_END: u64 = (1 << 63) / SECTOR_BYTES;
+const SECTORS_END: u64 = BYTES_END / SECTOR_BYTES;
 
 /// What happened to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,9 @@ impl Event {
     pub(crate) fn checked(mut self) -> Result<Event, Problem> {
         if self.operation == Operation::Flush || self.flags.contains(Flags::PASS_THROUGH) {
             self.sector = 0;
+        }
+        if self.at_ns >= TIME_NS_END {
+            return Err(refused("time", self.at_ns.to_string().as_bytes(), "below 2^63 ns"));
         }
         if self.sector > SECTORS_END - (u32::MAX as u64 / SECTOR_BYTES + 1) {
             let found = self.sector.to_string();

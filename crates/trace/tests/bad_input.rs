@@ -1,0 +1,112 @@
+//! What is wrong with a file is said on one line, with its place; where it is skipped, it is counted with the same reason.
+
+mod reading;
+
+use headstack_trace::{CsvColumns, Format, Input, Meta, Place, ReadOptions, Record, TraceError, TraceReader};
+use reading::CSV_COLUMNS;
+
+fn read(bytes: &[u8], format: Format, skip_bad: bool) -> Result<(Vec<Record>, Meta), TraceError> {
+    let csv = (format == Format::Csv).then(|| CsvColumns::parse(CSV_COLUMNS).unwrap());
+    let options = ReadOptions { format: Some(format), skip_bad, csv, ..ReadOptions::default() };
+    let mut reader = TraceReader::from_inputs(vec![Input::from_bytes("bad", bytes.to_vec())?], &options)?;
+    let records = reader.read_all()?;
+    Ok((records, reader.meta().clone()))
+}
+
+/// A sample of each layout of each format that is no Parquet.
+const SAMPLES: [(&str, Format); 22] = [
+    ("alibaba.csv", Format::Alibaba),
+    ("biosnoop.txt", Format::Biosnoop),
+    ("cloudphysics.csv", Format::CloudPhysics),
+    ("csv.csv", Format::Csv),
+    ("disksim.txt", Format::DiskSim),
+    ("hfplayer.csv", Format::Hfplayer),
+    ("iolog-v2.iolog", Format::Iolog),
+    ("iolog-v3.iolog", Format::Iolog),
+    ("mqsim.txt", Format::MqSim),
+    ("msr.csv", Format::Msr),
+    ("sample.blkparse", Format::Blkparse),
+    ("spc.csv", Format::Spc),
+    ("systor.csv", Format::Systor),
+    ("tencent.csv", Format::Tencent),
+    ("validate.trace", Format::Validate),
+    ("oracle-general-opns.bin", Format::OracleGeneral),
+    ("oracle-general.bin", Format::OracleGeneral),
+    ("sample-version-8.blktrace", Format::Blktrace),
+    ("sample.blktrace.0", Format::Blktrace),
+    ("srt.bin", Format::Srt),
+    ("vscsi-v1.bin", Format::Vscsi),
+    ("vscsi-v2.bin", Format::Vscsi),
+];
+/// How many of them are text.
+const TEXTS: usize = 15;
+
+fn sample(name: &str) -> Vec<u8> {
+    std::fs::read(reading::sample(name)).unwrap()
+}
+
+/// Lines of a sample up to its middle, and from there on.
+fn halves(name: &str) -> (String, String) {
+    let text = String::from_utf8(sample(name)).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let (first, second) = lines.split_at(lines.len() / 2);
+    let joined = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect();
+    (joined(first), joined(second))
+}
+
+/// Asserts that `bytes` are refused behind their first `good_bytes`, which are read all the same when what is bad is skipped.
+fn assert_refused(bytes: &[u8], good_bytes: usize, format: Format, what: &str) {
+    let error = read(bytes, format, false).expect_err(what);
+    let text = error.to_string();
+    assert!(text.starts_with("bad:") && text.lines().count() == 1, "{what}: {text}");
+    match error.place {
+        Place::Line(line) => {
+            let good = bytes[..good_bytes].iter().filter(|&&byte| byte == b'\n').count() as u64;
+            assert_eq!(line, good + 1, "{what}: {text}");
+        }
+        Place::Record(record) => assert!(record > 1, "{what}: {text}"),
+        Place::Byte(byte) => assert!(byte >= good_bytes as u64, "{what}: {text}"),
+        Place::File => panic!("{what}: {text}"),
+    }
+    let (records, meta) = read(bytes, format, true).expect(what);
+    assert!(meta.rejected > 0 && meta.rejects[0] == text, "{what}: {text}, then {:?}", meta.rejects);
+    let good = read(&bytes[..good_bytes], format, true).expect(what).0;
+    assert_eq!(records, good, "{what}");
+}
+
+#[test]
+fn every_format_but_the_stored_form_is_here() {
+    for format in Format::ALL.into_iter().filter(|&format| format != Format::Parquet) {
+        assert!(SAMPLES.iter().any(|&(_, of)| of == format), "{format:?}");
+    }
+}
+
+/// Lines of both are five numbers, and whole milliseconds are good milliseconds.
+fn is_alike(one: Format, other: Format) -> bool {
+    (one, other) == (Format::DiskSim, Format::MqSim)
+}
+
+#[test]
+fn the_second_half_of_another_format_is_refused_where_it_begins() {
+    for &(name, format) in &SAMPLES[..TEXTS] {
+        for &(other_name, other) in &SAMPLES[..TEXTS] {
+            if other == format || is_alike(format, other) {
+                continue;
+            }
+            let (first, second) = (halves(name).0, halves(other_name).1);
+            let bytes = format!("{first}{second}");
+            assert_refused(bytes.as_bytes(), first.len(), format, &format!("{name}, then {other_name}"));
+        }
+    }
+}
+
+#[test]
+fn garbage_is_refused_where_it_begins() {
+    for (number, (name, format)) in SAMPLES.into_iter().enumerate() {
+        let mut bytes = if number < TEXTS { halves(name).0.into_bytes() } else { sample(name) };
+        let good_bytes = bytes.len();
+        // Less than there is of the sample: layouts are told by what most of a file fits.
+        bytes.extend_from_slice(&[0xff; 30]);
+        assert_refused(&bytes, good_bytes, format, name);
+    }
+}
