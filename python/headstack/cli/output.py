@@ -23,8 +23,8 @@ def print_table(
 ) -> None:
     """Prints a table; columns of text are set to the left, figures to the right.
 
-    ``fold`` breaks long text to the width of a terminal; in a pipe nothing is broken. Not by rich, which takes longer to
-    load than most commands take.
+    ``fold`` breaks long text to the width of a terminal; in a pipe nothing is broken. Not by rich, which takes
+    longer to load than most commands take.
     """
     height = 1 + max(heading.count("\n") for heading in headings)
     head = [[""] * (height - 1 - heading.count("\n")) + heading.split("\n") for heading in headings]
