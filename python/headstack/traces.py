@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.analysis import Analysis
 from headstack.values import duration_ns, size_bytes
 
 Progress: TypeAlias = Callable[[int], object]
@@ -81,6 +82,25 @@ class Trace:
         """
         info: dict[str, Any] = json.loads(_native.trace_info(self.source, progress))
         return info
+
+    def analyze(
+        self,
+        block: str = "4KiB",
+        reuse: str | None = "block",
+        sample: float | None = None,
+        progress: Progress | None = None,
+    ) -> Analysis:
+        """What the trace is like, in one pass.
+
+        ``block`` is the size of the blocks of working set and re-use, a power of two. ``reuse`` is counted by
+        ``"block"``, by ``"request"`` (known by its first byte, as cache simulators know objects), or not at all;
+        ``sample`` is the share of them that is looked at (SHARDS), all where it is not given.
+        """
+        if sample is not None and reuse is None:
+            raise InputError("sample: re-use, of which a sample would be taken, is off")
+        asked = {"block_bytes": size_bytes("block", block), "reuse": reuse, "sample": sample}
+        told = json.loads(_native.trace_analyze(self.source, json.dumps(asked), progress))
+        return Analysis(self.name, told["meta"], told["report"])
 
     def to_parquet(self, path: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Any]:
         """Writes the trace in the stored form, sorted by arrival; returns its ``meta`` and number of ``requests``."""

@@ -46,7 +46,7 @@ mod _native {
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]
-    use super::trace::{trace_export, trace_export_formats, trace_formats, trace_import, trace_info};
+    use super::trace::{trace_analyze, trace_export, trace_export_formats, trace_formats, trace_import, trace_info};
     #[pymodule_export]
     use super::validate::validate;
 

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use headstack_trace::analyze::{Analysis, Granularity, Options, Report, ReuseOptions};
 use headstack_trace::export::{self, ExportFormat};
 use headstack_trace::{
     CsvColumns, Format, Meta, ReadOptions, Record, Stage, Step, Summary, TimeUnit, TraceError, TraceReader,
 };
 use pyo3::prelude::*;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{RunError, input_error, json_error};
@@ -72,6 +73,50 @@ impl TraceSource {
     }
 }
 
+/// An analysis as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnalysisOptions {
+    block_bytes: u64,
+    reuse: Option<String>,
+    sample: Option<f64>,
+}
+
+impl AnalysisOptions {
+    fn begin(text: &str) -> PyResult<Analysis> {
+        let asked: AnalysisOptions = serde_json::from_str(text).map_err(json_error)?;
+        let granularity = |name: &String| match name.as_str() {
+            "block" => Ok(Granularity::Block),
+            "request" => Ok(Granularity::Request),
+            _ => Err(input_error(format!("reuse: must be block or request, not `{name}`"))),
+        };
+        let reuse = asked.reuse.as_ref().map(granularity).transpose()?;
+        let rate = asked.sample.unwrap_or(1.0);
+        let options = Options {
+            block_bytes: u32::try_from(asked.block_bytes)
+                .map_err(|_| input_error(format!("block: must be at most 2^30 bytes, not {}", asked.block_bytes)))?,
+            reuse: reuse.map(|granularity| ReuseOptions { granularity, rate, ..ReuseOptions::default() }),
+            ..Options::default()
+        };
+        Analysis::new(options).map_err(|error| {
+            // As users call it.
+            let name = match error.field {
+                "block_bytes" => "block",
+                "rate" => "sample",
+                field => field,
+            };
+            input_error(format!("{name}: {}", error.message))
+        })
+    }
+}
+
+/// What an analysis says: in the order of the report, without a copy of its maps.
+#[derive(Serialize)]
+struct Analyzed<'a> {
+    meta: &'a Meta,
+    report: Report,
+}
+
 /// Requests read so far, as the work counts them and Python hears of them.
 #[derive(Default)]
 struct Counter(AtomicU64);
@@ -127,6 +172,17 @@ pub fn trace_info(py: Python<'_>, source: &str, progress: Option<Py<PyAny>>) -> 
     each_batch(py, &mut reader, progress.as_ref(), &mut |batch| summary.add(batch))?;
     let text = serde_json::to_string(&json!({ "meta": reader.meta(), "summary": summary }));
     text.map_err(json_error)
+}
+
+/// The metadata of a trace, and what it is like, as JSON; `options` say how re-use is counted.
+#[pyfunction]
+#[pyo3(signature = (source, options, progress=None))]
+pub fn trace_analyze(py: Python<'_>, source: &str, options: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let mut analysis = AnalysisOptions::begin(options)?;
+    let mut reader = TraceSource::read(source)?.open()?;
+    each_batch(py, &mut reader, progress.as_ref(), &mut |batch| analysis.add(batch))?;
+    let (meta, report) = (reader.meta(), analysis.finish(reader.meta()));
+    serde_json::to_string(&Analyzed { meta, report }).map_err(json_error)
 }
 
 /// Writes a trace in another program's format; returns what that could not hold, as JSON.

@@ -5,6 +5,7 @@ mod reading;
 use std::path::Path;
 use std::process::Command;
 
+use headstack_trace::analyze::{Analysis, Options};
 use headstack_trace::{Clock, Meta, Operation, ReadOptions, Record, TraceReader};
 use reading::shared;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -202,5 +203,26 @@ fn logs_that_fio_writes_hold_what_it_says() {
     for (name, operation) in [("read", Operation::Read), ("write", Operation::Write), ("sync", Operation::Flush)] {
         let said = &report["jobs"][0][name]["total_ios"];
         assert_eq!(*said, count(&records, |record| record.operation == operation), "{name}");
+    }
+}
+
+#[test]
+fn percentiles_of_response_times_are_those_of_the_files() {
+    for (name, mean_us, greatest_us) in
+        [("msr/msr-cambridge1-sample.csv", 989.5, 28_412.5), ("systor17/systor17-traces-sample.csv", 3_862.0, 73_935.0)]
+    {
+        let Some(path) = shared(&format!("traces/{name}")) else { continue };
+        let (records, meta) = read(&path);
+        let mut analysis = Analysis::new(Options::default()).unwrap();
+        analysis.add(&records);
+        let found = analysis.finish(&meta).response.all_ns.unwrap();
+        assert!((found.mean / 1e3 - mean_us).abs() <= 0.5, "{name}: {found:?}");
+        assert_eq!(found.max as f64 / 1e3, greatest_us, "{name}");
+        let mut sorted: Vec<u64> = records.iter().map(|record| record.response_ns).collect();
+        sorted.sort_unstable();
+        for (share, found) in [(0.5, found.p50), (0.9, found.p90), (0.99, found.p99)] {
+            let exact = sorted[(share * sorted.len() as f64).ceil() as usize - 1];
+            assert!(found >= exact && found - exact <= exact / 1_000, "{name}: {found} is not {exact}");
+        }
     }
 }

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from headstack import InputError, RunError, __version__
-from headstack.cli import arrays, catalogue, demo, replays, runs, scenarios, traces, validation
+from headstack.cli import analysis, arrays, catalogue, demo, replays, runs, scenarios, traces, validation
 from headstack.options import OPTIONS
 
 EXIT_INPUT, EXIT_RUN, EXIT_INTERRUPTED = 2, 3, 130
@@ -96,6 +96,7 @@ main.add_command(catalogue.drives)
 main.add_command(arrays.arrays)
 main.add_command(catalogue.workloads)
 main.add_command(scenarios.scenarios)
+traces.trace.add_command(analysis.analyze)
 main.add_command(traces.trace)
 main.add_command(replays.replay)
 main.add_command(validation.validate)

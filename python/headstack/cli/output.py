@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
-from typing import Literal
 
 from headstack._native import InputError
 from headstack.results import Results
@@ -22,24 +23,47 @@ def print_table(
 ) -> None:
     """Prints a table; columns of text are set to the left, figures to the right.
 
-    ``fold`` breaks long text to the width of a terminal; in a pipe nothing is broken.
+    ``fold`` breaks long text to the width of a terminal; in a pipe nothing is broken. Not by rich, which takes
+    longer to load than most commands take.
     """
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+    height = 1 + max(heading.count("\n") for heading in headings)
+    head = [[""] * (height - 1 - heading.count("\n")) + heading.split("\n") for heading in headings]
+    lines = [head, *([cell.split("\n") for cell in row] for row in rows)]
+    widths = [max(len(line) for row in lines for line in row[column]) for column in range(len(headings))]
+    on_terminal = sys.stdout.isatty()
+    if fold and on_terminal:
+        lines, widths = _folded(lines, widths, text, shutil.get_terminal_size().columns)
+    for number, row in enumerate(lines):
+        for line in zip_longest(*row, fillvalue=""):
+            cells = (
+                cell.ljust(width) if is_text else cell.rjust(width)
+                for cell, width, is_text in zip(line, widths, text, strict=True)
+            )
+            shown = "  ".join(cells).rstrip()
+            print(f"\x1b[1m{shown}\x1b[0m" if on_terminal and number == 0 else shown)
+        if number == 0:
+            print("─" * (sum(widths) + 2 * len(widths) - 1))
 
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for heading, is_text in zip(headings, text, strict=True):
-        side: Literal["left", "right"] = "left" if is_text else "right"
-        table.add_column(heading, justify=side, vertical="top", overflow="fold", no_wrap=not is_text)
-    for row in rows:
-        table.add_row(*row)
-    width = None if fold and sys.stdout.isatty() else 10_000
-    console = Console(file=sys.stdout, width=width, highlight=False, markup=False)
-    with console.capture() as capture:
-        console.print(table)
-    for line in capture.get().splitlines():
-        print(line.rstrip())
+
+def _folded(
+    lines: list[list[list[str]]], widths: list[int], text: Sequence[bool], columns: int
+) -> tuple[list[list[list[str]]], list[int]]:
+    """Text broken so that the table fits so many columns: the widest gives first, none below eight."""
+    import textwrap
+
+    widths = list(widths)
+    while sum(widths) + 2 * len(widths) - 1 > columns:
+        widest = max((c for c, is_text in enumerate(text) if is_text), key=lambda c: widths[c], default=0)
+        if not text[widest] or widths[widest] <= 8:
+            break
+        widths[widest] -= 1
+
+    def broken(cell: list[str], column: int) -> list[str]:
+        if not text[column]:
+            return cell
+        return [part for line in cell for part in textwrap.wrap(line, widths[column]) or [""]]
+
+    return [[broken(cell, column) for column, cell in enumerate(row)] for row in lines], widths
 
 
 def print_results(results: Results, with_streams: bool = False) -> None:

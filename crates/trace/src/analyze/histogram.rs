@@ -68,6 +68,9 @@ pub struct Summary {
     pub max: u64,
 }
 
+/// Greater values stand in the last bin of percentiles.
+const VALUE_MAX: u64 = i64::MAX as u64;
+
 /// Values whose percentiles are asked for.
 pub(crate) struct Values {
     histogram: Histogram<u64>,
@@ -78,8 +81,9 @@ pub(crate) struct Values {
 
 impl Values {
     pub(crate) fn new() -> Values {
-        // Grows with the greatest value; three digits cannot be refused.
-        let histogram = Histogram::new(3).unwrap_or_else(|_| unreachable!("three digits are allowed"));
+        // The whole range from the start: one that grows does not when values are recorded saturating, but clamps them.
+        let histogram = Histogram::new_with_max(VALUE_MAX, 3);
+        let histogram = histogram.unwrap_or_else(|_| unreachable!("three digits are allowed"));
         Values { histogram, sum: 0.0, min: u64::MAX, max: 0 }
     }
 
@@ -88,24 +92,54 @@ impl Values {
         self.sum += value as f64;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        // The histogram's own limit; greater values stand in its last bin.
-        self.histogram.saturating_record(value.min(i64::MAX as u64));
+        self.histogram.saturating_record(value);
     }
 
     /// None where there are none.
     pub(crate) fn summary(&self) -> Option<Summary> {
         let count = self.histogram.len();
-        let at = |percent: f64| self.histogram.value_at_percentile(percent).clamp(self.min, self.max);
+        // Not by percent: 99.9 / 100 is above 0.999, which is a rank too many in 1,000.
+        let at = |share: f64| self.histogram.value_at_quantile(share).clamp(self.min, self.max);
         (count > 0).then(|| Summary {
             count,
             mean: self.sum / count as f64,
             min: self.min,
-            p50: at(50.0),
-            p90: at(90.0),
-            p95: at(95.0),
-            p99: at(99.0),
-            p999: at(99.9),
+            p50: at(0.5),
+            p90: at(0.9),
+            p95: at(0.95),
+            p99: at(0.99),
+            p999: at(0.999),
             max: self.max,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_within_a_thousandth_at_every_magnitude() {
+        for unit in [1, 1_000, 1_000_000, 1_000_000_000, 3_600_000_000_000] {
+            let mut values = Values::new();
+            (1..=1_000).for_each(|value| values.add(value * unit));
+            let summary = values.summary().unwrap();
+            let shown = [summary.p50, summary.p90, summary.p95, summary.p99, summary.p999];
+            for (shown, rank) in shown.into_iter().zip([500, 900, 950, 990, 999]) {
+                let exact = rank * unit;
+                assert!(shown >= exact && shown - exact <= exact / 1_000, "{shown} for {exact}");
+            }
+            assert_eq!((summary.min, summary.max, summary.count), (unit, 1_000 * unit, 1_000));
+            assert!((summary.mean / unit as f64 - 500.5).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn the_greatest_values_are_counted() {
+        let mut values = Values::new();
+        [0, u64::MAX, u64::MAX, u64::MAX].into_iter().for_each(|value| values.add(value));
+        let summary = values.summary().unwrap();
+        assert_eq!((summary.count, summary.min, summary.max), (4, 0, u64::MAX));
+        assert!(summary.p50 >= VALUE_MAX);
     }
 }

@@ -1,0 +1,82 @@
+"""What a trace is like: the report of one pass over its requests, as figures, JSON, picture and workload."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headstack._native import InputError, version
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Mix, sizes, rates, sequences, blocks, re-use and times of a trace; ``None`` is what the trace does not say."""
+
+    name: str
+    """The trace's."""
+    meta: dict[str, Any]
+    """What the trace says of itself, as ``Trace.info`` has it."""
+    report: dict[str, Any]
+    """Every figure: times in ns, places and lengths in bytes, shares from 0 to 1."""
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Everything as JSON text; written to ``path`` if one is given."""
+        told = {"trace": self.name, "version": version(), "meta": self.meta, "report": self.report}
+        # On one line: the map alone has up to 131,072 figures.
+        text = json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n"
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Analysis:
+        """What ``to_json`` wrote."""
+        try:
+            told = json.loads(Path(path).read_text(encoding="utf-8"))
+            return cls(told["trace"], told["meta"], told["report"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{os.fspath(path)}: is no analysis of a trace: {error!r}") from None
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draws addresses, rates, sizes, gaps, re-use and times; the suffix is png, svg or pdf."""
+        from headstack.plots import save
+        from headstack.trace_plots import overview
+
+        save(overview(self), path)
+
+    @property
+    def workload_toml(self) -> str:
+        """A workload with the same mix, as a TOML file of the catalogue.
+
+        Raises ``InputError`` where the trace does not say enough.
+        """
+        text: str | None = self.report["environment"]["workload_toml"]
+        if text is None:
+            reason = next((n for n in self.report["notes"] if n.startswith("no workload")), "no workload")
+            raise InputError(f"{self.name}: {reason}")
+        return text
+
+    def to_workload(self, path: str | os.PathLike[str]) -> None:
+        """Writes ``workload_toml``."""
+        Path(path).write_text(self.workload_toml, encoding="utf-8")
+
+    def miss_ratio(self, cache: int) -> float:
+        """Misses over references in an LRU cache of that size, in bytes, or in requests where these were counted.
+
+        Between the points of the curve, eight an octave, it is that of the next smaller; raises ``InputError`` where
+        re-use is not counted.
+        """
+        reuse = self.report["reuse"]
+        if reuse is None:
+            raise InputError(f"{self.name}: re-use is not counted")
+        within = [
+            p for p in reuse["lru_curve"] if (p["cache"] if p["cache_bytes"] is None else p["cache_bytes"]) < cache
+        ]
+        return float(within[-1]["miss_ratio"]) if within else 1.0
+
+    def _repr_html_(self) -> str:
+        return f"<b>{html.escape(self.name)}</b> ({self.report['requests']:,} requests)"

@@ -1,0 +1,75 @@
+"""``headstack trace analyze``: what a trace is like, as tables, JSON, picture and workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import click
+
+from headstack._native import InputError
+from headstack.analysis import Analysis
+from headstack.cli.analysis_tables import print_analysis
+from headstack.cli.output import check_writable, write_all
+from headstack.cli.traces import counting, opened, source_options
+from headstack.values import choice, number, size_bytes
+
+REUSE = ("block", "request", "off")
+
+
+@click.command("analyze")
+@source_options
+@click.option("--block", metavar="SIZE", default="4KiB", show_default=True, help="Blocks of working set and re-use.")
+@click.option(
+    "--reuse",
+    metavar="|".join(REUSE),
+    default=REUSE[0],
+    show_default=True,
+    help="What is used again: blocks, or whole requests known by their first byte.",
+)
+@click.option("--sample", metavar="SHARE", help="Count re-use from a share of the blocks, such as 0.01 (SHARDS).")
+@click.option("--json", "json_path", metavar="FILE", help="Write every figure (- for stdout).")
+@click.option("--plot", "plot_path", metavar="FILE.png", help="Draw addresses, rates, sizes, re-use, times.")
+@click.option("--workload", "workload_path", metavar="FILE.toml", help="Write a workload with the same mix.")
+def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
+    """Say what a trace is like, and what environment it is.
+
+    Mix, sizes, rates and burstiness, sequential runs and seeks, alignment, the working set, the miss ratios of caches,
+    requests in flight and response times, by device and process; then the whole in the terms of an access
+    specification, which --workload writes for "headstack run DRIVE -w FILE.toml".
+    """
+    paths = {name: given[f"{name}_path"] for name in EXPORTS if given[f"{name}_path"] is not None}
+    to_stdout = paths.get("json") == "-"
+    if to_stdout:
+        del paths["json"]
+    check_writable(paths.values())
+    if "plot" in paths:
+        from headstack.plots import picture_format
+
+        picture_format(paths["plot"])
+    found = analyzed(files, quiet, given)
+    write_all((path, partial(EXPORTS[name], found)) for name, path in paths.items())
+    if to_stdout:
+        print(found.to_json(), end="")
+    else:
+        print_analysis(found)
+
+
+EXPORTS: dict[str, Callable[..., Any]] = {
+    "json": Analysis.to_json,
+    "plot": Analysis.plot,
+    "workload": Analysis.to_workload,
+}
+
+
+def analyzed(files: tuple[str, ...], quiet: bool, given: dict[str, Any]) -> Analysis:
+    """Carries out what was asked for."""
+    reuse = choice("--reuse", given["reuse"], REUSE)
+    sample = None if given["sample"] is None else number("--sample", given["sample"])
+    if sample is not None and reuse == "off":
+        raise InputError("--sample: re-use, of which a sample would be taken, is off")
+    size_bytes("--block", given["block"])
+    trace = opened(files, given)
+    with counting("analyze", quiet) as show:
+        return trace.analyze(given["block"], None if reuse == "off" else reuse, sample, show)
