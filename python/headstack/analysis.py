@@ -74,7 +74,7 @@ class Analysis:
         if reuse is None:
             raise InputError(f"{self.name}: re-use is not counted")
         within = [
-            p for p in reuse["lru_curve"] if (p["cache"] if p["cache_bytes"] is None else p["cache_bytes"]) < cache
+            p for p in reuse["lru_curve"] if (p["cache"] if p["cache_bytes"] is None else p["cache_bytes"]) <= cache
         ]
         return float(within[-1]["miss_ratio"]) if within else 1.0
 

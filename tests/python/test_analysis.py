@@ -59,6 +59,12 @@ def test_tables_have_the_figures_computed_by_hand(headstack: Headstack, csv: Pat
     assert "gaps between arrivals: mean 10ms, median 10ms" in text
     # One of the three that could continue the one before does.
     assert cells(text, "sequential runs")["strict"][:3] == ["33.3", "3", "1.33"]
+    assert cells(text, "sequential runs")["strict"][-4:] == ["33.3", "0.0", "0.0", "0.0"]
+    # Two seeks: 1,040,384 bytes on, and 1,056,768 back.
+    assert cells(text, "seeks") == {
+        "forward": ["33.3", "0.0", "0.0", "33.3", "0.0", "0.0", "0.0", "0.0"],
+        "backward": ["0.0", "0.0", "0.0", "0.0", "33.3", "0.0", "0.0", "0.0"],
+    }
     assert cells(text, "alignment")["both"][2] == "100.0"
     assert "overlap with a request in flight: 0.0 %" in text
     assert cells(text, "working set")["whole"] == ["trace", "16KiB"]
