@@ -62,6 +62,8 @@ fn any_record() -> impl Strategy<Value = Record> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn what_goes_in_comes_out(mut records in prop::collection::vec(any_record(), 0..300)) {
         records.sort_by_key(|record| record.arrival_ns);
@@ -199,5 +201,37 @@ fn damaged_and_foreign_files_are_refused() {
         fs::write(&path, &whole[..length]).unwrap();
         let error = TraceReader::open(&[&path], &ReadOptions::default()).err().unwrap().to_string();
         assert!(error.contains("t.parquet: ") && error.contains("damaged") && error.lines().count() == 1, "{error}");
+    }
+}
+
+#[test]
+fn what_parts_do_not_agree_on_is_not_said_of_the_whole() {
+    let folder = Folder::new("disagree");
+    let (one, two) = (folder.file("1.parquet"), folder.file("2.parquet"));
+    let first = Meta { zero_unix_ns: Some(7), ..meta(&["a"]) };
+    let second = Meta { zero_unix_ns: Some(8), response: Some(ResponseSpan::AtTheHost), ..meta(&["a"]) };
+    store(&one, &spread(3, |i| i), &first);
+    store(&two, &spread(3, |i| i), &second);
+    let described = read(&[&one, &two], &[]).1;
+    assert_eq!((described.response, described.zero_unix_ns), (None, None));
+    let described = read(&[&one, &one], &[]).1;
+    assert_eq!((described.response, described.zero_unix_ns), (first.response, Some(7)));
+}
+
+#[test]
+fn figures_past_their_ends_are_refused_with_the_record() {
+    let folder = Folder::new("ends");
+    let path = folder.file("t.parquet");
+    let good = Record::new(5, Operation::Read, 0, 512);
+    for bad in [
+        Record { arrival_ns: 1 << 63, ..good },
+        Record { response_ns: 1 << 63, ..good },
+        Record { wait_ns: 1 << 63, ..good },
+        Record { offset_bytes: (1 << 63) - 512, ..good },
+        Record { offset_bytes: 1 << 63, ..good },
+    ] {
+        store(&path, &[good, bad], &meta(&["a"]));
+        let error = TraceReader::open(&[&path], &ReadOptions::default()).unwrap().read_all().unwrap_err().to_string();
+        assert!(error.contains("t.parquet: record 2: ") && error.lines().count() == 1, "{error}");
     }
 }

@@ -63,6 +63,9 @@ fn moving_and_scaling() {
     let second = Record { device: 1, ..record(0, 5, 1) };
     assert_eq!(apply(&["stack=1MiB"], &[second]), [record(0, (1 << 20) + 5, 1)]);
     assert_eq!(apply(&["time-scale=0.5"], &[record(100, 0, 1), record(300, 0, 1)])[1].arrival_ns, 200);
+    // What would arrive past 2^63 ns is left out, and nothing lies behind the end of an open range.
+    assert_eq!(apply(&["time-scale=3"], &[record(0, 0, 1), record(1 << 62, 0, 1)]), [record(0, 0, 1)]);
+    assert_eq!(apply(&["fold=9223372036854775805B-"], &[record(7, 9, 4096)]), [record(7, (1 << 63) - 3, 2)]);
     assert_eq!(apply(&["address-scale=1.5"], &[record(0, 1024, 4)]), [record(0, 1536, 4)]);
     assert_eq!(
         apply(&["unknown=read"], &[Record { operation: Operation::Unknown, ..record(0, 0, 1) }]),
