@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -234,11 +234,12 @@ def test_tables_need_nothing_heavy(csv: Path) -> None:
 @pytest.mark.skipif(not CLOUD_PHYSICS.is_file(), reason=f"no {CLOUD_PHYSICS}")
 def test_a_real_trace_has_its_figures_in_a_third_of_a_second(headstack: Headstack) -> None:
     seconds: list[float] = []
-    # The best one counts: the others measure what else the machine does.
-    while len(seconds) < 15 and min(seconds, default=1) >= 0.3:
-        start = time.monotonic()
+    for _ in range(5):
+        # Processor time, of one thread for the most part: the clock measures what else the machine does.
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = headstack("trace", "analyze", str(CLOUD_PHYSICS))
-        seconds.append(time.monotonic() - start)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         assert done.returncode == 0, done.stderr
     assert min(seconds) < 0.3, seconds
     assert cells(done.stdout, "mix")["read"][0] == "46,974"

@@ -41,9 +41,9 @@ def test_import_gives_a_parquet_file_that_any_tool_reads(headstack: Headstack, c
     done = headstack("trace", "import", "t.csv", "-o", "t.parquet")
     assert (done.returncode, done.stdout) == (0, "t.parquet: 3 requests\n"), done.stderr
     path = tmp_path / "t.parquet"
-    found = duckdb.sql(f"SELECT arrival_ns, operation, offset_bytes, length_bytes, device, pid FROM '{path}'")
-    assert found is not None
-    rows = found.fetchall()
+    columns = "arrival_ns, operation, offset_bytes, length_bytes, device, pid"
+    with duckdb.connect() as connection:
+        rows = connection.execute(f"SELECT {columns} FROM '{path}'").fetchall()
     first_ns = (128166372003061629 - 116444736000000000) * 100
     assert rows == [
         (first_ns, "read", 8192, 4096, "hm.0", None),
