@@ -28,7 +28,6 @@ pub struct Rig<'a> {
     pub measuring: Option<Measuring>,
     pub now_ns: u64,
     interval_ns: u64,
-    done: Vec<Completion>,
     recorder: Option<Recorder<'a>>,
     next_progress: u64,
 }
@@ -42,7 +41,6 @@ impl<'a> Rig<'a> {
             measuring: None,
             now_ns: 0,
             interval_ns: interval_ns.unwrap_or(u64::MAX).max(1),
-            done: Vec::with_capacity(64),
             recorder: sink.map(Recorder::new),
             next_progress: PROGRESS_EVERY,
         }
@@ -66,22 +64,20 @@ impl<'a> Rig<'a> {
         (id, self.system.submit(flight.intended_ns, id, &flight.request))
     }
 
-    /// Lets the system work up to its next event at `at_ns`; what it completed there, each to be given to
-    /// [`complete`](Self::complete), and the list back to [`give_back`](Self::give_back).
+    /// Lets the system work up to its next event at `at_ns`; what it completed there goes into `done`, each to be given to
+    /// [`complete`](Self::complete), and after all of them [`settle`](Self::settle) is called.
+    ///
+    /// The list is the load's own: taken out of here and put back, its words would be read together right after they were
+    /// written apart, which a processor waits for.
     #[inline]
-    pub fn advance(&mut self, at_ns: u64) -> Vec<Completion> {
+    pub fn advance(&mut self, at_ns: u64, done: &mut Vec<Completion>) {
         self.now_ns = at_ns;
-        let mut done = std::mem::take(&mut self.done);
-        self.system.advance(at_ns, &mut done);
-        done
+        self.system.advance(at_ns, done);
     }
 
-    /// The list of completions, so that it need not be made again. Data that are gone end the run: what was measured
-    /// until now is the result.
+    /// Data that are gone end the run: what was measured until now is the result.
     #[inline]
-    pub fn give_back(&mut self, mut done: Vec<Completion>) {
-        done.clear();
-        self.done = done;
+    pub fn settle(&mut self) {
         if self.system.data_loss().is_some() {
             self.start_measuring();
             self.close();

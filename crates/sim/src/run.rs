@@ -163,6 +163,7 @@ impl<'a> Runner<'a> {
         for _ in 0..self.outstanding_limit {
             self.think_or_issue();
         }
+        let mut done = Vec::with_capacity(64);
         while !self.rig.is_over() {
             let issue_ns = self.thinking.peek().map_or(u64::MAX, |&Reverse(at_ns)| at_ns);
             let outside_ns = issue_ns.min(self.next_arrival_ns);
@@ -175,7 +176,7 @@ impl<'a> Runner<'a> {
             // The system first: what it finishes at this moment makes room for what is issued at it.
             if event_ns <= outside_ns {
                 assert!(event_ns != u64::MAX, "requests are outstanding, yet nothing will ever happen");
-                self.system_event(event_ns);
+                self.system_event(event_ns, &mut done);
             } else if issue_ns <= self.next_arrival_ns {
                 self.rig.now_ns = issue_ns;
                 self.thinking.pop();
@@ -191,15 +192,15 @@ impl<'a> Runner<'a> {
     }
 
     #[inline]
-    fn system_event(&mut self, at_ns: u64) {
-        let done = self.rig.advance(at_ns);
-        for completion in &done {
+    fn system_event(&mut self, at_ns: u64, done: &mut Vec<Completion>) {
+        self.rig.advance(at_ns, done);
+        for completion in done.drain(..) {
             if self.rig.is_over() {
                 break;
             }
-            self.complete(completion);
+            self.complete(&completion);
         }
-        self.rig.give_back(done);
+        self.rig.settle();
     }
 
     /// An open-loop arrival.

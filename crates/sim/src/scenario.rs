@@ -8,6 +8,7 @@ use headstack_workload::Request;
 use headstack_workload::scenario::{Facts, Scenario, ScenarioLength, ScenarioRun, Step};
 
 use crate::SimError;
+use crate::drive::Completion;
 use crate::flights::Flight;
 use crate::measuring::book;
 use crate::recorder::Sink;
@@ -95,6 +96,7 @@ impl Runner<'_, '_> {
         for client in 0..self.clients.clients() {
             self.ask(client, 0);
         }
+        let mut done = Vec::with_capacity(64);
         while !self.rig.is_over() {
             let ask_ns = self.asks.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
             let event_ns = self.rig.system.next_event_ns();
@@ -106,7 +108,7 @@ impl Runner<'_, '_> {
             // The system first: what it finishes at this moment makes room for what is issued at it.
             if event_ns <= ask_ns {
                 assert!(event_ns != u64::MAX, "clients wait, yet nothing will ever happen");
-                self.system_event(event_ns);
+                self.system_event(event_ns, &mut done);
             } else if let Some(Reverse((at_ns, _, client))) = self.asks.pop() {
                 self.rig.now_ns = at_ns;
                 self.ask(client, at_ns);
@@ -148,12 +150,12 @@ impl Runner<'_, '_> {
         self.rig.issue(Flight { intended_ns: now_ns, request: *request, client, stream });
     }
 
-    fn system_event(&mut self, at_ns: u64) {
-        let done = self.rig.advance(at_ns);
-        for completion in &done {
-            let flight = self.rig.complete(completion);
+    fn system_event(&mut self, at_ns: u64, done: &mut Vec<Completion>) {
+        self.rig.advance(at_ns, done);
+        for completion in done.drain(..) {
+            let flight = self.rig.complete(&completion);
             if self.rig.measuring.is_some() {
-                book(&mut self.streams[flight.stream as usize], &flight.request, flight.intended_ns, completion);
+                book(&mut self.streams[flight.stream as usize], &flight.request, flight.intended_ns, &completion);
             }
             if self.clients.complete(flight.client) {
                 self.ask(flight.client, completion.at_ns);
@@ -162,7 +164,7 @@ impl Runner<'_, '_> {
         if self.rig.system.data_loss().is_some() {
             self.start_measuring();
         }
-        self.rig.give_back(done);
+        self.rig.settle();
     }
 
     fn maybe_start_measuring(&mut self) {

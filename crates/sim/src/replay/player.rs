@@ -7,6 +7,7 @@ use super::tape::{Arrived, Tape};
 use super::waits::{Rule, Waits};
 use super::{ReplayMode, ReplaySpec};
 use crate::SimError;
+use crate::drive::Completion;
 use crate::flights::Flight;
 use crate::rig::{Progress, Rig, note_of_tail};
 
@@ -98,6 +99,7 @@ impl<E: From<SimError>> Player<'_, '_, E> {
             return Err(SimError::Replay("there is no request in the recording".to_owned()).into());
         }
         let requests_max = spec.replay.requests_max.unwrap_or(u64::MAX);
+        let mut done = Vec::with_capacity(64);
         while !self.rig.is_over() {
             let event_ns = self.rig.system.next_event_ns();
             let issue_ns = self.next_ns(event_ns)?;
@@ -107,7 +109,7 @@ impl<E: From<SimError>> Player<'_, '_, E> {
             // The system first: what it finishes at this moment makes room for what is issued at it.
             if event_ns <= issue_ns {
                 assert!(event_ns != u64::MAX, "requests are outstanding, yet nothing will ever happen");
-                self.system_event(event_ns)?;
+                self.system_event(event_ns, &mut done)?;
             } else {
                 self.rig.now_ns = issue_ns;
                 self.issue()?;
@@ -126,20 +128,21 @@ impl<E: From<SimError>> Player<'_, '_, E> {
         self.plan.next_ns(&mut self.tape, now, until_ns)
     }
 
-    fn system_event(&mut self, at_ns: u64) -> Result<(), E> {
-        let done = self.rig.advance(at_ns);
-        for completion in &done {
-            self.rig.complete(completion);
+    fn system_event(&mut self, at_ns: u64, done: &mut Vec<Completion>) -> Result<(), E> {
+        self.rig.advance(at_ns, done);
+        let places = done.len();
+        for completion in done.drain(..) {
+            self.rig.complete(&completion);
             let (arrived, node) = self.under_way[completion.id as usize];
             self.tape.books.completed(&arrived, completion.at_ns);
             self.plan.completed(node, completion.at_ns);
         }
-        for _ in 0..done.len() {
+        for _ in 0..places {
             if self.next_ns(at_ns)? <= at_ns {
                 self.issue()?;
             }
         }
-        self.rig.give_back(done);
+        self.rig.settle();
         Ok(())
     }
 
