@@ -11,8 +11,20 @@ use libfuzzer_sys::fuzz_target;
 
 /// Bytes that make a request.
 const REQUEST_BYTES: usize = 4;
-const NUMBERS: [u64; 12] =
-    [0, 1, 511, 512, 4096, 1 << 20, 1 << 32, (1 << 32) + 1, 1 << 53, (1 << 63) - (1 << 32), (1 << 63) - 1024, (1 << 63) - 1];
+const NUMBERS: [u64; 12] = [
+    0,
+    1,
+    511,
+    512,
+    4096,
+    1 << 20,
+    1 << 32,
+    (1 << 32) + 1,
+    1 << 53,
+    (1 << 63) - (1 << 32),
+    (1 << 63) - 1024,
+    (1 << 63) - 1,
+];
 const LENGTHS: [u32; 6] = [0, 1, 512, 4096, 1 << 20, u32::MAX];
 
 fuzz_target!(|bytes: &[u8]| {

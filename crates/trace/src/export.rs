@@ -11,9 +11,9 @@ use crate::reader::TraceReader;
 use crate::record::{Operation, Record};
 
 pub mod blkparse;
-pub mod disksim;
-pub mod iolog;
-pub mod msr;
+pub(crate) mod disksim;
+mod iolog;
+pub(crate) mod msr;
 
 /// What a format could not hold, by name: how many requests or facts were left out or changed.
 pub type Losses = BTreeMap<&'static str, u64>;

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::collect::REJECTS_KEPT;
 use crate::error::TraceError;
 use crate::meta::{Meta, Process};
-use crate::reader::{Next, Part};
+use crate::reader::{Next, Recording};
 use crate::record::Record;
 
 /// Requests that are merged at a time.
@@ -26,7 +26,7 @@ pub(crate) struct Merge {
 }
 
 struct Stream {
-    part: Part,
+    part: Recording,
     batch: Vec<Record>,
     next: usize,
     /// The merged index of each of its devices and processes.
@@ -36,7 +36,7 @@ struct Stream {
 
 impl Merge {
     /// Of parts whose clocks are the same.
-    pub(crate) fn new(parts: Vec<Part>) -> Result<Merge, TraceError> {
+    pub(crate) fn new(parts: Vec<Recording>) -> Result<Merge, TraceError> {
         let clock = parts[0].meta().clock;
         for part in &parts {
             let other = part.meta().clock;

@@ -52,7 +52,7 @@ pub(crate) enum Next {
 
 #[allow(clippy::large_enum_variant)] // One a trace.
 enum Source {
-    One(Part),
+    One(Recording),
     Several(Merge),
 }
 
@@ -85,8 +85,8 @@ impl TraceReader {
                 _ => groups.push((format, vec![input])),
             }
         }
-        let parts = groups.into_iter().map(|(format, inputs)| Part::open(format, inputs, options));
-        let mut parts: Vec<Part> = parts.collect::<Result<_, _>>()?;
+        let parts = groups.into_iter().map(|(format, inputs)| Recording::open(format, inputs, options));
+        let mut parts: Vec<Recording> = parts.collect::<Result<_, _>>()?;
         let source = match parts.len() {
             0 => return Err(TraceError::of_file("trace", "there is no file")),
             1 => Source::One(parts.remove(0)),
@@ -192,8 +192,8 @@ impl Source {
     }
 }
 
-/// Files that one parser reads.
-pub(crate) struct Part {
+/// Files that belong together, which one parser reads.
+pub(crate) struct Recording {
     /// The first of them, as the user named it.
     pub(crate) name: String,
     parser: Parser,
@@ -202,8 +202,8 @@ pub(crate) struct Part {
     counts_moved: bool,
 }
 
-impl Part {
-    fn open(format: Format, inputs: Vec<Input>, options: &ReadOptions) -> Result<Part, TraceError> {
+impl Recording {
+    fn open(format: Format, inputs: Vec<Input>, options: &ReadOptions) -> Result<Recording, TraceError> {
         let mut out = Collector::new(options.skip_bad);
         let origin = |input: &Input| Origin { file: file_name(input), format: format.name().to_owned() };
         let origins: Vec<Origin> = inputs.iter().map(origin).collect();
@@ -213,7 +213,7 @@ impl Part {
             out.meta.origin = origins;
         }
         let sorter = (format.order() != Order::Arrival).then(Sorter::default);
-        Ok(Part { name, parser, out, sorter, counts_moved: format.order() == Order::Any })
+        Ok(Recording { name, parser, out, sorter, counts_moved: format.order() == Order::Any })
     }
 
     /// Fills `batch`, which is empty.
