@@ -235,3 +235,21 @@ fn figures_past_their_ends_are_refused_with_the_record() {
         assert!(error.contains("t.parquet: record 2: ") && error.lines().count() == 1, "{error}");
     }
 }
+
+/// The library that decodes Parquet panics at some of these.
+#[test]
+fn a_file_with_a_changed_byte_is_read_or_refused_on_one_line() {
+    let folder = Folder::new("changed");
+    let path = folder.file("t.parquet");
+    store(&path, &spread(50, |i| i), &meta(&["a"]));
+    let whole = fs::read(&path).unwrap();
+    for at in (0..whole.len()).step_by(3) {
+        let mut changed = whole.clone();
+        changed[at] = 1;
+        fs::write(&path, changed).unwrap();
+        let read = TraceReader::open(&[&path], &ReadOptions::default()).and_then(|mut reader| reader.read_all());
+        if let Err(error) = read {
+            assert_eq!(error.to_string().lines().count(), 1, "byte {at}: {error}");
+        }
+    }
+}
