@@ -36,8 +36,8 @@ pub enum ReplayMode {
         depth: u32,
     },
     /// By virtual clients with their recorded think times. A request is issued by the client whose last request was,
-    /// in the recording, complete last before it arrived (of several, the one that had arrived first), and as long after that one's completion; where there is no
-    /// such client, a new one begins at its recorded time. A client whose request has no recorded completion ends with
+    /// in the recording, complete last before it arrived (of several, the one that had arrived first), and as long after
+    /// that one's completion; where there is no such client, a new one begins at its recorded time. A client whose request has no recorded completion ends with
     /// it.
     Closed,
     /// After all requests that it waited for in the recording, and as long after the last of them as was recorded.
@@ -170,7 +170,8 @@ pub struct ReplaySpec {
     pub interval_ns: Option<u64>,
 }
 
-/// Replays a recording and measures from its first request to the completion of its last: there is no warm-up. `sink` hears of every request as it was replayed.
+/// Replays a recording and measures from its first request to the completion of its last: there is no warm-up. `sink`
+/// hears of every request as it was replayed.
 ///
 /// Requests are widened to whole blocks of the system; one of no bytes, unless it is a flush, to its block. Of requests
 /// that come at the moment of completions, one for each is its answer and issued at once, as a closed loop does; others
