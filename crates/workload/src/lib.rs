@@ -8,6 +8,8 @@
 //! A [`Scenario`] joins several kinds of clients, each on its own LUN and range: processes, users of a
 //! web server, guests that boot, video, transactions; a [`ScenarioRun`] tells what each does next.
 //!
+//! [`jobs`] reads what other programs are told to do: fio's job files, Iometer's, vdbench's.
+//!
 //! Every description of the project is read through [`Document`], whose errors name file, line and
 //! key, and every quantity with a unit through [`quantity`].
 
@@ -17,6 +19,7 @@ mod arrivals;
 pub mod document;
 mod generator;
 mod hotband;
+pub mod jobs;
 pub mod quantity;
 mod random;
 mod request;

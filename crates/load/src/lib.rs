@@ -1,0 +1,5 @@
+//! Real time: workloads against files and block devices.
+
+mod error;
+
+pub use error::LoadError;

@@ -1,0 +1,153 @@
+//! Job files of other programs as one model: what fio, Iometer and vdbench are told to do, in headstack's words.
+//!
+//! A [`JobFile`] is a sequence of [`Phase`]s, each of them [`Job`]s that run at the same time. What a file asks for and
+//! the model cannot say is not dropped in silence: it is a [`Remark`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::workload::Workload;
+
+/// What a job file asks for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobFile {
+    /// One after another.
+    pub phases: Vec<Phase>,
+    /// What is not done as the file asks, in order of lines.
+    pub remarks: Vec<Remark>,
+    /// What the file states for all of its jobs, as written: what fio prints as `global options`.
+    pub global: Vec<(String, String)>,
+}
+
+/// Jobs that run at the same time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// The phase's name, where the program gives it one: a vdbench run definition.
+    pub name: String,
+    /// The jobs.
+    pub jobs: Vec<Job>,
+}
+
+/// Something that a file asks for and that is not done, or done otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remark {
+    /// Line of the file, from 1.
+    pub line: u32,
+    /// The option's name as written.
+    pub option: String,
+    /// What becomes of it.
+    pub message: String,
+}
+
+/// One workload on one set of files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its name.
+    pub name: String,
+    /// Jobs of equal groups are reported as one; `None` reports each by itself.
+    pub group: Option<u32>,
+    /// So many of it at once, each with requests of its own (fio's `numjobs`).
+    pub copies: u32,
+    /// Files or devices. Their address spaces lie one after another; empty where the file names none.
+    pub targets: Vec<String>,
+    /// Size of each file that is to exist, created where it does not; absent, targets are taken as they are.
+    pub file_bytes: Option<u64>,
+    /// The part of the targets that is used.
+    pub part: Part,
+    /// How requests are handed over.
+    pub engine: JobEngine,
+    /// Whether the page cache is bypassed (`O_DIRECT`).
+    pub direct: bool,
+    /// When a write is complete.
+    pub sync: Sync,
+    /// Sizes, places, arrivals. Its run length is that of a simulation; measuring goes by `limits`.
+    pub workload: Workload,
+    /// What ends it.
+    pub limits: Limits,
+    /// Nothing is issued before this time.
+    pub start_delay_ns: u64,
+    /// Of an open loop: requests handed to the system at a time; later ones wait their turn in the host.
+    pub slots: u32,
+    /// Whether what is written can be told from anything else when it is read, and is read.
+    pub verify: Verify,
+    /// Seed of its random choices; absent, that of the run.
+    pub seed: Option<u64>,
+    /// Its options as written, which fio prints as `job options`.
+    pub as_written: Vec<(String, String)>,
+}
+
+/// A part of an address space, in bytes or in percent of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Where it begins.
+    pub start: Extent,
+    /// How long it is; absent, to the end.
+    pub length: Option<Extent>,
+}
+
+/// A place or a length.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extent {
+    /// In bytes.
+    Bytes(u64),
+    /// In percent of the whole.
+    Percent(f64),
+}
+
+impl Default for Extent {
+    fn default() -> Extent {
+        Extent::Bytes(0)
+    }
+}
+
+/// How requests are handed to the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobEngine {
+    /// By io_uring, which stands for libaio and all other asynchronous engines.
+    #[default]
+    Ring,
+    /// By system calls that return when the request is complete.
+    Psync,
+    /// Not at all: every request is complete at once.
+    Null,
+}
+
+/// When a write is complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sync {
+    /// When the system says so; flushes are requests of their own.
+    #[default]
+    No,
+    /// When its data are on stable storage (`O_DSYNC`).
+    Data,
+    /// When data and metadata are (`O_SYNC`).
+    File,
+}
+
+/// What ends a job, whichever comes first; one that states nothing ends when its part was gone through once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Requests issued.
+    pub requests: Option<u64>,
+    /// Bytes of requests issued.
+    pub bytes: Option<u64>,
+    /// Time after the warm-up.
+    pub time_ns: Option<u64>,
+}
+
+/// What is done to find out whether what is read is what was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    /// Nothing.
+    #[default]
+    No,
+    /// Writes carry a pattern that describes itself.
+    Stamp,
+    /// The same, and when the writes are done everything written is read and checked.
+    StampAndRead,
+    /// Reads check the pattern that an earlier run has left.
+    Check,
+}
