@@ -7,15 +7,17 @@ mod curve;
 mod demerit;
 mod histogram;
 mod interval;
+mod measuring;
 mod run_result;
 
 pub use curve::{CurvePoint, Knee, knee, throughput_at_response};
 pub use demerit::{Score, demerit_disksim_ms, demerit_ms, paired_rms_ms, pearson_r, score, worst_percentile};
 pub use histogram::{LatencyHistogram, MAX_BINNED_NS, StoredHistogram};
 pub use interval::BatchMeans;
+pub use measuring::{Finished, Measuring};
 pub use run_result::{
-    Check, Component, Counter, DepthResult, Energy, Fact, Fidelity, Interval, KindResult, Kinds, Mode, RunResult,
-    SCHEMA_VERSION, StreamResult, SystemRecord, content_hash,
+    Check, Component, Counter, DepthResult, Energy, Fact, Fidelity, Integrity, Interval, KindResult, Kinds, Mode,
+    RunResult, SCHEMA_VERSION, StreamResult, SystemRecord, content_hash,
 };
 
 /// What can be wrong with a result or with samples that are to be compared.

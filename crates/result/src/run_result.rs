@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{LatencyHistogram, ResultError, StoredHistogram};
+use crate::{Finished, LatencyHistogram, ResultError, StoredHistogram};
 
 /// The version of the schema. It changes whenever a field is added, removed or changes its meaning.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// Where a result comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -76,6 +76,39 @@ impl Kinds {
     /// Every kind with its name.
     pub fn all(&self) -> [(&'static str, &KindResult); 4] {
         [("read", &self.read), ("write", &self.write), ("trim", &self.trim), ("flush", &self.flush)]
+    }
+
+    /// The kind of that index, in the order of [`all`](Self::all).
+    #[inline]
+    pub fn of(&mut self, kind: usize) -> &mut KindResult {
+        match kind {
+            0 => &mut self.read,
+            1 => &mut self.write,
+            2 => &mut self.trim,
+            _ => &mut self.flush,
+        }
+    }
+
+    /// Books a completed request.
+    #[inline]
+    pub fn record(&mut self, finished: &Finished) {
+        let kind = self.of(finished.kind);
+        kind.count += 1;
+        kind.bytes += u64::from(finished.length_bytes);
+        kind.response.record(finished.at_ns - finished.intended_ns);
+        kind.service.record(finished.at_ns - finished.started_ns.max(finished.intended_ns));
+    }
+
+    /// Adds everything that `other` holds.
+    pub fn merge(&mut self, other: &Kinds) {
+        for (index, (_, theirs)) in other.all().into_iter().enumerate() {
+            let kind = self.of(index);
+            kind.count += theirs.count;
+            kind.bytes += theirs.bytes;
+            kind.errors += theirs.errors;
+            kind.response.merge(&theirs.response);
+            kind.service.merge(&theirs.service);
+        }
     }
 }
 
@@ -219,6 +252,34 @@ pub struct Fidelity {
     pub without_completion: u64,
 }
 
+/// What became of written data, in blocks of `block_bytes` that carry a stamp of their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Integrity {
+    /// The unit that is written whole and stamped.
+    pub block_bytes: u32,
+    /// Blocks that were read and judged.
+    pub checked: u64,
+    /// What must be there.
+    pub intact: u64,
+    /// An older generation, though a newer one was acknowledged, and flushed where that was asked for.
+    pub stale: u64,
+    /// The same, but nothing had asked that the newer one be on stable storage yet.
+    pub unflushed: u64,
+    /// Sectors of different generations.
+    pub torn: u64,
+    /// What was written to another place.
+    pub misplaced: u64,
+    /// A stamp whose checksum does not hold.
+    pub corrupt: u64,
+    /// Written, and without any stamp.
+    pub foreign: u64,
+    /// Never written.
+    pub unwritten: u64,
+    /// The first of those that are not intact, in words: offset, what was expected and what was found.
+    pub findings: Vec<String>,
+}
+
 /// Something counted: cache hits, destages, parity reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -283,6 +344,10 @@ pub struct RunResult {
     pub fidelity: Option<Fidelity>,
     /// What ended the run early: data that no redundancy could bring back.
     pub data_loss: Option<String>,
+    /// What ended a measurement before its time: somebody, a full disk, a device that vanished.
+    pub ended_early: Option<String>,
+    /// Whether what was read is what had been written, where that was checked.
+    pub integrity: Option<Integrity>,
     /// Requests a second that the workload intended; `None` in a closed loop.
     pub offered_per_s: Option<f64>,
     /// Requests that were issued later than intended.
@@ -320,6 +385,8 @@ impl RunResult {
             energy: None,
             fidelity: None,
             data_loss: None,
+            ended_early: None,
+            integrity: None,
             offered_per_s: None,
             late_arrivals: 0,
             backlog: 0,
@@ -591,8 +658,8 @@ mod tests {
         };
         assert_eq!(
             keys(&value),
-            "backlog checks components counters data_loss depth duration_ns energy fidelity generator \
-             intervals kinds late_arrivals mean_response_half_width_ns mode notes offered_per_s saturated schema seed \
+            "backlog checks components counters data_loss depth duration_ns ended_early energy fidelity generator \
+             integrity intervals kinds late_arrivals mean_response_half_width_ns mode notes offered_per_s saturated schema seed \
              start_ns streams system version workload"
         );
         assert_eq!(keys(&value["system"]), "description hash kind name");
@@ -605,7 +672,7 @@ mod tests {
             json!({"name": "link", "servers": 1, "busy_ns": 50_000_000, "waited_ns": 7})
         );
         assert_eq!(value["checks"][0], json!({"name": "conserved", "passed": true, "detail": "400 = 400"}));
-        assert_eq!((&value["mode"], &value["schema"]), (&json!("simulated"), &json!(3)));
+        assert_eq!((&value["mode"], &value["schema"]), (&json!("simulated"), &json!(4)));
         assert_eq!(value["offered_per_s"], Value::Null);
     }
 
@@ -613,8 +680,8 @@ mod tests {
     fn texts_that_are_no_result_are_refused() {
         let good = filled().to_json().unwrap();
         for (from, to, complaint) in [
-            ("\"schema\":3", "\"schema\":2", "result: schema 2: this build reads schema 3"),
-            ("\"schema\":3", "\"scheme\":3", "result: missing field `schema`"),
+            ("\"schema\":4", "\"schema\":3", "result: schema 3: this build reads schema 4"),
+            ("\"schema\":4", "\"scheme\":3", "result: missing field `schema`"),
             ("\"seed\"", "\"sead\"", "result: unknown field `sead`"),
             ("\"mode\":\"simulated\"", "\"mode\":\"guessed\"", "result: unknown variant `guessed`"),
             ("\"count\":300", "\"count\":300.5", "result: invalid type: floating point"),

@@ -7,7 +7,6 @@ pub mod drive;
 mod flights;
 mod host;
 pub mod link;
-mod measuring;
 pub mod power;
 mod recorder;
 pub mod replay;

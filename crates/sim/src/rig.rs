@@ -1,7 +1,7 @@
 //! A system under load: requests go in and come out, the clock runs, and what is measured is kept. What puts it under
 //! load — a loop, clients, a recording — says when the next request comes.
 
-use headstack_result::{Mode, RunResult, SystemRecord};
+use headstack_result::{Finished, Measuring, Mode, RunResult, SystemRecord};
 use headstack_workload::GENERATOR_NAME;
 use serde_json::Value;
 
@@ -10,8 +10,8 @@ use crate::device::DeviceDescription;
 use crate::drive::Completion;
 use crate::drive::description::SlowProcesses;
 use crate::flights::{Flight, Flights};
-use crate::measuring::Measuring;
 use crate::recorder::{Recorder, Sink};
+use crate::snapshot::Snapshot;
 use crate::system::{System, SystemDescription};
 
 /// Hears how far a run is, 0 to 1, and says whether it goes on.
@@ -26,6 +26,8 @@ pub struct Rig<'a> {
     pub flights: Flights,
     /// What is kept since the warm-up was over.
     pub measuring: Option<Measuring>,
+    /// What the system had counted when the warm-up was over.
+    before: Snapshot,
     pub now_ns: u64,
     interval_ns: u64,
     recorder: Option<Recorder<'a>>,
@@ -39,6 +41,7 @@ impl<'a> Rig<'a> {
             system,
             flights: Flights::default(),
             measuring: None,
+            before: Snapshot::default(),
             now_ns: 0,
             interval_ns: interval_ns.unwrap_or(u64::MAX).max(1),
             recorder: sink.map(Recorder::new),
@@ -93,7 +96,7 @@ impl<'a> Rig<'a> {
             recorder.completed(completion);
         }
         if let Some(measuring) = &mut self.measuring {
-            measuring.record(&flight.request, flight.intended_ns, completion);
+            measuring.record(&finished(&flight, completion));
         }
         flight
     }
@@ -117,8 +120,8 @@ impl<'a> Rig<'a> {
     // Apart, since loads ask at each completion: its frame holds whole histograms.
     #[cold]
     fn begin_measuring(&mut self) {
-        let (snapshot, backlog) = (self.system.snapshot(), self.outstanding());
-        self.measuring = Some(Measuring::new(self.now_ns, snapshot, backlog, self.interval_ns));
+        self.before = self.system.snapshot();
+        self.measuring = Some(Measuring::new(self.now_ns, self.outstanding(), self.interval_ns));
     }
 
     /// The run is over, unless it was before.
@@ -175,11 +178,27 @@ impl<'a> Rig<'a> {
         result.data_loss = self.system.data_loss().map(str::to_owned);
         let mut measuring = self.measuring.expect("a run ends by its measured part");
         self.flights.under_way().for_each(|flight| measuring.still_outstanding(flight.intended_ns));
-        measuring.write_to(&mut result, self.system.snapshot());
+        measuring.write_to(&mut result);
+        let after = self.system.snapshot();
+        let end_ns = result.start_ns + result.duration_ns;
+        result.energy = after.energy_since(&self.before, result.start_ns, end_ns);
+        (result.components, result.counters) = after.since(&self.before);
         if let Some(recorder) = self.recorder {
             recorder.finish();
         }
         result
+    }
+}
+
+/// What a completion means for the books.
+#[inline]
+pub fn finished(flight: &Flight, completion: &Completion) -> Finished {
+    Finished {
+        kind: flight.request.kind as usize,
+        length_bytes: flight.request.length_bytes,
+        intended_ns: flight.intended_ns,
+        started_ns: completion.started_ns,
+        at_ns: completion.at_ns,
     }
 }
 

@@ -10,9 +10,8 @@ use headstack_workload::scenario::{Facts, Scenario, ScenarioLength, ScenarioRun,
 use crate::SimError;
 use crate::drive::Completion;
 use crate::flights::Flight;
-use crate::measuring::book;
 use crate::recorder::Sink;
-use crate::rig::{Progress, Rig};
+use crate::rig::{Progress, Rig, finished};
 use crate::run::RunSpec;
 use crate::servers::Servers;
 use crate::system::System;
@@ -155,7 +154,7 @@ impl Runner<'_, '_> {
         for completion in done.drain(..) {
             let flight = self.rig.complete(&completion);
             if self.rig.measuring.is_some() {
-                book(&mut self.streams[flight.stream as usize], &flight.request, flight.intended_ns, &completion);
+                self.streams[flight.stream as usize].record(&finished(&flight, &completion));
             }
             if self.clients.complete(flight.client) {
                 self.ask(flight.client, completion.at_ns);

@@ -1,16 +1,27 @@
 //! What a run keeps once its warm-up is over.
 
-use headstack_result::{BatchMeans, Check, DepthResult, Interval, Kinds, LatencyHistogram, RunResult};
-use headstack_workload::{Kind, Request};
+use crate::{BatchMeans, Check, DepthResult, Interval, Kinds, LatencyHistogram, RunResult};
 
-use crate::drive::Completion;
-use crate::snapshot::Snapshot;
+/// A request that is complete.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished {
+    /// Index of its kind in [`Kinds`]: read, write, trim, flush.
+    pub kind: usize,
+    /// Length in bytes.
+    pub length_bytes: u32,
+    /// When it was to arrive.
+    pub intended_ns: u64,
+    /// When the system took it.
+    pub started_ns: u64,
+    /// When it was complete.
+    pub at_ns: u64,
+}
 
 /// The measured part of a run.
+#[derive(Clone, Debug)]
 pub struct Measuring {
     /// When the warm-up was over.
     pub start_ns: u64,
-    before: Snapshot,
     kinds: Kinds,
     intervals: Vec<Interval>,
     interval: Interval,
@@ -32,10 +43,9 @@ pub struct Measuring {
 
 impl Measuring {
     /// Begins at `start_ns` with `backlog` requests outstanding; intervals of `interval_ns`, `u64::MAX` for none.
-    pub fn new(start_ns: u64, before: Snapshot, backlog: u64, interval_ns: u64) -> Self {
+    pub fn new(start_ns: u64, backlog: u64, interval_ns: u64) -> Self {
         Measuring {
             start_ns,
-            before,
             kinds: Kinds::default(),
             intervals: Vec::new(),
             interval: Interval { start_ns, ..Interval::default() },
@@ -64,18 +74,19 @@ impl Measuring {
 
     /// Books a completed request.
     #[inline]
-    pub fn record(&mut self, request: &Request, intended_ns: u64, completion: &Completion) {
-        let response_ns = completion.at_ns - intended_ns;
+    pub fn record(&mut self, finished: &Finished) {
+        let Finished { length_bytes, intended_ns, at_ns, .. } = *finished;
+        let response_ns = at_ns - intended_ns;
         self.completed += 1;
-        self.sojourn_ns += u128::from(completion.at_ns - intended_ns.max(self.start_ns));
-        book(&mut self.kinds, request, intended_ns, completion);
+        self.sojourn_ns += u128::from(at_ns - intended_ns.max(self.start_ns));
+        self.kinds.record(finished);
         self.batches.record(response_ns as f64);
         if self.interval_ns != u64::MAX {
-            while completion.at_ns >= self.interval.start_ns + self.interval_ns {
+            while at_ns >= self.interval.start_ns + self.interval_ns {
                 self.finish_interval(self.interval.start_ns + self.interval_ns);
             }
             self.interval.count += 1;
-            self.interval.bytes += u64::from(request.length_bytes);
+            self.interval.bytes += u64::from(length_bytes);
             self.interval_response.record(response_ns);
         }
     }
@@ -110,7 +121,7 @@ impl Measuring {
     }
 
     /// Puts all of it into a result.
-    pub fn write_to(mut self, result: &mut RunResult, after: Snapshot) {
+    pub fn write_to(mut self, result: &mut RunResult) {
         let end_ns = self.end_ns.expect("a run that is over has an end");
         if self.interval_ns != u64::MAX {
             self.finish_interval(end_ns);
@@ -129,8 +140,6 @@ impl Measuring {
         result.kinds = self.kinds;
         result.intervals = self.intervals;
         result.depth = DepthResult::new(self.time_at_depth_ns);
-        result.energy = after.energy_since(&self.before, self.start_ns, end_ns);
-        (result.components, result.counters) = after.since(&self.before);
     }
 
     /// Ends the measured time.
@@ -138,19 +147,4 @@ impl Measuring {
         self.count_depth(end_ns.max(self.depth_since_ns), depth as usize);
         self.end_ns = Some(end_ns);
     }
-}
-
-/// Adds a completed request to what is kept of its kind.
-#[inline]
-pub fn book(kinds: &mut Kinds, request: &Request, intended_ns: u64, completion: &Completion) {
-    let kind = match request.kind {
-        Kind::Read => &mut kinds.read,
-        Kind::Write => &mut kinds.write,
-        Kind::Trim => &mut kinds.trim,
-        Kind::Flush => &mut kinds.flush,
-    };
-    kind.count += 1;
-    kind.bytes += u64::from(request.length_bytes);
-    kind.response.record(completion.at_ns - intended_ns);
-    kind.service.record(completion.at_ns - completion.started_ns.max(intended_ns));
 }
