@@ -1,5 +1,25 @@
 //! Real time: workloads against files and block devices.
+//!
+//! [`run`] puts every [`Job`] into a thread of its own. A thread has a [`Rig`](rig::Rig), which hands requests to an
+//! engine and books what comes back, and a loop in `worker` that says when the next request goes out.
 
+mod buffers;
+mod clock;
+mod engine;
 mod error;
+mod ground;
+mod job;
+mod live;
+mod rig;
+mod run;
+mod trouble;
+mod usage;
+mod waker;
+mod worker;
 
+pub use engine::EngineKind;
 pub use error::LoadError;
+pub use ground::Ground;
+pub use job::{End, Job};
+pub use live::Progress;
+pub use run::{Spec, run};

@@ -91,6 +91,13 @@ impl Measuring {
         }
     }
 
+    /// Leaves out a request that failed; it was outstanding nevertheless.
+    pub fn forget(&mut self, intended_ns: u64, at_ns: u64) {
+        if self.end_ns.is_none() {
+            self.sojourn_ns += u128::from(at_ns - intended_ns.max(self.start_ns));
+        }
+    }
+
     fn finish_interval(&mut self, end_ns: u64) {
         let next = Interval { start_ns: end_ns, ..Interval::default() };
         let mut done = std::mem::replace(&mut self.interval, next);

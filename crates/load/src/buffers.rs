@@ -1,0 +1,101 @@
+//! Memory that requests read into and write from.
+
+use std::io;
+use std::ptr::{self, NonNull};
+
+use headstack_workload::{Purpose, Random};
+
+/// More than this is not taken: requests then share buffers, whose contents nobody looks at.
+const BYTES_MAX: usize = 1 << 28;
+/// Transfers begin on pages, which suits every device.
+const ALIGN_BYTES: usize = 4096;
+/// What storage that looks at contents tells blocks apart by.
+const SECTOR_BYTES: usize = 512;
+
+/// One buffer a slot, page-aligned, in one piece of memory.
+pub struct Buffers {
+    memory: NonNull<u8>,
+    length_bytes: usize,
+    stride_bytes: usize,
+    count: usize,
+    writes: u64,
+}
+
+// SAFETY: the memory belongs to this value alone, wherever it is.
+unsafe impl Send for Buffers {}
+
+impl Buffers {
+    /// Buffers of `each_bytes` for so many slots, filled with noise that no storage can compress. With `own`, no two
+    /// slots share one.
+    ///
+    /// # Errors
+    /// When the system has no such amount of memory.
+    pub fn new(slots: u32, each_bytes: u32, own: bool) -> io::Result<Buffers> {
+        let stride_bytes = (each_bytes as usize).max(1).next_multiple_of(ALIGN_BYTES);
+        let room = if own { usize::MAX } else { (BYTES_MAX / stride_bytes).max(1) };
+        let count = (slots as usize).min(room);
+        let length_bytes = count.checked_mul(stride_bytes).ok_or(io::ErrorKind::OutOfMemory)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: asks for new memory, which nothing else refers to.
+        let memory = unsafe { libc::mmap(ptr::null_mut(), length_bytes, protection, flags, -1, 0) };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the range was just mapped; a hint that changes no contents. Fewer pages are pinned faster.
+        unsafe { libc::madvise(memory, length_bytes, libc::MADV_HUGEPAGE) };
+        let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let mut buffers = Buffers { memory, length_bytes, stride_bytes, count, writes: 0 };
+        buffers.fill_with_noise();
+        Ok(buffers)
+    }
+
+    fn fill_with_noise(&mut self) {
+        let mut noise = Random::new(0, Purpose::Choices);
+        // SAFETY: the range was mapped readable and writable, is page-aligned, and is borrowed exclusively.
+        let words =
+            unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr().cast::<u64>(), self.length_bytes / 8) };
+        words.iter_mut().for_each(|word| *word = noise.bits());
+    }
+
+    /// Where the slot's buffer begins.
+    #[inline]
+    pub fn start(&self, slot: u32) -> *mut u8 {
+        let index =
+            if self.count.is_power_of_two() { slot as usize & (self.count - 1) } else { slot as usize % self.count };
+        // SAFETY: `index` is below `count`, and `count` strides were mapped.
+        unsafe { self.memory.as_ptr().add(index * self.stride_bytes) }
+    }
+
+    /// The first `length` bytes of the slot's buffer, while no request is under way in it.
+    #[inline]
+    pub fn slice(&mut self, slot: u32, length: u32) -> &mut [u8] {
+        debug_assert!(length as usize <= self.stride_bytes);
+        // SAFETY: as in `start`; the exclusive borrow and the caller's promise keep others out.
+        unsafe { std::slice::from_raw_parts_mut(self.start(slot), length as usize) }
+    }
+
+    /// Makes each sector of a write unlike all before, so that storage that stores equal blocks once has nothing to find.
+    #[inline]
+    pub fn freshen(&mut self, slot: u32, length: u32) {
+        let mut writes = self.writes;
+        for sector in self.slice(slot, length).chunks_exact_mut(SECTOR_BYTES) {
+            writes += 1;
+            // Spread over the bits, so that the words themselves are no pattern.
+            sector[..8].copy_from_slice(&writes.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_ne_bytes());
+        }
+        self.writes = writes;
+    }
+
+    /// All of it, for registration.
+    pub fn whole(&self) -> libc::iovec {
+        libc::iovec { iov_base: self.memory.as_ptr().cast(), iov_len: self.length_bytes }
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new` with this length, and unmapped only here; engines end all requests before.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.length_bytes) };
+    }
+}

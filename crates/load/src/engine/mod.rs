@@ -1,0 +1,147 @@
+//! Handing requests to the kernel and hearing of their end.
+
+mod null;
+mod psync;
+mod ring;
+mod system_calls;
+
+use headstack_workload::Request;
+use serde::{Deserialize, Serialize};
+
+use crate::LoadError;
+use crate::buffers::Buffers;
+use crate::ground::Ground;
+use crate::waker::Waker;
+
+pub use null::{Null, WHOLE};
+pub use psync::Psync;
+pub use ring::Ring;
+
+/// How requests are handed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EngineKind {
+    /// io_uring, or system calls where it is forbidden.
+    #[default]
+    Auto,
+    /// io_uring.
+    Ring,
+    /// System calls that return when the request is complete, each in a thread of its own.
+    Psync,
+    /// Nothing: a target that answers after a fixed time, to measure what measuring itself costs.
+    Null {
+        /// From the request to its end.
+        service_ns: u64,
+    },
+}
+
+/// A request that the kernel is done with.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// Which it was.
+    pub slot: u32,
+    /// Bytes transferred, or the negative error number.
+    pub result: i32,
+}
+
+/// For what an engine waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// For one request at least.
+    One,
+    /// For one request at least, or this time.
+    Until(u64),
+}
+
+/// What an engine needs to know of a job.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The files.
+    pub ground: Ground,
+    /// Requests at a time.
+    pub slots: u32,
+    /// The longest request in bytes.
+    pub longest_bytes: u32,
+    /// Whether contents matter, so that no two requests may share a buffer.
+    pub own_buffers: bool,
+    /// What errors call the target.
+    pub name: String,
+}
+
+/// One of the ways to hand over requests.
+#[allow(clippy::large_enum_variant)] // One a worker.
+pub enum Engine {
+    /// io_uring.
+    Ring(Ring),
+    /// System calls.
+    Psync(Psync),
+    /// Nothing.
+    Null(Null),
+}
+
+impl Engine {
+    /// Sets the engine up, in the thread that will use it; `waker` ends its waits.
+    ///
+    /// # Errors
+    /// When the kernel refuses what it needs.
+    pub fn new(kind: EngineKind, setup: Setup, waker: &Waker) -> Result<Engine, LoadError> {
+        match kind {
+            EngineKind::Null { service_ns } => Ok(Engine::Null(Null::new(setup, service_ns)?)),
+            EngineKind::Psync => Ok(Engine::Psync(Psync::new(setup)?)),
+            EngineKind::Ring => Ok(Engine::Ring(Ring::new(setup, waker)?)),
+            EngineKind::Auto => match Ring::new(setup.clone(), waker) {
+                Ok(ring) => Ok(Engine::Ring(ring)),
+                Err(LoadError::Io { action: ring::SETUP, .. }) => Ok(Engine::Psync(Psync::new(setup)?)),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// Its name in results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Engine::Ring(_) => "io_uring",
+            Engine::Psync(_) => "psync",
+            Engine::Null(_) => "null",
+        }
+    }
+
+    /// Takes a request for a slot that is free; [`drive`](Self::drive) hands it over.
+    #[inline]
+    pub fn prepare(&mut self, slot: u32, request: &Request) {
+        match self {
+            Engine::Ring(ring) => ring.prepare(slot, request),
+            Engine::Psync(psync) => psync.prepare(slot, request),
+            Engine::Null(null) => null.prepare(slot),
+        }
+    }
+
+    /// Hands over what was taken, waits, and adds to `done` what has ended.
+    ///
+    /// # Errors
+    /// When the kernel takes no requests any more.
+    #[inline]
+    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
+        match self {
+            Engine::Ring(ring) => ring.drive(wait, done),
+            Engine::Psync(psync) => psync.drive(wait, done),
+            Engine::Null(null) => null.drive(wait, done),
+        }
+    }
+
+    /// The buffers, of whose slots those that are free may be touched.
+    #[inline]
+    pub fn buffers(&mut self) -> &mut Buffers {
+        match self {
+            Engine::Ring(ring) => ring.buffers(),
+            Engine::Psync(psync) => psync.buffers(),
+            Engine::Null(null) => null.buffers(),
+        }
+    }
+
+    /// Forgets an engine with requests under way that will never end: the kernel may still write into its buffers,
+    /// which therefore stay.
+    pub fn abandon(self) {
+        std::mem::forget(self);
+    }
+}

@@ -1,0 +1,186 @@
+//! System calls that return when a request is complete: by the worker itself where it has one slot, by a thread for
+//! each slot otherwise.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use headstack_workload::Request;
+
+use super::system_calls::carry_out;
+use super::{Done, Setup, Wait};
+use crate::LoadError;
+use crate::buffers::Buffers;
+use crate::clock::{SPIN_NS, now_ns, sleep_until};
+use crate::ground::Ground;
+
+/// Threads beyond this are refused by many systems.
+const THREADS_MAX: u32 = 4096;
+
+/// Requests as system calls.
+pub struct Psync {
+    ground: Ground,
+    taken: Vec<(u32, Request)>,
+    /// None where the worker calls by itself.
+    pool: Option<Pool>,
+    buffers: Buffers,
+}
+
+struct Pool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    work: Condvar,
+    results: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    calls: VecDeque<Call>,
+    done: Vec<Done>,
+    over: bool,
+}
+
+struct Call {
+    slot: u32,
+    request: Request,
+    buffer: *mut u8,
+}
+
+// SAFETY: the buffer belongs to the slot, which is under way, and so to whoever holds the call.
+unsafe impl Send for Call {}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no thread panics while it holds the lock")
+    }
+
+    /// What a thread of the pool does.
+    fn serve(&self, ground: &Ground) {
+        let mut state = self.lock();
+        loop {
+            if let Some(call) = state.calls.pop_front() {
+                drop(state);
+                // SAFETY: buffers stay until the pool has ended; this slot's is this call's.
+                let result = unsafe { carry_out(ground, &call.request, call.buffer) };
+                state = self.lock();
+                state.done.push(Done { slot: call.slot, result });
+                self.results.notify_one();
+            } else if state.over {
+                return;
+            } else {
+                state = self.work.wait(state).expect("no thread panics while it holds the lock");
+            }
+        }
+    }
+}
+
+impl Psync {
+    /// An engine with a thread for each slot where there are several.
+    pub fn new(setup: Setup) -> Result<Psync, LoadError> {
+        if setup.slots > THREADS_MAX {
+            let message =
+                format!("psync needs a thread for each of {} requests; {THREADS_MAX} are allowed", setup.slots);
+            return Err(LoadError::Target { target: setup.name, message });
+        }
+        let failed = |action| {
+            let target = setup.name.clone();
+            move |source| LoadError::Io { target, action, source }
+        };
+        let buffers = Buffers::new(setup.slots, setup.longest_bytes, true).map_err(failed("allocate"))?;
+        let mut pool = None;
+        if setup.slots > 1 {
+            let shared = Arc::new(Shared::default());
+            let mut threads = Pool { shared: Arc::clone(&shared), threads: Vec::new() };
+            for _ in 0..setup.slots {
+                let (shared, ground) = (Arc::clone(&shared), setup.ground.clone());
+                let thread = std::thread::Builder::new().spawn(move || shared.serve(&ground));
+                threads.threads.push(thread.map_err(failed("start a thread"))?);
+            }
+            pool = Some(threads);
+        }
+        Ok(Psync { ground: setup.ground, taken: Vec::with_capacity(setup.slots as usize), pool, buffers })
+    }
+
+    #[inline]
+    pub fn prepare(&mut self, slot: u32, request: &Request) {
+        self.taken.push((slot, *request));
+    }
+
+    #[inline]
+    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
+        let Some(pool) = &self.pool else {
+            for (slot, request) in self.taken.drain(..) {
+                // SAFETY: the only slot's buffer, until the call returns.
+                let result = unsafe { carry_out(&self.ground, &request, self.buffers.start(slot)) };
+                done.push(Done { slot, result });
+            }
+            if done.is_empty()
+                && let Wait::Until(at_ns) = wait
+            {
+                sleep_until(at_ns);
+            }
+            return Ok(());
+        };
+        let buffers = &self.buffers;
+        let calls = self.taken.drain(..).map(|(slot, request)| Call { slot, request, buffer: buffers.start(slot) });
+        pool.hand_over(calls);
+        pool.collect(wait, done);
+        Ok(())
+    }
+
+    pub fn buffers(&mut self) -> &mut Buffers {
+        &mut self.buffers
+    }
+}
+
+impl Pool {
+    fn hand_over(&self, calls: impl ExactSizeIterator<Item = Call>) {
+        let count = calls.len();
+        if count > 0 {
+            self.shared.lock().calls.extend(calls);
+            (0..count).for_each(|_| self.shared.work.notify_one());
+        }
+    }
+
+    fn collect(&self, wait: Wait, done: &mut Vec<Done>) {
+        let mut state = self.shared.lock();
+        if state.done.is_empty() {
+            match wait {
+                Wait::One => {
+                    let pending = |state: &mut State| state.done.is_empty();
+                    state = self.shared.results.wait_while(state, pending).expect("no thread panics with the lock");
+                }
+                Wait::Until(at_ns) => {
+                    let sleep_ns = at_ns.saturating_sub(now_ns()).saturating_sub(SPIN_NS);
+                    let pending = |state: &mut State| state.done.is_empty();
+                    let waited = self.shared.results.wait_timeout_while(state, Duration::from_nanos(sleep_ns), pending);
+                    state = waited.expect("no thread panics with the lock").0;
+                    while state.done.is_empty() && now_ns() < at_ns {
+                        drop(state);
+                        std::hint::spin_loop();
+                        state = self.shared.lock();
+                    }
+                }
+            }
+        }
+        done.append(&mut state.done);
+    }
+}
+
+impl Drop for Pool {
+    /// Ends the threads, which may still be in calls that use the buffers.
+    fn drop(&mut self) {
+        self.shared.lock().over = true;
+        self.shared.work.notify_all();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so itself.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Single requests as system calls.
+
+use std::io;
+
+use headstack_workload::{Kind, Request};
+
+use crate::ground::{Ground, Place};
+
+/// `BLKDISCARD` of `linux/fs.h`: _IO(0x12, 119).
+const BLKDISCARD: libc::Ioctl = 0x1277;
+/// What a trim is to a file: a hole.
+pub const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+
+/// Carries out a request whose data are at `buffer`; bytes transferred, or the negative error number.
+///
+/// # Safety
+/// `buffer` is valid for the length of the request, and nobody else uses it until this returns.
+pub unsafe fn carry_out(ground: &Ground, request: &Request, buffer: *mut u8) -> i32 {
+    let length = request.length_bytes as usize;
+    if request.kind == Kind::Flush {
+        return flush(ground);
+    }
+    let Place { piece, offset_bytes } = ground.place(request);
+    let piece = &ground.pieces()[piece];
+    let offset = offset_bytes as libc::off_t;
+    // SAFETY: the caller's promise for the buffer; the file is open for as long as the ground is used.
+    let result = unsafe {
+        match request.kind {
+            Kind::Read => libc::pread(piece.fd, buffer.cast(), length, offset),
+            Kind::Write => {
+                let data = libc::iovec { iov_base: buffer.cast(), iov_len: length };
+                let flags = if request.force_unit_access { libc::RWF_DSYNC } else { 0 };
+                libc::pwritev2(piece.fd, &data, 1, offset, flags)
+            }
+            _ => return trim(piece.fd, piece.is_device, offset_bytes, request.length_bytes),
+        }
+    };
+    if result < 0 { last_error() } else { result as i32 }
+}
+
+/// Trims a range; 0 or the negative error number.
+pub fn trim(fd: i32, is_device: bool, offset_bytes: u64, length_bytes: u32) -> i32 {
+    let range = [offset_bytes, u64::from(length_bytes)];
+    // SAFETY: the kernel reads two numbers, or is given none by address.
+    let result = unsafe {
+        if is_device {
+            libc::ioctl(fd, BLKDISCARD, range.as_ptr())
+        } else {
+            libc::fallocate(fd, PUNCH_HOLE, offset_bytes as libc::off_t, libc::off_t::from(length_bytes))
+        }
+    };
+    if result < 0 { last_error() } else { 0 }
+}
+
+/// Flushes every file; 0 or the first negative error number.
+pub fn flush(ground: &Ground) -> i32 {
+    for piece in ground.pieces() {
+        // SAFETY: takes a number.
+        if unsafe { libc::fdatasync(piece.fd) } < 0 {
+            return last_error();
+        }
+    }
+    0
+}
+
+fn last_error() -> i32 {
+    -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+}

@@ -1,0 +1,98 @@
+//! The files that a job works on, their address spaces one after another.
+
+use std::os::fd::RawFd;
+
+use headstack_workload::Request;
+
+/// Files as one address space. Whoever makes it keeps the files open for as long as it is used.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    pieces: Vec<Piece>,
+    capacity_bytes: u64,
+}
+
+/// A file's share of the address space.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// The open file.
+    pub fd: RawFd,
+    /// Where it begins in the whole.
+    pub start_bytes: u64,
+    /// Its size.
+    pub length_bytes: u64,
+    /// Whether it is a block device, which knows trims.
+    pub is_device: bool,
+}
+
+/// Where a request goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the file.
+    pub piece: usize,
+    /// Offset within it.
+    pub offset_bytes: u64,
+}
+
+impl Ground {
+    /// Files of these sizes: (open file, size, whether it is a block device).
+    pub fn new(files: impl IntoIterator<Item = (RawFd, u64, bool)>) -> Ground {
+        let mut capacity_bytes = 0;
+        let piece = |(fd, length_bytes, is_device)| {
+            let start_bytes = capacity_bytes;
+            capacity_bytes += length_bytes;
+            Piece { fd, start_bytes, length_bytes, is_device }
+        };
+        let pieces = files.into_iter().map(piece).collect();
+        Ground { pieces, capacity_bytes }
+    }
+
+    /// No files: of a target that stores nothing.
+    pub fn nowhere(capacity_bytes: u64) -> Ground {
+        Ground { pieces: Vec::new(), capacity_bytes }
+    }
+
+    /// All together.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// The files, in order.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Where a request within the capacity goes. One that would cross into the next file ends where its own ends.
+    #[inline]
+    pub fn place(&self, request: &Request) -> Place {
+        if self.pieces.len() == 1 {
+            return Place { piece: 0, offset_bytes: request.offset_bytes };
+        }
+        let piece = self.pieces.partition_point(|piece| piece.start_bytes <= request.offset_bytes) - 1;
+        let Piece { start_bytes, length_bytes, .. } = self.pieces[piece];
+        let last_bytes = length_bytes.saturating_sub(u64::from(request.length_bytes));
+        Place { piece, offset_bytes: (request.offset_bytes - start_bytes).min(last_bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headstack_workload::Kind;
+
+    use super::*;
+
+    fn read(offset_bytes: u64, length_bytes: u32) -> Request {
+        Request { kind: Kind::Read, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
+    }
+
+    #[test]
+    fn files_lie_one_after_another_and_requests_stay_within_one() {
+        let ground = Ground::new([(3, 8192, false), (4, 4096, true), (5, 16_384, false)]);
+        assert_eq!(ground.capacity_bytes(), 28_672);
+        let place = |offset, length| ground.place(&read(offset, length));
+        assert_eq!(place(0, 4096), Place { piece: 0, offset_bytes: 0 });
+        assert_eq!(place(4096, 8192), Place { piece: 0, offset_bytes: 0 });
+        assert_eq!(place(8192, 4096), Place { piece: 1, offset_bytes: 0 });
+        assert_eq!(place(12_288, 4096), Place { piece: 2, offset_bytes: 0 });
+        assert_eq!(place(28_671, 1), Place { piece: 2, offset_bytes: 16_383 });
+    }
+}

@@ -1,0 +1,284 @@
+//! A target under load by one thread: requests go out and come back, and what is measured is kept. What puts it under
+//! load — a loop, a recording — says when the next request goes out.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use headstack_result::{Finished, Kinds, Measuring};
+use headstack_workload::{Kind, Request};
+
+use crate::LoadError;
+use crate::clock::now_ns;
+use crate::engine::{Done, Engine, WHOLE, Wait};
+use crate::live::Live;
+use crate::trouble::{Trouble, is_fatal};
+
+/// Others look at a run no more often.
+const TELL_EVERY_NS: u64 = 10_000_000;
+
+/// A request under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Flight {
+    /// When it was to arrive.
+    pub intended_ns: u64,
+    /// When it was handed over.
+    pub started_ns: u64,
+    /// What it is.
+    pub request: Request,
+}
+
+/// An engine, the requests under way in it, and what is kept of them.
+pub struct Rig<'a> {
+    engine: Engine,
+    flights: Vec<Flight>,
+    free: Vec<u32>,
+    done: Vec<Done>,
+    /// What is kept since the warm-up was over.
+    pub measuring: Option<Measuring>,
+    /// Failed requests of the measured part, by kind.
+    pub errors: [u64; 4],
+    /// What went wrong.
+    pub trouble: Trouble,
+    /// The present, as far as this thread has looked.
+    pub now_ns: u64,
+    /// Arrivals that wait for a slot; they are outstanding too.
+    pub waiting: u64,
+    /// Requests handed over, and those that came back.
+    pub issued: u64,
+    /// Requests that came back.
+    pub completed: u64,
+    /// Bytes of requests under way.
+    pub bytes_under_way: u64,
+    /// Bytes of requests that came back since the warm-up was over, failed ones too.
+    pub bytes: u64,
+    response_ns: u64,
+    bytes_ever: u64,
+    interval_ns: u64,
+    deadline_ns: u64,
+    next_tell_ns: u64,
+    freshen: bool,
+    live: &'a Live,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Rig<'a> {
+    /// A target at rest, that takes `slots` requests at a time.
+    pub fn new(engine: Engine, slots: u32, interval_ns: Option<u64>, live: &'a Live, stop: &'a AtomicBool) -> Self {
+        let nothing =
+            Request { kind: Kind::Flush, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
+        let idle = Flight { intended_ns: 0, started_ns: 0, request: nothing };
+        Rig {
+            freshen: !matches!(engine, Engine::Null(_)),
+            engine,
+            flights: vec![idle; slots as usize],
+            free: (0..slots).rev().collect(),
+            done: Vec::with_capacity(slots as usize),
+            measuring: None,
+            errors: [0; 4],
+            trouble: Trouble::default(),
+            now_ns: now_ns(),
+            waiting: 0,
+            issued: 0,
+            completed: 0,
+            bytes_under_way: 0,
+            bytes: 0,
+            response_ns: 0,
+            bytes_ever: 0,
+            interval_ns: interval_ns.unwrap_or(u64::MAX).max(1),
+            deadline_ns: u64::MAX,
+            next_tell_ns: 0,
+            live,
+            stop,
+        }
+    }
+
+    /// The engine's name.
+    pub fn engine_name(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    /// Whether a request may be issued.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// Requests with the system.
+    #[inline]
+    pub fn under_way(&self) -> u64 {
+        self.issued - self.completed
+    }
+
+    /// Whether somebody wants it to end.
+    #[inline]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Books the time since the last change at the depth that held. Whatever changes it asks here first, so that the
+    /// measured part ends at its end and not with the first event after it.
+    #[inline]
+    pub fn count_depth(&mut self, at_ns: u64) {
+        if at_ns >= self.deadline_ns {
+            self.close(self.deadline_ns);
+            return;
+        }
+        let depth = self.under_way() + self.waiting;
+        if let Some(measuring) = &mut self.measuring {
+            measuring.count_depth(at_ns, depth as usize);
+        }
+    }
+
+    /// Whether the measured part is over.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
+    }
+
+    /// Issues a request now, for which [`has_room`](Self::has_room); the next [`drive`](Self::drive) hands it over.
+    #[inline]
+    pub fn issue(&mut self, intended_ns: u64, request: &Request) {
+        let slot = self.free.pop().expect("the load has looked for room");
+        self.flights[slot as usize] = Flight { intended_ns, started_ns: self.now_ns, request: *request };
+        self.issued += 1;
+        self.bytes_under_way += u64::from(request.length_bytes);
+        if request.kind == Kind::Write && self.freshen {
+            self.engine.buffers().freshen(slot, request.length_bytes);
+        }
+        self.engine.prepare(slot, request);
+    }
+
+    /// Hands over what was issued, waits, and books what came back.
+    ///
+    /// # Errors
+    /// When the kernel takes no requests any more.
+    #[inline]
+    pub fn drive(&mut self, wait: Wait) -> Result<(), LoadError> {
+        self.wait(wait)?;
+        self.settle(|_, _| {});
+        Ok(())
+    }
+
+    /// The first half of [`drive`](Self::drive): hands over and waits. What happened meanwhile outside of the target is
+    /// booked before [`settle`](Self::settle).
+    ///
+    /// # Errors
+    /// When the kernel takes no requests any more.
+    #[inline]
+    pub fn wait(&mut self, wait: Wait) -> Result<(), LoadError> {
+        let driven = self.engine.drive(wait, &mut self.done);
+        self.now_ns = now_ns();
+        driven
+    }
+
+    /// The second half of [`drive`](Self::drive): books what came back, and tells `each` of it.
+    #[inline]
+    pub fn settle(&mut self, mut each: impl FnMut(&Flight, u64)) {
+        let mut done = std::mem::take(&mut self.done);
+        for done in done.drain(..) {
+            let flight = self.complete(done);
+            each(&flight, self.now_ns);
+        }
+        self.done = done;
+    }
+
+    #[inline]
+    fn complete(&mut self, done: Done) -> Flight {
+        let flight = self.flights[done.slot as usize];
+        let Flight { request, intended_ns, started_ns, .. } = flight;
+        let at_ns = self.now_ns;
+        self.count_depth(at_ns);
+        self.free.push(done.slot);
+        self.completed += 1;
+        let length = u64::from(request.length_bytes);
+        self.bytes_under_way -= length;
+        self.bytes += length;
+        let failed = match request.kind {
+            Kind::Read | Kind::Write => done.result != WHOLE && i64::from(done.result) != length as i64,
+            Kind::Trim | Kind::Flush => done.result < 0,
+        };
+        if failed {
+            self.fail(&flight, done.result);
+            return flight;
+        }
+        self.response_ns += at_ns - intended_ns;
+        self.bytes_ever += length;
+        if let Some(measuring) = &mut self.measuring
+            && measuring.end_ns.is_none()
+        {
+            let (kind, length_bytes) = (request.kind as usize, request.length_bytes);
+            measuring.record(&Finished { kind, length_bytes, intended_ns, started_ns, at_ns });
+        }
+        flight
+    }
+
+    #[cold]
+    fn fail(&mut self, flight: &Flight, result: i32) {
+        if let Some(measuring) = &mut self.measuring {
+            self.errors[flight.request.kind as usize] += 1;
+            measuring.forget(flight.intended_ns, self.now_ns);
+        }
+        self.trouble.add(&flight.request, result);
+        if result < 0 && is_fatal(-result) {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The warm-up is over, and what is measured lasts `time_ns` at most.
+    pub fn start_measuring(&mut self, time_ns: u64) {
+        if self.measuring.is_none() {
+            self.deadline_ns = self.now_ns.saturating_add(time_ns);
+            self.measuring = Some(Measuring::new(self.now_ns, self.under_way() + self.waiting, self.interval_ns));
+            self.bytes = 0;
+        }
+    }
+
+    /// Nothing is counted after `end_ns`.
+    pub fn close(&mut self, end_ns: u64) {
+        let depth = self.under_way() + self.waiting;
+        if let Some(measuring) = &mut self.measuring
+            && measuring.end_ns.is_none()
+        {
+            measuring.close(end_ns, depth);
+            let mut is_free = vec![false; self.flights.len()];
+            self.free.iter().for_each(|&slot| is_free[slot as usize] = true);
+            let under_way = self.flights.iter().zip(is_free).filter(|(_, is_free)| !is_free);
+            under_way.for_each(|(flight, _)| measuring.still_outstanding(flight.intended_ns));
+        }
+    }
+
+    /// Waits for what is still under way, at most `patience_ns`; whether all came back.
+    ///
+    /// # Errors
+    /// As [`drive`](Self::drive).
+    pub fn drain(&mut self, patience_ns: u64) -> Result<bool, LoadError> {
+        let until_ns = self.now_ns + patience_ns;
+        while self.under_way() > 0 {
+            if self.now_ns >= until_ns {
+                return Ok(false);
+            }
+            self.drive(Wait::Until(until_ns))?;
+        }
+        Ok(true)
+    }
+
+    /// Lets others see how far it is, now and then; `share` is computed only then.
+    #[inline]
+    pub fn tell(&mut self, share: impl Fn(&Self) -> f64) {
+        if self.now_ns >= self.next_tell_ns {
+            self.next_tell_ns = self.now_ns + TELL_EVERY_NS;
+            self.live.tell(self.completed, self.bytes_ever, self.response_ns, self.errors.iter().sum());
+            self.live.tell_share(share(self));
+        }
+    }
+
+    /// The engine, to be ended.
+    pub fn into_engine(self) -> Engine {
+        self.engine
+    }
+}
+
+/// The kinds of a result with failed requests counted.
+pub fn with_errors(mut kinds: Kinds, errors: &[u64; 4]) -> Kinds {
+    errors.iter().enumerate().for_each(|(kind, &count)| kinds.of(kind).errors += count);
+    kinds
+}

@@ -1,0 +1,309 @@
+//! A measurement: jobs at the same time, each in a thread of its own.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::time::Duration;
+
+use headstack_result::{
+    Check, Counter, DepthResult, Fact, Kinds, LatencyHistogram, Mode, RunResult, StreamResult, SystemRecord,
+};
+use headstack_workload::{Arrivals, GENERATOR_NAME};
+use serde_json::Value;
+
+use crate::LoadError;
+use crate::clock::{now_ns, sharpen_timers, sleep_until};
+use crate::engine::{Engine, Setup};
+use crate::job::Job;
+use crate::live::{Live, Progress};
+use crate::rig::{Rig, with_errors};
+use crate::trouble::Trouble;
+use crate::usage::Usage;
+use crate::waker::Waker;
+use crate::worker::{Loop, work};
+
+/// Between two reports of progress.
+const REPORT_EVERY: Duration = Duration::from_millis(50);
+/// What has not come back this long after the end is given up.
+const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// What is measured.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The target, as results tell of it.
+    pub system: SystemRecord,
+    /// The workload, as results tell of it.
+    pub workload: Value,
+    /// At the same time.
+    pub jobs: Vec<Job>,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Length of the intervals that results are also kept for.
+    pub interval_ns: Option<u64>,
+}
+
+/// What one thread has measured.
+struct Measured {
+    name: String,
+    kinds: Kinds,
+    result: RunResult,
+    looped: Loop,
+    trouble: Trouble,
+    usage: Usage,
+    issued: u64,
+    completed: u64,
+    lost: u64,
+    engine: &'static str,
+}
+
+/// Measures, and tells `progress`, which says whether to go on. What was measured until then is the result also when
+/// somebody, or an error, ended it before its time: [`RunResult::ended_early`] says why.
+///
+/// # Errors
+/// A job that cannot begin: no such part, an impossible workload, an engine that the kernel refuses.
+pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
+    let lives: Vec<Live> = spec.jobs.iter().map(|_| Live::default()).collect();
+    let wakers = spec.jobs.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>()?;
+    let stop = AtomicBool::new(false);
+    let barrier = Barrier::new(spec.jobs.len() + 1);
+    let results: Mutex<Vec<(usize, Result<Measured, LoadError>)>> = Mutex::new(Vec::new());
+    let (mut by_somebody, mut began_ns) = (false, 0);
+    std::thread::scope(|scope| {
+        for (index, (job, (live, waker))) in spec.jobs.iter().zip(lives.iter().zip(&wakers)).enumerate() {
+            let (stop, barrier, results) = (&stop, &barrier, &results);
+            scope.spawn(move || {
+                let outcome = measure(job, spec.interval_ns, live, waker, stop, barrier);
+                if outcome.is_err() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                results.lock().expect("nobody panics with the lock").push((index, outcome));
+                live.end();
+            });
+        }
+        barrier.wait();
+        began_ns = now_ns();
+        while !lives.iter().all(Live::is_over) {
+            std::thread::park_timeout(REPORT_EVERY);
+            let mut now = Progress { elapsed_ns: now_ns() - began_ns, share: 1.0, ..Progress::default() };
+            lives.iter().for_each(|live| live.add_to(&mut now));
+            if !by_somebody && !progress(&now) {
+                by_somebody = true;
+                stop.store(true, Ordering::Relaxed);
+            }
+            if stop.load(Ordering::Relaxed) {
+                wakers.iter().for_each(Waker::wake);
+            }
+        }
+    });
+    let mut results = results.into_inner().expect("nobody panics with the lock");
+    results.sort_by_key(|&(index, _)| index);
+    let measured = results.into_iter().map(|(_, result)| result).collect::<Result<Vec<_>, _>>()?;
+    Ok(join(spec, measured, began_ns, by_somebody))
+}
+
+/// What one thread does.
+fn measure(
+    job: &Job,
+    interval_ns: Option<u64>,
+    live: &Live,
+    waker: &Waker,
+    stop: &AtomicBool,
+    barrier: &Barrier,
+) -> Result<Measured, LoadError> {
+    sharpen_timers();
+    let setup = || {
+        let longest = job.workload.specification.lines.iter().map(|line| line.size_bytes).max().unwrap_or(0);
+        let setup = Setup {
+            ground: job.ground.clone(),
+            slots: job.depth(),
+            longest_bytes: longest,
+            own_buffers: false,
+            name: job.target.clone(),
+        };
+        Engine::new(job.engine, setup, waker)
+    };
+    let engine = setup();
+    // Whoever cannot begin must not keep the others waiting.
+    barrier.wait();
+    let engine = engine?;
+    if job.start_delay_ns > 0 {
+        sleep_until(now_ns() + job.start_delay_ns);
+    }
+    let before = Usage::of_this_thread();
+    let mut rig = Rig::new(engine, job.depth(), interval_ns, live, stop);
+    let looped = work(job, &mut rig)?;
+    let usage = Usage::of_this_thread().since(&before);
+    let all_back = rig.drain(PATIENCE_NS)?;
+    Ok(gather(job, rig, looped, usage, all_back))
+}
+
+fn gather(job: &Job, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> Measured {
+    let nothing = SystemRecord::new("", "", Value::Null);
+    let mut result = RunResult::new(Mode::Measured, nothing, Value::Null, job.seed, GENERATOR_NAME);
+    let (errors, trouble, engine) = (rig.errors, rig.trouble.clone(), rig.engine_name());
+    let (issued, completed) = (rig.issued, rig.completed);
+    let mut rig = rig;
+    if let Some(measuring) = rig.measuring.take() {
+        measuring.write_to(&mut result);
+    }
+    let lost = issued - completed;
+    if !all_back {
+        rig.into_engine().abandon();
+    }
+    let kinds = with_errors(std::mem::take(&mut result.kinds), &errors);
+    Measured { name: job.name.clone(), kinds, result, looped, trouble, usage, issued, completed, lost, engine }
+}
+
+/// All threads as one result.
+fn join(spec: &Spec, all: Vec<Measured>, began_ns: u64, by_somebody: bool) -> RunResult {
+    let mut result =
+        RunResult::new(Mode::Measured, spec.system.clone(), spec.workload.clone(), spec.seed, GENERATOR_NAME);
+    // A job that never left its warm-up has nothing to say of when.
+    let spans = || all.iter().filter(|one| one.result.duration_ns > 0).map(|one| &one.result);
+    let start_ns = spans().map(|one| one.start_ns).min().unwrap_or(0);
+    let end_ns = spans().map(|one| one.start_ns + one.duration_ns).max().unwrap_or(start_ns);
+    result.duration_ns = end_ns - start_ns;
+    result.start_ns = start_ns.saturating_sub(began_ns);
+    join_depths(&mut result, &all);
+    join_intervals(&mut result, &all, began_ns);
+    join_confidence(&mut result, &all);
+    let (mut trouble, mut usage, mut lateness) = (Trouble::default(), Usage::default(), LatencyHistogram::new());
+    for one in &all {
+        result.kinds.merge(&one.kinds);
+        result.late_arrivals += one.looped.late_arrivals;
+        result.backlog += one.looped.backlog + one.lost;
+        result.saturated |= one.looped.saturated;
+        lateness.merge(&one.looped.lateness);
+        trouble.merge(one.trouble.clone());
+        usage.add(&one.usage);
+    }
+    result.offered_per_s = offered_per_s(spec);
+    result.counters = usage.counters();
+    result.counters.extend(lateness_counters(&lateness));
+    result.streams = streams(&all);
+    result.checks = checks(&all);
+    result.notes = notes(&all, &trouble, &lateness);
+    result.ended_early = trouble.fatal.or_else(|| by_somebody.then(|| "stopped by hand".to_owned()));
+    result
+}
+
+fn join_depths(result: &mut RunResult, all: &[Measured]) {
+    if let [only] = all {
+        result.depth = only.result.depth.clone();
+        return;
+    }
+    let weight = |one: &Measured| one.result.duration_ns as f64 / (result.duration_ns as f64).max(1.0);
+    result.depth = DepthResult {
+        mean: all.iter().map(|one| one.result.depth.mean * weight(one)).sum(),
+        max: all.iter().map(|one| one.result.depth.max).sum(),
+        time_at_depth_ns: Vec::new(),
+    };
+}
+
+/// Intervals of several threads by their number: all begin within microseconds of each other.
+fn join_intervals(result: &mut RunResult, all: &[Measured], began_ns: u64) {
+    let count = all.iter().map(|one| one.result.intervals.len()).max().unwrap_or(0);
+    for index in 0..count {
+        let mut same = all.iter().filter_map(|one| one.result.intervals.get(index));
+        let Some(first) = same.next() else { continue };
+        let mut joined = first.clone();
+        let mut response = joined.response.open();
+        for interval in same {
+            joined.count += interval.count;
+            joined.bytes += interval.bytes;
+            joined.duration_ns = joined.duration_ns.max(interval.duration_ns);
+            response.merge(&interval.response.open());
+        }
+        joined.start_ns = joined.start_ns.saturating_sub(began_ns);
+        joined.response = response.store();
+        result.intervals.push(joined);
+    }
+}
+
+/// Half-widths of independent means add as squares.
+fn join_confidence(result: &mut RunResult, all: &[Measured]) {
+    let count = |one: &Measured| one.kinds.all().iter().map(|(_, kind)| kind.count).sum::<u64>() as f64;
+    let total: f64 = all.iter().map(count).sum();
+    let mut sum = 0.0;
+    for one in all {
+        let Some(half_ns) = one.result.mean_response_half_width_ns else { return };
+        sum += (half_ns * count(one) / total.max(1.0)).powi(2);
+    }
+    result.mean_response_half_width_ns = Some(sum.sqrt());
+}
+
+fn offered_per_s(spec: &Spec) -> Option<f64> {
+    let rate = |job: &Job| match job.workload.arrivals {
+        Arrivals::Open { rate_per_s, .. } => Some(rate_per_s),
+        Arrivals::Closed { .. } => None,
+    };
+    spec.jobs.iter().map(rate).sum()
+}
+
+fn lateness_counters(lateness: &LatencyHistogram) -> Vec<Counter> {
+    let counter = |name: &str, value| Counter { name: name.to_owned(), value };
+    if lateness.count() == 0 {
+        return Vec::new();
+    }
+    vec![
+        counter("issue_lateness_p50_ns", lateness.quantile_ns(0.5).unwrap_or(0)),
+        counter("issue_lateness_p99_ns", lateness.quantile_ns(0.99).unwrap_or(0)),
+        counter("issue_lateness_max_ns", lateness.max_ns()),
+    ]
+}
+
+/// What each job got, where there are several names.
+fn streams(all: &[Measured]) -> Vec<StreamResult> {
+    let mut streams: Vec<(StreamResult, Usage, u64)> = Vec::new();
+    for one in all {
+        match streams.iter_mut().find(|(stream, ..)| stream.name == one.name) {
+            Some((stream, usage, duration_ns)) => {
+                stream.kinds.merge(&one.kinds);
+                usage.add(&one.usage);
+                *duration_ns = (*duration_ns).max(one.result.duration_ns);
+            }
+            None => {
+                let stream = StreamResult { name: one.name.clone(), kinds: one.kinds.clone(), facts: Vec::new() };
+                streams.push((stream, one.usage.clone(), one.result.duration_ns));
+            }
+        }
+    }
+    let told = |(mut stream, usage, duration_ns): (StreamResult, Usage, u64)| {
+        stream.facts = usage.facts();
+        stream.facts.insert(0, Fact { name: "duration_s".to_owned(), value: duration_ns as f64 / 1e9 });
+        stream
+    };
+    if streams.len() > 1 { streams.into_iter().map(told).collect() } else { Vec::new() }
+}
+
+fn checks(all: &[Measured]) -> Vec<Check> {
+    let (issued, completed) = all.iter().fold((0, 0), |sum, one| (sum.0 + one.issued, sum.1 + one.completed));
+    let conserved = Check {
+        name: "requests in = requests out".to_owned(),
+        passed: issued == completed,
+        detail: format!("{issued} in, {completed} out"),
+    };
+    let own = all.iter().flat_map(|one| one.result.checks.iter());
+    let failed = own.clone().find(|check| !check.passed).or_else(|| own.clone().next());
+    std::iter::once(conserved).chain(failed.cloned()).collect()
+}
+
+fn notes(all: &[Measured], trouble: &Trouble, lateness: &LatencyHistogram) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(first) = all.first() {
+        notes.push(format!("requests were handed over by {}", first.engine));
+    }
+    if all.len() > 1 {
+        notes.push(format!("{} threads: the depth is the sum of theirs, its distribution is not known", all.len()));
+    }
+    if trouble.count > 0 {
+        notes.push(format!("{} requests failed; the first: {}", trouble.count, trouble.first.join("; ")));
+    }
+    let late_ns = lateness.quantile_ns(0.99).unwrap_or(0);
+    if late_ns > 1_000_000 {
+        notes.push(format!(
+            "1 % of the requests were issued more than {:.1} ms late by this program",
+            late_ns as f64 / 1e6
+        ));
+    }
+    notes
+}

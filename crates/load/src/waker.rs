@@ -1,0 +1,41 @@
+//! Waking a worker that waits for its target.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use crate::LoadError;
+
+/// Something that a ring can wait for beside its requests.
+#[derive(Debug)]
+pub struct Waker {
+    event: OwnedFd,
+}
+
+impl Waker {
+    /// A waker that nobody has called yet.
+    ///
+    /// # Errors
+    /// When the system has no more file descriptors.
+    pub fn new() -> Result<Waker, LoadError> {
+        // SAFETY: a new descriptor, which becomes this value's own.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            let source = io::Error::last_os_error();
+            return Err(LoadError::Io { target: "headstack".to_owned(), action: "eventfd", source });
+        }
+        // SAFETY: as above.
+        Ok(Waker { event: unsafe { OwnedFd::from_raw_fd(fd) } })
+    }
+
+    /// Wakes the worker, now and for good.
+    pub fn wake(&self) {
+        let one = 1u64;
+        // SAFETY: writes eight bytes from a number. It fails only when the count is full, and then the worker is awake.
+        unsafe { libc::write(self.event.as_raw_fd(), (&raw const one).cast(), 8) };
+    }
+
+    /// What becomes readable.
+    pub fn fd(&self) -> RawFd {
+        self.event.as_raw_fd()
+    }
+}
