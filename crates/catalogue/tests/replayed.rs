@@ -5,9 +5,10 @@
 use std::path::Path;
 
 use headstack_catalogue::{load_drive, workloads};
+use headstack_replay::{Replay, ReplayMode, in_memory};
 use headstack_result::RunResult;
-use headstack_sim::replay::{Replay, ReplayMode, ReplaySpec, in_memory, replay};
-use headstack_sim::{Observed, RunSpec, SystemDescription, record, run};
+use headstack_sim::replay::{ReplaySpec, replay};
+use headstack_sim::{Observed, RunSpec, SimError, SystemDescription, record, run};
 use headstack_workload::{Arrivals, Recorded, RunLength, Span, Think, WarmUp, Workload};
 use rayon::prelude::*;
 
@@ -88,7 +89,7 @@ fn rank(id: &str, records: &[Recorded], outstanding: u32) -> f64 {
         seed: 1,
         interval_ns: None,
     };
-    let result = replay(&spec, &mut in_memory(records.iter().copied()), &|_| true, None).unwrap();
+    let result = replay::<SimError>(&spec, &mut in_memory(records.iter().copied()), &|_| true, None).unwrap();
     assert!(result.passed() && result.count() == records.len() as u64, "{id}: {:?}", result.checks);
     let fidelity = result.fidelity.as_ref().unwrap();
     assert_eq!((fidelity.reordered, fidelity.dropped, fidelity.folded, fidelity.rounded), (0, 0, 0, 0));

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use headstack_replay::{Replay, ReplayError};
 use headstack_result::RunResult;
-use headstack_sim::replay::{Replay, ReplaySpec, replay as simulate};
+use headstack_sim::replay::{ReplaySpec, replay as simulate};
 use headstack_sim::{SimError, SystemDescription};
 use headstack_trace::{Clock, Meta, Record, TraceError, TraceReader};
 use headstack_workload::Recorded;
@@ -45,6 +46,12 @@ impl From<SimError> for Failure {
     }
 }
 
+impl From<ReplayError> for Failure {
+    fn from(error: ReplayError) -> Failure {
+        Failure::Sim(error.into())
+    }
+}
+
 impl From<TraceError> for Failure {
     fn from(error: TraceError) -> Failure {
         Failure::Trace(error)
@@ -77,7 +84,7 @@ pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyRes
         let name = &spec.replay.name;
         result.map_err(|failure| match failure {
             Failure::Sim(SimError::Stopped) => RunError::new_err("stopped"),
-            Failure::Sim(error @ SimError::Request { .. }) => {
+            Failure::Sim(SimError::Replay(error @ ReplayError::Request { .. })) => {
                 input_error(format!("{name}: {error}; outside: fold moves such requests into it, drop leaves them out"))
             }
             Failure::Sim(error) => sim_error(error),

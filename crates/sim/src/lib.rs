@@ -35,17 +35,9 @@ pub enum SimError {
     /// The range of the run does not lie on the system.
     #[error("range: {0}")]
     Range(String),
-    /// A request of a trace does not lie on the system.
-    #[error("request {number}: {message}")]
-    Request {
-        /// Number from 1.
-        number: u64,
-        /// What is wrong and what is allowed.
-        message: String,
-    },
-    /// A recording cannot be replayed as it was asked for.
-    #[error("replay: {0}")]
-    Replay(String),
+    /// A recording, or one of its requests, cannot be replayed.
+    #[error("{0}")]
+    Replay(#[from] headstack_replay::ReplayError),
     /// The run was stopped from outside.
     #[error("stopped")]
     Stopped,

@@ -4,9 +4,10 @@ mod common;
 
 use common::*;
 use headstack_catalogue::{Changes, load_system, scenarios};
+use headstack_replay::{Outside, Replay, ReplayError, ReplayMode, in_memory};
 use headstack_result::{Fidelity, RunResult};
 use headstack_sim::drive::description::{AfterReadWrite, DriveDescription, Policy, SeekCurve, WriteCache};
-use headstack_sim::replay::{Outside, Replay, ReplayMode, ReplaySpec, in_memory, replay};
+use headstack_sim::replay::{ReplaySpec, replay};
 use headstack_sim::{Observed, RunSpec, SimError, SystemDescription, record};
 use headstack_workload::scenario::Scenario;
 use headstack_workload::{ArrivalProcess, Arrivals, Kind, Recorded, Request, RunLength, Think};
@@ -28,7 +29,7 @@ fn replay_spec(system: &SystemDescription, mode: ReplayMode) -> ReplaySpec {
 fn observe(spec: &ReplaySpec, records: &[Recorded]) -> Result<(RunResult, Vec<Observed>), SimError> {
     let mut observed = Vec::new();
     let mut hear = |request: &Observed| observed.push(*request);
-    let result = replay(spec, &mut in_memory(records.iter().copied()), &|_| true, Some(&mut hear))?;
+    let result = replay::<SimError>(spec, &mut in_memory(records.iter().copied()), &|_| true, Some(&mut hear))?;
     assert!(result.passed(), "{:?}", result.checks);
     assert_eq!(result.count(), observed.len() as u64);
     Ok((result, observed))
@@ -224,90 +225,6 @@ fn numbered(number: u64, arrival_ns: u64, completion_ns: Option<u64>) -> Recorde
     Recorded { arrival_ns, completion_ns, request: read(number * 97 % 300_000, 1) }
 }
 
-/// Issue and completion of each request of a replay, by its place in the recording, whose requests are `numbered`.
-fn times_of(observed: &[Observed], records: &[Recorded]) -> Vec<(u64, u64)> {
-    let of = |record: &Recorded| {
-        let found = observed.iter().find(|observed| observed.recorded.request == record.request).unwrap();
-        (found.recorded.arrival_ns, found.recorded.completion_ns.unwrap())
-    };
-    records.iter().map(of).collect()
-}
-
-#[test]
-fn requests_before_their_causes_are_counted() {
-    // One at a time as recorded; two at a time, each but the first comes before its predecessor is complete.
-    let records: Vec<_> = (0..50).map(|i| numbered(i, i * 20 * MS, Some(i * 20 * MS + 10 * MS))).collect();
-    let count = |mode| {
-        let (result, _) = observe(&replay_spec(&turning(10_000.0), mode), &records).unwrap();
-        (fidelity(&result).causality_violations, fidelity(&result).reordered)
-    };
-    assert_eq!(count(ReplayMode::Asap { depth: 1 }), (0, 0));
-    assert_eq!(count(ReplayMode::Asap { depth: 2 }), (49, 0));
-    assert_eq!(count(ReplayMode::Closed), (0, 0));
-}
-
-#[test]
-fn two_clients_keep_their_own_pace() {
-    // Client a: 0-10, 30-40, 60-70 ms; client b: 5-45, 50-55: the request at 50 follows b's, which was complete last.
-    let ms = |number, from: u64, to: u64| numbered(number, from * MS, Some(to * MS));
-    let records = [ms(0, 0, 10), ms(1, 5, 45), ms(2, 30, 40), ms(3, 50, 55), ms(4, 60, 70)];
-    let (_, observed) = observe(&replay_spec(&turning(10_000.0), ReplayMode::Closed), &records).unwrap();
-    let times = times_of(&observed, &records);
-    let after = |before: usize, think_ms: u64| times[before].1 + think_ms * MS;
-    let issues: Vec<u64> = times.iter().map(|time| time.0).collect();
-    assert_eq!(issues, [0, 5 * MS, after(0, 20), after(1, 5), after(3, 5)]);
-}
-
-#[test]
-fn a_request_waits_for_all_that_it_waited_for() {
-    // 3 waits for 1 and 2, which waited for 0; 4 comes 200 ms after anything else and waits for nothing.
-    let ms = |number, from: u64, to: u64| numbered(number, from * MS, Some(to * MS));
-    let records = [ms(0, 0, 10), ms(1, 12, 20), ms(2, 12, 30), ms(3, 33, 40), ms(4, 240, 250)];
-    let (_, observed) = observe(&replay_spec(&turning(10_000.0), ReplayMode::DEPENDENT), &records).unwrap();
-    let times = times_of(&observed, &records);
-    let second = times[0].1 + 2 * MS;
-    let third = times[1].1.max(times[2].1) + 3 * MS;
-    let issues: Vec<u64> = times.iter().map(|time| time.0).collect();
-    assert_eq!(issues, [0, second, second, third, 240 * MS]);
-}
-
-/// What [`ReplayMode::Closed`] and [`ReplayMode::Dependent`] say, word for word: the requests that each one waits for.
-fn parents(records: &[Recorded], mode: ReplayMode) -> Vec<Vec<usize>> {
-    let completion = |index: usize| records[index].completion_ns.unwrap_or(u64::MAX);
-    let mut taken = vec![false; records.len()];
-    let in_flight =
-        |upto: usize, at_ns: u64| (0..=upto).filter(|&i| completion(i) != u64::MAX && completion(i) > at_ns).count();
-    let mut most = 0;
-    let mut all: Vec<Vec<usize>> = Vec::new();
-    for (index, record) in records.iter().enumerate() {
-        let age_ns = |earlier: usize| record.arrival_ns.checked_sub(completion(earlier));
-        let chosen = match mode {
-            ReplayMode::Closed => {
-                let free = (0..index).filter(|&i| age_ns(i).is_some() && !taken[i]);
-                let last = free.max_by_key(|&i| (completion(i), std::cmp::Reverse(i)));
-                last.iter().for_each(|&i| taken[i] = true);
-                last.into_iter().collect()
-            }
-            ReplayMode::Dependent { min_ns, max_ns } => {
-                let within = |age: Option<u64>| age.is_some_and(|age| (min_ns..=max_ns).contains(&age));
-                let near: Vec<usize> = (0..index).filter(|&i| within(age_ns(i))).collect();
-                let waited = |later: usize, earlier: usize| {
-                    earlier < later && completion(earlier) + min_ns <= records[later].arrival_ns
-                };
-                let mut kept: Vec<usize> =
-                    near.iter().copied().filter(|&i| !near.iter().any(|&later| waited(later, i))).collect();
-                kept.sort_by_key(|&i| (completion(i), i));
-                assert!(min_ns > 0 || kept.len() <= most + 1, "without a least time no more are ever in flight");
-                kept
-            }
-            _ => unreachable!("the other modes wait for nothing"),
-        };
-        most = most.max(in_flight(index, record.arrival_ns));
-        all.push(chosen);
-    }
-    all
-}
-
 prop_compose! {
     /// Any recording of up to 60 requests, some without completion, many at the same moments.
     fn any_recording()(
@@ -323,53 +240,6 @@ prop_compose! {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn waiting_is_as_it_is_defined(
-        mut records in any_recording(),
-        mode in prop_oneof![
-            Just(ReplayMode::Closed),
-            Just(ReplayMode::DEPENDENT),
-            (0u64..30).prop_map(|max| ReplayMode::Dependent { min_ns: 0, max_ns: max * MS }),
-        ],
-        rpm in prop::sample::select(vec![3_000.0, 10_000.0, 100_000.0]),
-        batch in 1usize..5,
-    ) {
-        let first_ns = records[0].arrival_ns;
-        records[0].completion_ns = records[0].completion_ns.or(Some(first_ns));
-        let spec = replay_spec(&turning(rpm), mode);
-        let (result, observed) = observe(&spec, &records).unwrap();
-        let times = times_of(&observed, &records);
-        for (index, parents) in parents(&records, mode).into_iter().enumerate() {
-            let arrival_ns = records[index].arrival_ns;
-            let replayed = parents.iter().map(|&i| times[i].1).max();
-            let recorded = parents.iter().filter_map(|&i| records[i].completion_ns).max();
-            let expected_ns = match (replayed, recorded) {
-                (Some(replayed_ns), Some(recorded_ns)) => replayed_ns + arrival_ns - recorded_ns,
-                _ => arrival_ns - first_ns,
-            };
-            prop_assert_eq!(times[index].0, expected_ns, "request {} waits for {:?}", index, parents);
-        }
-        // What is counted of it, by definition.
-        let before = |early: usize, late: usize| {
-            records[early].completion_ns.is_some_and(|at_ns| (at_ns, early) < (records[late].arrival_ns, late))
-        };
-        let early = |&late: &usize| (0..late).any(|early| before(early, late) && times[early].1 > times[late].0);
-        prop_assert_eq!(fidelity(&result).causality_violations, (0..records.len()).filter(early).count() as u64);
-        let number = |o: &Observed| records.iter().position(|record| record.request == o.recorded.request).unwrap();
-        let order: Vec<usize> = observed.iter().map(number).collect();
-        let overtaken = |&at: &usize| order[..at].iter().any(|&before| before > order[at]);
-        prop_assert_eq!(fidelity(&result).reordered, (0..order.len()).filter(overtaken).count() as u64);
-        // However the recording comes, it is the same.
-        let mut rest = &records[..];
-        let mut pieces = |into: &mut Vec<Recorded>| {
-            let (piece, others) = rest.split_at(batch.min(rest.len()));
-            (*into, rest) = (piece.to_vec(), others);
-            Ok::<bool, SimError>(!piece.is_empty())
-        };
-        let again = replay(&spec, &mut pieces, &|_| true, None).unwrap();
-        prop_assert_eq!(again.to_json().unwrap(), result.to_json().unwrap());
-    }
 
     #[test]
     fn every_mode_keeps_its_books(
@@ -410,85 +280,15 @@ proptest! {
     }
 }
 
-fn refused(spec: &ReplaySpec, records: &[Recorded]) -> String {
-    let error = observe(spec, records).unwrap_err().to_string();
-    assert_eq!(error.lines().count(), 1);
-    error
-}
-
 #[test]
-fn requests_are_made_to_fit() {
-    let capacity = CYLINDERS * CYLINDER * 512;
-    let at = |kind, offset_bytes, length_bytes| Recorded {
-        arrival_ns: 7,
-        completion_ns: Some(7),
-        request: Request { force_unit_access: true, ..request(kind, offset_bytes, length_bytes) },
+fn what_cannot_be_replayed_is_refused_in_the_words_of_the_player() {
+    let refused = |mode, record| {
+        observe(&replay_spec(&turning(10_000.0), mode), &[numbered(0, 10, Some(20)), record]).unwrap_err().to_string()
     };
-    let fitted = |outside, record| {
-        let mut spec = replay_spec(&turning(10_000.0), TIMED);
-        spec.replay.outside = outside;
-        let (result, observed) = observe(&spec, &[record]).unwrap();
-        let fidelity = fidelity(&result);
-        assert_eq!(
-            result.notes.len(),
-            1 + [fidelity.folded, fidelity.dropped, fidelity.rounded].iter().filter(|n| **n > 0).count()
-        );
-        let place = observed.first().map(|observed| {
-            let request = observed.recorded.request;
-            assert!(request.force_unit_access);
-            (request.offset_bytes, request.length_bytes)
-        });
-        (place, fidelity.folded, fidelity.dropped, fidelity.rounded)
-    };
-    let (refuse, fold, drop) = (Outside::Refuse, Outside::Fold, Outside::Drop);
-    assert_eq!(fitted(refuse, at(Kind::Read, 512, 1024)), (Some((512, 1024)), 0, 0, 0));
-    assert_eq!(fitted(refuse, at(Kind::Write, 700, 1)), (Some((512, 512)), 0, 0, 1));
-    assert_eq!(fitted(refuse, at(Kind::Write, 1023, 2)), (Some((512, 1024)), 0, 0, 1));
-    assert_eq!(fitted(refuse, at(Kind::Trim, 1024, 0)), (Some((1024, 512)), 0, 0, 1));
-    assert_eq!(fitted(refuse, at(Kind::Flush, 77, 0)), (Some((0, 0)), 0, 0, 0));
-    assert_eq!(fitted(refuse, at(Kind::Read, capacity - 512, 512)), (Some((capacity - 512, 512)), 0, 0, 0));
-    assert_eq!(fitted(fold, at(Kind::Read, capacity + 5120, 512)), (Some((5120, 512)), 1, 0, 0));
-    assert_eq!(fitted(fold, at(Kind::Read, 3 * capacity - 512, 1024)), (Some((capacity - 1024, 1024)), 1, 0, 0));
-    assert_eq!(fitted(fold, at(Kind::Read, capacity + 1, 512)), (Some((0, 1024)), 1, 0, 1));
-    assert_eq!(fitted(drop, at(Kind::Read, capacity, 512)), (None, 0, 1, 0));
-}
-
-#[test]
-fn what_cannot_be_replayed_is_refused_with_its_number() {
-    let spec = |mode| replay_spec(&turning(10_000.0), mode);
-    let good = numbered(0, 10, Some(20));
-    let with = |record| refused(&spec(TIMED), &[good, record]);
-    let place = |offset_bytes, length_bytes| Recorded {
-        request: Request { offset_bytes, length_bytes, ..good.request },
-        ..good
-    };
-    assert_eq!(with(place(204_799_488, 1024)), "request 2: 1024 bytes at 204799488; the system ends at 204800000");
-    assert_eq!(with(place(u64::MAX, 1)), "request 2: 1 bytes at 18446744073709551615: its end must fit 64 bits");
-    assert_eq!(with(place(0, u32::MAX)), "request 2: 4294967295 bytes at 0: must be shorter than 4 GiB");
-    assert_eq!(with(numbered(1, 9, None)), "request 2: arrives before the one before it");
-    assert_eq!(with(numbered(1, 15, Some(14))), "request 2: is complete before it arrives");
-    assert_eq!(with(numbered(1, u64::MAX, None)), "request 2: comes more than 73 years after the first");
-    assert_eq!(with(numbered(1, 15, Some(u64::MAX))), "request 2: comes more than 73 years after the first");
-    let mut folding = spec(TIMED);
-    folding.replay.outside = Outside::Fold;
-    let longer = refused(&folding, &[place(0, 204_800_512)]);
-    assert_eq!(longer, "request 1: 204800512 bytes at 0; the system ends at 204800000");
-    assert_eq!(refused(&spec(TIMED), &[]), "replay: there is no request in the recording");
-    assert_eq!(
-        refused(&spec(ReplayMode::Timed { time_scale: f64::NAN }), &[good]),
-        "replay: time_scale must be above 0 and finite, not NaN"
-    );
-    let stretched = refused(&spec(ReplayMode::Timed { time_scale: 1e300 }), &[good, numbered(1, 15, None)]);
-    assert_eq!(stretched, "request 2: comes more than 73 years after the first");
-    assert_eq!(refused(&spec(ReplayMode::Asap { depth: 0 }), &[good]), "replay: depth must be at least 1, not 0");
-    let backwards = ReplayMode::Dependent { min_ns: 2, max_ns: 1 };
-    assert_eq!(refused(&spec(backwards), &[good]), "replay: min_ns must be at most max_ns, not 2 of 1");
-    for mode in [ReplayMode::Closed, ReplayMode::DEPENDENT] {
-        assert_eq!(
-            refused(&spec(mode), &[numbered(0, 10, None)]),
-            "replay: none of 1 requests has a recorded completion to infer waiting from; replay it timed or asap"
-        );
-    }
+    let outside = Recorded { request: read(399_999, 2), ..numbered(1, 15, None) };
+    assert_eq!(refused(TIMED, outside), "request 2: 1024 bytes at 204799488; the system ends at 204800000");
+    let none = refused(ReplayMode::Asap { depth: 0 }, outside);
+    assert_eq!(none, "replay: depth must be at least 1, not 0");
 }
 
 /// An error of a source of one's own.
@@ -496,6 +296,12 @@ fn what_cannot_be_replayed_is_refused_with_its_number() {
 enum Failure {
     Simulation(String),
     Source,
+}
+
+impl From<ReplayError> for Failure {
+    fn from(error: ReplayError) -> Failure {
+        SimError::from(error).into()
+    }
 }
 
 impl From<SimError> for Failure {
@@ -519,37 +325,6 @@ fn a_source_may_fail_and_a_replay_be_stopped() {
         Ok::<bool, Failure>(true)
     };
     assert_eq!(replay(&spec, &mut endless, &|_| false, None).unwrap_err(), Failure::Simulation("stopped".to_owned()));
-}
-
-#[test]
-fn a_part_of_a_recording_is_replayed() {
-    let records: Vec<_> = (0..100).map(|number| numbered(number, 50 + number * MS, None)).collect();
-    let count = |requests_max, time_max_ns| {
-        let mut spec = replay_spec(&turning(10_000.0), TIMED);
-        (spec.replay.requests_max, spec.replay.time_max_ns) = (requests_max, time_max_ns);
-        let (result, _) = observe(&spec, &records).unwrap();
-        assert_eq!(fidelity(&result).recorded_requests, result.count());
-        result.count()
-    };
-    assert_eq!(count(None, None), 100);
-    assert_eq!(count(Some(30), None), 30);
-    assert_eq!(count(None, Some(20 * MS)), 21);
-    assert_eq!(count(Some(30), Some(20 * MS)), 21);
-    assert_eq!(count(Some(1_000), Some(u64::MAX)), 100);
-}
-
-#[test]
-fn a_client_ends_with_a_request_whose_end_is_not_known() {
-    // Two clients; the second request of the first has no completion, so that what follows is all the second's.
-    let ms = |number, from: u64, to: Option<u64>| numbered(number, from * MS, to.map(|to| to * MS));
-    let records = [ms(0, 0, Some(10)), ms(1, 5, Some(15)), ms(2, 16, None), ms(3, 18, Some(30)), ms(4, 40, Some(50))];
-    let (result, observed) = observe(&replay_spec(&turning(10_000.0), ReplayMode::Closed), &records).unwrap();
-    let times = times_of(&observed, &records);
-    assert_eq!(times[2].0, times[1].1 + MS, "the client whose request was complete last");
-    assert_eq!(times[3].0, times[0].1 + 8 * MS, "the other");
-    assert_eq!(times[4].0, times[3].1 + 10 * MS, "who is alone now");
-    assert_eq!(fidelity(&result).without_completion, 1);
-    assert!(result.notes.iter().any(|note| note == "1 of 5 requests recorded without their completion"));
 }
 
 #[test]

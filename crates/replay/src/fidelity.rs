@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use headstack_result::{Fidelity, LatencyHistogram};
 
-use super::tape::Arrived;
+use crate::tape::Arrived;
 
 /// Counts of a replay that is under way.
 #[derive(Default)]

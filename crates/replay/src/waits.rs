@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::tape::{Arrived, Tape};
-use crate::SimError;
+use crate::ReplayError;
+use crate::tape::{Arrived, Tape};
 
 /// How it is inferred.
 #[derive(Clone, Copy, Debug)]
@@ -79,33 +79,58 @@ impl Waits {
         }
     }
 
-    /// When the next request is to be issued, if not after `until_ns`, as far as completions up to now tell.
+    /// No request is to be issued before this time, as far as completions up to now tell; none where that depends on a
+    /// completion. Reads nothing.
     ///
     /// # Errors
     /// Of the recording.
-    pub fn next_ns<E: From<SimError>>(&mut self, tape: &mut Tape<E>, until_ns: u64) -> Result<u64, E> {
-        loop {
-            let due_ns = self.due.peek().map_or(u64::MAX, |&Reverse((at_ns, ..))| at_ns);
-            let Some(next) = tape.peek()? else {
-                self.demand_completions(1)?;
-                return Ok(due_ns);
-            };
-            // A request that waits for nothing comes at its recorded time, which is a lag of none.
-            let earliest_ns = next.arrival_ns.saturating_add_signed(self.least_lag_ns().min(0));
-            if earliest_ns > until_ns.min(due_ns) {
-                return Ok(due_ns);
-            }
-            if let Some(arrived) = tape.take()? {
-                self.add(&arrived);
-                self.demand_completions(UNPAIRED_MAX)?;
-            }
-        }
+    #[inline]
+    pub fn next_ns<E: From<ReplayError>>(&mut self, tape: &mut Tape<E>) -> Result<Option<u64>, E> {
+        let unread_ns = self.unread_ns(tape)?;
+        Ok(self.due_ns().into_iter().chain(unread_ns).min())
     }
 
-    /// The request that is due next, with its node.
-    pub fn pop(&mut self) -> Option<(Arrived, u32)> {
-        let Reverse((_, _, node)) = self.due.pop()?;
-        Some((self.nodes[node as usize].arrived, node))
+    /// The next request that is to be issued by `now_ns`, with its node and when that was due. Reads all that may come
+    /// before it.
+    ///
+    /// # Errors
+    /// Of the recording.
+    #[inline]
+    pub fn take<E: From<ReplayError>>(
+        &mut self,
+        tape: &mut Tape<E>,
+        now_ns: u64,
+    ) -> Result<Option<(Arrived, u32, u64)>, E> {
+        while let Some(unread_ns) = self.unread_ns(tape)?
+            && unread_ns <= self.due_ns().unwrap_or(u64::MAX).min(now_ns)
+            && let Some(arrived) = tape.take()?
+        {
+            self.add(&arrived);
+            self.demand_completions(if tape.peek()?.is_some() { UNPAIRED_MAX } else { 1 })?;
+        }
+        Ok(match self.due.peek() {
+            Some(&Reverse((due_ns, _, node))) if due_ns <= now_ns => {
+                self.due.pop();
+                Some((self.nodes[node as usize].arrived, node, due_ns))
+            }
+            _ => None,
+        })
+    }
+
+    /// When the first of those is to be issued that wait for nothing but their time.
+    #[inline]
+    fn due_ns(&self) -> Option<u64> {
+        self.due.peek().map(|&Reverse((at_ns, ..))| at_ns)
+    }
+
+    /// The time before which none is to be issued of those that are not yet read; none at the end.
+    #[inline]
+    fn unread_ns<E: From<ReplayError>>(&mut self, tape: &mut Tape<E>) -> Result<Option<u64>, E> {
+        let Some(next) = tape.peek()? else {
+            return Ok(None);
+        };
+        // A request that waits for nothing comes at its recorded time, which is a lag of none.
+        Ok(Some(next.arrival_ns.saturating_add_signed(self.least_lag_ns().min(0))))
     }
 
     /// The replay has completed a request.
@@ -119,7 +144,11 @@ impl Waits {
             waiting.missing -= 1;
             waiting.ready_ns = waiting.ready_ns.max(at_ns);
             if waiting.missing == 0 {
-                self.due.push(Reverse((waiting.ready_ns + waiting.slack_ns, waiting.arrived.number, waiter)));
+                self.due.push(Reverse((
+                    waiting.ready_ns.saturating_add(waiting.slack_ns),
+                    waiting.arrived.number,
+                    waiter,
+                )));
             }
         }
         // Kept for the list's sake: a node is used again and allocates nothing.
@@ -138,10 +167,10 @@ impl Waits {
     }
 
     /// Requests without any completion to infer from are an error as soon as there are `unpaired` of them.
-    fn demand_completions(&self, unpaired: u64) -> Result<(), SimError> {
+    fn demand_completions(&self, unpaired: u64) -> Result<(), ReplayError> {
         if self.with_completion == 0 && self.read >= unpaired {
             let read = self.read;
-            return Err(SimError::Replay(format!(
+            return Err(ReplayError::Settings(format!(
                 "none of {read} requests has a recorded completion to infer waiting from; replay it timed or asap"
             )));
         }
@@ -173,7 +202,7 @@ impl Waits {
         let new = &mut self.nodes[node as usize];
         new.slack_ns = arrived.arrival_ns - latest_ns.unwrap_or(0);
         if new.missing == 0 {
-            self.due.push(Reverse((new.ready_ns + new.slack_ns, arrived.number, node)));
+            self.due.push(Reverse((new.ready_ns.saturating_add(new.slack_ns), arrived.number, node)));
         }
         if let Some(completion_ns) = arrived.completion_ns {
             self.with_completion += 1;

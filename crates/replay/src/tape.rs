@@ -2,9 +2,8 @@
 
 use headstack_workload::{Kind, Recorded, Request};
 
-use super::fidelity::Books;
-use super::{Outside, ReplaySpec};
-use crate::SimError;
+use crate::fidelity::Books;
+use crate::{Outside, Replay, ReplayError};
 
 /// A source of recorded requests: replaces the batch by the next ones, in order of arrival; false at the end.
 pub type Source<'a, E> = dyn FnMut(&mut Vec<Recorded>) -> Result<bool, E> + 'a;
@@ -45,9 +44,9 @@ pub struct Tape<'a, E> {
     pub books: Books,
 }
 
-impl<'a, E: From<SimError>> Tape<'a, E> {
-    /// A tape of which nothing was read.
-    pub fn new(spec: &ReplaySpec, source: &'a mut Source<'a, E>) -> Self {
+impl<'a, E: From<ReplayError>> Tape<'a, E> {
+    /// A tape of which nothing was read, for a system of `capacity_bytes` in blocks of `block_bytes`.
+    pub fn new(replay: &Replay, capacity_bytes: u64, block_bytes: u32, source: &'a mut Source<'a, E>) -> Self {
         Tape {
             source,
             batch: Vec::new(),
@@ -55,13 +54,13 @@ impl<'a, E: From<SimError>> Tape<'a, E> {
             ended: false,
             next: None,
             first_ns: 0,
-            start_ns: spec.replay.start_ns,
-            time_scale: spec.replay.mode.time_scale(),
-            outside: spec.replay.outside,
-            requests_max: spec.replay.requests_max.unwrap_or(u64::MAX),
-            time_max_ns: spec.replay.time_max_ns.unwrap_or(u64::MAX),
-            capacity_bytes: spec.system.capacity_bytes(),
-            block_bytes: u64::from(spec.system.block_bytes()),
+            start_ns: replay.start_ns,
+            time_scale: replay.mode.time_scale(),
+            outside: replay.outside,
+            requests_max: replay.requests_max.unwrap_or(u64::MAX),
+            time_max_ns: replay.time_max_ns.unwrap_or(u64::MAX),
+            capacity_bytes,
+            block_bytes: u64::from(block_bytes),
             books: Books::default(),
         }
     }
@@ -108,12 +107,12 @@ impl<'a, E: From<SimError>> Tape<'a, E> {
     }
 
     /// Takes a request over; none for one that is left out, or behind the limits of the replay.
-    fn arrive(&mut self, recorded: Recorded) -> Result<Option<Arrived>, SimError> {
+    fn arrive(&mut self, recorded: Recorded) -> Result<Option<Arrived>, ReplayError> {
         let number = self.books.recorded + 1;
         if number == 1 {
             self.first_ns = recorded.arrival_ns;
         }
-        let refuse = |message: String| SimError::Request { number, message };
+        let refuse = |message: String| ReplayError::Request { number, message };
         let since_first = |at_ns: u64| at_ns.checked_sub(self.first_ns);
         let arrival_ns = since_first(recorded.arrival_ns).filter(|&at_ns| at_ns >= self.books.last_arrival_ns);
         let arrival_ns = arrival_ns.ok_or_else(|| refuse("arrives before the one before it".to_owned()))?;
@@ -144,6 +143,19 @@ impl<'a, E: From<SimError>> Tape<'a, E> {
             completion_ns: completion_ns.map(|at_ns| start_ns + at_ns),
             request,
         }))
+    }
+
+    /// What was done to the recording's requests, in words.
+    pub fn notes(&self) -> Vec<String> {
+        let (block, capacity, of) = (self.block_bytes, self.capacity_bytes, self.books.recorded);
+        let counts = [
+            (self.books.rounded, format!("widened to whole blocks of {block} bytes")),
+            (self.books.folded, format!("folded onto the {capacity} bytes of the system")),
+            (self.books.dropped, format!("left out: they lie outside the {capacity} bytes of the system")),
+            (self.books.without_completion, "recorded without their completion".to_owned()),
+        ];
+        let some = counts.into_iter().filter(|(count, _)| *count > 0);
+        some.map(|(count, what)| format!("{count} of {of} requests {what}")).collect()
     }
 
     /// The request in whole blocks of the system, of which it touches every block that the recorded one touched; none if

@@ -1,25 +1,33 @@
-//! Replay: a system under the requests of a recording.
-//!
-//! The recording is read as the replay goes. Memory is bounded by the requests that have arrived and are not complete:
-//! those in the system, and in [`ReplayMode::Closed`] and [`ReplayMode::Dependent`] those that wait for others, which
-//! pile up where the system is slower than the recorded one.
+//! Replay: a recording played on a system, simulated or real, by one logic: which recorded request comes next, who waits
+//! for whom, how faithful it was. Knows no system and no clock: who plays tells the [`Player`] what time it is.
 
 mod fidelity;
 mod player;
 mod tape;
 mod waits;
 
-use headstack_result::RunResult;
 use headstack_workload::Recorded;
 use serde::{Deserialize, Serialize};
 
-use crate::SimError;
-use crate::drive::description::DriveDescription;
-use crate::recorder::{Observed, Sink};
-use crate::rig::{Progress, Rig};
-use crate::system::{System, SystemDescription};
+pub use player::{Due, Issue, Played, Player};
+use tape::LATEST_NS;
 pub use tape::Source;
-use tape::{LATEST_NS, Tape};
+
+/// What can be wrong with a replay that was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// A request of the recording cannot be replayed, or does not lie on the system.
+    #[error("request {number}: {message}")]
+    Request {
+        /// Number from 1.
+        number: u64,
+        /// What is wrong and what is allowed.
+        message: String,
+    },
+    /// The recording cannot be replayed as it was asked for.
+    #[error("replay: {0}")]
+    Settings(String),
+}
 
 /// When a recorded request is issued again.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,8 +83,8 @@ impl ReplayMode {
         if let ReplayMode::Timed { time_scale } = self { *time_scale } else { 1.0 }
     }
 
-    fn check(&self) -> Result<(), SimError> {
-        let error = |message: String| Err(SimError::Replay(message));
+    fn check(&self) -> Result<(), ReplayError> {
+        let error = |message: String| Err(ReplayError::Settings(message));
         match *self {
             ReplayMode::Timed { time_scale } if !(time_scale.is_finite() && time_scale > 0.0) => {
                 error(format!("time_scale must be above 0 and finite, not {time_scale}"))
@@ -128,7 +136,7 @@ pub struct Replay {
     /// What becomes of requests outside the system.
     #[serde(default)]
     pub outside: Outside,
-    /// When the first request comes, in virtual time. A recording whose clock began with its system, as that of a
+    /// When the first request comes, on the player's clock. In virtual time, a recording whose clock began with its system, as that of a
     /// simulated run does, comes out the same to the nanosecond only if this is its first arrival: until then the spindle
     /// has turned. Otherwise it does not matter.
     #[serde(default)]
@@ -147,54 +155,20 @@ impl Replay {
         Replay { name: name.into(), mode, outside: Outside::Refuse, start_ns: 0, requests_max: None, time_max_ns: None }
     }
 
-    fn check(&self) -> Result<(), SimError> {
+    /// Whether it can be played at all; [`Player::new`] asks too.
+    ///
+    /// # Errors
+    /// [`ReplayError::Settings`].
+    pub fn check(&self) -> Result<(), ReplayError> {
         if self.start_ns >= LATEST_NS {
-            return Err(SimError::Replay(format!("start_ns must be below 2^61, not {}", self.start_ns)));
+            return Err(ReplayError::Settings(format!("start_ns must be below 2^61, not {}", self.start_ns)));
         }
         self.mode.check()
     }
 }
 
-/// What is replayed on.
-#[derive(Clone, Debug)]
-pub struct ReplaySpec {
-    /// The system's name, for people.
-    pub system_name: String,
-    /// The system.
-    pub system: SystemDescription,
-    /// How.
-    pub replay: Replay,
-    /// Seed of the system's own random processes.
-    pub seed: u64,
-    /// Length of the intervals that results are also kept for.
-    pub interval_ns: Option<u64>,
-}
-
-/// Replays a recording and measures from its first request to the completion of its last: there is no warm-up. `sink`
-/// hears of every request as it was replayed.
-///
-/// Requests are widened to whole blocks of the system; one of no bytes, unless it is a flush, to its block. Of requests
-/// that come at the moment of completions, one for each is its answer and issued at once, as a closed loop does; others
-/// follow when the system has done what it does at that moment.
-///
-/// # Errors
-/// Those of `source`; an impossible system or mode, a recording without requests, or without completions where they are
-/// needed; a request outside the system, of which the number is named; [`SimError::Stopped`].
-pub fn replay<'a, E: From<SimError>>(
-    spec: &ReplaySpec,
-    source: &mut Source<E>,
-    progress: &Progress,
-    sink: Option<&'a mut Sink<'a>>,
-) -> Result<RunResult, E> {
-    spec.replay.check()?;
-    let rig = Rig::new(System::new(&spec.system, spec.seed)?, spec.interval_ns, sink);
-    player::play(spec, rig, Tape::new(spec, source), progress)
-}
-
 /// A source of requests that are at hand.
-pub fn in_memory(
-    records: impl IntoIterator<Item = Recorded>,
-) -> impl FnMut(&mut Vec<Recorded>) -> Result<bool, SimError> {
+pub fn in_memory<E>(records: impl IntoIterator<Item = Recorded>) -> impl FnMut(&mut Vec<Recorded>) -> Result<bool, E> {
     const BATCH: usize = 1 << 12;
     let mut records = records.into_iter();
     move |batch| {
@@ -202,28 +176,4 @@ pub fn in_memory(
         batch.extend(records.by_ref().take(BATCH));
         Ok(!batch.is_empty())
     }
-}
-
-/// Response times of a recording replayed on a drive by [`ReplayMode::Closed`], in order of issue.
-///
-/// # Errors
-/// As [`replay`].
-pub fn closed_responses_ns(
-    drive: &DriveDescription,
-    records: impl IntoIterator<Item = Recorded>,
-) -> Result<Vec<u64>, SimError> {
-    let spec = ReplaySpec {
-        system_name: drive.name.clone(),
-        system: drive.clone().into(),
-        replay: Replay::new("recording", ReplayMode::Closed),
-        seed: 0,
-        interval_ns: None,
-    };
-    let mut responses_ns = Vec::new();
-    let mut hear = |observed: &Observed| {
-        let Recorded { arrival_ns, completion_ns, .. } = observed.recorded;
-        responses_ns.extend(completion_ns.map(|at_ns| at_ns - arrival_ns));
-    };
-    replay(&spec, &mut in_memory(records), &|_| true, Some(&mut hear))?;
-    Ok(responses_ns)
 }

@@ -1,0 +1,172 @@
+//! What a player is told: when the next request is due, and which one that is.
+
+use headstack_result::Fidelity;
+use headstack_workload::Request;
+
+use crate::tape::{Arrived, Source, Tape};
+use crate::waits::{Rule, Waits};
+use crate::{Replay, ReplayError, ReplayMode};
+
+/// When there is something to issue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// At this time on the player's clock, or later; sooner only if a request completes before.
+    At(u64),
+    /// Not before a request completes.
+    AfterCompletion,
+    /// Never: all of the recording is issued and complete.
+    Never,
+}
+
+/// A request that is to be issued now. Whoever issues it keeps this, to hand it back with its completion.
+#[derive(Clone, Copy, Debug)]
+pub struct Issue {
+    /// What the system is asked for: whole blocks that lie on it.
+    pub request: Request,
+    /// When it should have been issued, on the player's clock: in [`ReplayMode::Asap`] now, else no later than that.
+    pub due_ns: u64,
+    arrived: Arrived,
+    node: u32,
+}
+
+impl Issue {
+    /// Its number in the recording, from 1.
+    pub fn number(&self) -> u64 {
+        self.arrived.number
+    }
+}
+
+/// The node of requests that have none.
+const NO_NODE: u32 = u32::MAX;
+
+/// What came of a replay.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// How faithful it was.
+    pub fidelity: Fidelity,
+    /// Requests a second that came whether or not the system kept up; only in [`ReplayMode::Timed`].
+    pub offered_per_s: Option<f64>,
+    /// What was done to the recording's requests, in words.
+    pub notes: Vec<String>,
+}
+
+/// A recording that is being played on a system, which is the caller's: it asks what is due, issues what it
+/// [takes](Self::take), and tells what is [complete](Self::completed).
+///
+/// The player's clock is the caller's too. It starts at 0, counts nanoseconds below 2^63 and does not go back.
+/// The recording is read as the clock goes on, so that memory is bounded by the requests that have arrived and are not
+/// complete: those in the system, and in [`ReplayMode::Closed`] and [`ReplayMode::Dependent`] those that wait for others,
+/// which pile up where the system is slower than the recorded one.
+pub struct Player<'a, E> {
+    tape: Tape<'a, E>,
+    plan: Plan,
+    mode: ReplayMode,
+    outstanding: u64,
+    /// The latest moment heard of.
+    now_ns: u64,
+}
+
+/// When the next request is issued.
+enum Plan {
+    Timed,
+    Asap { depth: u64 },
+    Waits(Box<Waits>),
+}
+
+impl<'a, E: From<ReplayError>> Player<'a, E> {
+    /// A player of the recording that `source` yields, at its beginning, on a system of `capacity_bytes`, as far as they
+    /// are whole blocks of `block_bytes`.
+    ///
+    /// # Errors
+    /// Those of [`Replay::check`]; blocks of no bytes; a recording without requests, or whose first cannot be replayed; those of `source`.
+    pub fn new(
+        replay: &Replay,
+        capacity_bytes: u64,
+        block_bytes: u32,
+        source: &'a mut Source<'a, E>,
+    ) -> Result<Self, E> {
+        replay.check()?;
+        let Some(blocks) = capacity_bytes.checked_div(u64::from(block_bytes)) else {
+            return Err(ReplayError::Settings("block_bytes must be at least 1, not 0".to_owned()).into());
+        };
+        let capacity_bytes = blocks * u64::from(block_bytes);
+        let plan = match replay.mode {
+            ReplayMode::Timed { .. } => Plan::Timed,
+            ReplayMode::Asap { depth } => Plan::Asap { depth: u64::from(depth) },
+            ReplayMode::Closed => Plan::Waits(Box::new(Waits::new(Rule::Closed))),
+            ReplayMode::Dependent { min_ns, max_ns } => {
+                Plan::Waits(Box::new(Waits::new(Rule::Dependent { min_ns, max_ns })))
+            }
+        };
+        let mut tape = Tape::new(replay, capacity_bytes, block_bytes, source);
+        if tape.peek()?.is_none() && tape.books.recorded == 0 {
+            return Err(ReplayError::Settings("there is no request in the recording".to_owned()).into());
+        }
+        Ok(Player { tape, plan, mode: replay.mode, outstanding: 0, now_ns: 0 })
+    }
+
+    /// When the next request is to be issued.
+    ///
+    /// # Errors
+    /// Those of the source; a request that cannot be replayed.
+    #[inline]
+    pub fn next_due(&mut self) -> Result<Due, E> {
+        let next_ns = match &mut self.plan {
+            Plan::Timed => self.tape.peek()?.map(|next| next.scheduled_ns),
+            Plan::Asap { depth } if self.outstanding < *depth => self.tape.peek()?.map(|_| self.now_ns),
+            Plan::Asap { .. } => None,
+            Plan::Waits(waits) => waits.next_ns(&mut self.tape)?,
+        };
+        // With nothing under way there is room, and no one is waited for.
+        Ok(match next_ns {
+            Some(at_ns) => Due::At(at_ns),
+            None if self.outstanding == 0 => Due::Never,
+            None => Due::AfterCompletion,
+        })
+    }
+
+    /// The next of the requests that are due by `now_ns`, which counts as issued then; none if there is none, which
+    /// may be so even at the time that [`next_due`](Self::next_due) names: it does not read ahead.
+    ///
+    /// # Errors
+    /// Those of the source; a request that cannot be replayed; a recording without completions where they are needed.
+    #[inline]
+    pub fn take(&mut self, now_ns: u64) -> Result<Option<Issue>, E> {
+        self.now_ns = now_ns;
+        let next = match &mut self.plan {
+            Plan::Timed if self.tape.peek()?.is_some_and(|next| next.scheduled_ns <= now_ns) => {
+                self.tape.take()?.map(|arrived| (arrived, NO_NODE, arrived.scheduled_ns))
+            }
+            Plan::Asap { depth } if self.outstanding < *depth => {
+                self.tape.take()?.map(|arrived| (arrived, NO_NODE, now_ns))
+            }
+            Plan::Timed | Plan::Asap { .. } => None,
+            Plan::Waits(waits) => waits.take(&mut self.tape, now_ns)?,
+        };
+        Ok(next.map(|(arrived, node, due_ns)| {
+            self.outstanding += 1;
+            self.tape.books.issued(&arrived, now_ns);
+            Issue { request: arrived.request, due_ns, arrived, node }
+        }))
+    }
+
+    /// A request that was taken is complete at `at_ns`, whether well or not.
+    #[inline]
+    pub fn completed(&mut self, issue: &Issue, at_ns: u64) {
+        self.now_ns = at_ns;
+        self.outstanding = self.outstanding.saturating_sub(1);
+        self.tape.books.completed(&issue.arrived, at_ns);
+        if let Plan::Waits(waits) = &mut self.plan {
+            waits.completed(issue.node, at_ns);
+        }
+    }
+
+    /// What came of it, up to now.
+    pub fn finish(self) -> Played {
+        let scale = self.mode.time_scale();
+        let fidelity = self.tape.books.fidelity(scale);
+        let rate = fidelity.recorded_per_s.filter(|_| matches!(self.plan, Plan::Timed));
+        let offered_per_s = rate.map(|rate| rate / scale).filter(|rate| rate.is_finite());
+        Played { offered_per_s, notes: self.tape.notes(), fidelity }
+    }
+}

@@ -1,0 +1,108 @@
+//! A system to play on, and recordings.
+#![allow(dead_code)] // Each test file uses a part.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use headstack_replay::{Due, Issue, Played, Player, Replay, ReplayError, ReplayMode, in_memory};
+use headstack_workload::{Kind, Recorded, Request};
+
+pub const MS: u64 = 1_000_000;
+pub const BLOCK_BYTES: u32 = 512;
+pub const CAPACITY_BYTES: u64 = 400_000 * 512;
+
+/// One request of a replay, by its number in the recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    pub request: Request,
+    pub due_ns: u64,
+    pub issued_ns: u64,
+    pub completed_ns: u64,
+}
+
+/// What a replay came to.
+pub struct Outcome {
+    pub played: Played,
+    /// By number.
+    pub seen: BTreeMap<u64, Seen>,
+    /// Numbers in order of issue.
+    pub order: Vec<u64>,
+}
+
+/// A system that serves one request at a time in order of issue, and someone who plays on it by a clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage {
+    /// How long the service of a request takes, by its number.
+    pub service_ns: fn(u64) -> u64,
+    /// How much later than it wants to the player gets to look, by how often it has.
+    pub oversleeps_ns: fn(u64) -> u64,
+}
+
+impl Stage {
+    /// On time, with services of 1 to 16 ms.
+    pub const PUNCTUAL: Stage = Stage {
+        service_ns: |number| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) * MS + MS,
+        oversleeps_ns: |_| 0,
+    };
+
+    /// Plays to the end.
+    pub fn play<E: From<ReplayError>>(
+        &self,
+        replay: &Replay,
+        source: &mut dyn FnMut(&mut Vec<Recorded>) -> Result<bool, E>,
+    ) -> Result<Outcome, E> {
+        let mut player = Player::new(replay, CAPACITY_BYTES, BLOCK_BYTES, source)?;
+        let (mut seen, mut order): (BTreeMap<u64, Seen>, Vec<u64>) = Default::default();
+        let mut under_way: Vec<(Reverse<u64>, Issue)> = Vec::new();
+        let (mut free_ns, mut looks) = (0, 0);
+        loop {
+            let completion_ns = under_way.last().map_or(u64::MAX, |&(Reverse(at_ns), _)| at_ns);
+            let now_ns = match player.next_due()? {
+                Due::Never => break,
+                Due::At(due_ns) if due_ns < completion_ns => {
+                    looks += 1;
+                    (due_ns + (self.oversleeps_ns)(looks)).min(completion_ns - 1)
+                }
+                Due::At(_) | Due::AfterCompletion => {
+                    let (_, issue) = under_way.pop().expect("whoever waits for a completion has a request under way");
+                    player.completed(&issue, completion_ns);
+                    continue;
+                }
+            };
+            while let Some(issue) = player.take(now_ns)? {
+                free_ns = now_ns.max(free_ns) + (self.service_ns)(issue.number());
+                let times =
+                    Seen { request: issue.request, due_ns: issue.due_ns, issued_ns: now_ns, completed_ns: free_ns };
+                assert!(seen.insert(issue.number(), times).is_none(), "issued twice");
+                order.push(issue.number());
+                under_way.insert(0, (Reverse(free_ns), issue));
+            }
+        }
+        assert!(under_way.is_empty());
+        Ok(Outcome { played: player.finish(), seen, order })
+    }
+
+    /// Plays what is at hand.
+    pub fn play_all(&self, replay: &Replay, records: &[Recorded]) -> Result<Outcome, ReplayError> {
+        self.play(replay, &mut in_memory(records.iter().copied()))
+    }
+}
+
+/// A replay of all, as it was recorded.
+pub fn replay(mode: ReplayMode) -> Replay {
+    Replay::new("recording", mode)
+}
+
+pub const TIMED: ReplayMode = ReplayMode::Timed { time_scale: 1.0 };
+
+/// A read of one block that tells which request it is.
+pub fn numbered(number: u64, arrival_ns: u64, completion_ns: Option<u64>) -> Recorded {
+    let request = Request {
+        kind: Kind::Read,
+        offset_bytes: number * 97 % 300_000 * 512,
+        length_bytes: 512,
+        force_unit_access: false,
+        ordered: false,
+    };
+    Recorded { arrival_ns, completion_ns, request }
+}

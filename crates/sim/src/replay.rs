@@ -1,0 +1,167 @@
+//! Replay in virtual time: a system under the requests of a recording, issued to the nanosecond when its player says.
+
+use headstack_replay::{Due, Issue, Player, Replay, ReplayError, ReplayMode, Source, in_memory};
+use headstack_result::RunResult;
+use headstack_workload::Recorded;
+
+use crate::SimError;
+use crate::drive::Completion;
+use crate::drive::description::DriveDescription;
+use crate::flights::Flight;
+use crate::recorder::{Observed, Sink};
+use crate::rig::{Progress, Rig, note_of_tail};
+use crate::system::{System, SystemDescription};
+
+/// What is replayed on.
+#[derive(Clone, Debug)]
+pub struct ReplaySpec {
+    /// The system's name, for people.
+    pub system_name: String,
+    /// The system.
+    pub system: SystemDescription,
+    /// How.
+    pub replay: Replay,
+    /// Seed of the system's own random processes.
+    pub seed: u64,
+    /// Length of the intervals that results are also kept for.
+    pub interval_ns: Option<u64>,
+}
+
+/// Replays a recording and measures from its first request to the completion of its last: there is no warm-up. `sink`
+/// hears of every request as it was replayed.
+///
+/// Requests are widened to whole blocks of the system; one of no bytes, unless it is a flush, to its block. Of requests
+/// that come at the moment of completions, one for each is its answer and issued at once, as a closed loop does; others
+/// follow when the system has done what it does at that moment.
+///
+/// # Errors
+/// Those of `source`; an impossible system; [`ReplayError`]; [`SimError::Stopped`].
+pub fn replay<'a, E: From<SimError> + From<ReplayError>>(
+    spec: &ReplaySpec,
+    source: &mut Source<E>,
+    progress: &Progress,
+    sink: Option<&'a mut Sink<'a>>,
+) -> Result<RunResult, E> {
+    spec.replay.check()?;
+    let rig = Rig::new(System::new(&spec.system, spec.seed)?, spec.interval_ns, sink);
+    let (capacity_bytes, block_bytes) = (spec.system.capacity_bytes(), spec.system.block_bytes());
+    let player = Player::new(&spec.replay, capacity_bytes, block_bytes, source)?;
+    let is_timed = matches!(spec.replay.mode, ReplayMode::Timed { .. });
+    let mut stage = Stage { rig, player, is_timed, under_way: Vec::new(), late_arrivals: 0, piled_up: false };
+    stage.play(spec, progress)?;
+    Ok(stage.finish(spec))
+}
+
+/// Response times of a recording replayed on a drive by [`ReplayMode::Closed`], in order of issue.
+///
+/// # Errors
+/// As [`replay`].
+pub fn closed_responses_ns(
+    drive: &DriveDescription,
+    records: impl IntoIterator<Item = Recorded>,
+) -> Result<Vec<u64>, SimError> {
+    let spec = ReplaySpec {
+        system_name: drive.name.clone(),
+        system: drive.clone().into(),
+        replay: Replay::new("recording", ReplayMode::Closed),
+        seed: 0,
+        interval_ns: None,
+    };
+    let mut responses_ns = Vec::new();
+    let mut hear = |observed: &Observed| {
+        let Recorded { arrival_ns, completion_ns, .. } = observed.recorded;
+        responses_ns.extend(completion_ns.map(|at_ns| at_ns - arrival_ns));
+    };
+    replay::<SimError>(&spec, &mut in_memory(records), &|_| true, Some(&mut hear))?;
+    Ok(responses_ns)
+}
+
+/// A system and what is played on it.
+struct Stage<'r, 't, E> {
+    rig: Rig<'r>,
+    player: Player<'t, E>,
+    is_timed: bool,
+    /// What is under way, by id.
+    under_way: Vec<Issue>,
+    late_arrivals: u64,
+    /// Requests had piled up at the last arrival.
+    piled_up: bool,
+}
+
+impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
+    /// Plays to the completion of the last request.
+    fn play(&mut self, spec: &ReplaySpec, progress: &Progress) -> Result<(), E> {
+        let requests_max = spec.replay.requests_max.unwrap_or(u64::MAX);
+        let mut done = Vec::with_capacity(64);
+        while !self.rig.is_over() {
+            let event_ns = self.rig.system.next_event_ns();
+            match self.player.next_due()? {
+                // The system first: what it finishes at this moment makes room for what is issued at it.
+                Due::At(due_ns) if due_ns < event_ns => {
+                    self.issue(due_ns)?;
+                }
+                Due::At(_) | Due::AfterCompletion => {
+                    assert!(event_ns != u64::MAX, "requests are outstanding, yet nothing will ever happen");
+                    self.system_event(event_ns, &mut done)?;
+                }
+                Due::Never => break,
+            }
+            self.rig.tell(progress, |rig| rig.flights.completed as f64 / requests_max as f64)?;
+        }
+        // There may have been none to issue.
+        self.rig.start_measuring();
+        self.rig.close();
+        Ok(())
+    }
+
+    fn system_event(&mut self, at_ns: u64, done: &mut Vec<Completion>) -> Result<(), E> {
+        self.rig.advance(at_ns, done);
+        let places = done.len();
+        for completion in done.drain(..) {
+            self.rig.complete(&completion);
+            self.player.completed(&self.under_way[completion.id as usize], completion.at_ns);
+        }
+        for _ in 0..places {
+            if !self.issue(at_ns)? {
+                break;
+            }
+        }
+        self.rig.settle();
+        Ok(())
+    }
+
+    /// Issues the next request if it is due at `now_ns`; whether it was.
+    #[inline]
+    fn issue(&mut self, now_ns: u64) -> Result<bool, E> {
+        let Some(issue) = self.player.take(now_ns)? else {
+            return Ok(false);
+        };
+        self.rig.now_ns = now_ns;
+        self.rig.start_measuring();
+        let flight = Flight { intended_ns: now_ns, request: issue.request, client: 0, stream: 0 };
+        let (id, admitted) = self.rig.issue(flight);
+        let slot = id as usize;
+        if slot == self.under_way.len() {
+            self.under_way.push(issue);
+        }
+        self.under_way[slot] = issue;
+        let backlog = self.rig.outstanding();
+        if let (true, Some(measuring)) = (self.is_timed, &mut self.rig.measuring) {
+            self.late_arrivals += u64::from(!admitted);
+            measuring.arrived += 1;
+            self.piled_up = measuring.has_piled_up(backlog);
+        }
+        Ok(true)
+    }
+
+    fn finish(self, spec: &ReplaySpec) -> RunResult {
+        let record = serde_json::to_value(&spec.replay).expect("replays are plain data");
+        let mut result = self.rig.finish(&spec.system_name, &spec.system, record, spec.seed);
+        let played = self.player.finish();
+        (result.offered_per_s, result.fidelity) = (played.offered_per_s, Some(played.fidelity));
+        (result.late_arrivals, result.saturated) = (self.late_arrivals, self.piled_up);
+        result.notes.extend(played.notes);
+        result.notes.extend(note_of_tail(&spec.system));
+        result
+    }
+}
