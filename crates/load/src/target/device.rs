@@ -4,8 +4,6 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 
-use headstack_workload::quantity::format_bytes;
-
 use super::in_use::{Uses, writers};
 use super::machine::{Block, Machine, Number, Object};
 use super::signatures::probe;
@@ -133,8 +131,8 @@ fn check_signatures(path: &str, device: &File, block: &Block, allowed: &[String]
         };
         for signature in probe(device, from_bytes, length_bytes).map_err(unread)? {
             if !allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(signature.name)) {
-                let at = format_bytes(signature.at_bytes);
-                found.push((signature.name, format!("{} (at {at} of {name})", signature.name)));
+                let at_bytes = signature.at_bytes;
+                found.push((signature.name, format!("{} (at byte {at_bytes} of {name})", signature.name)));
             }
         }
     }

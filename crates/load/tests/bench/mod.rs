@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A directory of its own for a test.
 pub struct Scratch(pub PathBuf);
@@ -24,7 +25,8 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
+        let removed = fs::remove_dir_all(&self.0);
+        assert!(removed.is_ok() || std::thread::panicking(), "{removed:?}");
     }
 }
 
@@ -33,26 +35,34 @@ pub struct LoopDevice {
     pub path: String,
     pub backing: String,
     undo: Vec<Vec<String>>,
-    _scratch: Scratch,
+    attached: Attached,
+    scratch: Scratch,
+    _alone: MutexGuard<'static, ()>,
 }
+
+/// One test with devices at a time: a mount namespace of one would keep the mounts of the others, and processes about to
+/// start hold their files open.
+static ALONE: Mutex<()> = Mutex::new(());
 
 impl LoopDevice {
     /// `None`, and why, where no loop device can be made.
     pub fn new(bytes: u64) -> Option<LoopDevice> {
+        // What a test that failed had, it has given back.
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = Scratch::new();
         let backing = scratch.path("disk");
         fs::File::create(&backing).unwrap().set_len(bytes).unwrap();
-        let path = attach(&backing)?;
-        Some(LoopDevice { path, backing, undo: Vec::new(), _scratch: scratch })
+        let attached = attach(&backing)?;
+        Some(LoopDevice { path: attached.0.clone(), backing, undo: Vec::new(), attached, scratch, _alone: alone })
     }
 
     /// The kernel's name, such as `loop3`.
     pub fn name(&self) -> &str {
-        self.path.strip_prefix("/dev/").unwrap()
+        self.attached.name()
     }
 
     pub fn directory(&self, name: &str) -> String {
-        let path = self._scratch.path(name);
+        let path = self.scratch.path(name);
         fs::create_dir_all(&path).unwrap();
         path
     }
@@ -92,15 +102,31 @@ impl Drop for LoopDevice {
         while let Some(undo) = self.undo.pop() {
             run(&undo.iter().map(String::as_str).collect::<Vec<_>>());
         }
-        run(&["losetup", "--detach", &self.path]);
+    }
+}
+
+/// A loop device, by its path, as long as this lives.
+pub struct Attached(pub String);
+
+impl Attached {
+    pub fn name(&self) -> &str {
+        self.0.strip_prefix("/dev/").unwrap()
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        run(&["losetup", "--detach", &self.0]);
     }
 }
 
 /// Attaches a loop device to a file or device.
-pub fn attach(backing: &str) -> Option<String> {
+pub fn attach(backing: &str) -> Option<Attached> {
     let output = Command::new("losetup").args(["--find", "--show", backing]).output();
     match output {
-        Ok(output) if output.status.success() => Some(String::from_utf8(output.stdout).unwrap().trim().to_owned()),
+        Ok(output) if output.status.success() => {
+            Some(Attached(String::from_utf8(output.stdout).unwrap().trim().to_owned()))
+        }
         Ok(output) => skipped(&format!("no loop device: {}", String::from_utf8_lossy(&output.stderr).trim())),
         Err(error) => skipped(&format!("there is no losetup: {error}")),
     }
