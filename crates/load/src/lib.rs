@@ -1,7 +1,8 @@
 //! Real time: workloads against files and block devices.
 //!
-//! [`run`] puts every [`Job`] into a thread of its own. A thread has a [`Rig`](rig::Rig), which hands requests to an
-//! engine and books what comes back, and a loop in `worker` that says when the next request goes out.
+//! A [`Target`] is opened as somebody permits. [`run`] puts every [`Job`] into a thread of its own. A thread has a
+//! `Rig`, which hands requests to an engine and books what comes back, and a loop in `worker` that says when the next
+//! request goes out.
 
 mod buffers;
 mod clock;
@@ -12,6 +13,7 @@ mod job;
 mod live;
 mod rig;
 mod run;
+mod target;
 mod trouble;
 mod usage;
 mod waker;
@@ -23,3 +25,4 @@ pub use ground::Ground;
 pub use job::{End, Job};
 pub use live::Progress;
 pub use run::{Spec, run};
+pub use target::{Ending, Permission, Target, TargetKind};

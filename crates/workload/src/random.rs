@@ -26,6 +26,8 @@ pub enum Purpose {
     Sizes,
     /// Overwrites that bring a solid-state drive to its steady state.
     Preconditioning,
+    /// What is in files that are made to be measured.
+    Contents,
 }
 
 /// The seed of the client `index` of the stream `name` of a scenario: a stream that is added to a

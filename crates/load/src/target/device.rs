@@ -1,0 +1,154 @@
+//! Opening block devices.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+
+use super::in_use::{Uses, writers};
+use super::machine::{Block, Machine, Number, Object};
+use super::signatures::probe;
+use super::{Access, Opened, Permission, kernel, open_failure, refused};
+use crate::LoadError;
+
+/// Opens the block device `number` under the path `path`.
+pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Permission) -> Result<Opened, LoadError> {
+    let machine = Machine::this();
+    let failure = |error| open_failure(path, error, permission.write);
+    if !permission.write {
+        // Not exclusively: mounted disks are read too.
+        let file = access.options(false).open(path).map_err(failure)?;
+        return finish(path, file, None, number, &machine);
+    }
+    let unknown =
+        |error| refused(path, format!("sysfs does not tell whether it is in use, so that it is not written: {error}"));
+    let block = machine.block(number).map_err(unknown)?;
+    check_named(path, &block, &machine, &permission.destroy)?;
+    let uses = Uses::of(&machine).map_err(|error| {
+        refused(path, format!("what is mounted cannot be read ({error}), so that no device is written"))
+    })?;
+    let in_use = |used| refused(path, format!("is in use: {used}; it is not written"));
+    if let Some(used) = uses.of_device(&block) {
+        return Err(in_use(used));
+    }
+    let mut numbers = vec![block.number];
+    numbers.extend(block.parent().iter().chain(&block.partitions()).map(|block| block.number));
+    let writing = writers(&machine, &numbers);
+    if !writing.is_empty() {
+        return Err(in_use(format!("{} has it open for writing", writing.join(", "))));
+    }
+    // Held until the target is closed: whoever mounts it or makes it part of something meanwhile gets EBUSY. Opened for
+    // reading, so that nothing can be written before all is checked.
+    let claim = fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(path).map_err(|error| match error
+        .raw_os_error()
+    {
+        Some(libc::EBUSY) => in_use(
+            "somebody holds it exclusively, such as a file system in another namespace, \
+                                         ZFS, or another run"
+                .into(),
+        ),
+        _ => failure(error),
+    })?;
+    check_same(path, &claim, number)?;
+    check_signatures(path, &claim, &block, &permission.signatures)?;
+    if kernel::is_read_only(&claim).map_err(failure)? {
+        return Err(refused(path, "is read-only, set so by blockdev --setro or by the drive's write protection"));
+    }
+    let file = access.options(true).open(path).map_err(failure)?;
+    check_same(path, &file, number)?;
+    finish(path, file, Some(claim), number, &machine)
+}
+
+fn finish(path: &str, file: File, claim: Option<File>, number: Number, machine: &Machine) -> Result<Opened, LoadError> {
+    check_same(path, &file, number)?;
+    let failure = |error| open_failure(path, error, false);
+    let capacity_bytes = kernel::capacity_bytes(&file).map_err(failure)?;
+    let (block_bytes, physical_block_bytes) = kernel::block_bytes(&file).map_err(failure)?;
+    let block = machine.block(number).ok();
+    // Else the block: what kernels want that do not say.
+    let stated = block.as_ref().and_then(|block| block.disk().attribute_u64("queue/dma_alignment"));
+    let memory_align_bytes = kernel::direct_alignment(&file).map(|alignment| alignment.memory_bytes).filter(|&n| n > 0);
+    let memory_align_bytes = memory_align_bytes
+        .or_else(|| u32::try_from(stated?.checked_add(1)?).ok())
+        .filter(|bytes| bytes.is_power_of_two())
+        .unwrap_or(block_bytes);
+    Ok(Opened {
+        file,
+        _claim: claim,
+        capacity_bytes,
+        block_bytes,
+        physical_block_bytes,
+        memory_align_bytes,
+        block,
+        notes: vec![],
+    })
+}
+
+/// The path may name another device by now.
+fn check_same(path: &str, file: &File, number: Number) -> Result<(), LoadError> {
+    let metadata = file.metadata().map_err(|error| open_failure(path, error, false))?;
+    if Object::of(&metadata) == Object::Device(number) {
+        return Ok(());
+    }
+    Err(refused(path, "became another device while it was opened"))
+}
+
+/// Whoever allows a device to be overwritten names it: by its kernel name, a path that leads to it, or its serial number.
+fn check_named(path: &str, block: &Block, machine: &Machine, destroy: &[String]) -> Result<(), LoadError> {
+    let serials = block.serials(machine);
+    let names = |given: &String| {
+        let given = given.trim();
+        // A path counts by what it leads to; anything else is a name, wherever a file of that name may be.
+        let leads_here = || {
+            given.contains('/')
+                && fs::metadata(given).is_ok_and(|metadata| Object::of(&metadata) == Object::Device(block.number))
+        };
+        !given.is_empty() && (given == block.name || serials.iter().any(|serial| serial == given) || leads_here())
+    };
+    if destroy.iter().any(names) {
+        return Ok(());
+    }
+    let serial = serials.first().map(|serial| format!(" or by its serial number, {serial}")).unwrap_or_default();
+    let mistaken = match destroy {
+        [] => String::new(),
+        given => format!("; --destroy {} names something else", given.join(" ")),
+    };
+    let name = &block.name;
+    Err(refused(
+        path,
+        format!("writing destroys what is on this block device: allow it by --destroy {name}{serial}{mistaken}"),
+    ))
+}
+
+fn check_signatures(path: &str, device: &File, block: &Block, allowed: &[String]) -> Result<(), LoadError> {
+    let length_bytes = kernel::capacity_bytes(device).map_err(|error| open_failure(path, error, false))?;
+    let partitions = block.partitions();
+    let inside = partitions.iter().filter_map(|part| Some((part.name.as_str(), part.extent_bytes()?)));
+    let whole = (block.name.as_str(), (0, length_bytes));
+    let mut found: Vec<(&str, String)> = Vec::new();
+    for (name, (from_bytes, length_bytes)) in std::iter::once(whole).chain(inside) {
+        let unread = |error: io::Error| {
+            refused(path, format!("{name} cannot be searched for file systems ({error}), so that it is not written"))
+        };
+        for signature in probe(device, from_bytes, length_bytes).map_err(unread)? {
+            if !allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(signature.name)) {
+                let at_bytes = signature.at_bytes;
+                found.push((signature.name, format!("{} (at byte {at_bytes} of {name})", signature.name)));
+            }
+        }
+    }
+    // Pages read here would hide what is on the device from buffered reads of the measurement.
+    // SAFETY: takes numbers only; that it may fail changes nothing but the speed of such reads.
+    unsafe { libc::posix_fadvise(std::os::fd::AsRawFd::as_raw_fd(device), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    if found.is_empty() {
+        return Ok(());
+    }
+    let listed: Vec<&str> = found.iter().map(|(_, text)| text.as_str()).collect();
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in &found {
+        let option = format!("--signature {name}");
+        if !names.contains(&option) {
+            names.push(option);
+        }
+    }
+    Err(refused(path, format!("carries {}: allow that to be overwritten by {}", listed.join(", "), names.join(" "))))
+}

@@ -1,0 +1,140 @@
+//! Opening files.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use headstack_workload::quantity::format_bytes;
+
+use super::in_use::Uses;
+use super::machine::{Block, Machine, Number, Object};
+use super::{Access, Opened, Permission, create, kernel, open_failure, refused};
+use crate::LoadError;
+
+/// `statfs` of tmpfs and ramfs, which are memory.
+const MEMORY_FILE_SYSTEMS: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// Opens a file that exists.
+pub(super) fn open(
+    path: &str,
+    access: &Access,
+    permission: &Permission,
+    progress: &dyn Fn(f64) -> bool,
+) -> Result<Opened, LoadError> {
+    let failure = |error| open_failure(path, error, permission.write);
+    check_direct(path, Path::new(path), access)?;
+    let mut length_bytes = fs::metadata(path).map_err(failure)?.len();
+    let grown_bytes = permission.create_bytes.filter(|&bytes| bytes > length_bytes);
+    if permission.write || grown_bytes.is_some() {
+        check_overwrite(path, permission, length_bytes)?;
+    }
+    if let Some(bytes) = grown_bytes {
+        create::grow(path, length_bytes, bytes, progress)?;
+        length_bytes = bytes;
+    }
+    if length_bytes == 0 {
+        return Err(refused(path, "is empty: there is nothing to measure; give it a size to be created with"));
+    }
+    let file = access.options(permission.write).open(path).map_err(failure)?;
+    finish(path, file, access)
+}
+
+/// Creates a file and opens it.
+pub(super) fn create(
+    path: &str,
+    bytes: u64,
+    access: &Access,
+    permission: &Permission,
+    progress: &dyn Fn(f64) -> bool,
+) -> Result<Opened, LoadError> {
+    let directory = Path::new(path).parent().filter(|parent| !parent.as_os_str().is_empty());
+    check_direct(path, directory.unwrap_or(Path::new(".")), access)?;
+    create::create(path, bytes, progress)?;
+    let file = access.options(permission.write).open(path).map_err(|error| open_failure(path, error, true))?;
+    finish(path, file, access)
+}
+
+/// Linux 6.6 and later open files in memory with `O_DIRECT` and copy all the same.
+fn check_direct(path: &str, place: &Path, access: &Access) -> Result<(), LoadError> {
+    let (kind, _) = kernel::file_system(place).map_err(|error| open_failure(path, error, false))?;
+    if access.direct && MEMORY_FILE_SYSTEMS.contains(&kind) {
+        return Err(refused(
+            path,
+            "lies in memory (tmpfs), which has no direct I/O: measure it buffered, or a file on a disk",
+        ));
+    }
+    Ok(())
+}
+
+fn check_overwrite(path: &str, permission: &Permission, length_bytes: u64) -> Result<(), LoadError> {
+    if !permission.overwrite {
+        let grown = permission.create_bytes.filter(|&bytes| bytes > length_bytes);
+        let what = match grown {
+            Some(bytes) => format!("has {} and {} are asked for", format_bytes(length_bytes), format_bytes(bytes)),
+            None => format!("has {} that would be overwritten", format_bytes(length_bytes)),
+        };
+        return Err(refused(path, format!("exists, and {what}: allow it by --overwrite")));
+    }
+    let machine = Machine::this();
+    let unknown = |error| refused(path, format!("what is in use cannot be read ({error}), so that it is not written"));
+    let uses = Uses::of(&machine).map_err(unknown)?;
+    let metadata = fs::metadata(path).map_err(|error| open_failure(path, error, true))?;
+    match uses.of_file(Object::of(&metadata)) {
+        Some(used) => Err(refused(path, format!("is in use: it {used}; it is not written"))),
+        None => Ok(()),
+    }
+}
+
+fn finish(path: &str, file: File, access: &Access) -> Result<Opened, LoadError> {
+    let failure = |error| open_failure(path, error, false);
+    let metadata = file.metadata().map_err(failure)?;
+    if !metadata.is_file() {
+        return Err(refused(path, "became something else while it was opened"));
+    }
+    let machine = Machine::this();
+    let block = device_below(&machine, path, metadata.dev());
+    let disk = block.as_ref().map(Block::disk);
+    let attribute = |name| u32::try_from(disk.as_ref()?.attribute_u64(name)?).ok();
+    let logical_bytes = attribute("queue/logical_block_size");
+    let alignment = kernel::direct_alignment(&file);
+    if access.direct && alignment.is_some_and(|alignment| alignment.offset_bytes == 0) {
+        return Err(refused(
+            path,
+            "has no direct I/O on its file system, which would copy through the page cache (journalled or encrypted \
+             data): measure it buffered",
+        ));
+    }
+    let alignment = alignment.filter(|alignment| alignment.offset_bytes > 0);
+    let block_bytes = alignment.map(|alignment| alignment.offset_bytes).or(logical_bytes).unwrap_or(4096);
+    let memory_align_bytes = alignment.map_or(block_bytes, |alignment| alignment.memory_bytes);
+    let physical_block_bytes = attribute("queue/physical_block_size").unwrap_or(block_bytes).max(block_bytes);
+    let capacity_bytes = metadata.len();
+    // File systems without extents to ask for tell holes at least.
+    let stored = kernel::stored_bytes(&file, capacity_bytes).or_else(|_| kernel::data_bytes(&file, capacity_bytes));
+    let stored_bytes = stored.map_err(failure)?;
+    let mut notes = Vec::new();
+    if stored_bytes < capacity_bytes {
+        let percent = (capacity_bytes - stored_bytes) as f64 / capacity_bytes as f64 * 100.0;
+        notes.push(format!("{percent:.3} % of the file is not allocated: those reads never reach the device"));
+    }
+    Ok(Opened {
+        file,
+        _claim: None,
+        capacity_bytes,
+        block_bytes,
+        physical_block_bytes,
+        memory_align_bytes,
+        block,
+        notes,
+    })
+}
+
+/// The device that a file's file system is on; btrfs and overlays have one by their mount's source only.
+fn device_below(machine: &Machine, path: &str, device: u64) -> Option<Block> {
+    let number = Number::from_raw(device);
+    if number.major != 0 {
+        return machine.block(number).ok();
+    }
+    let mount = super::describe::mount_of(machine, Path::new(path))?;
+    machine.block(machine.number_of(&mount.source, &machine.proc.join("self"))?).ok()
+}

@@ -1,0 +1,262 @@
+//! Whether a device or file is in use: mounted, swapped on, part of something, backing something.
+//!
+//! Compared are numbers of devices and inodes, never names: a mounted file system is found through links, from another
+//! mount namespace, and below mappings, arrays and loop devices.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::machine::{Block, Machine, Number, Object};
+
+/// A mounted file system.
+struct Mount {
+    /// The devices it is on, as far as they can be told.
+    devices: Vec<Number>,
+    at: String,
+}
+
+/// A loop device and what backs it.
+struct Loop {
+    block: Block,
+    backing: Object,
+}
+
+/// What is in use on a machine.
+pub(super) struct Uses<'a> {
+    machine: &'a Machine,
+    mounts: Vec<Mount>,
+    swaps: Vec<Object>,
+    loops: Vec<Loop>,
+    /// Members of mounted btrfs file systems, of which the table of mounts names only one.
+    btrfs: Vec<Number>,
+}
+
+impl Uses<'_> {
+    /// Looks at the machine.
+    ///
+    /// # Errors
+    /// When its mounts, swaps or devices cannot be read: nothing is known to be free then.
+    pub(super) fn of(machine: &Machine) -> io::Result<Uses<'_>> {
+        let loops = machine.blocks()?.into_iter().filter_map(|block| {
+            let backing = machine.backing(&block)?;
+            Some(Loop { block, backing })
+        });
+        let loops = loops.collect();
+        Ok(Uses { machine, mounts: mounts(machine)?, swaps: swaps(machine)?, loops, btrfs: btrfs_members(machine) })
+    }
+
+    /// What a block device is in use for, if it is: itself, its partitions, what is made of them, the disk that it is
+    /// a partition of as a whole, and what it is made of.
+    pub(super) fn of_device(&self, block: &Block) -> Option<String> {
+        self.around(block, &mut BTreeSet::new())
+    }
+
+    /// What a file is in use for, if it is: as a swap, or behind a loop device.
+    pub(super) fn of_file(&self, file: Object) -> Option<String> {
+        if self.swaps.contains(&file) {
+            return Some("is swapped on".into());
+        }
+        let found = self.loops.iter().find(|one| one.backing == file)?;
+        let further = self.above(&found.block, &mut BTreeSet::new());
+        Some(format!("is behind {}{}", found.block.name, and(further)))
+    }
+
+    fn around(&self, block: &Block, seen: &mut BTreeSet<Number>) -> Option<String> {
+        let whole = || block.parent().and_then(|disk| self.one(&disk, &mut BTreeSet::from([block.number])));
+        self.above(block, seen).or_else(whole).or_else(|| self.below(block, seen))
+    }
+
+    /// Uses of a device, its partitions and all that is made of them.
+    fn above(&self, block: &Block, seen: &mut BTreeSet<Number>) -> Option<String> {
+        self.one(block, seen).or_else(|| block.partitions().iter().find_map(|partition| self.one(partition, seen)))
+    }
+
+    /// Uses of a device without its partitions.
+    fn one(&self, block: &Block, seen: &mut BTreeSet<Number>) -> Option<String> {
+        if !seen.insert(block.number) {
+            return None;
+        }
+        let name = &block.name;
+        if let Some(used) = self.directly(block.number) {
+            return Some(format!("{name} {used}"));
+        }
+        let backed = self.loops.iter().filter(|one| one.backing == Object::Device(block.number));
+        let mut holders = block.holders();
+        holders.extend(backed.map(|one| one.block.clone()));
+        let holder = holders.into_iter().find(|holder| !seen.contains(&holder.number))?;
+        let further = self.above(&holder, seen);
+        Some(format!("{name} is held by {}{}", holder.name, and(further)))
+    }
+
+    /// Uses of what a device is made of, other than by the device itself.
+    fn below(&self, block: &Block, seen: &mut BTreeSet<Number>) -> Option<String> {
+        for slave in block.slaves() {
+            if let Some(used) = self.directly(slave.number) {
+                return Some(format!("{} is on {}, which {used}", block.name, slave.name));
+            }
+            if seen.insert(slave.number)
+                && let Some(used) = self.below(&slave, seen)
+            {
+                return Some(used);
+            }
+        }
+        match self.loops.iter().find(|one| one.block.number == block.number)?.backing {
+            Object::Device(number) => self.around(&self.machine.block(number).ok()?, seen),
+            file => {
+                let other = self.loops.iter().find(|one| one.backing == file && one.block.number != block.number);
+                let swapped = self.swaps.contains(&file).then(|| "which is swapped on".to_owned());
+                let used = swapped.or_else(|| Some(format!("as is {}", other?.block.name)))?;
+                Some(format!("{} is on a file, {used}", block.name))
+            }
+        }
+    }
+
+    fn directly(&self, number: Number) -> Option<String> {
+        let mut on_it = self.mounts.iter().filter(|mount| mount.devices.contains(&number));
+        if on_it.clone().any(|mount| mount.at == "/") {
+            return Some("holds the root file system".into());
+        }
+        if let Some(mount) = on_it.next() {
+            return Some(format!("is mounted at {}", mount.at));
+        }
+        if self.swaps.contains(&Object::Device(number)) {
+            return Some("is swapped on".into());
+        }
+        self.btrfs.contains(&number).then(|| "is part of a mounted btrfs".into())
+    }
+}
+
+fn and(further: Option<String>) -> String {
+    further.map(|used| format!("; {used}")).unwrap_or_default()
+}
+
+/// The processes that have a device open for writing, this one aside: servers that export it, virtual machines.
+pub(super) fn writers(machine: &Machine, numbers: &[Number]) -> Vec<String> {
+    let own = std::process::id().to_string();
+    let mut found = Vec::new();
+    for process in processes(machine).into_iter().filter(|process| !process.ends_with(&own)) {
+        let Ok(descriptors) = fs::read_dir(process.join("fd")) else { continue };
+        let writes = descriptors.filter_map(Result::ok).any(|entry| {
+            // The link first: asking a dead network file system for its status would hang.
+            let at_device = fs::read_link(entry.path()).is_ok_and(|path| path.starts_with("/dev"));
+            let Some(metadata) = at_device.then(|| fs::metadata(entry.path()).ok()).flatten() else { return false };
+            let Object::Device(number) = Object::of(&metadata) else { return false };
+            numbers.contains(&number) && opened_for_writing(&process.join("fdinfo").join(entry.file_name()))
+        });
+        if writes {
+            let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+            let id = process.file_name().unwrap_or_default().to_string_lossy();
+            found.push(format!("{} (process {id})", name.trim()));
+        }
+    }
+    found
+}
+
+fn opened_for_writing(descriptor: &Path) -> bool {
+    let text = fs::read_to_string(descriptor).unwrap_or_default();
+    let flags = text.lines().find_map(|line| i32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY)
+}
+
+fn processes(machine: &Machine) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(&machine.proc) else { return Vec::new() };
+    let is_process = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit());
+    entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_process).collect()
+}
+
+/// The mounts of every namespace that can be read.
+fn mounts(machine: &Machine) -> io::Result<Vec<Mount>> {
+    let own = machine.proc.join("self");
+    let mut mounts = parse_mounts(machine, &own, &fs::read_to_string(own.join("mountinfo"))?);
+    // Where the root directory is no mount point, as under chroot, nothing else tells its device.
+    let root = Number::from_raw(fs::metadata(machine.proc.join("self/root"))?.dev());
+    mounts.push(Mount { devices: vec![root], at: "/".into() });
+    let mut namespaces: BTreeSet<PathBuf> = fs::read_link(own.join("ns/mnt")).into_iter().collect();
+    for process in processes(machine) {
+        // A process that cannot be asked, or is gone by now, tells nothing.
+        let known = fs::read_link(process.join("ns/mnt")).is_ok_and(|namespace| !namespaces.insert(namespace));
+        if !known && let Ok(text) = fs::read_to_string(process.join("mountinfo")) {
+            mounts.extend(parse_mounts(machine, &process, &text));
+        }
+    }
+    Ok(mounts)
+}
+
+/// Lines of proc(5)'s mountinfo: `36 35 98:0 /root /at options optional - type source superblock-options`.
+fn parse_mounts(machine: &Machine, process: &Path, text: &str) -> Vec<Mount> {
+    let parse = |line: &str| {
+        let (mount, system) = line.split_once(" - ")?;
+        let mut fields = mount.split(' ');
+        let number = Number::parse(fields.nth(2)?)?;
+        let at = unescape(fields.nth(1)?);
+        let mut fields = system.split(' ');
+        let (kind, source) = (fields.next()?, unescape(fields.next()?));
+        let options = unescape(fields.next().unwrap_or_default());
+        let mut devices = vec![number];
+        // Device numbers of major 0 are made up: btrfs, overlays, bcachefs and others have no single device.
+        if number.major == 0 {
+            let sources = source.split(':').filter(|source| source.starts_with('/'));
+            devices.extend(sources.filter_map(|source| machine.number_of(source, process)));
+        }
+        if kind == "overlay" {
+            devices.extend(layers(&options).filter_map(|layer| {
+                let seen = process.join("root").join(layer.trim_start_matches('/'));
+                Some(Number::from_raw(fs::metadata(seen).ok()?.dev()))
+            }));
+        }
+        Some(Mount { devices, at })
+    };
+    text.lines().filter_map(parse).collect()
+}
+
+/// The directories that an overlay is made of.
+fn layers(options: &str) -> impl Iterator<Item = &str> {
+    let values = options.split(',').filter_map(|option| {
+        let (key, value) = option.split_once('=')?;
+        matches!(key.trim_end_matches('+'), "lowerdir" | "upperdir" | "datadir").then_some(value)
+    });
+    values.flat_map(|value| value.split(':')).filter(|layer| layer.starts_with('/'))
+}
+
+fn swaps(machine: &Machine) -> io::Result<Vec<Object>> {
+    let text = match fs::read_to_string(machine.proc.join("swaps")) {
+        // A kernel without swap.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        text => text?,
+    };
+    let paths = text.lines().skip(1).filter_map(|line| Some(unescape(line.split_ascii_whitespace().next()?)));
+    let object = |path: String| {
+        let node = fs::metadata(&path).ok().map(|metadata| Object::of(&metadata));
+        let named = || machine.number_of(&path, &machine.proc.join("self")).map(Object::Device);
+        node.or_else(named)
+    };
+    Ok(paths.filter_map(object).collect())
+}
+
+fn btrfs_members(machine: &Machine) -> Vec<Number> {
+    let list = |path: &Path| fs::read_dir(path).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    list(&machine.sys.join("fs/btrfs"))
+        .flat_map(|system| list(&system.join("devices")).collect::<Vec<_>>())
+        .filter_map(|device| Number::parse(&fs::read_to_string(device.join("dev")).ok()?))
+        .collect()
+}
+
+/// Undoes the octal escapes of `/proc`: `\040` is a space.
+pub(super) fn unescape(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let code = (byte == b'\\').then(|| text_of(after.get(..3)?)).flatten();
+        let code = code.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(code.unwrap_or(byte));
+        rest = if code.is_some() { &after[3..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn text_of(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok()
+}

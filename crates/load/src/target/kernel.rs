@@ -1,0 +1,208 @@
+//! System calls that the standard library lacks.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+/// `linux/fs.h`; libc has none of these three.
+const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
+const BLKROGET: libc::c_ulong = 0x125e;
+const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
+/// `linux/loop.h`.
+const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
+
+/// `struct loop_info64`, of which only the backing file's identity is used.
+#[repr(C)]
+struct LoopInfo {
+    device: u64,
+    inode: u64,
+    raw_device: u64,
+    rest: [u64; 26],
+}
+
+/// `struct fiemap`, with room for `EXTENTS` of `struct fiemap_extent`.
+#[repr(C)]
+struct ExtentMap {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped: u32,
+    room: u32,
+    reserved: u32,
+    extents: [MappedExtent; EXTENTS],
+}
+
+const EXTENTS: usize = 256;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct MappedExtent {
+    logical: u64,
+    physical: u64,
+    length: u64,
+    reserved: [u64; 2],
+    flags: u32,
+    reserved_too: [u32; 3],
+}
+
+const SYNC: u32 = 1;
+const LAST: u32 = 0x1;
+/// Extents that hold data, but none on the device: not placed yet, or allocated and never written.
+const NOWHERE: u32 = 0x2 | 0x4 | 0x800;
+
+/// What a request with `O_DIRECT` is aligned to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DirectAlignment {
+    pub memory_bytes: u32,
+    pub offset_bytes: u32,
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The capacity of a block device.
+pub(super) fn capacity_bytes(device: &File) -> io::Result<u64> {
+    let mut bytes = 0u64;
+    // SAFETY: the kernel writes a u64.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), BLKGETSIZE64 as _, &raw mut bytes) })?;
+    Ok(bytes)
+}
+
+/// The logical and the physical block of a block device, in bytes.
+pub(super) fn block_bytes(device: &File) -> io::Result<(u32, u32)> {
+    let (mut logical, mut physical) = (0, 0u32);
+    // SAFETY: the kernel writes an int and an unsigned int.
+    unsafe {
+        check(libc::ioctl(device.as_raw_fd(), libc::BLKSSZGET as _, &raw mut logical))?;
+        check(libc::ioctl(device.as_raw_fd(), libc::BLKPBSZGET as _, &raw mut physical))?;
+    }
+    let logical: libc::c_int = logical;
+    let logical = u32::try_from(logical).map_err(|_| io::Error::other("a logical block of negative size"))?;
+    Ok((logical, physical.max(logical)))
+}
+
+/// Whether a block device takes no writes.
+pub(super) fn is_read_only(device: &File) -> io::Result<bool> {
+    let mut flag: libc::c_int = 0;
+    // SAFETY: the kernel writes an int.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), BLKROGET as _, &raw mut flag) })?;
+    Ok(flag != 0)
+}
+
+/// The device and the inode of what backs a loop device, and the number of the device if it is one (else 0).
+pub(super) fn loop_backing(device: &File) -> io::Result<(u64, u64, u64)> {
+    let mut info = LoopInfo { device: 0, inode: 0, raw_device: 0, rest: [0; 26] };
+    // SAFETY: the kernel writes a `struct loop_info64`, whose size is that of `LoopInfo`.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64 as _, &raw mut info) })?;
+    Ok((info.device, info.inode, info.raw_device))
+}
+
+/// What direct requests are aligned to: `None` where the kernel does not say, zeros where it allows none.
+pub(super) fn direct_alignment(file: &File) -> Option<DirectAlignment> {
+    // SAFETY: all zeros are a valid `struct statx`.
+    let mut status: libc::statx = unsafe { std::mem::zeroed() };
+    // SAFETY: the path is an empty C string, which stands for the descriptor, and the kernel writes a `struct statx`.
+    let result = unsafe {
+        libc::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN, &raw mut status)
+    };
+    (result == 0 && status.stx_mask & libc::STATX_DIOALIGN != 0).then_some(DirectAlignment {
+        memory_bytes: status.stx_dio_mem_align,
+        offset_bytes: status.stx_dio_offset_align,
+    })
+}
+
+/// How many of the first `length_bytes` of a file are on the device, as its extents say, after what is cached was
+/// written.
+///
+/// # Errors
+/// Where the file system has no such map (`EOPNOTSUPP`, `ENOTTY`).
+pub(super) fn stored_bytes(file: &File, length_bytes: u64) -> io::Result<u64> {
+    let none = MappedExtent { logical: 0, physical: 0, length: 0, reserved: [0; 2], flags: 0, reserved_too: [0; 3] };
+    let mut map = Box::new(ExtentMap {
+        start: 0,
+        length: 0,
+        flags: SYNC,
+        mapped: 0,
+        room: EXTENTS as u32,
+        reserved: 0,
+        extents: [none; EXTENTS],
+    });
+    let mut stored = 0u64;
+    while map.start < length_bytes {
+        map.length = length_bytes - map.start;
+        // SAFETY: the kernel writes at most `room` extents behind the header.
+        check(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut *map) })?;
+        let extents = &map.extents[..(map.mapped as usize).min(EXTENTS)];
+        let Some(last) = extents.last().copied() else { break };
+        for extent in extents.iter().filter(|extent| extent.flags & NOWHERE == 0) {
+            let end = extent.logical.saturating_add(extent.length).min(length_bytes);
+            stored += end.saturating_sub(extent.logical.max(map.start));
+        }
+        let next = last.logical.saturating_add(last.length);
+        if last.flags & LAST != 0 || next <= map.start {
+            break;
+        }
+        map.start = next;
+    }
+    Ok(stored)
+}
+
+/// The same by `SEEK_DATA` and `SEEK_HOLE`, which every file system has.
+pub(super) fn data_bytes(file: &File, length_bytes: u64) -> io::Result<u64> {
+    // SAFETY: moves the offset of a descriptor that is only used with offsets of its own.
+    let seek = |from: u64, whence| match unsafe { libc::lseek(file.as_raw_fd(), from as i64, whence) } {
+        -1 => Err(io::Error::last_os_error()),
+        offset => Ok(offset as u64),
+    };
+    let (mut data, mut at) = (0, 0);
+    while at < length_bytes {
+        let start = match seek(at, libc::SEEK_DATA) {
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => break,
+            found => found?,
+        };
+        let end = seek(start, libc::SEEK_HOLE)?;
+        data += end.min(length_bytes).saturating_sub(start);
+        at = end.max(at + 1);
+    }
+    Ok(data)
+}
+
+/// Reserves the first `length_bytes` of a file and lets it have that size.
+pub(super) fn allocate(file: &File, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::fallocate(file.as_raw_fd(), 0, offset_bytes as i64, length_bytes as i64) })
+}
+
+/// What a file system is, and how many bytes it has free for this user.
+pub(super) fn file_system(path: &Path) -> io::Result<(i64, u64)> {
+    let path = c_path(path)?;
+    // SAFETY: all zeros are valid for both structures.
+    let (mut kind, mut space): (libc::statfs, libc::statvfs) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    // SAFETY: a C string, and structures of the right type.
+    unsafe {
+        check(libc::statfs(path.as_ptr(), &raw mut kind))?;
+        check(libc::statvfs(path.as_ptr(), &raw mut space))?;
+    }
+    Ok((kind.f_type, (space.f_bavail).saturating_mul(space.f_frsize)))
+}
+
+/// Renames a file unless there is one of the new name.
+pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    let (from, to) = (c_path(from)?, c_path(to)?);
+    let here = libc::AT_FDCWD;
+    // SAFETY: two C strings.
+    let result = unsafe { libc::renameat2(here, from.as_ptr(), here, to.as_ptr(), libc::RENAME_NOREPLACE) };
+    check(result)
+}
+
+/// `5.10.0-28-amd64`, as `uname -r` prints.
+pub(super) fn release() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease").map_or_else(|_| "unknown".into(), |text| text.trim().into())
+}
+
+fn c_path(path: &Path) -> io::Result<std::ffi::CString> {
+    use std::os::unix::ffi::OsStrExt;
+    Ok(std::ffi::CString::new(path.as_os_str().as_bytes())?)
+}

@@ -1,0 +1,223 @@
+//! What the kernel says of the machine's block devices: numbers, partitions, what lies on what.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use super::kernel;
+
+/// A device's major and minor number, which tell devices apart where names do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Number {
+    pub major: u32,
+    pub minor: u32,
+}
+
+impl Number {
+    pub(super) fn from_raw(device: u64) -> Number {
+        Number { major: libc::major(device), minor: libc::minor(device) }
+    }
+
+    /// From text such as `8:16`.
+    pub(super) fn parse(text: &str) -> Option<Number> {
+        let (major, minor) = text.trim().split_once(':')?;
+        Some(Number { major: major.parse().ok()?, minor: minor.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}", self.major, self.minor)
+    }
+}
+
+/// What can be in use: a block device, or a file by the number of its file system and its inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Object {
+    Device(Number),
+    File { device: u64, inode: u64 },
+}
+
+impl Object {
+    pub(super) fn of(metadata: &fs::Metadata) -> Object {
+        if metadata.file_type().is_block_device() {
+            Object::Device(Number::from_raw(metadata.rdev()))
+        } else {
+            Object::File { device: metadata.dev(), inode: metadata.ino() }
+        }
+    }
+}
+
+/// Where the kernel tells: `/proc`, `/sys`, and the devices' nodes.
+#[derive(Clone, Debug)]
+pub(super) struct Machine {
+    pub proc: PathBuf,
+    pub sys: PathBuf,
+    pub dev: PathBuf,
+    pub run: PathBuf,
+}
+
+impl Machine {
+    /// The one this runs on.
+    pub(super) fn this() -> Machine {
+        Machine { proc: "/proc".into(), sys: "/sys".into(), dev: "/dev".into(), run: "/run".into() }
+    }
+
+    /// The block device of that number.
+    ///
+    /// # Errors
+    /// Where sysfs does not know it, or is not there.
+    pub(super) fn block(&self, number: Number) -> io::Result<Block> {
+        let directory = fs::canonicalize(self.sys.join("dev/block").join(number.to_string()))?;
+        let name = name_of(&directory);
+        Ok(Block { number, name, directory })
+    }
+
+    /// The block device of that kernel name.
+    pub(super) fn block_named(&self, name: &str) -> Option<Block> {
+        let directory = fs::canonicalize(self.sys.join("class/block").join(name)).ok()?;
+        Block::at(directory)
+    }
+
+    /// All block devices.
+    pub(super) fn blocks(&self) -> io::Result<Vec<Block>> {
+        let numbers = fs::read_dir(self.sys.join("dev/block"))?;
+        // A device may vanish between the listing and the look at it.
+        Ok(numbers
+            .filter_map(|entry| Number::parse(&entry.ok()?.file_name().to_string_lossy()))
+            .filter_map(|number| self.block(number).ok())
+            .collect())
+    }
+
+    /// The number of the device that a path of another process's view names; its kernel name serves where the node is
+    /// not to be seen from here.
+    pub(super) fn number_of(&self, source: &str, process: &Path) -> Option<Number> {
+        let seen = process.join("root").join(source.trim_start_matches('/'));
+        for path in [seen, PathBuf::from(source)] {
+            if let Ok(metadata) = fs::metadata(path)
+                && let Object::Device(number) = Object::of(&metadata)
+            {
+                return Some(number);
+            }
+        }
+        self.block_named(&name_of(Path::new(source))).map(|block| block.number)
+    }
+
+    /// What backs a loop device: by the kernel's numbers where this user may ask, else by the path that it prints.
+    pub(super) fn backing(&self, block: &Block) -> Option<Object> {
+        let path = block.attribute("loop/backing_file")?;
+        let asked = File::open(self.dev.join(&block.name)).and_then(|device| kernel::loop_backing(&device));
+        match asked {
+            Ok((_, _, raw)) if raw != 0 => Some(Object::Device(Number::from_raw(raw))),
+            Ok((device, inode, _)) => Some(Object::File { device, inode }),
+            Err(_) => fs::metadata(path).ok().map(|metadata| Object::of(&metadata)),
+        }
+    }
+
+    /// The properties that udev keeps of a device, such as `ID_SERIAL`.
+    pub(super) fn udev_property(&self, number: Number, key: &str) -> Option<String> {
+        let text = fs::read_to_string(self.run.join(format!("udev/data/b{number}"))).ok()?;
+        let value = text.lines().find_map(|line| line.strip_prefix("E:")?.strip_prefix(key)?.strip_prefix('='))?;
+        Some(value.to_owned())
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A block device as sysfs shows it: a disk, a partition, a mapping.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub number: Number,
+    /// The kernel's name, such as `sda1`.
+    pub name: String,
+    directory: PathBuf,
+}
+
+impl Block {
+    fn at(directory: PathBuf) -> Option<Block> {
+        let number = Number::parse(&fs::read_to_string(directory.join("dev")).ok()?)?;
+        Some(Block { number, name: name_of(&directory), directory })
+    }
+
+    /// An attribute without surrounding white space, such as `queue/scheduler`; `None` where there is none or it is empty.
+    pub(super) fn attribute(&self, name: &str) -> Option<String> {
+        let text = fs::read_to_string(self.directory.join(name)).ok()?;
+        let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    pub(super) fn attribute_u64(&self, name: &str) -> Option<u64> {
+        self.attribute(name)?.parse().ok()
+    }
+
+    /// Its partitions.
+    pub(super) fn partitions(&self) -> Vec<Block> {
+        let Ok(entries) = fs::read_dir(&self.directory) else { return Vec::new() };
+        let directories = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        directories.filter(|path| path.join("partition").exists()).filter_map(Block::at).collect()
+    }
+
+    /// Where a partition begins on its disk and how long it is, in bytes; sysfs counts in 512 whatever the block is.
+    pub(super) fn extent_bytes(&self) -> Option<(u64, u64)> {
+        Some((self.attribute_u64("start")?.checked_mul(512)?, self.attribute_u64("size")?.checked_mul(512)?))
+    }
+
+    /// The disk of a partition.
+    pub(super) fn parent(&self) -> Option<Block> {
+        self.directory.join("partition").exists().then(|| Block::at(self.directory.parent()?.to_owned())).flatten()
+    }
+
+    /// The disk whose queue serves it.
+    pub(super) fn disk(&self) -> Block {
+        self.parent().unwrap_or_else(|| self.clone())
+    }
+
+    /// Whether sysfs still has it, under the same number.
+    pub(super) fn is_present(&self) -> bool {
+        Block::at(self.directory.clone()).is_some_and(|block| block.number == self.number)
+    }
+
+    /// What is made of it: mappings, arrays, caches.
+    pub(super) fn holders(&self) -> Vec<Block> {
+        self.linked("holders")
+    }
+
+    /// What it is made of.
+    pub(super) fn slaves(&self) -> Vec<Block> {
+        self.linked("slaves")
+    }
+
+    fn linked(&self, kind: &str) -> Vec<Block> {
+        let Ok(entries) = fs::read_dir(self.directory.join(kind)) else { return Vec::new() };
+        let mut blocks: Vec<Block> =
+            entries.filter_map(|entry| Block::at(fs::canonicalize(entry.ok()?.path()).ok()?)).collect();
+        blocks.sort_by_key(|block| block.number);
+        blocks
+    }
+
+    /// Serial numbers and world wide names that name this very device, the plainest first.
+    pub(super) fn serials(&self, machine: &Machine) -> Vec<String> {
+        // Of a partition, udev and sysfs tell the disk's, which names all of it.
+        if self.parent().is_some() {
+            return Vec::new();
+        }
+        // Page 80h of a SCSI disk: four bytes of header, then the serial number.
+        let page = fs::read(self.directory.join("device/vpd_pg80")).ok();
+        let page = page.map(|page| String::from_utf8_lossy(page.get(4..).unwrap_or_default()).trim().to_owned());
+        let attributes = ["serial", "device/serial", "wwid", "device/wwid", "device/cid", "dm/name", "dm/uuid"];
+        let properties = ["ID_SERIAL_SHORT", "ID_SERIAL", "ID_WWN", "ID_WWN_WITH_EXTENSION", "ID_SCSI_SERIAL"];
+        let mut found: Vec<String> = attributes.iter().filter_map(|name| self.attribute(name)).chain(page).collect();
+        found.extend(properties.iter().filter_map(|key| machine.udev_property(self.number, key)));
+        let mut serials: Vec<String> = Vec::new();
+        for serial in found.into_iter().filter(|serial| !serial.is_empty()) {
+            if !serials.contains(&serial) {
+                serials.push(serial);
+            }
+        }
+        serials
+    }
+}

@@ -1,0 +1,292 @@
+//! What is measured: files and block devices, opened so that nobody's data are lost.
+//!
+//! Reading asks for nothing. Writing a block device takes its name or serial number, and that nothing is known to need
+//! what is on it; writing a file that exists takes a word too.
+
+mod create;
+mod describe;
+mod device;
+mod ending;
+mod file;
+mod in_use;
+mod kernel;
+mod machine;
+mod signatures;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use headstack_workload::jobs::Sync;
+use headstack_workload::quantity::format_bytes;
+use serde_json::Value;
+
+use crate::LoadError;
+use machine::{Block, Number};
+
+pub use ending::Ending;
+
+/// What somebody allows to be done to a target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Permission {
+    /// It may be written, as far as the rest allows.
+    pub write: bool,
+    /// Block devices whose contents may be lost: kernel names, paths (such as `/dev/disk/by-id/...`), serial numbers or
+    /// world wide names.
+    pub destroy: Vec<String>,
+    /// What may be found on a device and be overwritten all the same, as `blkid` names it: `ext4`, `gpt`.
+    pub signatures: Vec<String>,
+    /// The size that a file is to have: it is created where there is none, and with `overwrite` grown where it is
+    /// smaller. A larger one stays as it is.
+    pub create_bytes: Option<u64>,
+    /// A file that exists may be written, and grown.
+    pub overwrite: bool,
+}
+
+/// What a target is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetKind {
+    /// A file of a file system.
+    File,
+    /// A disk, a partition or a mapping.
+    BlockDevice,
+    /// Nothing: every request is complete at once.
+    Null,
+}
+
+impl TargetKind {
+    /// The kind's name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            TargetKind::File => "file",
+            TargetKind::BlockDevice => "block device",
+            TargetKind::Null => "null",
+        }
+    }
+}
+
+/// How a target is opened.
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    direct: bool,
+    sync: Sync,
+}
+
+impl Access {
+    fn options(&self, write: bool) -> OpenOptions {
+        let sync = match self.sync {
+            Sync::No => 0,
+            Sync::Data => libc::O_DSYNC,
+            Sync::File => libc::O_SYNC,
+        };
+        let direct = if self.direct { libc::O_DIRECT } else { 0 };
+        let mut options = OpenOptions::new();
+        options.read(true).write(write).custom_flags(direct | sync);
+        options
+    }
+}
+
+/// What opening finds.
+struct Opened {
+    file: File,
+    /// Keeps others from mounting a device that is written.
+    _claim: Option<File>,
+    capacity_bytes: u64,
+    block_bytes: u32,
+    physical_block_bytes: u32,
+    memory_align_bytes: u32,
+    /// The device, or the one that a file is on.
+    block: Option<Block>,
+    notes: Vec<String>,
+}
+
+/// A file or block device, open. It is closed, and free for others, when this is dropped.
+///
+/// A device that is written is held exclusively: jobs of one run share one `Target`.
+pub struct Target {
+    name: String,
+    kind: TargetKind,
+    opened: Option<Opened>,
+    capacity_bytes: u64,
+    description: Value,
+}
+
+impl Target {
+    /// Opens a file or block device as `permission` allows, for reading where it does not say otherwise: past the page
+    /// cache (`direct`), and with writes that are complete when they are on stable storage (`sync`).
+    ///
+    /// A file that is created or grown is written through first; `progress` is told the share that is done, between 0
+    /// and 1, and answers whether to go on.
+    ///
+    /// # Errors
+    /// When there is none, it is no file or block device, it has no size, or this user may not; when it is written and
+    /// `permission` does not allow that, it is in use, or it carries what `permission` does not name; when there is no
+    /// room for it. `LoadError::Stopped` when `progress` said so. Nothing is written and no file is left behind then.
+    pub fn open(
+        path: &str,
+        direct: bool,
+        sync: Sync,
+        permission: &Permission,
+        progress: &dyn Fn(f64) -> bool,
+    ) -> Result<Target, LoadError> {
+        let access = Access { direct, sync };
+        let (opened, resolved) = match fs::canonicalize(path) {
+            Ok(resolved) => (open_existing(path, &resolved, &access, permission, progress)?, resolved),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let Some(bytes) = permission.create_bytes else { return Err(missing(path)) };
+                if fs::symlink_metadata(path).is_ok() {
+                    return Err(missing(path));
+                }
+                let opened = file::create(path, bytes, &access, permission, progress)?;
+                (opened, fs::canonicalize(path).map_err(|error| open_failure(path, error, false))?)
+            }
+            Err(error) => return Err(open_failure(path, error, permission.write)),
+        };
+        if opened.capacity_bytes == 0 {
+            return Err(refused(path, "has a size of 0: no medium is in it, or nothing is attached to it"));
+        }
+        let is_file = opened.file.metadata().map_err(|error| open_failure(path, error, false))?.is_file();
+        let kind = if is_file { TargetKind::File } else { TargetKind::BlockDevice };
+        let description = describe::describe(path, &resolved, kind, &access, permission.write, &opened);
+        let capacity_bytes = opened.capacity_bytes;
+        Ok(Target { name: path.to_owned(), kind, opened: Some(opened), capacity_bytes, description })
+    }
+
+    /// A target of that size that does nothing.
+    pub fn null(capacity_bytes: u64) -> Target {
+        let description = serde_json::json!({ "kind": TargetKind::Null.name(), "capacity_bytes": capacity_bytes });
+        Target { name: "null".to_owned(), kind: TargetKind::Null, opened: None, capacity_bytes, description }
+    }
+
+    /// The path it was opened by; `null` for the one that does nothing.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> TargetKind {
+        self.kind
+    }
+
+    /// The descriptor; `None` for the target that does nothing.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.opened.as_ref().map(|opened| opened.file.as_fd())
+    }
+
+    /// Its size, when it was opened.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// What offsets and lengths of direct requests are multiples of: the logical block.
+    pub fn block_bytes(&self) -> u32 {
+        self.opened.as_ref().map_or(1, |opened| opened.block_bytes)
+    }
+
+    /// What the device writes at once; smaller writes make it read first.
+    pub fn physical_block_bytes(&self) -> u32 {
+        self.opened.as_ref().map_or(1, |opened| opened.physical_block_bytes)
+    }
+
+    /// What addresses of direct requests' memory are multiples of.
+    pub fn memory_align_bytes(&self) -> u32 {
+        self.opened.as_ref().map_or(1, |opened| opened.memory_align_bytes)
+    }
+
+    /// Whether the device, or the one that the file is on, has platters, as the kernel believes; `None` where it does not
+    /// tell.
+    pub fn is_rotational(&self) -> Option<bool> {
+        let disk = self.opened.as_ref()?.block.as_ref()?.disk();
+        disk.attribute_u64("queue/rotational").map(|flag| flag != 0)
+    }
+
+    /// What makes figures of it mean less than they seem to, one line each.
+    pub fn notes(&self) -> &[String] {
+        self.opened.as_ref().map_or(&[], |opened| &opened.notes)
+    }
+
+    /// What somebody needs to judge figures of it, as JSON: its path and what that led to, its kind, sizes and blocks,
+    /// how it was opened, the device with model, serial number, queue and scheduler, a file's file system, the kernel.
+    pub fn description(&self) -> &Value {
+        &self.description
+    }
+
+    /// Fails unless the target has `length_bytes` from `offset_bytes` on.
+    ///
+    /// # Errors
+    /// When it ends before.
+    pub fn check_span(&self, offset_bytes: u64, length_bytes: u64) -> Result<(), LoadError> {
+        match offset_bytes.checked_add(length_bytes) {
+            Some(end) if end <= self.capacity_bytes => Ok(()),
+            _ => {
+                let (length, offset) = (format_bytes(length_bytes), format_bytes(offset_bytes));
+                let message =
+                    format!("has {}, and {length} from {offset} on are asked for", format_bytes(self.capacity_bytes));
+                Err(refused(&self.name, message))
+            }
+        }
+    }
+}
+
+fn open_existing(
+    path: &str,
+    resolved: &Path,
+    access: &Access,
+    permission: &Permission,
+    progress: &dyn Fn(f64) -> bool,
+) -> Result<Opened, LoadError> {
+    let metadata = fs::metadata(resolved).map_err(|error| open_failure(path, error, permission.write))?;
+    let kind = metadata.file_type();
+    let what = if kind.is_block_device() {
+        return device::open(path, Number::from_raw(metadata.rdev()), access, permission);
+    } else if kind.is_file() {
+        return file::open(path, access, permission, progress);
+    } else if kind.is_dir() {
+        "is a directory"
+    } else if kind.is_char_device() {
+        "is a character device"
+    } else if kind.is_fifo() {
+        "is a pipe"
+    } else {
+        "is a socket"
+    };
+    Err(refused(path, format!("{what}: files and block devices are measured")))
+}
+
+fn missing(path: &str) -> LoadError {
+    match fs::read_link(path) {
+        Ok(leads) => refused(path, format!("is a link to {}, which does not exist", leads.display())),
+        Err(_) => refused(path, "does not exist; a file is created where a size is given"),
+    }
+}
+
+fn refused(path: &str, message: impl Into<String>) -> LoadError {
+    // A link is refused for what it leads to, which is named.
+    let leads = fs::canonicalize(path).ok().filter(|leads| fs::read_link(path).is_ok() && leads != Path::new(path));
+    let target = leads.map_or_else(|| path.to_owned(), |leads| format!("{path} ({})", leads.display()));
+    LoadError::Target { target, message: message.into() }
+}
+
+/// Why it could not be opened, in words where the kernel's need some.
+fn open_failure(path: &str, error: io::Error, write: bool) -> LoadError {
+    let verb = if write { "written" } else { "read" };
+    let message = match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            format!("may not be {verb} by this user ({error}); block devices take root, or the group disk")
+        }
+        Some(libc::ENXIO | libc::ENODEV) => format!("has no device behind it, or one that was removed ({error})"),
+        Some(libc::ENOMEDIUM) => "has no medium in it".to_owned(),
+        Some(libc::EROFS) => "is read-only: the device, or the file system it is on".to_owned(),
+        Some(libc::ENOSPC) => "has no room: the file system is full".to_owned(),
+        Some(libc::EDQUOT) => "has no room: this user's quota is used up".to_owned(),
+        Some(libc::EFBIG) => "is larger than its file system or this user's limit allows".to_owned(),
+        Some(libc::ETXTBSY) => "is a program that runs, or is swapped on".to_owned(),
+        Some(libc::EINVAL) => "cannot be opened for direct I/O on this file system: measure it buffered".to_owned(),
+        _ => return LoadError::Io { target: path.to_owned(), action: "open", source: error },
+    };
+    refused(path, message)
+}

@@ -1,0 +1,144 @@
+//! Loop devices and directories of tests, which nothing else uses, and which are gone when the test is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A directory of its own for a test.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("headstack-guard-{}-{number}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        Scratch(path)
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let removed = fs::remove_dir_all(&self.0);
+        assert!(removed.is_ok() || std::thread::panicking(), "{removed:?}");
+    }
+}
+
+/// A loop device on a sparse file.
+pub struct LoopDevice {
+    pub path: String,
+    pub backing: String,
+    undo: Vec<Vec<String>>,
+    attached: Attached,
+    scratch: Scratch,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// One test with devices at a time: a mount namespace of one would keep the mounts of the others, and processes about to
+/// start hold their files open.
+static ALONE: Mutex<()> = Mutex::new(());
+
+impl LoopDevice {
+    /// `None`, and why, where no loop device can be made.
+    pub fn new(bytes: u64) -> Option<LoopDevice> {
+        // What a test that failed had, it has given back.
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let scratch = Scratch::new();
+        let backing = scratch.path("disk");
+        fs::File::create(&backing).unwrap().set_len(bytes).unwrap();
+        let attached = attach(&backing)?;
+        Some(LoopDevice { path: attached.0.clone(), backing, undo: Vec::new(), attached, scratch, _alone: alone })
+    }
+
+    /// The kernel's name, such as `loop3`.
+    pub fn name(&self) -> &str {
+        self.attached.name()
+    }
+
+    pub fn directory(&self, name: &str) -> String {
+        let path = self.scratch.path(name);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    /// Runs a command now and the other when the test is over, the last first.
+    pub fn during(&mut self, command: &[&str], undo: &[&str]) -> bool {
+        let done = run(command);
+        if done {
+            self.undo.push(undo.iter().map(ToString::to_string).collect());
+        }
+        done
+    }
+
+    /// Partition `number`, from sector `start` on.
+    pub fn add_partition(&mut self, number: u32, start: u64, sectors: u64) -> Option<String> {
+        let (device, number) = (self.path.clone(), number.to_string());
+        let added = self.during(
+            &["addpart", &device, &number, &start.to_string(), &sectors.to_string()],
+            &["delpart", &device, &number],
+        );
+        let path = format!("{device}p{number}");
+        if !added || !Path::new(&path).exists() {
+            println!("skipped: no partition can be added");
+            return None;
+        }
+        Some(path)
+    }
+
+    pub fn undo_last(&mut self) {
+        let undo = self.undo.pop().unwrap();
+        assert!(run(&undo.iter().map(String::as_str).collect::<Vec<_>>()), "{undo:?}");
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        while let Some(undo) = self.undo.pop() {
+            run(&undo.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+    }
+}
+
+/// A loop device, by its path, as long as this lives.
+pub struct Attached(pub String);
+
+impl Attached {
+    pub fn name(&self) -> &str {
+        self.0.strip_prefix("/dev/").unwrap()
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        run(&["losetup", "--detach", &self.0]);
+    }
+}
+
+/// Attaches a loop device to a file or device.
+pub fn attach(backing: &str) -> Option<Attached> {
+    let output = Command::new("losetup").args(["--find", "--show", backing]).output();
+    match output {
+        Ok(output) if output.status.success() => {
+            Some(Attached(String::from_utf8(output.stdout).unwrap().trim().to_owned()))
+        }
+        Ok(output) => skipped(&format!("no loop device: {}", String::from_utf8_lossy(&output.stderr).trim())),
+        Err(error) => skipped(&format!("there is no losetup: {error}")),
+    }
+}
+
+pub fn skipped<T>(why: &str) -> Option<T> {
+    println!("skipped: {why}");
+    None
+}
+
+/// Whether a command is there and succeeds.
+pub fn run(command: &[&str]) -> bool {
+    let status = Command::new(command[0]).args(&command[1..]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}

@@ -1,0 +1,469 @@
+//! Nobody's disk is destroyed: what is opened, what is refused, and in which words.
+
+mod bench;
+
+use std::cell::RefCell;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::process::{Command, Stdio};
+
+use bench::{LoopDevice, Scratch, attach, run, skipped};
+use headstack_load::{LoadError, Permission, Target, TargetKind};
+use headstack_workload::jobs::Sync;
+
+const MIB: u64 = 1 << 20;
+
+fn open(path: &str, permission: &Permission) -> Result<Target, LoadError> {
+    Target::open(path, true, Sync::No, permission, &|_| true)
+}
+
+/// What it says, on one line.
+fn refusal(path: &str, permission: &Permission) -> String {
+    let Err(error) = open(path, permission) else { panic!("{path} was opened under {permission:?}") };
+    let line = error.to_string();
+    assert!(!line.contains('\n') && line.starts_with(path), "{line}");
+    line
+}
+
+#[track_caller]
+fn assert_refused(path: &str, permission: &Permission, wanted: &str) {
+    let line = refusal(path, permission);
+    assert!(line.contains(wanted), "{line:?} without {wanted:?}");
+}
+
+fn destroying(name: &str) -> Permission {
+    Permission { write: true, destroy: vec![name.to_owned()], ..Permission::default() }
+}
+
+fn descriptor_writes(target: &Target) -> bool {
+    // SAFETY: asks for flags.
+    let flags = unsafe { libc::fcntl(target.fd().unwrap().as_raw_fd(), libc::F_GETFL) };
+    flags & libc::O_ACCMODE != libc::O_RDONLY
+}
+
+#[test]
+fn a_device_is_read_unless_it_is_named_to_be_destroyed() {
+    let Some(device) = LoopDevice::new(64 * MIB) else { return };
+    let target = open(&device.path, &Permission::default()).unwrap();
+    assert_eq!((target.kind(), target.capacity_bytes()), (TargetKind::BlockDevice, 64 * MIB));
+    assert!(!descriptor_writes(&target));
+    assert!(target.block_bytes().is_power_of_two() && target.physical_block_bytes() >= target.block_bytes());
+    assert_eq!(target.description()["device"]["backing_file"], device.backing);
+    drop(target);
+
+    let write = Permission { write: true, ..Permission::default() };
+    assert_refused(&device.path, &write, &format!("--destroy {}", device.name()));
+    // Neither another name, nor a part of one, nor an empty one, nor a file called so.
+    for wrong in ["loop", "sda", "", " ", "/dev/null", &device.backing] {
+        assert_refused(&device.path, &destroying(wrong), "--destroy");
+    }
+    for name in [device.name(), &device.path] {
+        assert!(descriptor_writes(&open(&device.path, &destroying(name)).unwrap()), "{name}");
+    }
+    let scratch = Scratch::new();
+    let link = scratch.path("by-id");
+    std::os::unix::fs::symlink(&device.path, &link).unwrap();
+    for (path, name) in [(&link, device.name()), (&device.path, &link), (&link, &link)] {
+        assert!(descriptor_writes(&open(path, &destroying(name)).unwrap()), "{path} as {name}");
+    }
+}
+
+#[test]
+fn what_is_mounted_is_not_written() {
+    let Some(mut device) = LoopDevice::new(64 * MIB) else { return };
+    let mount = device.directory("mount");
+    let path = device.path.clone();
+    if !run(&["mkfs.ext4", "-q", &path]) || !device.during(&["mount", &path, &mount], &["umount", &mount]) {
+        return skipped("no ext4 can be mounted").unwrap_or_default();
+    }
+    let all = Permission { signatures: vec!["ext4".into()], ..destroying(device.name()) };
+    assert_refused(&path, &all, &format!("{} is mounted at {mount}", device.name()));
+    // Under another name, with a number of its own that leads to the same device.
+    let scratch = Scratch::new();
+    let node = scratch.path("alias");
+    let minor = device.name().strip_prefix("loop").unwrap();
+    assert!(run(&["mknod", &node, "b", "7", minor]));
+    assert_refused(&node, &all, "is mounted at");
+    open(&path, &Permission::default()).unwrap();
+    device.undo_last();
+    open(&path, &all).unwrap();
+}
+
+#[test]
+fn a_mount_in_another_namespace_counts() {
+    let Some(device) = LoopDevice::new(64 * MIB) else { return };
+    let mount = device.directory("mount");
+    if !run(&["mkfs.ext4", "-q", &device.path]) {
+        return skipped("there is no mkfs.ext4").unwrap_or_default();
+    }
+    let script = format!("mount {} {mount} && echo mounted && read line", device.path);
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let seen = fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&mount);
+    let all = Permission { signatures: vec!["ext4".into()], ..destroying(device.name()) };
+    let outcome = open(&device.path, &all).map(drop);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    if line.trim() != "mounted" {
+        return skipped("no mount namespace").unwrap_or_default();
+    }
+    assert!(!seen);
+    let line = outcome.unwrap_err().to_string();
+    assert!(line.contains(&format!("is mounted at {mount}")), "{line}");
+}
+
+#[test]
+fn a_disk_is_not_written_while_a_partition_is_in_use_nor_the_other_way_round() {
+    let Some(mut device) = LoopDevice::new(64 * MIB) else { return };
+    let Some(first) = device.add_partition(1, 2048, 40_960) else { return };
+    let Some(second) = device.add_partition(2, 43_008, 40_960) else { return };
+    let mount = device.directory("mount");
+    let (path, name) = (device.path.clone(), device.name().to_owned());
+    let disk = Permission { signatures: vec!["ext4".into()], ..destroying(&name) };
+    let second_name = format!("{name}p2");
+    assert!(run(&["mkfs.ext4", "-q", &first]));
+    // What is in a partition is on the disk.
+    assert_refused(&path, &destroying(&name), &format!("carries ext4 (at byte 1080 of {name}p1)"));
+    assert!(device.during(&["mount", &first, &mount], &["umount", &mount]));
+    assert_refused(&path, &disk, &format!("{name}p1 is mounted at"));
+    // Another partition is another's matter, and the disk's name does not name it.
+    open(&second, &destroying(&second_name)).unwrap();
+    assert_refused(&second, &destroying(&name), "names something else");
+    device.undo_last();
+    // A disk that is used as a whole has no free partitions; the kernel mounts it only without partitions in use.
+    let held = attach(&path).unwrap();
+    let line = refusal(&second, &destroying(&second_name));
+    let held_name = held.name().to_owned();
+    drop(held);
+    assert!(line.contains(&format!("{name} is held by {}", held_name)), "{line}");
+    open(&path, &disk).unwrap();
+}
+
+#[test]
+fn what_is_swapped_on_is_not_written() {
+    let Some(mut device) = LoopDevice::new(16 * MIB) else { return };
+    let path = device.path.clone();
+    let all = Permission { signatures: vec!["swap".into()], ..destroying(device.name()) };
+    assert!(run(&["mkswap", &path]));
+    assert_refused(&path, &destroying(device.name()), "carries swap (at byte 4086 of");
+    open(&path, &all).unwrap();
+    if !device.during(&["swapon", &path], &["swapoff", &path]) {
+        return skipped("no swap can be added").unwrap_or_default();
+    }
+    assert_refused(&path, &all, &format!("{} is swapped on", device.name()));
+}
+
+#[test]
+fn a_swap_file_is_not_written() {
+    let Some(mut device) = LoopDevice::new(64 * MIB) else { return };
+    let mount = device.directory("mount");
+    let path = device.path.clone();
+    if !run(&["mkfs.ext4", "-q", &path]) || !device.during(&["mount", &path, &mount], &["umount", &mount]) {
+        return skipped("no ext4 can be mounted").unwrap_or_default();
+    }
+    let file = format!("{mount}/swap");
+    let create = Permission { create_bytes: Some(16 * MIB), ..Permission::default() };
+    open(&file, &create).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    if !run(&["mkswap", &file]) || !device.during(&["swapon", &file], &["swapoff", &file]) {
+        return skipped("no swap can be added").unwrap_or_default();
+    }
+    let overwrite = Permission { write: true, overwrite: true, ..Permission::default() };
+    assert_refused(&file, &overwrite, "is swapped on");
+}
+
+#[test]
+fn what_is_behind_a_loop_device_is_not_written() {
+    let Some(device) = LoopDevice::new(16 * MIB) else { return };
+    let overwrite = Permission { write: true, overwrite: true, ..Permission::default() };
+    assert_refused(&device.backing, &overwrite, &format!("is behind {}", device.name()));
+    // By another name of the same file, too.
+    let alias = format!("{}.alias", device.backing);
+    fs::hard_link(&device.backing, &alias).unwrap();
+    assert_refused(&alias, &overwrite, &format!("is behind {}", device.name()));
+    open(&device.backing, &Permission::default()).unwrap();
+    // A device behind a loop device, and a loop device on a file that another one is on.
+    for (backing, wanted) in [(&device.path, "is held by"), (&device.backing, "is on a file, as is")] {
+        let other = attach(backing).unwrap();
+        let line = refusal(&device.path, &destroying(device.name()));
+        drop(other);
+        assert!(line.contains(wanted), "{line}");
+    }
+    open(&device.path, &destroying(device.name())).unwrap();
+}
+
+#[test]
+fn a_loop_device_is_in_use_with_the_device_behind_it() {
+    let Some(mut device) = LoopDevice::new(64 * MIB) else { return };
+    let mount = device.directory("mount");
+    let path = device.path.clone();
+    if !run(&["mkfs.ext4", "-q", &path]) || !device.during(&["mount", &path, &mount], &["umount", &mount]) {
+        return skipped("no ext4 can be mounted").unwrap_or_default();
+    }
+    let other = attach(&path).unwrap();
+    let all = Permission { signatures: vec!["ext4".into()], ..destroying(&other.0) };
+    let line = refusal(&other.0, &all);
+    assert!(line.contains(&format!("{} is mounted at {mount}", device.name())), "{line}");
+}
+
+#[test]
+fn a_device_is_written_by_one_only() {
+    let Some(device) = LoopDevice::new(16 * MIB) else { return };
+    let name = device.name();
+    let target = open(&device.path, &destroying(name)).unwrap();
+    assert_refused(&device.path, &destroying(name), "holds it exclusively");
+    open(&device.path, &Permission::default()).unwrap();
+    drop(target);
+    // As servers that export a device and virtual machines have it.
+    let script = format!("exec 3<>{}; echo open; read line", device.path);
+    let mut child =
+        Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let outcome = open(&device.path, &destroying(name)).map(drop);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    let line = outcome.unwrap_err().to_string();
+    assert!(line.contains(&format!("sh (process {}) has it open for writing", child.id())), "{line}");
+    open(&device.path, &destroying(name)).unwrap();
+}
+
+#[test]
+fn devices_that_cannot_be_measured_say_why() {
+    let Some(mut device) = LoopDevice::new(16 * MIB) else { return };
+    let path = device.path.clone();
+    assert!(device.during(&["blockdev", "--setro", &path], &["blockdev", "--setrw", &path]));
+    assert_refused(&device.path, &destroying(device.name()), "is read-only");
+    let target = open(&device.path, &Permission::default()).unwrap();
+    assert!(target.check_span(0, 16 * MIB).is_ok());
+    for (offset_bytes, length_bytes) in [(MIB, 16 * MIB), (0, 16 * MIB + 1), (u64::MAX, 2)] {
+        let error = target.check_span(offset_bytes, length_bytes).err().unwrap().to_string();
+        assert!(error.contains("has 16MiB, and"), "{error}");
+    }
+    // A loop device without a file behind it.
+    let scratch = Scratch::new();
+    let node = scratch.path("empty");
+    assert!(run(&["mknod", &node, "b", "7", "255"]));
+    let line = refusal(&node, &Permission::default());
+    assert!(line.contains("no device behind it") || line.contains("size of 0"), "{line}");
+}
+
+#[test]
+fn other_things_than_files_and_devices_are_refused() {
+    let scratch = Scratch::new();
+    let pipe = scratch.path("pipe");
+    assert!(run(&["mkfifo", &pipe]));
+    let socket = scratch.path("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let dangling = scratch.path("dangling");
+    std::os::unix::fs::symlink("/nowhere/at/all", &dangling).unwrap();
+    let empty = scratch.path("empty");
+    fs::File::create(&empty).unwrap();
+    let directory = scratch.0.to_str().unwrap().to_owned();
+    let create = Permission { create_bytes: Some(MIB), write: true, ..Permission::default() };
+    for (path, wanted) in [
+        (pipe, "is a pipe"),
+        (socket, "is a socket"),
+        (directory, "is a directory"),
+        ("/dev/zero".into(), "is a character device"),
+        (dangling, "is a link to /nowhere/at/all, which does not exist"),
+    ] {
+        assert_refused(&path, &Permission::default(), wanted);
+        assert_refused(&path, &create, wanted);
+    }
+    assert_refused(&empty, &Permission::default(), "is empty");
+    assert_refused(&scratch.path("none"), &Permission::default(), "does not exist");
+    // A device that was mistyped must not become a file in memory.
+    let buffered = Target::open("/dev/headstack-none", false, Sync::No, &create, &|_| true);
+    assert!(buffered.err().unwrap().to_string().contains("among the devices"));
+    assert!(!fs::exists("/dev/headstack-none").unwrap());
+}
+
+#[test]
+fn a_user_that_may_not_is_told_so() {
+    let scratch = Scratch::new();
+    let file = scratch.path("file");
+    fs::write(&file, vec![1; 4096]).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+    let error = Target::open(&file, false, Sync::No, &Permission::default(), &|_| true);
+    match error {
+        Err(error) => assert!(error.to_string().contains("may not be read by this user"), "{error}"),
+        // Root may.
+        Ok(_) => println!("skipped: this user may read everything"),
+    }
+    if run(&["chattr", "+i", &file]) {
+        let error = open(&file, &Permission { write: true, overwrite: true, ..Permission::default() });
+        assert!(run(&["chattr", "-i", &file]));
+        assert!(error.err().unwrap().to_string().contains("may not be written by this user"));
+    } else {
+        println!("skipped: no file can be made immutable");
+    }
+}
+
+#[test]
+fn a_file_is_created_written_and_never_changed_unasked() {
+    let scratch = Scratch::new();
+    let path = scratch.path("file");
+    let bytes = 5 * MIB / 2 + 512;
+    let create = Permission { create_bytes: Some(bytes), write: true, ..Permission::default() };
+    let shares = RefCell::new(Vec::new());
+    let progress = |share| {
+        shares.borrow_mut().push(share);
+        true
+    };
+    let target = Target::open(&path, true, Sync::Data, &create, &progress).unwrap();
+    assert_eq!((target.kind(), target.capacity_bytes()), (TargetKind::File, bytes));
+    assert!(target.notes().is_empty(), "{:?}", target.notes());
+    assert!(descriptor_writes(&target));
+    assert!(target.description()["file_system"]["type"].is_string(), "{}", target.description());
+    drop(target);
+    let shares = shares.into_inner();
+    assert!(shares.is_sorted() && shares.len() == 4 && shares[0] == 0.0 && shares[3] == 1.0, "{shares:?}");
+    let contents = fs::read(&path).unwrap();
+    // Incompressible: of 2^20 words, none comes twice.
+    let mut words: Vec<&[u8]> = contents.chunks_exact(8).collect();
+    words.sort_unstable();
+    words.dedup();
+    assert_eq!((contents.len() as u64, words.len() as u64), (bytes, bytes / 8));
+    assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 1);
+
+    // It exists now.
+    assert_refused(&path, &create, "--overwrite");
+    assert_refused(&path, &Permission { write: true, ..Permission::default() }, "--overwrite");
+    let larger = Permission { create_bytes: Some(4 * MIB), ..Permission::default() };
+    assert_refused(&path, &larger, "and 4MiB are asked for");
+    assert_eq!(fs::read(&path).unwrap(), contents);
+    // Smaller than it is, and read.
+    let smaller = Permission { create_bytes: Some(MIB), ..Permission::default() };
+    assert_eq!(open(&path, &smaller).unwrap().capacity_bytes(), bytes);
+    let grown = open(&path, &Permission { overwrite: true, ..larger }).unwrap();
+    assert_eq!(grown.capacity_bytes(), 4 * MIB);
+    assert!(grown.notes().is_empty() && !descriptor_writes(&grown));
+    assert!(fs::read(&path).unwrap().starts_with(&contents));
+}
+
+#[test]
+fn a_creation_that_is_stopped_leaves_nothing() {
+    let scratch = Scratch::new();
+    let path = scratch.path("file");
+    let create = Permission { create_bytes: Some(8 * MIB), ..Permission::default() };
+    let stopped = Target::open(&path, true, Sync::No, &create, &|share| share < 0.4);
+    assert!(matches!(stopped, Err(LoadError::Stopped)));
+    assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 0);
+    // The rest of a creation that was killed may be one that goes on.
+    fs::write(scratch.path(".file.partial"), "others").unwrap();
+    assert_refused(&path, &create, "is being created by another process");
+    assert_eq!(fs::read(scratch.path(".file.partial")).unwrap(), b"others");
+    // A file that grew in vain has the size it had.
+    fs::write(&path, vec![7; 1000]).unwrap();
+    let grow = Permission { overwrite: true, ..create };
+    assert!(matches!(Target::open(&path, true, Sync::No, &grow, &|share| share < 0.4), Err(LoadError::Stopped)));
+    assert_eq!(fs::read(&path).unwrap(), vec![7; 1000]);
+}
+
+#[test]
+fn a_full_disk_leaves_nothing() {
+    let Some(mut device) = LoopDevice::new(16 * MIB) else { return };
+    let mount = device.directory("mount");
+    let path = device.path.clone();
+    if !run(&["mkfs.ext4", "-q", &path]) || !device.during(&["mount", &path, &mount], &["umount", &mount]) {
+        return skipped("no ext4 can be mounted").unwrap_or_default();
+    }
+    let create = |bytes| Permission { create_bytes: Some(bytes), ..Permission::default() };
+    let file = format!("{mount}/file");
+    assert_refused(&file, &create(1 << 40), "1TiB are to be written where");
+    assert_refused(&file, &create(u64::MAX), "are free");
+    // Filled by another while it is written, where nothing was reserved: tmpfs has no fallocate past its size.
+    let full = device.directory("full");
+    if device.during(&["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", &full], &["umount", &full]) {
+        let file = format!("{full}/file");
+        let other = format!("{full}/other");
+        let fill = |share: f64| {
+            if share == 0.0 {
+                // Given back to those who have room, as thin volumes do: the reservation is undone behind its back.
+                assert!(run(&["fallocate", "--punch-hole", "--length", "4M", &format!("{full}/.file.partial")]));
+                let mut other = fs::File::create(&other).unwrap();
+                other.write_all(&vec![1; 3 * MIB as usize]).unwrap();
+            }
+            true
+        };
+        let error = Target::open(&file, false, Sync::No, &create(4 * MIB), &fill).err().unwrap().to_string();
+        assert!(error.contains("has no room: the file system is full"), "{error}");
+        let names: Vec<_> = fs::read_dir(&full).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["other"]);
+        device.undo_last();
+    }
+    assert_eq!(
+        fs::read_dir(&mount).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>(),
+        ["lost+found"]
+    );
+}
+
+#[test]
+fn what_is_not_allocated_is_noted() {
+    let Some(mut device) = LoopDevice::new(64 * MIB) else { return };
+    let mount = device.directory("mount");
+    let path = device.path.clone();
+    if !run(&["mkfs.ext4", "-q", &path]) || !device.during(&["mount", &path, &mount], &["umount", &mount]) {
+        return skipped("no ext4 can be mounted").unwrap_or_default();
+    }
+    let note = |name: &str, prepare: &dyn Fn(&fs::File)| {
+        let path = format!("{mount}/{name}");
+        prepare(&fs::File::create(&path).unwrap());
+        open(&path, &Permission::default()).unwrap().notes().join("; ")
+    };
+    let quarter = |file: &fs::File| file.write_all_at(&vec![1; MIB as usize], MIB).unwrap();
+    let sparse = note("sparse", &|file| {
+        quarter(file);
+        file.set_len(4 * MIB).unwrap();
+    });
+    assert_eq!(sparse, "75.000 % of the file is not allocated: those reads never reach the device");
+    let reserved = note("reserved", &|file| {
+        // SAFETY: takes numbers only.
+        assert_eq!(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, 4 << 20) }, 0);
+        quarter(file);
+    });
+    assert_eq!(reserved, sparse);
+    assert_eq!(note("hole", &|file| file.set_len(MIB).unwrap()).split(' ').next(), Some("100.000"));
+    // More extents than the kernel tells at once.
+    let comb = note("comb", &|file| {
+        for tooth in 0..600 {
+            file.write_all_at(&[1; 1024], tooth * 2048).unwrap();
+        }
+        file.set_len(600 * 2048).unwrap();
+    });
+    assert_eq!(comb.split(' ').next(), Some("50.000"));
+    assert_eq!(note("whole", &|file| file.write_all_at(&[1; 5000], 0).unwrap()), "");
+}
+
+#[test]
+fn memory_has_no_direct_io() {
+    let scratch =
+        if fs::exists("/dev/shm").unwrap() { "/dev/shm" } else { return println!("skipped: there is no /dev/shm") };
+    let path = format!("{scratch}/headstack-guard-{}", std::process::id());
+    let create = Permission { create_bytes: Some(MIB), ..Permission::default() };
+    assert_refused(&path, &create, "lies in memory (tmpfs)");
+    assert!(!fs::exists(&path).unwrap());
+    let target = Target::open(&path, false, Sync::No, &create, &|_| true).map(|target| target.capacity_bytes());
+    let line = open(&path, &Permission::default()).err().map(|error| error.to_string());
+    fs::remove_file(&path).unwrap();
+    assert_eq!(target.unwrap(), MIB);
+    assert!(line.unwrap().contains("lies in memory"));
+}
+
+#[test]
+fn links_are_named_with_what_they_lead_to() {
+    let scratch = Scratch::new();
+    let (path, link) = (scratch.path("file"), scratch.path("link"));
+    fs::write(&path, vec![1; 8192]).unwrap();
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let write = Permission { write: true, ..Permission::default() };
+    assert_refused(&link, &write, &format!("{link} ({path}): exists"));
+    let target = open(&link, &Permission::default()).unwrap();
+    assert_eq!(target.description()["resolved"], fs::canonicalize(&path).unwrap().to_str().unwrap());
+}
