@@ -1,23 +1,23 @@
 //! What is measured.
 
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
 use headstack_workload::jobs::Limits;
 use headstack_workload::{Arrivals, RunLength, Span, Workload};
 
 use crate::LoadError;
 use crate::engine::EngineKind;
 use crate::ground::Ground;
+use crate::target::{Target, TargetKind};
 
 /// One thread's work.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Job {
     /// Its name; jobs of one name are reported as one.
     pub name: String,
-    /// The files that it works on.
-    pub ground: Ground,
-    /// What errors call them.
-    pub target: String,
-    /// The unit that requests begin and end on.
-    pub block_bytes: u32,
+    /// The files and devices that it works on, whose address spaces lie one after another.
+    pub targets: Vec<Arc<Target>>,
     /// The part that is used; all of it where absent.
     pub span: Option<Span>,
     /// Sizes, places, arrivals, warm-up.
@@ -47,18 +47,43 @@ pub struct End {
     pub confidence_percent: Option<f64>,
 }
 
+/// What requests to a target that stores nothing begin and end on, as on a simulated drive.
+const BLOCK_BYTES: u32 = 512;
+
 impl Job {
+    /// The targets as one address space.
+    pub fn ground(&self) -> Ground {
+        let file = |target: &Arc<Target>| {
+            let is_device = target.kind() == TargetKind::BlockDevice;
+            target.fd().map(|fd| (fd.as_raw_fd(), target.capacity_bytes(), is_device))
+        };
+        match self.targets.iter().map(file).collect::<Option<Vec<_>>>() {
+            Some(files) => Ground::new(files),
+            None => Ground::nowhere(self.targets.iter().map(|target| target.capacity_bytes()).sum()),
+        }
+    }
+
+    /// What errors call the targets.
+    pub fn target(&self) -> String {
+        self.targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The unit that requests begin and end on.
+    pub fn block_bytes(&self) -> u32 {
+        self.targets.iter().map(|target| target.block_bytes()).fold(BLOCK_BYTES, u32::max)
+    }
+
     /// The part that is used.
     ///
     /// # Errors
     /// When it lies outside of the target or is empty.
     pub fn span(&self) -> Result<Span, LoadError> {
-        let capacity = self.ground.capacity_bytes();
+        let capacity: u64 = self.targets.iter().map(|target| target.capacity_bytes()).sum();
         let span = self.span.unwrap_or(Span { start_bytes: 0, length_bytes: capacity });
         match span.start_bytes.checked_add(span.length_bytes) {
             Some(end) if end <= capacity && span.length_bytes > 0 => Ok(span),
             _ => Err(LoadError::Target {
-                target: self.target.clone(),
+                target: self.target(),
                 message: format!("{} bytes from {}: it has {capacity} bytes", span.length_bytes, span.start_bytes),
             }),
         }

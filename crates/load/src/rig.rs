@@ -1,6 +1,7 @@
 //! A target under load by one thread: requests go out and come back, and what is measured is kept. What puts it under
 //! load — a loop, a recording — says when the next request goes out.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headstack_result::{Finished, Kinds, Measuring};
@@ -9,8 +10,11 @@ use headstack_workload::{Kind, Request};
 use crate::LoadError;
 use crate::clock::now_ns;
 use crate::engine::{Done, Engine, WHOLE, Wait};
+use crate::ground::Ground;
+use crate::job::Job;
 use crate::live::Live;
-use crate::trouble::{Trouble, is_fatal};
+use crate::target::Target;
+use crate::trouble::Trouble;
 
 /// Others look at a run no more often.
 const TELL_EVERY_NS: u64 = 10_000_000;
@@ -56,13 +60,16 @@ pub struct Rig<'a> {
     deadline_ns: u64,
     next_tell_ns: u64,
     freshen: bool,
+    targets: &'a [Arc<Target>],
+    ground: Ground,
     live: &'a Live,
     stop: &'a AtomicBool,
 }
 
 impl<'a> Rig<'a> {
-    /// A target at rest, that takes `slots` requests at a time.
-    pub fn new(engine: Engine, slots: u32, interval_ns: Option<u64>, live: &'a Live, stop: &'a AtomicBool) -> Self {
+    /// The targets of a job at rest.
+    pub fn new(engine: Engine, job: &'a Job, interval_ns: Option<u64>, live: &'a Live, stop: &'a AtomicBool) -> Self {
+        let slots = job.depth();
         let nothing =
             Request { kind: Kind::Flush, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
         let idle = Flight { intended_ns: 0, started_ns: 0, request: nothing };
@@ -86,6 +93,8 @@ impl<'a> Rig<'a> {
             interval_ns: interval_ns.unwrap_or(u64::MAX).max(1),
             deadline_ns: u64::MAX,
             next_tell_ns: 0,
+            targets: &job.targets,
+            ground: job.ground(),
             live,
             stop,
         }
@@ -217,8 +226,8 @@ impl<'a> Rig<'a> {
             self.errors[flight.request.kind as usize] += 1;
             measuring.forget(flight.intended_ns, self.now_ns);
         }
-        self.trouble.add(&flight.request, result);
-        if result < 0 && is_fatal(-result) {
+        self.trouble.add(self.targets, &self.ground, &flight.request, result);
+        if self.trouble.fatal.is_some() {
             self.stop.store(true, Ordering::Relaxed);
         }
     }

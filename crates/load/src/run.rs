@@ -27,7 +27,7 @@ const REPORT_EVERY: Duration = Duration::from_millis(50);
 const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// What is measured.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Spec {
     /// The target, as results tell of it.
     pub system: SystemRecord,
@@ -113,11 +113,11 @@ fn measure(
     let setup = || {
         let longest = job.workload.specification.lines.iter().map(|line| line.size_bytes).max().unwrap_or(0);
         let setup = Setup {
-            ground: job.ground.clone(),
+            ground: job.ground(),
             slots: job.depth(),
             longest_bytes: longest,
             own_buffers: false,
-            name: job.target.clone(),
+            name: job.target(),
         };
         Engine::new(job.engine, setup, waker)
     };
@@ -129,7 +129,7 @@ fn measure(
         sleep_until(now_ns() + job.start_delay_ns);
     }
     let before = Usage::of_this_thread();
-    let mut rig = Rig::new(engine, job.depth(), interval_ns, live, stop);
+    let mut rig = Rig::new(engine, job, interval_ns, live, stop);
     let looped = work(job, &mut rig)?;
     let usage = Usage::of_this_thread().since(&before);
     let all_back = rig.drain(PATIENCE_NS)?;

@@ -1,8 +1,11 @@
 //! What goes wrong in mid-run.
 
-use std::io;
+use std::sync::Arc;
 
 use headstack_workload::Request;
+
+use crate::ground::Ground;
+use crate::target::{Ending, Target};
 
 /// The first failures are told one by one.
 const TOLD: usize = 4;
@@ -18,41 +21,25 @@ pub struct Trouble {
     pub fatal: Option<String>,
 }
 
-/// Whether what failed with this error will fail again and again.
-pub fn is_fatal(error: i32) -> bool {
-    matches!(
-        error,
-        libc::ENOSPC
-            | libc::EDQUOT
-            | libc::EROFS
-            | libc::ENODEV
-            | libc::ENXIO
-            | libc::EINVAL
-            | libc::EBADF
-            | libc::EPERM
-            | libc::EACCES
-            | libc::EFBIG
-            | libc::EOPNOTSUPP
-            | libc::ENOMEDIUM
-            | libc::EFAULT
-    )
-}
-
 impl Trouble {
     /// Books a failed request; `result` is the negative error number, or the bytes of a short transfer.
-    pub fn add(&mut self, request: &Request, result: i32) {
+    pub fn add(&mut self, targets: &[Arc<Target>], ground: &Ground, request: &Request, result: i32) {
         self.count += 1;
-        let what = format!("{} of {} bytes at {}", request.kind.name(), request.length_bytes, request.offset_bytes);
-        let message = if result < 0 {
-            format!("{what}: {}", explained(-result))
-        } else {
-            format!("{what}: only {result} bytes were transferred")
+        let ending = match targets.get(ground.place(request).piece) {
+            Some(target) if result < 0 => target.classify(request, -result),
+            _ => {
+                let (kind, length, offset) = (request.kind.name(), request.length_bytes, request.offset_bytes);
+                Ending::CountOn(format!(
+                    "{kind} of {length} bytes at byte {offset}: only {result} bytes were transferred"
+                ))
+            }
         };
-        if result < 0 && is_fatal(-result) && self.fatal.is_none() {
-            self.fatal = Some(message.clone());
-        }
+        let (Ending::CountOn(message) | Ending::End(message)) = &ending;
         if self.first.len() < TOLD {
-            self.first.push(message);
+            self.first.push(message.clone());
+        }
+        if let Ending::End(message) = ending {
+            self.fatal.get_or_insert(message);
         }
     }
 
@@ -63,19 +50,4 @@ impl Trouble {
         self.first.truncate(TOLD);
         self.fatal = self.fatal.take().or(other.fatal);
     }
-}
-
-/// An error number in words, with what it means to a measurement.
-fn explained(error: i32) -> String {
-    let text = io::Error::from_raw_os_error(error).to_string();
-    let meaning = match error {
-        libc::ENOSPC | libc::EDQUOT => "the disk is full",
-        libc::EROFS | libc::EPERM | libc::EACCES => "it cannot be written",
-        libc::ENODEV | libc::ENXIO | libc::ENOMEDIUM => "the device is gone",
-        libc::EINVAL => "the kernel does not take such a request: is it aligned to the device's blocks?",
-        libc::EOPNOTSUPP => "the target does not know such requests",
-        libc::EIO => "the device failed",
-        _ => return text,
-    };
-    format!("{meaning} ({text})")
 }
