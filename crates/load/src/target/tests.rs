@@ -180,6 +180,18 @@ fn file_systems_without_a_device_number_are_found_by_their_source() {
 }
 
 #[test]
+fn what_is_exported_is_in_use() {
+    let server = server();
+    for (namespace, path, enabled) in [("1", "/dev/sdc\n", "1\n"), ("2", "/dev/sdb2\n", "0\n")] {
+        let directory = format!("sys/kernel/config/nvmet/subsystems/nqn.2014-08.org/namespaces/{namespace}");
+        server.write(&format!("{directory}/device_path"), path);
+        server.write(&format!("{directory}/enable"), enabled);
+    }
+    server.assert("sdc", Some("sdc is exported over NVMe"));
+    server.assert("sdb2", None);
+}
+
+#[test]
 fn swaps_are_found_by_what_their_path_leads_to() {
     let server = server();
     server.write("proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n/dev/sdc   partition\t100\t0\t-2\n");

@@ -84,6 +84,27 @@ fn a_mount_in_another_namespace_counts() {
 }
 
 #[test]
+fn every_member_of_a_mounted_btrfs_is_in_use() {
+    let Some(mut device) = LoopDevice::new(128 * MIB) else { return };
+    let backing = format!("{}.second", device.backing);
+    fs::File::create(&backing).unwrap().set_len(128 * MIB).unwrap();
+    let second = attach(&backing).unwrap();
+    let (path, mount) = (device.path.clone(), device.directory("mount"));
+    let options = format!("device={path},device={}", second.0);
+    if !run(&["mkfs.btrfs", "-q", "-f", &path, &second.0])
+        || !device.during(&["mount", "-t", "btrfs", "-o", &options, &path, &mount], &["umount", &mount])
+    {
+        return skipped("no btrfs can be mounted").unwrap_or_default();
+    }
+    let all = |name: &str| Permission { signatures: vec!["btrfs".into()], ..destroying(name) };
+    let lines = [refusal(&path, &all(device.name())), refusal(&second.0, &all(second.name()))];
+    assert!(lines[0].contains(&format!("is mounted at {mount}")), "{lines:?}");
+    assert!(lines[1].contains("is part of a mounted btrfs"), "{lines:?}");
+    device.undo_last();
+    open(&second.0, &all(second.name())).unwrap();
+}
+
+#[test]
 fn a_disk_is_not_written_while_a_partition_is_in_use_nor_the_other_way_round() {
     let Some(mut device) = LoopDevice::new(64 * MIB) else { return };
     let Some(first) = device.add_partition(1, 2048, 40_960) else { return };

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use headstack_load::Permission;
 
-use crate::bench::{LoopDevice, run, skipped};
+use crate::bench::{LoopDevice, run};
 use crate::{MIB, assert_refused, destroying, open, refusal};
 
 /// What blkid finds on a device.
@@ -37,8 +37,15 @@ fn what_other_programs_make_is_known_by_the_name_that_blkid_has_for_it() {
         &["mkswap"],
         &["mkswap", "--pagesize", "65536"],
         &["pvcreate", "-qq", "-f"],
-        &["cryptsetup", "luksFormat", "-q", "--type", "luks1", "--key-file", "/etc/hostname"],
-        &["cryptsetup", "luksFormat", "-q", "--type", "luks2", "--key-file", "/etc/hostname"],
+        &[
+            "cryptsetup",
+            "luksFormat",
+            "--type=luks1",
+            "--key-file=/etc/hostname",
+            "--pbkdf-force-iterations=1000",
+            "-q",
+        ],
+        LUKS2,
         &["make-bcache", "-B"],
         &["parted", "-s"],
         &["sgdisk", "-o"],
@@ -66,18 +73,41 @@ fn what_other_programs_make_is_known_by_the_name_that_blkid_has_for_it() {
     }
 }
 
+/// With few rounds of the key, which has nothing to protect.
+const LUKS2: &[&str] = &[
+    "cryptsetup",
+    "luksFormat",
+    "--type=luks2",
+    "--key-file=/etc/hostname",
+    "--pbkdf=pbkdf2",
+    "--pbkdf-force-iterations=1000",
+    "-q",
+];
+
 #[test]
-fn a_file_system_whose_start_is_lost_is_found_by_its_copies() {
-    for (block, copy) in [("1024", 8193 * 1024 + 56), ("4096", 32_768 * 4096 + 56)] {
+fn what_has_lost_its_start_is_found_by_its_copies() {
+    let cases: &[(&str, &[&str], u64, u64)] = &[
+        ("ext4", &["mkfs.ext4", "-q", "-b", "1024"], MIB, 8193 * 1024 + 56),
+        ("ext4", &["mkfs.ext4", "-q", "-b", "4096"], MIB, 32_768 * 4096 + 56),
+        ("btrfs", &["mkfs.btrfs", "-q", "-f"], MIB, 64 * MIB + 64),
+        ("gpt", &["sgdisk", "-o"], MIB, 320 * MIB - 512),
+        ("ntfs", &["mkfs.ntfs", "-Q", "-F"], MIB, 320 * MIB - 509),
+        ("f2fs", &["mkfs.f2fs", "-q", "-f"], 4096, 5120),
+        ("vfat", &["mkfs.vfat", "-F", "32"], 512, 6 * 512 + 0x52),
+        ("exfat", &["mkfs.exfat"], 512, 12 * 512 + 3),
+        ("crypto_LUKS", LUKS2, 4096, 16_384),
+    ];
+    for &(name, maker, lost_bytes, copy) in cases {
         let Some(device) = LoopDevice::new(320 * MIB) else { return };
-        if !run(&["mkfs.ext4", "-q", "-b", block, &device.path]) {
-            return skipped("there is no mkfs.ext4").unwrap_or_default();
+        if !run(&[maker, &[&device.path]].concat()) {
+            println!("skipped: {} is not installed", maker[0]);
+            continue;
         }
-        let all = Permission { signatures: vec!["ext4".into()], ..destroying(device.name()) };
         let wiped = fs::OpenOptions::new().write(true).open(&device.path).unwrap();
-        wiped.write_all_at(&vec![0; MIB as usize], 0).unwrap();
+        wiped.write_all_at(&vec![0; lost_bytes as usize], 0).unwrap();
         drop(wiped);
-        assert_refused(&device.path, &destroying(device.name()), &format!("carries ext4 (at byte {copy} of"));
-        open(&device.path, &all).unwrap();
+        assert_refused(&device.path, &destroying(device.name()), &format!("carries {name} (at byte {copy} of"));
+        let named = Permission { signatures: vec![name.into()], ..destroying(device.name()) };
+        open(&device.path, &named).unwrap();
     }
 }
