@@ -41,8 +41,6 @@ struct Flight {
 #[derive(Clone, Copy, Debug)]
 struct History {
     first: u32,
-    /// No write has been acknowledged since it began, so that what was there before may still be.
-    base_stands: bool,
     /// A trim was issued since it began.
     trimmed: bool,
 }
@@ -69,13 +67,17 @@ impl Histories {
         let before = self.units.get(&unit).copied();
         let next = before.map_or(END, |history| history.first);
         let first = self.push(Flight { request, generation, kind, alone: before.is_none(), ended_at: None, next });
-        let base_stands = before.is_none_or(|history| history.base_stands);
         let trimmed = kind == Kind::Trim || before.is_some_and(|history| history.trimmed);
-        self.units.insert(unit, History { first, base_stands, trimmed });
+        self.units.insert(unit, History { first, trimmed });
         let flags = if kind == Kind::Trim { BUSY | TRIMMED } else { BUSY };
         entry.state.fetch_or(flags, Ordering::AcqRel);
         entry.issued.store(generation.0, Ordering::Release);
         generation
+    }
+
+    /// Whether anything is under way to a unit.
+    pub(super) fn is_under_way(&self, unit: u64) -> bool {
+        self.units.contains_key(&unit)
     }
 
     /// A request's part in this unit has ended. Nothing happens if none was under way.
@@ -88,7 +90,7 @@ impl Histories {
         if outcome != Outcome::Failed {
             history.first = self.without_superseded(history.first, flight);
             if flight.kind == Kind::Write {
-                history.base_stands = false;
+                // What was there before this history ended before all of it, so that it is superseded too.
                 let floor = self.oldest_write(history.first).unwrap_or(flight.generation);
                 let zeros = self.has_trim(history.first);
                 raise(entry, floor, zeros, counters);

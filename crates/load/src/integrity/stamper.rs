@@ -46,7 +46,8 @@ pub struct Expectation {
 struct UnitBefore {
     floor: Generation,
     issued: Generation,
-    flags: u32,
+    trimmed: bool,
+    busy: bool,
 }
 
 impl Stamper {
@@ -154,10 +155,14 @@ impl Stamper {
         expectation.units.clear();
         expectation.units.extend(units.map(|unit| {
             let entry = self.ledger.entry(unit);
+            let (floor, issued) = (entry.floor.load(Ordering::Acquire), entry.issued.load(Ordering::Acquire));
+            let state = entry.state.load(Ordering::Acquire);
             UnitBefore {
-                floor: Generation(entry.floor.load(Ordering::Acquire)),
-                issued: Generation(entry.issued.load(Ordering::Acquire)),
-                flags: entry.state.load(Ordering::Acquire),
+                floor: Generation(floor),
+                issued: Generation(issued),
+                trimmed: state & TRIMMED != 0,
+                // A process that was killed leaves its units busy.
+                busy: state & BUSY != 0 && self.shard(&(unit..unit + 1)).is_under_way(unit),
             }
         }));
         Ok(())
@@ -171,16 +176,16 @@ impl Stamper {
         let mut offset = expectation.offset;
         for (before, sectors) in expectation.units.iter().zip(buffer.chunks_exact(layout.unit_bytes() as usize)) {
             let entry = self.ledger.entry(offset / u64::from(layout.unit_bytes()));
-            let flags = before.flags | entry.state.load(Ordering::Acquire);
+            let trimmed = before.trimmed || entry.state.load(Ordering::Acquire) & TRIMMED != 0;
             let issued = Generation(entry.issued.load(Ordering::Acquire));
             let bounds = Bounds {
                 floor: before.floor,
                 issued,
                 // Reads under load lose nothing to a cache: what was acknowledged is what must be read.
                 kept: before.floor,
-                zeros: flags & TRIMMED != 0 || trims != expectation.trims || self.ledger.is_lagging(),
+                zeros: trimmed || trims != expectation.trims || self.ledger.is_lagging(),
                 zeros_kept: false,
-                in_flight: before.flags & BUSY != 0 || issued != before.issued,
+                in_flight: before.busy || issued != before.issued,
                 ahead: self.ledger.is_lagging(),
             };
             judge::unit(&bounds, self.ledger.run(), layout.sector_bytes(), offset, sectors, report, |_| {});

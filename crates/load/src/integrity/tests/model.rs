@@ -257,8 +257,13 @@ fn plant(content: &mut [u8], old: &[u8], fault: u8, at: usize) -> bool {
     content != before
 }
 
+/// `PROPTEST_CASES`, or enough to meet what two overlapping writes and a trim can do.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(2000)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
     fn no_false_alarm_and_no_miss(

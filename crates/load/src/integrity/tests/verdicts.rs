@@ -158,6 +158,12 @@ fn a_read_is_held_against_all_that_could_be_there_while_it_ran() {
     bench.stamper.check(&expectation, &old, &mut report);
     bench.stamper.check(&expectation, &half_copied, &mut report);
     assert_eq!((report.stale.count, report.corrupt.count, report.lost_flushed.count), (1, 1, 1));
+    // Under way before the read and beyond its end.
+    let under_way = bench.stamper.fill(0, &mut [0; UNIT]).unwrap();
+    bench.stamper.expect(0, UNIT as u64, &mut expectation).unwrap();
+    bench.stamper.check(&expectation, &half_copied, &mut report);
+    assert_eq!((report.unsettled.count, report.corrupt.count), (2, 1));
+    bench.stamper.ended(under_way, Outcome::Acknowledged);
     // A trim and a write that came and went while the read ran.
     bench.stamper.expect(0, UNIT as u64, &mut expectation).unwrap();
     bench.stamper.ended(bench.stamper.trim(0, UNIT as u64).unwrap(), Outcome::Acknowledged);
