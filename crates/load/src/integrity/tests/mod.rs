@@ -124,7 +124,7 @@ fn a_ledger_is_opened_as_it_was_left_and_by_one_process() {
     let layout = Layout::new(1 << 40, 4096, 512).unwrap();
     let stamper = Stamper::new(layout, Some(&path.0)).unwrap();
     let mut buffer = vec![0; 8192];
-    let ticket = stamper.fill((1 << 40) - 8192, &mut buffer).unwrap();
+    let ticket = stamper.fill(1 << 39, &mut buffer).unwrap();
     stamper.ended(ticket, Outcome::Acknowledged);
     let error = Ledger::open(&path.0).unwrap_err().to_string();
     assert!(error.ends_with("is in use by another process"), "{error}");
@@ -133,15 +133,15 @@ fn a_ledger_is_opened_as_it_was_left_and_by_one_process() {
     let ledger = Ledger::open(&path.0).unwrap();
     assert_eq!((ledger.run(), ledger.layout(), ledger.is_lagging()), (run, layout, false));
     let mut scanner = Scanner::new(&ledger);
-    scanner.read((1 << 40) - 8192, &buffer).unwrap();
+    scanner.read(1 << 39, &buffer).unwrap();
     assert_eq!(scanner.finish().intact, Tally { count: 2, bytes: 8192 });
     let metadata = std::fs::metadata(&path.0).unwrap();
     use std::os::unix::fs::MetadataExt;
     assert_eq!(metadata.len(), 4096 + (1 << 28) * 16);
     let taken = metadata.blocks() * 512;
     assert!(
-        (68 << 10..=256 << 10).contains(&taken),
-        "{taken} bytes for one write: the first 64 KiB and the last 4 are given room"
+        (128 << 10..=256 << 10).contains(&taken),
+        "{taken} bytes for one write: two pieces of 64 KiB are given room"
     );
 }
 

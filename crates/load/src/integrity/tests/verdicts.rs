@@ -141,6 +141,21 @@ fn a_trim_leaves_zeros_or_what_was_there() {
 }
 
 #[test]
+fn a_durable_write_does_not_end_a_trim_that_came_after_it() {
+    let bench = Bench::new();
+    let durable = bench.stamper.fill(0, &mut [0; UNIT]).unwrap();
+    let trim = bench.stamper.trim(0, UNIT as u64).unwrap();
+    bench.stamper.ended(trim, Outcome::Acknowledged);
+    bench.write(0, UNIT);
+    bench.stamper.ended(durable, Outcome::Durable);
+    assert_eq!(
+        bench.found(&[0; UNIT]),
+        (Class::Foreign, Severity::Acknowledged),
+        "the trim, if the last write is lost"
+    );
+}
+
+#[test]
 fn a_read_is_held_against_all_that_could_be_there_while_it_ran() {
     let bench = Bench::new();
     let (old, mut report) = (bench.write(0, UNIT), IntegrityReport::default());
