@@ -311,7 +311,8 @@ impl Results {
             }
         }
         let labels = names.into_iter().map(|name| {
-            let text = |row: &'_ Row| row.asked.labels.iter().find(|label| label.0 == *name).map(|label| label.1.clone());
+            let text =
+                |row: &'_ Row| row.asked.labels.iter().find(|label| label.0 == *name).map(|label| label.1.clone());
             let texts: StringArray = self.rows.iter().map(text).collect();
             (Field::new(name, DataType::Utf8, true), Arc::new(texts) as _)
         });
