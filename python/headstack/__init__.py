@@ -16,6 +16,7 @@ from headstack import arrays, drives, scenarios, workloads
 from headstack._native import InputError, RunError, version
 from headstack.array import Array
 from headstack.drive import Drive, import_disksim
+from headstack.inspection import inspect
 from headstack.replays import replay
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
@@ -43,6 +44,7 @@ __all__ = [
     "curve",
     "drives",
     "import_disksim",
+    "inspect",
     "replay",
     "run",
     "scenarios",
