@@ -53,8 +53,7 @@ def collect(targets: list[str], save: str | None, device_type: str | None) -> li
     whole: list[Inspection] = []
     for target in targets:
         if (files := saved_files(target)) is not None:
-            for file in files:
-                parts.extend(recognised(file, _read(file)))
+            parts.extend(_saved(target, files))
         else:
             whole.append(_asked(sysfs.block_device(target), target, save, device_type))
     return sorted(assembled(parts) + whole, key=lambda inspection: inspection.taken_unix_s or 0)
@@ -78,6 +77,22 @@ def saved_files(target: str) -> list[str] | None:
     return None
 
 
+def _saved(target: str, files: list[str]) -> list[Inspection]:
+    """What the saved outputs of a target say; what else lies in a folder is noted."""
+    found: list[Inspection] = []
+    strange: list[str] = []
+    for file in files:
+        parts = _recognised(file, _read(file))
+        found.extend(parts)
+        if not parts:
+            strange.append(os.path.basename(file))
+    if not found and strange:
+        what = "no saved outputs in it" if os.path.isdir(target) else "not a saved output"
+        raise InputError(f"{target}: {what}; allowed: {ALLOWED}; for a device, name its node in /dev")
+    note = f"{target}: not saved outputs, left out: {', '.join(strange)}"
+    return [replace(part, notes=(*part.notes, note)) for part in found] if strange else found
+
+
 def _read(file: str) -> str:
     try:
         with open(file, "rb") as source:
@@ -91,8 +106,8 @@ def _read(file: str) -> str:
     return data.decode(encoding, errors="replace")
 
 
-def recognised(file: str, text: str) -> list[Inspection]:
-    """What a saved output says; its format is told by its content. Raises ``InputError`` where it is none."""
+def _recognised(file: str, text: str) -> list[Inspection]:
+    """What a saved output says, none where it is none; its format is told by its content."""
     found = _parsed(file, text)
     if os.path.exists(file) and any(part.taken_unix_s is None for part in found):
         # Programs that do not print the time: the file's own.
@@ -112,15 +127,14 @@ def _parsed(file: str, text: str) -> list[Inspection]:
             return [sysfs.read_sysfs(data)]
         if (kind := nvme.json_kind(data.data)) is not None:
             return [nvme.read_nvme(kind, data)]
-        raise InputError(f"{file}: JSON with none of the keys that say what it is; allowed: {ALLOWED}")
+        return []
     if smartctl_text.is_smartctl_text(text):
         return [read_smartctl(fields) for fields in smartctl_text.read_text(file, text)]
     if hdparm.is_listing(text):
         return hdparm.read_hdparm(file, text)
     if (kind := nvme.text_kind(text)) is not None:
         return [nvme.read_nvme(kind, nvme.read_text(file, text))]
-    what = "empty" if not text.strip() else "not a saved output"
-    raise InputError(f"{file}: line 1: {what}; allowed: {ALLOWED}; for a device, name its node in /dev")
+    return []
 
 
 def _asked(name: str, target: str, save: str | None, device_type: str | None) -> Inspection:
@@ -177,7 +191,7 @@ def _run(
     if text.strip():
         outputs[file] = text
     try:
-        found = _parsed(device, text) if text.strip() else []
+        found = _parsed(device, text)
     except InputError as error:
         said = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
         notes.append(f"{program}: {said[-1].strip() if said else error}")

@@ -272,6 +272,7 @@ class _Listing:
     def _security(self, text: str) -> None:
         if minutes := re.findall(r"(\d+)\s*min for (ENHANCED )?SECURITY ERASE UNIT", text):
             for figure, enhanced in minutes:
+                # ACS counts to 508 minutes; what takes longer is "more than 508min".
                 key = "enhanced_erase_minutes" if enhanced else "erase_minutes"
                 self._put(key, Capability(f"{enhanced}SECURITY ERASE UNIT".capitalize(), value=int(figure)))
             return

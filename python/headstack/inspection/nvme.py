@@ -119,7 +119,7 @@ def _controller(data: Fields, read_from: str) -> Inspection:
             None,
             "unlimited" if transfer == 0 else 1 << min(transfer, 64),
         )
-    for key, name in (("nn", "Number of namespaces"), ("npss", "Number of power states, less one")):
+    for key, name in (("nn", "Number of namespaces"), ("npss", "Number of power states")):
         if (figure := data.integer(key)) is not None:
             put({"nn": "namespaces", "npss": "power_states"}[key], name, None, figure + (key == "npss"))
     return Inspection(

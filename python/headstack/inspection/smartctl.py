@@ -64,6 +64,8 @@ NVME_LOG = {
 NVME_UNIT_BYTES = 512_000
 """A data unit of the health log: 1,000 blocks of 512 bytes, whatever the block size."""
 
+SCSI_CYCLES = "scsi_start_stop_cycle_counter"
+
 WRITTEN = {
     "Total_LBAs_Written": None,
     "Host_Writes_32MiB": 32 << 20,
@@ -100,10 +102,10 @@ def read_smartctl(data: Fields) -> Inspection:
         self_tests=_self_tests(data),
         passed=data.flag("smart_status.passed"),
         power_on_hours=_power_on_hours(data, attributes),
-        power_cycles=data.integer("power_cycle_count"),
-        start_stop_cycles=_start_stop(data, attributes),
-        load_cycles=_load_cycles(data, attributes),
-        temperature_celsius=data.celsius("temperature.current"),
+        power_cycles=_counted(data, "power_cycle_count", attributes, 12),
+        start_stop_cycles=_counted(data, f"{SCSI_CYCLES}.accumulated_start_stop_cycles", attributes, 4),
+        load_cycles=_counted(data, f"{SCSI_CYCLES}.accumulated_load_unload_cycles", attributes, 193),
+        temperature_celsius=_temperature(data, attributes),
         written_bytes=_written_bytes(data, attributes, block_bytes),
         endurance_used_percent=_endurance_used(data, attributes, identity),
         logged_errors=_logged_errors(data),
@@ -137,7 +139,9 @@ def _identity(data: Fields) -> Identity:
         family=data.text("model_family"),
         serial=data.text("serial_number"),
         firmware=data.text("firmware_version") or data.text("scsi_revision") or data.text("revision"),
-        wwn=f"{naa:x}{oui:06x}{unique:09x}" if known else data.text("logical_unit_id"),
+        wwn=f"{naa:x}{oui:06x}{unique:09x}"
+        if known
+        else (data.text("logical_unit_id") or "").removeprefix("0x") or None,
         capacity_bytes=data.integer("user_capacity.bytes") or data.integer("nvme_total_capacity"),
         rpm=0 if protocol == "NVMe" else data.integer("rotation_rate"),
         form_factor=data.text("form_factor.name"),
@@ -170,7 +174,7 @@ def _capabilities(data: Fields) -> dict[str, Capability]:
     for field, name in SWITCHES.items():
         switch = data.object(field)
         enabled, key = switch.flag("enabled"), field.removeprefix("ata_")
-        put(key, name, True if enabled else switch.flag("available"), enabled)
+        put(key, name, switch.flag("available") if enabled is None else True, enabled)
         for level in ("level", "recommended_level"):
             put(f"{key}_{level}", f"{name} {level}".replace("_", " "), None, None, switch.integer(level))
     security = data.object("ata_security")
@@ -311,16 +315,18 @@ def _power_on_hours(data: Fields, attributes: tuple[Attribute, ...]) -> int | No
     return hours.raw & 0xFFFFFFFF if hours.raw < 2**56 else None
 
 
-def _start_stop(data: Fields, attributes: tuple[Attribute, ...]) -> int | None:
-    cycles = data.integer("scsi_start_stop_cycle_counter.accumulated_start_stop_cycles")
-    found = _named(attributes, 4)
-    return cycles if cycles is not None or found is None else found.raw & 0xFFFFFFFF
+def _counted(data: Fields, path: str, attributes: tuple[Attribute, ...], number: int) -> int | None:
+    """A count as smartctl states it, else as the attribute does, whose upper words may hold other things."""
+    stated, found = data.integer(path), _named(attributes, number)
+    return stated if stated is not None or found is None else found.raw & 0xFFFFFFFF
 
 
-def _load_cycles(data: Fields, attributes: tuple[Attribute, ...]) -> int | None:
-    cycles = data.integer("scsi_start_stop_cycle_counter.accumulated_load_unload_cycles")
-    found = _named(attributes, 193)
-    return cycles if cycles is not None or found is None else found.raw & 0xFFFFFFFF
+def _temperature(data: Fields, attributes: tuple[Attribute, ...]) -> int | None:
+    stated = data.celsius("temperature.current")
+    found = _named(attributes, 194) or _named(attributes, 190)
+    if stated is not None or found is None or "temp" not in found.name.lower():
+        return stated
+    return found.raw & 0xFF
 
 
 def _statistic(data: Fields, name: str) -> int | None:

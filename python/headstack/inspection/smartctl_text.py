@@ -15,7 +15,7 @@ from headstack.inspection.fields import Fields
 START = re.compile(r"^smartctl (pre-)?\d+\.\d+\b.*|^=== START OF INFORMATION SECTION ===$")
 
 ROW = re.compile(
-    r"\s*(?P<id>\d{1,3}) (?P<name>\S+)\s+(?P<flags>0x[0-9a-f]{4}|[POSRCK+-]{6,7})\s+"
+    r"\s*(?P<id>\d{1,3})\s+(?P<name>\S+)\s+(?P<flags>0x[0-9a-f]{4}|[POSRCK+-]{6,7})\s+"
     r"(?P<value>\d{1,3}|---)\s+(?P<worst>\d{1,3}|---)\s+(?P<thresh>\d{1,3}|---)\s+(?P<rest>\S.*)"
 )
 SELF_TEST = re.compile(

@@ -68,7 +68,9 @@ def figures(inspection: Inspection) -> Iterator[Figure]:
     """The numbers of a snapshot that are watched."""
     for attribute in inspection.attributes:
         title = f"{attribute.id} {attribute.name}"
-        if attribute.value is not None and attribute.threshold and 1 <= attribute.value <= 253:
+        # Temperatures move with the weather, not towards an end.
+        forecast = attribute.value is not None and attribute.threshold and "temp" not in attribute.name.lower()
+        if forecast and attribute.value is not None and 1 <= attribute.value <= 253:
             yield Figure(f"{title} value", attribute.value, attribute.threshold, falls=True)
         count = decode(attribute, inspection.identity).count
         if count is not None and attribute.id != 9:
