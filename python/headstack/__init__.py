@@ -17,6 +17,7 @@ from headstack._native import InputError, RunError, version
 from headstack.array import Array
 from headstack.drive import Drive, import_disksim
 from headstack.measurement import measure
+from headstack.inspection import inspect
 from headstack.replays import replay
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
@@ -45,6 +46,7 @@ __all__ = [
     "drives",
     "import_disksim",
     "measure",
+    "inspect",
     "replay",
     "run",
     "scenarios",

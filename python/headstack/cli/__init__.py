@@ -10,6 +10,7 @@ import click
 
 from headstack import InputError, RunError, __version__
 from headstack.cli import analysis, arrays, catalogue, demo, measure, replays, runs, scenarios, traces, validation
+from headstack.cli import analysis, arrays, catalogue, demo, inspect, replays, runs, scenarios, traces, validation
 from headstack.options import OPTIONS
 
 EXIT_INPUT, EXIT_RUN, EXIT_INTERRUPTED = 2, 3, 130
@@ -103,5 +104,6 @@ main.add_command(scenarios.scenarios)
 traces.trace.add_command(analysis.analyze)
 main.add_command(traces.trace)
 main.add_command(replays.replay)
+main.add_command(inspect.inspect)
 main.add_command(validation.validate)
 main.add_command(demo.demo)
