@@ -6,7 +6,7 @@
 mod curve;
 //mod demand;
 pub mod icf;
-//pub mod vdbench;
+pub mod vdbench;
 
 use serde::{Deserialize, Serialize};
 
