@@ -4,14 +4,15 @@
 //! the model cannot say is not dropped in silence: it is a [`Remark`].
 
 mod curve;
-//mod demand;
+mod demand;
 pub mod icf;
+mod layout;
 pub mod vdbench;
 
 use serde::{Deserialize, Serialize};
 
 pub use curve::{CurvePoint, curve_rate_per_s};
-//pub use demand::{Demand, Simulation};
+pub use demand::{Demand, Simulation};
 
 use crate::workload::Workload;
 

@@ -39,7 +39,7 @@ pub(super) fn job(placed: &Placed) -> Result<Job, InputError> {
     Ok(Job {
         group: None,
         copies: 1,
-        file_bytes: placed.size_bytes().filter(|_| !is_raw),
+        file_bytes: placed.file_bytes().filter(|_| !is_raw),
         part,
         engine: JobEngine::Ring,
         // On Linux vdbench opens a device with O_DIRECT or not at all; elsewhere raw devices have no cache.
@@ -148,7 +148,14 @@ impl Placed<'_> {
         }))
     }
 
-    /// The bytes that the files must have.
+    /// The size that each of the files must have, where it is the same.
+    fn file_bytes(&self) -> Option<u64> {
+        let size = |storage: &Storage| Some(storage.size_bytes?.saturating_add(storage.offset_bytes));
+        let first = size(self.storages[0])?;
+        self.storages.iter().all(|storage| size(storage) == Some(first)).then_some(first)
+    }
+
+    /// The bytes of all storage together.
     fn size_bytes(&self) -> Option<u64> {
         let size = |storage: &&Storage| storage.size_bytes.map(|size| size.saturating_add(storage.offset_bytes));
         self.storages.iter().map(size).try_fold(0u64, |sum, size| Some(sum.saturating_add(size?)))
