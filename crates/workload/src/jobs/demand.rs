@@ -86,7 +86,7 @@ impl Phase {
                 to: Mark::Bytes(span.start_bytes + span.length_bytes),
             });
             let pooled = self.pool.and(job.share_percent);
-            // A pool has no clients of its own jobs: their copies are already in its number.
+            // A pool counts the requests of all its jobs, whatever their copies.
             let (count, arrivals) = match (pooled, merged(job)) {
                 (Some(_), _) => (1, job.workload.arrivals),
                 (None, Some(arrivals)) => (1, arrivals),

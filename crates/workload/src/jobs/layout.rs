@@ -52,7 +52,7 @@ impl Layout {
                 return error(index, "targets", message);
             };
             targets.push((target, Span { start_bytes, length_bytes }));
-            start_bytes = end_bytes.next_multiple_of(GRAIN_BYTES);
+            start_bytes = end_bytes.checked_next_multiple_of(GRAIN_BYTES).unwrap_or(u64::MAX);
         }
         Ok(Layout { targets, capacity_bytes, is_shared: unknown > 1 })
     }

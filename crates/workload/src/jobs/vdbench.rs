@@ -10,6 +10,8 @@ mod definitions;
 mod job;
 mod runs;
 mod scan;
+mod values;
+mod words;
 
 use self::definitions::{Load, RunDefinition, Storage};
 use self::scan::Parameter;

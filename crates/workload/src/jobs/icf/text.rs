@@ -27,7 +27,7 @@ pub(super) struct Entries<'t> {
 }
 
 /// The first version whose access specifications have names and eight columns.
-const NAMES_SINCE: u64 = 1998_05_21;
+const NAMES_SINCE: u64 = 19_980_521;
 
 impl<'t> Entries<'t> {
     pub(super) fn new(file: &'t str, text: &'t str) -> Result<Entries<'t>, InputError> {

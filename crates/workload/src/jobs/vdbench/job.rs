@@ -1,7 +1,8 @@
 //! A workload on its storage as a job.
 
-use super::definitions::{Load, OpenFlags, RunDefinition, Seek, Sizes, Span, Storage};
+use super::definitions::{Load, RunDefinition, Storage};
 use super::scan::Parameter;
+use super::values::{OpenFlags, Seek, Sizes, Span};
 use crate::access::{AccessLine, AccessSpecification};
 use crate::addresses::{Addresses, Band};
 use crate::arrivals::{Arrivals, RunLength, WarmUp};

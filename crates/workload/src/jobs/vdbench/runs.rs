@@ -1,7 +1,8 @@
 //! Run definitions as phases: which workloads run on which storage, how often, and at which rate.
 
-use super::definitions::{Load, Override, Rate, RunDefinition, Seek, Storage};
+use super::definitions::{Load, RunDefinition, Storage};
 use super::job::{Placed, job};
+use super::values::{Override, Rate, Seek};
 use super::{Definitions, Parameter};
 use crate::arrivals::{Arrivals, OUTSTANDING_MAX, Think};
 use crate::document::InputError;
