@@ -261,7 +261,8 @@ fn iometer_files_are_simulated() {
                 \t1 16 4 EXPONENTIAL\n'Test Type\n\tCYCLE_OUTSTANDING_IOS\n'END test setup\n'MANAGER LIST ===\n\
                 'Manager ID, manager name\n\t1,a\n'Manager network address\n\t\n'Worker\n\tW\n'Worker type\n\tDISK\n\
                 'Assigned access specs\n\tDefault\n'End assigned access specs\n'Target assignments\n'Target\n\tC:\n\
-                'Target type\n\tDISK\n'End target\n'End target assignments\n'End worker\n'End manager\n'END manager list\n";
+                'Target type\n\tDISK\n'End target\n'End target assignments\n'End worker\n'End manager\n\
+                'END manager list\n";
     let file = icf::read("t.icf", text).unwrap();
     let made: Vec<Workload> = file.phases.iter().map(workload).collect();
     let depths: Vec<Arrivals> = made.iter().map(|workload| workload.arrivals).collect();

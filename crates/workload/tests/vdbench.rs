@@ -109,7 +109,8 @@ fn storage_is_chosen_by_name_range_and_asterisk() {
 #[test]
 fn defaults_hold_for_what_follows() {
     let text = "sd=default,threads=4,openflags=directio\nsd=sd1,lun=/a\nsd=default,threads=2\nsd=sd2,lun=/b,threads=6\n\
-                sd=sd3,lun=/c\nwd=default,xfersize=64k,rdpct=0\nwd=wd1,sd=sd*\nrd=default,iorate=100,elapsed=20\nrd=rd1,wd=wd1\n";
+                sd=sd3,lun=/c\nwd=default,xfersize=64k,rdpct=0\nwd=wd1,sd=sd*\nrd=default,iorate=100,elapsed=20\n\
+                rd=rd1,wd=wd1\n";
     let read = read(text);
     let jobs = &read.phases[0].jobs;
     assert_eq!(jobs.iter().map(|job| job.slots).collect::<Vec<_>>(), [4, 6, 2]);
@@ -399,7 +400,7 @@ proptest! {
         section in 0usize..4,
         words in prop::collection::vec(
             (
-                "(si|th|ran|hot|xf|rd|se|sk|str|io|cur|stop|el|in|wa|pa|forth|forxf|forrd|dis|maxdata|off|al|cou|open|sd|wd)[a-z]{0,4}",
+                "(si|th|ran|hot|xf|rd|se|sk|str|io|cur|stop|el|in|wa|pa|forth|forxf|dis|maxdata|off|al|cou|open|sd|wd)[a-z]{0,4}",
                 "(max|curve|eof|seq|[0-9]{1,19}[kmgt%h]?|\\(([0-9]{1,6}[kmg%]?[,-]){0,4}[0-9d]{0,3}\\)|[a-z*$]{0,6})",
             ),
             0..4,

@@ -36,8 +36,8 @@ impl Phase {
     /// The phase of a curve's point with its rates, given what each job of the phase without a limit has reached, in
     /// requests a second and in the order of the jobs; other phases as they are.
     ///
-    /// The rate is split as it was observed, not as it was asked for, which is vdbench's rule; where nothing was observed
-    /// by shares, else evenly. A job that would get nothing is left out.
+    /// The rate is split as it was observed, not as it was asked for, which is vdbench's rule; where nothing was
+    /// observed by shares, else evenly. A job that would get nothing is left out.
     #[must_use]
     pub fn at_observed(&self, observed_per_s: &[f64]) -> Phase {
         let Some(point) = self.curve_point else {

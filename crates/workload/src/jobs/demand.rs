@@ -44,8 +44,8 @@ impl Phase {
     /// known share what is left evenly.
     ///
     /// # Errors
-    /// When the phase has no job, is a point of a curve ([`Phase::at_observed`] comes first), its files and parts do not
-    /// fit into the system, or a job's workload is not valid; the key names the job by its index.
+    /// When the phase has no job, is a point of a curve ([`Phase::at_observed`] comes first), its files and parts do
+    /// not fit into the system, or a job's workload is not valid; the key names the job by its index.
     pub fn demand(&self, capacity_bytes: u64) -> Result<Simulation, WorkloadError> {
         if self.jobs.is_empty() {
             return error("jobs", "the phase has none; at least one is needed");
@@ -207,8 +207,8 @@ fn access(job: &Job, load: Load) -> Access {
     }
 }
 
-/// The arrivals that make one stream of all copies, where that is the same load; `None` where each copy needs a stream of
-/// its own: for its sequential pointer, its popular blocks, its count of writes to a flush, its even distances.
+/// The arrivals that make one stream of all copies, where that is the same load; `None` where each copy needs a stream
+/// of its own: for its sequential pointer, its popular blocks, its count of writes to a flush, its even distances.
 fn merged(job: &Job) -> Option<Arrivals> {
     if job.copies <= 1 {
         return Some(job.workload.arrivals);

@@ -211,7 +211,12 @@ impl Phases<'_> {
         remarks: &mut Vec<Remark>,
     ) -> Result<(), InputError> {
         if workers.is_empty() {
-            remarks.push(remark(0, "MANAGER LIST", "the file has no disk worker: each of its access specifications is run by one, with 1 request outstanding"));
+            remarks.push(remark(
+                0,
+                "MANAGER LIST",
+                "the file has no disk worker: each of its access \
+                specifications is run by one, with 1 request outstanding",
+            ));
             let mut worker = Worker::new("Worker 1", 0, 0);
             worker.specifications = Some(specifications.all().map(|known| (known.name.clone(), 0)).collect());
             workers.push(worker);
@@ -228,7 +233,12 @@ impl Phases<'_> {
             self.add(entries, &active.collect::<Vec<_>>())?;
         }
         if self.setup.run_time_ns.is_none() && !self.phases.is_empty() {
-            remarks.push(remark(0, "Run Time", "there is none, so that Iometer would run until it is stopped: each test ends when its part of the disk was gone through once"));
+            remarks.push(remark(
+                0,
+                "Run Time",
+                "there is none, so that Iometer would run until it is stopped: \
+                each test ends when its part of the disk was gone through once",
+            ));
         }
         Ok(())
     }
