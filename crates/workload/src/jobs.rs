@@ -3,7 +3,16 @@
 //! A [`JobFile`] is a sequence of [`Phase`]s, each of them [`Job`]s that run at the same time. What a file asks for and
 //! the model cannot say is not dropped in silence: it is a [`Remark`].
 
+mod curve;
+mod demand;
+pub mod icf;
+mod layout;
+pub mod vdbench;
+
 use serde::{Deserialize, Serialize};
+
+pub use curve::{CurvePoint, curve_rate_per_s};
+pub use demand::{Demand, Simulation};
 
 use crate::workload::Workload;
 
@@ -25,12 +34,20 @@ pub struct Phase {
     pub name: String,
     /// The jobs.
     pub jobs: Vec<Job>,
+    /// Requests outstanding of all jobs together that have a share: they take turns by their shares, and their own
+    /// arrivals mean nothing. Absent where no job has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<u32>,
+    /// Where its rate depends on what an earlier phase has reached: [`Phase::at_observed`] makes it a phase that can be
+    /// run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve_point: Option<CurvePoint>,
 }
 
 /// Something that a file asks for and that is not done, or done otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
-    /// Line of the file, from 1.
+    /// Line of the file, from 1; 0 where no line is meant.
     pub line: u32,
     /// The option's name as written.
     pub option: String,
@@ -63,6 +80,9 @@ pub struct Job {
     pub workload: Workload,
     /// What ends it.
     pub limits: Limits,
+    /// Its part of the requests of the phase's pool, in percent (vdbench's skew).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_percent: Option<f64>,
     /// Nothing is issued before this time.
     pub start_delay_ns: u64,
     /// Of an open loop: requests handed to the system at a time; later ones wait their turn in the host.
