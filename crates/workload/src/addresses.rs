@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::{Complaint, check_percent, check_share, check_sum};
 use crate::hotband::Hotband;
+use crate::quantity::bytes_u64;
 use crate::random::{AliasTable, Permutation, Random};
 use crate::request::Kind;
 
@@ -14,13 +15,29 @@ use crate::request::Kind;
 /// span. Under [`Zipf`](Addresses::Zipf) and [`Pareto`](Addresses::Pareto) popularity belongs to
 /// blocks that all lines share: a block is the smallest size of the specification, rounded up to the
 /// common alignment, and an access starts at its block's start. Popular blocks are spread over the
-/// span by a permutation keyed with the seed, so that every block is reached.
+/// span by a permutation keyed with the seed, so that every block is reached. The blocks of
+/// [`Once`](Addresses::Once) are such blocks too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Addresses {
     /// Every place is equally likely.
     #[default]
     Uniform,
+    /// Every block once in a random order, then again in another order, and so on: what fio's random map does.
+    Once,
+    /// In the order of places: `zone` bytes one request after the other, the next zone `step` bytes behind the start of the
+    /// last, and from the start again at the end of the span.
+    Strided {
+        /// Length of a zone in bytes; a request that is longer is a zone of its own.
+        #[serde(rename = "zone", with = "bytes_u64")]
+        zone_bytes: u64,
+        /// From the start of a zone to that of the next, in bytes, above 0.
+        #[serde(rename = "step", with = "bytes_u64")]
+        step_bytes: u64,
+        /// Whether the next zone lies before the last, and the end of the span follows its start.
+        #[serde(default)]
+        backwards: bool,
+    },
     /// The block of rank k has a probability in proportion to k^-theta.
     Zipf {
         /// Exponent, above 0 and up to 10.
@@ -72,7 +89,11 @@ impl Addresses {
             if is_allowed { Ok(()) } else { Err((key.to_owned(), message)) }
         };
         match self {
-            Addresses::Uniform => Ok(()),
+            Addresses::Uniform | Addresses::Once => Ok(()),
+            Addresses::Strided { zone_bytes, step_bytes, .. } => {
+                range("addresses.strided.zone", *zone_bytes as f64, *zone_bytes > 0, "above 0")?;
+                range("addresses.strided.step", *step_bytes as f64, *step_bytes > 0, "above 0")
+            }
             Addresses::Zipf { theta } => {
                 let is_allowed = *theta > 0.0 && *theta <= 10.0;
                 range("addresses.zipf.theta", *theta, is_allowed, "above 0 and up to 10")
@@ -131,6 +152,8 @@ impl Places {
 /// Draws the offsets of random accesses by one law.
 pub(crate) enum Sampler {
     Uniform,
+    Once(Rounds),
+    Strided(Strides),
     Zipf(Zipf, Scatter),
     Pareto { exponent: f64, scatter: Scatter },
     Normal { mean: f64, deviation: f64 },
@@ -151,13 +174,82 @@ impl Scatter {
     }
 }
 
+/// Every block once in the order of a permutation, then in that of another.
+pub(crate) struct Rounds {
+    scatter: Scatter,
+    next: u64,
+    keys: Random,
+}
+
+impl Rounds {
+    #[inline]
+    fn offset_bytes(&mut self) -> u64 {
+        if self.next == self.scatter.blocks.count {
+            self.scatter.permutation = Permutation::new(self.next, &mut self.keys);
+            self.next = 0;
+        }
+        let offset_bytes = self.scatter.offset_bytes(self.next);
+        self.next += 1;
+        offset_bytes
+    }
+}
+
+/// Zones one after the other.
+pub(crate) struct Strides {
+    zone_bytes: u64,
+    step_bytes: u64,
+    backwards: bool,
+    /// Where the zone starts from which the next request is; `None` before the first.
+    zone_start: Option<u64>,
+    /// What of it is used up.
+    used_bytes: u64,
+}
+
+impl Strides {
+    fn offset_bytes(&mut self, places: &Places, length_bytes: u32) -> u64 {
+        let last = places.offset_bytes(places.count - 1);
+        let fits = |start: &u64, used: u64| used + u64::from(length_bytes) <= self.zone_bytes && start + used <= last;
+        let start = match self.zone_start {
+            None => places.first_bytes,
+            Some(start) if fits(&start, self.used_bytes) => start,
+            Some(start) => {
+                self.used_bytes = 0;
+                self.next_zone(start, places.first_bytes, last)
+            }
+        };
+        self.zone_start = Some(start);
+        let offset_bytes = start + self.used_bytes;
+        self.used_bytes += u64::from(length_bytes);
+        offset_bytes
+    }
+
+    fn next_zone(&self, start: u64, first: u64, last: u64) -> u64 {
+        if self.backwards {
+            start.checked_sub(self.step_bytes).filter(|next| *next >= first).unwrap_or(last)
+        } else {
+            start.checked_add(self.step_bytes).filter(|next| *next <= last).unwrap_or(first)
+        }
+    }
+}
+
 impl Sampler {
     /// `blocks` are the units of popularity under the skewed laws.
-    pub(crate) fn new(addresses: &Addresses, blocks: Places, keys: &mut Random) -> Sampler {
-        let mut scatter = || Scatter { blocks, permutation: Permutation::new(blocks.count, keys) };
+    pub(crate) fn new(addresses: &Addresses, blocks: Places, mut keys: Random) -> Sampler {
+        let mut scatter = || Scatter { blocks, permutation: Permutation::new(blocks.count, &mut keys) };
         match addresses {
             // A hot band needs the span, and is made by the generator.
             Addresses::Uniform | Addresses::VdbenchHotband { .. } => Sampler::Uniform,
+            Addresses::Once => {
+                let scatter = scatter();
+                Sampler::Once(Rounds { scatter, next: 0, keys })
+            }
+            Addresses::Strided { zone_bytes, step_bytes, backwards } => Sampler::Strided(Strides {
+                zone_bytes: *zone_bytes,
+                step_bytes: *step_bytes,
+                backwards: *backwards,
+                zone_start: None,
+                used_bytes: 0,
+            }),
             Addresses::Zipf { theta } => Sampler::Zipf(Zipf::new(blocks.count, *theta), scatter()),
             Addresses::Pareto { h } => {
                 Sampler::Pareto { exponent: libm::log(*h) / libm::log1p(-*h), scatter: scatter() }
@@ -177,8 +269,10 @@ impl Sampler {
 
     /// The offset of a random access of `length_bytes` to one of `places`.
     #[inline]
-    pub(crate) fn offset_bytes(&self, places: &Places, length_bytes: u32, kind: Kind, random: &mut Random) -> u64 {
+    pub(crate) fn offset_bytes(&mut self, places: &Places, length_bytes: u32, kind: Kind, random: &mut Random) -> u64 {
         match self {
+            Sampler::Once(rounds) => rounds.offset_bytes(),
+            Sampler::Strided(strides) => strides.offset_bytes(places, length_bytes),
             Sampler::Uniform => places.offset_bytes(random.below(places.count)),
             Sampler::Zipf(zipf, scatter) => scatter.offset_bytes(zipf.rank(random)),
             Sampler::Pareto { exponent, scatter } => {
@@ -187,7 +281,7 @@ impl Sampler {
                 scatter.offset_bytes(rank.min(count - 1))
             }
             Sampler::Normal { mean, deviation } => loop {
-                let position = mean + deviation * random.normal();
+                let position = *mean + *deviation * random.normal();
                 if (0.0..1.0).contains(&position) {
                     let index = (position * places.count as f64) as u64;
                     return places.offset_bytes(index.min(places.count - 1));
@@ -354,7 +448,7 @@ mod tests {
     /// Counts of `draws` offsets in `cells` equal parts of `n` places under a law that needs no scatter.
     fn cell_counts(addresses: &Addresses, n: u64, cells: usize) -> Vec<u64> {
         let places = Places { first_bytes: 0, step_bytes: 1, count: n };
-        let sampler = Sampler::new(addresses, places, &mut Random::new(1, Purpose::Permutation));
+        let mut sampler = Sampler::new(addresses, places, Random::new(1, Purpose::Permutation));
         let mut random = Random::new(1, Purpose::Addresses);
         let mut counts = vec![0u64; cells];
         for _ in 0..1_000_000 {
