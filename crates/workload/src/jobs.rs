@@ -5,10 +5,10 @@
 
 mod curve;
 mod demand;
+pub mod fio;
 pub mod icf;
 mod layout;
 pub mod vdbench;
-pub mod fio;
 
 use serde::{Deserialize, Serialize};
 

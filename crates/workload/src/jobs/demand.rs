@@ -218,7 +218,7 @@ fn merged(job: &Job) -> Option<Arrivals> {
         Addresses::Uniform | Addresses::Normal { .. } | Addresses::HotBands(_) | Addresses::VdbenchHotband { .. } => {
             true
         }
-        Addresses::Zipf { .. } | Addresses::Pareto { .. } => false,
+        Addresses::Once | Addresses::Strided { .. } | Addresses::Zipf { .. } | Addresses::Pareto { .. } => false,
     };
     if !is_random || !is_memoryless || job.workload.flush_every > 0 {
         return None;

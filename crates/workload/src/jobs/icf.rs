@@ -342,6 +342,10 @@ impl Phases<'_> {
             start_delay_ns: 0,
             slots: outstanding,
             verify: Verify::No,
+            first_copy: 0,
+            unlink: false,
+            invalidate: false,
+            percentiles: Vec::new(),
             seed: worker.seed,
             as_written: vec![
                 ("access specification".to_owned(), known.name.clone()),

@@ -46,6 +46,7 @@ pub(super) fn jobs(
         verify: verify(settings, &workload),
         workload,
         limits,
+        share_percent: None,
         start_delay_ns: start_delay_ns(settings, remarks)?,
         slots: depth,
         seed: settings.whole("randseed")?,
