@@ -132,6 +132,10 @@ fn check_strides(addresses: &Addresses, lines: &[Line]) -> Result<(), WorkloadEr
     };
     for line in lines {
         let align_bytes = line.places.step_bytes;
+        if align_bytes != lines[0].places.step_bytes {
+            let message = "lines of several alignments have no zones in common; leave align out".to_owned();
+            return Err(WorkloadError { key: "addresses.strided".to_owned(), message });
+        }
         for (key, bytes) in [("zone", *zone_bytes), ("step", *step_bytes), ("size", line.length_bytes.into())] {
             if !bytes.is_multiple_of(align_bytes) {
                 let message = format!("{bytes} bytes is not a multiple of the alignment of {align_bytes} bytes");

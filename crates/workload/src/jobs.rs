@@ -68,8 +68,8 @@ pub struct Job {
     pub group: Option<u32>,
     /// So many of it at once, each with requests of its own (fio's `numjobs`).
     pub copies: u32,
-    /// The number of the first of them among jobs of this name, from 0. Copies that have files or places of their own are
-    /// jobs of their own; a copy's random choices depend on its number.
+    /// The number of the first of them among jobs of this name, from 0. Copies that have files or places of their own
+    /// are jobs of their own; a copy's random choices depend on its number.
     pub first_copy: u32,
     /// Files or devices. Their address spaces lie one after another; empty where the file names none.
     pub targets: Vec<String>,

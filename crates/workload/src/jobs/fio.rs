@@ -1,11 +1,13 @@
 //! fio's job files and command lines.
 //!
 //! [`read`] and [`from_arguments`] understand every option that fio knows. Those that matter become part of the model;
-//! each of the others that asks for something leaves a [`Remark`](super::Remark); a word that fio does not know is refused with the
-//! nearest that it does, and so is a value that does not look as it should, whether the option is done or not.
+//! each of the others that asks for something leaves a [`Remark`](super::Remark); a word that fio does not know is
+//! refused with the nearest that it does, and so is a value that does not look as it should, whether the option is done
+//! or not.
 //!
-//! What fio does without being asked holds here too: requests of 4 KiB, sequential reads, one at a time, through the page
-//! cache, by pread(2); random requests touch every block once before any twice; `size` is that of each copy of a job.
+//! What fio does without being asked holds here too: requests of 4 KiB, sequential reads, one at a time, through the
+//! page cache, by pread(2); random requests touch every block once before any twice; `size` is that of each copy of a
+//! job.
 
 mod distribution;
 mod engine;
@@ -35,8 +37,9 @@ pub const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 /// the file that a line `include NAME` names.
 ///
 /// # Errors
-/// When the text is no job file, a section or an option asks for what cannot be measured (an engine for neither files nor
-/// block devices, a replay), an option is unknown, or a value is not allowed. The error names file, line and option.
+/// When the text is no job file, a section or an option asks for what cannot be measured (an engine for neither files
+/// nor block devices, a replay), an option is unknown, or a value is not allowed. The error names file, line and
+/// option.
 pub fn read(
     file: &str,
     text: &str,
@@ -46,8 +49,8 @@ pub fn read(
     translate(syntax::read(file, text, environment, include)?, file, Remarks::default())
 }
 
-/// Reads the arguments of fio's command line, with or without the word `fio` before them: each `--name` begins a job, and
-/// what stands before the first holds for all. Remarks count arguments where those of files count lines.
+/// Reads the arguments of fio's command line, with or without the word `fio` before them: each `--name` begins a job,
+/// and what stands before the first holds for all. Remarks count arguments where those of files count lines.
 ///
 /// # Errors
 /// As those of [`read`], naming the option.
@@ -60,7 +63,8 @@ pub fn from_arguments(arguments: &[String]) -> Result<JobFile, InputError> {
     translate(line.sections, "fio", remarks)
 }
 
-/// What the process's environment and the machine say of a variable or one of the [`KEYWORDS`]; `None` where they do not.
+/// What the process's environment and the machine say of a variable or one of the [`KEYWORDS`]; `None` where they do
+/// not.
 pub fn surroundings(name: &str) -> Option<String> {
     match name {
         "$ncpus" => std::thread::available_parallelism().ok().map(|count| count.to_string()),

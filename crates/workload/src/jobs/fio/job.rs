@@ -139,8 +139,8 @@ fn start_delay_ns(settings: &Settings, remarks: &mut Remarks) -> Result<u64, Inp
     Ok(low_ns)
 }
 
-/// What ends a job: `number_ios`, `io_size` or going through its part `loops` times, and `runtime`; of a `time_based` job
-/// the last alone.
+/// What ends a job: `number_ios`, `io_size` or going through its part `loops` times, and `runtime`; of a `time_based`
+/// job the last alone.
 fn limits(settings: &Settings, progress: f64, remarks: &mut Remarks) -> Result<Limits, InputError> {
     let time_ns = settings.time_ns("runtime")?.filter(|time_ns| *time_ns > 0);
     if settings.is("time_based", false) {

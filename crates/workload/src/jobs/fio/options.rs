@@ -1,5 +1,5 @@
-//! The options fio knows: name, what a value looks like, and what becomes of it. Names, types and ranges are those of fio
-//! 3.33's `--cmdhelp=all` and `--enghelp`, and of the options of the development version of August 2026.
+//! The options fio knows: name, what a value looks like, and what becomes of it. Names, types and ranges are those of
+//! fio 3.33's `--cmdhelp=all` and `--enghelp`, and of the options of the development version of August 2026.
 
 /// An option of fio.
 #[derive(Clone, Copy)]
@@ -342,19 +342,19 @@ const ENGINES: &[Group] = &[
     Group(
         Kind::Text,
         Not(ENGINE),
-        "readfua writefua sg_write_mode stream_id cmd_type write_mode verify_mode deallocate cdw12 cdw13 md_per_io_size \
-         pi_act pi_chk apptag apptag_mask hostname port protocol nodelay interface ttl window_size mss \
-         uri cpuload cpuchunks cpumode exit_on_io_done program arguments grace_time std_redirect stat_type bindname verb \
-         clustername pool clientname conf busy_poll touch_objects rbdname volume brick single-instance donorname inplace \
-         skip_bad namenode chunk_size use_direct single_instance namenode_port http_host http_user http_pass https \
-         http_mode http_s3_region http_s3_key http_s3_keyid http_s3_security_token http_s3_sse_customer_key \
+        "readfua writefua sg_write_mode stream_id cmd_type write_mode verify_mode deallocate cdw12 cdw13 \
+         md_per_io_size pi_act pi_chk apptag apptag_mask hostname port protocol nodelay interface ttl window_size mss \
+         uri cpuload cpuchunks cpumode exit_on_io_done program arguments grace_time std_redirect stat_type bindname \
+         verb clustername pool clientname conf busy_poll touch_objects rbdname volume brick single-instance donorname \
+         inplace skip_bad namenode chunk_size use_direct single_instance namenode_port http_host http_user http_pass \
+         https http_mode http_s3_region http_s3_key http_s3_keyid http_s3_security_token http_s3_sse_customer_key \
          http_s3_sse_customer_algorithm http_s3_storage_class http_swift_auth_token http_object_mode http_verbose \
          nfs_url xnvme_async xnvme_sync xnvme_admin xnvme_dev_nsid xnvme_dev_subnqn xnvme_mem xnvme_iovec \
          libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries libblkio_queue_size \
          libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim libblkio_wait_mode \
          libblkio_force_enable_completion_eventfd gpu_dev_ids cuda_io rocm_io serverip direct_write_to_pmem \
-         busy_wait_polling ime_psync ime_psyncv lun_size cont chunk_size object_class svcl initiator svm_rw \
-         spdk_core_mask spdk_mem transfer_size xattr vsock",
+         busy_wait_polling ime_psync ime_psyncv lun_size cont object_class svcl initiator svm_rw spdk_core_mask \
+         spdk_mem transfer_size xattr vsock",
     ),
 ];
 

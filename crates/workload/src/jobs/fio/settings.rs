@@ -120,12 +120,12 @@ impl Remarks {
     }
 
     pub(super) fn at(&mut self, place: &Place, option: &str, message: impl Into<String>) {
-        let message = match place.line == place.top_line {
-            true => message.into(),
-            false => format!("{}:{}: {}", place.file, place.line, message.into()),
+        let (line, message) = match place.included_at {
+            None => (place.line, message.into()),
+            Some(line) => (line, format!("{}:{}: {}", place.file, place.line, message.into())),
         };
-        if self.seen.insert((place.top_line, option.to_owned(), message.clone())) {
-            self.list.push(Remark { line: place.top_line, option: option.to_owned(), message });
+        if self.seen.insert((line, option.to_owned(), message.clone())) {
+            self.list.push(Remark { line, option: option.to_owned(), message });
         }
     }
 }

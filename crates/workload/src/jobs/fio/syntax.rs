@@ -43,8 +43,8 @@ pub(super) struct Place {
     pub(super) file: String,
     /// Line of the file, or number of the argument, from 1.
     pub(super) line: u32,
-    /// Line of the job file itself, which differs from the above in included files.
-    pub(super) top_line: u32,
+    /// Line of the job file at which the file is included that this stands in, if it is.
+    pub(super) included_at: Option<u32>,
 }
 
 impl Place {
@@ -85,10 +85,10 @@ struct Reader<'r> {
 }
 
 impl Reader<'_> {
-    /// Reads the lines of a file, which is included at line `top_line` of the job file if that is given.
-    fn file(&mut self, file: &str, text: &str, top_line: Option<u32>, depth: u32) -> Result<(), InputError> {
+    /// Reads the lines of a file, which is included at line `included_at` of the job file if that is given.
+    fn file(&mut self, file: &str, text: &str, included_at: Option<u32>, depth: u32) -> Result<(), InputError> {
         for (line, text) in (1u32..).zip(text.lines()) {
-            let place = Place { file: file.to_owned(), line, top_line: top_line.unwrap_or(line) };
+            let place = Place { file: file.to_owned(), line, included_at };
             let content = text.split([';', '#']).next().unwrap_or_default().trim();
             if content.is_empty() {
                 continue;
@@ -127,7 +127,7 @@ impl Reader<'_> {
             return Err(place.error("include", "stands before the first [section]"));
         }
         let text = (self.include)(name).map_err(|error| place.error("include", format!("{name:?}: {error}")))?;
-        self.file(name, &text, Some(place.top_line), depth + 1)
+        self.file(name, &text, Some(place.included_at.unwrap_or(place.line)), depth + 1)
     }
 }
 
@@ -276,7 +276,7 @@ pub(super) fn read_arguments(arguments: &[String], environment: Environment) -> 
     rest.next_if(is_program);
     while let Some((index, argument)) = rest.next() {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
-        let place = Place { line: number, top_line: number, ..Place::default() };
+        let place = Place { line: number, ..Place::default() };
         let Some(content) = argument.strip_prefix("--").filter(|content| !content.is_empty()) else {
             let message =
                 "is no option; options begin with --, as in --name=job, and job files are read from their files";

@@ -303,8 +303,8 @@ fn check_choice(choices: &[&str], value: &str) -> Result<(), String> {
     }
 }
 
-/// The sizes that fio's `bsrange` leads to: a length is uniform among all from `low` to `high` bytes, and is then rounded
-/// down to a multiple of `low`. At most `most` sizes; `None` where there are more.
+/// The sizes that fio's `bsrange` leads to: a length is uniform among all from `low` to `high` bytes, and is then
+/// rounded down to a multiple of `low`. At most `most` sizes; `None` where there are more.
 pub(super) fn sizes_of_range(low: u64, high: u64, most: u64) -> Option<Split> {
     if high / low > most {
         return None;
