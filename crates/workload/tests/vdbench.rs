@@ -400,7 +400,7 @@ proptest! {
         section in 0usize..4,
         words in prop::collection::vec(
             (
-                "(si|th|ran|hot|xf|rd|se|sk|str|io|cur|stop|el|in|wa|pa|forth|forxf|dis|maxdata|off|al|cou|open|sd|wd)[a-z]{0,4}",
+                "(si|th|ran|hot|xf|rd|se|sk|str|io|cur|stop|el|in|wa|pa|forth|forxf|dis|maxdata|off|al|open|sd|wd)[a-z]{0,4}",
                 "(max|curve|eof|seq|[0-9]{1,19}[kmgt%h]?|\\(([0-9]{1,6}[kmg%]?[,-]){0,4}[0-9d]{0,3}\\)|[a-z*$]{0,6})",
             ),
             0..4,
