@@ -52,6 +52,10 @@ fn job(name: &str) -> Job {
         start_delay_ns: 0,
         slots: 4,
         verify: Verify::No,
+        first_copy: 0,
+        unlink: false,
+        invalidate: false,
+        percentiles: Vec::new(),
         seed: None,
         as_written: Vec::new(),
     }
@@ -119,7 +123,8 @@ fn without_a_time_requests_end_a_run() {
     mixed.workload.specification.lines = vec![AccessLine { share_percent: 75.0, ..line }, large];
     // 6 KiB on average.
     assert_eq!(workload(&phase(vec![mixed])).run_length, RunLength::Requests(171));
-    let both = phase(vec![Job { limits: Limits { requests: Some(7), time_ns: Some(GB), bytes: None }, ..job("a") }]);
+    let both =
+        phase(vec![Job { limits: Limits { requests: Some(7), time_ns: Some(GB), ..Limits::default() }, ..job("a") }]);
     assert_eq!((workload(&both).run_length, options(&both)), (RunLength::TimeNs(GB), vec!["limits".to_owned()]));
 }
 
