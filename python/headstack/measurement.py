@@ -75,8 +75,9 @@ class Access:
 
     def engine_of(self, path: str) -> Any:
         """How requests are handed over."""
+        engine = choice("engine", self.engine, ENGINES)
         if not is_null(path):
-            return choice("engine", self.engine, ENGINES)
+            return engine
         _, _, service = path.partition(":")
         service_ns = duration_ns("null", service) if service else 0
         if service_ns < 0:

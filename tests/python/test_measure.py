@@ -35,7 +35,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_a_target_that_stores_nothing_makes_exactly_the_requests_asked_for() -> None:
     [row] = hs.measure("null", requests=1000, depth=4)
-    assert (row["read_count"], row["errors"], row["depth"]) == (1000, 0, 4)
+    assert (row["requests"], row["errors"], row["depth"]) == (1000, 0, 4)
 
 
 def test_a_service_time_limits_the_rate() -> None:
@@ -56,7 +56,7 @@ def test_an_open_loop_beyond_saturation_counts_from_the_intended_arrival() -> No
 
 def test_threads_share_requests_and_rate() -> None:
     [row] = hs.measure("null", requests=1001, depth=5, threads=2)
-    assert row["read_count"] == 1001
+    assert row["requests"] == 1001
     with pytest.raises(hs.InputError, match="3 threads cannot share 2 requests"):
         hs.measure("null", depth=2, threads=3)
 
@@ -64,7 +64,7 @@ def test_threads_share_requests_and_rate() -> None:
 @pytest.mark.parametrize("engine", ["ring", "psync"])
 def test_a_file_is_read_by_either_engine(data: Path, engine: str) -> None:
     [row] = hs.measure(data, requests=200, depth=4, buffered=True, engine=engine)
-    assert (row["read_count"], row["errors"]) == (200, 0)
+    assert (row["requests"], row["errors"]) == (200, 0)
     assert row["p50_ms"] > 0
 
 
@@ -74,7 +74,7 @@ def test_a_file_is_written_only_with_a_word(data: Path) -> None:
         hs.measure(data, read=0, requests=10, buffered=True)
     assert data.read_bytes() == before
     [row] = hs.measure(data, read=0, requests=10, buffered=True, overwrite=True)
-    assert row["write_count"] == 10
+    assert row["requests"] == 10
     assert data.read_bytes() != before
     assert data.stat().st_size == len(before)
 
@@ -85,7 +85,7 @@ def test_a_file_is_created_only_where_a_size_is_given(tmp_path: Path) -> None:
         hs.measure(path, requests=1)
     [row] = hs.measure(path, read=50, requests=100, create="1MiB", buffered=True)
     assert path.stat().st_size == 1 << 20
-    assert row["read_count"] + row["write_count"] == 100
+    assert row["requests"] == 100
 
 
 def test_what_cannot_be_measured_is_one_line(capsys: Capture, tmp_path: Path) -> None:
@@ -170,12 +170,12 @@ def test_a_device_is_written_only_when_it_is_named(loop_device: tuple[str, Path]
     device, backing = loop_device
     before = backing.read_bytes()
     [row] = hs.measure(device, requests=100, depth=4)
-    assert row["read_count"] == 100
+    assert row["requests"] == 100
     for destroy in ([], ["/dev/null"]):
         with pytest.raises(hs.InputError, match="--destroy"):
             hs.measure(device, read=0, requests=10, destroy=destroy)
     assert backing.read_bytes() == before
     [row] = hs.measure(device, read=0, requests=10, destroy=[device])
-    assert row["write_count"] == 10
+    assert row["requests"] == 10
     subprocess.run(["sync", device], check=True)
     assert backing.read_bytes() != before
