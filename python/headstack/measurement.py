@@ -163,7 +163,7 @@ def measure_target(
 ) -> Results:
     """Opens a target and measures it."""
     values = {name: texts(options[name]) for name in options}
-    demands = [load_demand(d) if isinstance(d, str | os.PathLike) else d for d in several(workload)]
+    demands = workloads_of(workload)
     refuse_others(values, demands)
     engine = access.engine_of(path)
     writing = any(writes(demand or one_size_of(values)) for demand in demands)
@@ -182,12 +182,19 @@ def measure_target(
     return results
 
 
-def refuse_others(values: Mapping[str, list[str]], demands: Iterable[Workload | Scenario | None]) -> None:
-    """Refuses options that contradict each other, or that only simulations know."""
-    demands = list(demands)
-    for demand in demands:
+def workloads_of(workload: Demand | Iterable[Demand] | None) -> list[Workload | None]:
+    """The workloads; ``None`` for that of the options for access."""
+    demands: list[Workload | None] = []
+    for one in several(workload):
+        demand = load_demand(one) if isinstance(one, str | os.PathLike) else one
         if isinstance(demand, Scenario):
             raise InputError(f"{demand.name}: scenarios are simulated only; name a workload")
+        demands.append(demand)
+    return demands
+
+
+def refuse_others(values: Mapping[str, list[str]], demands: list[Workload | None]) -> None:
+    """Refuses options that contradict each other, or that only simulations know."""
     check(values, demands)
     measured = {option.name for option in MEASURED_OPTIONS}
     for name in values:

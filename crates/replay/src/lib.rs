@@ -1,5 +1,5 @@
-//! Replay: a recording played on a system, simulated or real, by one logic: which recorded request comes next, who waits
-//! for whom, how faithful it was. Knows no system and no clock: who plays tells the [`Player`] what time it is.
+//! Replay: a recording played on a system, simulated or real, by one logic: which recorded request comes next, who
+//! waits for whom, how faithful it was. Knows no system and no clock: who plays tells the [`Player`] what time it is.
 
 mod fidelity;
 mod player;
@@ -43,10 +43,10 @@ pub enum ReplayMode {
         /// Requests outstanding, from 1.
         depth: u32,
     },
-    /// By virtual clients with their recorded think times. A request is issued by the client whose last request was,
-    /// in the recording, complete last before it arrived (of several, the one that had arrived first), and as long after
-    /// that one's completion; where there is no such client, a new one begins at its recorded time. A client whose request has no recorded completion ends with
-    /// it.
+    /// By virtual clients with their recorded think times. A request is issued by the client whose last request was, in
+    /// the recording, complete last before it arrived (of several, the one that had arrived first), and as long after
+    /// that one's completion; where there is no such client, a new one begins at its recorded time. A client whose
+    /// request has no recorded completion ends with it.
     Closed,
     /// After all requests that it waited for in the recording, and as long after the last of them as was recorded.
     /// These are inferred: all that were complete between `min_ns` and `max_ns` before it arrived, without those that
@@ -136,9 +136,9 @@ pub struct Replay {
     /// What becomes of requests outside the system.
     #[serde(default)]
     pub outside: Outside,
-    /// When the first request comes, on the player's clock. In virtual time, a recording whose clock began with its system, as that of a
-    /// simulated run does, comes out the same to the nanosecond only if this is its first arrival: until then the spindle
-    /// has turned. Otherwise it does not matter.
+    /// When the first request comes, on the player's clock. In virtual time, a recording whose clock began with its
+    /// system, as that of a simulated run does, comes out the same to the nanosecond only if this is its first arrival:
+    /// until then the spindle has turned. Otherwise it does not matter.
     #[serde(default)]
     pub start_ns: u64,
     /// Only so many requests from the first on.

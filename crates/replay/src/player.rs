@@ -49,10 +49,10 @@ pub struct Played {
 /// A recording that is being played on a system, which is the caller's: it asks what is due, issues what it
 /// [takes](Self::take), and tells what is [complete](Self::completed).
 ///
-/// The player's clock is the caller's too. It starts at 0, counts nanoseconds below 2^63 and does not go back.
-/// The recording is read as the clock goes on, so that memory is bounded by the requests that have arrived and are not
-/// complete: those in the system, and in [`ReplayMode::Closed`] and [`ReplayMode::Dependent`] those that wait for others,
-/// which pile up where the system is slower than the recorded one.
+/// The player's clock is the caller's too. It starts at 0, counts nanoseconds below 2^63 and does not go back. The
+/// recording is read as the clock goes on, so that memory is bounded by the requests that have arrived and are not
+/// complete: those in the system, and in [`ReplayMode::Closed`] and [`ReplayMode::Dependent`] those that wait for
+/// others, which pile up where the system is slower than the recorded one.
 pub struct Player<'a, E> {
     tape: Tape<'a, E>,
     plan: Plan,
@@ -70,11 +70,12 @@ enum Plan {
 }
 
 impl<'a, E: From<ReplayError>> Player<'a, E> {
-    /// A player of the recording that `source` yields, at its beginning, on a system of `capacity_bytes`, as far as they
-    /// are whole blocks of `block_bytes`.
+    /// A player of the recording that `source` yields, at its beginning, on a system of `capacity_bytes`, as far as
+    /// they are whole blocks of `block_bytes`.
     ///
     /// # Errors
-    /// Those of [`Replay::check`]; blocks of no bytes; a recording without requests, or whose first cannot be replayed; those of `source`.
+    /// Those of [`Replay::check`]; blocks of no bytes; a recording without requests, or whose first cannot be replayed;
+    /// those of `source`.
     pub fn new(
         replay: &Replay,
         capacity_bytes: u64,

@@ -169,8 +169,8 @@ impl<'a, E: From<ReplayError>> Tape<'a, E> {
         some.map(|(count, what)| format!("{count} of {of} requests {what}")).collect()
     }
 
-    /// The request in whole blocks of the system, of which it touches every block that the recorded one touched; none if
-    /// it lies outside and such are left out.
+    /// The request in whole blocks of the system, of which it touches every block that the recorded one touched; none
+    /// if it lies outside and such are left out.
     fn fit(&mut self, recorded: &Request) -> Result<Option<Request>, String> {
         if recorded.kind == Kind::Flush {
             return Ok(Some(Request { offset_bytes: 0, length_bytes: 0, ..*recorded }));

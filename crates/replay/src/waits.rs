@@ -9,8 +9,8 @@ use crate::tape::{Arrived, Tape};
 /// How it is inferred.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
-    /// A request belongs to the virtual client whose last request was complete last before it arrived (of several, the one
-    /// that had arrived first): each request is waited for by one other at most.
+    /// A request belongs to the virtual client whose last request was complete last before it arrived (of several, the
+    /// one that had arrived first): each request is waited for by one other at most.
     Closed,
     /// A request waited for all that were complete between `min_ns` and `max_ns` before it arrived.
     Dependent { min_ns: u64, max_ns: u64 },

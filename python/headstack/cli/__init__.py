@@ -9,8 +9,19 @@ from typing import Any, NoReturn
 import click
 
 from headstack import InputError, RunError, __version__
-from headstack.cli import analysis, arrays, catalogue, demo, measure, replays, runs, scenarios, traces, validation
-from headstack.cli import analysis, arrays, catalogue, demo, inspect, replays, runs, scenarios, traces, validation
+from headstack.cli import (
+    analysis,
+    arrays,
+    catalogue,
+    demo,
+    inspect,
+    measure,
+    replays,
+    runs,
+    scenarios,
+    traces,
+    validation,
+)
 from headstack.options import OPTIONS
 
 EXIT_INPUT, EXIT_RUN, EXIT_INTERRUPTED = 2, 3, 130

@@ -12,13 +12,14 @@ from headstack._native import InputError
 from headstack.cli.output import check_writable, print_results, write_all
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, access_options, course, ending
+from headstack.cli.traces import Decorator
 from headstack.measurement import MEASURED_OPTIONS, measure_target
 from headstack.results import Results
 
 
 def measured(command: Command) -> Command:
     """A target, a workload, what can be varied, and the outputs."""
-    decorators = [
+    decorators: list[Decorator] = [
         click.argument("target", metavar="TARGET"),
         click.option(
             "-w", "--workload", metavar="NAME|FILE.toml", help="A workload; or give --size, --read, --random."

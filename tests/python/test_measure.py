@@ -1,0 +1,181 @@
+"""Measuring real files and devices, and targets that store nothing."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import headstack as hs
+from headstack.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def headstack(capsys: Capture, *arguments: str) -> tuple[int | str, str, str]:
+    """Exit code, stdout and stderr of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    out, err = capsys.readouterr()
+    return ended.value.code or 0, out, err
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data"
+    path.write_bytes(os.urandom(1 << 22))
+    return path
+
+
+def test_a_target_that_stores_nothing_makes_exactly_the_requests_asked_for() -> None:
+    [row] = hs.measure("null", requests=1000, depth=4)
+    assert (row["read_count"], row["errors"], row["depth"]) == (1000, 0, 4)
+
+
+def test_a_service_time_limits_the_rate() -> None:
+    [row] = hs.measure("null:5ms", depth=2, time="1s")
+    # Two requests at a time, each 5 ms: 400 a second, less what a busy machine is late.
+    assert 200 < row["iops"] <= 401
+    assert row["p50_ms"] >= 5
+
+
+def test_an_open_loop_beyond_saturation_counts_from_the_intended_arrival() -> None:
+    [row] = hs.measure("null:2ms", rate=1000, slots=1, time="2s")
+    assert row["saturated"]
+    assert row["iops"] <= 501
+    # Half of the arrivals pile up: at the end a request has waited for about a second, not for 2 ms.
+    assert row["p99_ms"] > 500
+    assert row["backlog"] > 500
+
+
+def test_threads_share_requests_and_rate() -> None:
+    [row] = hs.measure("null", requests=1001, depth=5, threads=2)
+    assert row["read_count"] == 1001
+    with pytest.raises(hs.InputError, match="3 threads cannot share 2 requests"):
+        hs.measure("null", depth=2, threads=3)
+
+
+@pytest.mark.parametrize("engine", ["ring", "psync"])
+def test_a_file_is_read_by_either_engine(data: Path, engine: str) -> None:
+    [row] = hs.measure(data, requests=200, depth=4, buffered=True, engine=engine)
+    assert (row["read_count"], row["errors"]) == (200, 0)
+    assert row["p50_ms"] > 0
+
+
+def test_a_file_is_written_only_with_a_word(data: Path) -> None:
+    before = data.read_bytes()
+    with pytest.raises(hs.InputError, match="overwrite"):
+        hs.measure(data, read=0, requests=10, buffered=True)
+    assert data.read_bytes() == before
+    [row] = hs.measure(data, read=0, requests=10, buffered=True, overwrite=True)
+    assert row["write_count"] == 10
+    assert data.read_bytes() != before
+    assert data.stat().st_size == len(before)
+
+
+def test_a_file_is_created_only_where_a_size_is_given(tmp_path: Path) -> None:
+    path = tmp_path / "new"
+    with pytest.raises(hs.InputError, match="does not exist"):
+        hs.measure(path, requests=1)
+    [row] = hs.measure(path, read=50, requests=100, create="1MiB", buffered=True)
+    assert path.stat().st_size == 1 << 20
+    assert row["read_count"] + row["write_count"] == 100
+
+
+def test_what_cannot_be_measured_is_one_line(capsys: Capture, tmp_path: Path) -> None:
+    for arguments, complaint in [
+        (("measure", str(tmp_path)), "is a directory"),
+        (("measure", "null", "--engine", "fast"), "auto, ring, psync"),
+        (("measure", "null", "--policy", "sptf"), "No such option"),
+        (("measure", "null", "-w", "demartek-oltp"), "simulated only"),
+        (("measure", "null:-1ms"), "negative"),
+        (("measure", "null", "--depth", "1", "--rate", "5"), "only one of them"),
+    ]:
+        code, out, err = headstack(capsys, *arguments)
+        assert (code, out) == (2, "")
+        assert complaint in err
+        assert err.startswith("headstack: ")
+        assert err.count("\n") == 1
+
+
+def test_results_say_what_was_measured(capsys: Capture, data: Path) -> None:
+    code, out, _ = headstack(
+        capsys, "measure", str(data), "--requests", "50", "--buffered", "--depth", "1,2", "-q", "--json", "-"
+    )
+    runs = json.loads(out)
+    assert code == 0
+    assert [run["workload"]["arrivals"]["closed"]["outstanding"] for run in runs] == [1, 2]
+    for run in runs:
+        assert (run["mode"], run["system"]["kind"], run["system"]["name"]) == ("measured", "file", str(data))
+        assert run["system"]["description"]["capacity_bytes"] == 1 << 22
+        assert all(check["passed"] for check in run["checks"])
+
+
+def test_curves_of_real_targets_stand_beside_simulated_ones(capsys: Capture, data: Path) -> None:
+    code, out, _ = headstack(
+        capsys,
+        "curve",
+        str(data),
+        "cheetah-x15-36lp",
+        "-w",
+        "random-read-4k",
+        "--depth",
+        "1,4",
+        "--requests",
+        "100",
+        "--buffered",
+        "-q",
+    )
+    assert code == 0
+    assert out.count("cheetah-x15-36lp") >= 2
+    assert str(data) in out
+
+
+def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    command = "import sys; from headstack.cli import main; main(sys.argv[1:])"
+    arguments = ["measure", "null:1ms", "--time", "60s", "-q", "--json", str(path)]
+    process = subprocess.Popen([sys.executable, "-c", command, *arguments], stderr=subprocess.PIPE, text=True)
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "stopped by hand" in err
+    [run] = json.loads(path.read_text())
+    assert run["ended_early"] == "stopped by hand"
+    assert run["kinds"]["read"]["count"] > 0
+
+
+@pytest.fixture
+def loop_device(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    if os.geteuid() != 0 or shutil.which("losetup") is None:
+        pytest.skip("loop devices need root and losetup")
+    backing = tmp_path / "backing"
+    backing.write_bytes(os.urandom(1 << 24))
+    made = subprocess.run(["losetup", "--find", "--show", backing], capture_output=True, text=True)
+    if made.returncode != 0:
+        pytest.skip(f"no loop device: {made.stderr.strip()}")
+    device = made.stdout.strip()
+    yield device, backing
+    subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def test_a_device_is_written_only_when_it_is_named(loop_device: tuple[str, Path]) -> None:
+    device, backing = loop_device
+    before = backing.read_bytes()
+    [row] = hs.measure(device, requests=100, depth=4)
+    assert row["read_count"] == 100
+    for destroy in ([], ["/dev/null"]):
+        with pytest.raises(hs.InputError, match="--destroy"):
+            hs.measure(device, read=0, requests=10, destroy=destroy)
+    assert backing.read_bytes() == before
+    [row] = hs.measure(device, read=0, requests=10, destroy=[device])
+    assert row["write_count"] == 10
+    subprocess.run(["sync", device], check=True)
+    assert backing.read_bytes() != before
