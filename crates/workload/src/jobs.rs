@@ -50,8 +50,7 @@ pub struct Phase {
 /// Something that a file asks for and that is not done, or done otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
-    /// Line of the file, from 1; 0 where no line is meant.
-    /// Line of the file, or number of the argument, from 1.
+    /// Line of the file, or number of the argument, from 1; 0 where none is meant.
     pub line: u32,
     /// The option's name as written.
     pub option: String,

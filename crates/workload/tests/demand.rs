@@ -30,6 +30,7 @@ fn job(name: &str) -> Job {
         name: name.to_owned(),
         group: None,
         copies: 1,
+        first_copy: 0,
         targets: Vec::new(),
         file_bytes: None,
         part: Part::default(),
@@ -52,11 +53,10 @@ fn job(name: &str) -> Job {
         start_delay_ns: 0,
         slots: 4,
         verify: Verify::No,
-        first_copy: 0,
+        seed: None,
         unlink: false,
         invalidate: false,
         percentiles: Vec::new(),
-        seed: None,
         as_written: Vec::new(),
     }
 }
@@ -117,6 +117,8 @@ fn without_a_time_requests_end_a_run() {
     assert_eq!(length(Limits { bytes: Some(40_961), ..none }), RunLength::Requests(11));
     assert_eq!(length(Limits { requests: Some(7), bytes: Some(40_960), ..none }), RunLength::Requests(7));
     assert_eq!(length(none), RunLength::Requests(CAPACITY / 4096));
+    assert_eq!(length(Limits { passes: Some(0.5), ..none }), RunLength::Requests(CAPACITY / 4096 / 2));
+    assert_eq!(length(Limits { passes: Some(2.0), requests: Some(5), ..none }), RunLength::Requests(5));
     let mut mixed = Job { limits: Limits { bytes: Some(1 << 20), ..none }, ..job("a") };
     let line = mixed.workload.specification.lines[0].clone();
     let large = AccessLine { size_bytes: 12_288, share_percent: 25.0, ..line.clone() };
@@ -141,6 +143,19 @@ fn jobs_become_streams_on_their_parts() {
     assert_eq!((made.run_length, made.warm_up.time_ns), (ScenarioLength::TimeNs(30 * GB), 2 * GB));
     let one = scenario(&phase(vec![Job { part: half, ..job("a") }]));
     assert_eq!(one.streams.len(), 1);
+}
+
+#[test]
+fn the_first_to_end_may_end_all() {
+    let timed = |name: &str, time_ns| Job { limits: Limits { time_ns, ..Limits::default() }, ..job(name) };
+    let jobs = vec![timed("a", Some(10 * GB)), timed("b", Some(20 * GB)), timed("c", None)];
+    let all = phase(jobs);
+    assert_eq!(
+        (scenario(&all).run_length, options(&all)),
+        (ScenarioLength::TimeNs(20 * GB), vec!["limits".to_owned()])
+    );
+    let first = Phase { ends_with_first: true, ..all };
+    assert_eq!(scenario(&first).run_length, ScenarioLength::TimeNs(10 * GB));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::layout::Layout;
-use super::{Job, JobEngine, Phase, Remark, Sync, Verify};
+use super::{Job, JobEngine, Limits, Phase, Remark, Sync, Verify};
 use crate::addresses::Addresses;
 use crate::arrivals::{ArrivalProcess, Arrivals, OUTSTANDING_MAX, RunLength, Think, WarmUp};
 use crate::generator::Span;
@@ -38,10 +38,10 @@ fn error<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Wor
 impl Phase {
     /// The load of this phase on a system of `capacity_bytes`, as a simulation does it.
     ///
-    /// A run lasts as long as the longest time limit of its jobs; where none has one, as many requests as their limits
-    /// of requests and bytes come to, or one pass over their parts. The warm-up is the longest of the jobs'. Files and
-    /// devices lie one after another in the system: each as long as its file is to be, and those of which that is not
-    /// known share what is left evenly.
+    /// A run lasts as long as the longest time limit of its jobs, or the shortest where the first to end ends all of
+    /// them; where none has one, as many requests as their other limits come to, or one pass over their parts. The
+    /// warm-up is the longest of the jobs'. Files and devices lie one after another in the system: each as long as its
+    /// file is to be, and those of which that is not known share what is left evenly.
     ///
     /// # Errors
     /// When the phase has no job, is a point of a curve ([`Phase::at_observed`] comes first), its files and parts do
@@ -129,6 +129,9 @@ impl Phase {
     /// How long all jobs run together.
     fn length(&self, spans: &[Span], remarks: &mut Vec<Remark>) -> Result<ScenarioLength, WorkloadError> {
         let times = || self.jobs.iter().map(|job| job.limits.time_ns);
+        if let Some(shortest_ns) = times().flatten().min().filter(|_| self.ends_with_first) {
+            return Ok(ScenarioLength::TimeNs(shortest_ns));
+        }
         if let Some(longest_ns) = times().flatten().max() {
             if times().any(|time_ns| time_ns != Some(longest_ns)) {
                 remarks.push(told("limits", "all jobs run until the one with the longest time ends"));
@@ -160,8 +163,9 @@ impl Phase {
         };
         let earliest_ns = self.jobs.iter().map(|job| job.start_delay_ns).min().unwrap_or(0);
         let is_open = |job: &Job| matches!(job.workload.arrivals, Arrivals::Open { .. });
-        let is_both =
-            |job: &Job| job.limits.time_ns.is_some() && (job.limits.requests.is_some() || job.limits.bytes.is_some());
+        let is_both = |job: &Job| {
+            job.limits.time_ns.is_some() && job.limits != Limits { time_ns: job.limits.time_ns, ..Limits::default() }
+        };
         tell(
             "direct",
             &|job| !job.direct && job.engine != JobEngine::Null,
@@ -254,10 +258,10 @@ fn workload(job: &Job, span: Span) -> Result<Workload, WorkloadError> {
 fn requests_of(job: &Job, span: Span) -> u64 {
     let lines = &job.workload.specification.lines;
     let mean_bytes: f64 = lines.iter().map(|line| f64::from(line.size_bytes) * line.share_percent / 100.0).sum();
-    let of = |bytes: u64| (bytes as f64 / mean_bytes).ceil() as u64;
-    let requests = match (job.limits.requests, job.limits.bytes.map(of)) {
-        (Some(requests), Some(of_bytes)) => requests.min(of_bytes),
-        (requests, of_bytes) => requests.or(of_bytes).unwrap_or_else(|| of(span.length_bytes)),
-    };
-    requests.max(1)
+    let of = |bytes: f64| (bytes / mean_bytes).ceil() as u64;
+    let length_bytes = span.length_bytes as f64;
+    let of_bytes = job.limits.bytes.map(|bytes| of(bytes as f64));
+    let of_passes = job.limits.passes.map(|passes| of(passes * length_bytes));
+    let limits = [job.limits.requests, of_bytes, of_passes];
+    limits.into_iter().flatten().min().unwrap_or_else(|| of(length_bytes)).max(1)
 }
