@@ -16,6 +16,8 @@ from headstack import arrays, drives, scenarios, workloads
 from headstack._native import InputError, RunError, version
 from headstack.array import Array
 from headstack.drive import Drive, import_disksim
+from headstack.measurement import measure
+from headstack.inspection import inspect
 from headstack.replays import replay
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
@@ -43,6 +45,8 @@ __all__ = [
     "curve",
     "drives",
     "import_disksim",
+    "measure",
+    "inspect",
     "replay",
     "run",
     "scenarios",

@@ -86,6 +86,8 @@ def devices(system: dict[str, Any]) -> list[dict[str, Any]]:
 
 def capacity_bytes(system: dict[str, Any]) -> int:
     """Bytes that a system of this description exports."""
+    if "target" in system:
+        return int(system["target"]["capacity_bytes"])
     if "array" in system:
         return sum(int(lun["length_bytes"]) for lun in system["array"]["luns"])
     return device_capacity_bytes(system["drive"])
@@ -108,5 +110,7 @@ def ssds(system: dict[str, Any]) -> list[dict[str, Any]]:
 
 def sector_bytes(system: dict[str, Any]) -> int:
     """The largest physical sector; 4 KiB for devices that have none."""
+    if "target" in system:
+        return int(system["target"]["block_bytes"])
     sectors = [int(disk["geometry"]["physical_sector_bytes"]) for disk in disks(system)]
     return max(sectors) if len(sectors) == len(devices(system)) else max([4096, *sectors])

@@ -276,6 +276,11 @@ class Results:
             plots.save(figure, path)
         return figure
 
+    def and_others(self, others: Results) -> Results:
+        """These, and then others."""
+        swept = [*self._swept, *(name for name in others._swept if name not in self._swept)]
+        return Results(self._native.and_(others._native), swept)
+
     # Export.
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:

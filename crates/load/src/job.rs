@@ -137,25 +137,30 @@ impl Job {
     }
 
     /// When it is over.
-    pub fn end(&self) -> End {
-        let Limits { requests, bytes, time_ns } = self.limits;
+    ///
+    /// # Errors
+    /// As [`span`](Self::span).
+    pub fn end(&self) -> Result<End, LoadError> {
+        let Limits { requests, bytes, passes, time_ns } = self.limits;
+        let length_bytes = self.span()?.length_bytes;
+        let by_passes = passes.map(|passes| (length_bytes as f64 * passes).round() as u64);
         let or_never = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
         let stated = End {
             requests: or_never(requests),
-            bytes: or_never(bytes),
+            bytes: or_never(bytes).min(or_never(by_passes)),
             time_ns: or_never(time_ns),
             confidence_percent: None,
         };
         if self.limits != Limits::default() {
-            return stated;
+            return Ok(stated);
         }
-        match self.workload.run_length {
+        Ok(match self.workload.run_length {
             RunLength::Requests(requests) => End { requests, ..stated },
             RunLength::TimeNs(time_ns) => End { time_ns, ..stated },
             RunLength::Confidence { percent, max_requests } => {
                 End { requests: max_requests, confidence_percent: Some(percent), ..stated }
             }
-        }
+        })
     }
 
     /// Requests with the system at a time, at most.

@@ -9,6 +9,7 @@ mod clock;
 mod engine;
 mod error;
 mod ground;
+pub mod integrity;
 mod job;
 mod live;
 mod rig;

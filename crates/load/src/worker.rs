@@ -36,7 +36,8 @@ pub struct Loop {
 /// When the workload cannot be generated, or the kernel takes no requests any more.
 pub fn work(job: &Job, rig: &mut Rig) -> Result<Loop, LoadError> {
     let generator = Generator::new(&job.workload, job.span()?, job.block_bytes(), job.seed)?;
-    let course = Course { warm_up: job.workload.warm_up, end: job.end(), start_ns: rig.now_ns, known_at: Cell::new(0) };
+    let (end, start_ns) = (job.end()?, rig.now_ns);
+    let course = Course { warm_up: job.workload.warm_up, end, start_ns, known_at: Cell::new(0) };
     match job.workload.arrivals {
         Arrivals::Closed { outstanding, think } => {
             let delays = job.workload.specification.lines.iter().any(|line| line.delay_ns > 0);

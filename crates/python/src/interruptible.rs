@@ -18,6 +18,15 @@ pub fn interruptibly<T: Send>(
     tell: impl Fn(Python<'_>) -> PyResult<()>,
     work: impl FnOnce(&AtomicBool) -> T + Send,
 ) -> PyResult<T> {
+    let (result, heard) = attended(tell, work);
+    heard.map(|()| result)
+}
+
+/// The same for work that has something to show for it when it was interrupted: its result, and the exception.
+pub fn attended<T: Send>(
+    tell: impl Fn(Python<'_>) -> PyResult<()>,
+    work: impl FnOnce(&AtomicBool) -> T + Send,
+) -> (T, PyResult<()>) {
     let goes_on = AtomicBool::new(true);
     let look = || Python::attach(|py| py.check_signals().and_then(|()| tell(py)));
     thread::scope(|scope| {
@@ -36,6 +45,6 @@ pub fn interruptibly<T: Send>(
             }
         }
         let result = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
-        heard.map(|()| result)
+        (result, heard)
     })
 }

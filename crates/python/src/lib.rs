@@ -7,6 +7,7 @@ mod capture;
 mod catalogue;
 mod error;
 mod interruptible;
+mod measure;
 mod quantity;
 mod recording;
 mod replay;
@@ -35,6 +36,8 @@ mod _native {
     };
     #[pymodule_export]
     use super::error::{InputError, RunError};
+    #[pymodule_export]
+    use super::measure::Targets;
     #[pymodule_export]
     use super::quantity::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns};
     #[pymodule_export]

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use serde_json::Value;
 
-use crate::error::input_error;
+use crate::error::{input_error, json_error};
 use crate::table::{Column, Table, columns, count, dict, figure, flag, text};
 
 const NS_PER_MS: f64 = 1e6;
@@ -114,6 +114,7 @@ static RUN_COLUMNS: &[Column<Row>] = &[
     flag("checks_passed", |row| Some(row.result.passed())),
     count("errors", |row| Some(row.result.errors())),
     text("data_loss", |row| row.result.data_loss.clone()),
+    text("ended_early", |row| row.result.ended_early.clone()),
     figure("duration_s", |row| Some(row.result.duration_ns as f64 / 1e9)),
     text("mode", Row::mode),
     figure("lateness_p50_ms", |row| row.fidelity(|replay| replay.lateness_p50_ns as f64 / NS_PER_MS)),
@@ -272,7 +273,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Results with what was asked for; every run has the same labels.
+    /// Results with what was asked for.
     pub fn new(results: Vec<(Asked, RunResult)>) -> Self {
         let rows =
             results.into_iter().map(|(asked, result)| Row { asked, response: result.response(), result }).collect();
@@ -303,9 +304,16 @@ impl Results {
 
     fn run_table(&self) -> Table {
         let mut table = columns(RUN_COLUMNS, &self.rows);
-        let names = self.rows.first().map_or(&[][..], |row| &row.asked.labels);
-        let labels = names.iter().enumerate().map(|(index, (name, _))| {
-            let texts: StringArray = self.rows.iter().map(|row| Some(&row.asked.labels[index].1)).collect();
+        let mut names: Vec<&String> = Vec::new();
+        for (name, _) in self.rows.iter().flat_map(|row| &row.asked.labels) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let labels = names.into_iter().map(|name| {
+            let text =
+                |row: &'_ Row| row.asked.labels.iter().find(|label| label.0 == *name).map(|label| label.1.clone());
+            let texts: StringArray = self.rows.iter().map(text).collect();
             (Field::new(name, DataType::Utf8, true), Arc::new(texts) as _)
         });
         table.extend(labels);
@@ -315,6 +323,30 @@ impl Results {
 
 #[pymethods]
 impl Results {
+    /// Results from their JSON: of one, or a list of them.
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<Results> {
+        let value: Value = serde_json::from_str(text).map_err(json_error)?;
+        let texts = match value {
+            Value::Array(results) => results.iter().map(Value::to_string).collect(),
+            one => vec![one.to_string()],
+        };
+        let read = |text: &String| RunResult::from_json(text).map_err(input_error);
+        let results = texts.iter().map(read).collect::<PyResult<Vec<_>>>()?;
+        let asked = |result| (Asked { labels: Vec::new(), clients: None }, result);
+        Ok(Results::new(results.into_iter().map(asked).collect()))
+    }
+
+    /// These, and then others.
+    fn and_(&self, others: &Results) -> Results {
+        let all = self.rows.iter().chain(&others.rows);
+        let taken = |row: &Row| {
+            let asked = Asked { labels: row.asked.labels.clone(), clients: row.asked.clients };
+            (asked, row.result.clone())
+        };
+        Results::new(all.map(taken).collect())
+    }
+
     fn __len__(&self) -> usize {
         self.rows.len()
     }

@@ -1,7 +1,7 @@
 //! What a replay counts of its own faithfulness.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use headstack_result::{Fidelity, LatencyHistogram};
 
@@ -34,11 +34,13 @@ pub struct Books {
 }
 
 impl Books {
-    /// The replay has heard of a request.
+    /// The replay has heard of a request; returns where it is found again.
     #[inline]
-    pub fn taken(&mut self, arrived: &Arrived) {
-        if let Some(completion_ns) = arrived.completion_ns {
-            self.unfinished.add((completion_ns, arrived.number));
+    pub fn taken(&mut self, arrived: &Arrived) -> Slot {
+        self.unfinished.arrive(arrived.arrival_ns);
+        match arrived.completion_ns {
+            Some(completion_ns) => self.unfinished.add(completion_ns, arrived.number),
+            None => Slot::NONE,
         }
     }
 
@@ -65,10 +67,10 @@ impl Books {
 
     /// It is complete.
     #[inline]
-    pub fn completed(&mut self, arrived: &Arrived, at_ns: u64) {
+    pub fn completed(&mut self, slot: Slot, at_ns: u64) {
         self.settle(at_ns);
-        if let Some(completion_ns) = arrived.completion_ns {
-            self.unfinished.remove((completion_ns, arrived.number));
+        if slot != Slot::NONE {
+            self.unfinished.remove(slot);
         }
     }
 
@@ -115,28 +117,75 @@ impl Books {
     }
 }
 
-/// (recorded completion, number) of the requests that the replay has not completed, the earliest at hand.
+/// Where the books have a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slot(u32);
+
+impl Slot {
+    /// Of requests whose completion was not recorded.
+    pub const NONE: Slot = Slot(u32::MAX);
+}
+
+/// The requests that the replay has heard of and not completed, as far as they were complete before the last arrival.
+///
+/// Completions pass in their order, each behind all that passed before, so that in a replay that is late, where many
+/// have passed, the first of them stays at hand.
 #[derive(Default)]
 struct Unfinished {
-    keys: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Keys that are gone, until they come to the top.
-    gone: BinaryHeap<Reverse<(u64, u64)>>,
+    /// (recorded completion, number, slot) of the requests that were under way at the last arrival.
+    coming: BinaryHeap<Reverse<(u64, u64, Slot)>>,
+    /// The same of those that were complete. Of both, what the replay has completed stays until it is the first.
+    passed: VecDeque<(u64, u64, Slot)>,
+    /// The number of the request in each slot; 0 in one that is free.
+    numbers: Vec<u64>,
+    free: Vec<Slot>,
 }
 
 impl Unfinished {
-    fn add(&mut self, key: (u64, u64)) {
-        self.keys.push(Reverse(key));
-    }
-
-    fn remove(&mut self, key: (u64, u64)) {
-        self.gone.push(Reverse(key));
-        while self.gone.peek().is_some() && self.gone.peek() == self.keys.peek() {
-            self.gone.pop();
-            self.keys.pop();
+    /// A request arrives, whether or not its own completion is known: what was complete by then has passed.
+    #[inline]
+    fn arrive(&mut self, arrival_ns: u64) {
+        while let Some(&Reverse(key @ (completion_ns, _, _))) = self.coming.peek()
+            && completion_ns <= arrival_ns
+        {
+            self.coming.pop();
+            if self.is_unfinished(key) {
+                self.passed.push_back(key);
+            }
         }
     }
 
+    /// Returns the slot of a request that arrived.
+    #[inline]
+    fn add(&mut self, completion_ns: u64, number: u64) -> Slot {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.numbers.push(0);
+            Slot((self.numbers.len() - 1) as u32)
+        });
+        self.numbers[slot.0 as usize] = number;
+        self.coming.push(Reverse((completion_ns, number, slot)));
+        slot
+    }
+
+    #[inline]
+    fn is_unfinished(&self, (_, number, slot): (u64, u64, Slot)) -> bool {
+        self.numbers[slot.0 as usize] == number
+    }
+
+    #[inline]
+    fn remove(&mut self, slot: Slot) {
+        self.numbers[slot.0 as usize] = 0;
+        self.free.push(slot);
+        while let Some(&key) = self.passed.front()
+            && !self.is_unfinished(key)
+        {
+            self.passed.pop_front();
+        }
+    }
+
+    /// (recorded completion, number)
+    #[inline]
     fn first(&self) -> Option<(u64, u64)> {
-        self.keys.peek().map(|&Reverse(key)| key)
+        self.passed.front().map(|&(completion_ns, number, _)| (completion_ns, number))
     }
 }

@@ -3,7 +3,8 @@
 use headstack_result::Fidelity;
 use headstack_workload::Request;
 
-use crate::tape::{Arrived, Source, Tape};
+use crate::fidelity::Slot;
+use crate::tape::{Source, Tape};
 use crate::waits::{Rule, Waits};
 use crate::{Replay, ReplayError, ReplayMode};
 
@@ -25,15 +26,10 @@ pub struct Issue {
     pub request: Request,
     /// When it should have been issued, on the player's clock: in [`ReplayMode::Asap`] now, else no later than that.
     pub due_ns: u64,
-    arrived: Arrived,
-    node: u32,
-}
-
-impl Issue {
     /// Its number in the recording, from 1.
-    pub fn number(&self) -> u64 {
-        self.arrived.number
-    }
+    pub number: u64,
+    slot: Slot,
+    node: u32,
 }
 
 /// The node of requests that have none.
@@ -134,20 +130,20 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
     pub fn take(&mut self, now_ns: u64) -> Result<Option<Issue>, E> {
         self.now_ns = now_ns;
         let next = match &mut self.plan {
-            Plan::Timed if self.tape.peek()?.is_some_and(|next| next.scheduled_ns <= now_ns) => {
-                self.tape.take()?.map(|arrived| (arrived, NO_NODE, arrived.scheduled_ns))
-            }
+            Plan::Timed if self.tape.peek()?.is_none_or(|next| next.scheduled_ns > now_ns) => None,
+            Plan::Timed => self.tape.take()?.map(|arrived| (arrived.scheduled_ns, NO_NODE, arrived)),
             Plan::Asap { depth } if self.outstanding < *depth => {
-                self.tape.take()?.map(|arrived| (arrived, NO_NODE, now_ns))
+                self.tape.take()?.map(|arrived| (now_ns, NO_NODE, arrived))
             }
-            Plan::Timed | Plan::Asap { .. } => None,
+            Plan::Asap { .. } => None,
             Plan::Waits(waits) => waits.take(&mut self.tape, now_ns)?,
         };
-        Ok(next.map(|(arrived, node, due_ns)| {
-            self.outstanding += 1;
-            self.tape.books.issued(&arrived, now_ns);
-            Issue { request: arrived.request, due_ns, arrived, node }
-        }))
+        let Some((due_ns, node, &arrived)) = next else {
+            return Ok(None);
+        };
+        self.outstanding += 1;
+        self.tape.books.issued(&arrived, now_ns);
+        Ok(Some(Issue { request: arrived.request, due_ns, number: arrived.number, slot: arrived.slot, node }))
     }
 
     /// A request that was taken is complete at `at_ns`, whether well or not.
@@ -155,7 +151,7 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
     pub fn completed(&mut self, issue: &Issue, at_ns: u64) {
         self.now_ns = at_ns;
         self.outstanding = self.outstanding.saturating_sub(1);
-        self.tape.books.completed(&issue.arrived, at_ns);
+        self.tape.books.completed(issue.slot, at_ns);
         if let Plan::Waits(waits) = &mut self.plan {
             waits.completed(issue.node, at_ns);
         }

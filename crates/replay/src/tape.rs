@@ -2,7 +2,7 @@
 
 use headstack_workload::{Kind, Recorded, Request};
 
-use crate::fidelity::Books;
+use crate::fidelity::{Books, Slot};
 use crate::{Outside, Replay, ReplayError};
 
 /// A source of recorded requests: replaces the batch by the next ones, in order of arrival; false at the end.
@@ -22,6 +22,8 @@ pub struct Arrived {
     pub completion_ns: Option<u64>,
     /// What the system is asked for.
     pub request: Request,
+    /// Where the books have it once it is taken.
+    pub slot: Slot,
 }
 
 /// The recording, read as far as the replay needs.
@@ -30,7 +32,9 @@ pub struct Tape<'a, E> {
     batch: Vec<Recorded>,
     at: usize,
     ended: bool,
-    next: Option<Arrived>,
+    /// The request that was read last, and whether it is still to be taken.
+    last: Option<Arrived>,
+    is_next: bool,
     /// The first arrival, on the recording's clock and on the replay's.
     first_ns: u64,
     start_ns: u64,
@@ -52,7 +56,8 @@ impl<'a, E: From<ReplayError>> Tape<'a, E> {
             batch: Vec::new(),
             at: 0,
             ended: false,
-            next: None,
+            last: None,
+            is_next: false,
             first_ns: 0,
             start_ns: replay.start_ns,
             time_scale: replay.mode.time_scale(),
@@ -71,27 +76,28 @@ impl<'a, E: From<ReplayError>> Tape<'a, E> {
     /// Of the source; a request that cannot be replayed.
     #[inline]
     pub fn peek(&mut self) -> Result<Option<&Arrived>, E> {
-        while self.next.is_none() && !self.ended {
+        while !self.is_next && !self.ended {
             match self.read()? {
-                Some(recorded) => self.next = self.arrive(recorded)?,
+                Some(recorded) => self.is_next = self.arrive(recorded)?,
                 None => self.ended = true,
             }
         }
-        Ok(self.next.as_ref())
+        Ok(self.last.as_ref().filter(|_| self.is_next))
     }
 
-    /// The next request; none at the end.
+    /// The next request, which stays where it is until the one after is asked for; none at the end.
     ///
     /// # Errors
     /// As [`peek`](Self::peek).
     #[inline]
-    pub fn take(&mut self) -> Result<Option<Arrived>, E> {
+    pub fn take(&mut self) -> Result<Option<&Arrived>, E> {
         self.peek()?;
-        let next = self.next.take();
-        if let Some(arrived) = &next {
-            self.books.taken(arrived);
-        }
-        Ok(next)
+        let next = self.last.as_mut().filter(|_| self.is_next);
+        self.is_next = false;
+        Ok(next.map(|arrived| {
+            arrived.slot = self.books.taken(arrived);
+            &*arrived
+        }))
     }
 
     fn read(&mut self) -> Result<Option<Recorded>, E> {
@@ -106,8 +112,9 @@ impl<'a, E: From<ReplayError>> Tape<'a, E> {
         Ok(Some(self.batch[self.at - 1]))
     }
 
-    /// Takes a request over; none for one that is left out, or behind the limits of the replay.
-    fn arrive(&mut self, recorded: Recorded) -> Result<Option<Arrived>, ReplayError> {
+    /// Takes a request over, unless it is left out or behind the limits of the replay; whether it was.
+    #[inline]
+    fn arrive(&mut self, recorded: Recorded) -> Result<bool, ReplayError> {
         let number = self.books.recorded + 1;
         if number == 1 {
             self.first_ns = recorded.arrival_ns;
@@ -118,7 +125,7 @@ impl<'a, E: From<ReplayError>> Tape<'a, E> {
         let arrival_ns = arrival_ns.ok_or_else(|| refuse("arrives before the one before it".to_owned()))?;
         if number > self.requests_max || arrival_ns > self.time_max_ns {
             self.ended = true;
-            return Ok(None);
+            return Ok(false);
         }
         if recorded.completion_ns.is_some_and(|at_ns| at_ns < recorded.arrival_ns) {
             return Err(refuse("is complete before it arrives".to_owned()));
@@ -134,15 +141,19 @@ impl<'a, E: From<ReplayError>> Tape<'a, E> {
         self.books.recorded = number;
         self.books.last_arrival_ns = arrival_ns;
         self.books.without_completion += u64::from(completion_ns.is_none());
-        let request = self.fit(&recorded.request).map_err(refuse)?;
+        let Some(request) = self.fit(&recorded.request).map_err(refuse)? else {
+            return Ok(false);
+        };
         let start_ns = self.start_ns;
-        Ok(request.map(|request| Arrived {
+        self.last = Some(Arrived {
             number,
             arrival_ns: start_ns + arrival_ns,
             scheduled_ns: start_ns + scaled_ns,
             completion_ns: completion_ns.map(|at_ns| start_ns + at_ns),
             request,
-        }))
+            slot: Slot::NONE,
+        });
+        Ok(true)
     }
 
     /// What was done to the recording's requests, in words.

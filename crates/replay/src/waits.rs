@@ -55,8 +55,8 @@ pub struct Waits {
     finished: VecDeque<(u64, u32)>,
     /// Requests that wait for nothing but their time: (issue, number, node).
     due: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    /// How much later than recorded those were complete that may be awaited: (lag, number, node). What is read next
-    /// comes no sooner than the least of them.
+    /// How much later than recorded those were complete that may be awaited, as far as that is sooner: (lag, number,
+    /// node). What is read next comes no sooner than the least of them, nor, for it may wait for none, than recorded.
     lags: BinaryHeap<Reverse<(i64, u64, u32)>>,
     read: u64,
     with_completion: u64,
@@ -90,8 +90,8 @@ impl Waits {
         Ok(self.due_ns().into_iter().chain(unread_ns).min())
     }
 
-    /// The next request that is to be issued by `now_ns`, with its node and when that was due. Reads all that may come
-    /// before it.
+    /// The next request that is to be issued by `now_ns`, after the time at which it was due and its node. Reads all
+    /// that may come before it.
     ///
     /// # Errors
     /// Of the recording.
@@ -100,18 +100,18 @@ impl Waits {
         &mut self,
         tape: &mut Tape<E>,
         now_ns: u64,
-    ) -> Result<Option<(Arrived, u32, u64)>, E> {
+    ) -> Result<Option<(u64, u32, &Arrived)>, E> {
         while let Some(unread_ns) = self.unread_ns(tape)?
             && unread_ns <= self.due_ns().unwrap_or(u64::MAX).min(now_ns)
             && let Some(arrived) = tape.take()?
         {
-            self.add(&arrived);
+            self.add(arrived);
             self.demand_completions(if tape.peek()?.is_some() { UNPAIRED_MAX } else { 1 })?;
         }
         Ok(match self.due.peek() {
             Some(&Reverse((due_ns, _, node))) if due_ns <= now_ns => {
                 self.due.pop();
-                Some((self.nodes[node as usize].arrived, node, due_ns))
+                Some((due_ns, node, &self.nodes[node as usize].arrived))
             }
             _ => None,
         })
@@ -160,7 +160,9 @@ impl Waits {
                     let nodes = &self.nodes;
                     self.lags.retain(|&Reverse((_, number, node))| nodes[node as usize].is_awaited(number));
                 }
-                self.lags.push(Reverse((at_ns as i64 - recorded_ns as i64, number, node)));
+                if at_ns < recorded_ns {
+                    self.lags.push(Reverse((at_ns as i64 - recorded_ns as i64, number, node)));
+                }
             }
             _ => self.free.push(node),
         }

@@ -278,14 +278,6 @@ impl Parser {
             Parser::Lines(lines) => lines.read(out),
         }
     }
-
-    /// Requests in all, where that is known before they are read.
-    pub(crate) fn requests_known(&self) -> Option<u64> {
-        match self {
-            Parser::Stored(stored) => Some(stored.requests()),
-            _ => None,
-        }
-    }
 }
 
 /// What is said of traces whose times are whole seconds.

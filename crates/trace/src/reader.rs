@@ -162,14 +162,6 @@ impl TraceReader {
         &self.meta
     }
 
-    /// Requests in all, where that is known before they are read.
-    pub fn requests_known(&self) -> Option<u64> {
-        match &self.source {
-            Source::One(part) if self.steps.is_empty() => part.parser.requests_known(),
-            _ => None,
-        }
-    }
-
     fn refresh(&mut self) {
         self.meta = self.source.meta().clone();
         self.steps.describe(&mut self.meta);

@@ -53,6 +53,7 @@ fn main() {
     }
     let random_read = catalogue("random-read-4k");
     for (name, addresses) in [
+        ("random-read-4k, once", Addresses::Once),
         ("random-read-4k, zipf 0.99", Addresses::Zipf { theta: 0.99 }),
         ("random-read-4k, pareto 0.2", Addresses::Pareto { h: 0.2 }),
         ("random-read-4k, normal", Addresses::Normal { mean_percent: 50.0, deviation_percent: 10.0 }),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::{Complaint, check_percent, check_share, check_sum};
 use crate::hotband::Hotband;
+use crate::quantity::bytes_u64;
 use crate::random::{AliasTable, Permutation, Random};
 use crate::request::Kind;
 
@@ -14,13 +15,29 @@ use crate::request::Kind;
 /// span. Under [`Zipf`](Addresses::Zipf) and [`Pareto`](Addresses::Pareto) popularity belongs to
 /// blocks that all lines share: a block is the smallest size of the specification, rounded up to the
 /// common alignment, and an access starts at its block's start. Popular blocks are spread over the
-/// span by a permutation keyed with the seed, so that every block is reached.
+/// span by a permutation keyed with the seed, so that every block is reached. The blocks of
+/// [`Once`](Addresses::Once) are such blocks too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Addresses {
     /// Every place is equally likely.
     #[default]
     Uniform,
+    /// Every block once in a random order, then again in another order, and so on: what fio's random map does.
+    Once,
+    /// In the order of places: `zone` bytes one request after the other, the next zone `step` bytes behind the start of
+    /// the last, and from the start again at the end of the span.
+    Strided {
+        /// Length of a zone in bytes; a request that is longer is a zone of its own.
+        #[serde(rename = "zone", with = "bytes_u64")]
+        zone_bytes: u64,
+        /// From the start of a zone to that of the next, in bytes, above 0.
+        #[serde(rename = "step", with = "bytes_u64")]
+        step_bytes: u64,
+        /// Whether the next zone lies before the last, and the end of the span follows its start.
+        #[serde(default)]
+        backwards: bool,
+    },
     /// The block of rank k has a probability in proportion to k^-theta.
     Zipf {
         /// Exponent, above 0 and up to 10.
@@ -72,7 +89,11 @@ impl Addresses {
             if is_allowed { Ok(()) } else { Err((key.to_owned(), message)) }
         };
         match self {
-            Addresses::Uniform => Ok(()),
+            Addresses::Uniform | Addresses::Once => Ok(()),
+            Addresses::Strided { zone_bytes, step_bytes, .. } => {
+                range("addresses.strided.zone", *zone_bytes as f64, *zone_bytes > 0, "above 0")?;
+                range("addresses.strided.step", *step_bytes as f64, *step_bytes > 0, "above 0")
+            }
             Addresses::Zipf { theta } => {
                 let is_allowed = *theta > 0.0 && *theta <= 10.0;
                 range("addresses.zipf.theta", *theta, is_allowed, "above 0 and up to 10")
@@ -131,6 +152,8 @@ impl Places {
 /// Draws the offsets of random accesses by one law.
 pub(crate) enum Sampler {
     Uniform,
+    Once(Rounds),
+    Strided(Strides),
     Zipf(Zipf, Scatter),
     Pareto { exponent: f64, scatter: Scatter },
     Normal { mean: f64, deviation: f64 },
@@ -151,13 +174,83 @@ impl Scatter {
     }
 }
 
+/// Every block once in the order of a permutation, then in that of another.
+pub(crate) struct Rounds {
+    scatter: Scatter,
+    next: u64,
+    keys: Random,
+}
+
+impl Rounds {
+    #[inline]
+    fn offset_bytes(&mut self) -> u64 {
+        if self.next == self.scatter.blocks.count {
+            self.scatter.permutation = Permutation::new(self.next, &mut self.keys);
+            self.next = 0;
+        }
+        let offset_bytes = self.scatter.offset_bytes(self.next);
+        self.next += 1;
+        offset_bytes
+    }
+}
+
+/// Zones one after the other.
+pub(crate) struct Strides {
+    zone_bytes: u64,
+    step_bytes: u64,
+    backwards: bool,
+    /// Where the zone starts from which the next request is; `None` before the first.
+    zone_start: Option<u64>,
+    /// What of it is used up.
+    used_bytes: u64,
+}
+
+impl Strides {
+    fn offset_bytes(&mut self, places: &Places, length_bytes: u32) -> u64 {
+        let last = places.offset_bytes(places.count - 1);
+        let fits = |start: &u64, used: u64| used + u64::from(length_bytes) <= self.zone_bytes && start + used <= last;
+        let start = match self.zone_start {
+            None => places.first_bytes,
+            Some(start) if fits(&start, self.used_bytes) => start,
+            Some(start) => {
+                self.used_bytes = 0;
+                self.next_zone(start, places.first_bytes, last)
+            }
+        };
+        self.zone_start = Some(start);
+        let offset_bytes = start + self.used_bytes;
+        self.used_bytes += u64::from(length_bytes);
+        offset_bytes
+    }
+
+    fn next_zone(&self, start: u64, first: u64, last: u64) -> u64 {
+        // A request may be longer than the one before and fit at fewer places.
+        let (next, begin) = match self.backwards {
+            true => (start.checked_sub(self.step_bytes), last),
+            false => (start.checked_add(self.step_bytes), first),
+        };
+        next.filter(|next| (first..=last).contains(next)).unwrap_or(begin)
+    }
+}
+
 impl Sampler {
     /// `blocks` are the units of popularity under the skewed laws.
-    pub(crate) fn new(addresses: &Addresses, blocks: Places, keys: &mut Random) -> Sampler {
-        let mut scatter = || Scatter { blocks, permutation: Permutation::new(blocks.count, keys) };
+    pub(crate) fn new(addresses: &Addresses, blocks: Places, mut keys: Random) -> Sampler {
+        let mut scatter = || Scatter { blocks, permutation: Permutation::new(blocks.count, &mut keys) };
         match addresses {
             // A hot band needs the span, and is made by the generator.
             Addresses::Uniform | Addresses::VdbenchHotband { .. } => Sampler::Uniform,
+            Addresses::Once => {
+                let scatter = scatter();
+                Sampler::Once(Rounds { scatter, next: 0, keys })
+            }
+            Addresses::Strided { zone_bytes, step_bytes, backwards } => Sampler::Strided(Strides {
+                zone_bytes: *zone_bytes,
+                step_bytes: *step_bytes,
+                backwards: *backwards,
+                zone_start: None,
+                used_bytes: 0,
+            }),
             Addresses::Zipf { theta } => Sampler::Zipf(Zipf::new(blocks.count, *theta), scatter()),
             Addresses::Pareto { h } => {
                 Sampler::Pareto { exponent: libm::log(*h) / libm::log1p(-*h), scatter: scatter() }
@@ -177,8 +270,10 @@ impl Sampler {
 
     /// The offset of a random access of `length_bytes` to one of `places`.
     #[inline]
-    pub(crate) fn offset_bytes(&self, places: &Places, length_bytes: u32, kind: Kind, random: &mut Random) -> u64 {
+    pub(crate) fn offset_bytes(&mut self, places: &Places, length_bytes: u32, kind: Kind, random: &mut Random) -> u64 {
         match self {
+            Sampler::Once(rounds) => rounds.offset_bytes(),
+            Sampler::Strided(strides) => strides.offset_bytes(places, length_bytes),
             Sampler::Uniform => places.offset_bytes(random.below(places.count)),
             Sampler::Zipf(zipf, scatter) => scatter.offset_bytes(zipf.rank(random)),
             Sampler::Pareto { exponent, scatter } => {
@@ -187,7 +282,7 @@ impl Sampler {
                 scatter.offset_bytes(rank.min(count - 1))
             }
             Sampler::Normal { mean, deviation } => loop {
-                let position = mean + deviation * random.normal();
+                let position = *mean + *deviation * random.normal();
                 if (0.0..1.0).contains(&position) {
                     let index = (position * places.count as f64) as u64;
                     return places.offset_bytes(index.min(places.count - 1));
@@ -286,131 +381,4 @@ fn log1p_over(x: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::random::Purpose;
-    use crate::statistics::assert_fits;
-
-    fn zipf_law(n: u64, theta: f64) -> Vec<f64> {
-        let masses: Vec<f64> = (1..=n).map(|rank| (rank as f64).powf(-theta)).collect();
-        let sum: f64 = masses.iter().sum();
-        masses.iter().map(|mass| mass / sum).collect()
-    }
-
-    #[test]
-    fn zipf_ranks_follow_the_exact_law() {
-        for theta in [0.5, 0.8, 0.99, 1.0, 1.2, 3.0] {
-            for n in [1, 2, 3, 1_000, 16_001] {
-                let zipf = Zipf::new(n, theta);
-                let mut random = Random::new(n, Purpose::Addresses);
-                let mut counts = vec![0u64; n as usize];
-                for _ in 0..1_000_000 {
-                    counts[zipf.rank(&mut random) as usize] += 1;
-                }
-                assert_fits(&format!("zipf {theta} of {n}"), &counts, &zipf_law(n, theta));
-            }
-        }
-    }
-
-    #[test]
-    fn zipf_is_exact_over_a_tebi_of_ranks() {
-        // Share of the first m ranks, from the Euler-Maclaurin sum of k^-theta.
-        let (n, theta) = (1u64 << 40, 0.9);
-        let partial = |m: f64| {
-            let head: f64 = (1..100).map(|k| f64::from(k).powf(-theta)).sum();
-            let integral = (m.powf(1.0 - theta) - 100f64.powf(1.0 - theta)) / (1.0 - theta);
-            let ends = (m.powf(-theta) + 100f64.powf(-theta)) / 2.0;
-            let slope = theta * (100f64.powf(-theta - 1.0) - m.powf(-theta - 1.0)) / 12.0;
-            head + integral + ends + slope
-        };
-        let limits: Vec<f64> = (4..=20).map(|power| 4f64.powi(power)).collect();
-        let total = partial(n as f64);
-        let mut shares = vec![partial(limits[0]) / total];
-        shares.extend(limits.windows(2).map(|pair| (partial(pair[1]) - partial(pair[0])) / total));
-        let zipf = Zipf::new(n, theta);
-        let mut random = Random::new(5, Purpose::Addresses);
-        let mut counts = vec![0u64; limits.len()];
-        for _ in 0..1_000_000 {
-            let rank = zipf.rank(&mut random);
-            counts[limits.partition_point(|&limit| limit <= rank as f64)] += 1;
-        }
-        assert_fits("zipf of 2^40", &counts, &shares);
-    }
-
-    #[test]
-    fn bands_that_meet_share_no_place_and_leave_none_out() {
-        for count in [1_000, 1_001, 37] {
-            let mut next = 0;
-            for limits in [0.0, 0.05, 0.2, 0.731, 1.0].windows(2) {
-                let (first, end) = band_places(count, limits[0], limits[1]);
-                assert_eq!(first, next);
-                next = end;
-            }
-            assert_eq!(next, count);
-        }
-        assert_eq!(band_places(1, 0.9, 1.0), (0, 1));
-    }
-
-    /// Counts of `draws` offsets in `cells` equal parts of `n` places under a law that needs no scatter.
-    fn cell_counts(addresses: &Addresses, n: u64, cells: usize) -> Vec<u64> {
-        let places = Places { first_bytes: 0, step_bytes: 1, count: n };
-        let sampler = Sampler::new(addresses, places, &mut Random::new(1, Purpose::Permutation));
-        let mut random = Random::new(1, Purpose::Addresses);
-        let mut counts = vec![0u64; cells];
-        for _ in 0..1_000_000 {
-            let offset = sampler.offset_bytes(&places, 8, Kind::Read, &mut random);
-            counts[(offset as usize * cells) / n as usize] += 1;
-        }
-        counts
-    }
-
-    #[test]
-    fn hot_bands_get_their_shares() {
-        // JESD219: half of the accesses in the first 5 %, 30 % in the next 15 %, 20 % in the rest.
-        let band = |from_percent, to_percent, share_percent| Band { from_percent, to_percent, share_percent };
-        let bands = vec![band(0.0, 5.0, 50.0), band(5.0, 20.0, 30.0), band(20.0, 100.0, 20.0)];
-        let counts = cell_counts(&Addresses::HotBands(bands), 100_000, 100);
-        let shares: Vec<f64> = (0..100)
-            .map(|cell| match cell {
-                0..5 => 0.5 / 5.0,
-                5..20 => 0.3 / 15.0,
-                _ => 0.2 / 80.0,
-            })
-            .collect();
-        assert_fits("hot bands", &counts, &shares);
-    }
-
-    #[test]
-    fn uniform_is_uniform() {
-        let counts = cell_counts(&Addresses::Uniform, 1_000, 1_000);
-        assert_fits("uniform", &counts, &[1e-3; 1_000]);
-    }
-
-    #[test]
-    fn normal_is_cut_off_and_keeps_its_shape() {
-        let law = Addresses::Normal { mean_percent: 30.0, deviation_percent: 20.0 };
-        let counts = cell_counts(&law, 100_000, 50);
-        let below = |x: f64| 0.5 * libm::erfc(-(x - 0.3) / (0.2 * 2f64.sqrt()));
-        let inside = below(1.0) - below(0.0);
-        let shares: Vec<f64> = (0..50)
-            .map(|cell| f64::from(cell) / 50.0)
-            .map(|from| (below(from + 0.02) - below(from)) / inside)
-            .collect();
-        assert_fits("normal", &counts, &shares);
-    }
-
-    #[test]
-    fn pareto_gives_80_percent_of_accesses_to_20_percent_of_blocks() {
-        let blocks = 10_000;
-        let mut counts = cell_counts(&Addresses::Pareto { h: 0.2 }, blocks, blocks as usize);
-        counts.sort_unstable_by(|a, b| b.cmp(a));
-        let hottest: u64 = counts[..2_000].iter().sum();
-        // Sorting by count rather than by rank favours the sum a little: 0.2 % covers it and the noise.
-        let share = hottest as f64 / 1e6;
-        assert!((0.798..0.804).contains(&share), "{share}");
-        // Self-similar: 64 % to 4 %.
-        let hotter: u64 = counts[..400].iter().sum();
-        let share = hotter as f64 / 1e6;
-        assert!((0.638..0.644).contains(&share), "{share}");
-    }
-}
+mod tests;

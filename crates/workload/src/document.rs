@@ -228,13 +228,20 @@ fn allowed(name: &str, expected: Vec<&str>) -> String {
     if expected.is_empty() {
         return "nothing is allowed here".to_owned();
     }
-    let close = expected
-        .iter()
-        .map(|candidate| (edit_distance(name, candidate), candidate))
-        .min()
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count() / 4);
-    let hint = close.map_or(String::new(), |(_, candidate)| format!("did you mean `{candidate}`? "));
+    let close = nearest(name, expected.iter().copied(), 1);
+    let hint = close.first().map_or(String::new(), |candidate| format!("did you mean `{candidate}`? "));
     format!("{hint}allowed: {}", expected.join(", "))
+}
+
+/// Up to `most` of `candidates` that `name` may have been meant to be, the likeliest first.
+pub(crate) fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>, most: usize) -> Vec<&'c str> {
+    let mut close: Vec<(usize, &str)> = candidates
+        .map(|candidate| (edit_distance(name, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count() / 4)
+        .collect();
+    close.sort_unstable();
+    close.dedup();
+    close.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
 /// Levenshtein distance in characters.

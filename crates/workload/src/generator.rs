@@ -125,6 +125,28 @@ fn hotband(span: Span, from_percent: f64, to_percent: f64, lines: &[Line]) -> Re
     }
 }
 
+/// Zones begin and go on where every line may.
+fn check_strides(addresses: &Addresses, lines: &[Line]) -> Result<(), WorkloadError> {
+    let Addresses::Strided { zone_bytes, step_bytes, .. } = addresses else {
+        return Ok(());
+    };
+    for line in lines {
+        let align_bytes = line.places.step_bytes;
+        if align_bytes != lines[0].places.step_bytes {
+            let message = "lines of several alignments have no zones in common; leave align out".to_owned();
+            return Err(WorkloadError { key: "addresses.strided".to_owned(), message });
+        }
+        for (key, bytes) in [("zone", *zone_bytes), ("step", *step_bytes), ("size", line.length_bytes.into())] {
+            if !bytes.is_multiple_of(align_bytes) {
+                let message = format!("{bytes} bytes is not a multiple of the alignment of {align_bytes} bytes");
+                let key = if key == "size" { "lines.size".to_owned() } else { format!("addresses.strided.{key}") };
+                return Err(WorkloadError { key, message });
+            }
+        }
+    }
+    Ok(())
+}
+
 fn least_common_multiple(a: u64, b: u64) -> Option<u64> {
     let (mut divisor, mut rest) = (a, b);
     while rest != 0 {
@@ -153,17 +175,18 @@ impl Generator {
         // A line that comes in bursts is begun less often, so that its share of requests is right.
         let weights: Vec<f64> = specified.iter().map(|line| line.share_percent / f64::from(line.burst)).collect();
         let blocks = match workload.addresses {
-            Addresses::Zipf { .. } | Addresses::Pareto { .. } => popular_blocks(&lines, span)
+            Addresses::Once | Addresses::Zipf { .. } | Addresses::Pareto { .. } => popular_blocks(&lines, span)
                 .filter(|blocks| blocks.count <= BLOCKS_MAX)
                 .ok_or_else(|| skewed_error(span))?,
             _ => lines[0].places,
         };
-        let mut keys = Random::new(seed, Purpose::Permutation);
+        check_strides(&workload.addresses, &lines)?;
+        let keys = Random::new(seed, Purpose::Permutation);
         let sampler = match workload.addresses {
             Addresses::VdbenchHotband { from_percent, to_percent } => {
                 Sampler::VdbenchHotband(hotband(span, from_percent, to_percent, &lines)?)
             }
-            _ => Sampler::new(&workload.addresses, blocks, &mut keys),
+            _ => Sampler::new(&workload.addresses, blocks, keys),
         };
         Ok(Generator {
             line_choice: AliasTable::new(&weights),

@@ -3,7 +3,17 @@
 //! A [`JobFile`] is a sequence of [`Phase`]s, each of them [`Job`]s that run at the same time. What a file asks for and
 //! the model cannot say is not dropped in silence: it is a [`Remark`].
 
+mod curve;
+mod demand;
+pub mod fio;
+pub mod icf;
+mod layout;
+pub mod vdbench;
+
 use serde::{Deserialize, Serialize};
+
+pub use curve::{CurvePoint, curve_rate_per_s};
+pub use demand::{Demand, Simulation};
 
 use crate::workload::Workload;
 
@@ -25,12 +35,23 @@ pub struct Phase {
     pub name: String,
     /// The jobs.
     pub jobs: Vec<Job>,
+    /// Requests outstanding of all jobs together that have a share: they take turns by their shares, and their own
+    /// arrivals mean nothing. Absent where no job has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<u32>,
+    /// Where its rate depends on what an earlier phase has reached: [`Phase::at_observed`] makes it a phase that can be
+    /// run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve_point: Option<CurvePoint>,
+    /// Whether all of them end when one of them does.
+    pub ends_with_first: bool,
 }
 
 /// Something that a file asks for and that is not done, or done otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
-    /// Line of the file, from 1.
+    /// Line of the file, from 1; 0 where no line is meant.
+    /// Line of the file, or number of the argument, from 1.
     pub line: u32,
     /// The option's name as written.
     pub option: String,
@@ -47,6 +68,9 @@ pub struct Job {
     pub group: Option<u32>,
     /// So many of it at once, each with requests of its own (fio's `numjobs`).
     pub copies: u32,
+    /// The number of the first of them among jobs of this name, from 0. Copies that have files or places of their own
+    /// are jobs of their own; a copy's random choices depend on its number.
+    pub first_copy: u32,
     /// Files or devices. Their address spaces lie one after another; empty where the file names none.
     pub targets: Vec<String>,
     /// Size of each file that is to exist, created where it does not; absent, targets are taken as they are.
@@ -63,6 +87,9 @@ pub struct Job {
     pub workload: Workload,
     /// What ends it.
     pub limits: Limits,
+    /// Its part of the requests of the phase's pool, in percent (vdbench's skew).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_percent: Option<f64>,
     /// Nothing is issued before this time.
     pub start_delay_ns: u64,
     /// Of an open loop: requests handed to the system at a time; later ones wait their turn in the host.
@@ -71,6 +98,12 @@ pub struct Job {
     pub verify: Verify,
     /// Seed of its random choices; absent, that of the run.
     pub seed: Option<u64>,
+    /// Whether files that the job created are removed when it is over.
+    pub unlink: bool,
+    /// Whether the page cache is emptied of the targets before the job.
+    pub invalidate: bool,
+    /// Percentiles of latency to report, in percent; empty where the file states none.
+    pub percentiles: Vec<f64>,
     /// Its options as written, which fio prints as `job options`.
     pub as_written: Vec<(String, String)>,
 }
@@ -127,12 +160,14 @@ pub enum Sync {
 }
 
 /// What ends a job, whichever comes first; one that states nothing ends when its part was gone through once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Requests issued.
     pub requests: Option<u64>,
     /// Bytes of requests issued.
     pub bytes: Option<u64>,
+    /// Bytes of requests issued, as a multiple of the part's length: 2 goes through it twice, 0.5 through half of it.
+    pub passes: Option<f64>,
     /// Time after the warm-up.
     pub time_ns: Option<u64>,
 }

@@ -435,6 +435,19 @@ pub(crate) mod bytes_u32_option {
     }
 }
 
+/// Serde of a `u64` size in bytes as [`Bytes`].
+pub(crate) mod bytes_u64 {
+    use super::{Bytes, Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(bytes: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        Bytes(*bytes).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        Bytes::deserialize(deserializer).map(|bytes| bytes.0)
+    }
+}
+
 /// Serde of a `u64` duration in nanoseconds as a [`DurationNs`] that is not negative.
 pub(crate) mod duration_u64 {
     use super::{Deserialize, Deserializer, DurationNs, Serialize, Serializer, de};

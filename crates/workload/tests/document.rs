@@ -187,7 +187,7 @@ fn workloads_are_checked_line_by_line() {
         (
             ".zipf.theta = 0.9",
             " = \"unifrom\"",
-            "w.toml:3: addresses: unknown value `unifrom`; did you mean `uniform`? allowed: uniform, zipf, pareto, normal, hot_bands, vdbench_hotband",
+            "w.toml:3: addresses: unknown value `unifrom`; did you mean `uniform`? allowed: uniform, once, strided, zipf, pareto, normal, hot_bands, vdbench_hotband",
         ),
         ("source", "streams = 0\nsource", "w.toml:2: streams: 0 is out of range; 1 to 65536 is allowed"),
         (
@@ -235,6 +235,8 @@ fn every_form_of_arrivals_and_lengths_reads_back() {
         "run_length.confidence = { percent = 1, max_requests = 1000000 }\nflush_every = 64",
         "addresses.hot_bands = [{ from_percent = 0, to_percent = 5, share_percent = 100 }]",
         "addresses.normal = { mean_percent = 50, deviation_percent = 10 }",
+        "addresses = \"once\"",
+        "addresses.strided = { zone = \"8KiB\", step = \"1MiB\", backwards = true }",
         "addresses.pareto.h = 0.2\nspecification = \"Other\"",
     ] {
         let text = WORKLOAD

@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 import click
 
 from headstack import InputError, RunError, __version__
-from headstack.cli import analysis, arrays, catalogue, demo, replays, runs, scenarios, traces, validation
+from headstack.cli import analysis, arrays, catalogue, demo, measure, replays, runs, scenarios, traces, validation
+from headstack.cli import analysis, arrays, catalogue, demo, inspect, replays, runs, scenarios, traces, validation
 from headstack.options import OPTIONS
 
 EXIT_INPUT, EXIT_RUN, EXIT_INTERRUPTED = 2, 3, 130
@@ -19,7 +20,9 @@ Exit codes:
   0  fine
   1  a limit that was asked for is not kept
   2  bad input or usage: one line says what, nothing is written
-  3  a run failed, or failed the checks that it makes of itself: nothing is written"""
+  3  a run failed, or failed the checks that it makes of itself: nothing is written; a
+     measurement ended early by its target: what was measured is written
+  130  interrupted; of measurements, what was measured is written"""
 
 
 class Cli(click.Group):
@@ -85,6 +88,7 @@ def main() -> None:
     headstack run cheetah-x15-36lp -w file-server --depth 1,4,16,64
     headstack curve atlas-10k-iii-73 atlas-10k-iii-73@36.7GB -w file-server
     headstack trace import blktrace.sda.* -o sda.parquet
+    headstack measure /dev/sdb -w file-server --depth 1,4,16,64
     headstack replay sda.parquet constellation2-1tb --mode timed
     headstack demo
     """
@@ -92,6 +96,7 @@ def main() -> None:
 
 main.add_command(runs.run)
 main.add_command(runs.curve)
+main.add_command(measure.measure)
 main.add_command(catalogue.drives)
 main.add_command(arrays.arrays)
 main.add_command(catalogue.workloads)
@@ -99,5 +104,6 @@ main.add_command(scenarios.scenarios)
 traces.trace.add_command(analysis.analyze)
 main.add_command(traces.trace)
 main.add_command(replays.replay)
+main.add_command(inspect.inspect)
 main.add_command(validation.validate)
 main.add_command(demo.demo)

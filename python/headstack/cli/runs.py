@@ -16,6 +16,8 @@ from headstack.cli.output import (
     progress,
     write_all,
 )
+from headstack.cli.targets import access_of, access_options, course, ending
+from headstack.measurement import Access, is_target, measure_curve
 from headstack.options import OPTIONS
 from headstack.results import Results
 from headstack.runs import CURVE_DEPTHS, run_specs, specify
@@ -86,21 +88,45 @@ def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
 @click.command(cls=Grouped)
 @varied
 @click.option("--limit", metavar="TIME", help="Also state the IO/s at this mean response time.")
-def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **given: Any) -> None:
+@access_options
+def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **given: Any) -> int:
     """Saturation curves, and their knees.
 
     Response time over throughput as load grows.
     As "headstack run", at 1, 2, 4, ... 256 requests outstanding, or clients of a scenario, unless --depth or --rate
-    says otherwise.
+    says otherwise. A SYSTEM that is a file or a block device is measured, as "headstack measure" does.
     """
     if limit is not None:
         duration("--limit", limit)
     if given["depth"] is None and given["rate"] is None:
         given["depth"] = ",".join(map(str, CURVE_DEPTHS))
-    results, to_stdout = carry_out(systems, workload, given)
+    access = access_of(given)
+    work = partial(simulated_and_measured, systems, workload, access)
+    results, to_stdout = carry_out(systems, workload, given, work if any(map(is_target, systems)) else None)
     if not to_stdout:
         print_results(results)
         print_knees(results, limit)
+    return ending(results)
+
+
+def simulated_and_measured(
+    systems: tuple[str, ...], workload: str | None, access: Access, options: dict[str, Any], quiet: bool
+) -> Results:
+    """Curves of simulated systems and of real ones, in the order in which they were named."""
+    demands = None if workload is None else listed(workload)
+    joined: Results | None = None
+    for system in systems:
+        if is_target(system):
+            with course(quiet) as show:
+                results = measure_curve(system, demands, access, options, show)
+        else:
+            specs = specify([system], demands, options)
+            with progress(system, quiet) as tell:
+                results = run_specs(specs, options, tell)
+        joined = results if joined is None else joined.and_others(results)
+    if joined is None:
+        raise InputError("no system is named")
+    return joined
 
 
 EXPORTS: dict[str, Callable[..., Any]] = {
@@ -111,10 +137,15 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 }
 
 
-def carry_out(systems: tuple[str, ...], workload: str | None, given: dict[str, Any]) -> tuple[Results, bool]:
-    """Runs, and writes what was asked for; also whether stdout is taken by an export."""
+def carry_out(
+    systems: tuple[str, ...],
+    workload: str | None,
+    given: dict[str, Any],
+    work: Callable[[dict[str, Any], bool], Results] | None = None,
+) -> tuple[Results, bool]:
+    """Runs (or does ``work``), and writes what was asked for; also whether stdout is taken by an export."""
     options = {o.name: listed(given[o.name]) for o in OPTIONS if given[o.name] is not None}
-    specs = specify(systems, None if workload is None else listed(workload), options)
+    specs = specify(systems, None if workload is None else listed(workload), options) if work is None else []
     files = {name: given[f"{name}_path"] for name in EXPORTS if given[f"{name}_path"] is not None}
     to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
     if len(to_stdout) > 1:
@@ -127,8 +158,11 @@ def carry_out(systems: tuple[str, ...], workload: str | None, given: dict[str, A
         from headstack.plots import picture_format
 
         picture_format(files["plot"])
-    with progress(f"{len(specs)} run{'s' * (len(specs) > 1)}", given["quiet"]) as show:
-        results = run_specs(specs, options, show, record)
+    if work is not None:
+        results = work(options, given["quiet"])
+    else:
+        with progress(f"{len(specs)} run{'s' * (len(specs) > 1)}", given["quiet"]) as show:
+            results = run_specs(specs, options, show, record)
     write_all((path, partial(EXPORTS[name], results)) for name, path in files.items())
     for name in to_stdout:
         print(EXPORTS[name](results), end="")

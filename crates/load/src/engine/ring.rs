@@ -322,6 +322,14 @@ impl Ring {
     }
 }
 
+impl Drop for Ring {
+    /// The kernel takes a ring apart some time after it was closed; files that it holds until then keep their file system
+    /// from being unmounted.
+    fn drop(&mut self) {
+        let _ = self.ring.submitter().unregister_files();
+    }
+}
+
 /// The best ring that this kernel has.
 fn set_up(entries: u32) -> io::Result<IoUring> {
     let deferring = IoUring::builder().setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().build(entries);

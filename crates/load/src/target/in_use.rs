@@ -32,6 +32,8 @@ pub(super) struct Uses<'a> {
     loops: Vec<Loop>,
     /// Members of mounted btrfs file systems, of which the table of mounts names only one.
     btrfs: Vec<Number>,
+    /// Devices that the kernel's NVMe target exports, which it does not hold exclusively.
+    exported: Vec<Number>,
 }
 
 impl Uses<'_> {
@@ -45,7 +47,9 @@ impl Uses<'_> {
             Some(Loop { block, backing })
         });
         let loops = loops.collect();
-        Ok(Uses { machine, mounts: mounts(machine)?, swaps: swaps(machine)?, loops, btrfs: btrfs_members(machine) })
+        let (mounts, swaps) = (mounts(machine)?, swaps(machine)?);
+        let (btrfs, exported) = (btrfs_members(machine), exported(machine));
+        Ok(Uses { machine, mounts, swaps, loops, btrfs, exported })
     }
 
     /// What a block device is in use for, if it is: itself, its partitions, what is made of them, the disk that it is
@@ -125,6 +129,9 @@ impl Uses<'_> {
         if self.swaps.contains(&Object::Device(number)) {
             return Some("is swapped on".into());
         }
+        if self.exported.contains(&number) {
+            return Some("is exported over NVMe".into());
+        }
         self.btrfs.contains(&number).then(|| "is part of a mounted btrfs".into())
     }
 }
@@ -162,9 +169,8 @@ fn opened_for_writing(descriptor: &Path) -> bool {
 }
 
 fn processes(machine: &Machine) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(&machine.proc) else { return Vec::new() };
     let is_process = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit());
-    entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_process).collect()
+    list(&machine.proc).into_iter().filter(is_process).collect()
 }
 
 /// The mounts of every namespace that can be read.
@@ -192,33 +198,17 @@ fn parse_mounts(machine: &Machine, process: &Path, text: &str) -> Vec<Mount> {
         let mut fields = mount.split(' ');
         let number = Number::parse(fields.nth(2)?)?;
         let at = unescape(fields.nth(1)?);
-        let mut fields = system.split(' ');
-        let (kind, source) = (fields.next()?, unescape(fields.next()?));
-        let options = unescape(fields.next().unwrap_or_default());
+        let source = unescape(system.split(' ').nth(1)?);
         let mut devices = vec![number];
-        // Device numbers of major 0 are made up: btrfs, overlays, bcachefs and others have no single device.
+        // Device numbers of major 0 are made up: btrfs, bcachefs and others have no single device. The layers of an
+        // overlay that can be seen at all are on mounts that are seen here too.
         if number.major == 0 {
             let sources = source.split(':').filter(|source| source.starts_with('/'));
             devices.extend(sources.filter_map(|source| machine.number_of(source, process)));
         }
-        if kind == "overlay" {
-            devices.extend(layers(&options).filter_map(|layer| {
-                let seen = process.join("root").join(layer.trim_start_matches('/'));
-                Some(Number::from_raw(fs::metadata(seen).ok()?.dev()))
-            }));
-        }
         Some(Mount { devices, at })
     };
     text.lines().filter_map(parse).collect()
-}
-
-/// The directories that an overlay is made of.
-fn layers(options: &str) -> impl Iterator<Item = &str> {
-    let values = options.split(',').filter_map(|option| {
-        let (key, value) = option.split_once('=')?;
-        matches!(key.trim_end_matches('+'), "lowerdir" | "upperdir" | "datadir").then_some(value)
-    });
-    values.flat_map(|value| value.split(':')).filter(|layer| layer.starts_with('/'))
 }
 
 fn swaps(machine: &Machine) -> io::Result<Vec<Object>> {
@@ -237,11 +227,28 @@ fn swaps(machine: &Machine) -> io::Result<Vec<Object>> {
 }
 
 fn btrfs_members(machine: &Machine) -> Vec<Number> {
-    let list = |path: &Path| fs::read_dir(path).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     list(&machine.sys.join("fs/btrfs"))
-        .flat_map(|system| list(&system.join("devices")).collect::<Vec<_>>())
+        .into_iter()
+        .flat_map(|system| list(&system.join("devices")))
         .filter_map(|device| Number::parse(&fs::read_to_string(device.join("dev")).ok()?))
         .collect()
+}
+
+fn exported(machine: &Machine) -> Vec<Number> {
+    list(&machine.sys.join("kernel/config/nvmet/subsystems"))
+        .into_iter()
+        .flat_map(|subsystem| list(&subsystem.join("namespaces")))
+        .filter(|namespace| fs::read_to_string(namespace.join("enable")).is_ok_and(|text| text.trim() == "1"))
+        .filter_map(|namespace| {
+            let path = fs::read_to_string(namespace.join("device_path")).ok()?;
+            machine.number_of(path.trim(), &machine.proc.join("self"))
+        })
+        .collect()
+}
+
+/// What is in a directory, and nothing if there is none.
+fn list(directory: &Path) -> Vec<PathBuf> {
+    fs::read_dir(directory).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect()
 }
 
 /// Undoes the octal escapes of `/proc`: `\040` is a space.

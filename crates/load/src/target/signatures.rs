@@ -243,3 +243,118 @@ impl Part<'_> {
         Ok(Some(if entries().any(|entry| entry[4] == 0xee) { "gpt" } else { "dos" }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sparse file that is gone when it is closed.
+    fn image(length_bytes: u64) -> File {
+        use std::os::unix::fs::OpenOptionsExt;
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.read(true).write(true).custom_flags(libc::O_TMPFILE).open(std::env::temp_dir()).unwrap();
+        file.set_len(length_bytes).unwrap();
+        file
+    }
+
+    fn names(file: &File, length_bytes: u64) -> Vec<&'static str> {
+        probe(file, 0, length_bytes).unwrap().into_iter().map(|signature| signature.name).collect()
+    }
+
+    #[test]
+    fn every_magic_number_is_found_at_every_place_where_it_is_kept() {
+        let length_bytes = (257u64 << 30) + 3 * 512;
+        for &(name, places, magic) in MAGICS {
+            for place in places {
+                let file = image(length_bytes);
+                let part = Part { device: &file, from_bytes: 0, length_bytes };
+                let at_bytes = part.resolve(*place).unwrap();
+                file.write_all_at(magic, at_bytes).unwrap();
+                assert_eq!(probe(&file, 0, length_bytes).unwrap(), [Signature { name, at_bytes }]);
+                // In a part that begins elsewhere, and not in one that it is no part of.
+                assert_eq!(probe(&file, 4 << 30, 1 << 30).unwrap(), []);
+                file.write_all_at(&vec![0; magic.len()], at_bytes).unwrap();
+                assert_eq!(names(&file, length_bytes), [""; 0]);
+            }
+        }
+    }
+
+    #[test]
+    fn magic_numbers_count_from_the_start_of_a_partition() {
+        let file = image(256 << 20);
+        file.write_all_at(b"XFSB", 1 << 20).unwrap();
+        file.write_all_at(b"\xfc\x4e\x2b\xa9", (1 << 20) + (64 << 20) - 8192).unwrap();
+        let found = probe(&file, 1 << 20, 64 << 20).unwrap();
+        let at = |name, at_bytes| Signature { name, at_bytes };
+        assert_eq!(found, [at("xfs", 0), at("linux_raid_member", (64 << 20) - 8192)]);
+        assert_eq!(names(&file, 256 << 20), [""; 0]);
+    }
+
+    #[test]
+    fn boot_sectors_are_told_from_partition_tables() {
+        let length_bytes = 1 << 20;
+        let boot = |entry: &[u8; 16], magic: &[u8], at: u64| {
+            let file = image(length_bytes);
+            file.write_all_at(entry, 446).unwrap();
+            file.write_all_at(b"\x55\xaa", 510).unwrap();
+            file.write_all_at(magic, at).unwrap();
+            names(&file, length_bytes)
+        };
+        let none = [0; 16];
+        let entry = |active, kind| {
+            let mut entry = none;
+            (entry[0], entry[4], entry[12]) = (active, kind, 8);
+            entry
+        };
+        assert_eq!(boot(&none, b"", 0), ["dos"]);
+        assert_eq!(boot(&entry(0x80, 0x83), b"", 0), ["dos"]);
+        // Whose header and copy are lost, and who says what is lost.
+        assert_eq!(boot(&entry(0, 0xee), b"", 0), ["gpt"]);
+        assert_eq!(boot(&entry(0, 0xee), b"EFI PART", 512), ["gpt"]);
+        assert_eq!(boot(&entry(0x17, 0x83), b"", 0), [""; 0]);
+        for (name, magic, at) in [("ntfs", &b"NTFS    "[..], 3), ("vfat", b"FAT16   ", 0x36), ("exfat", b"EXFAT   ", 3)]
+        {
+            assert_eq!(boot(&none, magic, at), [name]);
+        }
+        // A file system in a disk with a partition table, as hybrid images have it.
+        assert_eq!(boot(&entry(0x80, 0x83), b"CD001", 32 * KIB + 1), ["iso9660", "dos"]);
+    }
+
+    #[test]
+    fn one_uberblock_in_any_label_says_zfs() {
+        // The labels at the end are aligned as those at the start are.
+        let length_bytes = (64 << 20) + 512;
+        let labels = [0, 256 * KIB, (64 << 20) - 512 * KIB, (64 << 20) - 256 * KIB];
+        for (index, magic) in [0x00ba_b10cu64.to_le_bytes(), 0x00ba_b10cu64.to_be_bytes()].iter().enumerate() {
+            for label in labels {
+                let file = image(length_bytes);
+                let at_bytes = label + 128 * KIB + 37 * KIB * index as u64;
+                file.write_all_at(magic, at_bytes).unwrap();
+                assert_eq!(probe(&file, 0, length_bytes).unwrap(), [Signature { name: "zfs_member", at_bytes }]);
+            }
+        }
+    }
+
+    #[test]
+    fn short_and_empty_devices_are_searched_as_far_as_they_go() {
+        for length_bytes in [0, 1, 511, 512, 1000, 1024, 4096, 65_536, 131_071] {
+            let file = image(length_bytes);
+            assert_eq!(names(&file, length_bytes), [""; 0]);
+            // One that is shorter than it says, as a device that shrinks.
+            assert_eq!(names(&file, 1 << 30), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn noise_carries_nothing() {
+        use headstack_workload::{Purpose, Random};
+        let mut random = Random::new(7, Purpose::Contents);
+        let length_bytes = 4 << 20;
+        for _ in 0..20 {
+            let noise: Vec<u8> = (0..length_bytes / 8).flat_map(|_| random.bits().to_le_bytes()).collect();
+            let file = image(length_bytes);
+            file.write_all_at(&noise, 0).unwrap();
+            assert_eq!(names(&file, length_bytes), [""; 0]);
+        }
+    }
+}

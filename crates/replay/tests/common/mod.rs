@@ -70,11 +70,11 @@ impl Stage {
                 }
             };
             while let Some(issue) = player.take(now_ns)? {
-                free_ns = now_ns.max(free_ns) + (self.service_ns)(issue.number());
+                free_ns = now_ns.max(free_ns) + (self.service_ns)(issue.number);
                 let times =
                     Seen { request: issue.request, due_ns: issue.due_ns, issued_ns: now_ns, completed_ns: free_ns };
-                assert!(seen.insert(issue.number(), times).is_none(), "issued twice");
-                order.push(issue.number());
+                assert!(seen.insert(issue.number, times).is_none(), "issued twice");
+                order.push(issue.number);
                 under_way.insert(0, (Reverse(free_ns), issue));
             }
         }

@@ -65,11 +65,6 @@ impl Stored {
         Ok(stored)
     }
 
-    /// Requests in all, without reading them.
-    pub(crate) fn requests(&self) -> u64 {
-        self.file.metadata().file_metadata().num_rows().max(0) as u64
-    }
-
     /// Reads a row group; false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         if self.next_group == self.file.num_row_groups() {

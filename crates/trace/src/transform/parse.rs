@@ -68,8 +68,14 @@ fn operation(name: &str) -> Result<Operation, String> {
     Operation::from_name(name).ok_or_else(|| format!("must be one of {names}, not `{name}`"))
 }
 
+/// A size with its unit: who writes `fold=36` for a drive of 36 GB would get all of it into 36 bytes.
 fn bytes(text: &str) -> Result<u64, String> {
-    parse_bytes(text).map_err(|error| error.to_string())
+    let bytes = parse_bytes(text).map_err(|error| error.to_string())?;
+    let number = text.trim();
+    if bytes > 0 && number.ends_with(|last: char| last.is_ascii_digit()) {
+        return Err(format!("`{number}` needs a unit, such as {number}GB, or {number}B for bytes"));
+    }
+    Ok(bytes)
 }
 
 fn time(text: &str) -> Result<u64, String> {

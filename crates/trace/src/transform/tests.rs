@@ -99,11 +99,23 @@ fn anonymous_traces_name_nobody() {
 }
 
 #[test]
+fn nothing_needs_no_unit() {
+    for (plain, with_unit) in [("clip=0-36GB", "clip=0B-36GB"), ("fold=0-1KiB", "fold=1KiB"), ("shift=0", "shift=0B")] {
+        assert_eq!(Step::parse(plain).unwrap(), Step::parse(with_unit).unwrap(), "{plain}");
+    }
+}
+
+#[test]
 fn wrong_steps_say_what_is_allowed() {
     for (text, told) in [
         ("kind=reed", "read, write"),
         ("kind=", "read, write"),
         ("fold=0", "no range"),
+        ("fold=36", "fold: `36` needs a unit, such as 36GB, or 36B for bytes"),
+        ("fold=10-46GB", "fold: `10` needs a unit"),
+        ("clip=0-36", "clip: `36` needs a unit"),
+        ("shift=-10", "shift: `10` needs a unit"),
+        ("stack=1", "stack: `1` needs a unit"),
         ("clip=2GB-1GB", "no range"),
         ("clip=2XB", "2XB"),
         ("time=-5s", "duration"),

@@ -106,6 +106,36 @@ fn zipf_touches_every_block_and_heats_the_top_one_right() {
 }
 
 #[test]
+fn once_goes_through_the_span_whatever_the_mix() {
+    // Reads and writes share one round; two sizes start at every block once.
+    let span = Span { start_bytes: 4096, length_bytes: 4096 * 1_001 };
+    for lines in
+        [vec![line(4096, 100.0, 70.0, 100.0)], vec![line(4096, 50.0, 100.0, 100.0), line(8192, 50.0, 0.0, 100.0)]]
+    {
+        let blocks = if lines.len() == 1 { 1_001 } else { 1_000 };
+        let once = Workload { addresses: Addresses::Once, ..workload(lines) };
+        let requests = generate(&once, span, 6, 3 * blocks);
+        for round in requests.chunks(blocks) {
+            let mut seen: Vec<u64> = round.iter().map(|request| (request.offset_bytes - 4096) / 4096).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, (0..blocks as u64).collect::<Vec<_>>());
+        }
+        assert_ne!(requests[..blocks], requests[blocks..2 * blocks]);
+    }
+}
+
+#[test]
+fn strides_that_do_not_suit_the_sector_are_refused() {
+    let strided = |zone_bytes, step_bytes| Workload {
+        addresses: Addresses::Strided { zone_bytes, step_bytes, backwards: false },
+        ..workload(vec![line(4096, 100.0, 100.0, 100.0)])
+    };
+    assert_eq!(error_of(&strided(4000, 8192), SPAN, 512).key, "addresses.strided.zone");
+    assert_eq!(error_of(&strided(4096, 8000), SPAN, 512).key, "addresses.strided.step");
+    assert_eq!(error_of(&strided(4096, 0), SPAN, 512).key, "addresses.strided.step");
+}
+
+#[test]
 fn lines_of_several_sizes_share_their_hot_blocks() {
     let skewed = Workload {
         addresses: Addresses::Zipf { theta: 2.0 },
@@ -272,6 +302,10 @@ fn any_addresses() -> impl Strategy<Value = Addresses> {
     let band = Band { from_percent: 10.0, to_percent: 18.0, share_percent: 100.0 };
     prop_oneof![
         Just(Addresses::Uniform),
+        Just(Addresses::Once),
+        (1..80u64, 1..200u64, any::<bool>()).prop_map(|(zone, step, backwards)| {
+            Addresses::Strided { zone_bytes: zone * 512, step_bytes: step * 512, backwards }
+        }),
         (0.01..4.0f64).prop_map(|theta| Addresses::Zipf { theta }),
         (0.01..0.99f64).prop_map(|h| Addresses::Pareto { h }),
         (0.0..=100.0, 0.1..=100.0f64)
@@ -308,9 +342,11 @@ proptest! {
             line.share_percent = share_percent;
         }
         let span = Span { start_bytes: start_sector * 512, length_bytes: sectors * 512 };
-        // A skewed law needs a block that suits every line; three odd alignments may leave none.
+        // A skewed law needs a block that suits every line; three odd alignments may leave none, and no strides.
         let Ok(mut generator) = Generator::new(&varied, span, 512, seed) else {
-            prop_assert!(!matches!(varied.addresses, Addresses::Uniform) && varied.specification.lines.len() > 1);
+            let is_strided = matches!(varied.addresses, Addresses::Strided { .. });
+            let is_odd = !matches!(varied.addresses, Addresses::Uniform) && varied.specification.lines.len() > 1;
+            prop_assert!(is_strided || is_odd);
             return Ok(());
         };
         for _ in 0..500 {

@@ -1,0 +1,156 @@
+//! What a unit is, from its sectors and what the ledger allows.
+
+use super::report::{Class, Finding, IntegrityReport, Severity};
+use super::stamp::{Found, Generation, Stamp, examine};
+
+/// What may be in a unit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// The oldest generation that may be there.
+    pub floor: Generation,
+    /// The latest.
+    pub issued: Generation,
+    /// The oldest that may be there after power was lost.
+    pub kept: Generation,
+    /// Zeros may be there: a trim.
+    pub zeros: bool,
+    /// Zeros may be there after power was lost.
+    pub zeros_kept: bool,
+    /// A write was under way while it was read.
+    pub in_flight: bool,
+    /// The ledger may lack its end.
+    pub ahead: bool,
+}
+
+/// One sector's part in the verdict on its unit; of several, the greatest is the unit's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fault {
+    Ahead,
+    Unsettled,
+    Stale,
+    Foreign,
+    Misplaced,
+    Corrupt,
+}
+
+/// Judges one unit, read at `offset`, and books it. `see` is shown every whole stamp in its place.
+pub(super) fn unit(
+    bounds: &Bounds,
+    run: u64,
+    sector_bytes: u32,
+    offset: u64,
+    sectors: &[u8],
+    report: &mut IntegrityReport,
+    mut see: impl FnMut(&Stamp),
+) {
+    let bytes = sectors.len() as u64;
+    let mut worst: Option<(Fault, u64, Found)> = None;
+    // Content as far as tearing goes: the generation, 0 for what is no stamp of ours.
+    let mut contents: Option<u32> = None;
+    let (mut mixed, mut stamped) = (false, false);
+    for (sector, at) in sectors.chunks_exact(sector_bytes as usize).zip((offset..).step_by(sector_bytes as usize)) {
+        let found = examine(sector, at, Some(run));
+        let content = match &found {
+            Found::Own(stamp) => {
+                see(stamp);
+                stamp.generation.0
+            }
+            _ => 0,
+        };
+        mixed |= *contents.get_or_insert(content) != content;
+        stamped |= content != 0;
+        if let Some(fault) = fault(bounds, &found)
+            && worst.is_none_or(|(worse, ..)| fault > worse)
+        {
+            worst = Some((fault, at, found));
+        }
+    }
+    let class = match worst {
+        None if mixed => Class::Mixed,
+        None if bounds.floor == Generation::NONE && !stamped => Class::Unwritten,
+        None if !stamped => Class::Trimmed,
+        None => Class::Intact,
+        Some((Fault::Ahead, ..)) => Class::Ahead,
+        Some((Fault::Unsettled, ..)) => Class::Unsettled,
+        Some((Fault::Stale, ..)) if mixed => Class::Torn,
+        // Zeros are what was there before, where the oldest that may be there is not.
+        Some((Fault::Stale, _, Found::Zeros)) => Class::Foreign,
+        Some((Fault::Stale, ..)) => Class::Stale,
+        Some((Fault::Foreign, ..)) => Class::Foreign,
+        Some((Fault::Misplaced, ..)) => Class::Misplaced,
+        Some((Fault::Corrupt, ..)) => Class::Corrupt,
+    };
+    match worst {
+        Some((fault, at, found)) if fault >= Fault::Stale => {
+            let severity = severity(bounds, &found);
+            let mut finding = describe(offset, bytes, class, severity, at, &found);
+            finding.expected_from = Some(bounds.floor.0);
+            finding.expected_to = Some(bounds.issued.0);
+            report.find(finding);
+        }
+        _ => report.count(class, bytes),
+    }
+}
+
+/// What is wrong with a sector, if anything is.
+fn fault(bounds: &Bounds, found: &Found) -> Option<Fault> {
+    let written = bounds.floor != Generation::NONE;
+    match found {
+        Found::Own(stamp) if bounds.issued.is_before(stamp.generation) => {
+            Some(if bounds.ahead { Fault::Ahead } else { Fault::Foreign })
+        }
+        Found::Own(stamp) => stamp.generation.is_before(bounds.floor).then_some(Fault::Stale),
+        Found::Zeros => (written && !bounds.zeros).then_some(Fault::Stale),
+        Found::Foreign | Found::OtherRun(_) if bounds.in_flight && written => Some(Fault::Unsettled),
+        Found::Foreign | Found::OtherRun(_) => written.then_some(Fault::Foreign),
+        Found::Corrupt { .. } if bounds.in_flight => Some(Fault::Unsettled),
+        Found::Corrupt { .. } => Some(Fault::Corrupt),
+        Found::Misplaced(_) => Some(Fault::Misplaced),
+    }
+}
+
+/// How bad it is: what a volatile cache may take is what no flush has covered.
+fn severity(bounds: &Bounds, found: &Found) -> Severity {
+    let found = match found {
+        Found::Own(stamp) if bounds.issued.is_before(stamp.generation) => return Severity::Damage,
+        Found::Own(stamp) => stamp.generation,
+        Found::Zeros if bounds.zeros_kept => return Severity::Acknowledged,
+        Found::Zeros | Found::Foreign | Found::OtherRun(_) => Generation::NONE,
+        Found::Corrupt { .. } | Found::Misplaced(_) => return Severity::Damage,
+    };
+    if found.is_before(bounds.kept) { Severity::Flushed } else { Severity::Acknowledged }
+}
+
+/// A finding as far as the sector at fault says.
+pub(super) fn describe(
+    offset: u64,
+    bytes: u64,
+    class: Class,
+    severity: Severity,
+    sector_offset: u64,
+    found: &Found,
+) -> Finding {
+    let stamp: Option<&Stamp> = match found {
+        Found::Own(stamp) | Found::Misplaced(stamp) | Found::OtherRun(stamp) => Some(stamp),
+        Found::Corrupt { .. } | Found::Zeros | Found::Foreign => None,
+    };
+    let (generation, changed_byte, changed_bits) = match found {
+        Found::Corrupt { generation, first_byte, bits } => (*generation, *first_byte, *bits),
+        _ => (stamp.map(|stamp| stamp.generation), None, None),
+    };
+    Finding {
+        offset,
+        bytes,
+        class,
+        severity,
+        sector_offset,
+        expected_from: None,
+        expected_to: None,
+        found: generation.map(|generation| generation.0),
+        found_request: stamp.map(|stamp| stamp.request),
+        found_offset: stamp.map(|stamp| stamp.offset),
+        found_run: stamp.map(|stamp| format!("{:016x}", stamp.run)),
+        changed_byte,
+        changed_bits,
+    }
+}

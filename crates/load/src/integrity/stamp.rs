@@ -1,0 +1,195 @@
+//! The stamp: what each sector says of itself, and the data that follow from it.
+//!
+//! A sector is the unit of atomicity, so that each carries a stamp of its own: a write that was torn shows at the very
+//! sector. All numbers are little-endian.
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 0..8 | `hsstamp1`: magic and version |
+//! | 8..16 | the run, a random number |
+//! | 16..24 | where the sector belongs, bytes from the target's begin |
+//! | 24..32 | number of the request that wrote it, counted over the run in order of issue |
+//! | 32..40 | where that request began, bytes |
+//! | 40..44, 44..48 | the request's length in bytes; the generation of the unit |
+//! | 48..52, 52..56 | bytes a unit; bytes a sector |
+//! | 56..64 | XXH3-64 of bytes 0..56 |
+//! | 64.. | data: word `i` is a product of (checksum + `i`·constant), folded |
+//!
+//! The data follow from the checksum and with it from every field, so that no two writes of a run have data in common
+//! (nothing to deduplicate) and no run of bytes repeats (nothing to compress). A check makes them again and compares
+//! every bit. That finds what a checksum over all bytes finds and more (which bits), in one pass instead of two;
+//! a checksum is left for the 56 bytes that cannot be foretold. XXH3 needs no special instructions and its crate is
+//! in the tree already; CRC-32C would have 32 bits, too few to derive the data from.
+
+use twox_hash::XxHash3_64;
+
+/// Magic and version, the first word of a stamp.
+const MAGIC: u64 = u64::from_le_bytes(*b"hsstamp1");
+/// Bytes of a stamp ahead of the data.
+const HEADER_BYTES: usize = 64;
+/// Wyrand's increment and mask (Wang Yi, wyhash, public domain): odd, with as many ones as zeros.
+const STEP: u64 = 0xa076_1d64_78bd_642f;
+const MASK: u64 = 0xe703_7ed1_a0b4_28db;
+
+/// How often a unit was written or trimmed, modulo 2^32; compared by distance, as TCP's sequence numbers are.
+/// 0 is what was there before the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(super) struct Generation(pub u32);
+
+impl Generation {
+    pub(super) const NONE: Generation = Generation(0);
+
+    /// The next one; never [`Generation::NONE`] again.
+    pub(super) fn next(self) -> Generation {
+        Generation(self.0.wrapping_add(1).max(1))
+    }
+
+    /// Whether this one was issued before `other`, of which less than 2^31 generations lie between.
+    pub(super) fn is_before(self, other: Generation) -> bool {
+        match (self.0, other.0) {
+            (_, 0) => false,
+            (0, _) => true,
+            (a, b) => (a.wrapping_sub(b) as i32) < 0,
+        }
+    }
+}
+
+/// What a sector says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub run: u64,
+    pub offset: u64,
+    pub request: u64,
+    pub request_offset: u64,
+    pub request_bytes: u32,
+    pub generation: Generation,
+    pub unit_bytes: u32,
+    pub sector_bytes: u32,
+}
+
+/// What a sector is found to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A whole stamp of this run, where it belongs.
+    Own(Stamp),
+    /// A whole stamp of this run that belongs elsewhere.
+    Misplaced(Stamp),
+    /// A stamp of another run.
+    OtherRun(Stamp),
+    /// A stamp whose own fields, or whose data, have changed.
+    Corrupt {
+        /// Its generation, if its fields are whole.
+        generation: Option<Generation>,
+        /// First byte of the sector that differs, where the fields are whole.
+        first_byte: Option<u32>,
+        /// Bits that differ, where the fields are whole.
+        bits: Option<u32>,
+    },
+    /// Nothing but zeros.
+    Zeros,
+    /// No stamp.
+    Foreign,
+}
+
+/// Word `index` of the data that follow from `seed`.
+#[inline(always)]
+fn data_word(seed: u64, index: u64) -> u64 {
+    let x = seed.wrapping_add(index.wrapping_mul(STEP));
+    let product = u128::from(x) * u128::from(x ^ MASK);
+    (product >> 64) as u64 ^ product as u64
+}
+
+fn word(sector: &[u8], index: usize) -> u64 {
+    let bytes = sector.get(index * 8..index * 8 + 8).and_then(|bytes| bytes.try_into().ok());
+    u64::from_le_bytes(bytes.unwrap_or([0; 8]))
+}
+
+impl Stamp {
+    /// Writes the stamp and its data over `sector`.
+    pub(super) fn write(&self, sector: &mut [u8]) {
+        let Some((header, data)) = sector.split_at_mut_checked(HEADER_BYTES) else { return };
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let words = [
+            MAGIC,
+            self.run,
+            self.offset,
+            self.request,
+            self.request_offset,
+            pair(self.request_bytes, self.generation.0),
+            pair(self.unit_bytes, self.sector_bytes),
+        ];
+        for (bytes, word) in header.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        let seed = XxHash3_64::oneshot(&header[..HEADER_BYTES - 8]);
+        header[HEADER_BYTES - 8..].copy_from_slice(&seed.to_le_bytes());
+        for (index, bytes) in data.chunks_exact_mut(8).enumerate() {
+            bytes.copy_from_slice(&data_word(seed, index as u64).to_le_bytes());
+        }
+    }
+
+    fn read(header: &[u8]) -> Stamp {
+        let (lengths, sizes) = (word(header, 5), word(header, 6));
+        Stamp {
+            run: word(header, 1),
+            offset: word(header, 2),
+            request: word(header, 3),
+            request_offset: word(header, 4),
+            request_bytes: lengths as u32,
+            generation: Generation((lengths >> 32) as u32),
+            unit_bytes: sizes as u32,
+            sector_bytes: (sizes >> 32) as u32,
+        }
+    }
+}
+
+/// What `sector`, read at `offset`, holds, seen by the run `run`; by any run for `None`.
+pub(super) fn examine(sector: &[u8], offset: u64, run: Option<u64>) -> Found {
+    let Some((header, data)) = sector.split_at_checked(HEADER_BYTES) else { return Found::Foreign };
+    let seed = word(header, 7);
+    if word(header, 0) != MAGIC || XxHash3_64::oneshot(&header[..HEADER_BYTES - 8]) != seed {
+        return without_stamp(sector, offset, run);
+    }
+    let stamp = Stamp::read(header);
+    if run.is_some_and(|run| run != stamp.run) {
+        return Found::OtherRun(stamp);
+    }
+    let mut difference = 0;
+    for (index, bytes) in data.chunks_exact(8).enumerate() {
+        difference |= word(bytes, 0) ^ data_word(seed, index as u64);
+    }
+    if difference != 0 {
+        return damage(&stamp, seed, data);
+    }
+    if stamp.offset == offset { Found::Own(stamp) } else { Found::Misplaced(stamp) }
+}
+
+/// Zeros, somebody else's data, or a stamp whose fields have changed: a damaged one still has its magic, its run or its
+/// place.
+#[cold]
+fn without_stamp(sector: &[u8], offset: u64, run: Option<u64>) -> Found {
+    if sector.iter().all(|&byte| byte == 0) {
+        return Found::Zeros;
+    }
+    let own_run = run.is_some_and(|run| run == word(sector, 1));
+    let own_place = offset != 0 && word(sector, 2) == offset;
+    if word(sector, 0) == MAGIC || own_run || own_place {
+        return Found::Corrupt { generation: None, first_byte: None, bits: None };
+    }
+    Found::Foreign
+}
+
+/// Which data of a sector differ from what follows from its stamp.
+#[cold]
+fn damage(stamp: &Stamp, seed: u64, data: &[u8]) -> Found {
+    let mut bits: u32 = 0;
+    let mut first_byte = None;
+    for (index, bytes) in data.chunks_exact(8).enumerate() {
+        let difference = word(bytes, 0) ^ data_word(seed, index as u64);
+        bits += difference.count_ones();
+        if difference != 0 && first_byte.is_none() {
+            first_byte = Some((HEADER_BYTES + index * 8) as u32 + difference.trailing_zeros() / 8);
+        }
+    }
+    Found::Corrupt { generation: Some(stamp.generation), first_byte, bits: Some(bits) }
+}

@@ -1,0 +1,248 @@
+//! Measuring real files and devices from Python.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use headstack_load::{EngineKind, Job, LoadError, Permission, Progress, Spec, Target, TargetKind};
+use headstack_result::{RunResult, SystemRecord};
+use headstack_workload::jobs::{Limits, Sync};
+use headstack_workload::{Span, Workload};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::error::{RunError, input_error, json_error};
+use crate::interruptible::attended;
+use crate::results::{Asked, Results};
+
+/// A file or device as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TargetAsked {
+    path: String,
+    direct: bool,
+    #[serde(default)]
+    sync: Sync,
+    write: bool,
+    #[serde(default)]
+    destroy: Vec<String>,
+    #[serde(default)]
+    signatures: Vec<String>,
+    create_bytes: Option<u64>,
+    #[serde(default)]
+    overwrite: bool,
+    /// The size of a target that stores nothing; `path` is what results call it.
+    null_bytes: Option<u64>,
+}
+
+/// One measurement as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunAsked {
+    system_name: String,
+    workload: Value,
+    jobs: Vec<JobAsked>,
+    seed: u64,
+    interval_ns: Option<u64>,
+    labels: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JobAsked {
+    name: String,
+    /// Numbers of the targets.
+    targets: Vec<usize>,
+    span: Option<(u64, u64)>,
+    workload: Workload,
+    limits: Limits,
+    engine: EngineKind,
+    slots: u32,
+    start_delay_ns: u64,
+    seed: u64,
+}
+
+/// Files and devices that are open, as somebody permits.
+#[pyclass(frozen)]
+pub struct Targets(Vec<Arc<Target>>);
+
+#[pymethods]
+impl Targets {
+    /// Opens the targets of a JSON list; `progress` hears the share of a file's creation that is done.
+    #[new]
+    #[pyo3(signature = (targets, progress=None))]
+    fn new(py: Python<'_>, targets: &str, progress: Option<Py<PyAny>>) -> PyResult<Targets> {
+        let asked: Vec<TargetAsked> = serde_json::from_str(targets).map_err(json_error)?;
+        let share = Mutex::new(0.0);
+        let tell = |py: Python<'_>| match &progress {
+            Some(progress) => progress.call1(py, (*share.lock().expect("no panics with it"),)).map(drop),
+            None => Ok(()),
+        };
+        let (opened, heard) = py.detach(|| {
+            attended(tell, |goes_on| {
+                let hear = |done: f64| {
+                    *share.lock().expect("no panics with it") = done;
+                    goes_on.load(Ordering::Relaxed)
+                };
+                asked.iter().map(|one| one.open(&hear).map(Arc::new)).collect::<Result<Vec<_>, _>>()
+            })
+        });
+        heard?;
+        Ok(Targets(opened.map_err(load_error)?))
+    }
+
+    /// What each of them is: `name`, `kind`, `capacity_bytes`, `block_bytes`, `notes` and the whole `description`.
+    fn described(&self) -> String {
+        let one = |target: &Arc<Target>| {
+            json!({
+                "name": target.name(),
+                "kind": target.kind().name(),
+                "capacity_bytes": target.capacity_bytes(),
+                "block_bytes": target.block_bytes(),
+                "rotational": target.is_rotational(),
+                "notes": target.notes(),
+                "description": target.description(),
+            })
+        };
+        Value::from(self.0.iter().map(one).collect::<Vec<_>>()).to_string()
+    }
+
+    /// Carries out the measurements of a JSON list, one after the other. `progress` hears of each now and then, as a
+    /// dictionary; what was measured until an interruption is kept.
+    #[pyo3(signature = (runs, progress=None))]
+    fn measure(&self, py: Python<'_>, runs: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+        let runs: Vec<Value> = serde_json::from_str(runs).map_err(json_error)?;
+        let runs: Vec<RunAsked> = runs.into_iter().map(read).collect::<PyResult<_>>()?;
+        let present: Mutex<(usize, Progress)> = Mutex::default();
+        let count = runs.len();
+        let tell = |py: Python<'_>| match &progress {
+            Some(progress) => {
+                let (index, now) = *present.lock().expect("no panics with it");
+                progress.call1(py, (told(py, index, count, &now)?,)).map(drop)
+            }
+            None => Ok(()),
+        };
+        let (results, heard) = py.detach(|| attended(tell, |goes_on| self.carry_out(&runs, goes_on, &present)));
+        // An interruption ends the measurement and keeps it; anything else that Python raises is an error.
+        if let Err(error) = heard
+            && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
+        {
+            return Err(error);
+        }
+        let results = results.map_err(load_error)?;
+        let asked = runs.into_iter().map(|run| Asked { labels: run.labels, clients: None });
+        Ok(Results::new(asked.zip(results).collect()))
+    }
+}
+
+impl Targets {
+    fn carry_out(
+        &self,
+        runs: &[RunAsked],
+        goes_on: &AtomicBool,
+        present: &Mutex<(usize, Progress)>,
+    ) -> Result<Vec<RunResult>, LoadError> {
+        let mut results = Vec::new();
+        for (index, run) in runs.iter().enumerate() {
+            let result = headstack_load::run(&self.spec(run)?, &mut |now| {
+                *present.lock().expect("no panics with it") = (index, *now);
+                goes_on.load(Ordering::Relaxed)
+            })?;
+            let ended = result.ended_early.is_some();
+            results.push(result);
+            // After an interruption, or on a device that is gone, the others would tell nothing.
+            if ended {
+                break;
+            }
+        }
+        Ok(results)
+    }
+
+    fn spec(&self, run: &RunAsked) -> Result<Spec, LoadError> {
+        let jobs = run.jobs.iter().map(|job| {
+            let targets = job.targets.iter().map(|&number| self.0.get(number).cloned()).collect::<Option<Vec<_>>>();
+            let no_target =
+                || LoadError::Job { job: job.name.clone(), message: "names a target that is not open".into() };
+            Ok(Job {
+                name: job.name.clone(),
+                targets: targets.ok_or_else(no_target)?,
+                span: job.span.map(|(start_bytes, length_bytes)| Span { start_bytes, length_bytes }),
+                workload: job.workload.clone(),
+                limits: job.limits,
+                engine: job.engine,
+                slots: job.slots,
+                start_delay_ns: job.start_delay_ns,
+                seed: job.seed,
+            })
+        });
+        let jobs = jobs.collect::<Result<Vec<_>, LoadError>>()?;
+        Ok(Spec {
+            system: self.record(&run.system_name),
+            workload: run.workload.clone(),
+            jobs,
+            seed: run.seed,
+            interval_ns: run.interval_ns,
+        })
+    }
+
+    fn record(&self, name: &str) -> SystemRecord {
+        match &self.0[..] {
+            [only] => SystemRecord::new(name, only.kind().name(), only.description().clone()),
+            several => {
+                let all = several.iter().map(|target| target.description().clone()).collect::<Vec<_>>();
+                let kind = if several.iter().all(|one| one.kind() == TargetKind::BlockDevice) {
+                    "block devices"
+                } else {
+                    "files"
+                };
+                SystemRecord::new(name, kind, json!({ "targets": all }))
+            }
+        }
+    }
+}
+
+impl TargetAsked {
+    fn open(&self, progress: &dyn Fn(f64) -> bool) -> Result<Target, LoadError> {
+        if let Some(bytes) = self.null_bytes {
+            return Ok(Target::null(bytes));
+        }
+        let permission = Permission {
+            write: self.write,
+            destroy: self.destroy.clone(),
+            signatures: self.signatures.clone(),
+            create_bytes: self.create_bytes,
+            overwrite: self.overwrite,
+        };
+        Target::open(&self.path, self.direct, self.sync, &permission, progress)
+    }
+}
+
+fn read(run: Value) -> PyResult<RunAsked> {
+    let run: RunAsked = serde_json::from_value(run).map_err(json_error)?;
+    run.jobs.iter().try_for_each(|job| job.workload.validate().map_err(input_error))?;
+    Ok(run)
+}
+
+fn told<'py>(py: Python<'py>, index: usize, count: usize, now: &Progress) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    told.set_item("run", index)?;
+    told.set_item("runs", count)?;
+    told.set_item("elapsed_s", now.elapsed_ns as f64 / 1e9)?;
+    told.set_item("share", now.share)?;
+    told.set_item("completed", now.completed)?;
+    told.set_item("bytes", now.bytes)?;
+    told.set_item("response_s", now.response_ns as f64 / 1e9)?;
+    told.set_item("errors", now.errors)?;
+    Ok(told)
+}
+
+/// What was asked for is bad input; what the kernel refuses in the course of it is a failed run.
+pub fn load_error(error: LoadError) -> PyErr {
+    match error {
+        LoadError::Stopped => RunError::new_err("stopped"),
+        LoadError::Io { action: "open" | "create", .. } => input_error(error),
+        LoadError::Io { .. } => RunError::new_err(error.to_string()),
+        _ => input_error(error),
+    }
+}

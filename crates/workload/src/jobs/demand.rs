@@ -1,0 +1,263 @@
+//! A phase as a simulation: the workload or scenario that puts the same load on a simulated system.
+
+use std::collections::HashSet;
+
+use super::layout::Layout;
+use super::{Job, JobEngine, Phase, Remark, Sync, Verify};
+use crate::addresses::Addresses;
+use crate::arrivals::{ArrivalProcess, Arrivals, OUTSTANDING_MAX, RunLength, Think, WarmUp};
+use crate::generator::Span;
+use crate::scenario::{Access, Load, Mark, Range, Scenario, ScenarioLength, Stream, StreamKind};
+use crate::workload::{Workload, WorkloadError};
+
+/// Streams of a simulation; more are a mistake in a file.
+const STREAMS_MAX: usize = 4_096;
+
+/// What a system is put under.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Demand {
+    /// One job on the whole system.
+    Workload(Workload),
+    /// Several at once, or one on a part of it.
+    Scenario(Scenario),
+}
+
+/// A phase as it can be simulated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulation {
+    /// The load.
+    pub demand: Demand,
+    /// What a measurement of the phase would do and the simulation does not; no line of a file is meant.
+    pub remarks: Vec<Remark>,
+}
+
+fn error<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, WorkloadError> {
+    Err(WorkloadError { key: key.into(), message: message.into() })
+}
+
+impl Phase {
+    /// The load of this phase on a system of `capacity_bytes`, as a simulation does it.
+    ///
+    /// A run lasts as long as the longest time limit of its jobs; where none has one, as many requests as their limits
+    /// of requests and bytes come to, or one pass over their parts. The warm-up is the longest of the jobs'. Files and
+    /// devices lie one after another in the system: each as long as its file is to be, and those of which that is not
+    /// known share what is left evenly.
+    ///
+    /// # Errors
+    /// When the phase has no job, is a point of a curve ([`Phase::at_observed`] comes first), its files and parts do
+    /// not fit into the system, or a job's workload is not valid; the key names the job by its index.
+    pub fn demand(&self, capacity_bytes: u64) -> Result<Simulation, WorkloadError> {
+        if self.jobs.is_empty() {
+            return error("jobs", "the phase has none; at least one is needed");
+        }
+        if self.curve_point.is_some() {
+            return error(
+                "curve_point",
+                "its rate is a percentage of what another phase reaches, which has to run first",
+            );
+        }
+        let layout = Layout::new(&self.jobs, capacity_bytes)?;
+        let mut spans = Vec::new();
+        let mut remarks = layout.remarks();
+        for (index, job) in self.jobs.iter().enumerate() {
+            job.workload.validate().map_err(|wrong| WorkloadError {
+                key: format!("jobs[{index}].{}", wrong.key),
+                message: wrong.message,
+            })?;
+            spans.push(layout.span(index, job, &mut remarks)?);
+        }
+        self.leave_out(&mut remarks);
+        let whole = Span { start_bytes: 0, length_bytes: capacity_bytes };
+        let demand = match (self.jobs.as_slice(), spans.as_slice()) {
+            ([job], [span]) if *span == whole && self.pool.is_none() && merged(job).is_some() => {
+                Demand::Workload(workload(job, *span)?)
+            }
+            _ => Demand::Scenario(self.scenario(&spans, whole, &mut remarks)?),
+        };
+        Ok(Simulation { demand, remarks })
+    }
+
+    fn scenario(&self, spans: &[Span], whole: Span, remarks: &mut Vec<Remark>) -> Result<Scenario, WorkloadError> {
+        let mut streams = Vec::new();
+        let mut names = HashSet::new();
+        for (index, (job, span)) in self.jobs.iter().zip(spans).enumerate() {
+            let range = (*span != whole).then(|| Range {
+                from: Mark::Bytes(span.start_bytes),
+                to: Mark::Bytes(span.start_bytes + span.length_bytes),
+            });
+            let pooled = self.pool.and(job.share_percent);
+            // A pool counts the requests of all its jobs, whatever their copies.
+            let (count, arrivals) = match (pooled, merged(job)) {
+                (Some(_), _) => (1, job.workload.arrivals),
+                (None, Some(arrivals)) => (1, arrivals),
+                (None, None) => (job.copies.max(1), job.workload.arrivals),
+            };
+            if streams.len() + count as usize > STREAMS_MAX {
+                return error(
+                    format!("jobs[{index}].copies"),
+                    format!("more than {STREAMS_MAX} streams; fewer are allowed"),
+                );
+            }
+            for copy in 0..count {
+                let name = if count == 1 { job.name.clone() } else { format!("{}.{copy}", job.name) };
+                let load = pooled.map_or(Load::Own(arrivals), Load::SharePercent);
+                let kind = StreamKind::Access(access(job, load));
+                streams.push(Stream { name: unlike(&mut names, name), lun: None, range, kind });
+            }
+        }
+        let scenario = Scenario {
+            name: self.name(),
+            source: self.jobs[0].workload.source.clone(),
+            cpus: 1,
+            network: None,
+            pool: self.pool.map(|outstanding| Arrivals::Closed { outstanding, think: Think::None }),
+            warm_up: WarmUp {
+                requests: self.jobs.iter().map(|job| job.workload.warm_up.requests).max().unwrap_or(0),
+                time_ns: self.jobs.iter().map(|job| job.workload.warm_up.time_ns).max().unwrap_or(0),
+            },
+            run_length: self.length(spans, remarks)?,
+            streams,
+        };
+        scenario.validate()?;
+        Ok(scenario)
+    }
+
+    fn name(&self) -> String {
+        if self.name.is_empty() { self.jobs[0].name.clone() } else { self.name.clone() }
+    }
+
+    /// How long all jobs run together.
+    fn length(&self, spans: &[Span], remarks: &mut Vec<Remark>) -> Result<ScenarioLength, WorkloadError> {
+        let times = || self.jobs.iter().map(|job| job.limits.time_ns);
+        if let Some(longest_ns) = times().flatten().max() {
+            if times().any(|time_ns| time_ns != Some(longest_ns)) {
+                remarks.push(told("limits", "all jobs run until the one with the longest time ends"));
+            }
+            return Ok(ScenarioLength::TimeNs(longest_ns));
+        }
+        let mut requests = 0u64;
+        for (job, span) in self.jobs.iter().zip(spans) {
+            requests = requests.saturating_add(requests_of(job, *span).saturating_mul(u64::from(job.copies.max(1))));
+        }
+        if self.jobs.len() > 1 {
+            remarks.push(told(
+                "limits",
+                "the run ends after the requests of all jobs together, not each job after its own",
+            ));
+        }
+        Ok(ScenarioLength::Requests(requests))
+    }
+
+    /// What only a measurement does, once a kind.
+    fn leave_out(&self, remarks: &mut Vec<Remark>) {
+        let mut tell = |option: &str, is_left_out: &dyn Fn(&Job) -> bool, message: &str| {
+            let jobs: Vec<&str> =
+                self.jobs.iter().filter(|job| is_left_out(job)).map(|job| job.name.as_str()).collect();
+            if let Some(first) = jobs.first() {
+                let others = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };
+                remarks.push(told(option, format!("{message} ({first}{others})")));
+            }
+        };
+        let earliest_ns = self.jobs.iter().map(|job| job.start_delay_ns).min().unwrap_or(0);
+        let is_open = |job: &Job| matches!(job.workload.arrivals, Arrivals::Open { .. });
+        let is_both =
+            |job: &Job| job.limits.time_ns.is_some() && (job.limits.requests.is_some() || job.limits.bytes.is_some());
+        tell(
+            "direct",
+            &|job| !job.direct && job.engine != JobEngine::Null,
+            "the page cache of the host is not simulated",
+        );
+        tell(
+            "engine",
+            &|job| job.engine == JobEngine::Null,
+            "requests that would be complete at once go to the system",
+        );
+        tell("sync", &|job| job.sync != Sync::No, "writes are complete when the system says so, not on stable storage");
+        tell("verify", &|job| job.verify != Verify::No, "a simulation holds no data that could be checked");
+        tell("seed", &|job| job.seed.is_some(), "the seed of the simulation decides, not that of the job");
+        tell("start_delay", &|job| job.start_delay_ns > earliest_ns, "it starts with the others");
+        tell("slots", &is_open, "the host hands over every request on arrival, however many are under way");
+        tell("limits", &is_both, "its time ends it, not its requests or bytes");
+    }
+}
+
+fn told(option: &str, message: impl Into<String>) -> Remark {
+    Remark { line: 0, option: option.to_owned(), message: message.into() }
+}
+
+/// A name that no other stream has.
+fn unlike(names: &mut HashSet<String>, name: String) -> String {
+    let mut unlike = name.clone();
+    for number in 2.. {
+        if names.insert(unlike.clone()) {
+            break;
+        }
+        unlike = format!("{name} ({number})");
+    }
+    unlike
+}
+
+fn access(job: &Job, load: Load) -> Access {
+    Access {
+        load,
+        lines: job.workload.specification.lines.clone(),
+        addresses: job.workload.addresses.clone(),
+        pointers: job.workload.streams,
+        flush_every: job.workload.flush_every,
+    }
+}
+
+/// The arrivals that make one stream of all copies, where that is the same load; `None` where each copy needs a stream
+/// of its own: for its sequential pointer, its popular blocks, its count of writes to a flush, its even distances.
+fn merged(job: &Job) -> Option<Arrivals> {
+    if job.copies <= 1 {
+        return Some(job.workload.arrivals);
+    }
+    let is_random = job.workload.specification.lines.iter().all(|line| line.random_percent == 100.0 && line.burst == 1);
+    let is_memoryless = match job.workload.addresses {
+        Addresses::Uniform | Addresses::Normal { .. } | Addresses::HotBands(_) | Addresses::VdbenchHotband { .. } => {
+            true
+        }
+        Addresses::Once | Addresses::Strided { .. } | Addresses::Zipf { .. } | Addresses::Pareto { .. } => false,
+    };
+    if !is_random || !is_memoryless || job.workload.flush_every > 0 {
+        return None;
+    }
+    match job.workload.arrivals {
+        Arrivals::Closed { outstanding, think } => {
+            let outstanding = outstanding.checked_mul(job.copies).filter(|all| *all <= OUTSTANDING_MAX)?;
+            Some(Arrivals::Closed { outstanding, think })
+        }
+        // Poisson processes add up to one; others do not.
+        Arrivals::Open { rate_per_s, process: ArrivalProcess::Poisson } => {
+            let rate_per_s = rate_per_s * f64::from(job.copies);
+            (rate_per_s <= 1e9).then_some(Arrivals::Open { rate_per_s, process: ArrivalProcess::Poisson })
+        }
+        Arrivals::Open { .. } => None,
+    }
+}
+
+/// A job on the whole system, its copies in one.
+fn workload(job: &Job, span: Span) -> Result<Workload, WorkloadError> {
+    let requests = requests_of(job, span).saturating_mul(u64::from(job.copies.max(1)));
+    let workload = Workload {
+        name: job.name.clone(),
+        arrivals: merged(job).unwrap_or(job.workload.arrivals),
+        run_length: job.limits.time_ns.map_or(RunLength::Requests(requests), RunLength::TimeNs),
+        ..job.workload.clone()
+    };
+    workload.validate()?;
+    Ok(workload)
+}
+
+/// The requests of one copy: as its limits say, else one pass over its part.
+fn requests_of(job: &Job, span: Span) -> u64 {
+    let lines = &job.workload.specification.lines;
+    let mean_bytes: f64 = lines.iter().map(|line| f64::from(line.size_bytes) * line.share_percent / 100.0).sum();
+    let of = |bytes: u64| (bytes as f64 / mean_bytes).ceil() as u64;
+    let requests = match (job.limits.requests, job.limits.bytes.map(of)) {
+        (Some(requests), Some(of_bytes)) => requests.min(of_bytes),
+        (requests, of_bytes) => requests.or(of_bytes).unwrap_or_else(|| of(span.length_bytes)),
+    };
+    requests.max(1)
+}

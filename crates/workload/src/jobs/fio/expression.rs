@@ -1,0 +1,107 @@
+//! Arithmetic in values: `(4*1k+512)`, and what `$keywords` are calculated with.
+
+/// Parentheses and signs may be nested this deep.
+const DEPTH_MAX: u32 = 64;
+
+/// Evaluates `+ - * / % ^`, parentheses, signs, and numbers with units, whose factors `factor` knows.
+pub(super) fn evaluate(text: &str, factor: &dyn Fn(&str) -> Option<u64>) -> Result<f64, String> {
+    let mut parser = Parser { text, at: 0, depth: 0, factor };
+    let value = parser.sum()?;
+    match parser.peek() {
+        None if value.is_finite() => Ok(value),
+        None => Err(format!("{text:?} has no finite value")),
+        Some(found) => Err(format!("{text:?} is not understood at {found:?}")),
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+    depth: u32,
+    factor: &'t dyn Fn(&str) -> Option<u64>,
+}
+
+impl Parser<'_> {
+    fn peek(&mut self) -> Option<char> {
+        let rest = self.text[self.at..].trim_start();
+        self.at = self.text.len() - rest.len();
+        rest.chars().next()
+    }
+
+    /// Takes one of `operators`, all of them ASCII, if it comes next.
+    fn take(&mut self, operators: &str) -> Option<char> {
+        let found = self.peek().filter(|found| operators.contains(*found))?;
+        self.at += found.len_utf8();
+        Some(found)
+    }
+
+    fn sum(&mut self) -> Result<f64, String> {
+        let mut value = self.product()?;
+        while let Some(operator) = self.take("+-") {
+            let right = self.product()?;
+            value = if operator == '+' { value + right } else { value - right };
+        }
+        Ok(value)
+    }
+
+    fn product(&mut self) -> Result<f64, String> {
+        let mut value = self.power()?;
+        while let Some(operator) = self.take("*/%") {
+            let right = self.power()?;
+            if operator != '*' && right == 0.0 {
+                return Err(format!("{:?} divides by 0", self.text));
+            }
+            value = match operator {
+                '*' => value * right,
+                '/' => value / right,
+                _ => value % right,
+            };
+        }
+        Ok(value)
+    }
+
+    fn power(&mut self) -> Result<f64, String> {
+        let value = self.operand()?;
+        if self.take("^").is_none() {
+            return Ok(value);
+        }
+        self.nested(Parser::power).map(|exponent| libm::pow(value, exponent))
+    }
+
+    fn operand(&mut self) -> Result<f64, String> {
+        if self.take("(").is_some() {
+            let value = self.nested(Parser::sum)?;
+            return match self.take(")") {
+                Some(_) => Ok(value),
+                None => Err(format!("{:?} lacks a closing parenthesis", self.text)),
+            };
+        }
+        match self.take("+-") {
+            Some('-') => self.nested(Parser::operand).map(|value| -value),
+            Some(_) => self.nested(Parser::operand),
+            None => self.number(),
+        }
+    }
+
+    fn nested(&mut self, parse: fn(&mut Self) -> Result<f64, String>) -> Result<f64, String> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(format!("{:?} is nested too deep; {DEPTH_MAX} levels are allowed", self.text));
+        }
+        let value = parse(self);
+        self.depth -= 1;
+        value
+    }
+
+    fn number(&mut self) -> Result<f64, String> {
+        self.peek();
+        let rest = &self.text[self.at..];
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let unit = rest[digits..].find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len() - digits);
+        let wrong = || format!("{:?} is not understood at {:?}", self.text, &rest[..digits + unit]);
+        let value: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+        let factor = (self.factor)(&rest[digits..digits + unit]).ok_or_else(wrong)?;
+        self.at += digits + unit;
+        Ok(value * factor as f64)
+    }
+}

@@ -1,0 +1,377 @@
+//! The options fio knows: name, what a value looks like, and what becomes of it. Names, types and ranges are those of
+//! fio 3.33's `--cmdhelp=all` and `--enghelp`, and of the options of the development version of August 2026.
+
+/// An option of fio.
+#[derive(Clone, Copy)]
+pub(super) struct OptionOfFio {
+    /// The name under which fio prints it.
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) fate: Fate,
+}
+
+/// What a value looks like.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    /// Any text.
+    Text,
+    /// Any text, or none.
+    TextOrNone,
+    /// 0 or 1; without a value it is 1.
+    Flag,
+    /// 0 or 1, and what it is where it is not stated.
+    Bool(bool),
+    /// One of these.
+    Choice(&'static [&'static str]),
+    /// One of these, and more behind a colon.
+    ChoiceAnd(&'static [&'static str]),
+    /// A whole number between two others, which may have a unit of size.
+    Whole(u64, u64),
+    /// Up to three of them: of reads, writes and trims.
+    Wholes(u64, u64),
+    /// A whole number that may be negative.
+    Signed(i64, i64),
+    /// Up to three ranges of sizes.
+    Ranges,
+    /// Up to three lists of sizes and percentages.
+    Splits,
+    /// A size or two with a `-` between.
+    SizeRange,
+    /// A size, or a percentage, or zones.
+    Extent,
+    /// A time, in seconds where it has no unit.
+    Seconds,
+    /// A time or two with a `-` between, in seconds where it has no unit.
+    SecondsRange,
+    /// A time, in microseconds where it has no unit; up to three of them.
+    Micros,
+    /// Numbers up to the one given, with a `:` between.
+    Floats(f64),
+}
+
+/// What becomes of an option.
+#[derive(Clone, Copy)]
+pub(super) enum Fate {
+    /// It is done as fio does it, or a remark is made where it is not.
+    Done,
+    /// It is not done; this is the remark.
+    Not(&'static str),
+}
+use Fate::{Done, Not};
+
+/// Options that have their kind and fate in common. Aliases stand behind the name with a `/` between.
+struct Group(Kind, Fate, &'static str);
+
+const ANY: Kind = Kind::Whole(0, u64::MAX);
+const POSITIVE: Kind = Kind::Whole(1, u64::MAX);
+
+const RW: &[&str] = &[
+    "read",
+    "write",
+    "trim",
+    "randread",
+    "randwrite",
+    "randtrim",
+    "rw",
+    "readwrite",
+    "randrw",
+    "trimwrite",
+    "randtrimwrite",
+];
+const DISTRIBUTIONS: &[&str] = &["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "sequence"];
+const CHECKSUMS: &[&str] = &[
+    "0",
+    "none",
+    "md5",
+    "crc64",
+    "crc32",
+    "crc32c-intel",
+    "crc32c",
+    "crc16",
+    "crc7",
+    "sha1",
+    "sha256",
+    "sha512",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "xxhash",
+    "meta",
+    "pattern",
+    "pattern_hdr",
+    "null",
+];
+const MEMORY: &[&str] = &["malloc", "shm", "shmhuge", "mmap", "mmapshared", "mmaphuge", "cudamalloc"];
+const SERVICE: &[&str] = &["random", "zipf", "pareto", "normal", "gauss", "roundrobin", "sequential"];
+const ERRORS: &[&str] = &["none", "read", "write", "io", "verify", "all", "0", "1"];
+const STEADY: &[&str] = &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"];
+
+const LOGS: &str = "no such log is written: the result keeps intervals and histograms";
+const BUFFERS: &str = "buffers hold random bytes, or the stamp that verifying needs";
+const CHECKING: &str = "what is written is stamped and checked in one way, without this choice";
+const CREATION: &str = "files are created in one way: written once before the run where they are shorter than asked";
+const CLOCKS: &str = "every request is timed";
+const SCHEDULING: &str = "priorities and places of processes and memory are left to the system";
+const SUBMISSION: &str = "each request is handed over as soon as it may be, and each completion taken as it comes";
+const ZONES: &str = "zones of a zoned device are not tended";
+const REPLAY: &str = "belongs to a replay, which is no job";
+const TARGET: &str = "the queue depth stays as stated: raise it step by step for a saturation curve";
+const STEADINESS: &str = "the job does not end at a steady state";
+const FLOW: &str = "jobs do not hold each other back";
+const ENGINE: &str = "belongs to an engine that is not used";
+const TRIMS: &str = "blocks that were verified are not trimmed";
+const RATES: &str = "the rate is a schedule, and a job that falls behind is not ended: the result tells";
+const PLACEMENT: &str = "data are written without hints where to";
+const NOTHING_RUN: &str = "no other program is run";
+const AT_THE_END: &str = "is not flushed at the end";
+const DEPRECATED: &str = "fio itself ignores it";
+
+/// All of them but the options of engines.
+const CORE: &[Group] = &[
+    // What a job is.
+    Group(
+        Kind::Text,
+        Done,
+        "description name wait_for filename directory filename_format opendir ioengine read_iolog profile",
+    ),
+    Group(Kind::ChoiceAnd(RW), Done, "rw/readwrite"),
+    Group(Kind::Choice(&["sequential", "identical"]), Done, "rw_sequencer"),
+    Group(Kind::Wholes(1, u64::MAX), Done, "bs/blocksize ba/blockalign"),
+    Group(Kind::Ranges, Done, "bsrange/blocksize_range"),
+    Group(Kind::Splits, Done, "bssplit"),
+    Group(
+        Kind::Flag,
+        Done,
+        "bs_unaligned/blocksize_unaligned norandommap time_based verify_only exitall stonewall/wait_for_previous \
+         new_group thread group_reporting",
+    ),
+    Group(Kind::Bool(false), Done, "bs_is_seq_rand softrandommap direct fill_device/fill_fs unlink create_only atomic"),
+    Group(Kind::Bool(true), Done, "randrepeat buffered do_verify invalidate"),
+    Group(Kind::Bool(false), Done, "allrandrepeat"),
+    Group(Kind::Extent, Done, "size io_size/io_limit offset/fileoffset offset_increment zoneskip"),
+    Group(Kind::SizeRange, Done, "filesize"),
+    Group(ANY, Done, "offset_align number_ios randseed zonesize zonerange fsync fdatasync"),
+    Group(POSITIVE, Done, "iodepth loops numjobs nrfiles/nr_files ramp_size"),
+    Group(Kind::Choice(&["tausworthe", "lfsr", "tausworthe64"]), Done, "random_generator"),
+    Group(Kind::ChoiceAnd(DISTRIBUTIONS), Done, "random_distribution"),
+    Group(Kind::Wholes(0, 100), Done, "percentage_random"),
+    Group(Kind::Whole(0, 100), Done, "rwmixread rwmixwrite"),
+    Group(Kind::Wholes(0, u64::MAX), Done, "rate rate_iops"),
+    Group(Kind::Choice(&["linear", "poisson"]), Done, "rate_process"),
+    Group(Kind::Micros, Done, "thinktime"),
+    Group(Kind::Whole(1, 1 << 31), Done, "thinktime_blocks"),
+    Group(Kind::Seconds, Done, "runtime/timeout ramp_time"),
+    Group(Kind::SecondsRange, Done, "startdelay"),
+    Group(Kind::Choice(CHECKSUMS), Done, "verify"),
+    Group(Kind::Choice(&["none", "strided", "zbd"]), Done, "zonemode"),
+    Group(Kind::Choice(&["none", "0", "sync", "1", "dsync"]), Done, "sync"),
+    Group(Kind::ChoiceAnd(SERVICE), Done, "file_service_type"),
+    Group(Kind::Choice(&["group", "stonewall", "all"]), Done, "exit_what"),
+    Group(Kind::Floats(100.0), Done, "percentile_list"),
+    Group(Kind::Choice(&["1024", "1000"]), Done, "kb_base"),
+    Group(Kind::Choice(&["0", "8", "1"]), Not("rates are printed in bytes"), "unit_base"),
+    // How requests are handed over.
+    Group(
+        ANY,
+        Not(SUBMISSION),
+        "iodepth_batch/iodepth_batch_submit iodepth_batch_complete_min/iodepth_batch_complete \
+         iodepth_batch_complete_max iodepth_low",
+    ),
+    Group(Kind::Bool(false), Not("requests that overlap may be under way at once"), "serialize_overlap"),
+    Group(
+        Kind::Choice(&["inline", "offload"]),
+        Not("arrivals are kept by the schedule, and latency counts from when one is due"),
+        "io_submit_mode",
+    ),
+    // Files.
+    Group(Kind::Choice(&["none", "exclusive", "readwrite"]), Not("files are not locked"), "lockfile"),
+    Group(
+        Kind::Choice(&["none", "file", "block", "char"]),
+        Not("the kind of a file is found out by looking"),
+        "filetype",
+    ),
+    Group(Kind::Bool(true), Not("names are not made unique for clients"), "unique_filename"),
+    Group(ANY, Not("all files stay open"), "openfiles"),
+    Group(Kind::Bool(false), Not("files are written from their start"), "file_append"),
+    Group(Kind::Choice(&["none", "native", "posix", "keep", "truncate", "0", "1"]), Not(CREATION), "fallocate"),
+    Group(Kind::Bool(true), Not(CREATION), "create_serialize create_fsync allow_file_create"),
+    Group(Kind::Bool(false), Not(CREATION), "create_on_open overwrite"),
+    Group(Kind::Bool(false), Not("headstack's own guard decides what may be written"), "allow_mounted_write"),
+    Group(Kind::Bool(false), Not("files are not read before the run"), "pre_read"),
+    Group(Kind::Bool(false), Not("files are removed at the end alone"), "unlink_each_loop"),
+    Group(
+        Kind::Choice(&["0", "1", "random", "sequential", "noreuse"]),
+        Not("the kernel is given no advice"),
+        "fadvise_hint",
+    ),
+    Group(Kind::Bool(false), Not(AT_THE_END), "end_fsync fsync_on_close end_syncfs"),
+    Group(ANY, Not("no write is a barrier"), "write_barrier"),
+    Group(
+        Kind::ChoiceAnd(&["wait_before", "write", "wait_after"]),
+        Not("sync_file_range(2) is not called"),
+        "sync_file_range",
+    ),
+    Group(Kind::Text, Not("the device's scheduler stays as it is"), "ioscheduler"),
+    // Randomness.
+    Group(Kind::Bool(false), Not("no such preconditioning is known"), "sprandom"),
+    Group(ANY, Not("no such preconditioning is known"), "spr_num_regions spr_cs"),
+    Group(Kind::Floats(f64::MAX), Not("no such preconditioning is known"), "spr_op"),
+    Group(ANY, Not("no sequence of blocks can be prescribed"), "random_sequence_stride"),
+    Group(ANY, Not("a trim has one range"), "num_range"),
+    Group(Kind::Text, Not(DEPRECATED), "percentage_sequential rwmixcycle verifysort verifysort_nr flow_watermark"),
+    // Times and rates.
+    Group(Kind::Micros, Not("waiting is done asleep"), "thinktime_spin"),
+    Group(ANY, Not("waiting is done asleep"), "thinkcycles"),
+    Group(Kind::Choice(&["complete", "issue"]), Not("pauses are between requests"), "thinktime_blocks_type"),
+    Group(Kind::Seconds, Not("pauses come after requests, not after times"), "thinktime_iotime"),
+    Group(Kind::Wholes(0, u64::MAX), Not(RATES), "rate_min/ratemin rate_iops_min"),
+    Group(ANY, Not(RATES), "rate_cycle/ratecycle"),
+    Group(Kind::Bool(false), Not("a job with a rate does not pause"), "rate_ignore_thinktime"),
+    Group(Kind::Micros, Not("slow requests do not end a job"), "max_latency"),
+    Group(Kind::Micros, Not(TARGET), "latency_target latency_window"),
+    Group(Kind::Floats(100.0), Not(TARGET), "latency_percentile"),
+    Group(Kind::Bool(false), Not(TARGET), "latency_run"),
+    Group(Kind::ChoiceAnd(STEADY), Not(STEADINESS), "steadystate/ss"),
+    Group(
+        Kind::Seconds,
+        Not(STEADINESS),
+        "steadystate_duration/ss_dur steadystate_ramp_time/ss_ramp steadystate_check_interval/ss_interval",
+    ),
+    Group(Kind::Choice(&["gettimeofday", "clock_gettime", "cpu"]), Not(CLOCKS), "clocksource"),
+    Group(Kind::Bool(false), Not(CLOCKS), "gtod_reduce disable_lat disable_clat disable_slat"),
+    Group(Kind::Bool(false), Not(CLOCKS), "disable_bw_measurement/disable_bw"),
+    Group(ANY, Not(CLOCKS), "gtod_cpu job_start_clock_id"),
+    // Data.
+    Group(Kind::ChoiceAnd(MEMORY), Not("buffers are anonymous memory"), "mem/iomem"),
+    Group(ANY, Not("buffers are anonymous memory"), "iomem_align/mem_align hugepage-size"),
+    Group(ANY, Not("memory is not locked"), "lockmem"),
+    Group(Kind::Flag, Not(BUFFERS), "zero_buffers refill_buffers"),
+    Group(Kind::Bool(true), Not(BUFFERS), "scramble_buffers"),
+    Group(Kind::Bool(false), Not(BUFFERS), "dedupe_global"),
+    Group(Kind::Text, Not(BUFFERS), "buffer_pattern"),
+    Group(
+        Kind::Whole(0, 100),
+        Not(BUFFERS),
+        "buffer_compress_percentage dedupe_percentage dedupe_working_set_percentage",
+    ),
+    Group(ANY, Not(BUFFERS), "buffer_compress_chunk"),
+    Group(Kind::Choice(&["repeat", "working_set"]), Not(BUFFERS), "dedupe_mode"),
+    // Verifying.
+    Group(ANY, Not(CHECKING), "verify_interval verify_offset verify_pattern_interval verify_async"),
+    Group(ANY, Not("all is read when the writes are done"), "verify_backlog verify_backlog_batch"),
+    Group(Kind::Text, Not(CHECKING), "verify_pattern verify_async_cpus"),
+    Group(Kind::Bool(false), Not(CHECKING), "verify_dump experimental_verify verify_state_load"),
+    Group(Kind::Bool(false), Not("every mismatch is counted, and none ends the job"), "verify_fatal"),
+    Group(Kind::Bool(true), Not(CHECKING), "verify_state_save verify_write_sequence verify_header_seed"),
+    Group(Kind::Whole(0, 100), Not(TRIMS), "trim_percentage"),
+    Group(Kind::Bool(true), Not(TRIMS), "trim_verify_zero"),
+    Group(ANY, Not(TRIMS), "trim_backlog trim_backlog_batch"),
+    // Traces.
+    Group(Kind::Text, Not("requests are not recorded here: capture them"), "write_iolog"),
+    Group(Kind::Bool(false), Not(REPLAY), "read_iolog_chunked replay_no_stall"),
+    Group(Kind::Text, Not(REPLAY), "replay_redirect replay_skip merge_blktrace_file"),
+    Group(ANY, Not(REPLAY), "replay_scale replay_align replay_time_scale"),
+    Group(Kind::Floats(f64::MAX), Not(REPLAY), "merge_blktrace_scalars merge_blktrace_iters"),
+    // Zoned devices and data placement.
+    Group(ANY, Not(ZONES), "zonecapacity max_open_zones job_max_open_zones"),
+    Group(Kind::Bool(false), Not(ZONES), "read_beyond_wp ignore_zone_limits recover_zbd_write_error"),
+    Group(Kind::Bool(false), Not(ZONES), "write_zone_remainder"),
+    Group(Kind::Floats(1.0), Not(ZONES), "zone_reset_threshold zone_reset_frequency"),
+    Group(Kind::Bool(false), Not(PLACEMENT), "fdp"),
+    Group(Kind::Choice(&["none", "fdp", "streams"]), Not(PLACEMENT), "dataplacement/data_placement"),
+    Group(Kind::Choice(&["random", "roundrobin", "scheme"]), Not(PLACEMENT), "plid_select/fdp_pli_select"),
+    Group(Kind::Text, Not(PLACEMENT), "plids/fdp_pli dp_scheme"),
+    Group(Kind::Choice(&["none", "short", "medium", "long", "extreme"]), Not(PLACEMENT), "write_hint"),
+    // Processes.
+    Group(Kind::Text, Not(NOTHING_RUN), "exec_prerun exec_postrun"),
+    Group(Kind::Text, Not(SCHEDULING), "comm cpus_allowed numa_cpu_nodes numa_mem_policy cgroup"),
+    Group(Kind::Choice(&["shared", "split"]), Not(SCHEDULING), "cpus_allowed_policy"),
+    Group(ANY, Not(SCHEDULING), "cpumask prio prioclass priohint gpu_dev_id uid gid"),
+    Group(Kind::Signed(-20, 19), Not(SCHEDULING), "nice"),
+    Group(Kind::Bool(false), Not(SCHEDULING), "cgroup_nodelete"),
+    Group(Kind::Whole(100, 1000), Not(SCHEDULING), "cgroup_weight"),
+    Group(ANY, Not(FLOW), "flow_id flow_sleep"),
+    Group(Kind::Signed(-1000, 1000), Not(FLOW), "flow"),
+    Group(Kind::Flag, Not("an error ends the job it befalls"), "exitall_on_error"),
+    Group(Kind::Choice(ERRORS), Not("an error ends the job it befalls"), "continue_on_error"),
+    Group(Kind::Text, Not("an error ends the job it befalls"), "ignore_error"),
+    Group(Kind::Bool(false), Not("every error is reported"), "error_dump"),
+    // Reports.
+    Group(Kind::TextOrNone, Not(LOGS), "write_bw_log write_lat_log write_iops_log write_hist_log"),
+    Group(Kind::Text, Not(LOGS), "log_compression_cpus"),
+    Group(ANY, Not(LOGS), "bwavgtime iopsavgtime log_entries log_avg_msec log_hist_msec log_compression"),
+    Group(ANY, Not(LOGS), "log_alternate_epoch_clock_id"),
+    Group(Kind::Whole(0, 6), Not(LOGS), "log_hist_coarseness"),
+    Group(Kind::Bool(true), Not(LOGS), "per_job_logs"),
+    Group(Kind::Bool(false), Not(LOGS), "log_offset log_prio log_issue_time log_store_compressed"),
+    Group(Kind::Bool(false), Not(LOGS), "log_alternate_epoch/log_unix_epoch"),
+    Group(Kind::Choice(&["avg", "max", "both", "0", "1"]), Not(LOGS), "log_window_value/log_max_value"),
+    Group(Kind::Bool(false), Not("errors of trims are counted alone"), "block_error_percentiles"),
+    Group(Kind::Bool(true), Not("every job is reported"), "stats"),
+    Group(Kind::Bool(true), Not("percentiles are always reported"), "clat_percentiles"),
+    Group(Kind::Bool(false), Done, "lat_percentiles"),
+    Group(Kind::Bool(false), Not("the time of submission has no percentiles"), "slat_percentiles"),
+    Group(Kind::Whole(1, 10), Not("numbers are printed with four digits"), "significant_figures"),
+    Group(Kind::Bool(true), Not("counters of the device are always kept"), "disk_util"),
+    Group(
+        Kind::Choice(&["none", "mixed", "both", "0", "1", "2"]),
+        Not("kinds of requests are reported apart and together"),
+        "unified_rw_reporting",
+    ),
+];
+
+const CONFIGURATION: &str = "the ring is set up in one way";
+
+/// Options of engines.
+const ENGINES: &[Group] = &[
+    Group(Kind::Flag, Not("completions are waited for, not polled"), "hipri"),
+    Group(ANY, Not("completions are waited for, not polled"), "hipri_percentage"),
+    Group(Kind::Flag, Not(CONFIGURATION), "fixedbufs registerfiles sqthread_poll userspace_reap"),
+    Group(ANY, Not(CONFIGURATION), "sqthread_poll_cpu nonvectored force_async uncached thp"),
+    Group(Kind::Bool(false), Not(CONFIGURATION), "nowait"),
+    Group(ANY, Not(SCHEDULING), "cmdprio_class cmdprio cmdprio_hint"),
+    Group(Kind::Wholes(0, 100), Not(SCHEDULING), "cmdprio_percentage"),
+    Group(Kind::Text, Not(SCHEDULING), "cmdprio_bssplit"),
+    Group(
+        Kind::Text,
+        Not("belongs to a test that is built into fio"),
+        "block numruns dir threads device-names load prep test-duration threads-per-queue",
+    ),
+    Group(Kind::Flag, Not(ENGINE), "listen pingpong"),
+    Group(
+        Kind::Text,
+        Not(ENGINE),
+        "readfua writefua sg_write_mode stream_id cmd_type write_mode verify_mode deallocate cdw12 cdw13 \
+         md_per_io_size pi_act pi_chk apptag apptag_mask hostname port protocol nodelay interface ttl window_size mss \
+         uri cpuload cpuchunks cpumode exit_on_io_done program arguments grace_time std_redirect stat_type bindname \
+         verb clustername pool clientname conf busy_poll touch_objects rbdname volume brick single-instance donorname \
+         inplace skip_bad namenode chunk_size use_direct single_instance namenode_port http_host http_user http_pass \
+         https http_mode http_s3_region http_s3_key http_s3_keyid http_s3_security_token http_s3_sse_customer_key \
+         http_s3_sse_customer_algorithm http_s3_storage_class http_swift_auth_token http_object_mode http_verbose \
+         nfs_url xnvme_async xnvme_sync xnvme_admin xnvme_dev_nsid xnvme_dev_subnqn xnvme_mem xnvme_iovec \
+         libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries libblkio_queue_size \
+         libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim libblkio_wait_mode \
+         libblkio_force_enable_completion_eventfd gpu_dev_ids cuda_io rocm_io serverip direct_write_to_pmem \
+         busy_wait_polling ime_psync ime_psyncv lun_size cont object_class svcl initiator svm_rw spdk_core_mask \
+         spdk_mem transfer_size xattr vsock",
+    ),
+];
+
+/// Every option, each with its aliases behind it.
+pub(super) fn all() -> impl Iterator<Item = (OptionOfFio, std::str::Split<'static, char>)> {
+    CORE.iter().chain(ENGINES).flat_map(|Group(kind, fate, names)| {
+        names.split_whitespace().map(|names| {
+            let mut aliases = names.split('/');
+            let name = aliases.next().unwrap_or_default();
+            (OptionOfFio { name, kind: *kind, fate: *fate }, aliases)
+        })
+    })
+}
+
+/// The option of this name or alias.
+pub(super) fn find(name: &str) -> Option<OptionOfFio> {
+    all()
+        .find(|(option, aliases)| option.name == name || aliases.clone().any(|alias| alias == name))
+        .map(|found| found.0)
+}

@@ -1,0 +1,320 @@
+//! What stands behind the `=`: numbers with fio's units, times, ranges, lists, expressions.
+//!
+//! Every function says in one line what is wrong and what is allowed.
+
+use std::collections::BTreeMap;
+
+use super::expression;
+use super::options::Kind;
+
+/// Of reads, writes and trims; `None` where the value leaves one as it is.
+pub(super) type Triple<T> = [Option<T>; 3];
+
+/// Sizes with their weights, which sum to 100.
+pub(super) type Split = Vec<(u64, f64)>;
+
+const NS_PER_S: u64 = 1_000_000_000;
+const NS_PER_US: u64 = 1_000;
+
+const SIZE_ALLOWED: &str = "a whole number with k, m, g, t or p behind it is allowed, as in 64k";
+const TIME_ALLOWED: &str = "a whole number with us, ms, s, m, h or d behind it is allowed, as in 5m";
+
+/// How the prefixes of sizes are read: fio's `kb_base`.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Base {
+    /// k is 1024 and ki is 1000, as fio has it by default.
+    #[default]
+    Short1024,
+    /// k is 1000 and ki is 1024, as the standards have it.
+    Short1000,
+}
+
+/// A size, or a share of one.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Amount {
+    Bytes(u64),
+    Percent(f64),
+    Zones(u64),
+}
+
+/// How many bytes a unit has; `None` for what is no unit.
+pub(super) fn size_factor(unit: &str, base: Base) -> Option<u64> {
+    let unit = unit.to_ascii_lowercase();
+    if matches!(unit.as_str(), "" | "b") {
+        return Some(1);
+    }
+    let power = "kmgtp".find(unit.chars().next()?)? as u32 + 1;
+    let is_long = match &unit[1..] {
+        "" | "b" => false,
+        "i" | "ib" => true,
+        _ => return None,
+    };
+    let step: u64 = if is_long == (base == Base::Short1024) { 1000 } else { 1024 };
+    step.checked_pow(power)
+}
+
+/// How many nanoseconds a unit has; `None` for what is no unit.
+pub(super) fn time_factor_ns(unit: &str, default_ns: u64) -> Option<u64> {
+    Some(match unit.to_ascii_lowercase().as_str() {
+        "" => default_ns,
+        "us" | "usec" => NS_PER_US,
+        "ms" | "msec" => 1_000_000,
+        "s" | "sec" => NS_PER_S,
+        "m" => 60 * NS_PER_S,
+        "h" => 3_600 * NS_PER_S,
+        "d" => 86_400 * NS_PER_S,
+        _ => return None,
+    })
+}
+
+/// Splits `"64k"` into its number and its unit.
+pub(super) fn number_and_unit(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    (&text[..end], text[end..].trim_start())
+}
+
+fn quantity(text: &str, allowed: &str, factor: impl Fn(&str) -> Option<u64>) -> Result<u64, String> {
+    let text = text.trim();
+    if text.starts_with('(') {
+        return expression::evaluate(text, &factor).and_then(whole);
+    }
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let (number, factor) = match hexadecimal {
+        Some(digits) => (u64::from_str_radix(digits, 16).ok(), factor("")),
+        None => {
+            let (number, unit) = number_and_unit(text);
+            (number.parse().ok(), factor(unit))
+        }
+    };
+    let (Some(number), Some(factor)) = (number, factor) else {
+        return Err(format!("{text:?} is not understood; {allowed}"));
+    };
+    number.checked_mul(factor).ok_or_else(|| format!("{text:?} is beyond 2^64"))
+}
+
+/// The nearest whole number.
+fn whole(value: f64) -> Result<u64, String> {
+    let rounded = (value + 0.5).floor();
+    // Above 2^53 not every whole number can be told from its neighbours.
+    if (0.0..=9_007_199_254_740_992.0).contains(&rounded) {
+        return Ok(rounded as u64);
+    }
+    Err(format!("{value} is out of range; 0 to 2^53 is allowed"))
+}
+
+pub(super) fn size(text: &str, base: Base) -> Result<u64, String> {
+    quantity(text, SIZE_ALLOWED, |unit| size_factor(unit, base))
+}
+
+pub(super) fn signed_size(text: &str, base: Base) -> Result<i64, String> {
+    let (is_negative, magnitude) = match text.trim().strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let magnitude = i64::try_from(size(magnitude, base)?).map_err(|_| format!("{text:?} is beyond 2^63"))?;
+    Ok(if is_negative { -magnitude } else { magnitude })
+}
+
+pub(super) fn time_ns(text: &str, kind: Kind) -> Result<u64, String> {
+    let default_ns = if matches!(kind, Kind::Micros) { NS_PER_US } else { NS_PER_S };
+    let time_ns = quantity(text, TIME_ALLOWED, |unit| time_factor_ns(unit, default_ns))?;
+    match i64::try_from(time_ns) {
+        Ok(_) => Ok(time_ns),
+        Err(_) => Err(format!("{text:?} is longer than 292 years")),
+    }
+}
+
+pub(super) fn amount(text: &str, base: Base) -> Result<Amount, String> {
+    let text = text.trim();
+    if let Some(number) = text.strip_suffix('%') {
+        let percent: u64 = number.trim().parse().map_err(|_| format!("{text:?} is not a percentage such as 50%"))?;
+        if percent > 100 {
+            return Err(format!("{text:?} is more than the whole; up to 100% is allowed"));
+        }
+        return Ok(Amount::Percent(percent as f64));
+    }
+    if let Some(Ok(zones)) = text.strip_suffix(['z', 'Z']).map(str::parse) {
+        return Ok(Amount::Zones(zones));
+    }
+    size(text, base).map(Amount::Bytes)
+}
+
+/// The field of each kind of request in `"a,b,c"`: one that is missing is the one before it.
+fn fields(text: &str) -> Result<[&str; 3], String> {
+    let stated: Vec<&str> = text.split(',').map(str::trim).collect();
+    match stated[..] {
+        [all] => Ok([all; 3]),
+        [read, rest] => Ok([read, rest, rest]),
+        [read, write, trim] => Ok([read, write, trim]),
+        _ => Err(format!("{text:?} has more than three values; one each for reads, writes and trims is allowed")),
+    }
+}
+
+fn triple<T: Clone>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Triple<T>, String> {
+    let mut values = [None, None, None];
+    for (value, field) in values.iter_mut().zip(fields(text)?) {
+        if !field.is_empty() {
+            *value = Some(read(field)?);
+        }
+    }
+    if values.iter().all(Option::is_none) {
+        return Err("there is no value".to_owned());
+    }
+    Ok(values)
+}
+
+pub(super) fn sizes(text: &str, base: Base) -> Result<Triple<u64>, String> {
+    triple(text, |field| size(field, base))
+}
+
+/// Both ends of `"1k-4k"` or `"1k:4k"`, the smaller first.
+pub(super) fn range(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<(u64, u64), String> {
+    let (low, high) = text.split_once(['-', ':']).unwrap_or((text, text));
+    let (low, high) = (read(low)?, read(high)?);
+    Ok((low.min(high), low.max(high)))
+}
+
+pub(super) fn ranges(text: &str, base: Base) -> Result<Triple<(u64, u64)>, String> {
+    triple(&text.replace('/', ","), |field| {
+        if !field.contains(['-', ':']) {
+            return Err(format!("{field:?} is not a range such as 1k-4k"));
+        }
+        let (low, high) = range(field, |end| size(end, base))?;
+        if low == 0 { Err("0 is not allowed; a request has at least one byte".to_owned()) } else { Ok((low, high)) }
+    })
+}
+
+pub(super) fn splits(text: &str, base: Base) -> Result<Triple<Split>, String> {
+    triple(text, |field| {
+        let shares = shares(field, |value| size(value, base))?;
+        match shares.iter().any(|(size, _)| *size == 0) {
+            true => Err("0 is not allowed; a request has at least one byte".to_owned()),
+            false => Ok(shares),
+        }
+    })
+}
+
+/// `"4k/60:8k/40"`: entries without a percentage, or with 0, share what the others leave.
+fn shares(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<Split, String> {
+    let mut entries: Vec<(u64, Option<u64>)> = Vec::new();
+    for entry in text.split(':').filter(|entry| !entry.is_empty()) {
+        let (value, share) = entry.split_once('/').unwrap_or((entry, ""));
+        entries.push((read(value)?, percent_or_rest(share)?));
+    }
+    let stated: u64 = entries.iter().filter_map(|entry| entry.1).sum();
+    if stated > 100 || entries.is_empty() {
+        return Err(format!("the percentages of {text:?} sum to {stated}; up to 100 is allowed"));
+    }
+    let rest = (100 - stated) as f64;
+    let open = entries.iter().filter(|entry| entry.1.is_none()).count();
+    let mut split: Split = entries
+        .into_iter()
+        .map(|(value, share)| (value, share.map_or(rest / open.max(1) as f64, |share| share as f64)))
+        .collect();
+    // What is left over goes to the largest share, as in fio's search through the sorted list.
+    if open == 0
+        && let Some(largest) = split.iter_mut().max_by(|a, b| a.1.total_cmp(&b.1))
+    {
+        largest.1 += rest;
+    }
+    split.retain(|(_, share)| *share > 0.0);
+    Ok(split)
+}
+
+fn percent_or_rest(text: &str) -> Result<Option<u64>, String> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    match text.trim().parse::<u64>() {
+        Ok(0) => Ok(None),
+        Ok(percent) if percent <= 100 => Ok(Some(percent)),
+        _ => Err(format!("{text:?} is not a percentage; 0 to 100 is allowed")),
+    }
+}
+
+/// One zone of `random_distribution=zoned`: its share of the requests in percent, and its length.
+pub(super) type Zone<L> = (f64, L);
+
+/// `"50/5:30/15:20/80"`: shares of the requests, and lengths of the zones. Shares sum to 100.
+pub(super) fn zones<L>(text: &str, read: impl Fn(&str) -> Result<L, String>) -> Result<Vec<Zone<Option<L>>>, String> {
+    let mut zones = Vec::new();
+    for entry in text.split(':').filter(|entry| !entry.is_empty()) {
+        let (share, length) = entry.split_once('/').unwrap_or((entry, ""));
+        let length = if length.trim().is_empty() { None } else { Some(read(length)?) };
+        zones.push((percent_or_rest(share)?, length));
+    }
+    let stated: u64 = zones.iter().filter_map(|zone| zone.0).sum();
+    let open = zones.iter().filter(|zone| zone.0.is_none()).count();
+    if stated > 100 || (stated < 100 && open == 0) {
+        return Err(format!("the shares of {text:?} sum to {stated}; they must sum to 100"));
+    }
+    let rest = (100 - stated) as f64 / open.max(1) as f64;
+    Ok(zones.into_iter().map(|(share, length)| (share.map_or(rest, |share| share as f64), length)).collect())
+}
+
+/// Numbers with a `:` between.
+pub(super) fn floats(text: &str, most: f64) -> Result<Vec<f64>, String> {
+    text.split(':')
+        .map(|number| match number.trim().parse::<f64>() {
+            Ok(value) if (0.0..=most).contains(&value) => Ok(value),
+            _ => Err(format!("{number:?} is not a number from 0 to {most}")),
+        })
+        .collect()
+}
+
+/// Checks a value against what it should look like.
+pub(super) fn check(kind: Kind, value: &str, base: Base) -> Result<(), String> {
+    let within = |number: u64, low: u64, high: u64| match (low..=high).contains(&number) {
+        true => Ok(()),
+        false if high == u64::MAX => Err(format!("{number} is out of range; {low} or more is allowed")),
+        false => Err(format!("{number} is out of range; {low} to {high} is allowed")),
+    };
+    match kind {
+        Kind::Text | Kind::TextOrNone => Ok(()),
+        Kind::Flag | Kind::Bool(_) => match value {
+            "0" | "1" => Ok(()),
+            _ => Err(format!("{value:?} is not allowed; 0 or 1 is")),
+        },
+        Kind::Choice(choices) => check_choice(choices, value),
+        Kind::ChoiceAnd(choices) => check_choice(choices, value.split([':', ',']).next().unwrap_or_default().trim()),
+        Kind::Whole(low, high) => within(size(value, base)?, low, high),
+        Kind::Wholes(low, high) => {
+            sizes(value, base)?.into_iter().flatten().try_for_each(|number| within(number, low, high))
+        }
+        Kind::Signed(low, high) => match value.trim().parse::<i64>() {
+            Ok(number) if (low..=high).contains(&number) => Ok(()),
+            _ => Err(format!("{value:?} is not a whole number from {low} to {high}")),
+        },
+        Kind::Ranges => ranges(value, base).map(drop),
+        Kind::Splits => splits(value, base).map(drop),
+        Kind::SizeRange => range(value, |end| size(end, base)).map(drop),
+        Kind::Extent => amount(value, base).map(drop),
+        Kind::Seconds => time_ns(value, kind).map(drop),
+        Kind::Micros => triple(value, |field| time_ns(field, kind)).map(drop),
+        Kind::SecondsRange => range(value, |end| time_ns(end, kind)).map(drop),
+        Kind::Floats(most) => floats(value, most).map(drop),
+    }
+}
+
+fn check_choice(choices: &[&str], value: &str) -> Result<(), String> {
+    match choices.contains(&value) {
+        true => Ok(()),
+        false => Err(format!("{value:?} is not allowed; {} is", choices.join(", "))),
+    }
+}
+
+/// The sizes that fio's `bsrange` leads to: a length is uniform among all from `low` to `high` bytes, and is then
+/// rounded down to a multiple of `low`. At most `most` sizes; `None` where there are more.
+pub(super) fn sizes_of_range(low: u64, high: u64, most: u64) -> Option<Split> {
+    if high / low > most {
+        return None;
+    }
+    let lengths = (high - low) as f64 + 1.0;
+    let mut split = BTreeMap::new();
+    for multiple in 1..=high / low {
+        let next = low.saturating_mul(multiple + 1);
+        let count = next.min(high.saturating_add(1)) - low * multiple;
+        split.insert(low * multiple, 100.0 * count as f64 / lengths);
+    }
+    Some(split.into_iter().collect())
+}

@@ -1,0 +1,155 @@
+//! How Iometer repeats a test with more and more workers, targets or outstanding requests (`GalileoView.cpp`).
+
+use std::collections::BTreeMap;
+
+/// More combinations than this are a mistake in a file.
+pub(super) const STEPS_MAX: usize = 10_000;
+
+/// What is cycled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TestKind {
+    Normal,
+    Targets,
+    Workers,
+    TargetsParallel,
+    TargetsSerial,
+    WorkersAndTargets,
+    Depths,
+    DepthsAndTargets,
+}
+
+impl TestKind {
+    /// As files name them; in this order they were numbers once.
+    pub(super) const ALL: [(&str, TestKind); 8] = [
+        ("NORMAL", TestKind::Normal),
+        ("CYCLE_TARGETS", TestKind::Targets),
+        ("CYCLE_WORKERS", TestKind::Workers),
+        ("INCREMENT_TARGETS_PARALLEL", TestKind::TargetsParallel),
+        ("INCREMENT_TARGETS_SERIAL", TestKind::TargetsSerial),
+        ("CYCLE_WORKERS_AND_TARGETS", TestKind::WorkersAndTargets),
+        ("CYCLE_OUTSTANDING_IOS", TestKind::Depths),
+        ("CYCLE_OUTSTANDING_IOS_AND_TARGETS", TestKind::DepthsAndTargets),
+    ];
+}
+
+/// Numbers that grow from a start.
+#[derive(Clone, Copy)]
+pub(super) struct Cycle {
+    pub(super) start: u32,
+    pub(super) step: u32,
+    pub(super) exponential: bool,
+    /// Where it stands in the file.
+    pub(super) line: usize,
+}
+
+impl Cycle {
+    fn numbers(self) -> impl Iterator<Item = u32> {
+        std::iter::successors(Some(self.start), move |&last| {
+            // A factor of 1 counts.
+            if self.exponential && self.step > 1 { last.checked_mul(self.step) } else { last.checked_add(self.step) }
+        })
+        .take(STEPS_MAX)
+    }
+}
+
+/// A worker that takes part, as the cycling sees it.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate {
+    pub(super) manager: usize,
+    pub(super) targets: usize,
+}
+
+/// One test: how many targets each worker uses, and how many requests each of these has outstanding where that is
+/// cycled.
+pub(super) struct Step {
+    pub(super) targets: Vec<usize>,
+    pub(super) depth: Option<u32>,
+}
+
+/// The cycles of a file.
+pub(super) struct Cycles {
+    pub(super) kind: TestKind,
+    pub(super) workers: Cycle,
+    pub(super) targets: Cycle,
+    pub(super) depths: Cycle,
+    pub(super) last_depth: u32,
+}
+
+impl Cycles {
+    /// The tests of one access specification.
+    pub(super) fn steps(&self, candidates: &[Candidate]) -> Vec<Step> {
+        let all: Vec<usize> = candidates.iter().map(|candidate| candidate.targets).collect();
+        let selections = match self.kind {
+            TestKind::Normal | TestKind::Depths => vec![all],
+            TestKind::Targets | TestKind::DepthsAndTargets => growing(self.targets, |count| each(candidates, count)),
+            TestKind::Workers => growing(self.workers, |count| first_workers(candidates, count, usize::MAX)),
+            TestKind::TargetsParallel => {
+                growing(self.targets, |count| filled(candidates, count, |candidate| candidate.manager))
+            }
+            TestKind::TargetsSerial => growing(self.targets, |count| filled(candidates, count, |_| 0)),
+            TestKind::WorkersAndTargets => {
+                let workers = growing(self.workers, |count| first_workers(candidates, count, 1));
+                let chosen = |selection: &Vec<usize>| {
+                    let taken = selection.clone();
+                    growing(self.targets, move |count| {
+                        let of =
+                            |(candidate, &used): (&Candidate, &usize)| candidate.targets.min(count as usize) * used;
+                        candidates.iter().zip(&taken).map(of).collect()
+                    })
+                };
+                workers.iter().flat_map(chosen).collect()
+            }
+        };
+        let depths: Vec<Option<u32>> = match self.kind {
+            TestKind::Depths | TestKind::DepthsAndTargets => {
+                self.depths.numbers().take_while(|depth| *depth <= self.last_depth).map(Some).collect()
+            }
+            _ => vec![None],
+        };
+        let steps = selections.into_iter().flat_map(|targets| {
+            depths.iter().map(move |&depth| Step { targets: targets.clone(), depth }).collect::<Vec<_>>()
+        });
+        steps.take(STEPS_MAX + 1).collect()
+    }
+}
+
+/// Selections of more and more targets, as long as there are more.
+fn growing(cycle: Cycle, select: impl Fn(u32) -> Vec<usize>) -> Vec<Vec<usize>> {
+    let mut last = 0;
+    let selections = cycle.numbers().map(select).take_while(|selection| {
+        let count = selection.iter().sum();
+        std::mem::replace(&mut last, count) < count
+    });
+    selections.collect()
+}
+
+/// So many targets of each worker.
+fn each(candidates: &[Candidate], count: u32) -> Vec<usize> {
+    candidates.iter().map(|candidate| candidate.targets.min(count as usize)).collect()
+}
+
+/// So many workers of each manager, with up to so many targets.
+fn first_workers(candidates: &[Candidate], count: u32, targets: usize) -> Vec<usize> {
+    let mut left: BTreeMap<usize, u32> = BTreeMap::new();
+    let take = |candidate: &Candidate| {
+        let left = left.entry(candidate.manager).or_insert(count);
+        if *left == 0 {
+            return 0;
+        }
+        *left -= 1;
+        candidate.targets.min(targets)
+    };
+    candidates.iter().map(take).collect()
+}
+
+/// So many targets of each pool, worker after worker.
+fn filled(candidates: &[Candidate], count: u32, pool: impl Fn(&Candidate) -> usize) -> Vec<usize> {
+    let mut left: BTreeMap<usize, usize> = BTreeMap::new();
+    let take = |candidate: &Candidate| {
+        let left = left.entry(pool(candidate)).or_insert(count as usize);
+        let taken = candidate.targets.min(*left);
+        *left -= taken;
+        taken
+    };
+    candidates.iter().map(take).collect()
+}

@@ -1,0 +1,233 @@
+"""``headstack inspect``: what storage devices say of themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headstack._native import InputError
+from headstack.cli.output import check_writable, write_all
+
+if TYPE_CHECKING:
+    from headstack.inspection.model import Inspection
+
+EXIT_REPLACE = 1
+
+JSON_OPTION = click.option("--json", "json_path", metavar="FILE", help="Write everything (- for stdout).")
+DATABASE_OPTION = click.option("--db", "database", metavar="DB", help="The database; else the one of --record.")
+
+
+class Inspect(click.Group):
+    """Targets by themselves mean the command ``device``; ``./diff`` is a file of the name of a command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Puts in the command that goes without saying."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["device", *args]
+        return super().parse_args(ctx, args)
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The three ways to call it."""
+        formatter.write_usage(ctx.command_path, "[OPTIONS] TARGET...")
+        formatter.write_usage(ctx.command_path, "diff [OPTIONS] TARGET...", "       ")
+        formatter.write_usage(ctx.command_path, "history [OPTIONS] [SERIAL]", "       ")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options of ``device``, then the other commands."""
+        self.commands["device"].format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+@click.group(cls=Inspect)
+def inspect() -> None:
+    """What a storage device says of itself: identity, capabilities, SMART, and whether it is about to fail.
+
+    A TARGET is a block device (/dev/sda, a link to it, a partition), saved outputs of smartctl -a or -x (text or JSON),
+    hdparm -I or nvme id-ctrl, id-ns and smart-log (a file, or a folder of them; those of one device are joined by its
+    serial number), or a data file of more than 4 MiB, which stands for the device that it lies on. Devices are only
+    asked, never written to; what a missing program or permission leaves out is said.
+
+    \b
+    headstack inspect /dev/sda --save outputs --record
+    headstack inspect outputs/ --check
+    headstack inspect diff --good wd.txt --bad hitachi.txt --bad seagate.txt
+    headstack inspect history
+    """
+
+
+@inspect.command("device", hidden=True)
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option("-a", "--all", "everything", is_flag=True, help="Also the kernel's settings of the queue.")
+@click.option("--check", is_flag=True, help="Exit code 1 where the verdict is replace.")
+@JSON_OPTION
+@click.option("--save", metavar="FOLDER", help="Keep the raw outputs; the folder is a TARGET like any other.")
+@click.option(
+    "--record",
+    metavar="[DB]",
+    is_flag=False,
+    flag_value="",
+    help="After TARGET: append a snapshot (default: inspections.sqlite in $XDG_DATA_HOME/headstack).",
+)
+@click.option("--smartctl-type", "device_type", metavar="TYPE", help="For smartctl -d: sat, megaraid,N, ...")
+def device(
+    targets: tuple[str, ...],
+    everything: bool,
+    check: bool,
+    json_path: str | None,
+    save: str | None,
+    record: str | None,
+    device_type: str | None,
+) -> int:
+    """What devices say of themselves."""
+    from headstack.cli.inspect_tables import print_device
+    from headstack.inspection import inspect as asked
+    from headstack.inspection import judge, stored
+    from headstack.inspection.verdict import REPLACE
+
+    prepare(json_path)
+    found = asked(*targets, save=save, device_type=device_type)
+    if record is not None:
+        from headstack.inspection import history
+
+        path = Path(record) if record else history.default_path()
+        added = history.record(path, found)
+    if not written(json_path, stored.document(found)):
+        for number, snapshots in enumerate(by_device(found)):
+            print("\n" if number else "", end="")
+            print_device(snapshots, everything)
+        if record is not None:
+            print(f"\n{path}: {added} of {len(found)} snapshots are new")
+    failing = [one for one in found if judge(one).verdict == REPLACE]
+    return EXIT_REPLACE if check and failing else 0
+
+
+def by_device(found: list[Inspection]) -> list[list[Inspection]]:
+    """The snapshots of each device, oldest first."""
+    devices: dict[str, list[Inspection]] = {}
+    for one in found:
+        devices.setdefault(one.identity.serial or f"unnamed {one.name}", []).append(one)
+    return list(devices.values())
+
+
+@inspect.command("diff")
+@click.argument("targets", nargs=-1, metavar="TARGET...")
+@click.option(
+    "--good", multiple=True, metavar="TARGET", help="A device that does well: a target, model or serial number."
+)
+@click.option("--bad", multiple=True, metavar="TARGET", help="A device that does badly, likewise.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Also rows in which the devices agree.")
+@JSON_OPTION
+def diff(
+    targets: tuple[str, ...], good: tuple[str, ...], bad: tuple[str, ...], everything: bool, json_path: str | None
+) -> None:
+    """Hold devices' capabilities side by side, and find those that divide the good from the bad.
+
+    A feature divides when all good devices have it and no bad one has, or the other way round; likewise where it is
+    enabled, and single values. A text may hold several listings; --good and --bad can name them by model or serial
+    number. With devices of one side only, it says what is ruled out and what is still possible.
+    """
+    from headstack.cli.inspect_tables import print_difference
+    from headstack.inspection import compare
+
+    prepare(json_path)
+    devices = latest(targets)
+    sides: dict[str, list[Inspection]] = {"good": [], "bad": []}
+    for side, names in (("good", good), ("bad", bad)):
+        for name in names:
+            sides[side].extend(chosen(name, devices, f"--{side}"))
+    sided = [id(one) for side in sides.values() for one in side]
+    if len(sided) != len(set(sided)):
+        raise InputError("--good, --bad: a device is named twice; each stands on one side, once")
+    others = [one for one in devices if id(one) not in sided]
+    difference = compare(sides["good"], sides["bad"], others)
+    if len(difference.devices) < 2:
+        raise InputError(f"diff: {len(difference.devices)} device; allowed: two or more, as TARGET, --good or --bad")
+    if not written(json_path, difference.to_dict()):
+        print_difference(difference, everything)
+
+
+def latest(targets: tuple[str, ...]) -> list[Inspection]:
+    """The devices of the targets in their order; of several snapshots in one target the latest."""
+    from headstack.inspection import inspect as asked
+
+    return [snapshots[-1] for target in targets for snapshots in by_device(asked(target))]
+
+
+def chosen(name: str, devices: list[Inspection], option: str) -> list[Inspection]:
+    """What a side names: loaded devices by model or serial number, else a target of its own."""
+    named = [one for one in devices if name in (one.identity.model, one.label) or name in one.label.split()]
+    if named:
+        return named
+    if not os.path.exists(name):
+        known = ", ".join(one.label for one in devices) or "none"
+        raise InputError(f"{option}: {name!r} is no file, device, model or serial number; devices: {known}")
+    found = latest((name,))
+    # A target that was given without a side as well is the same device.
+    same = [one for one in devices for other in found if one.content() == other.content()]
+    return same or found
+
+
+@inspect.command("history")
+@click.argument("serial", required=False, metavar="[SERIAL]")
+@DATABASE_OPTION
+@JSON_OPTION
+def history_(serial: str | None, database: str | None, json_path: str | None) -> None:
+    """What changed between the recorded snapshots of a device, how fast, and when a threshold is reached.
+
+    Without SERIAL: the devices that are recorded. Forecasts are straight lines over power-on hours, from three
+    snapshots on, with their 95 % interval.
+    """
+    from headstack.cli.inspect_tables import print_devices, print_history
+    from headstack.inspection import history
+    from headstack.inspection.trends import trends
+
+    prepare(json_path)
+    path = Path(database) if database else history.default_path()
+    kept = history.devices(path) if serial is None else [history.snapshots(path, serial)]
+    document = {"headstack_history": history.VERSION, "devices": [history_of(snapshots) for snapshots in kept]}
+    if written(json_path, document):
+        return
+    if serial is None:
+        print_devices(kept)
+    else:
+        print_history(kept[0], history.changes(kept[0]), trends(kept[0]))
+
+
+def history_of(snapshots: list[Inspection]) -> dict[str, Any]:
+    """A device's history as JSON holds it."""
+    from dataclasses import asdict
+
+    from headstack.inspection import judge
+    from headstack.inspection.history import changes
+    from headstack.inspection.trends import trends
+
+    last = snapshots[-1]
+    return {
+        "serial": last.identity.serial,
+        "model": last.identity.model,
+        "taken_unix_s": [snapshot.taken_unix_s for snapshot in snapshots],
+        "changes": [asdict(change) for change in changes(snapshots)],
+        "trends": [trend.to_dict() for trend in trends(snapshots)],
+        "verdict": judge(last).verdict,
+    }
+
+
+def prepare(json_path: str | None) -> None:
+    """Raises ``InputError`` where the JSON could not be written: to be known before a device is asked."""
+    if json_path not in (None, "-"):
+        check_writable([json_path])
+
+
+def written(json_path: str | None, document: dict[str, Any]) -> bool:
+    """Writes the JSON where that is asked for; whether it went to stdout, in place of tables."""
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    if json_path == "-":
+        print(text, end="")
+        return True
+    if json_path is not None:
+        write_all([(json_path, lambda path: path.write_text(text, encoding="utf-8", errors="backslashreplace"))])
+    return False

@@ -1,0 +1,86 @@
+"""``headstack measure``: real files and devices under the workloads of simulations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, reduce
+from typing import Any
+
+import click
+
+from headstack._native import InputError
+from headstack.cli.output import check_writable, print_results, write_all
+from headstack.cli.runs import EXPORTS, Command, listed
+from headstack.cli.targets import access_of, access_options, course, ending
+from headstack.measurement import MEASURED_OPTIONS, measure_target
+from headstack.results import Results
+
+
+def measured(command: Command) -> Command:
+    """A target, a workload, what can be varied, and the outputs."""
+    decorators = [
+        click.argument("target", metavar="TARGET"),
+        click.option(
+            "-w", "--workload", metavar="NAME|FILE.toml", help="A workload; or give --size, --read, --random."
+        ),
+        *(
+            click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
+            for option in MEASURED_OPTIONS
+        ),
+        access_options,
+        click.option("--json", "json_path", metavar="FILE", help="Write whole results (- for stdout)."),
+        click.option("--csv", "csv_path", metavar="FILE", help="Write the table (- for stdout)."),
+        click.option("--parquet", "parquet_path", metavar="FILE", help="Write the table as Parquet."),
+        click.option("--plot", "plot_path", metavar="FILE.png", help="Draw response time over throughput."),
+        click.option("-q", "--quiet", is_flag=True, help="No progress."),
+    ]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+@click.command()
+@measured
+def measure(target: str, workload: str | None, **given: Any) -> int:
+    """Measure TARGET under a workload.
+
+    TARGET is a file or a block device; or "null", which stores nothing and answers at once ("null:2ms": after 2 ms), to
+    measure what measuring costs. Workloads, options and results are those of "headstack run"; 10 seconds are measured
+    unless a length is given. In an open loop (--rate) response times count from the moment at which a request was to
+    be made, whether or not the system could take it.
+
+    Reading asks for nothing. A workload that writes takes --destroy with the device's name or serial number, and is
+    refused while anybody uses the device; a file is written where it was created by --create, or with --overwrite.
+
+    Ctrl-C, a full disk or a vanished device end a measurement; what was measured until then is kept.
+    """
+    access = access_of(given)
+    results, to_stdout = carry_out(given, partial(measure_target, target, demands(workload), access))
+    if not to_stdout:
+        print_results(results)
+    return ending(results)
+
+
+def demands(workload: str | None) -> list[str] | None:
+    """The workloads of a comma list."""
+    return None if workload is None else listed(workload)
+
+
+def carry_out(given: dict[str, Any], work: Callable[..., Results]) -> tuple[Results, bool]:
+    """Measures, and writes what was asked for; also whether stdout is taken by an export."""
+    options = {o.name: listed(given[o.name]) for o in MEASURED_OPTIONS if given.get(o.name) is not None}
+    files = {name: given[f"{name}_path"] for name in EXPORTS if given.get(f"{name}_path") is not None}
+    to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
+    if len(to_stdout) > 1:
+        raise InputError("--json -, --csv -: only one of them can have stdout")
+    for name in to_stdout:
+        del files[name]
+    check_writable(files.values())
+    if "plot" in files:
+        from headstack.plots import picture_format
+
+        picture_format(files["plot"])
+    with course(given["quiet"]) as show:
+        results = work(options, show)
+    write_all((path, partial(EXPORTS[name], results)) for name, path in files.items())
+    for name in to_stdout:
+        print(EXPORTS[name](results), end="")
+    return results, bool(to_stdout)

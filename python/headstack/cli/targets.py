@@ -1,0 +1,107 @@
+"""What commands that measure real targets have in common: what is allowed, progress, and how it ended."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import reduce
+from typing import Any
+
+import click
+
+from headstack.measurement import ENGINES, SLOTS, Access
+from headstack.results import Results
+from headstack.values import whole
+
+Command = Callable[..., Any]
+
+SHOW_EVERY_S = 1.0
+"""Between two lines of progress."""
+EXIT_RUN, EXIT_INTERRUPTED = 3, 130
+
+
+def access_options(command: Command) -> Command:
+    """What may be done to a real target, and how requests reach it."""
+    decorators = [
+        click.option("--destroy", metavar="NAME|SERIAL", multiple=True, help="A device whose contents may be lost."),
+        click.option("--signature", "over", metavar="NAME", multiple=True, help="What on it may be overwritten: ext4."),
+        click.option("--create", metavar="SIZE", help="Create the file, of this size, where there is none."),
+        click.option("--overwrite", is_flag=True, help="A file that exists may be written."),
+        click.option("--buffered", is_flag=True, help="Through the page cache, not past it."),
+        click.option("--engine", metavar="|".join(ENGINES), default="auto", help="How requests are handed over."),
+        click.option("--threads", metavar="N", default="1", help="Threads that share the load.", show_default=True),
+        click.option(
+            "--slots",
+            metavar="N",
+            default=str(SLOTS),
+            help="Open loop: requests with the system at a time.",
+            show_default=True,
+        ),
+    ]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+def access_of(given: dict[str, Any]) -> Access:
+    """Takes the options of access out of those of a command."""
+    return Access(
+        destroy=tuple(given.pop("destroy")),
+        over=tuple(given.pop("over")),
+        create=given.pop("create"),
+        overwrite=given.pop("overwrite"),
+        buffered=given.pop("buffered"),
+        engine=given.pop("engine"),
+        threads=whole("threads", given.pop("threads")),
+        slots=whole("slots", given.pop("slots")),
+    )
+
+
+def ending(results: Results) -> int:
+    """The exit code; one line on stderr where a measurement ended before its time."""
+    ended = next((row["ended_early"] for row in results if row["ended_early"] is not None), None)
+    if ended is None:
+        return 0
+    print(f"headstack: ended early, what was measured is kept: {ended}", file=sys.stderr)
+    return EXIT_INTERRUPTED if ended == "stopped by hand" else EXIT_RUN
+
+
+@contextmanager
+def course(quiet: bool) -> Iterator[Callable[[dict[str, Any]], object] | None]:
+    """Shows the course of measurements on stderr: a line that is rewritten on a terminal, else one now and then."""
+    if quiet:
+        yield None
+        return
+    on_terminal = sys.stderr.isatty()
+    yield _lines(on_terminal)
+    if on_terminal:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
+    last = {"at": time.monotonic(), "completed": 0, "bytes": 0, "response_s": 0.0, "run": -1}
+    every = SHOW_EVERY_S if on_terminal else 10 * SHOW_EVERY_S
+
+    def show(now: dict[str, Any]) -> None:
+        at = time.monotonic()
+        if now["run"] != last["run"]:
+            last.update(at=at, completed=0, bytes=0, response_s=0.0, run=now["run"])
+        passed = at - last["at"]
+        if passed < every:
+            return
+        count = now["completed"] - last["completed"]
+        rate, mb_per_s = count / passed, (now["bytes"] - last["bytes"]) / passed / 1e6
+        mean_ms = (now["response_s"] - last["response_s"]) / count * 1e3 if count else 0.0
+        left_s = now["elapsed_s"] * (1 / now["share"] - 1) if now["share"] > 0 else None
+        parts = [f"{rate:,.0f} IO/s", f"{mb_per_s:,.1f} MB/s", f"mean {mean_ms:,.3f} ms" if count else "no completion"]
+        if left_s is not None:
+            parts.append(f"{left_s:,.0f} s left")
+        if now["runs"] > 1:
+            parts.append(f"run {now['run'] + 1} of {now['runs']}")
+        if now["errors"]:
+            parts.append(f"{now['errors']} errors")
+        last.update(at=at, completed=now["completed"], bytes=now["bytes"], response_s=now["response_s"])
+        line = f"headstack: {', '.join(parts)}"
+        print(f"\r\x1b[K{line}" if on_terminal else line, end="" if on_terminal else "\n", file=sys.stderr, flush=True)
+
+    return show

@@ -1,0 +1,110 @@
+"""JSON of other programs, read field by field: the right type, nothing, or an error that names file and field."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from headstack._native import InputError
+
+LARGEST = 2**128 - 1
+"""NVMe counters have 16 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """An object of a JSON document."""
+
+    file: str
+    data: dict[str, Any]
+    at: str = ""
+    """The path of the object within the document, with its dot."""
+
+    @classmethod
+    def parse(cls, file: str, text: str) -> Fields:
+        """The object that the text is. Raises ``InputError`` naming the line where it is none."""
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{file}: line {error.lineno}: not valid JSON: {error.msg.lower()}") from None
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{file}: not valid JSON: {error}") from None
+        if not isinstance(data, dict):
+            raise InputError(f"{file}: a JSON {type(data).__name__}; allowed: an object")
+        return cls(file, data)
+
+    def wrong(self, key: str, value: Any, allowed: str) -> InputError:
+        """The error of a field."""
+        shown = repr(value)
+        return InputError(f"{self.file}: {self.at}{key}: {shown[:60]} is not {allowed}")
+
+    def __contains__(self, path: str) -> bool:
+        return self._find(path)[2] is not None
+
+    def _find(self, path: str) -> tuple[Fields, str, Any]:
+        """The object a dotted path leads to, the last key, and its value."""
+        here = self
+        *way, key = path.split(".")
+        for step in way:
+            here = here.object(step)
+        return here, key, here.data.get(key)
+
+    def object(self, key: str) -> Fields:
+        """An object within; an empty one where there is none."""
+        value = self.data.get(key)
+        if value is None:
+            return Fields(self.file, {}, f"{self.at}{key}.")
+        if not isinstance(value, dict):
+            raise self.wrong(key, value, "an object")
+        return Fields(self.file, value, f"{self.at}{key}.")
+
+    def objects(self, path: str) -> list[Fields]:
+        """The objects of a list."""
+        here, key, value = self._find(path)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            raise here.wrong(key, value, "a list of objects")
+        return [Fields(self.file, item, f"{here.at}{key}[{n}].") for n, item in enumerate(value)]
+
+    def text(self, path: str) -> str | None:
+        """A text without blanks around it; ``None`` where it is missing or empty."""
+        here, key, value = self._find(path)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise here.wrong(key, value, "a text")
+        # Control characters come from drives that pad with zero bytes.
+        return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", value).split()) or None
+
+    def flag(self, path: str) -> bool | None:
+        """True or false."""
+        here, key, value = self._find(path)
+        if value is not None and not isinstance(value, bool):
+            raise here.wrong(key, value, "true or false")
+        return value
+
+    def integer(self, path: str) -> int | None:
+        """A whole number of 0 or more, also as a text with separators, as nvme-cli writes those of 128 bits."""
+        here, key, value = self._find(path)
+        if value is None:
+            return None
+        if isinstance(value, str) and re.fullmatch(r"\s*[0-9][0-9,]{0,60}\s*", value):
+            value = int(value.replace(",", ""))
+        if isinstance(value, float) and math.isfinite(value) and value == int(value):
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST:
+            raise here.wrong(key, value, "a whole number of 0 or more")
+        return value
+
+    def celsius(self, path: str) -> int | None:
+        """A temperature, which may lie below zero."""
+        here, key, value = self._find(path)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or not -273 <= value <= 1000:
+            raise here.wrong(key, value, "a temperature in whole degrees Celsius")
+        return value

@@ -1,0 +1,288 @@
+"""Measuring real files and block devices: the same workloads, options and results as in simulation."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
+
+from headstack import _native
+from headstack._native import InputError, RunError
+from headstack.demand import load_demand
+from headstack.options import IN_RESULTS, OPTIONS, Spec
+from headstack.results import Results
+from headstack.runs import CURVE_DEPTHS, Demand, Options, check, one_size, several, swept, texts
+from headstack.scenario import Scenario
+from headstack.values import choice, duration_ns, size_bytes, whole
+from headstack.workload import Workload
+
+ENGINES = ("auto", "ring", "psync")
+NULL_BYTES = 1 << 40
+"""The size of a target that stores nothing."""
+TIME = "10s"
+"""How long is measured where nothing says so: what a length in requests takes, nobody knows beforehand."""
+SLOTS = 1024
+"""Requests with the system at a time in an open loop; those that come when all are taken wait in the host."""
+
+MEASURED_OPTIONS = tuple(
+    option
+    for option in OPTIONS
+    if option.group in ("Workload", "Load", "Length") and option.name not in ("preload", "lun")
+)
+"""What can be varied of a measurement, as in a run."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """What is measured, what is allowed to be done to it, and how requests reach it."""
+
+    write: bool = False
+    """The workload writes; said by ``measure`` itself."""
+    destroy: tuple[str, ...] = ()
+    """Block devices whose contents may be lost, by name or serial number."""
+    over: tuple[str, ...] = ()
+    """Signatures that may be overwritten, such as ``ext4``."""
+    create: str | None = None
+    """The size that a file is to have, such as ``4GiB``: it is created where there is none."""
+    overwrite: bool = False
+    """A file that exists may be written."""
+    buffered: bool = False
+    """Through the page cache rather than past it."""
+    engine: str = "auto"
+    """``auto``, ``ring`` (io_uring) or ``psync`` (system calls, a thread for each request)."""
+    threads: int = 1
+    """Threads among which the requests outstanding, or the rate, are divided."""
+    slots: int = SLOTS
+    """Open loop: requests with the system at a time."""
+
+    def asked(self, path: str) -> dict[str, Any]:
+        """The target as the compiled part opens it."""
+        return {
+            "path": path,
+            "direct": not self.buffered,
+            "write": self.write,
+            "destroy": list(self.destroy),
+            "signatures": list(self.over),
+            "create_bytes": None if self.create is None else size_bytes("create", self.create),
+            "overwrite": self.overwrite,
+            "null_bytes": NULL_BYTES if is_null(path) else None,
+        }
+
+    def engine_of(self, path: str) -> Any:
+        """How requests are handed over."""
+        if not is_null(path):
+            return choice("engine", self.engine, ENGINES)
+        _, _, service = path.partition(":")
+        service_ns = duration_ns("null", service) if service else 0
+        if service_ns < 0:
+            raise InputError(f"{path}: a service time of {service} is negative; 0s or longer is allowed")
+        return {"null": {"service_ns": service_ns}}
+
+
+def is_null(path: str) -> bool:
+    """Whether this is the target that stores nothing: ``null``, or ``null:2ms`` with a service time."""
+    return path == "null" or path.startswith("null:")
+
+
+def is_target(system: object) -> bool:
+    """Whether a system is a real file or device rather than one of the catalogue or a description."""
+    if not isinstance(system, str | os.PathLike):
+        return False
+    path = os.fspath(system)
+    if is_null(path) or path.startswith("/dev/"):
+        return True
+    if path.endswith(".toml"):
+        return False
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISBLK(mode) or stat.S_ISREG(mode)
+
+
+def measure(
+    target: str | os.PathLike[str],
+    workload: Demand | Iterable[Demand] | None = None,
+    *,
+    destroy: Iterable[str] = (),
+    over: Iterable[str] = (),
+    create: str | None = None,
+    overwrite: bool = False,
+    buffered: bool = False,
+    engine: str = "auto",
+    threads: int = 1,
+    slots: int = SLOTS,
+    progress: Callable[[dict[str, Any]], object] | None = None,
+    **options: Unpack[Options],
+) -> Results:
+    """Measures a file or block device under every workload and combination of options, one after the other.
+
+    Workloads and options are those of ``run``; 10 seconds are measured unless ``requests``, ``time`` or ``confidence``
+    says otherwise. Reading asks for nothing. A workload that writes takes ``destroy`` with the device's name or serial
+    number, or for a file that exists ``overwrite``. ``progress`` hears of the course as a dictionary. An interruption
+    (Ctrl-C) ends it and keeps what was measured: ``ended_early`` in the table of results.
+    """
+    access = Access(
+        destroy=tuple(destroy),
+        over=tuple(over),
+        create=create,
+        overwrite=overwrite,
+        buffered=buffered,
+        engine=engine,
+        threads=threads,
+        slots=slots,
+    )
+    return measure_target(os.fspath(target), workload, access, options, progress)
+
+
+def measure_curve(
+    target: str | os.PathLike[str],
+    workload: Demand | Iterable[Demand] | None,
+    access: Access,
+    options: Mapping[str, Any],
+    progress: Callable[[dict[str, Any]], object] | None = None,
+) -> Results:
+    """As ``measure``, at 1 to 256 requests outstanding unless depths or rates are given."""
+    loads = dict(options)
+    if "depth" not in loads and "rate" not in loads:
+        loads["depth"] = CURVE_DEPTHS
+    return measure_target(os.fspath(target), workload, access, loads, progress)
+
+
+def measure_target(
+    path: str,
+    workload: Demand | Iterable[Demand] | None,
+    access: Access,
+    options: Mapping[str, Any],
+    progress: Callable[[dict[str, Any]], object] | None,
+) -> Results:
+    """Opens a target and measures it."""
+    values = {name: texts(options[name]) for name in options}
+    demands = [load_demand(d) if isinstance(d, str | os.PathLike) else d for d in several(workload)]
+    refuse_others(values, demands)
+    engine = access.engine_of(path)
+    writing = any(writes(demand or one_size_of(values)) for demand in demands)
+    targets = _native.Targets(json.dumps([replace(access, write=writing).asked(path)]))
+    [described] = json.loads(targets.described())
+    runs = []
+    ordered = [option for option in MEASURED_OPTIONS if option.name in values]
+    for demand in demands:
+        for point in itertools.product(*(values[option.name] for option in ordered)):
+            chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
+            runs.append(_run(path, described, demand or one_size(chosen), chosen, access, engine))
+    results = Results(targets.measure(json.dumps(runs), progress), swept(options))
+    failed = results.failed_checks()
+    if failed:
+        raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+    return results
+
+
+def refuse_others(values: Mapping[str, list[str]], demands: Iterable[Workload | Scenario | None]) -> None:
+    """Refuses options that contradict each other, or that only simulations know."""
+    demands = list(demands)
+    for demand in demands:
+        if isinstance(demand, Scenario):
+            raise InputError(f"{demand.name}: scenarios are simulated only; name a workload")
+    check(values, demands)
+    measured = {option.name for option in MEASURED_OPTIONS}
+    for name in values:
+        if name not in measured:
+            raise InputError(f"{name}: a real target has its own; leave the option out")
+
+
+def one_size_of(values: Mapping[str, list[str]]) -> Workload:
+    """A workload of the first values, to see whether it writes: every value of ``read`` is looked at."""
+    reads = values.get("read", ["100"])
+    least = min(
+        reads, key=lambda text: float(text.rstrip("%")) if text.rstrip("%").replace(".", "", 1).isdigit() else 0
+    )
+    return Workload.uniform(read=least)
+
+
+def writes(workload: Workload) -> bool:
+    """Whether it does anything but read."""
+    return any(float(line["read_percent"]) < 100 for line in workload.description["lines"])
+
+
+def _run(
+    path: str,
+    described: Mapping[str, Any],
+    demand: Workload,
+    chosen: Mapping[str, str],
+    access: Access,
+    engine: Any,
+) -> dict[str, Any]:
+    """One measurement with the options that were chosen."""
+    spec: Spec = {
+        "system_name": path,
+        "system": {"target": {"capacity_bytes": described["capacity_bytes"], "block_bytes": described["block_bytes"]}},
+        **demand.demand,
+        "span": None,
+        "seed": 1,
+        "interval_ns": None,
+    }
+    if not {"requests", "time", "confidence"} & chosen.keys():
+        spec["workload"]["run_length"] = {"time": TIME}
+    for option in MEASURED_OPTIONS:
+        if option.name in chosen:
+            option.apply(spec, chosen[option.name])
+    return {
+        "system_name": spec["system_name"],
+        "workload": spec["workload"],
+        "jobs": _jobs(spec, access, engine),
+        "seed": spec["seed"],
+        "interval_ns": spec["interval_ns"],
+        "labels": [pair for pair in chosen.items() if pair[0] not in IN_RESULTS],
+    }
+
+
+def _jobs(spec: Spec, access: Access, engine: Any) -> list[dict[str, Any]]:
+    """The work of each thread: its share of the load. Threads with sequential requests have a part of the range each,
+    lest they read each other's tracks."""
+    threads = access.threads
+    if threads < 1:
+        raise InputError(f"threads: {threads} is not allowed; 1 or more is")
+    sequential = any(float(line["random_percent"]) < 100 for line in spec["workload"]["lines"])
+    target = spec["system"]["target"]
+    start, length = spec["span"] or (0, target["capacity_bytes"])
+    part = length // threads // target["block_bytes"] * target["block_bytes"] if sequential else length
+    jobs = []
+    for thread in range(threads):
+        span = (start + thread * part, part) if sequential and threads > 1 else spec["span"]
+        jobs.append(
+            {
+                "name": spec["workload"]["name"],
+                "targets": [0],
+                "span": span,
+                "workload": _share(spec["workload"], threads, thread),
+                "limits": {"requests": None, "bytes": None, "time_ns": None},
+                "engine": engine,
+                "slots": max(1, whole("slots", str(access.slots)) // threads),
+                "start_delay_ns": 0,
+                # The first thread's requests are those of a simulation of the same seed.
+                "seed": spec["seed"] + thread * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF,
+            }
+        )
+    return jobs
+
+
+def _share(workload: dict[str, Any], threads: int, thread: int) -> dict[str, Any]:
+    """A thread's share of a workload's load and length."""
+    share = copy.deepcopy(workload)
+    arrivals = share["arrivals"]
+    if "closed" in arrivals:
+        outstanding = arrivals["closed"]["outstanding"]
+        if outstanding < threads:
+            raise InputError(f"threads: {threads} threads cannot share {outstanding} requests; one each is needed")
+        arrivals["closed"]["outstanding"] = outstanding // threads + (thread < outstanding % threads)
+    else:
+        arrivals["open"]["rate_per_s"] /= threads
+    for length in (share["run_length"], share["warm_up"]):
+        if "requests" in length:
+            length["requests"] = length["requests"] // threads + (thread < length["requests"] % threads)
+    return share
