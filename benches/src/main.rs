@@ -1,11 +1,12 @@
 //! Every speed figure of the product in one table: `cargo run --release -p headstack-benches --bin speed`.
 //!
-//! `--long` simulates 10^9 requests for the figure of memory, in place of 10^8, and analyses 10^8, in place of 3 x 10^7.
+//! `--measuring` takes those of measuring alone, which need fio for comparison. `--long` simulates 10^9 requests for the figure of memory, in place of 10^8, and analyses 10^8, in place of 3 x 10^7.
 
 mod analyses;
 mod arrays;
 mod bare;
 mod measure;
+mod measuring;
 mod memory;
 mod recordings;
 mod report;
@@ -24,6 +25,12 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [simulated, analysed] = match arguments[..] {
+        ["--measuring"] => return finish(measured(Report::begin())),
+        [measuring::CHILD, target, depth, requests] => {
+            let number = |text: &str| -> u64 { text.parse().expect("the parent gives a number") };
+            measuring::child(target, number(depth) as u32, number(requests));
+            return ExitCode::SUCCESS;
+        }
         [] => USUAL,
         ["--long"] => LONG,
         [memory::ARRAY_CHILD] => {
@@ -39,7 +46,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         _ => {
-            eprintln!("speed: {arguments:?}: nothing or --long is allowed");
+            eprintln!("speed: {arguments:?}: nothing, --long or --measuring is allowed");
             return ExitCode::from(2);
         }
     };
@@ -60,6 +67,18 @@ fn main() -> ExitCode {
     memory::of_runs(&mut report, simulated);
     memory::virtual_array(&mut report);
     memory::of_analyses(&mut report, analysed);
+    finish(measured(report))
+}
+
+/// The figures of measuring.
+fn measured(mut report: Report) -> Report {
+    measuring::null_target(&mut report);
+    measuring::random_reads(&mut report);
+    measuring::overload(&mut report);
+    report
+}
+
+fn finish(report: Report) -> ExitCode {
     match report.finish() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -6,6 +6,9 @@ use std::mem::MaybeUninit;
 /// before it. Half of a core's time at most goes into it at 10,000 arrivals a second.
 pub const SPIN_NS: u64 = 50_000;
 
+/// Nobody waits longer than this without a look at whether somebody wants it to end.
+pub const LOOK_NS: u64 = 100_000_000;
+
 /// Nanoseconds since some moment before this process began (`CLOCK_MONOTONIC`).
 #[inline]
 pub fn now_ns() -> u64 {

@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use headstack_workload::jobs::Limits;
-use headstack_workload::{Arrivals, RunLength, Span, Workload};
+use headstack_workload::{ArrivalClock, Arrivals, Generator, RunLength, Span, Workload};
 
 use crate::LoadError;
 use crate::engine::EngineKind;
@@ -49,18 +49,65 @@ pub struct End {
 
 /// What requests to a target that stores nothing begin and end on, as on a simulated drive.
 const BLOCK_BYTES: u32 = 512;
+/// Requests with the system at a time, of open loops as of closed ones.
+const SLOTS_MAX: u32 = 65_536;
 
 impl Job {
     /// The targets as one address space.
     pub fn ground(&self) -> Ground {
         let file = |target: &Arc<Target>| {
             let is_device = target.kind() == TargetKind::BlockDevice;
-            target.fd().map(|fd| (fd.as_raw_fd(), target.capacity_bytes(), is_device))
+            target.fd().map(|fd| (fd.as_raw_fd(), self.usable_bytes(target), is_device))
         };
         match self.targets.iter().map(file).collect::<Option<Vec<_>>>() {
             Some(files) => Ground::new(files),
-            None => Ground::nowhere(self.targets.iter().map(|target| target.capacity_bytes()).sum()),
+            None => Ground::nowhere(self.capacity_bytes()),
         }
+    }
+
+    /// Whole blocks of a target: the next one's begin where they end.
+    fn usable_bytes(&self, target: &Target) -> u64 {
+        target.capacity_bytes() / u64::from(self.block_bytes()) * u64::from(self.block_bytes())
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        self.targets.iter().fold(0, |sum, target| sum.saturating_add(self.usable_bytes(target)))
+    }
+
+    /// What is known to be impossible before anything is started.
+    ///
+    /// # Errors
+    /// When the workload has a value that is not allowed, a request has no room in the smallest target, no request may
+    /// be with the system, or the engine has nothing to work on.
+    pub fn check(&self) -> Result<(), LoadError> {
+        let refused = |message| Err(LoadError::Job { job: self.name.clone(), message });
+        self.workload.validate()?;
+        if self.targets.is_empty() {
+            return refused("has no target".to_owned());
+        }
+        if !(1..=SLOTS_MAX).contains(&self.depth()) {
+            return refused(format!("{} requests at a time; 1 to {SLOTS_MAX} are allowed", self.depth()));
+        }
+        let is_null = |target: &Arc<Target>| target.kind() == TargetKind::Null;
+        if self.targets.iter().any(is_null) && matches!(self.engine, EngineKind::Ring | EngineKind::Psync) {
+            return refused("the null target stores nothing: the engine null or auto is allowed".to_owned());
+        }
+        let (span, block_bytes) = (self.span()?, self.block_bytes());
+        let longest = self.longest_bytes();
+        if let Some(small) = self.targets.iter().find(|target| self.usable_bytes(target) < u64::from(longest)) {
+            let message = format!("requests of {longest} bytes have no room in its {} bytes", small.capacity_bytes());
+            return Err(LoadError::Target { target: small.name().to_owned(), message });
+        }
+        Generator::new(&self.workload, span, block_bytes, self.seed)?;
+        if let Arrivals::Open { rate_per_s, process } = self.workload.arrivals {
+            ArrivalClock::new(rate_per_s, process, self.seed)?;
+        }
+        Ok(())
+    }
+
+    /// The longest request, in bytes.
+    pub fn longest_bytes(&self) -> u32 {
+        self.workload.specification.lines.iter().map(|line| line.size_bytes).max().unwrap_or(0)
     }
 
     /// What errors call the targets.
@@ -78,7 +125,7 @@ impl Job {
     /// # Errors
     /// When it lies outside of the target or is empty.
     pub fn span(&self) -> Result<Span, LoadError> {
-        let capacity: u64 = self.targets.iter().map(|target| target.capacity_bytes()).sum();
+        let capacity = self.capacity_bytes();
         let span = self.span.unwrap_or(Span { start_bytes: 0, length_bytes: capacity });
         match span.start_bytes.checked_add(span.length_bytes) {
             Some(end) if end <= capacity && span.length_bytes > 0 => Ok(span),

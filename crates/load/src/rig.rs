@@ -100,15 +100,21 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// The engine's name.
-    pub fn engine_name(&self) -> &'static str {
-        self.engine.name()
+    /// What results say of the engine.
+    pub fn engine(&self) -> String {
+        self.engine.describe()
     }
 
     /// Whether a request may be issued.
     #[inline]
     pub fn has_room(&self) -> bool {
         !self.free.is_empty()
+    }
+
+    /// Requests that may be issued before one comes back.
+    #[inline]
+    pub fn room(&self) -> u64 {
+        self.free.len() as u64
     }
 
     /// Requests with the system.
@@ -127,6 +133,9 @@ impl<'a> Rig<'a> {
     /// measured part ends at its end and not with the first event after it.
     #[inline]
     pub fn count_depth(&mut self, at_ns: u64) {
+        if self.is_over() {
+            return;
+        }
         if at_ns >= self.deadline_ns {
             self.close(self.deadline_ns);
             return;
@@ -222,7 +231,9 @@ impl<'a> Rig<'a> {
 
     #[cold]
     fn fail(&mut self, flight: &Flight, result: i32) {
-        if let Some(measuring) = &mut self.measuring {
+        if let Some(measuring) = &mut self.measuring
+            && measuring.end_ns.is_none()
+        {
             self.errors[flight.request.kind as usize] += 1;
             measuring.forget(flight.intended_ns, self.now_ns);
         }
@@ -275,9 +286,14 @@ impl<'a> Rig<'a> {
     pub fn tell(&mut self, share: impl Fn(&Self) -> f64) {
         if self.now_ns >= self.next_tell_ns {
             self.next_tell_ns = self.now_ns + TELL_EVERY_NS;
-            self.live.tell(self.completed, self.bytes_ever, self.response_ns, self.errors.iter().sum());
+            self.tell_counts();
             self.live.tell_share(share(self));
         }
+    }
+
+    /// Lets others see what was counted up to now.
+    pub fn tell_counts(&self) {
+        self.live.tell(self.completed, self.bytes_ever, self.response_ns, self.errors.iter().sum());
     }
 
     /// The engine, to be ended.

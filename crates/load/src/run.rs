@@ -1,17 +1,19 @@
 //! A measurement: jobs at the same time, each in a thread of its own.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex};
+use std::thread::Thread;
 use std::time::Duration;
 
 use headstack_result::{
-    Check, Counter, DepthResult, Fact, Kinds, LatencyHistogram, Mode, RunResult, StreamResult, SystemRecord,
+    Check, Counter, DepthResult, Fact, Interval, Kinds, LatencyHistogram, Mode, RunResult, StreamResult, SystemRecord,
 };
 use headstack_workload::{Arrivals, GENERATOR_NAME};
 use serde_json::Value;
 
 use crate::LoadError;
-use crate::clock::{now_ns, sharpen_timers, sleep_until};
+use crate::clock::{LOOK_NS, now_ns, sharpen_timers, sleep_until};
 use crate::engine::{Engine, Setup};
 use crate::job::Job;
 use crate::live::{Live, Progress};
@@ -52,7 +54,7 @@ struct Measured {
     issued: u64,
     completed: u64,
     lost: u64,
-    engine: &'static str,
+    engine: String,
 }
 
 /// Measures, and tells `progress`, which says whether to go on. What was measured until then is the result also when
@@ -61,43 +63,59 @@ struct Measured {
 /// # Errors
 /// A job that cannot begin: no such part, an impossible workload, an engine that the kernel refuses.
 pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
+    spec.jobs.iter().try_for_each(Job::check)?;
     let lives: Vec<Live> = spec.jobs.iter().map(|_| Live::default()).collect();
     let wakers = spec.jobs.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>()?;
     let stop = AtomicBool::new(false);
     let barrier = Barrier::new(spec.jobs.len() + 1);
     let results: Mutex<Vec<(usize, Result<Measured, LoadError>)>> = Mutex::new(Vec::new());
     let (mut by_somebody, mut began_ns) = (false, 0);
+    let supervisor = std::thread::current();
     std::thread::scope(|scope| {
         for (index, (job, (live, waker))) in spec.jobs.iter().zip(lives.iter().zip(&wakers)).enumerate() {
-            let (stop, barrier, results) = (&stop, &barrier, &results);
+            let (stop, barrier, results, supervisor) = (&stop, &barrier, &results, &supervisor);
             scope.spawn(move || {
+                let _ending = Ending { live, supervisor };
                 let outcome = measure(job, spec.interval_ns, live, waker, stop, barrier);
                 if outcome.is_err() {
                     stop.store(true, Ordering::Relaxed);
                 }
                 results.lock().expect("nobody panics with the lock").push((index, outcome));
-                live.end();
             });
         }
         barrier.wait();
         began_ns = now_ns();
-        while !lives.iter().all(Live::is_over) {
+        let mut is_over = false;
+        while !is_over {
             std::thread::park_timeout(REPORT_EVERY);
+            // The last report is of all that was done.
+            is_over = lives.iter().all(Live::is_over);
             let mut now = Progress { elapsed_ns: now_ns() - began_ns, share: 1.0, ..Progress::default() };
             lives.iter().for_each(|live| live.add_to(&mut now));
-            if !by_somebody && !progress(&now) {
+            if !progress(&now) && !by_somebody && !is_over {
                 by_somebody = true;
                 stop.store(true, Ordering::Relaxed);
             }
-            if stop.load(Ordering::Relaxed) {
-                wakers.iter().for_each(Waker::wake);
-            }
+            wakers.iter().for_each(Waker::wake);
         }
     });
     let mut results = results.into_inner().expect("nobody panics with the lock");
     results.sort_by_key(|&(index, _)| index);
     let measured = results.into_iter().map(|(_, result)| result).collect::<Result<Vec<_>, _>>()?;
     Ok(join(spec, measured, began_ns, by_somebody))
+}
+
+/// Says that a thread is over, however it ends.
+struct Ending<'a> {
+    live: &'a Live,
+    supervisor: &'a Thread,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.live.end();
+        self.supervisor.unpark();
+    }
 }
 
 /// What one thread does.
@@ -111,11 +129,10 @@ fn measure(
 ) -> Result<Measured, LoadError> {
     sharpen_timers();
     let setup = || {
-        let longest = job.workload.specification.lines.iter().map(|line| line.size_bytes).max().unwrap_or(0);
         let setup = Setup {
             ground: job.ground(),
             slots: job.depth(),
-            longest_bytes: longest,
+            longest_bytes: job.longest_bytes(),
             own_buffers: false,
             name: job.target(),
         };
@@ -125,26 +142,37 @@ fn measure(
     // Whoever cannot begin must not keep the others waiting.
     barrier.wait();
     let engine = engine?;
-    if job.start_delay_ns > 0 {
-        sleep_until(now_ns() + job.start_delay_ns);
+    let start_ns = now_ns().saturating_add(job.start_delay_ns);
+    while now_ns() < start_ns && !stop.load(Ordering::Relaxed) {
+        sleep_until(start_ns.min(now_ns() + LOOK_NS));
     }
     let before = Usage::of_this_thread();
     let mut rig = Rig::new(engine, job, interval_ns, live, stop);
-    let looped = work(job, &mut rig)?;
+    let (looped, all_back) = match work(job, &mut rig).and_then(|looped| Ok((looped, rig.drain(PATIENCE_NS)?))) {
+        Ok(ended) => ended,
+        // The kernel takes no requests any more: what was measured until then is kept.
+        Err(error) => {
+            rig.trouble.fatal.get_or_insert(error.to_string());
+            stop.store(true, Ordering::Relaxed);
+            rig.start_measuring(0);
+            rig.close(rig.now_ns);
+            (Loop::default(), false)
+        }
+    };
     let usage = Usage::of_this_thread().since(&before);
-    let all_back = rig.drain(PATIENCE_NS)?;
     Ok(gather(job, rig, looped, usage, all_back))
 }
 
 fn gather(job: &Job, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> Measured {
     let nothing = SystemRecord::new("", "", Value::Null);
     let mut result = RunResult::new(Mode::Measured, nothing, Value::Null, job.seed, GENERATOR_NAME);
-    let (errors, trouble, engine) = (rig.errors, rig.trouble.clone(), rig.engine_name());
+    let (errors, trouble, engine) = (rig.errors, rig.trouble.clone(), rig.engine());
     let (issued, completed) = (rig.issued, rig.completed);
     let mut rig = rig;
     if let Some(measuring) = rig.measuring.take() {
         measuring.write_to(&mut result);
     }
+    rig.tell_counts();
     let lost = issued - completed;
     if !all_back {
         rig.into_engine().abandon();
@@ -164,7 +192,7 @@ fn join(spec: &Spec, all: Vec<Measured>, began_ns: u64, by_somebody: bool) -> Ru
     result.duration_ns = end_ns - start_ns;
     result.start_ns = start_ns.saturating_sub(began_ns);
     join_depths(&mut result, &all);
-    join_intervals(&mut result, &all, began_ns);
+    join_intervals(&mut result, &all, began_ns, spec.interval_ns.unwrap_or(u64::MAX).max(1));
     join_confidence(&mut result, &all);
     let (mut trouble, mut usage, mut lateness) = (Trouble::default(), Usage::default(), LatencyHistogram::new());
     for one in &all {
@@ -199,24 +227,25 @@ fn join_depths(result: &mut RunResult, all: &[Measured]) {
     };
 }
 
-/// Intervals of several threads by their number: all begin within microseconds of each other.
-fn join_intervals(result: &mut RunResult, all: &[Measured], began_ns: u64) {
-    let count = all.iter().map(|one| one.result.intervals.len()).max().unwrap_or(0);
-    for index in 0..count {
-        let mut same = all.iter().filter_map(|one| one.result.intervals.get(index));
-        let Some(first) = same.next() else { continue };
-        let mut joined = first.clone();
-        let mut response = joined.response.open();
-        for interval in same {
-            joined.count += interval.count;
-            joined.bytes += interval.bytes;
-            joined.duration_ns = joined.duration_ns.max(interval.duration_ns);
-            response.merge(&interval.response.open());
-        }
-        joined.start_ns = joined.start_ns.saturating_sub(began_ns);
-        joined.response = response.store();
-        result.intervals.push(joined);
+/// Intervals of several threads by the time they begin at, to the nearest interval of the thread that began first: most
+/// begin within microseconds of each other, some after a delay or a longer warm-up.
+fn join_intervals(result: &mut RunResult, all: &[Measured], began_ns: u64, interval_ns: u64) {
+    let each = || all.iter().flat_map(|one| one.result.intervals.iter());
+    let Some(first_ns) = each().map(|interval| interval.start_ns).min() else { return };
+    let mut joined: BTreeMap<u64, (Interval, LatencyHistogram)> = BTreeMap::new();
+    for interval in each() {
+        let index = (interval.start_ns - first_ns).saturating_add(interval_ns / 2) / interval_ns;
+        let (sum, response) = joined.entry(index).or_insert_with(|| {
+            let start_ns = interval.start_ns.saturating_sub(began_ns);
+            (Interval { start_ns, ..Interval::default() }, LatencyHistogram::new())
+        });
+        sum.count += interval.count;
+        sum.bytes += interval.bytes;
+        sum.duration_ns = sum.duration_ns.max(interval.duration_ns);
+        response.merge(&interval.response.open());
     }
+    let stored = joined.into_values().map(|(sum, response)| Interval { response: response.store(), ..sum });
+    result.intervals = stored.collect();
 }
 
 /// Half-widths of independent means add as squares.
@@ -290,13 +319,18 @@ fn checks(all: &[Measured]) -> Vec<Check> {
 fn notes(all: &[Measured], trouble: &Trouble, lateness: &LatencyHistogram) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(first) = all.first() {
-        notes.push(format!("requests were handed over by {}", first.engine));
+        notes.push(first.engine.clone());
     }
     if all.len() > 1 {
         notes.push(format!("{} threads: the depth is the sum of theirs, its distribution is not known", all.len()));
     }
     if trouble.count > 0 {
         notes.push(format!("{} requests failed; the first: {}", trouble.count, trouble.first.join("; ")));
+    }
+    let lost: u64 = all.iter().map(|one| one.lost).sum();
+    if lost > 0 {
+        let patience_s = PATIENCE_NS / 1_000_000_000;
+        notes.push(format!("{lost} requests had not come back {patience_s} s after the end and were given up"));
     }
     let late_ns = lateness.quantile_ns(0.99).unwrap_or(0);
     if late_ns > 1_000_000 {

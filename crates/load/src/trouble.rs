@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use headstack_workload::Request;
 
-use crate::ground::Ground;
+use crate::ground::{Ground, Place};
 use crate::target::{Ending, Target};
 
 /// The first failures are told one by one.
@@ -25,14 +25,13 @@ impl Trouble {
     /// Books a failed request; `result` is the negative error number, or the bytes of a short transfer.
     pub fn add(&mut self, targets: &[Arc<Target>], ground: &Ground, request: &Request, result: i32) {
         self.count += 1;
-        let ending = match targets.get(ground.place(request).piece) {
-            Some(target) if result < 0 => target.classify(request, -result),
-            _ => {
-                let (kind, length, offset) = (request.kind.name(), request.length_bytes, request.offset_bytes);
-                Ending::CountOn(format!(
-                    "{kind} of {length} bytes at byte {offset}: only {result} bytes were transferred"
-                ))
-            }
+        let Place { piece, offset_bytes } = ground.place(request);
+        // Each target has its own offsets.
+        let request = &Request { offset_bytes, ..*request };
+        let ending = match (targets.get(piece), u32::try_from(result)) {
+            (Some(target), Err(_)) => target.classify(request, -result),
+            (Some(target), Ok(bytes)) => target.classify_short(request, bytes),
+            (None, _) => Ending::CountOn(format!("{} without a target", request.kind.name())),
         };
         let (Ending::CountOn(message) | Ending::End(message)) = &ending;
         if self.first.len() < TOLD {

@@ -27,11 +27,18 @@ impl Waker {
         Ok(Waker { event: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
-    /// Wakes the worker, now and for good.
+    /// Wakes the worker once.
     pub fn wake(&self) {
         let one = 1u64;
         // SAFETY: writes eight bytes from a number. It fails only when the count is full, and then the worker is awake.
         unsafe { libc::write(self.event.as_raw_fd(), (&raw const one).cast(), 8) };
+    }
+
+    /// Makes the descriptor of a waker unreadable until the next call.
+    pub fn calm(fd: RawFd) {
+        let mut count = 0u64;
+        // SAFETY: reads eight bytes into a number. It fails only where nobody has called.
+        unsafe { libc::read(fd, (&raw mut count).cast(), 8) };
     }
 
     /// What becomes readable.

@@ -1,6 +1,7 @@
 //! One thread's loop: closed, where each completion is followed by the next request, or open, where requests come at
 //! their times.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -8,15 +9,13 @@ use headstack_result::{LatencyHistogram, Measuring};
 use headstack_workload::{ArrivalClock, Arrivals, Generator, Think, WarmUp};
 
 use crate::LoadError;
+use crate::clock::LOOK_NS;
 use crate::engine::Wait;
 use crate::job::{End, Job};
 use crate::rig::Rig;
 
 /// Completions between two looks at the confidence interval.
 const CONFIDENCE_EVERY: u64 = 1 << 10;
-/// Nobody waits longer than this without a look at whether somebody wants it to end.
-const LOOK_NS: u64 = 100_000_000;
-
 /// What a loop has to say beside what the rig keeps.
 #[derive(Default)]
 pub struct Loop {
@@ -37,7 +36,8 @@ pub struct Loop {
 /// When the workload cannot be generated, or the kernel takes no requests any more.
 pub fn work(job: &Job, rig: &mut Rig) -> Result<Loop, LoadError> {
     let generator = Generator::new(&job.workload, job.span()?, job.block_bytes(), job.seed)?;
-    let course = Course { warm_up: job.workload.warm_up, end: job.end()?, start_ns: rig.now_ns };
+    let (end, start_ns) = (job.end()?, rig.now_ns);
+    let course = Course { warm_up: job.workload.warm_up, end, start_ns, known_at: Cell::new(0) };
     match job.workload.arrivals {
         Arrivals::Closed { outstanding, think } => {
             let delays = job.workload.specification.lines.iter().any(|line| line.delay_ns > 0);
@@ -62,6 +62,9 @@ pub struct Course {
     pub end: End,
     /// When it began.
     pub start_ns: u64,
+    /// Completions at which the confidence interval is looked at next: several come at once, so that no number is sure to
+    /// be met.
+    known_at: Cell<u64>,
 }
 
 impl Course {
@@ -89,9 +92,12 @@ impl Course {
     }
 
     fn is_known(&self, measuring: &Measuring) -> bool {
-        self.end.confidence_percent.is_some_and(|percent| {
-            measuring.completed.is_multiple_of(CONFIDENCE_EVERY) && measuring.is_known_within(percent)
-        })
+        let Some(percent) = self.end.confidence_percent else { return false };
+        if measuring.completed < self.known_at.get() {
+            return false;
+        }
+        self.known_at.set(measuring.completed + CONFIDENCE_EVERY);
+        measuring.is_known_within(percent)
     }
 
     fn share(&self, rig: &Rig) -> f64 {
@@ -154,7 +160,9 @@ fn thinking(rig: &mut Rig, course: &Course, mut generator: Generator, outstandin
             let request = generator.next();
             rig.issue(rig.now_ns, &request);
         }
-        let next_ns = due.peek().map_or(u64::MAX, |&Reverse(at_ns)| at_ns);
+        // Those that are due and belong to the run no more wait for nothing.
+        let next = due.peek().filter(|_| course.takes_more(rig));
+        let next_ns = next.map_or(u64::MAX, |&Reverse(at_ns)| at_ns);
         let until_ns = next_ns.max(rig.now_ns).min(course.look_again_ns(rig));
         rig.wait(Wait::Until(until_ns))?;
         rig.settle(|_, at_ns| due.push(Reverse(at_ns + generator.think_ns())));
@@ -175,8 +183,10 @@ fn open(
     let (mut arrives_ns, mut handed_ns) = (start_ns + ahead.next_ns(), start_ns + behind.next_ns());
     let mut until_ns = arrives_ns;
     loop {
+        // Whoever comes while others wait, or to no free slot, is late by the target, however soon one becomes free.
+        let room = if rig.waiting > 0 { 0 } else { rig.room() };
         rig.wait(Wait::Until(until_ns.min(course.look_again_ns(rig))))?;
-        let (waited, mut arrived) = (rig.waiting, 0);
+        let mut arrived = 0;
         while arrives_ns <= rig.now_ns {
             rig.count_depth(arrives_ns);
             rig.waiting += 1;
@@ -190,11 +200,11 @@ fn open(
         if !course.goes_on(rig) {
             break;
         }
-        // Those that have waited go first; of those that just came, the ones that find a slot are late by this program.
+        let in_time = arrived.min(room);
         let mut handed = 0;
         while rig.waiting > 0 && rig.has_room() && course.takes_more(rig) {
             rig.waiting -= 1;
-            if handed >= waited {
+            if handed < in_time {
                 result.lateness.record(rig.now_ns - handed_ns);
             }
             let request = generator.next();
@@ -203,7 +213,7 @@ fn open(
             handed_ns = start_ns + behind.next_ns();
         }
         if rig.measuring.is_some() {
-            result.late_arrivals += arrived - handed.saturating_sub(waited).min(arrived);
+            result.late_arrivals += arrived - in_time;
         }
         until_ns = if rig.has_room() { arrives_ns } else { u64::MAX };
     }

@@ -21,7 +21,7 @@ pub use ring::Ring;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineKind {
-    /// io_uring, or system calls where it is forbidden.
+    /// io_uring, or system calls where it is forbidden; nothing where the target is null.
     #[default]
     Auto,
     /// io_uring.
@@ -47,9 +47,9 @@ pub struct Done {
 /// For what an engine waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// For one request at least.
+    /// For one request at least, or for as long as nobody looks whether to go on.
     One,
-    /// For one request at least, or this time.
+    /// For one request at least, or this time; sooner when somebody is to look whether to go on.
     Until(u64),
 }
 
@@ -89,20 +89,27 @@ impl Engine {
             EngineKind::Null { service_ns } => Ok(Engine::Null(Null::new(setup, service_ns)?)),
             EngineKind::Psync => Ok(Engine::Psync(Psync::new(setup)?)),
             EngineKind::Ring => Ok(Engine::Ring(Ring::new(setup, waker)?)),
+            // Nothing to hand over to.
+            EngineKind::Auto if setup.ground.pieces().is_empty() => Ok(Engine::Null(Null::new(setup, 0)?)),
             EngineKind::Auto => match Ring::new(setup.clone(), waker) {
                 Ok(ring) => Ok(Engine::Ring(ring)),
-                Err(LoadError::Io { action: ring::SETUP, .. }) => Ok(Engine::Psync(Psync::new(setup)?)),
+                Err(LoadError::Io { action: ring::SETUP, source, .. }) => {
+                    let mut psync = Psync::new(setup)?;
+                    psync.instead_of = Some(format!("io_uring is not available ({source})"));
+                    Ok(Engine::Psync(psync))
+                }
                 Err(error) => Err(error),
             },
         }
     }
 
-    /// Its name in results.
-    pub fn name(&self) -> &'static str {
+    /// What results say of it.
+    pub fn describe(&self) -> String {
         match self {
-            Engine::Ring(_) => "io_uring",
-            Engine::Psync(_) => "psync",
-            Engine::Null(_) => "null",
+            Engine::Ring(_) => "requests were handed over by io_uring".to_owned(),
+            Engine::Psync(Psync { instead_of: Some(why), .. }) => format!("{why}: requests were handed over by psync"),
+            Engine::Psync(_) => "requests were handed over by psync".to_owned(),
+            Engine::Null(_) => "requests were answered by the null engine, which stores nothing".to_owned(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::{Done, Setup, Wait};
 use crate::LoadError;
 use crate::buffers::Buffers;
-use crate::clock::{now_ns, sleep_until};
+use crate::clock::{LOOK_NS, now_ns, sleep_until};
 
 /// Requests that end by themselves.
 pub struct Null {
@@ -19,7 +19,8 @@ pub struct Null {
 impl Null {
     /// An engine whose requests take `service_ns`.
     pub fn new(setup: Setup, service_ns: u64) -> Result<Null, LoadError> {
-        let buffers = Buffers::new(setup.slots, setup.longest_bytes, setup.own_buffers);
+        // Nothing is transferred: all slots share one.
+        let buffers = Buffers::new(1, setup.longest_bytes, false);
         let buffers = buffers.map_err(|source| LoadError::Io { target: setup.name, action: "allocate", source })?;
         let room = setup.slots as usize;
         Ok(Null { service_ns, taken: Vec::with_capacity(room), under_way: VecDeque::with_capacity(room), buffers })
@@ -34,13 +35,9 @@ impl Null {
     pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
         if self.service_ns == 0 {
             done.extend(self.taken.drain(..).map(|slot| Done { slot, result: WHOLE }));
-        } else {
-            self.pass_time(wait, done);
         }
-        if done.is_empty()
-            && let Wait::Until(at_ns) = wait
-        {
-            sleep_until(at_ns);
+        if done.is_empty() {
+            self.pass_time(wait, done);
         }
         Ok(())
     }
@@ -48,15 +45,14 @@ impl Null {
     fn pass_time(&mut self, wait: Wait, done: &mut Vec<Done>) {
         let mut now = now_ns();
         self.under_way.extend(self.taken.drain(..).map(|slot| (now + self.service_ns, slot)));
-        if let Some(&(end_ns, _)) = self.under_way.front() {
-            let until_ns = match wait {
-                Wait::One => end_ns,
-                Wait::Until(at_ns) => end_ns.min(at_ns),
-            };
-            if until_ns > now {
-                sleep_until(until_ns);
-                now = now_ns();
-            }
+        let end_ns = self.under_way.front().map_or(u64::MAX, |&(end_ns, _)| end_ns);
+        let until_ns = match wait {
+            Wait::One => end_ns,
+            Wait::Until(at_ns) => end_ns.min(at_ns),
+        };
+        if until_ns > now {
+            sleep_until(until_ns.min(now + LOOK_NS));
+            now = now_ns();
         }
         while let Some(&(end_ns, slot)) = self.under_way.front()
             && end_ns <= now

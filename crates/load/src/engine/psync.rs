@@ -12,7 +12,7 @@ use super::system_calls::carry_out;
 use super::{Done, Setup, Wait};
 use crate::LoadError;
 use crate::buffers::Buffers;
-use crate::clock::{SPIN_NS, now_ns, sleep_until};
+use crate::clock::{LOOK_NS, SPIN_NS, now_ns, sleep_until};
 use crate::ground::Ground;
 
 /// Threads beyond this are refused by many systems.
@@ -25,6 +25,8 @@ pub struct Psync {
     /// None where the worker calls by itself.
     pool: Option<Pool>,
     buffers: Buffers,
+    /// Why this engine was chosen where another was meant.
+    pub instead_of: Option<String>,
 }
 
 struct Pool {
@@ -92,7 +94,7 @@ impl Psync {
             let target = setup.name.clone();
             move |source| LoadError::Io { target, action, source }
         };
-        let buffers = Buffers::new(setup.slots, setup.longest_bytes, true).map_err(failed("allocate"))?;
+        let buffers = Buffers::new(setup.slots, setup.longest_bytes, setup.own_buffers).map_err(failed("allocate"))?;
         let mut pool = None;
         if setup.slots > 1 {
             let shared = Arc::new(Shared::default());
@@ -104,7 +106,8 @@ impl Psync {
             }
             pool = Some(threads);
         }
-        Ok(Psync { ground: setup.ground, taken: Vec::with_capacity(setup.slots as usize), pool, buffers })
+        let taken = Vec::with_capacity(setup.slots as usize);
+        Ok(Psync { ground: setup.ground, taken, pool, buffers, instead_of: None })
     }
 
     #[inline]
@@ -153,8 +156,9 @@ impl Pool {
         if state.done.is_empty() {
             match wait {
                 Wait::One => {
-                    let pending = |state: &mut State| state.done.is_empty();
-                    state = self.shared.results.wait_while(state, pending).expect("no thread panics with the lock");
+                    let (look, pending) = (Duration::from_nanos(LOOK_NS), |state: &mut State| state.done.is_empty());
+                    let waited = self.shared.results.wait_timeout_while(state, look, pending);
+                    state = waited.expect("no thread panics with the lock").0;
                 }
                 Wait::Until(at_ns) => {
                     let sleep_ns = at_ns.saturating_sub(now_ns()).saturating_sub(SPIN_NS);

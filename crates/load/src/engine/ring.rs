@@ -1,6 +1,7 @@
 //! io_uring: one call hands over a batch and waits for the next completion.
 
 use std::io;
+use std::os::fd::RawFd;
 
 use headstack_workload::{Kind, Request};
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
@@ -34,8 +35,11 @@ pub struct Ring {
     buffers: Buffers,
     buffers_are_registered: bool,
     name: String,
-    /// Trims under way.
+    /// What becomes readable when somebody wants this thread to look whether to go on.
+    waker_fd: RawFd,
+    /// Trims under way in the ring, and those that system calls are to carry out.
     trims: Vec<(u32, Request)>,
+    trims_by_calls: Vec<(u32, Request)>,
     /// Whether the kernel's ring knows trims of devices; where not, system calls do.
     trims_by_ring: bool,
     /// Flushes under way: slot, files that are still to be flushed, and the result so far.
@@ -84,15 +88,21 @@ impl Ring {
             buffers,
             buffers_are_registered: registered,
             name: setup.name,
+            waker_fd: waker.fd(),
             trims: Vec::new(),
+            trims_by_calls: Vec::new(),
             trims_by_ring: true,
             flushes: Vec::new(),
             special: Vec::new(),
             taken: 0,
         };
-        let wake = opcode::PollAdd::new(Fd(waker.fd()), libc::POLLIN as u32).build();
-        ring.push(&wake.user_data(WAKE));
+        ring.await_waker();
         Ok(ring)
+    }
+
+    fn await_waker(&mut self) {
+        let wake = opcode::PollAdd::new(Fd(self.waker_fd), libc::POLLIN as u32).build();
+        self.push(&wake.user_data(WAKE));
     }
 
     #[inline]
@@ -138,6 +148,10 @@ impl Ring {
     }
 
     fn prepare_trim(&mut self, slot: u32, request: &Request) {
+        if !self.trims_by_ring {
+            self.trims_by_calls.push((slot, *request));
+            return;
+        }
         let Place { piece, offset_bytes } = self.ground.place(request);
         let length = u64::from(request.length_bytes);
         let entry = if !self.ground.pieces()[piece].is_device {
@@ -148,9 +162,7 @@ impl Ring {
             opcode::UringCmd16::new(Fixed(piece as u32), DISCARD).cmd(command).addr(Some(offset_bytes)).build()
         };
         self.trims.push((slot, *request));
-        if self.trims_by_ring {
-            self.push(&entry.user_data(u64::from(slot) | TRIM));
-        }
+        self.push(&entry.user_data(u64::from(slot) | TRIM));
     }
 
     fn prepare_flush(&mut self, slot: u32) {
@@ -178,7 +190,7 @@ impl Ring {
 
     #[inline]
     pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
-        if !self.trims_by_ring && !self.trims.is_empty() {
+        if !self.trims_by_calls.is_empty() {
             self.trim_by_calls(done);
         }
         match wait {
@@ -201,7 +213,8 @@ impl Ring {
             self.look()?;
         }
         self.reap(done);
-        while done.is_empty() && now_ns() < at_ns {
+        // Whoever was woken long before looks first whether to go on.
+        while done.is_empty() && (1..=SPIN_NS).contains(&at_ns.saturating_sub(now_ns())) {
             self.look()?;
             self.reap(done);
         }
@@ -267,6 +280,8 @@ impl Ring {
         for (data, result) in special.drain(..) {
             let slot = data as u32;
             if data & WAKE != 0 {
+                Waker::calm(self.waker_fd);
+                self.await_waker();
                 continue;
             }
             if data & FLUSH != 0 {
@@ -277,23 +292,25 @@ impl Ring {
                 if *files == 0 {
                     done.push(Done { slot, result: self.flushes.swap_remove(at).2 });
                 }
-            } else if matches!(-result, libc::EOPNOTSUPP | libc::EINVAL) {
+                continue;
+            }
+            let at = self.trims.iter().position(|trim| trim.0 == slot).expect("its trim is under way");
+            let trim = self.trims.swap_remove(at);
+            if matches!(-result, libc::EOPNOTSUPP | libc::EINVAL) {
                 // Kernels before 6.12 know no trims of devices by ring. What is wrong with the request itself, the
                 // system call will say again.
                 self.trims_by_ring = false;
+                self.trims_by_calls.push(trim);
             } else {
-                self.trims.retain(|trim| trim.0 != slot);
                 done.push(Done { slot, result });
             }
         }
         self.special = special;
-        if !self.trims_by_ring {
-            self.trim_by_calls(done);
-        }
+        self.trim_by_calls(done);
     }
 
     fn trim_by_calls(&mut self, done: &mut Vec<Done>) {
-        for (slot, request) in self.trims.drain(..) {
+        for (slot, request) in self.trims_by_calls.drain(..) {
             let Place { piece, offset_bytes } = self.ground.place(&request);
             let piece = &self.ground.pieces()[piece];
             done.push(Done { slot, result: trim(piece.fd, piece.is_device, offset_bytes, request.length_bytes) });
@@ -302,6 +319,14 @@ impl Ring {
 
     pub fn buffers(&mut self) -> &mut Buffers {
         &mut self.buffers
+    }
+}
+
+impl Drop for Ring {
+    /// The kernel takes a ring apart some time after it was closed; files that it holds until then keep their file system
+    /// from being unmounted.
+    fn drop(&mut self) {
+        let _ = self.ring.submitter().unregister_files();
     }
 }
 

@@ -17,6 +17,17 @@ pub enum Ending {
 }
 
 impl Target {
+    /// What it means that only `bytes` of `request` were transferred: the target ends there by now, or is no more.
+    pub fn classify_short(&self, request: &Request, bytes: u32) -> Ending {
+        let (kind, length, offset) = (request.kind.name(), request.length_bytes, request.offset_bytes);
+        let what =
+            format!("{kind} of {} at byte {offset}: only {bytes} bytes were transferred", format_bytes(length.into()));
+        if self.has_vanished() {
+            return Ending::End(format!("{}: {what}: the device has vanished", self.name));
+        }
+        Ending::CountOn(what)
+    }
+
     /// What it means that `request` failed with the error number `errno`.
     pub fn classify(&self, request: &Request, errno: i32) -> Ending {
         let error = io::Error::from_raw_os_error(errno);
