@@ -18,12 +18,12 @@ pub enum Due {
     Never,
 }
 
-/// A request that is to be issued now. Whoever issues it keeps this, to hand it back with its completion.
+/// A request that is to be issued. Whoever issues it keeps this, to hand it back with its completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Issue {
     /// What the system is asked for: whole blocks that lie on it.
     pub request: Request,
-    /// When it should have been issued, on the player's clock: in [`ReplayMode::Asap`] now, else no later than that.
+    /// When it is to be issued, on the player's clock: in [`ReplayMode::Asap`] when it is taken, else no later than that.
     pub due_ns: u64,
     arrived: Arrived,
     node: u32,
@@ -51,7 +51,7 @@ pub struct Played {
 }
 
 /// A recording that is being played on a system, which is the caller's: it asks what is due, issues what it
-/// [takes](Self::take), and tells what is [complete](Self::completed).
+/// [takes](Self::take), and tells what is [issued](Self::issued) and [complete](Self::completed).
 ///
 /// The player's clock is the caller's too. It starts at 0, counts nanoseconds below 2^63 and does not go back.
 /// The recording is read as the clock goes on, so that memory is bounded by the requests that have arrived and are not
@@ -125,8 +125,9 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         })
     }
 
-    /// The next of the requests that are due by `now_ns`, which counts as issued then; none if there is none, which
-    /// may be so even at the time that [`next_due`](Self::next_due) names: it does not read ahead.
+    /// The next of the requests that are due by `now_ns`; none if there is none, which may be so even at the time that
+    /// [`next_due`](Self::next_due) names: it does not read ahead. Whoever takes it issues it, now or when there is room,
+    /// and says [when](Self::issued).
     ///
     /// # Errors
     /// Those of the source; a request that cannot be replayed; a recording without completions where they are needed.
@@ -145,12 +146,17 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         };
         Ok(next.map(|(arrived, node, due_ns)| {
             self.outstanding += 1;
-            self.tape.books.issued(&arrived, now_ns);
             Issue { request: arrived.request, due_ns, arrived, node }
         }))
     }
 
-    /// A request that was taken is complete at `at_ns`, whether well or not.
+    /// A request that was taken is issued at `at_ns`.
+    #[inline]
+    pub fn issued(&mut self, issue: &Issue, at_ns: u64) {
+        self.tape.books.issued(&issue.arrived, at_ns);
+    }
+
+    /// A request that was issued is complete at `at_ns`, whether well or not.
     #[inline]
     pub fn completed(&mut self, issue: &Issue, at_ns: u64) {
         self.now_ns = at_ns;
