@@ -47,9 +47,6 @@ pub struct End {
     pub confidence_percent: Option<f64>,
 }
 
-/// What requests to a target that stores nothing begin and end on, as on a simulated drive.
-const BLOCK_BYTES: u32 = 512;
-
 impl Job {
     /// The targets as one address space.
     pub fn ground(&self) -> Ground {
@@ -70,7 +67,7 @@ impl Job {
 
     /// The unit that requests begin and end on.
     pub fn block_bytes(&self) -> u32 {
-        self.targets.iter().map(|target| target.block_bytes()).fold(BLOCK_BYTES, u32::max)
+        Target::common_block_bytes(&self.targets)
     }
 
     /// The part that is used.

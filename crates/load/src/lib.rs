@@ -2,7 +2,7 @@
 //!
 //! A [`Target`] is opened as somebody permits. [`run`] puts every [`Job`] into a thread of its own. A thread has a
 //! `Rig`, which hands requests to an engine and books what comes back, and a loop in `worker` that says when the next
-//! request goes out.
+//! request goes out: that of [`replay`] asks a recording, that of [`play_scenario`] the clients of a scenario.
 
 mod buffers;
 mod clock;
@@ -11,8 +11,11 @@ mod error;
 mod ground;
 mod job;
 mod live;
+mod queue;
+mod replay;
 mod rig;
 mod run;
+mod scenario;
 mod target;
 mod trouble;
 mod usage;
@@ -24,5 +27,7 @@ pub use error::LoadError;
 pub use ground::Ground;
 pub use job::{End, Job};
 pub use live::Progress;
+pub use replay::{Observed, ReplaySpec, Sink, Writes, replay};
 pub use run::{Spec, run};
+pub use scenario::{ScenarioSpec, play_scenario};
 pub use target::{Ending, Permission, Target, TargetKind};
