@@ -14,6 +14,7 @@ use headstack_workload::{Kind, Recorded};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::clock::go_first;
 use crate::engine::{EngineKind, Wait};
 use crate::ground::Ground;
 use crate::queue::Queue;
@@ -68,6 +69,10 @@ pub struct ReplaySpec {
     pub engine: EngineKind,
     /// Requests with the system at a time, 1 to 32,768; later ones wait in the host. [`ReplayMode::Asap`] has its depth.
     pub slots: u32,
+    /// Whether the thread that plays goes before all others of the machine (`SCHED_FIFO`): of 30,000 requests at 1,500/s
+    /// on a loop device of a busy machine with two processors, 1 in 1,000 was late by 1.3 to 3.1 ms without and 0.06 ms
+    /// with it.
+    pub realtime: bool,
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
 }
@@ -136,7 +141,7 @@ where
         let stencil = &mut stencil;
         scope.spawn(move || read_ahead(source, stencil, full, empty));
         let tape = Tape { batches, give_back, block_bytes };
-        let play = |post: &Post| play(&seat, &replay, tape, post, sink);
+        let play = |post: &Post| play(&seat, &replay, tape, post, sink, spec.realtime);
         together(vec![play], progress)
     })?;
     let record = json!({ "replay": replay, "writes": spec.writes });
@@ -186,6 +191,7 @@ fn play<E: From<LoadError> + From<ReplayError> + Display>(
     tape: Tape<E>,
     post: &Post,
     sink: Option<&mut Sink>,
+    realtime: bool,
 ) -> Result<(Measured, Played), E> {
     let capacity_bytes = seat.ground.capacity_bytes();
     let mut source = |batch: &mut Vec<Recorded>| match tape.batches.recv() {
@@ -199,6 +205,10 @@ fn play<E: From<LoadError> + From<ReplayError> + Display>(
     };
     let mut played = None;
     let measured = measure(seat, post, |rig| {
+        if realtime {
+            let denied = |source| LoadError::Io { target: seat.target(), action: "real-time priority", source };
+            go_first().map_err(denied)?;
+        }
         let mut stage: Stage<E> =
             Stage::new(Player::new(replay, capacity_bytes, tape.block_bytes, &mut source)?, rig, replay);
         if let Err(error) = stage.play(rig, sink) {

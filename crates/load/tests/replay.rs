@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bench::{LoopDevice, Scratch, in_time};
@@ -81,6 +82,7 @@ fn spec((targets, engine): (Vec<Arc<Target>>, EngineKind), mode: ReplayMode) -> 
         writes: Writes::AsRecorded,
         engine,
         slots: 64,
+        realtime: false,
         interval_ns: None,
     }
 }
@@ -115,6 +117,9 @@ fn timed_issues_every_request_once_in_order_and_never_before_its_time() {
         for (kind, (_, counted)) in Kind::ALL.into_iter().zip(result.kinds.all()) {
             assert_eq!(counted.count, requests.iter().filter(|request| request.kind == kind).count() as u64);
         }
+        // Whatever it was late by, a response counts from when it was due.
+        let responses_ns: u128 = seen.iter().map(|one| u128::from(completion_ns(one) - one.due_ns)).sum();
+        assert_eq!(result.kinds.all().iter().map(|(_, kind)| kind.response.sum_ns()).sum::<u128>(), responses_ns);
         let fidelity = result.fidelity.unwrap();
         assert_eq!((fidelity.recorded_requests, fidelity.replayed_requests), (3_000, 3_000));
         assert_eq!((fidelity.early, fidelity.reordered, fidelity.dropped), (0, 0, 0));
@@ -284,6 +289,19 @@ fn reading_the_recording_delays_no_issue() {
 }
 
 #[test]
+fn it_goes_first_where_that_is_permitted() {
+    let spec = ReplaySpec { realtime: true, ..spec(null(50 * US), TIMED) };
+    let policy = std::sync::atomic::AtomicI32::new(-1);
+    // SAFETY: asks for the policy of the calling thread.
+    let mut sink = |_: &Observed| policy.store(unsafe { libc::sched_getscheduler(0) }, Ordering::Relaxed);
+    let mut source = in_memory::<Failure>(regular(10, MS, MS));
+    match replay(&spec, &mut source, &mut |_| true, Some(&mut sink)) {
+        Ok(_) => assert_eq!(policy.load(Ordering::Relaxed), libc::SCHED_FIFO),
+        Err(error) => assert!(error.0.contains("real-time priority") && error.0.contains("not permitted"), "{error}"),
+    }
+}
+
+#[test]
 fn it_can_be_stopped_and_says_so() {
     let records = regular(100_000, MS, MS);
     for slots in [64, 1] {
@@ -366,6 +384,7 @@ fn nothing_is_written_where_only_reading_is_allowed() {
     spec.writes = Writes::AsReads;
     let (result, _) = play(&spec, &records).unwrap();
     assert_eq!((result.kinds.write.count, result.kinds.read.count), (0, of(Kind::Read) + of(Kind::Write)));
+    assert!(result.notes.contains(&format!("{} writes were replayed as reads, as asked", of(Kind::Write))));
     assert_eq!(result.kinds.all().iter().map(|(_, kind)| kind.errors).sum::<u64>(), 0);
     assert!(std::fs::read(&path).unwrap() == before, "the file was written");
 }
