@@ -9,8 +9,21 @@ use headstack_workload::{Purpose, Random};
 const BYTES_MAX: usize = 1 << 28;
 /// Transfers begin on pages, which suits every device.
 const ALIGN_BYTES: usize = 4096;
+/// `IOV_MAX` of Linux; a transfer that takes more pieces is cut short, as those above 2 GiB are.
+const PIECES_MAX: usize = 1024;
 /// What storage that looks at contents tells blocks apart by.
 const SECTOR_BYTES: usize = 512;
+
+/// Where a transfer's data are.
+pub enum Memory {
+    /// In the slot's buffer.
+    One(*mut u8),
+    /// Longer than a buffer, and so all over the memory: pieces for `preadv(2)`, at most as many as that takes.
+    Many(Box<[libc::iovec]>),
+}
+
+// SAFETY: addresses within memory that engines keep until its requests have ended.
+unsafe impl Send for Memory {}
 
 /// One buffer a slot, page-aligned, in one piece of memory.
 pub struct Buffers {
@@ -60,11 +73,27 @@ impl Buffers {
 
     /// Where the slot's buffer begins.
     #[inline]
-    pub fn start(&self, slot: u32) -> *mut u8 {
+    fn start(&self, slot: u32) -> *mut u8 {
         let index =
             if self.count.is_power_of_two() { slot as usize & (self.count - 1) } else { slot as usize % self.count };
         // SAFETY: `index` is below `count`, and `count` strides were mapped.
         unsafe { self.memory.as_ptr().add(index * self.stride_bytes) }
+    }
+
+    /// Where `length` bytes of the slot go or come from. A request longer than a buffer, whose contents nobody looks at,
+    /// runs over the whole memory, as often as it takes.
+    #[inline]
+    pub fn memory(&self, slot: u32, length: u32) -> Memory {
+        if length as usize <= self.stride_bytes { Memory::One(self.start(slot)) } else { self.pieces(length as usize) }
+    }
+
+    #[cold]
+    fn pieces(&self, length: usize) -> Memory {
+        let piece = |at: usize| {
+            let iov_len = self.length_bytes.min(length - at);
+            libc::iovec { iov_base: self.memory.as_ptr().cast(), iov_len }
+        };
+        Memory::Many((0..length).step_by(self.length_bytes).take(PIECES_MAX).map(piece).collect())
     }
 
     /// The first `length` bytes of the slot's buffer, while no request is under way in it.
@@ -79,6 +108,8 @@ impl Buffers {
     #[inline]
     pub fn freshen(&mut self, slot: u32, length: u32) {
         let mut writes = self.writes;
+        // A longer one repeats itself, or others.
+        let length = (length as usize).min(self.stride_bytes) as u32;
         for sector in self.slice(slot, length).chunks_exact_mut(SECTOR_BYTES) {
             writes += 1;
             // Spread over the bits, so that the words themselves are no pattern.

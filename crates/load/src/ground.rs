@@ -1,8 +1,11 @@
 //! The files that a job works on, their address spaces one after another.
 
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
 
 use headstack_workload::Request;
+
+use crate::target::{Target, TargetKind};
 
 /// Files as one address space. Whoever makes it keeps the files open for as long as it is used.
 #[derive(Clone, Debug)]
@@ -44,6 +47,20 @@ impl Ground {
         };
         let pieces = files.into_iter().map(piece).collect();
         Ground { pieces, capacity_bytes }
+    }
+
+    /// The whole blocks of `block_bytes` that targets have, one target after another; nowhere if one of them stores nothing.
+    pub fn of(targets: &[Arc<Target>], block_bytes: u32) -> Ground {
+        let file = |target: &Arc<Target>| {
+            let is_device = target.kind() == TargetKind::BlockDevice;
+            target.fd().map(|fd| (fd.as_raw_fd(), target.whole_bytes(block_bytes), is_device))
+        };
+        match targets.iter().map(file).collect::<Option<Vec<_>>>() {
+            Some(files) => Ground::new(files),
+            None => Ground::nowhere(
+                targets.iter().fold(0, |sum, target| sum.saturating_add(target.whole_bytes(block_bytes))),
+            ),
+        }
     }
 
     /// No files: of a target that stores nothing.

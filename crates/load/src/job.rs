@@ -47,8 +47,6 @@ pub struct End {
     pub confidence_percent: Option<f64>,
 }
 
-/// What requests to a target that stores nothing begin and end on, as on a simulated drive.
-const BLOCK_BYTES: u32 = 512;
 /// Requests with the system at a time, of open loops as of closed ones.
 const SLOTS_MAX: u32 = 65_536;
 
@@ -57,7 +55,7 @@ impl Job {
     pub fn ground(&self) -> Ground {
         let file = |target: &Arc<Target>| {
             let is_device = target.kind() == TargetKind::BlockDevice;
-            target.fd().map(|fd| (fd.as_raw_fd(), self.usable_bytes(target), is_device))
+            target.fd().map(|fd| (fd.as_raw_fd(), target.whole_bytes(self.block_bytes()), is_device))
         };
         match self.targets.iter().map(file).collect::<Option<Vec<_>>>() {
             Some(files) => Ground::new(files),
@@ -65,13 +63,8 @@ impl Job {
         }
     }
 
-    /// Whole blocks of a target: the next one's begin where they end.
-    fn usable_bytes(&self, target: &Target) -> u64 {
-        target.capacity_bytes() / u64::from(self.block_bytes()) * u64::from(self.block_bytes())
-    }
-
     fn capacity_bytes(&self) -> u64 {
-        self.targets.iter().fold(0, |sum, target| sum.saturating_add(self.usable_bytes(target)))
+        self.targets.iter().fold(0, |sum, target| sum.saturating_add(target.whole_bytes(self.block_bytes())))
     }
 
     /// What is known to be impossible before anything is started.
@@ -94,7 +87,9 @@ impl Job {
         }
         let (span, block_bytes) = (self.span()?, self.block_bytes());
         let longest = self.longest_bytes();
-        if let Some(small) = self.targets.iter().find(|target| self.usable_bytes(target) < u64::from(longest)) {
+        if let Some(small) =
+            self.targets.iter().find(|target| target.whole_bytes(self.block_bytes()) < u64::from(longest))
+        {
             let message = format!("requests of {longest} bytes have no room in its {} bytes", small.capacity_bytes());
             return Err(LoadError::Target { target: small.name().to_owned(), message });
         }
@@ -117,7 +112,7 @@ impl Job {
 
     /// The unit that requests begin and end on.
     pub fn block_bytes(&self) -> u32 {
-        self.targets.iter().map(|target| target.block_bytes()).fold(BLOCK_BYTES, u32::max)
+        Target::common_block_bytes(&self.targets)
     }
 
     /// The part that is used.

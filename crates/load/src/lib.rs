@@ -2,7 +2,7 @@
 //!
 //! A [`Target`] is opened as somebody permits. [`run`] puts every [`Job`] into a thread of its own. A thread has a
 //! `Rig`, which hands requests to an engine and books what comes back, and a loop in `worker` that says when the next
-//! request goes out.
+//! request goes out: that of [`replay`] asks a recording, that of [`play_scenario`] the clients of a scenario.
 
 mod buffers;
 mod clock;
@@ -12,8 +12,11 @@ mod ground;
 pub mod integrity;
 mod job;
 mod live;
+mod queue;
+mod replay;
 mod rig;
 mod run;
+mod scenario;
 mod target;
 mod trouble;
 mod usage;
@@ -25,5 +28,7 @@ pub use error::LoadError;
 pub use ground::Ground;
 pub use job::{End, Job};
 pub use live::Progress;
+pub use replay::{Observed, ReplaySpec, Sink, Writes, replay};
 pub use run::{Spec, run};
+pub use scenario::{ScenarioSpec, play_scenario};
 pub use target::{Ending, Permission, Target, TargetKind};

@@ -9,15 +9,27 @@ use headstack_workload::{Kind, Request};
 
 use crate::LoadError;
 use crate::clock::now_ns;
-use crate::engine::{Done, Engine, WHOLE, Wait};
+use crate::engine::{Done, Engine, EngineKind, WHOLE, Wait};
 use crate::ground::Ground;
-use crate::job::Job;
 use crate::live::Live;
 use crate::target::Target;
 use crate::trouble::Trouble;
 
 /// Others look at a run no more often.
 const TELL_EVERY_NS: u64 = 10_000_000;
+
+/// Requests with the system at a time, where a load has no number of its own.
+pub const SLOTS_MAX: u32 = 1 << 15;
+/// Memory for all requests under way of a load whose requests may have any length; nobody looks at the contents.
+const BUFFERS_BYTES: u32 = 1 << 27;
+/// Most requests are no longer than the shorter of these, and longer ones run over all buffers; the longer one leaves
+/// those of few slots room for a gigabyte at once.
+const BUFFER_BYTES: [u32; 2] = [1 << 16, 1 << 20];
+
+/// Length of the buffers of a load whose requests may have any length.
+pub fn buffer_bytes(slots: u32) -> u32 {
+    (BUFFERS_BYTES / slots.max(1)).clamp(BUFFER_BYTES[0], BUFFER_BYTES[1])
+}
 
 /// A request under way.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +40,48 @@ pub struct Flight {
     pub started_ns: u64,
     /// What it is.
     pub request: Request,
+}
+
+/// A request that came back.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// What [`Rig::issue`] called it.
+    pub slot: u32,
+    /// What it was.
+    pub flight: Flight,
+    /// When it came back.
+    pub at_ns: u64,
+    /// Without having done what it was asked to.
+    pub failed: bool,
+}
+
+/// What a thread works on, and how.
+pub struct Seat<'a> {
+    /// Its name in results.
+    pub name: &'a str,
+    /// The files and devices.
+    pub targets: &'a [Arc<Target>],
+    /// The same as one address space.
+    pub ground: Ground,
+    /// How requests are handed over.
+    pub engine: EngineKind,
+    /// Requests at a time.
+    pub slots: u32,
+    /// Length of the buffers.
+    pub buffer_bytes: u32,
+    /// Nothing is issued before this time.
+    pub start_delay_ns: u64,
+    /// Seed of its random choices.
+    pub seed: u64,
+    /// Length of the intervals that results are also kept for.
+    pub interval_ns: Option<u64>,
+}
+
+impl Seat<'_> {
+    /// What errors call the targets.
+    pub fn target(&self) -> String {
+        self.targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// An engine, the requests under way in it, and what is kept of them.
@@ -67,9 +121,9 @@ pub struct Rig<'a> {
 }
 
 impl<'a> Rig<'a> {
-    /// The targets of a job at rest.
-    pub fn new(engine: Engine, job: &'a Job, interval_ns: Option<u64>, live: &'a Live, stop: &'a AtomicBool) -> Self {
-        let slots = job.depth();
+    /// Targets at rest.
+    pub fn new(engine: Engine, seat: &Seat<'a>, live: &'a Live, stop: &'a AtomicBool) -> Self {
+        let slots = seat.slots;
         let nothing =
             Request { kind: Kind::Flush, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
         let idle = Flight { intended_ns: 0, started_ns: 0, request: nothing };
@@ -90,11 +144,11 @@ impl<'a> Rig<'a> {
             bytes: 0,
             response_ns: 0,
             bytes_ever: 0,
-            interval_ns: interval_ns.unwrap_or(u64::MAX).max(1),
+            interval_ns: seat.interval_ns.unwrap_or(u64::MAX).max(1),
             deadline_ns: u64::MAX,
             next_tell_ns: 0,
-            targets: &job.targets,
-            ground: job.ground(),
+            targets: seat.targets,
+            ground: seat.ground.clone(),
             live,
             stop,
         }
@@ -121,6 +175,17 @@ impl<'a> Rig<'a> {
     #[inline]
     pub fn under_way(&self) -> u64 {
         self.issued - self.completed
+    }
+
+    /// When the measured part is over at the latest.
+    pub fn deadline_ns(&self) -> u64 {
+        self.deadline_ns
+    }
+
+    /// Looks at the clock.
+    #[inline]
+    pub fn look(&mut self) {
+        self.now_ns = now_ns();
     }
 
     /// Whether somebody wants it to end.
@@ -152,9 +217,10 @@ impl<'a> Rig<'a> {
         self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
     }
 
-    /// Issues a request now, for which [`has_room`](Self::has_room); the next [`drive`](Self::drive) hands it over.
+    /// Issues a request now, for which [`has_room`](Self::has_room); the next [`drive`](Self::drive) hands it over. Returns
+    /// its slot, which is its own until it has come back.
     #[inline]
-    pub fn issue(&mut self, intended_ns: u64, request: &Request) {
+    pub fn issue(&mut self, intended_ns: u64, request: &Request) -> u32 {
         let slot = self.free.pop().expect("the load has looked for room");
         self.flights[slot as usize] = Flight { intended_ns, started_ns: self.now_ns, request: *request };
         self.issued += 1;
@@ -163,6 +229,7 @@ impl<'a> Rig<'a> {
             self.engine.buffers().freshen(slot, request.length_bytes);
         }
         self.engine.prepare(slot, request);
+        slot
     }
 
     /// Hands over what was issued, waits, and books what came back.
@@ -172,7 +239,7 @@ impl<'a> Rig<'a> {
     #[inline]
     pub fn drive(&mut self, wait: Wait) -> Result<(), LoadError> {
         self.wait(wait)?;
-        self.settle(|_, _| {});
+        self.settle(|_| {});
         Ok(())
     }
 
@@ -190,17 +257,17 @@ impl<'a> Rig<'a> {
 
     /// The second half of [`drive`](Self::drive): books what came back, and tells `each` of it.
     #[inline]
-    pub fn settle(&mut self, mut each: impl FnMut(&Flight, u64)) {
+    pub fn settle(&mut self, mut each: impl FnMut(&Ended)) {
         let mut done = std::mem::take(&mut self.done);
         for done in done.drain(..) {
-            let flight = self.complete(done);
-            each(&flight, self.now_ns);
+            let ended = self.complete(done);
+            each(&ended);
         }
         self.done = done;
     }
 
     #[inline]
-    fn complete(&mut self, done: Done) -> Flight {
+    fn complete(&mut self, done: Done) -> Ended {
         let flight = self.flights[done.slot as usize];
         let Flight { request, intended_ns, started_ns, .. } = flight;
         let at_ns = self.now_ns;
@@ -216,7 +283,7 @@ impl<'a> Rig<'a> {
         };
         if failed {
             self.fail(&flight, done.result);
-            return flight;
+            return Ended { slot: done.slot, flight, at_ns, failed };
         }
         self.response_ns += at_ns - intended_ns;
         self.bytes_ever += length;
@@ -226,7 +293,7 @@ impl<'a> Rig<'a> {
             let (kind, length_bytes) = (request.kind as usize, request.length_bytes);
             measuring.record(&Finished { kind, length_bytes, intended_ns, started_ns, at_ns });
         }
-        flight
+        Ended { slot: done.slot, flight, at_ns, failed }
     }
 
     #[cold]
@@ -294,6 +361,12 @@ impl<'a> Rig<'a> {
     /// Lets others see what was counted up to now.
     pub fn tell_counts(&self) {
         self.live.tell(self.completed, self.bytes_ever, self.response_ns, self.errors.iter().sum());
+    }
+
+    /// Nothing goes on after this; what was measured is kept.
+    pub fn give_up(&mut self, why: String) {
+        self.trouble.fatal.get_or_insert(why);
+        self.stop.store(true, Ordering::Relaxed);
     }
 
     /// The engine, to be ended.

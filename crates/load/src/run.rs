@@ -1,6 +1,7 @@
 //! A measurement: jobs at the same time, each in a thread of its own.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread::Thread;
@@ -17,7 +18,7 @@ use crate::clock::{LOOK_NS, now_ns, sharpen_timers, sleep_until};
 use crate::engine::{Engine, Setup};
 use crate::job::Job;
 use crate::live::{Live, Progress};
-use crate::rig::{Rig, with_errors};
+use crate::rig::{Rig, Seat, with_errors};
 use crate::trouble::Trouble;
 use crate::usage::Usage;
 use crate::waker::Waker;
@@ -44,10 +45,11 @@ pub struct Spec {
 }
 
 /// What one thread has measured.
-struct Measured {
+pub struct Measured {
     name: String,
     kinds: Kinds,
-    result: RunResult,
+    /// What the rig has kept.
+    pub result: RunResult,
     looped: Loop,
     trouble: Trouble,
     usage: Usage,
@@ -55,6 +57,7 @@ struct Measured {
     completed: u64,
     lost: u64,
     engine: String,
+    interval_ns: Option<u64>,
 }
 
 /// Measures, and tells `progress`, which says whether to go on. What was measured until then is the result also when
@@ -64,19 +67,67 @@ struct Measured {
 /// A job that cannot begin: no such part, an impossible workload, an engine that the kernel refuses.
 pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
     spec.jobs.iter().try_for_each(Job::check)?;
-    let lives: Vec<Live> = spec.jobs.iter().map(|_| Live::default()).collect();
-    let wakers = spec.jobs.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>()?;
+    let works = spec.jobs.iter().map(|job: &Job| {
+        move |post: &Post| {
+            let Job { name, targets, engine, start_delay_ns, seed, .. } = job;
+            let seat = Seat {
+                name,
+                targets,
+                ground: job.ground(),
+                engine: *engine,
+                slots: job.depth(),
+                buffer_bytes: job.longest_bytes(),
+                start_delay_ns: *start_delay_ns,
+                seed: *seed,
+                interval_ns: spec.interval_ns,
+            };
+            measure(&seat, post, |rig| work(job, rig))
+        }
+    });
+    let (measured, ran) = together(works.collect(), progress)?;
+    let mut result = join(&spec.system, &spec.workload, spec.seed, &measured, &ran);
+    result.offered_per_s = offered_per_s(spec);
+    Ok(result)
+}
+
+/// What a thread of a run shares with others, and how they hear of each other.
+pub struct Post<'a> {
+    live: &'a Live,
+    waker: &'a Waker,
+    stop: &'a AtomicBool,
+    barrier: &'a Barrier,
+}
+
+/// How a run went.
+pub struct Ran {
+    /// When all of its threads began.
+    pub began_ns: u64,
+    /// Whether somebody ended it.
+    pub by_somebody: bool,
+}
+
+/// Carries out each work in a thread of its own, all at the same time, as long as `progress` says so; what they came
+/// to, in their order.
+///
+/// # Errors
+/// The first work's that failed.
+pub fn together<T: Send, E: From<LoadError> + Send>(
+    works: Vec<impl FnOnce(&Post) -> Result<T, E> + Send>,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<(Vec<T>, Ran), E> {
+    let lives: Vec<Live> = works.iter().map(|_| Live::default()).collect();
+    let wakers = works.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>()?;
     let stop = AtomicBool::new(false);
-    let barrier = Barrier::new(spec.jobs.len() + 1);
-    let results: Mutex<Vec<(usize, Result<Measured, LoadError>)>> = Mutex::new(Vec::new());
-    let (mut by_somebody, mut began_ns) = (false, 0);
+    let barrier = Barrier::new(works.len() + 1);
+    let results: Mutex<Vec<(usize, Result<T, E>)>> = Mutex::new(Vec::new());
+    let mut ran = Ran { began_ns: 0, by_somebody: false };
     let supervisor = std::thread::current();
     std::thread::scope(|scope| {
-        for (index, (job, (live, waker))) in spec.jobs.iter().zip(lives.iter().zip(&wakers)).enumerate() {
+        for (index, (work, (live, waker))) in works.into_iter().zip(lives.iter().zip(&wakers)).enumerate() {
             let (stop, barrier, results, supervisor) = (&stop, &barrier, &results, &supervisor);
             scope.spawn(move || {
                 let _ending = Ending { live, supervisor };
-                let outcome = measure(job, spec.interval_ns, live, waker, stop, barrier);
+                let outcome = work(&Post { live, waker, stop, barrier });
                 if outcome.is_err() {
                     stop.store(true, Ordering::Relaxed);
                 }
@@ -84,16 +135,16 @@ pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<R
             });
         }
         barrier.wait();
-        began_ns = now_ns();
+        ran.began_ns = now_ns();
         let mut is_over = false;
         while !is_over {
             std::thread::park_timeout(REPORT_EVERY);
             // The last report is of all that was done.
             is_over = lives.iter().all(Live::is_over);
-            let mut now = Progress { elapsed_ns: now_ns() - began_ns, share: 1.0, ..Progress::default() };
+            let mut now = Progress { elapsed_ns: now_ns() - ran.began_ns, share: 1.0, ..Progress::default() };
             lives.iter().for_each(|live| live.add_to(&mut now));
-            if !progress(&now) && !by_somebody && !is_over {
-                by_somebody = true;
+            if !progress(&now) && !ran.by_somebody && !is_over {
+                ran.by_somebody = true;
                 stop.store(true, Ordering::Relaxed);
             }
             wakers.iter().for_each(Waker::wake);
@@ -102,7 +153,7 @@ pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<R
     let mut results = results.into_inner().expect("nobody panics with the lock");
     results.sort_by_key(|&(index, _)| index);
     let measured = results.into_iter().map(|(_, result)| result).collect::<Result<Vec<_>, _>>()?;
-    Ok(join(spec, measured, began_ns, by_somebody))
+    Ok((measured, ran))
 }
 
 /// Says that a thread is over, however it ends.
@@ -119,53 +170,51 @@ impl Drop for Ending<'_> {
 }
 
 /// What one thread does.
-fn measure(
-    job: &Job,
-    interval_ns: Option<u64>,
-    live: &Live,
-    waker: &Waker,
-    stop: &AtomicBool,
-    barrier: &Barrier,
-) -> Result<Measured, LoadError> {
+///
+/// # Errors
+/// When the engine cannot be set up; those of `load`.
+pub fn measure<E: From<LoadError> + Display>(
+    seat: &Seat,
+    post: &Post,
+    load: impl FnOnce(&mut Rig) -> Result<Loop, E>,
+) -> Result<Measured, E> {
     sharpen_timers();
-    let setup = || {
-        let setup = Setup {
-            ground: job.ground(),
-            slots: job.depth(),
-            longest_bytes: job.longest_bytes(),
-            own_buffers: false,
-            name: job.target(),
-        };
-        Engine::new(job.engine, setup, waker)
+    let setup = Setup {
+        ground: seat.ground.clone(),
+        slots: seat.slots,
+        longest_bytes: seat.buffer_bytes,
+        own_buffers: false,
+        name: seat.target(),
     };
-    let engine = setup();
+    let engine = Engine::new(seat.engine, setup, post.waker);
     // Whoever cannot begin must not keep the others waiting.
-    barrier.wait();
+    post.barrier.wait();
     let engine = engine?;
-    let start_ns = now_ns().saturating_add(job.start_delay_ns);
-    while now_ns() < start_ns && !stop.load(Ordering::Relaxed) {
+    let start_ns = now_ns().saturating_add(seat.start_delay_ns);
+    while now_ns() < start_ns && !post.stop.load(Ordering::Relaxed) {
         sleep_until(start_ns.min(now_ns() + LOOK_NS));
     }
     let before = Usage::of_this_thread();
-    let mut rig = Rig::new(engine, job, interval_ns, live, stop);
-    let (looped, all_back) = match work(job, &mut rig).and_then(|looped| Ok((looped, rig.drain(PATIENCE_NS)?))) {
+    let mut rig = Rig::new(engine, seat, post.live, post.stop);
+    let (looped, all_back) = match load(&mut rig).and_then(|looped| Ok((looped, rig.drain(PATIENCE_NS)?))) {
         Ok(ended) => ended,
+        Err(error) if rig.completed == 0 => return Err(error),
         // The kernel takes no requests any more: what was measured until then is kept.
         Err(error) => {
             rig.trouble.fatal.get_or_insert(error.to_string());
-            stop.store(true, Ordering::Relaxed);
+            post.stop.store(true, Ordering::Relaxed);
             rig.start_measuring(0);
             rig.close(rig.now_ns);
             (Loop::default(), false)
         }
     };
     let usage = Usage::of_this_thread().since(&before);
-    Ok(gather(job, rig, looped, usage, all_back))
+    Ok(gather(seat, rig, looped, usage, all_back))
 }
 
-fn gather(job: &Job, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> Measured {
+fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> Measured {
     let nothing = SystemRecord::new("", "", Value::Null);
-    let mut result = RunResult::new(Mode::Measured, nothing, Value::Null, job.seed, GENERATOR_NAME);
+    let mut result = RunResult::new(Mode::Measured, nothing, Value::Null, seat.seed, GENERATOR_NAME);
     let (errors, trouble, engine) = (rig.errors, rig.trouble.clone(), rig.engine());
     let (issued, completed) = (rig.issued, rig.completed);
     let mut rig = rig;
@@ -178,24 +227,36 @@ fn gather(job: &Job, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> Me
         rig.into_engine().abandon();
     }
     let kinds = with_errors(std::mem::take(&mut result.kinds), &errors);
-    Measured { name: job.name.clone(), kinds, result, looped, trouble, usage, issued, completed, lost, engine }
+    Measured {
+        name: seat.name.to_owned(),
+        kinds,
+        result,
+        looped,
+        trouble,
+        usage,
+        issued,
+        completed,
+        lost,
+        engine,
+        interval_ns: seat.interval_ns,
+    }
 }
 
 /// All threads as one result.
-fn join(spec: &Spec, all: Vec<Measured>, began_ns: u64, by_somebody: bool) -> RunResult {
-    let mut result =
-        RunResult::new(Mode::Measured, spec.system.clone(), spec.workload.clone(), spec.seed, GENERATOR_NAME);
+pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ran: &Ran) -> RunResult {
+    let Ran { began_ns, by_somebody } = *ran;
+    let mut result = RunResult::new(Mode::Measured, system.clone(), load.clone(), seed, GENERATOR_NAME);
     // A job that never left its warm-up has nothing to say of when.
     let spans = || all.iter().filter(|one| one.result.duration_ns > 0).map(|one| &one.result);
     let start_ns = spans().map(|one| one.start_ns).min().unwrap_or(0);
     let end_ns = spans().map(|one| one.start_ns + one.duration_ns).max().unwrap_or(start_ns);
     result.duration_ns = end_ns - start_ns;
     result.start_ns = start_ns.saturating_sub(began_ns);
-    join_depths(&mut result, &all);
-    join_intervals(&mut result, &all, began_ns, spec.interval_ns.unwrap_or(u64::MAX).max(1));
-    join_confidence(&mut result, &all);
+    join_depths(&mut result, all);
+    join_intervals(&mut result, all, began_ns, all.first().and_then(|one| one.interval_ns));
+    join_confidence(&mut result, all);
     let (mut trouble, mut usage, mut lateness) = (Trouble::default(), Usage::default(), LatencyHistogram::new());
-    for one in &all {
+    for one in all {
         result.kinds.merge(&one.kinds);
         result.late_arrivals += one.looped.late_arrivals;
         result.backlog += one.looped.backlog + one.lost;
@@ -204,12 +265,11 @@ fn join(spec: &Spec, all: Vec<Measured>, began_ns: u64, by_somebody: bool) -> Ru
         trouble.merge(one.trouble.clone());
         usage.add(&one.usage);
     }
-    result.offered_per_s = offered_per_s(spec);
     result.counters = usage.counters();
     result.counters.extend(lateness_counters(&lateness));
-    result.streams = streams(&all);
-    result.checks = checks(&all);
-    result.notes = notes(&all, &trouble, &lateness);
+    result.streams = streams(all);
+    result.checks = checks(all);
+    result.notes = notes(all, &trouble, &lateness);
     result.ended_early = trouble.fatal.or_else(|| by_somebody.then(|| "stopped by hand".to_owned()));
     result
 }
@@ -229,7 +289,8 @@ fn join_depths(result: &mut RunResult, all: &[Measured]) {
 
 /// Intervals of several threads by the time they begin at, to the nearest interval of the thread that began first: most
 /// begin within microseconds of each other, some after a delay or a longer warm-up.
-fn join_intervals(result: &mut RunResult, all: &[Measured], began_ns: u64, interval_ns: u64) {
+fn join_intervals(result: &mut RunResult, all: &[Measured], began_ns: u64, interval_ns: Option<u64>) {
+    let interval_ns = interval_ns.unwrap_or(u64::MAX).max(1);
     let each = || all.iter().flat_map(|one| one.result.intervals.iter());
     let Some(first_ns) = each().map(|interval| interval.start_ns).min() else { return };
     let mut joined: BTreeMap<u64, (Interval, LatencyHistogram)> = BTreeMap::new();

@@ -16,6 +16,7 @@ use crate::rig::Rig;
 
 /// Completions between two looks at the confidence interval.
 const CONFIDENCE_EVERY: u64 = 1 << 10;
+
 /// What a loop has to say beside what the rig keeps.
 #[derive(Default)]
 pub struct Loop {
@@ -165,7 +166,7 @@ fn thinking(rig: &mut Rig, course: &Course, mut generator: Generator, outstandin
         let next_ns = next.map_or(u64::MAX, |&Reverse(at_ns)| at_ns);
         let until_ns = next_ns.max(rig.now_ns).min(course.look_again_ns(rig));
         rig.wait(Wait::Until(until_ns))?;
-        rig.settle(|_, at_ns| due.push(Reverse(at_ns + generator.think_ns())));
+        rig.settle(|ended| due.push(Reverse(ended.at_ns + generator.think_ns())));
     }
     Ok(result)
 }
@@ -193,7 +194,7 @@ fn open(
             arrived += 1;
             arrives_ns = start_ns + ahead.next_ns();
         }
-        rig.settle(|_, _| {});
+        rig.settle(|_| {});
         if let Some(measuring) = &mut rig.measuring {
             measuring.arrived += arrived;
         }

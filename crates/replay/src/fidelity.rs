@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use headstack_result::{Fidelity, LatencyHistogram};
 
+use crate::player::Issue;
 use crate::tape::Arrived;
 
 /// Counts of a replay that is under way.
@@ -46,19 +47,19 @@ impl Books {
 
     /// It is issued at `at_ns`.
     #[inline]
-    pub fn issued(&mut self, arrived: &Arrived, at_ns: u64) {
+    pub fn issued(&mut self, issue: &Issue, at_ns: u64) {
         if self.replayed == 0 {
             self.first_issue_ns = at_ns;
         }
         self.replayed += 1;
         self.last_issue_ns = at_ns;
-        self.lateness.record(at_ns.saturating_sub(arrived.scheduled_ns));
-        self.early += u64::from(at_ns < arrived.scheduled_ns);
-        self.reordered += u64::from(arrived.number < self.highest_number);
-        self.highest_number = self.highest_number.max(arrived.number);
+        self.lateness.record(at_ns.saturating_sub(issue.scheduled_ns));
+        self.early += u64::from(at_ns < issue.scheduled_ns);
+        self.reordered += u64::from(issue.number < self.highest_number);
+        self.highest_number = self.highest_number.max(issue.number);
         self.settle(at_ns);
         // Of those complete at the moment of its arrival, the ones before it in the recording were complete before it.
-        let place = (arrived.arrival_ns, arrived.number);
+        let place = (issue.arrival_ns, issue.number);
         if self.unfinished.first().is_some_and(|first| first < place) {
             self.suspects.push(place);
             self.suspects_ns = at_ns;

@@ -4,7 +4,7 @@ use headstack_result::Fidelity;
 use headstack_workload::Request;
 
 use crate::fidelity::Slot;
-use crate::tape::{Source, Tape};
+use crate::tape::{Arrived, Source, Tape};
 use crate::waits::{Rule, Waits};
 use crate::{Replay, ReplayError, ReplayMode};
 
@@ -19,15 +19,19 @@ pub enum Due {
     Never,
 }
 
-/// A request that is to be issued now. Whoever issues it keeps this, to hand it back with its completion.
+/// A request that is to be issued. Whoever issues it keeps this, to hand it back with its completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Issue {
     /// What the system is asked for: whole blocks that lie on it.
     pub request: Request,
-    /// When it should have been issued, on the player's clock: in [`ReplayMode::Asap`] now, else no later than that.
+    /// When it is to be issued, on the player's clock: in [`ReplayMode::Asap`] when it is taken, else no later than that.
     pub due_ns: u64,
     /// Its number in the recording, from 1.
     pub number: u64,
+    /// When it arrived, on the recording's clock.
+    pub(crate) arrival_ns: u64,
+    /// The same at the time scale of the replay.
+    pub(crate) scheduled_ns: u64,
     slot: Slot,
     node: u32,
 }
@@ -47,7 +51,7 @@ pub struct Played {
 }
 
 /// A recording that is being played on a system, which is the caller's: it asks what is due, issues what it
-/// [takes](Self::take), and tells what is [complete](Self::completed).
+/// [takes](Self::take), and tells what is [issued](Self::issued) and [complete](Self::completed).
 ///
 /// The player's clock is the caller's too. It starts at 0, counts nanoseconds below 2^63 and does not go back. The
 /// recording is read as the clock goes on, so that memory is bounded by the requests that have arrived and are not
@@ -122,8 +126,9 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         })
     }
 
-    /// The next of the requests that are due by `now_ns`, which counts as issued then; none if there is none, which
-    /// may be so even at the time that [`next_due`](Self::next_due) names: it does not read ahead.
+    /// The next of the requests that are due by `now_ns`; none if there is none, which may be so even at the time that
+    /// [`next_due`](Self::next_due) names: it does not read ahead. Whoever takes it issues it, now or when there is room,
+    /// and says [when](Self::issued).
     ///
     /// # Errors
     /// Those of the source; a request that cannot be replayed; a recording without completions where they are needed.
@@ -139,15 +144,20 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
             Plan::Asap { .. } => None,
             Plan::Waits(waits) => waits.take(&mut self.tape, now_ns)?,
         };
-        let Some((due_ns, node, &arrived)) = next else {
-            return Ok(None);
-        };
-        self.outstanding += 1;
-        self.tape.books.issued(&arrived, now_ns);
-        Ok(Some(Issue { request: arrived.request, due_ns, number: arrived.number, slot: arrived.slot, node }))
+        Ok(next.map(|(due_ns, node, arrived)| {
+            self.outstanding += 1;
+            let Arrived { number, arrival_ns, scheduled_ns, request, slot, .. } = *arrived;
+            Issue { request, due_ns, number, arrival_ns, scheduled_ns, slot, node }
+        }))
     }
 
-    /// A request that was taken is complete at `at_ns`, whether well or not.
+    /// A request that was taken is issued at `at_ns`.
+    #[inline]
+    pub fn issued(&mut self, issue: &Issue, at_ns: u64) {
+        self.tape.books.issued(issue, at_ns);
+    }
+
+    /// A request that was issued is complete at `at_ns`, whether well or not.
     #[inline]
     pub fn completed(&mut self, issue: &Issue, at_ns: u64) {
         self.now_ns = at_ns;

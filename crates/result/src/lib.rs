@@ -9,6 +9,7 @@ mod histogram;
 mod interval;
 mod measuring;
 mod run_result;
+mod servers;
 
 pub use curve::{CurvePoint, Knee, knee, throughput_at_response};
 pub use demerit::{Score, demerit_disksim_ms, demerit_ms, paired_rms_ms, pearson_r, score, worst_percentile};
@@ -19,6 +20,7 @@ pub use run_result::{
     Check, Component, Counter, DepthResult, Energy, Fact, Fidelity, Integrity, Interval, KindResult, Kinds, Mode,
     RunResult, SCHEMA_VERSION, StreamResult, SystemRecord, content_hash,
 };
+pub use servers::Servers;
 
 /// What can be wrong with a result or with samples that are to be compared.
 #[derive(Debug, thiserror::Error)]

@@ -170,6 +170,16 @@ pub struct Component {
     pub waited_ns: u64,
 }
 
+impl Component {
+    /// What it did after `before`, which is itself at an earlier moment.
+    #[must_use]
+    pub fn since(mut self, before: &Component) -> Component {
+        self.busy_ns -= before.busy_ns;
+        self.waited_ns -= before.waited_ns;
+        self
+    }
+}
+
 /// What one stream of a scenario got.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -180,6 +190,14 @@ pub struct StreamResult {
     pub kinds: Kinds,
     /// Figures of its own, such as `frames_dropped` or `completion_s`.
     pub facts: Vec<Fact>,
+}
+
+impl StreamResult {
+    /// A stream with its figures: name with unit, and value.
+    pub fn new(name: String, kinds: Kinds, figures: Vec<(String, f64)>) -> Self {
+        let facts = figures.into_iter().map(|(name, value)| Fact { name, value }).collect();
+        Self { name, kinds, facts }
+    }
 }
 
 /// A named figure.

@@ -13,7 +13,6 @@ pub mod replay;
 mod rig;
 mod run;
 mod scenario;
-mod servers;
 mod snapshot;
 pub mod ssd;
 pub mod system;

@@ -136,6 +136,7 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
         let Some(issue) = self.player.take(now_ns)? else {
             return Ok(false);
         };
+        self.player.issued(&issue, now_ns);
         self.rig.now_ns = now_ns;
         self.rig.start_measuring();
         let flight = Flight { intended_ns: now_ns, request: issue.request, client: 0, stream: 0 };

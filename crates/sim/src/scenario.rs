@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use headstack_result::{Component, Fact, Kinds, RunResult, StreamResult};
+use headstack_result::{Component, Kinds, RunResult, Servers, StreamResult};
 use headstack_workload::Request;
-use headstack_workload::scenario::{Facts, Scenario, ScenarioLength, ScenarioRun, Step};
+use headstack_workload::scenario::{Scenario, ScenarioLength, ScenarioRun, Step};
 
 use crate::SimError;
 use crate::drive::Completion;
@@ -13,7 +13,6 @@ use crate::flights::Flight;
 use crate::recorder::Sink;
 use crate::rig::{Progress, Rig, finished};
 use crate::run::RunSpec;
-use crate::servers::Servers;
 use crate::system::System;
 
 struct Runner<'s, 'r> {
@@ -200,13 +199,13 @@ impl Runner<'_, '_> {
         let scenario = serde_json::to_value(self.scenario).expect("scenarios are plain data");
         let now_ns = self.rig.now_ns;
         let mut result = self.rig.finish(&spec.system_name, &spec.system, scenario, spec.seed);
-        result.components.push(since(self.processors.component("host processors"), &self.before[0]));
+        result.components.push(self.processors.component("host processors").since(&self.before[0]));
         if self.scenario.network.is_some() {
-            result.components.push(since(self.network.component("client network"), &self.before[1]));
+            result.components.push(self.network.component("client network").since(&self.before[1]));
         }
         let reports = self.clients.report(now_ns);
         for (report, kinds) in reports.into_iter().zip(self.streams) {
-            result.streams.push(StreamResult { name: report.name, kinds, facts: facts(&report.facts) });
+            result.streams.push(StreamResult::new(report.name, kinds, report.facts.figures()));
         }
         let completed: u64 =
             result.streams.iter().flat_map(|stream| stream.kinds.all()).map(|(_, kind)| kind.count).sum();
@@ -228,55 +227,5 @@ fn share_done(rig: &Rig, run_length: ScenarioLength) -> f64 {
         ScenarioLength::TimeNs(limit_ns) => (rig.now_ns - measuring.start_ns) as f64 / limit_ns as f64,
         // Nobody knows before.
         ScenarioLength::AllDone => 0.0,
-    }
-}
-
-/// What a component did after `before`.
-fn since(mut component: Component, before: &Component) -> Component {
-    component.busy_ns -= before.busy_ns;
-    component.waited_ns -= before.waited_ns;
-    component
-}
-
-/// What a stream keeps, as named figures with their units.
-fn facts(facts: &Facts) -> Vec<Fact> {
-    let fact = |name: &str, value: f64| Fact { name: name.to_owned(), value };
-    let seconds = |ns: u64| ns as f64 / 1e9;
-    match facts {
-        Facts::Requests => vec![],
-        Facts::Pages { files, pages, pages_per_s, bytes, mean_page_ns } => vec![
-            fact("files", *files as f64),
-            fact("pages", *pages as f64),
-            fact("pages_per_s", *pages_per_s),
-            fact("page_bytes", *bytes as f64),
-            fact("mean_page_ms", mean_page_ns / 1e6),
-        ],
-        Facts::Boot { guests } => {
-            let booted: Vec<(u64, u64)> =
-                guests.iter().filter_map(|guest| Some((guest.started_ns, guest.booted_ns?))).collect();
-            let ends = || booted.iter().map(|&(_, end_ns)| end_ns);
-            let mut all = vec![fact("guests", guests.len() as f64), fact("booted", booted.len() as f64)];
-            if let (Some(first), Some(last)) = (ends().min(), ends().max()) {
-                all.push(fact("first_booted_s", seconds(first)));
-                all.push(fact("last_booted_s", seconds(last)));
-            }
-            let times = booted.iter().enumerate();
-            all.extend(times.map(|(at, (from, to))| fact(&format!("guest_{}_boot_s", at + 1), seconds(to - from))));
-            all
-        }
-        Facts::Frames { complete, dropped, frames_per_s } => vec![
-            fact("frames_complete", *complete as f64),
-            fact("frames_dropped", *dropped as f64),
-            fact("frames_per_s", *frames_per_s),
-        ],
-        Facts::Transactions { transactions, transactions_per_s, mean_response_ns } => vec![
-            fact("transactions", *transactions as f64),
-            fact("transactions_per_s", *transactions_per_s),
-            fact("mean_transaction_ms", mean_response_ns / 1e6),
-        ],
-        Facts::Prefill { bytes, done_ns } => {
-            let done = done_ns.map(|at_ns| fact("done_s", seconds(at_ns)));
-            std::iter::once(fact("prefill_bytes", *bytes as f64)).chain(done).collect()
-        }
     }
 }

@@ -32,7 +32,7 @@ pub use web::{Layout, Web};
 
 use form::ScenarioForm;
 
-use crate::access::{Complaint, check_sum};
+use crate::access::{AccessLine, Complaint, check_sum};
 use crate::arrivals::{Arrivals, WarmUp};
 use crate::document::{Document, InputError};
 use crate::quantity::{Rate, duration_u64};
@@ -131,6 +131,20 @@ impl StreamKind {
             StreamKind::Access(_) | StreamKind::Web(_) | StreamKind::Transactions(_) | StreamKind::Sequential(_) => {
                 false
             }
+        }
+    }
+
+    /// Whether its clients change what is stored: write, or trim.
+    pub fn writes(&self) -> bool {
+        let changes = |lines: &[AccessLine]| lines.iter().any(|line| line.read_percent < 100.0);
+        match self {
+            StreamKind::Access(access) => changes(&access.lines),
+            StreamKind::Boot(boot) => boot.phases.iter().any(|phase| changes(&phase.lines)),
+            StreamKind::Video(video) => video.writes > 0,
+            StreamKind::Transactions(transactions) => changes(&transactions.lines),
+            StreamKind::Sequential(sequential) => sequential.direction == Direction::Write,
+            StreamKind::Prefill(_) => true,
+            StreamKind::Web(_) => false,
         }
     }
 

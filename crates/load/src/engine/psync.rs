@@ -11,7 +11,7 @@ use headstack_workload::Request;
 use super::system_calls::carry_out;
 use super::{Done, Setup, Wait};
 use crate::LoadError;
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, Memory};
 use crate::clock::{LOOK_NS, SPIN_NS, now_ns, sleep_until};
 use crate::ground::Ground;
 
@@ -51,11 +51,8 @@ struct State {
 struct Call {
     slot: u32,
     request: Request,
-    buffer: *mut u8,
+    memory: Memory,
 }
-
-// SAFETY: the buffer belongs to the slot, which is under way, and so to whoever holds the call.
-unsafe impl Send for Call {}
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -69,7 +66,7 @@ impl Shared {
             if let Some(call) = state.calls.pop_front() {
                 drop(state);
                 // SAFETY: buffers stay until the pool has ended; this slot's is this call's.
-                let result = unsafe { carry_out(ground, &call.request, call.buffer) };
+                let result = unsafe { carry_out(ground, &call.request, &call.memory) };
                 state = self.lock();
                 state.done.push(Done { slot: call.slot, result });
                 self.results.notify_one();
@@ -119,8 +116,9 @@ impl Psync {
     pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
         let Some(pool) = &self.pool else {
             for (slot, request) in self.taken.drain(..) {
+                let memory = self.buffers.memory(slot, request.length_bytes);
                 // SAFETY: the only slot's buffer, until the call returns.
-                let result = unsafe { carry_out(&self.ground, &request, self.buffers.start(slot)) };
+                let result = unsafe { carry_out(&self.ground, &request, &memory) };
                 done.push(Done { slot, result });
             }
             if done.is_empty()
@@ -131,7 +129,10 @@ impl Psync {
             return Ok(());
         };
         let buffers = &self.buffers;
-        let calls = self.taken.drain(..).map(|(slot, request)| Call { slot, request, buffer: buffers.start(slot) });
+        let calls = self.taken.drain(..).map(|(slot, request)| {
+            let memory = buffers.memory(slot, request.length_bytes);
+            Call { slot, request, memory }
+        });
         pool.hand_over(calls);
         pool.collect(wait, done);
         Ok(())

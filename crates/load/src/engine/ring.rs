@@ -10,7 +10,7 @@ use io_uring::{IoUring, opcode, squeue};
 use super::system_calls::{PUNCH_HOLE, trim};
 use super::{Done, Setup, Wait};
 use crate::LoadError;
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, Memory};
 use crate::clock::{SPIN_NS, now_ns};
 use crate::ground::{Ground, Place};
 use crate::waker::Waker;
@@ -40,6 +40,8 @@ pub struct Ring {
     /// Trims under way in the ring, and those that system calls are to carry out.
     trims: Vec<(u32, Request)>,
     trims_by_calls: Vec<(u32, Request)>,
+    /// Pieces of transfers under way that are longer than a buffer.
+    long: Vec<(u32, Box<[libc::iovec]>)>,
     /// Whether the kernel's ring knows trims of devices; where not, system calls do.
     trims_by_ring: bool,
     /// Flushes under way: slot, files that are still to be flushed, and the result so far.
@@ -91,6 +93,7 @@ impl Ring {
             waker_fd: waker.fd(),
             trims: Vec::new(),
             trims_by_calls: Vec::new(),
+            long: Vec::new(),
             trims_by_ring: true,
             flushes: Vec::new(),
             special: Vec::new(),
@@ -129,10 +132,13 @@ impl Ring {
     }
 
     #[inline]
-    fn transfer(&self, slot: u32, request: &Request) -> squeue::Entry {
+    fn transfer(&mut self, slot: u32, request: &Request) -> squeue::Entry {
         let Place { piece, offset_bytes } = self.ground.place(request);
         let (file, length) = (Fixed(piece as u32), request.length_bytes);
-        let buffer = self.buffers.start(slot);
+        let buffer = match self.buffers.memory(slot, length) {
+            Memory::One(buffer) => buffer,
+            Memory::Many(pieces) => return self.long_transfer(slot, request, pieces),
+        };
         match (request.kind, self.buffers_are_registered) {
             (Kind::Read, true) => opcode::ReadFixed::new(file, buffer, length, 0).offset(offset_bytes).build(),
             (Kind::Read, false) => opcode::Read::new(file, buffer, length).offset(offset_bytes).build(),
@@ -145,6 +151,18 @@ impl Ring {
                 }
             }
         }
+    }
+
+    #[cold]
+    fn long_transfer(&mut self, slot: u32, request: &Request, pieces: Box<[libc::iovec]>) -> squeue::Entry {
+        let Place { piece, offset_bytes } = self.ground.place(request);
+        let (file, data, count) = (Fixed(piece as u32), pieces.as_ptr(), pieces.len() as u32);
+        self.long.push((slot, pieces));
+        if request.kind == Kind::Read {
+            return opcode::Readv::new(file, data, count).offset(offset_bytes).build();
+        }
+        let flags = if request.force_unit_access { libc::RWF_DSYNC } else { 0 };
+        opcode::Writev::new(file, data, count).offset(offset_bytes).rw_flags(flags).build()
     }
 
     fn prepare_trim(&mut self, slot: u32, request: &Request) {
@@ -266,6 +284,9 @@ impl Ring {
             let (data, result) = (entry.user_data(), entry.result());
             if data < TRIM {
                 done.push(Done { slot: data as u32, result });
+                if !self.long.is_empty() {
+                    self.long.retain(|long| long.0 != data as u32);
+                }
             } else {
                 self.special.push((data, result));
             }

@@ -4,6 +4,7 @@ use std::io;
 
 use headstack_workload::{Kind, Request};
 
+use crate::buffers::Memory;
 use crate::ground::{Ground, Place};
 
 /// `BLKDISCARD` of `linux/fs.h`: _IO(0x12, 119).
@@ -11,26 +12,33 @@ const BLKDISCARD: libc::Ioctl = 0x1277;
 /// What a trim is to a file: a hole.
 pub const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
 
-/// Carries out a request whose data are at `buffer`; bytes transferred, or the negative error number.
+/// Carries out a request whose data are in `memory`; bytes transferred, or the negative error number.
 ///
 /// # Safety
-/// `buffer` is valid for the length of the request, and nobody else uses it until this returns.
-pub unsafe fn carry_out(ground: &Ground, request: &Request, buffer: *mut u8) -> i32 {
-    let length = request.length_bytes as usize;
+/// `memory` is valid for the length of the request until this returns, and its contents matter to nobody else.
+pub unsafe fn carry_out(ground: &Ground, request: &Request, memory: &Memory) -> i32 {
     if request.kind == Kind::Flush {
         return flush(ground);
     }
     let Place { piece, offset_bytes } = ground.place(request);
     let piece = &ground.pieces()[piece];
     let offset = offset_bytes as libc::off_t;
-    // SAFETY: the caller's promise for the buffer; the file is open for as long as the ground is used.
+    let one;
+    let data: &[libc::iovec] = match memory {
+        Memory::One(buffer) => {
+            one = [libc::iovec { iov_base: buffer.cast(), iov_len: request.length_bytes as usize }];
+            &one
+        }
+        Memory::Many(pieces) => pieces,
+    };
+    let count = data.len() as libc::c_int;
+    // SAFETY: the caller's promise for the memory; the file is open for as long as the ground is used.
     let result = unsafe {
         match request.kind {
-            Kind::Read => libc::pread(piece.fd, buffer.cast(), length, offset),
+            Kind::Read => libc::preadv(piece.fd, data.as_ptr(), count, offset),
             Kind::Write => {
-                let data = libc::iovec { iov_base: buffer.cast(), iov_len: length };
                 let flags = if request.force_unit_access { libc::RWF_DSYNC } else { 0 };
-                libc::pwritev2(piece.fd, &data, 1, offset, flags)
+                libc::pwritev2(piece.fd, data.as_ptr(), count, offset, flags)
             }
             _ => return trim(piece.fd, piece.is_device, offset_bytes, request.length_bytes),
         }

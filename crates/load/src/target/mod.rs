@@ -20,6 +20,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use headstack_workload::jobs::Sync;
 use headstack_workload::quantity::format_bytes;
@@ -29,6 +30,9 @@ use crate::LoadError;
 use machine::{Block, Number};
 
 pub use ending::Ending;
+
+/// What requests to a target that stores nothing begin and end on.
+const BLOCK_BYTES: u32 = 512;
 
 /// What somebody allows to be done to a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,6 +116,7 @@ pub struct Target {
     kind: TargetKind,
     opened: Option<Opened>,
     capacity_bytes: u64,
+    is_writable: bool,
     description: Value,
 }
 
@@ -153,13 +158,15 @@ impl Target {
         let kind = if is_file { TargetKind::File } else { TargetKind::BlockDevice };
         let description = describe::describe(path, &resolved, kind, &access, permission.write, &opened);
         let capacity_bytes = opened.capacity_bytes;
-        Ok(Target { name: path.to_owned(), kind, opened: Some(opened), capacity_bytes, description })
+        let is_writable = permission.write;
+        Ok(Target { name: path.to_owned(), kind, opened: Some(opened), capacity_bytes, is_writable, description })
     }
 
     /// A target of that size that does nothing.
     pub fn null(capacity_bytes: u64) -> Target {
         let description = serde_json::json!({ "kind": TargetKind::Null.name(), "capacity_bytes": capacity_bytes });
-        Target { name: "null".to_owned(), kind: TargetKind::Null, opened: None, capacity_bytes, description }
+        let (name, kind) = ("null".to_owned(), TargetKind::Null);
+        Target { name, kind, opened: None, capacity_bytes, is_writable: true, description }
     }
 
     /// The path it was opened by; `null` for the one that does nothing.
@@ -180,6 +187,21 @@ impl Target {
     /// Its size, when it was opened.
     pub fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
+    }
+
+    /// What it has in whole blocks of `block_bytes`.
+    pub(crate) fn whole_bytes(&self, block_bytes: u32) -> u64 {
+        self.capacity_bytes / u64::from(block_bytes) * u64::from(block_bytes)
+    }
+
+    /// The unit that requests to any of them begin and end on: sectors of 512 bytes at least, as on a simulated drive.
+    pub(crate) fn common_block_bytes(targets: &[Arc<Target>]) -> u32 {
+        targets.iter().map(|target| target.block_bytes()).fold(BLOCK_BYTES, u32::max)
+    }
+
+    /// Whether it was opened for writing.
+    pub fn is_writable(&self) -> bool {
+        self.is_writable
     }
 
     /// What offsets and lengths of direct requests are multiples of: the logical block.

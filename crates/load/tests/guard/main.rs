@@ -1,5 +1,6 @@
 //! Nobody's disk is destroyed: what is opened, what is refused, and in which words.
 
+#[path = "../bench/mod.rs"]
 mod bench;
 mod devices;
 mod failures;

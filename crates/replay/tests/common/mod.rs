@@ -70,6 +70,7 @@ impl Stage {
                 }
             };
             while let Some(issue) = player.take(now_ns)? {
+                player.issued(&issue, now_ns);
                 free_ns = now_ns.max(free_ns) + (self.service_ns)(issue.number);
                 let times =
                     Seen { request: issue.request, due_ns: issue.due_ns, issued_ns: now_ns, completed_ns: free_ns };

@@ -23,12 +23,12 @@ pub use check::check;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use headstack_result::{Component, Servers};
 use headstack_workload::Request;
 
 use crate::device::Device;
 use crate::drive::{Completion, Fault};
 use crate::link::Link;
-use crate::servers::Servers;
 use crate::snapshot::Snapshot;
 use cache::CacheState;
 use description::ArrayDescription;
@@ -283,7 +283,8 @@ impl Array {
 
     /// Adds what it, its links and its members have counted.
     pub fn snapshot(&self, into: &mut Snapshot) {
-        self.processors.snapshot("array processors", into);
+        let Component { name, servers, busy_ns, waited_ns } = self.processors.component("array processors");
+        into.component(name, servers, busy_ns, waited_ns);
         self.links.iter().for_each(|link| into.add_link(link));
         for (device, member) in self.members.iter().zip(&self.description.members) {
             device.snapshot(&member.name, into);

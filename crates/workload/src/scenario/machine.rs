@@ -118,6 +118,51 @@ pub enum Facts {
     },
 }
 
+impl Facts {
+    /// All of it as named figures, with their units.
+    pub fn figures(&self) -> Vec<(String, f64)> {
+        let fact = |name: &str, value: f64| (name.to_owned(), value);
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        match self {
+            Facts::Requests => vec![],
+            Facts::Pages { files, pages, pages_per_s, bytes, mean_page_ns } => vec![
+                fact("files", *files as f64),
+                fact("pages", *pages as f64),
+                fact("pages_per_s", *pages_per_s),
+                fact("page_bytes", *bytes as f64),
+                fact("mean_page_ms", mean_page_ns / 1e6),
+            ],
+            Facts::Boot { guests } => {
+                let booted: Vec<(u64, u64)> =
+                    guests.iter().filter_map(|guest| Some((guest.started_ns, guest.booted_ns?))).collect();
+                let ends = || booted.iter().map(|&(_, end_ns)| end_ns);
+                let mut all = vec![fact("guests", guests.len() as f64), fact("booted", booted.len() as f64)];
+                if let (Some(first), Some(last)) = (ends().min(), ends().max()) {
+                    all.push(fact("first_booted_s", seconds(first)));
+                    all.push(fact("last_booted_s", seconds(last)));
+                }
+                let times = booted.iter().enumerate();
+                all.extend(times.map(|(at, (from, to))| fact(&format!("guest_{}_boot_s", at + 1), seconds(to - from))));
+                all
+            }
+            Facts::Frames { complete, dropped, frames_per_s } => vec![
+                fact("frames_complete", *complete as f64),
+                fact("frames_dropped", *dropped as f64),
+                fact("frames_per_s", *frames_per_s),
+            ],
+            Facts::Transactions { transactions, transactions_per_s, mean_response_ns } => vec![
+                fact("transactions", *transactions as f64),
+                fact("transactions_per_s", *transactions_per_s),
+                fact("mean_transaction_ms", mean_response_ns / 1e6),
+            ],
+            Facts::Prefill { bytes, done_ns } => {
+                let done = done_ns.map(|at_ns| fact("done_s", seconds(at_ns)));
+                std::iter::once(fact("prefill_bytes", *bytes as f64)).chain(done).collect()
+            }
+        }
+    }
+}
+
 /// The boot of one guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestBoot {

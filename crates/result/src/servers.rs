@@ -1,8 +1,6 @@
 //! Equal servers with one queue: processors of a controller or a host, a client network.
 
-use headstack_result::Component;
-
-use crate::snapshot::Snapshot;
+use crate::Component;
 
 /// Servers; each piece of work goes to the one that is free first.
 #[derive(Clone, Debug)]
@@ -32,7 +30,7 @@ impl Servers {
         begin_ns + work_ns
     }
 
-    /// What they have done so far, as a component.
+    /// What they have done so far, as a component of that name.
     pub fn component(&self, name: &str) -> Component {
         Component {
             name: name.to_owned(),
@@ -40,12 +38,6 @@ impl Servers {
             busy_ns: self.busy_ns,
             waited_ns: self.waited_ns,
         }
-    }
-
-    /// Adds what they have done.
-    pub fn snapshot(&self, name: &str, into: &mut Snapshot) {
-        let Component { name, servers, busy_ns, waited_ns } = self.component(name);
-        into.component(name, servers, busy_ns, waited_ns);
     }
 }
 

@@ -1,4 +1,5 @@
 //! Loop devices and directories of tests, which nothing else uses, and which are gone when the test is.
+#![allow(dead_code)] // Each test file uses a part.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -125,7 +126,10 @@ pub fn attach(backing: &str) -> Option<Attached> {
     let output = Command::new("losetup").args(["--find", "--show", backing]).output();
     match output {
         Ok(output) if output.status.success() => {
-            Some(Attached(String::from_utf8(output.stdout).unwrap().trim().to_owned()))
+            let attached = Attached(String::from_utf8(output.stdout).unwrap().trim().to_owned());
+            // Who had the device before may have left it read-only.
+            run(&["blockdev", "--setrw", &attached.0]);
+            Some(attached)
         }
         Ok(output) => skipped(&format!("no loop device: {}", String::from_utf8_lossy(&output.stderr).trim())),
         Err(error) => skipped(&format!("there is no losetup: {error}")),
@@ -135,6 +139,12 @@ pub fn attach(backing: &str) -> Option<Attached> {
 pub fn skipped<T>(why: &str) -> Option<T> {
     println!("skipped: {why}");
     None
+}
+
+/// Passes where one of three attempts does: a machine that is busy with other things is late at times, a fault always.
+pub fn in_time(attempt: impl Fn() -> Result<(), String>) {
+    let failures: Vec<String> = (0..3).map_while(|_| attempt().err()).collect();
+    assert!(failures.len() < 3, "{failures:?}");
 }
 
 /// Whether a command is there and succeeds.

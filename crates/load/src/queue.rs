@@ -1,0 +1,114 @@
+//! Requests of a recording or of clients, which come when they come: between arrival and completion, each with what its
+//! load knows of it.
+
+use std::collections::VecDeque;
+
+use headstack_workload::Request;
+
+use crate::rig::{Ended, Rig};
+use crate::worker::Loop;
+
+/// Requests that have arrived and are not complete. Those that find no slot free wait in the order of their arrival,
+/// outstanding like all others: their response counts from there. Memory grows with what piles up.
+pub struct Queue<T> {
+    waiting: VecDeque<Waiting<T>>,
+    /// Of these, the last so many have arrived since requests were handed over.
+    fresh: u64,
+    /// What is under way, by slot.
+    under_way: Vec<Option<T>>,
+    /// Nothing arrives before this any more.
+    booked_ns: u64,
+    ended: Vec<Ended>,
+    looped: Loop,
+}
+
+struct Waiting<T> {
+    arrived_ns: u64,
+    request: Request,
+    of: T,
+}
+
+impl<T: Copy> Queue<T> {
+    /// Nothing has arrived at a rig at rest.
+    pub fn new(rig: &Rig) -> Self {
+        Queue {
+            waiting: VecDeque::new(),
+            fresh: 0,
+            under_way: Vec::new(),
+            booked_ns: rig.now_ns,
+            ended: Vec::new(),
+            looped: Loop::default(),
+        }
+    }
+
+    /// A request arrives at `at_ns`, which is now or was since the last look at the target.
+    pub fn arrive(&mut self, rig: &mut Rig, at_ns: u64, request: &Request, of: T) {
+        let arrived_ns = at_ns.clamp(self.booked_ns, rig.now_ns.max(self.booked_ns));
+        self.booked_ns = arrived_ns;
+        rig.count_depth(arrived_ns);
+        rig.waiting += 1;
+        if let Some(measuring) = &mut rig.measuring
+            && measuring.end_ns.is_none()
+        {
+            measuring.arrived += 1;
+        }
+        self.fresh += 1;
+        self.waiting.push_back(Waiting { arrived_ns, request: *request, of });
+    }
+
+    /// Issues what has arrived, as far as there is room, and tells `each` of it.
+    pub fn hand_over(&mut self, rig: &mut Rig, mut each: impl FnMut(&T, u64)) {
+        let mut old = self.waiting.len() as u64 - self.fresh;
+        while rig.has_room()
+            && let Some(next) = self.waiting.pop_front()
+        {
+            // Who found a slot free is late by this program.
+            match old.checked_sub(1) {
+                Some(fewer) => old = fewer,
+                None => {
+                    self.fresh -= 1;
+                    self.looped.lateness.record(rig.now_ns - next.arrived_ns);
+                }
+            }
+            rig.waiting -= 1;
+            let slot = rig.issue(next.arrived_ns, &next.request) as usize;
+            if slot >= self.under_way.len() {
+                self.under_way.resize(slot + 1, None);
+            }
+            each(&next.of, rig.now_ns);
+            self.under_way[slot] = Some(next.of);
+        }
+        if rig.measuring.is_some() && !rig.is_over() {
+            self.looped.late_arrivals += self.fresh;
+        }
+        self.fresh = 0;
+    }
+
+    /// Books what came back, and puts it into `done`.
+    pub fn settle(&mut self, rig: &mut Rig, done: &mut Vec<(T, Ended)>) {
+        let ended = &mut self.ended;
+        rig.settle(|one| ended.push(*one));
+        self.booked_ns = self.booked_ns.max(rig.now_ns);
+        for one in self.ended.drain(..) {
+            let of = self.under_way[one.slot as usize].take().expect("what comes back was handed over");
+            done.push((of, one));
+        }
+    }
+
+    /// Whether more has piled up than chance piles up for a moment.
+    pub fn has_piled_up(&self, rig: &Rig) -> bool {
+        rig.measuring.as_ref().is_some_and(|measuring| measuring.has_piled_up(rig.waiting + rig.under_way()))
+    }
+
+    /// The run is over: what waits still will never be issued.
+    pub fn finish(mut self, rig: &mut Rig, saturated: bool) -> Loop {
+        rig.close(rig.now_ns);
+        if let Some(measuring) = &mut rig.measuring {
+            self.waiting.iter().for_each(|waiting| measuring.still_outstanding(waiting.arrived_ns));
+        }
+        self.looped.backlog = self.waiting.len() as u64;
+        self.looped.saturated = saturated;
+        rig.waiting = 0;
+        self.looped
+    }
+}
