@@ -38,10 +38,30 @@ def measured(command: Command) -> Command:
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
-@click.command()
+class Tests(click.Group):
+    """Named tests; anything else on the command line is a target and its workload."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Takes what is no test's name to mean a workload on a target."""
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = [load.name or "", *args]
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The help of a workload on a target, then the tests."""
+        load.format_help(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+@click.group(cls=Tests)
+def measure() -> None:
+    """Measure a file or device under a workload, or by a named test."""
+
+
+@measure.command(hidden=True)
 @measured
-def measure(target: str, workload: str | None, **given: Any) -> int:
-    """Measure TARGET under a workload.
+def load(target: str, workload: str | None, **given: Any) -> int:
+    """Measure TARGET under a workload, or by one of the tests listed below.
 
     TARGET is a file or a block device; or "null", which stores nothing and answers at once ("null:2ms": after 2 ms), to
     measure what measuring costs. Workloads, options and results are those of "headstack run"; 10 seconds are measured
