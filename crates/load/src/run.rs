@@ -3,24 +3,27 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread::Thread;
 use std::time::Duration;
 
 use headstack_result::{
     Check, Counter, DepthResult, Fact, Interval, Kinds, LatencyHistogram, Mode, RunResult, StreamResult, SystemRecord,
 };
+use headstack_workload::jobs::Verify;
 use headstack_workload::{Arrivals, GENERATOR_NAME};
 use serde_json::Value;
 
 use crate::LoadError;
 use crate::clock::{LOOK_NS, now_ns, sharpen_timers, sleep_until};
 use crate::engine::{Engine, Setup};
+use crate::integrity::IntegrityReport;
 use crate::job::Job;
 use crate::live::{Live, Progress};
 use crate::rig::{Rig, Seat, with_errors};
 use crate::trouble::Trouble;
 use crate::usage::Usage;
+use crate::verification::{LedgerPlace, Verification};
 use crate::waker::Waker;
 use crate::worker::{Loop, work};
 
@@ -42,6 +45,8 @@ pub struct Spec {
     pub seed: u64,
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
+    /// What is known of the data on the targets; where jobs verify and this is absent, the run has ledgers in memory.
+    pub verification: Option<Arc<Verification>>,
 }
 
 /// What one thread has measured.
@@ -58,6 +63,8 @@ pub struct Measured {
     lost: u64,
     engine: String,
     interval_ns: Option<u64>,
+    /// What reads were found to be, where they were checked.
+    integrity: Option<IntegrityReport>,
 }
 
 /// Measures, and tells `progress`, which says whether to go on. What was measured until then is the result also when
@@ -67,6 +74,12 @@ pub struct Measured {
 /// A job that cannot begin: no such part, an impossible workload, an engine that the kernel refuses.
 pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
     spec.jobs.iter().try_for_each(Job::check)?;
+    let verification = match &spec.verification {
+        Some(known) => Some(Arc::clone(known)),
+        None => Verification::of_jobs(&spec.jobs.iter().collect::<Vec<_>>(), &LedgerPlace::Memory)?.map(Arc::new),
+    };
+    let verification = verification.as_deref();
+    verification.map_or(Ok(()), Verification::begin)?;
     let works = spec.jobs.iter().map(|job: &Job| {
         move |post: &Post| {
             let Job { name, targets, engine, start_delay_ns, seed, .. } = job;
@@ -80,6 +93,7 @@ pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<R
                 start_delay_ns: *start_delay_ns,
                 seed: *seed,
                 interval_ns: spec.interval_ns,
+                verification: verification.filter(|_| job.verify != Verify::No),
             };
             measure(&seat, post, |rig| work(job, rig))
         }
@@ -183,7 +197,7 @@ pub fn measure<E: From<LoadError> + Display>(
         ground: seat.ground.clone(),
         slots: seat.slots,
         longest_bytes: seat.buffer_bytes,
-        own_buffers: false,
+        own_buffers: seat.verification.is_some(),
         name: seat.target(),
     };
     let engine = Engine::new(seat.engine, setup, post.waker);
@@ -195,7 +209,7 @@ pub fn measure<E: From<LoadError> + Display>(
         sleep_until(start_ns.min(now_ns() + LOOK_NS));
     }
     let before = Usage::of_this_thread();
-    let mut rig = Rig::new(engine, seat, post.live, post.stop);
+    let mut rig = Rig::new(engine, seat, post.live, post.stop)?;
     let (looped, all_back) = match load(&mut rig).and_then(|looped| Ok((looped, rig.drain(PATIENCE_NS)?))) {
         Ok(ended) => ended,
         Err(error) if rig.completed == 0 => return Err(error),
@@ -222,6 +236,7 @@ fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> 
         measuring.write_to(&mut result);
     }
     rig.tell_counts();
+    let integrity = rig.take_integrity();
     let lost = issued - completed;
     if !all_back {
         rig.into_engine().abandon();
@@ -239,6 +254,7 @@ fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> 
         lost,
         engine,
         interval_ns: seat.interval_ns,
+        integrity,
     }
 }
 

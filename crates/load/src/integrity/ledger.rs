@@ -174,7 +174,7 @@ impl Ledger {
     }
 
     /// Begins to write, as a new run or going on after a crash.
-    pub(super) fn begin(&self) -> Result<(), LoadError> {
+    pub(crate) fn begin(&self) -> Result<(), LoadError> {
         if let Some(file) = &self.file {
             self.give_room(0..HEADER_BYTES)?;
             file.write_all_at(&boot_id(), BOOT_AT).map_err(|source| failed(&self.name, "write", source))?;
@@ -189,7 +189,7 @@ impl Ledger {
     }
 
     /// Ends a run of which nothing is under way: everything is synced, and a power cut from here on takes nothing.
-    pub(super) fn end(&self) -> Result<(), LoadError> {
+    pub(crate) fn end(&self) -> Result<(), LoadError> {
         self.sync()?;
         self.counters().clean.store(1, Ordering::Release);
         self.sync()
