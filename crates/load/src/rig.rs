@@ -11,9 +11,8 @@ use crate::LoadError;
 use crate::clock::now_ns;
 use crate::engine::{Done, Engine, EngineKind, WHOLE, Wait};
 use crate::ground::Ground;
-use crate::integrity::IntegrityReport;
 use crate::live::Live;
-use crate::stamping::Stamping;
+use crate::stamping::{Checked, Stamping};
 use crate::target::Target;
 use crate::trouble::Trouble;
 use crate::verification::Verification;
@@ -414,7 +413,7 @@ impl<'a> Rig<'a> {
     }
 
     /// What its reads were found to be; none where nobody verifies. Requests that come back later are not checked.
-    pub fn take_integrity(&mut self) -> Option<IntegrityReport> {
+    pub fn take_integrity(&mut self) -> Option<Checked> {
         match std::mem::replace(&mut self.contents, Contents::Any) {
             Contents::Stamped(stamping) => Some(stamping.finish()),
             Contents::Any | Contents::Fresh => None,

@@ -8,7 +8,8 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use headstack_result::{
-    Check, Counter, DepthResult, Fact, Interval, Kinds, LatencyHistogram, Mode, RunResult, StreamResult, SystemRecord,
+    Check, Counter, DepthResult, Fact, Integrity, Interval, Kinds, LatencyHistogram, Mode, RunResult, StreamResult,
+    SystemRecord,
 };
 use headstack_workload::jobs::Verify;
 use headstack_workload::{Arrivals, GENERATOR_NAME};
@@ -17,10 +18,10 @@ use serde_json::Value;
 use crate::LoadError;
 use crate::clock::{LOOK_NS, now_ns, sharpen_timers, sleep_until};
 use crate::engine::{Engine, Setup};
-use crate::integrity::IntegrityReport;
 use crate::job::Job;
 use crate::live::{Live, Progress};
 use crate::rig::{Rig, Seat, with_errors};
+use crate::stamping::Checked;
 use crate::trouble::Trouble;
 use crate::usage::Usage;
 use crate::verification::{LedgerPlace, Verification};
@@ -64,7 +65,7 @@ pub struct Measured {
     engine: String,
     interval_ns: Option<u64>,
     /// What reads were found to be, where they were checked.
-    integrity: Option<IntegrityReport>,
+    integrity: Option<Checked>,
 }
 
 /// Measures, and tells `progress`, which says whether to go on. What was measured until then is the result also when
@@ -101,7 +102,19 @@ pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<R
     let (measured, ran) = together(works.collect(), progress)?;
     let mut result = join(&spec.system, &spec.workload, spec.seed, &measured, &ran);
     result.offered_per_s = offered_per_s(spec);
+    if let Some(known) = verification {
+        end_verified(known, &measured, &mut result);
+    }
     Ok(result)
+}
+
+/// Ends the ledgers of a run of which nothing is under way any more; what was measured is kept where that fails.
+fn end_verified(known: &Verification, measured: &[Measured], result: &mut RunResult) {
+    if measured.iter().all(|one| one.lost == 0)
+        && let Err(error) = known.end()
+    {
+        result.notes.push(format!("the ledger is not on stable storage: {error}"));
+    }
 }
 
 /// What a thread of a run shares with others, and how they hear of each other.
@@ -286,6 +299,7 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
     result.streams = streams(all);
     result.checks = checks(all);
     result.notes = notes(all, &trouble, &lateness);
+    result.integrity = integrity(all);
     result.ended_early = trouble.fatal.or_else(|| by_somebody.then(|| "stopped by hand".to_owned()));
     result
 }
@@ -379,6 +393,12 @@ fn streams(all: &[Measured]) -> Vec<StreamResult> {
         stream
     };
     if streams.len() > 1 { streams.into_iter().map(told).collect() } else { Vec::new() }
+}
+
+/// What reads were found to be, of all threads together.
+fn integrity(all: &[Measured]) -> Option<Integrity> {
+    let checked = all.iter().filter_map(|one| one.integrity.clone());
+    checked.reduce(Checked::and).map(|checked| checked.report.told(checked.unit_bytes))
 }
 
 fn checks(all: &[Measured]) -> Vec<Check> {

@@ -20,6 +20,16 @@ pub struct Stamping<'a> {
     epochs: Vec<u32>,
     buffer_bytes: u32,
     report: IntegrityReport,
+    unit_bytes: u32,
+}
+
+/// What reads were found to be, in units of so many bytes; of several targets, the smallest.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// What they were found to be.
+    pub report: IntegrityReport,
+    /// Bytes of a unit.
+    pub unit_bytes: u32,
 }
 
 /// A file of the ground.
@@ -53,9 +63,11 @@ impl<'a> Stamping<'a> {
         buffer_bytes: u32,
     ) -> Result<Stamping<'a>, LoadError> {
         let mut pieces = Vec::with_capacity(targets.len());
+        let mut smallest_bytes = u32::MAX;
         for (target, ground_piece) in targets.iter().zip(ground.pieces()) {
             let refused = |message| LoadError::Target { target: target.name().to_owned(), message };
             let basis = verification.basis(target).ok_or_else(|| refused("is not verified by this run".to_owned()))?;
+            smallest_bytes = smallest_bytes.min(basis.layout().unit_bytes());
             let unit_bytes = u64::from(basis.layout().unit_bytes());
             let bytes = ground_piece.length_bytes;
             if targets.len() > 1 && !bytes.is_multiple_of(unit_bytes) {
@@ -75,6 +87,7 @@ impl<'a> Stamping<'a> {
             slots: (0..slots).map(|_| Slot::default()).collect(),
             buffer_bytes,
             report: IntegrityReport::default(),
+            unit_bytes: smallest_bytes,
         })
     }
 
@@ -172,13 +185,22 @@ impl<'a> Stamping<'a> {
     }
 
     /// What its reads have found.
-    pub fn finish(self) -> IntegrityReport {
-        let mut report = self.report;
+    pub fn finish(self) -> Checked {
+        let (mut report, unit_bytes) = (self.report, self.unit_bytes);
         for piece in self.pieces {
             if let Judge::Stamps(scanner) = piece.judge {
                 report.merge(&scanner.finish());
             }
         }
-        report
+        Checked { report, unit_bytes }
+    }
+}
+
+impl Checked {
+    /// Both together.
+    pub fn and(mut self, other: Checked) -> Checked {
+        self.report.merge(&other.report);
+        self.unit_bytes = self.unit_bytes.min(other.unit_bytes);
+        self
     }
 }
