@@ -6,14 +6,14 @@ mod support;
 
 use headstack_load::EngineKind;
 use headstack_workload::jobs::Verify;
-use serde_json::json;
 use support::*;
 
 #[test]
 fn what_was_written_is_read_and_found_intact() {
     for engine in [EngineKind::Ring, EngineKind::Psync] {
         for direct in [true, false] {
-            let target = scratch(MIB, direct);
+            let file = TestFile::holes(MIB);
+            let target = file.open(direct);
             let mixed = workload(4 * KIB, 50.0, &closed(8));
             let mut job = job(&[target], engine, mixed, requests(4000));
             job.verify = Verify::Stamp;
