@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use headstack_workload::jobs::{Limits, Verify};
-use headstack_workload::{Addresses, ArrivalClock, Arrivals, Generator, RunLength, Span, Workload};
+use headstack_workload::{AccessLine, Addresses, ArrivalClock, Arrivals, Generator, RunLength, Span, Workload};
 
 use crate::LoadError;
 use crate::engine::EngineKind;
@@ -50,6 +50,8 @@ pub struct End {
     pub confidence_percent: Option<f64>,
 }
 
+/// Units that are stamped are no longer.
+const UNIT_BYTES_MAX: u32 = 1 << 20;
 /// Memory for requests under way whose contents matter.
 const VERIFIED_BYTES_MAX: u64 = 1 << 31;
 /// Requests with the system at a time, of open loops as of closed ones.
@@ -122,23 +124,23 @@ impl Job {
         self.workload.specification.lines.iter().any(|line| line.read_percent < 100.0)
     }
 
-    /// What all its requests begin and end on multiples of, in bytes.
+    /// What all its requests begin and end on multiples of, in bytes: the largest such number that divides 1 MiB, so
+    /// that a pass may read unit by unit.
     ///
     /// # Errors
     /// As [`span`](Self::span).
     pub fn unit_bytes(&self) -> Result<u32, LoadError> {
         let Workload { specification, addresses, streams, .. } = &self.workload;
         let lines = &specification.lines;
-        let lengths = lines.iter().fold(0, |unit, line| common_divisor(unit, line.size_bytes));
+        let lengths = lines.iter().fold(UNIT_BYTES_MAX, |unit, line| common_divisor(unit, line.size_bytes));
         let one_after_another = lines.iter().all(|line| line.random_percent == 0.0 && line.align_bytes.is_none());
         if one_after_another && *streams == 1 && *addresses == Addresses::Uniform {
             // A remainder, so below 2^32.
             let start = (self.span()?.start_bytes % u64::from(lengths.max(1))) as u32;
             return Ok(common_divisor(lengths, start));
         }
-        Ok(lines
-            .iter()
-            .fold(lengths, |unit, line| common_divisor(unit, line.align_bytes.unwrap_or(self.block_bytes()))))
+        let places = |unit, line: &AccessLine| common_divisor(unit, line.align_bytes.unwrap_or(self.block_bytes()));
+        Ok(lines.iter().fold(lengths, places))
     }
 
     /// What errors call the targets.

@@ -36,3 +36,4 @@ pub use run::{Spec, run};
 pub use scenario::{ScenarioSpec, play_scenario};
 pub use target::{Ending, Permission, Target, TargetKind};
 pub use verification::{LedgerPlace, Verification};
+pub use verify::{VerifySpec, verify};

@@ -133,6 +133,7 @@ where
         start_delay_ns: 0,
         seed: 0,
         interval_ns: spec.interval_ns,
+        own_buffers: false,
         verification: None,
     };
     let mut stencil = Stencil::new(spec);

@@ -77,6 +77,8 @@ pub struct Seat<'a> {
     pub seed: u64,
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
+    /// Whether anybody looks at contents, so that no two requests may share a buffer.
+    pub own_buffers: bool,
     /// What reads are held against; absent where nobody verifies.
     pub verification: Option<&'a Verification>,
 }
@@ -263,6 +265,22 @@ impl<'a> Rig<'a> {
         }
         self.engine.prepare(slot, request);
         slot
+    }
+
+    /// Issues a request now in a slot that is free: who looks at buffers when requests have come back says when a slot is
+    /// used again.
+    pub fn issue_in(&mut self, slot: u32, request: &Request) {
+        if let Some(at) = self.free.iter().position(|&free| free == slot) {
+            let last = self.free.len() - 1;
+            self.free.swap(at, last);
+        }
+        let issued = self.issue(self.now_ns, request);
+        debug_assert_eq!(issued, slot, "the slot is free");
+    }
+
+    /// The first `length` bytes in the buffer of a slot that is free.
+    pub fn buffer(&mut self, slot: u32, length: u32) -> &mut [u8] {
+        self.engine.buffers().slice(slot, length)
     }
 
     /// What cannot be verified is not submitted, and ends the run.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use headstack_result::Integrity;
 use headstack_workload::{Kind, Request};
 
 use crate::LoadError;
@@ -197,6 +198,11 @@ impl<'a> Stamping<'a> {
 }
 
 impl Checked {
+    /// As results tell it.
+    pub fn told(self) -> Integrity {
+        self.report.told(self.unit_bytes)
+    }
+
     /// Both together.
     pub fn and(mut self, other: Checked) -> Checked {
         self.report.merge(&other.report);

@@ -173,6 +173,23 @@ impl Ledger {
         self.mapping.counters(COUNTERS_AT)
     }
 
+    /// The next stretch of `units` of which some were ever written or trimmed, at most `most` units long; smaller gaps
+    /// than `gap` units are part of it.
+    pub(crate) fn written(&self, units: std::ops::Range<u64>, most: u64, gap: u64) -> Option<std::ops::Range<u64>> {
+        let is_issued = |unit: u64| Generation(self.entry(unit).issued.load(Ordering::Acquire)) != Generation::NONE;
+        let end = units.end.min(self.layout.units());
+        let first = (units.start..end).find(|&unit| is_issued(unit))?;
+        let mut last = first;
+        for unit in first..end.min(first.saturating_add(most)) {
+            if is_issued(unit) {
+                last = unit;
+            } else if unit - last > gap {
+                break;
+            }
+        }
+        Some(first..last + 1)
+    }
+
     /// Begins to write, as a new run or going on after a crash.
     pub(crate) fn begin(&self) -> Result<(), LoadError> {
         if let Some(file) = &self.file {

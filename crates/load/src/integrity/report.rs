@@ -256,7 +256,7 @@ impl IntegrityReport {
     }
 
     /// Says what cannot be told, once.
-    pub(super) fn note(&mut self, text: &str) {
+    pub(crate) fn note(&mut self, text: &str) {
         if !self.cannot_tell.iter().any(|known| known == text) {
             self.cannot_tell.push(text.to_owned());
         }
