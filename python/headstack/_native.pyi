@@ -28,7 +28,19 @@ class Targets:
 
     def __init__(self, targets: str, progress: Callable[[float], object] | None = None) -> None: ...
     def described(self) -> str: ...
-    def measure(self, runs: str, progress: Callable[[dict[str, Any]], object] | None = None) -> Results: ...
+    def measure(
+        self,
+        runs: str,
+        progress: Callable[[dict[str, Any]], object] | None = None,
+        ledger: str | None = None,
+        resume: bool = False,
+    ) -> Results: ...
+    def verify(
+        self,
+        engine: str,
+        ledger: str | None = None,
+        progress: Callable[[dict[str, Any]], object] | None = None,
+    ) -> Results: ...
 
 @final
 class Results:

@@ -67,6 +67,8 @@ impl Verification {
     /// A ledger that cannot be made or opened, or that is not of this target and these lengths; a target that stores
     /// nothing; jobs that write without stamps where others verify, or that check and write; no stamps to check.
     pub fn of_jobs(jobs: &[&Job], place: &LedgerPlace) -> Result<Option<Verification>, LoadError> {
+        // Nobody is left with a ledger of a run that cannot be.
+        jobs.iter().try_for_each(|job| job.check())?;
         let mut asked: Vec<Asked> = Vec::new();
         for job in jobs.iter().filter(|job| job.verify != Verify::No) {
             for target in &job.targets {

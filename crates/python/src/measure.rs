@@ -1,9 +1,12 @@
 //! Measuring real files and devices from Python.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstack_load::{EngineKind, Job, LoadError, Permission, Progress, Spec, Target, TargetKind};
+use headstack_load::{
+    EngineKind, Job, LedgerPlace, LoadError, Permission, Progress, Spec, Target, TargetKind, Verification, VerifySpec,
+};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::jobs::{Limits, Sync, Verify};
 use headstack_workload::{Span, Workload};
@@ -111,9 +114,22 @@ impl Targets {
     }
 
     /// Carries out the measurements of a JSON list, one after the other. `progress` hears of each now and then, as a
-    /// dictionary; what was measured until an interruption is kept.
-    #[pyo3(signature = (runs, progress=None))]
-    fn measure(&self, py: Python<'_>, runs: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+    /// dictionary; what was measured until an interruption is kept. Jobs that verify share a ledger: in memory, in the new
+    /// file `ledger`, or with `resume` in the one that an earlier run has left there.
+    #[pyo3(signature = (runs, progress=None, ledger=None, resume=false))]
+    fn measure(
+        &self,
+        py: Python<'_>,
+        runs: &str,
+        progress: Option<Py<PyAny>>,
+        ledger: Option<PathBuf>,
+        resume: bool,
+    ) -> PyResult<Results> {
+        let place = match (ledger, resume) {
+            (None, _) => LedgerPlace::Memory,
+            (Some(path), false) => LedgerPlace::New(path),
+            (Some(path), true) => LedgerPlace::Existing(path),
+        };
         let runs: Vec<Value> = serde_json::from_str(runs).map_err(json_error)?;
         let runs: Vec<RunAsked> = runs.into_iter().map(read).collect::<PyResult<_>>()?;
         let present: Mutex<(usize, Progress)> = Mutex::default();
@@ -125,16 +141,50 @@ impl Targets {
             }
             None => Ok(()),
         };
-        let (results, heard) = py.detach(|| attended(tell, |goes_on| self.carry_out(&runs, goes_on, &present)));
-        // An interruption ends the measurement and keeps it; anything else that Python raises is an error.
-        if let Err(error) = heard
-            && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
-        {
-            return Err(error);
-        }
+        let (results, heard) = py.detach(|| attended(tell, |goes_on| self.carry_out(&runs, &place, goes_on, &present)));
+        kept_if_interrupted(py, heard)?;
         let results = results.map_err(load_error)?;
         let asked = runs.into_iter().map(|run| Asked { labels: run.labels, clients: None });
         Ok(Results::new(asked.zip(results).collect()))
+    }
+
+    /// Reads what runs that verify have written to the only target, and judges it by the ledger they left, or by the
+    /// stamps alone. An interruption ends it and keeps what was found.
+    #[pyo3(signature = (engine, ledger=None, progress=None))]
+    fn verify(
+        &self,
+        py: Python<'_>,
+        engine: &str,
+        ledger: Option<PathBuf>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Results> {
+        let [target] = &self.0[..] else { return Err(input_error("verify: one target is needed")) };
+        let spec = VerifySpec {
+            system: self.record(target.name()),
+            target: Arc::clone(target),
+            ledger,
+            engine: serde_json::from_str(engine).map_err(json_error)?,
+            interval_ns: None,
+        };
+        let present: Mutex<Progress> = Mutex::default();
+        let tell = |py: Python<'_>| match &progress {
+            Some(progress) => {
+                let now = *present.lock().expect("no panics with it");
+                progress.call1(py, (told(py, 0, 1, &now)?,)).map(drop)
+            }
+            None => Ok(()),
+        };
+        let (result, heard) = py.detach(|| {
+            attended(tell, |goes_on| {
+                headstack_load::verify(&spec, &mut |now| {
+                    *present.lock().expect("no panics with it") = *now;
+                    goes_on.load(Ordering::Relaxed)
+                })
+            })
+        });
+        kept_if_interrupted(py, heard)?;
+        let asked = Asked { labels: Vec::new(), clients: None };
+        Ok(Results::new(vec![(asked, result.map_err(load_error)?)]))
     }
 }
 
@@ -142,12 +192,17 @@ impl Targets {
     fn carry_out(
         &self,
         runs: &[RunAsked],
+        place: &LedgerPlace,
         goes_on: &AtomicBool,
         present: &Mutex<(usize, Progress)>,
     ) -> Result<Vec<RunResult>, LoadError> {
+        let mut specs = runs.iter().map(|run| self.spec(run)).collect::<Result<Vec<_>, _>>()?;
+        let jobs: Vec<&Job> = specs.iter().flat_map(|spec| &spec.jobs).collect();
+        let verification = Verification::of_jobs(&jobs, place)?.map(Arc::new);
+        specs.iter_mut().for_each(|spec| spec.verification.clone_from(&verification));
         let mut results = Vec::new();
-        for (index, run) in runs.iter().enumerate() {
-            let result = headstack_load::run(&self.spec(run)?, &mut |now| {
+        for (index, spec) in specs.iter().enumerate() {
+            let result = headstack_load::run(spec, &mut |now| {
                 *present.lock().expect("no panics with it") = (index, *now);
                 goes_on.load(Ordering::Relaxed)
             })?;
@@ -219,6 +274,14 @@ impl TargetAsked {
             overwrite: self.overwrite,
         };
         Target::open(&self.path, self.direct, self.sync, &permission, progress)
+    }
+}
+
+/// An interruption ends a measurement and keeps it; anything else that Python raises is an error.
+fn kept_if_interrupted(py: Python<'_>, heard: PyResult<()>) -> PyResult<()> {
+    match heard {
+        Err(error) if !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => Err(error),
+        _ => Ok(()),
     }
 }
 
