@@ -17,7 +17,7 @@ from headstack._native import InputError, RunError, version
 from headstack.array import Array
 from headstack.drive import Drive, import_disksim
 from headstack.inspection import inspect
-from headstack.measurement import measure
+from headstack.measurement import measure, verify
 from headstack.replays import replay
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
@@ -51,5 +51,6 @@ __all__ = [
     "run",
     "scenarios",
     "validate",
+    "verify",
     "workloads",
 ]

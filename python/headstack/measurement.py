@@ -19,9 +19,11 @@ from headstack.results import Results
 from headstack.runs import CURVE_DEPTHS, Demand, Options, check, one_size, several, swept, texts
 from headstack.scenario import Scenario
 from headstack.values import choice, duration_ns, size_bytes, whole
+from headstack.verification import Verifying
 from headstack.workload import Workload
 
 ENGINES = ("auto", "ring", "psync")
+NOTHING = Verifying()
 NULL_BYTES = 1 << 40
 """The size of a target that stores nothing."""
 TIME = "10s"
@@ -118,6 +120,9 @@ def measure(
     engine: str = "auto",
     threads: int = 1,
     slots: int = SLOTS,
+    verify: str = "no",
+    ledger: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     progress: Callable[[dict[str, Any]], object] | None = None,
     **options: Unpack[Options],
 ) -> Results:
@@ -125,8 +130,9 @@ def measure(
 
     Workloads and options are those of ``run``; 10 seconds are measured unless ``requests``, ``time`` or ``confidence``
     says otherwise. Reading asks for nothing. A workload that writes takes ``destroy`` with the device's name or serial
-    number, or for a file that exists ``overwrite``. ``progress`` hears of the course as a dictionary. An interruption
-    (Ctrl-C) ends it and keeps what was measured: ``ended_early`` in the table of results.
+    number, or for a file that exists ``overwrite``. ``verify`` is ``stamp``, ``stamp_and_read`` or ``check``, with a
+    ``ledger`` that outlives the process where a file is named (see ``Verifying``). ``progress`` hears of the course as
+    a dictionary. An interruption (Ctrl-C) ends it and keeps what was measured: ``ended_early`` in the table of results.
     """
     access = Access(
         destroy=tuple(destroy),
@@ -138,7 +144,28 @@ def measure(
         threads=threads,
         slots=slots,
     )
-    return measure_target(os.fspath(target), workload, access, options, progress)
+    verifying = Verifying(verify, None if ledger is None else os.fspath(ledger), resume)
+    return measure_target(os.fspath(target), workload, access, options, progress, verifying)
+
+
+def verify(
+    target: str | os.PathLike[str],
+    *,
+    ledger: str | os.PathLike[str] | None = None,
+    buffered: bool = False,
+    engine: str = "auto",
+    progress: Callable[[dict[str, Any]], object] | None = None,
+) -> Results:
+    """Reads what a run that verifies has written to a target, also after a crash, and judges it.
+
+    ``ledger`` is the file that the run has left; without it the stamps alone are judged, which tells damage and
+    misplaced data, but not whether something newer was lost. ``integrity`` of the results is what was found. An
+    interruption (Ctrl-C) ends it and keeps what was found until then.
+    """
+    asked = {"path": os.fspath(target), "direct": not buffered, "write": False}
+    targets = _native.Targets(json.dumps([asked]))
+    how = json.dumps(choice("engine", engine, ENGINES))
+    return Results(targets.verify(how, None if ledger is None else os.fspath(ledger), progress))
 
 
 def measure_curve(
@@ -161,6 +188,7 @@ def measure_target(
     access: Access,
     options: Mapping[str, Any],
     progress: Callable[[dict[str, Any]], object] | None,
+    verifying: Verifying = NOTHING,
 ) -> Results:
     """Opens a target and measures it."""
     values = {name: texts(options[name]) for name in options}
@@ -168,6 +196,7 @@ def measure_target(
     refuse_others(values, demands)
     engine = access.engine_of(path)
     writing = any(writes(demand or one_size_of(values)) for demand in demands)
+    verifying = verifying.checked(writing)
     targets = _native.Targets(json.dumps([replace(access, write=writing).asked(path)]))
     [described] = json.loads(targets.described())
     runs = []
@@ -176,7 +205,10 @@ def measure_target(
         for point in itertools.product(*(values[option.name] for option in ordered)):
             chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
             runs.append(_run(path, described, demand or one_size(chosen), chosen, access, engine))
-    results = Results(targets.measure(json.dumps(runs), progress), swept(options))
+    for job in (job for run in runs for job in run["jobs"]):
+        job["verify"] = verifying.kind
+    measured = targets.measure(json.dumps(runs), progress, verifying.ledger, verifying.resume)
+    results = Results(measured, swept(options))
     failed = results.failed_checks()
     if failed:
         raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")

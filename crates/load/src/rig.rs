@@ -28,6 +28,11 @@ const BUFFERS_BYTES: u32 = 1 << 27;
 /// those of few slots room for a gigabyte at once.
 const BUFFER_BYTES: [u32; 2] = [1 << 16, 1 << 20];
 
+/// The longest request, and the most of them, of a load whose requests may have any length and are verified.
+pub const VERIFIED_BYTES: u32 = 1 << 20;
+/// With [`VERIFIED_BYTES`] each, these take 2 GiB.
+pub const VERIFIED_SLOTS_MAX: u32 = 1 << 11;
+
 /// Length of the buffers of a load whose requests may have any length.
 pub fn buffer_bytes(slots: u32) -> u32 {
     (BUFFERS_BYTES / slots.max(1)).clamp(BUFFER_BYTES[0], BUFFER_BYTES[1])

@@ -11,8 +11,9 @@ import click
 from headstack._native import InputError
 from headstack.cli.output import check_writable, print_results, write_all
 from headstack.cli.runs import EXPORTS, Command, listed
-from headstack.cli.targets import access_of, access_options, course, ending
+from headstack.cli.targets import access_of, access_options, course
 from headstack.cli.traces import Decorator
+from headstack.cli.verify import print_verified, verdict, verify, verify_options, verifying_of
 from headstack.measurement import MEASURED_OPTIONS, measure_target
 from headstack.results import Results
 
@@ -58,8 +59,12 @@ def measure() -> None:
     """Measure a file or device under a workload, or by a named test."""
 
 
+measure.add_command(verify)
+
+
 @measure.command(hidden=True)
 @measured
+@verify_options
 def load(target: str, workload: str | None, **given: Any) -> int:
     """Measure TARGET under a workload, or by one of the tests listed below.
 
@@ -71,13 +76,19 @@ def load(target: str, workload: str | None, **given: Any) -> int:
     Reading asks for nothing. A workload that writes takes --destroy with the device's name or serial number, and is
     refused while anybody uses the device; a file is written where it was created by --create, or with --overwrite.
 
+    With --verify, writes carry stamps and reads are checked; a ledger, in the current folder unless --ledger says
+    otherwise, knows what was written, so that "headstack measure verify TARGET" can judge it later, also after a
+    crash. It should not lie on the target. The exit code is 1 when data are damaged or lost.
+
     Ctrl-C, a full disk or a vanished device end a measurement; what was measured until then is kept.
     """
-    access = access_of(given)
-    results, to_stdout = carry_out(given, partial(measure_target, target, demands(workload), access))
+    access, verifying = access_of(given), verifying_of(given, target)
+    work = partial(measure_target, target, demands(workload), access, verifying=verifying)
+    results, to_stdout = carry_out(given, work)
     if not to_stdout:
         print_results(results)
-    return ending(results)
+        print_verified(results, verifying)
+    return verdict(results)
 
 
 def demands(workload: str | None) -> list[str] | None:
