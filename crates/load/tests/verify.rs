@@ -204,12 +204,17 @@ fn a_later_run_checks_its_reads_by_the_ledger_or_the_stamps() {
 #[test]
 fn units_are_what_all_requests_are_made_of() {
     let bench = Bench::new();
-    let unit = |changes: &Value| bench.job(Verify::Stamp, 0.0, changes).unit_bytes().unwrap();
-    assert_eq!(unit(&json!({})), 4096);
-    assert_eq!(unit(&json!({"line": {"size": 12288}})), 4096);
-    assert_eq!(unit(&json!({"line": {"align": null}})), 512, "random places are multiples of the block");
-    assert_eq!(unit(&json!({"line": {"align": null, "random_percent": 0}})), 4096, "one after another");
-    assert_eq!(unit(&json!({"line": {"size": 65536, "align": 65536}})), 65536);
+    let unit = |align_bytes: Option<u32>, line: &Value| {
+        let mut job = bench.job(Verify::Stamp, 0.0, &json!({ "line": line }));
+        job.workload.specification.lines[0].align_bytes = align_bytes;
+        job.unit_bytes().unwrap()
+    };
+    assert_eq!(unit(Some(4096), &json!({})), 4096);
+    assert_eq!(unit(Some(4096), &json!({"size": 12288})), 4096);
+    assert_eq!(unit(None, &json!({})), 512, "random places are multiples of the block");
+    assert_eq!(unit(None, &json!({"random_percent": 0})), 4096, "one after another");
+    assert_eq!(unit(Some(65536), &json!({"size": 65536})), 65536);
+    assert_eq!(unit(Some(3 << 20), &json!({"size": 3 << 20})), 1 << 20, "no longer than a pass reads");
 }
 
 #[test]

@@ -116,7 +116,6 @@ fn carry_out(
         replay: settings,
         seed: spec.seed,
         interval_ns: spec.interval_ns,
-        verification: None,
     };
     let mut device = None;
     let mut source = |requests: &mut Vec<Recorded>| -> Result<bool, Failure> {
