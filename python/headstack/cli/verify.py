@@ -173,5 +173,6 @@ def verdict(results: Results, power_loss: bool = False) -> int:
     found = [integrity for number in range(len(results)) if (integrity := results.integrity(number)) is not None]
     faults = sum(one["damaged"] + one["lost"] + (0 if power_loss else one["unflushed"]) for one in found)
     if faults:
-        print(f"headstack: {faults:,} blocks are not what was written", file=sys.stderr)
+        blocks = "1 block is" if faults == 1 else f"{faults:,} blocks are"
+        print(f"headstack: {blocks} not what was written", file=sys.stderr)
     return code or (EXIT_FAULTS if faults else 0)
