@@ -185,7 +185,8 @@ impl<'a> Rig<'a> {
     /// Looks at the clock.
     #[inline]
     pub fn look(&mut self) {
-        self.now_ns = now_ns();
+        // Processors count alike to a few nanoseconds; a thread that has moved must not go back by them.
+        self.now_ns = self.now_ns.max(now_ns());
     }
 
     /// Whether somebody wants it to end.
@@ -251,7 +252,7 @@ impl<'a> Rig<'a> {
     #[inline]
     pub fn wait(&mut self, wait: Wait) -> Result<(), LoadError> {
         let driven = self.engine.drive(wait, &mut self.done);
-        self.now_ns = now_ns();
+        self.look();
         driven
     }
 
@@ -266,7 +267,7 @@ impl<'a> Rig<'a> {
         self.done = done;
     }
 
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, done: Done) -> Ended {
         let flight = self.flights[done.slot as usize];
         let Flight { request, intended_ns, started_ns, .. } = flight;

@@ -14,7 +14,7 @@ use headstack_workload::{Arrivals, GENERATOR_NAME};
 use serde_json::Value;
 
 use crate::LoadError;
-use crate::clock::{LOOK_NS, now_ns, sharpen_timers, sleep_until};
+use crate::clock::{LOOK_NS, now_ns, quicken, sharpen_timers, sleep_until};
 use crate::engine::{Engine, Setup};
 use crate::job::Job;
 use crate::live::{Live, Progress};
@@ -115,6 +115,7 @@ pub fn together<T: Send, E: From<LoadError> + Send>(
     works: Vec<impl FnOnce(&Post) -> Result<T, E> + Send>,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<(Vec<T>, Ran), E> {
+    quicken();
     let lives: Vec<Live> = works.iter().map(|_| Live::default()).collect();
     let wakers = works.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>()?;
     let stop = AtomicBool::new(false);
