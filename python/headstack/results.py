@@ -281,6 +281,10 @@ class Results:
         swept = [*self._swept, *(name for name in others._swept if name not in self._swept)]
         return Results(self._native.and_(others._native), swept)
 
+    def chosen(self, indices: Sequence[int]) -> Results:
+        """Some of these, in the order of ``indices``."""
+        return Results(self._native.chosen(list(indices)), self._swept)
+
     # Export.
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:

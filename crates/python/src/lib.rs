@@ -8,6 +8,7 @@ mod catalogue;
 mod error;
 mod interruptible;
 mod measure;
+mod play;
 mod quantity;
 mod recording;
 mod replay;
