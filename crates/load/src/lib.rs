@@ -17,9 +17,12 @@ mod replay;
 mod rig;
 mod run;
 mod scenario;
+mod stamping;
 mod target;
 mod trouble;
 mod usage;
+mod verification;
+mod verify;
 mod waker;
 mod worker;
 
@@ -32,3 +35,5 @@ pub use replay::{Observed, ReplaySpec, Sink, Writes, replay};
 pub use run::{Spec, run};
 pub use scenario::{ScenarioSpec, play_scenario};
 pub use target::{Ending, Permission, Target, TargetKind};
+pub use verification::{LedgerPlace, Verification};
+pub use verify::{VerifySpec, verify};

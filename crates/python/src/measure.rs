@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use headstack_load::{EngineKind, Job, LoadError, Permission, Progress, Spec, Target, TargetKind};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Limits, Sync};
+use headstack_workload::jobs::{Limits, Sync, Verify};
 use headstack_workload::{Span, Workload};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -64,6 +64,8 @@ struct JobAsked {
     slots: u32,
     start_delay_ns: u64,
     seed: u64,
+    #[serde(default)]
+    verify: Verify,
 }
 
 /// Files and devices that are open, as somebody permits.
@@ -222,6 +224,7 @@ impl Targets {
                 slots: job.slots,
                 start_delay_ns: job.start_delay_ns,
                 seed: job.seed,
+                verify: job.verify,
             })
         });
         let jobs = jobs.collect::<Result<Vec<_>, LoadError>>()?;
@@ -231,6 +234,7 @@ impl Targets {
             jobs,
             seed: run.seed,
             interval_ns: run.interval_ns,
+            verification: None,
         })
     }
 
