@@ -15,6 +15,7 @@ in place of a value is swept.
 from headstack import arrays, drives, scenarios, workloads
 from headstack._native import InputError, RunError, version
 from headstack.array import Array
+from headstack.comparison import Comparison, compare
 from headstack.drive import Drive, import_disksim
 from headstack.inspection import inspect
 from headstack.measurement import measure
@@ -30,6 +31,7 @@ __version__ = version()
 
 __all__ = [
     "Array",
+    "Comparison",
     "Drive",
     "InputError",
     "Knee",
@@ -42,6 +44,7 @@ __all__ = [
     "Workload",
     "arrays",
     "capture",
+    "compare",
     "curve",
     "drives",
     "import_disksim",

@@ -40,6 +40,8 @@ pub struct Flight {
     pub intended_ns: u64,
     /// When it was handed over.
     pub started_ns: u64,
+    /// How many were handed over before it.
+    pub sequence: u64,
     /// What it is.
     pub request: Request,
 }
@@ -152,7 +154,7 @@ impl<'a> Rig<'a> {
         };
         let nothing =
             Request { kind: Kind::Flush, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
-        let idle = Flight { intended_ns: 0, started_ns: 0, request: nothing };
+        let idle = Flight { intended_ns: 0, started_ns: 0, sequence: 0, request: nothing };
         Ok(Rig {
             contents,
             engine,
@@ -249,7 +251,8 @@ impl<'a> Rig<'a> {
     #[inline]
     pub fn issue(&mut self, intended_ns: u64, request: &Request) -> u32 {
         let slot = self.free.pop().expect("the load has looked for room");
-        self.flights[slot as usize] = Flight { intended_ns, started_ns: self.now_ns, request: *request };
+        let (started_ns, sequence) = (self.now_ns, self.issued);
+        self.flights[slot as usize] = Flight { intended_ns, started_ns, sequence, request: *request };
         self.issued += 1;
         self.bytes_under_way += u64::from(request.length_bytes);
         match &mut self.contents {

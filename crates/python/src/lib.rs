@@ -8,6 +8,7 @@ mod catalogue;
 mod error;
 mod interruptible;
 mod measure;
+mod play;
 mod quantity;
 mod recording;
 mod replay;
@@ -32,7 +33,7 @@ mod _native {
     use super::catalogue::{
         array_ids, array_toml, complete_workload, drive_ids, drive_to_toml, drive_toml, import_disksim, load_array,
         load_demand, load_drive, load_scenario, load_system, load_workload, scenario_ids, scenario_toml,
-        scenario_with_clients, workload_ids, workload_toml,
+        scenario_with_clients, scenario_writes, workload_ids, workload_toml,
     };
     #[pymodule_export]
     use super::error::{InputError, RunError};

@@ -198,12 +198,12 @@ impl Target {
     }
 
     /// What it has in whole blocks of `block_bytes`.
-    pub(crate) fn whole_bytes(&self, block_bytes: u32) -> u64 {
+    pub fn whole_bytes(&self, block_bytes: u32) -> u64 {
         self.capacity_bytes / u64::from(block_bytes) * u64::from(block_bytes)
     }
 
     /// The unit that requests to any of them begin and end on: sectors of 512 bytes at least, as on a simulated drive.
-    pub(crate) fn common_block_bytes(targets: &[Arc<Target>]) -> u32 {
+    pub fn common_block_bytes(targets: &[Arc<Target>]) -> u32 {
         targets.iter().map(|target| target.block_bytes()).fold(BLOCK_BYTES, u32::max)
     }
 
