@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use crate::clock::{LOOK_NS, now_ns, sharpen_timers, sleep_until};
 use crate::engine::{Engine, Setup};
 use crate::job::Job;
 use crate::live::{Live, Progress};
+use crate::log::Log;
 use crate::rig::{Rig, Seat, with_errors};
 use crate::trouble::Trouble;
 use crate::usage::Usage;
@@ -66,8 +67,20 @@ pub struct Measured {
 /// # Errors
 /// A job that cannot begin: no such part, an impossible workload, an engine that the kernel refuses.
 pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
+    run_logged(spec, None, progress)
+}
+
+/// The same; `log` keeps the requests of the measured part one by one.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_logged(
+    spec: &Spec,
+    log: Option<&Arc<Log>>,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<RunResult, LoadError> {
     spec.jobs.iter().try_for_each(Job::check)?;
-    let works = spec.jobs.iter().map(|job: &Job| {
+    let works = spec.jobs.iter().zip(0..).map(|(job, number): (&Job, u32)| {
         move |post: &Post| {
             let Job { name, targets, engine, start_delay_ns, seed, .. } = job;
             let seat = Seat {
@@ -81,7 +94,10 @@ pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<R
                 seed: *seed,
                 interval_ns: spec.interval_ns,
             };
-            measure(&seat, post, |rig| work(job, rig))
+            measure(&seat, post, |rig| {
+                rig.log = log.map(|log| (Arc::clone(log), number));
+                work(job, rig)
+            })
         }
     });
     let (measured, ran) = together(works.collect(), progress)?;
