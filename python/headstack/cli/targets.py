@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from headstack.measurement import ENGINES, SLOTS, Access
+from headstack.measurement import BY_HAND, ENGINES, SLOTS, Access
 from headstack.results import Results
 from headstack.values import whole
 
@@ -63,7 +63,7 @@ def ending(results: Results) -> int:
     if ended is None:
         return 0
     print(f"headstack: ended early, what was measured is kept: {ended}", file=sys.stderr)
-    return EXIT_INTERRUPTED if ended == "stopped by hand" else EXIT_RUN
+    return EXIT_INTERRUPTED if ended == BY_HAND else EXIT_RUN
 
 
 @contextmanager
