@@ -269,7 +269,7 @@ class Opened:
 
     def __init__(self, paths: Sequence[str], access: Access, writing: bool) -> None:
         """Raises ``InputError`` when one of them cannot be opened, or not as ``access`` says."""
-        self.paths, self.access = list(paths), access
+        self.paths, self.access, self.writing = list(paths), access, writing
         self._engines = [access.engine_of(path) for path in paths]
         asked = replace(access, write=writing)
         self._targets = _native.Targets(json.dumps([asked.asked(path) for path in paths]))

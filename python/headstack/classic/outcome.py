@@ -7,21 +7,24 @@ import io
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from headstack import _native
 from headstack._native import InputError
 from headstack.drive import parse_range
-from headstack.measurement import Opened
+from headstack.measurement import Access, Opened
 from headstack.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Workloads = dict[str, Any]
+NOTHING_ALLOWED = Access()
+"""Reading, past the page cache."""
 
 
 def requests(
@@ -34,7 +37,7 @@ def requests(
     think_ns: int = 0,
     flush_every: int = 0,
     warm_up: int = 0,
-    count: int = 1,
+    count: int | None = None,
 ) -> Workloads:
     """The description of a closed loop of requests of one size; ``count`` of them unless limits say otherwise."""
     line = {"size": f"{size_bytes}B", "read_percent": read_percent, "random_percent": random_percent}
@@ -45,7 +48,7 @@ def requests(
         "flush_every": flush_every,
         "arrivals": {"closed": {"outstanding": depth, "think": think}},
         "warm_up": {"requests": warm_up},
-        "run_length": {"requests": count},
+        "run_length": {"requests": depth if count is None else count},
     }
     described: Workloads = json.loads(_native.complete_workload(json.dumps(form)))
     return described
@@ -64,6 +67,20 @@ def whole_blocks(opened: Opened, size_bytes: int, target: int = 0) -> int:
     """A size in whole blocks of a target, rounded up: past the page cache nothing else can be transferred."""
     block_bytes = max(512, int(opened.described[target]["block_bytes"]))
     return -(-size_bytes // block_bytes) * block_bytes
+
+
+@contextmanager
+def own_file(path: str, access: Access, size: str) -> Iterator[tuple[str, Access]]:
+    """The target and what is allowed; of a folder a file of that size in it, which is removed in the end."""
+    if not os.path.isdir(path):
+        yield path, access
+        return
+    file = os.path.join(path, f".headstack-{os.getpid()}.tmp")
+    try:
+        yield file, replace(access, create=access.create or size)
+    finally:
+        if os.path.exists(file):
+            os.unlink(file)
 
 
 def joined(parts: Iterable[Results]) -> Results:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headstack import _native
 from headstack._native import InputError
 from headstack.array import capacity_bytes, sector_bytes
-from headstack.classic.outcome import Outcome, Workloads, at_least, joined, part_of, requests
+from headstack.classic.outcome import NOTHING_ALLOWED, Outcome, Workloads, at_least, joined, part_of, requests
 from headstack.classic.plateaus import Plateau, plateaus
 from headstack.measurement import Access, Opened, Progress, Step, is_target
 from headstack.results import Results
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 POSITIONS, SIZE, PART, TIME, DEPTH = 64, "1MiB", "32MiB", "2s", 2
 ACCESSES, ACCESS_SIZE = 500, "4KiB"
-NOTHING_ALLOWED = Access()
 WARM_UP = 2
 """Requests at a position that are left out: the arm has to get there, and read-ahead has to begin."""
 LEAST_REQUESTS = 4

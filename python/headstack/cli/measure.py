@@ -108,4 +108,5 @@ def carry_out(given: dict[str, Any], work: Callable[..., Results]) -> tuple[Resu
     return results, bool(to_stdout)
 
 
-measure.add_command(classic.zones)
+for test in (classic.zones, classic.latency, classic.fsync, classic.crystal):
+    measure.add_command(test)
