@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headstack.classic.crystal import Crystal, Score
     from headstack.classic.fsync import Fsync
     from headstack.classic.latency import Latency
+    from headstack.classic.prefill import Prefill
     from headstack.classic.zones import Zones
 
 T = TypeVar("T")
@@ -184,6 +185,38 @@ def crystal(test: Crystal) -> Figure:
             panels[0].barh(0, 0, color=KIND_COLOURS[kind], label=kind)
         used = format_bytes(test.used_bytes)
         _head(figure, f"{test.target}: best run of each test on {used}, each with a scale of its own", columns=3)
+        _foot(figure, test.results[0]["seed"])
+    return figure
+
+
+def prefill(test: Prefill) -> Figure:
+    """The rate over the position in each LUN, and below over the time of the whole test."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9.0, 6.4 + 0.2 * len(test.luns)), layout="constrained")
+        over_position, over_time = figure.subplots(2, 1)
+        scale, unit = _unit(max(lun.length_bytes for lun in test.luns))
+        highest = 1.0
+        for lun, colour in zip(test.luns, _cycled(len(test.luns)), strict=True):
+            sections = lun.sections()
+            rates = [rate for *_, rate in sections]
+            highest = max([highest, *rates])
+            mean = "" if lun.mb_per_s is None else f", {lun.mb_per_s:,.1f} MB/s"
+            label = f"{lun.name}: {format_bytes(lun.written_bytes)}{mean}"
+            places = [(at - lun.start_bytes) / scale for at, *_ in sections]
+            over_position.plot(places, rates, color=colour, lw=1.5, label=label)
+            ends_s = [test.since_start_s(end_ns) for _, _, end_ns, _ in sections]
+            over_time.plot(ends_s, rates, color=colour, lw=1.5)
+        for axes in (over_position, over_time):
+            _from_zero(axes, highest, "MB/s")
+            axes.grid(axis="both")
+        over_position.set_xlabel(f"Position in the LUN ({unit})" if len(test.luns) > 1 else f"Position ({unit})")
+        over_position.set_xlim(left=0)
+        over_time.set_xlabel("Time (s)")
+        over_time.set_xlim(left=0)
+        together = "one after the other" if test.order == "serial" else "at the same time"
+        what = f"{len(test.luns)} LUNs {together}" if len(test.luns) > 1 else test.luns[0].name
+        mean = "" if test.mb_per_s is None else f", {test.mb_per_s:,.1f} MB/s in all"
+        _head(figure, f"Prefill of {what}{mean}")
         _foot(figure, test.results[0]["seed"])
     return figure
 

@@ -13,11 +13,12 @@ from headstack._native import InputError, format_bytes, format_duration_ns, pars
 from headstack.classic import crystal as crystal_test
 from headstack.classic import fsync as fsync_test
 from headstack.classic import latency as latency_test
+from headstack.classic import prefill as prefill_test
 from headstack.classic import zones as zones_test
 from headstack.classic.outcome import Outcome
 from headstack.cli.output import check_writable, print_table, write_all
 from headstack.cli.runs import Command, listed
-from headstack.cli.targets import access_of, course, ending, permission_options
+from headstack.cli.targets import EXIT_RUN, access_of, course, ending, permission_options
 from headstack.measurement import Progress
 from headstack.values import whole
 
@@ -313,6 +314,53 @@ def show_crystal(test: crystal_test.Crystal) -> None:
     print(f"\n{test.target}, {format_bytes(test.used_bytes)}: best of {runs} runs; MB/s are 10^6 bytes a second")
     if test.left_out is not None:
         print(f"note: the tests that write were left out: {test.left_out}")
+
+
+@click.command()
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option("--serial", "order", flag_value="serial", default=True, help="One LUN after the other.  [default]")
+@click.option("--concurrent", "order", flag_value="concurrent", help="All LUNs at the same time.")
+@click.option("--parts", metavar="N", default="1", show_default=True, help="LUNs that a single target is divided into.")
+@click.option("--size", metavar="SIZE", default=prefill_test.SIZE, show_default=True, help="Of writes.")
+@click.option(
+    "--depth", metavar="N", default=str(prefill_test.DEPTH), show_default=True, help="Writes at a time of a LUN."
+)
+@click.option("--range", metavar="RANGE", help="Part of each target that is written: 36.7GB, 10GB..20GB or 0%..50%.")
+@outputs
+def prefill(targets: tuple[str, ...], **given: Any) -> int:
+    """Write all of a target once, sequentially, with data that cannot be compressed.
+
+    What allocates space at the first write (virtual arrays, thin volumes, solid-state drives) is measured as it will be
+    in use only after that, and lays out together what comes together: several TARGETs, or the --parts of a single one,
+    are LUNs that are filled one after the other or at the same time.
+
+    \b
+    headstack measure prefill /dev/sdb /dev/sdc --concurrent --destroy sdb --destroy sdc --plot prefill.png
+    """
+    access = access_of(given)
+    options: dict[str, Any] = {name: given.pop(name) for name in ("order", "size", "range")}
+    options |= {name: whole(name, given.pop(name)) for name in ("parts", "depth")}
+
+    def work(tell: Progress | None) -> prefill_test.Prefill:
+        return prefill_test.prefill(targets, access, **options, progress=tell)
+
+    test = carry_out(given, work, show_prefill)
+    return ending(test.results) or (0 if test.complete else EXIT_RUN)
+
+
+def show_prefill(test: prefill_test.Prefill) -> None:
+    """A line for each LUN, and all together."""
+    rows = []
+    for lun in test.luns:
+        rates = [rate for *_, rate in lun.sections()]
+        times = [figure(test.since_start_s(at), ",.2f") for at in (lun.begun_ns, lun.ended_ns)]
+        bounds = [rates[0], rates[-1], min(rates), max(rates)] if rates else [None] * 4
+        cells = [figure(rate, ",.1f") for rate in (lun.mb_per_s, *bounds)]
+        rows.append([lun.name, f"{lun.written_bytes / 1e9:,.3f}", *times, *cells, f"{lun.failed:,}"])
+    headings = ["LUN", "GB", "from\ns", "to\ns", "mean\nMB/s", "first\nMB/s", "last\nMB/s", "min\nMB/s", "max\nMB/s"]
+    print_table([*headings, "failed"], rows, [True] + [False] * 9)
+    all_of_it = "all of it is written" if test.complete else "not all of it is written"
+    print(f"\n{test.order}: {figure(test.mb_per_s, ',.1f')} MB/s in {test.duration_s:,.2f} s; {all_of_it}")
 
 
 def figure(value: float | None, form: str) -> str:

@@ -108,5 +108,5 @@ def carry_out(given: dict[str, Any], work: Callable[..., Results]) -> tuple[Resu
     return results, bool(to_stdout)
 
 
-for test in (classic.zones, classic.latency, classic.fsync, classic.crystal):
+for test in (classic.zones, classic.latency, classic.fsync, classic.crystal, classic.prefill):
     measure.add_command(test)
