@@ -34,7 +34,7 @@ class Plateau:
 
 
 def plateaus(values: Sequence[float]) -> list[Plateau]:
-    """The plateaus of a curve where all its steps are clear, two or more of them; otherwise none.
+    """The plateaus of a curve whose steps are clear, two or more of them; otherwise none.
 
     The best division into constant parts is found exactly (optimal partitioning, Jackson et al. 2005). It counts where
     neighbours lie apart by more than the noise, and a straight slope would not do as well.
@@ -43,17 +43,30 @@ def plateaus(values: Sequence[float]) -> list[Plateau]:
         return []
     noise = _noise(values)
     parts = _divided(values, PENALTY * noise**2 * math.log(len(values)))
-    if len(parts) < 2:
+    found = _cleared(values, [Plateau(first, end - 1, fmean(values[first:end])) for first, end in parts], noise)
+    if len(found) < 2:
         return []
-    found = [Plateau(first, end - 1, fmean(values[first:end])) for first, end in parts]
-    for one, other in pairwise(found):
-        error = noise * math.sqrt(1 / _count(one) + 1 / _count(other))
-        least = max(CLEAR_SIGMAS * error, CLEAR_SHARE * min(one.level, other.level))
-        if abs(one.level - other.level) < least:
-            return []
     within = sum(abs(_drift(values[part.first : part.last + 1])) for part in found)
     between = sum(abs(one.level - other.level) for one, other in pairwise(found))
     return found if within <= DRIFT_SHARE * (within + between) else []
+
+
+def _cleared(values: Sequence[float], found: list[Plateau], noise: float) -> list[Plateau]:
+    """Joins neighbours that are not clearly apart, those that are closest first."""
+
+    def clarity(one: Plateau, other: Plateau) -> float:
+        error = noise * math.sqrt(1 / _count(one) + 1 / _count(other))
+        least = max(CLEAR_SIGMAS * error, CLEAR_SHARE * min(abs(one.level), abs(other.level)))
+        return abs(one.level - other.level) / least if least else 0.0
+
+    while len(found) > 1:
+        steps = [clarity(one, other) for one, other in pairwise(found)]
+        at = min(range(len(steps)), key=steps.__getitem__)
+        if steps[at] >= 1:
+            break
+        first, last = found[at].first, found[at + 1].last
+        found = [*found[:at], Plateau(first, last, fmean(values[first : last + 1])), *found[at + 2 :]]
+    return found
 
 
 def _count(plateau: Plateau) -> int:
