@@ -38,7 +38,7 @@ mod _native {
     #[pymodule_export]
     use super::error::{InputError, RunError};
     #[pymodule_export]
-    use super::measure::Targets;
+    use super::measure::{RequestLog, Targets};
     #[pymodule_export]
     use super::quantity::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns};
     #[pymodule_export]

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstack_load::{EngineKind, Job, LoadError, Permission, Progress, Spec, Target, TargetKind};
+use headstack_load::{EngineKind, Job, LoadError, Log, Logged, Permission, Progress, Spec, Target, TargetKind};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::jobs::{Limits, Sync, Verify};
 use headstack_workload::{Span, Workload};
@@ -68,6 +68,34 @@ struct JobAsked {
     verify: Verify,
 }
 
+/// Requests of the measured part one by one, as they come back.
+#[pyclass(frozen)]
+#[derive(Default)]
+pub struct RequestLog(Arc<Log>);
+
+/// A request as Python has it: the number of its job, its kind, offset and length in bytes, when it was to be made on the
+/// machine's monotonic clock and how long it took from then on in nanoseconds, and whether it failed.
+type Row = (u32, &'static str, u64, u32, u64, u64, bool);
+
+#[pymethods]
+impl RequestLog {
+    /// An empty log.
+    #[new]
+    fn new() -> RequestLog {
+        RequestLog::default()
+    }
+
+    /// What came back since this was asked last: (job, kind, offset, length, intended, response, failed), in bytes and
+    /// nanoseconds.
+    fn take(&self) -> Vec<Row> {
+        let row = |one: Logged| {
+            let Logged { job, kind, offset_bytes, length_bytes, intended_ns, response_ns, failed } = one;
+            (job, kind.name(), offset_bytes, length_bytes, intended_ns, response_ns, failed)
+        };
+        self.0.take().into_iter().map(row).collect()
+    }
+}
+
 /// Files and devices that are open, as somebody permits.
 #[pyclass(frozen)]
 pub struct Targets(Vec<Arc<Target>>);
@@ -114,13 +142,20 @@ impl Targets {
     }
 
     /// Carries out the measurements of a JSON list, one after the other. `progress` hears of each now and then, as a
-    /// dictionary; what was measured until an interruption is kept.
-    #[pyo3(signature = (runs, progress=None))]
-    fn measure(&self, py: Python<'_>, runs: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+    /// dictionary; what was measured until an interruption is kept. `log` keeps the requests of all of them one by one.
+    #[pyo3(signature = (runs, progress=None, log=None))]
+    fn measure(
+        &self,
+        py: Python<'_>,
+        runs: &str,
+        progress: Option<Py<PyAny>>,
+        log: Option<Py<RequestLog>>,
+    ) -> PyResult<Results> {
+        let log = log.as_ref().map(|log| &log.get().0);
         let runs: Vec<Value> = serde_json::from_str(runs).map_err(json_error)?;
         let runs: Vec<RunAsked> = runs.into_iter().map(read).collect::<PyResult<_>>()?;
         let asked = runs.iter().map(|run| Asked { labels: run.labels.clone(), clients: None }).collect();
-        let one = |run: RunAsked, goes_on: &mut GoesOn| headstack_load::run(&self.spec(&run)?, goes_on);
+        let one = |run: RunAsked, goes_on: &mut GoesOn| headstack_load::run_logged(&self.spec(&run)?, log, goes_on);
         one_by_one(py, asked, runs, progress.as_ref(), one, load_error)
     }
 
