@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+CLASS_LIMITS_NS: list[int]
 POLICIES: tuple[str, ...]
 READ_AHEADS: tuple[str, ...]
 WRITE_CACHES: tuple[str, ...]
@@ -29,6 +30,7 @@ class Targets:
     def __init__(self, targets: str, progress: Callable[[float], object] | None = None) -> None: ...
     def described(self) -> str: ...
     def measure(self, runs: str, progress: Callable[[dict[str, Any]], object] | None = None) -> Results: ...
+    def stream(self, asked: str, keep: Callable[[str], object], progress: Callable[[int], object]) -> str: ...
 
 @final
 class Results:

@@ -61,6 +61,7 @@ mod _native {
 
     #[pymodule_init]
     fn constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("CLASS_LIMITS_NS", headstack_load::CLASS_LIMITS_NS)?;
         module.add("POLICIES", tuple(module, &Policy::ALL)?)?;
         module.add("READ_AHEADS", tuple(module, &ReadAhead::ALL)?)?;
         module.add("WRITE_CACHES", tuple(module, &WriteCache::ALL)?)

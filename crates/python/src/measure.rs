@@ -1,12 +1,12 @@
 //! Measuring real files and devices from Python.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstack_load::{EngineKind, Job, LoadError, Permission, Progress, Spec, Target, TargetKind};
+use headstack_load::{EngineKind, Job, LoadError, Pass, Permission, Progress, Spec, Target, TargetKind, stream};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::jobs::{Limits, Sync};
-use headstack_workload::{Span, Workload};
+use headstack_workload::{Kind, Span, Workload};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
@@ -61,6 +61,19 @@ struct JobAsked {
     slots: u32,
     start_delay_ns: u64,
     seed: u64,
+}
+
+/// One pass over all targets as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PassAsked {
+    engines: Vec<EngineKind>,
+    write: bool,
+    block_bytes: u32,
+    ahead: u32,
+    device_bytes: Option<u64>,
+    start_bytes: u64,
+    interval_ns: u64,
 }
 
 /// Files and devices that are open, as somebody permits.
@@ -126,7 +139,7 @@ impl Targets {
         let (results, heard) = py.detach(|| attended(tell, |goes_on| self.carry_out(&runs, goes_on, &present)));
         // An interruption ends the measurement and keeps it; anything else that Python raises is an error.
         if let Err(error) = heard
-            && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
+            && !is_interruption(&error, py)
         {
             return Err(error);
         }
@@ -134,6 +147,43 @@ impl Targets {
         let asked = runs.into_iter().map(|run| Asked { labels: run.labels, clients: None });
         Ok(Results::new(asked.zip(results).collect()))
     }
+
+    /// Writes or reads all targets as one striped stream, as a JSON object asks. `keep` is given each interval when it is
+    /// over, as JSON, and `progress` the position in bytes; returns how the pass ended, as JSON. An interruption ends it,
+    /// and so does an exception of `keep` or `progress`, which is raised when all that was measured has been kept.
+    fn stream(&self, py: Python<'_>, asked: &str, keep: Py<PyAny>, progress: Py<PyAny>) -> PyResult<String> {
+        let PassAsked { engines, write, block_bytes, ahead, device_bytes, start_bytes, interval_ns } =
+            serde_json::from_str(asked).map_err(json_error)?;
+        let kind = if write { Kind::Write } else { Kind::Read };
+        let device_bytes = device_bytes.unwrap_or(u64::MAX);
+        let targets = self.0.clone();
+        let pass = Pass { targets, engines, kind, block_bytes, ahead, device_bytes, start_bytes, interval_ns };
+        let (position_bytes, kept) = (AtomicU64::new(start_bytes), Mutex::new(Vec::new()));
+        let hand_over = |py: Python<'_>| {
+            let stretches = std::mem::take(&mut *kept.lock().expect("no panics with it"));
+            stretches.into_iter().try_for_each(|stretch: String| keep.call1(py, (stretch,)).map(drop))
+        };
+        let tell = |py: Python<'_>| {
+            hand_over(py)?;
+            progress.call1(py, (position_bytes.load(Ordering::Relaxed),)).map(drop)
+        };
+        let (passed, heard) = py.detach(|| {
+            attended(tell, |goes_on| {
+                let mut keep = |stretch| kept.lock().expect("no panics with it").push(json!(stretch).to_string());
+                stream(&pass, &mut keep, &mut |at_bytes| {
+                    position_bytes.store(at_bytes, Ordering::Relaxed);
+                    goes_on.load(Ordering::Relaxed)
+                })
+            })
+        });
+        let heard = heard.or_else(|error| if is_interruption(&error, py) { Ok(()) } else { Err(error) });
+        heard.and(hand_over(py))?;
+        Ok(json!(passed.map_err(load_error)?).to_string())
+    }
+}
+
+fn is_interruption(error: &PyErr, py: Python<'_>) -> bool {
+    error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
 }
 
 impl Targets {
