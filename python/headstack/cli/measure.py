@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from headstack._native import InputError
+from headstack.cli import conditioning
 from headstack.cli.output import check_writable, print_results, write_all
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, access_options, course, ending
@@ -105,3 +106,6 @@ def carry_out(given: dict[str, Any], work: Callable[..., Results]) -> tuple[Resu
     for name in to_stdout:
         print(EXPORTS[name](results), end="")
     return results, bool(to_stdout)
+
+
+measure.add_command(conditioning.condition)
