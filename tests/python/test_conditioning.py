@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -137,7 +138,7 @@ def test_a_module_that_falls_below_at_its_inner_tracks_is_told_where(capsys: Cap
     log = made_log(tmp_path / "log", rates)
     code, out, _ = headstack(capsys, "measure", "condition", "--report", str(log), "--require", "2050Mb/s")
     assert code == 1
-    # The places where the curve is below: 1900 at the end; sqrt(9e6 - 5.39e6 x) < 2050 from x = 0.8901, step 34.7 of 39.
+    # 1900 at the end; sqrt(9e6 - 5.39e6 x) < 2050 from x = 0.8901, which is step 34.7 of 39.
     assert "below the required 2,050 Mb/s in 5 of 40 intervals" in out
     assert "lowest 1,900 Mb/s" in out
     # The devices take turns: the tracks are to blame, and none of them.
@@ -312,7 +313,7 @@ def test_an_interruption_loses_nothing_and_is_resumed(capsys: Capture, tmp_path:
     )
     wait_for_lines(log, 5)
     begun.send_signal(how)
-    _, err = begun.communicate(timeout=30)
+    begun.communicate(timeout=30)
     assert begun.returncode == (130 if how == signal.SIGINT else -9)
     before = Conditioning.read(log)
     assert not before.is_whole
@@ -384,21 +385,22 @@ def test_what_cannot_be_conditioned_is_one_line(capsys: Capture, tmp_path: Path,
     assert log.read_text() == "precious"
 
 
-def test_a_log_that_cannot_be_written_ends_it_and_loses_nothing(tmp_path: Path) -> None:
-    if not os.path.exists("/dev/full"):
-        pytest.skip("no /dev/full")
-    link = tmp_path / "full"
-    from headstack.conditioning import LogFile
-
-    settings = Settings(passes=("read",), interval_ns=50_000_000, device_bytes=16 << 20)
-    create = LogFile.create
+def test_a_log_that_cannot_be_written_ends_it_and_loses_nothing(capsys: Capture, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    arguments = ("null:1ms", "--read-only", "--interval", "100ms", "--log", str(log), "-q")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
     try:
-        LogFile.create = classmethod(lambda cls, path: cls(path, os.open("/dev/full", os.O_WRONLY)))  # type: ignore[method-assign,assignment]
-        found = condition(["null:1ms"], settings, log=link)
+        code, out, err = headstack(capsys, "measure", "condition", *arguments, "--json", "-")
     finally:
-        LogFile.create = create  # type: ignore[method-assign]
-    assert found.ended_early is not None
-    assert "No space left" in found.ended_early
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert code == 3
+    assert f"{log}: File too large" in err
+    assert json.loads(out)["passes"][0]["bytes"] > 0
+    kept = Conditioning.read(log)
+    assert 0 < kept.passes[0].bytes < json.loads(out)["passes"][0]["bytes"]
 
 
 # Devices.
@@ -443,8 +445,7 @@ def test_devices_are_conditioned_only_when_all_are_named(
         "backing1",
         "backing2",
     ]
+    log.write_text(log.read_text().splitlines(keepends=True)[0])
+    swapped = [loop_devices[1], loop_devices[0], loop_devices[2]]
     with pytest.raises(hs.InputError, match="backing_file"):
-        text = log.read_text().splitlines(keepends=True)
-        log.write_text(text[0])
-        swapped = [loop_devices[1], loop_devices[0], loop_devices[2]]
         condition(swapped, None, Access(destroy=tuple(loop_devices)), log=log, resume=True)

@@ -50,9 +50,9 @@ def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: s
     """Condition a module: write, then read, several devices as one stream.
 
     The TARGETs, eight in a module of Mark5 recorders, are one address space in blocks of 64 KiB, one device after the
-    other. The stream is as fast as the slowest device at each moment lets it be: a device may be ahead of it by so many
-    blocks and no more. Told are the rate over the whole module, its lowest value with the place and the device that held
-    it up there, and for each device how many blocks took how long, in the classes of Mark5 recorders.
+    other. The stream is as fast as the slowest device at each moment lets it be: a device may be ahead of it by so
+    many blocks and no more. Told are the rate over the whole module, its lowest value with the place and the device
+    that held it up there, and for each device how many blocks took how long, in the classes of Mark5 recorders.
 
     Writing destroys what is on the devices: each takes --destroy with its name or serial number (--overwrite for files,
     --create for new ones). --read-only asks for nothing.

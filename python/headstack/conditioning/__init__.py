@@ -65,18 +65,18 @@ class Conditioning:
     @property
     def is_whole(self) -> bool:
         """Whether all passes came to the end of the module."""
-        return [one.kind for one in self.passes if one.is_whole] == self.module["passes"]
+        return [one.kind for one in self.passes if one.is_whole] == list(self.module["passes"])
 
     @property
     def ended_early(self) -> str | None:
         """Why it ended before that; ``None`` where it did not, or was killed."""
         last = self.records[-1]
-        return last["ended_early"] if last["record"] == "pass" else None
+        return str(last["ended_early"]) if last["record"] == "pass" and last["ended_early"] is not None else None
 
     @property
     def sessions(self) -> int:
         """How many times it was begun or resumed."""
-        return 1 + sum(record["record"] == "resumed" for record in self.records)
+        return 1 + [record["record"] for record in self.records].count("resumed")
 
     @property
     def failures(self) -> list[str]:
@@ -224,9 +224,9 @@ def condition(
     """Streams over a module of devices or files, in 64 KiB blocks round robin, to the end of each pass.
 
     Writing takes ``access`` with the devices' names or serial numbers, or the word to overwrite files. Each interval is
-    appended to ``log``; with ``resume`` a log that was interrupted is gone on with, by its own settings, after a look at
-    whether the targets are the same. Ctrl-C, a device that vanishes, or a log that cannot be written end it, and what was
-    measured is kept: ``ended_early``.
+    appended to ``log``; with ``resume`` a log that was interrupted is gone on with, by its own settings, after a look
+    at whether the targets are the same. Ctrl-C, a device that vanishes, or a log that cannot be written end it, and what
+    was measured is kept: ``ended_early``.
     """
     paths = [os.fspath(target) for target in targets]
     if resume and log is None:

@@ -162,8 +162,8 @@ class LogFile:
 def read_log(path: str) -> tuple[list[Record], int]:
     """The records of a log, and the length of its whole lines in bytes.
 
-    A last line that is not whole is what an interruption has left, and is no error. Raises ``InputError`` for what is no
-    such log.
+    A last line that is not whole is what an interruption has left, and is no error. Raises ``InputError`` for what is
+    no such log.
     """
     try:
         with open(path, "rb") as file:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from headstack.conditioning import Conditioning, Pass
 
 COLOUR = {"read": COLOURS[0], "write": COLOURS[1]}
+DARK = {COLOURS[0]: "#1d3a5c", COLOURS[1]: "#7d1f2c"}
+"""Their darkest shades."""
 PATH_MAX = 24
+"""Longer paths are cut at their beginning: the ends differ."""
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -26,7 +29,7 @@ def overview(found: Conditioning) -> Figure:
     """Rates over the place in the module; below, for each pass, who held it up where, and the block times."""
     passes, count = found.passes, len(found.module["targets"])
     names = [str(number) for number in range(len(passes))]
-    rows = [["rate"] * max(len(names), 1)]
+    rows: list[Any] = [["rate"] * max(len(names), 1)]
     heights = [3.3]
     if names:
         rows += [[f"held{name}" for name in names], [f"classes{name}" for name in names]]
@@ -39,8 +42,8 @@ def overview(found: Conditioning) -> Figure:
             first = name == "0"
             _draw_held(axes[f"held{name}"], one, first)
             _draw_classes(axes[f"classes{name}"], found, one, first)
-        figure.suptitle(f"{_title(found)}\n\n", x=0.012, ha="left", weight="bold", size=13)
-        figure.text(0.012, 1 - 0.46 / figure.get_figheight(), _summary(found), color=FAINT, size=8.5, va="center")
+        figure.suptitle(f"{_title(found)}\n\n{chr(10) * (len(passes) - 1)}", x=0.012, ha="left", weight="bold", size=13)
+        figure.text(0.012, 1 - 0.36 / figure.get_figheight(), _summary(found), color=FAINT, size=8.5, va="top")
         figure.supxlabel(_caption(found), x=0.012, ha="left", fontsize=7.5, color=FAINT)
     return figure
 
@@ -60,15 +63,15 @@ def _summary(found: Conditioning) -> str:
             below = one.below(limit)
             words += f", below {limit:,.0f} Mb/s in {len(below)} of {len(one.judged)} intervals" if below else ", kept"
         parts.append(words)
-    return "; ".join(parts) or "nothing was measured"
+    return "\n".join(parts) or "nothing was measured"
 
 
 def _caption(found: Conditioning) -> str:
     module = found.module
     interval_s = module["interval_ns"] / 1e9
     text = (
-        f"Measured by headstack {module['headstack']}, begun {module['began']}; blocks of {module['block_bytes'] >> 10} KiB, "
-        f"{module['ahead']} ahead; intervals of {interval_s:g} s"
+        f"Measured by headstack {module['headstack']}, begun {module['began']}; "
+        f"blocks of {module['block_bytes'] >> 10} KiB, {module['ahead']} ahead; intervals of {interval_s:g} s"
     )
     if found.sessions > 1:
         text += f"; {found.sessions} sessions"
@@ -92,7 +95,7 @@ def _draw_rates(axes: Axes, found: Conditioning) -> None:
         rates, edges = [interval.mbit_per_s for interval in one.judged], _edges(one, unit)
         highest = max(highest, *rates)
         colour, lowest = COLOUR[one.kind], one.lowest
-        label = f"{one.kind}: mean {one.mean_mbit_per_s:,.0f}, lowest {lowest.mbit_per_s:,.0f} Mb/s"
+        label = f"{one.kind}: mean {one.mean_mbit_per_s:,.0f} Mb/s (ring: the lowest)"
         axes.stairs(rates, edges, baseline=None, color=colour, lw=1.5, label=label)
         middle = (lowest.position_bytes + lowest.bytes / 2) / unit
         axes.plot(middle, lowest.mbit_per_s, "o", ms=9, mfc="none", mec=colour, mew=1.4, clip_on=False, zorder=4)
@@ -101,7 +104,7 @@ def _draw_rates(axes: Axes, found: Conditioning) -> None:
         axes.axhline(found.require_mbit_per_s, color=INK, lw=1.1, ls=(0, (5, 3)), label=label)
     axes.set_xlim(0, found.module["module_bytes"] / unit)
     axes.set_ylim(0, 1.08 * highest or 1)
-    axes.set_title("Rate over the module (rings: the lowest)", loc="left")
+    axes.set_title("Rate over the module", loc="left")
     axes.set_xlabel(f"Place in the module ({name})")
     axes.set_ylabel("Rate (Mb/s)")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -111,7 +114,8 @@ def _draw_rates(axes: Axes, found: Conditioning) -> None:
 
 
 def _shades(colour: str) -> LinearSegmentedColormap:
-    return LinearSegmentedColormap.from_list(colour, ["#f6f6f6", colour, INK])
+    """From hardly any to much of a colour."""
+    return LinearSegmentedColormap.from_list(colour, ["#f4f4f4", colour, DARK[colour]])
 
 
 def _name_devices(axes: Axes, one: Pass, shown: bool) -> None:
@@ -140,7 +144,7 @@ def _draw_held(axes: Axes, one: Pass, first: bool) -> None:
         image = axes.pcolormesh(edges, rows, shares, cmap=_shades(COLOUR[one.kind]), vmin=0, vmax=1, rasterized=True)
         bar = axes.figure.colorbar(image, ax=axes, pad=0.015, aspect=12, ticks=[0, 0.5, 1])
         bar.ax.set_yticklabels(["0", "50 %", "100 %"])
-        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.outline.set_visible(False)
     axes.set_xlim(0, one.module_bytes / unit)
     axes.set_title(f"{one.kind}: share of time that a device held it up", loc="left")
     axes.set_xlabel(f"Place in the module ({name})")

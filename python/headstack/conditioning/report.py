@@ -78,7 +78,7 @@ class Device:
         return f"{self.number + 1} {self.path}"
 
     def _sum(self, key: str) -> int:
-        return sum(share[key] for share in self.shares)
+        return int(sum(share[key] for share in self.shares))
 
     @cached_property
     def blocks(self) -> int:
@@ -104,7 +104,7 @@ class Device:
     @cached_property
     def max_ms(self) -> float:
         """The longest block time."""
-        return max(share["max_ns"] for share in self.shares) / 1e6
+        return float(max(share["max_ns"] for share in self.shares) / 1e6)
 
     @cached_property
     def _responses(self) -> tuple[list[int], list[int]]:
@@ -127,11 +127,11 @@ class Device:
     @cached_property
     def held_share(self) -> float:
         """Share of the time for which the stream's oldest block was on it."""
-        return self._sum("held_ns") / (self.duration_s * 1e9)
+        return float(self._sum("held_ns") / (self.duration_s * 1e9))
 
     def own_mb_per_s(self, block_bytes: int) -> float | None:
-        """Its rate while it had something to do, in 10^6 bytes per second: what it can do, or less than that for a device
-        that waited for others between blocks."""
+        """Its rate while it had something to do, in 10^6 bytes per second: what it can do, or less than that for a
+        device that waited for others between blocks."""
         busy_ns = self._sum("busy_ns")
         return (self.blocks - self.errors) * block_bytes / busy_ns * 1e3 if busy_ns else None
 
