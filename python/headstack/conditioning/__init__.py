@@ -225,8 +225,8 @@ def condition(
 
     Writing takes ``access`` with the devices' names or serial numbers, or the word to overwrite files. Each interval is
     appended to ``log``; with ``resume`` a log that was interrupted is gone on with, by its own settings, after a look
-    at whether the targets are the same. Ctrl-C, a device that vanishes, or a log that cannot be written end it, and what
-    was measured is kept: ``ended_early``.
+    at whether the targets are the same. Ctrl-C, a device that vanishes, or a log that cannot be written end it, and
+    what was measured is kept: ``ended_early``.
     """
     paths = [os.fspath(target) for target in targets]
     if resume and log is None:
