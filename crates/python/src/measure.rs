@@ -148,6 +148,28 @@ impl Targets {
         Ok(Results::new(asked.zip(results).collect()))
     }
 
+    /// Discards all that is on the block device of this number; `progress` hears the share that is done.
+    #[pyo3(signature = (number, progress=None))]
+    fn discard(&self, py: Python<'_>, number: usize, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        let no_target = || input_error(format!("target {number} is not open"));
+        let target = self.0.get(number).cloned().ok_or_else(no_target)?;
+        let share = Mutex::new(0.0);
+        let tell = |py: Python<'_>| match &progress {
+            Some(progress) => progress.call1(py, (*share.lock().expect("no panics with it"),)).map(drop),
+            None => Ok(()),
+        };
+        let (discarded, heard) = py.detach(|| {
+            attended(tell, |goes_on| {
+                target.discard(&|done| {
+                    *share.lock().expect("no panics with it") = done;
+                    goes_on.load(Ordering::Relaxed)
+                })
+            })
+        });
+        heard?;
+        discarded.map_err(load_error)
+    }
+
     /// Writes or reads all targets as one striped stream, as a JSON object asks. `keep` is given each interval when it is
     /// over, as JSON, and `progress` the position in bytes; returns how the pass ended, as JSON. An interruption ends it,
     /// and so does an exception of `keep` or `progress`, which is raised when all that was measured has been kept.

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from headstack._native import InputError
-from headstack.cli import conditioning
+from headstack.cli import conditioning, pts
 from headstack.cli.output import check_writable, print_results, write_all
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, access_options, course, ending
@@ -109,3 +109,4 @@ def carry_out(given: dict[str, Any], work: Callable[..., Results]) -> tuple[Resu
 
 
 measure.add_command(conditioning.condition)
+measure.add_command(pts.pts)
