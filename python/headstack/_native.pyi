@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+CLASS_LIMITS_NS: list[int]
 POLICIES: tuple[str, ...]
 READ_AHEADS: tuple[str, ...]
 WRITE_CACHES: tuple[str, ...]
@@ -33,6 +34,8 @@ class Targets:
     ) -> Results: ...
     def replay(self, replays: str, progress: Callable[[dict[str, Any]], object] | None = None) -> Results: ...
     def play(self, plays: str, progress: Callable[[dict[str, Any]], object] | None = None) -> Results: ...
+    def discard(self, number: int, progress: Callable[[float], object] | None = None) -> None: ...
+    def stream(self, asked: str, keep: Callable[[str], object], progress: Callable[[int], object]) -> str: ...
 
 @final
 class RequestLog:

@@ -6,6 +6,7 @@
 
 mod buffers;
 mod clock;
+mod conditioning;
 mod engine;
 mod error;
 mod ground;
@@ -27,6 +28,7 @@ mod verify;
 mod waker;
 mod worker;
 
+pub use conditioning::{CLASS_LIMITS_NS, DeviceShare, Pass, Passed, Stretch, stream};
 pub use engine::EngineKind;
 pub use error::LoadError;
 pub use ground::Ground;

@@ -34,7 +34,7 @@ use crate::worker::{Loop, work};
 /// Between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
 /// What has not come back this long after the end is given up.
-const PATIENCE_NS: u64 = 10_000_000_000;
+pub const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// What is measured.
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstack_load::{EngineKind, Job, LoadError, Log, Logged, Permission, Progress, Spec, Target, TargetKind};
+use headstack_load::{EngineKind, Job, LoadError, Permission, Progress, Spec, Target, TargetKind};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::jobs::{Limits, Sync, Verify};
 use headstack_workload::{Span, Workload};
@@ -14,10 +14,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::{RunError, input_error, json_error};
-use crate::interruptible::attended;
+use crate::interruptible::{attended, is_interruption};
 use crate::play::{PlayError, ReplayAsked, ScenarioAsked};
 use crate::replay::Requests;
+use crate::request_log::RequestLog;
 use crate::results::{Asked, Results};
+use crate::stream::PassAsked;
 
 /// A file or device as Python asks for it.
 #[derive(Deserialize)]
@@ -66,34 +68,6 @@ struct JobAsked {
     seed: u64,
     #[serde(default)]
     verify: Verify,
-}
-
-/// Requests of the measured part one by one, as they come back.
-#[pyclass(frozen)]
-#[derive(Default)]
-pub struct RequestLog(Arc<Log>);
-
-/// A request as Python has it: the number of its job, its kind, offset and length in bytes, when it was to be made on the
-/// machine's monotonic clock and how long it took from then on in nanoseconds, and whether it failed.
-type Row = (u32, &'static str, u64, u32, u64, u64, bool);
-
-#[pymethods]
-impl RequestLog {
-    /// An empty log.
-    #[new]
-    fn new() -> RequestLog {
-        RequestLog::default()
-    }
-
-    /// What came back since this was asked last: (job, kind, offset, length, intended, response, failed), in bytes and
-    /// nanoseconds.
-    fn take(&self) -> Vec<Row> {
-        let row = |one: Logged| {
-            let Logged { job, kind, offset_bytes, length_bytes, intended_ns, response_ns, failed } = one;
-            (job, kind.name(), offset_bytes, length_bytes, intended_ns, response_ns, failed)
-        };
-        self.0.take().into_iter().map(row).collect()
-    }
 }
 
 /// Files and devices that are open, as somebody permits.
@@ -185,6 +159,36 @@ impl Targets {
         let one = |play: ScenarioAsked, goes_on: &mut GoesOn| play.carry_out(self, goes_on);
         one_by_one(py, asked, plays, progress.as_ref(), one, load_error)
     }
+
+    /// Discards all that is on the block device of this number; `progress` hears the share that is done.
+    #[pyo3(signature = (number, progress=None))]
+    fn discard(&self, py: Python<'_>, number: usize, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        let no_target = || input_error(format!("target {number} is not open"));
+        let target = self.0.get(number).cloned().ok_or_else(no_target)?;
+        let share = Mutex::new(0.0);
+        let tell = |py: Python<'_>| match &progress {
+            Some(progress) => progress.call1(py, (*share.lock().expect("no panics with it"),)).map(drop),
+            None => Ok(()),
+        };
+        let (discarded, heard) = py.detach(|| {
+            attended(tell, |goes_on| {
+                target.discard(&|done| {
+                    *share.lock().expect("no panics with it") = done;
+                    goes_on.load(Ordering::Relaxed)
+                })
+            })
+        });
+        heard?;
+        discarded.map_err(load_error)
+    }
+
+    /// Writes or reads all targets as one striped stream, as a JSON object asks. `keep` is given each interval when it is
+    /// over, as JSON, and `progress` the position in bytes; returns how the pass ended, as JSON. An interruption ends it,
+    /// and so does an exception of `keep` or `progress`, which is raised when all that was measured has been kept.
+    fn stream(&self, py: Python<'_>, asked: &str, keep: Py<PyAny>, progress: Py<PyAny>) -> PyResult<String> {
+        let asked: PassAsked = serde_json::from_str(asked).map_err(json_error)?;
+        asked.carry_out(py, self.0.clone(), &keep, &progress)
+    }
 }
 
 /// Hears how far a measurement is, and says whether it goes on.
@@ -231,7 +235,7 @@ fn one_by_one<R: Send, E: Display + Send>(
     let (results, heard) = py.detach(|| attended(tell, work));
     // An interruption ends the measurement and keeps it; anything else that Python raises is an error.
     if let Err(error) = heard
-        && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
+        && !is_interruption(&error, py)
     {
         return Err(error);
     }

@@ -56,7 +56,7 @@ def access_options(command: Command) -> Command:
 
 
 def access_of(given: dict[str, Any]) -> Access:
-    """Takes the options of access out of those of a command."""
+    """Takes the options of access out of those of a command; what it does not have is as ever."""
     return Access(
         destroy=tuple(given.pop("destroy")),
         over=tuple(given.pop("over")),
