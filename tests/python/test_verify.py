@@ -195,7 +195,8 @@ def test_what_makes_no_sense_is_refused_in_one_line(capsys: Capture) -> None:
         assert (code, out, err.count("\n")) == (2, "", 1)
         return err
 
-    assert "has no stamps" in (Path("data").write_bytes(bytes(SIZE)) and refused("verify", "data"))
+    Path("data").write_bytes(bytes(SIZE))
+    assert "has no stamps" in refused("verify", "data")
     assert "writes nothing" in refused("data", "--requests", "10", "--verify")
     assert "nothing is verified" in refused("data", "--requests", "10", "--ledger", "x")
     assert "stores nothing that could be verified" in refused("null", "--read", "0", "--requests", "10", "--verify")

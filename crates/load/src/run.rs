@@ -15,10 +15,11 @@ use headstack_workload::{Arrivals, GENERATOR_NAME};
 use serde_json::Value;
 
 use crate::LoadError;
-use crate::clock::{LOOK_NS, now_ns, sharpen_timers, sleep_until};
+use crate::clock::{LOOK_NS, now_ns, quicken, sharpen_timers, sleep_until};
 use crate::engine::{Engine, Setup};
 use crate::job::Job;
 use crate::live::{Live, Progress};
+use crate::log::Log;
 use crate::rig::{Rig, Seat, with_errors};
 use crate::stamping::Checked;
 use crate::trouble::Trouble;
@@ -31,7 +32,7 @@ use crate::worker::{Loop, work};
 /// Between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
 /// What has not come back this long after the end is given up.
-const PATIENCE_NS: u64 = 10_000_000_000;
+pub const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// What is measured.
 #[derive(Clone)]
@@ -75,6 +76,18 @@ pub struct Measured {
 /// # Errors
 /// A job that cannot begin: no such part, an impossible workload, an engine that the kernel refuses.
 pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
+    run_logged(spec, None, progress)
+}
+
+/// The same; `log` keeps the requests of the measured part one by one.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_logged(
+    spec: &Spec,
+    log: Option<&Arc<Log>>,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<RunResult, LoadError> {
     spec.jobs.iter().try_for_each(Job::check)?;
     let verification = match &spec.verification {
         Some(known) => Some(Arc::clone(known)),
@@ -82,7 +95,7 @@ pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<R
     };
     let verification = verification.as_deref();
     begin(verification)?;
-    let works = spec.jobs.iter().map(|job: &Job| {
+    let works = spec.jobs.iter().zip(0..).map(|(job, number): (&Job, u32)| {
         move |post: &Post| {
             let Job { name, targets, engine, start_delay_ns, seed, .. } = job;
             let seat = Seat {
@@ -98,7 +111,10 @@ pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<R
                 own_buffers: job.verify != Verify::No,
                 verification: verification.filter(|_| job.verify != Verify::No),
             };
-            measure(&seat, post, |rig| work(job, rig))
+            measure(&seat, post, |rig| {
+                rig.log = log.map(|log| (Arc::clone(log), number));
+                work(job, rig)
+            })
         }
     });
     let (measured, ran) = together(works.collect(), progress)?;
@@ -135,6 +151,7 @@ pub fn together<T: Send, E: From<LoadError> + Send>(
     works: Vec<impl FnOnce(&Post) -> Result<T, E> + Send>,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<(Vec<T>, Ran), E> {
+    quicken();
     let lives: Vec<Live> = works.iter().map(|_| Live::default()).collect();
     let wakers = works.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>()?;
     let stop = AtomicBool::new(false);
