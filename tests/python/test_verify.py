@@ -55,7 +55,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def verified(capsys: Capture, target: str = "data", *options: str) -> tuple[int | str, dict[str, int], list[str], str]:
     """Exit code, blocks by class, findings and stderr of a pass."""
     code, out, err = headstack(capsys, "measure", "verify", target, "-q", "--json", "-", *options)
-    integrity = json.loads(out)["integrity"] if out else {}
+    integrity = json.loads(out)[0]["integrity"] if out else {}
     findings = [text for text in integrity.pop("findings", []) if not text.startswith("torn request")]
     cannot_tell = integrity.pop("cannot_tell", [])
     assert all(isinstance(text, str) for text in cannot_tell)
@@ -171,8 +171,8 @@ def test_planted_faults_are_told_apart(capsys: Capture, name: str) -> None:
     expected = 1 if name in ("corrupt", "misplaced") else 0
     assert verified(capsys, "data", "--power-loss")[0] == expected
     # A run that checks finds it too.
-    code, out, _ = headstack(capsys, "measure", "data", "-w", "mixed.toml", "--read", "100", "--requests", "4000",
-                             "--check", "-q")  # fmt: skip
+    words = ("--size", "4KiB", "--random", "0", "--requests", str(BLOCKS), "--depth", "4")
+    code, out, _ = headstack(capsys, "measure", "data", *words, "--check", "-q")
     assert code == 1
     assert f"{name} at byte {at}" in out
 
@@ -242,6 +242,17 @@ def test_a_block_device_is_verified(capsys: Capture, loop: str) -> None:
     code, integrity, findings, _ = verified(capsys, loop)
     assert (code, findings) == (0, [])
     assert integrity["intact"] > 0
+
+
+def test_what_a_device_cannot_read_is_counted_and_named(capsys: Capture, loop: str) -> None:
+    words = ("measure", loop, "-w", "once.toml", "--requests", str(BLOCKS), "-q", "--verify", "--destroy")
+    code, _, err = headstack(capsys, *words, Path(loop).name)
+    assert code == 0, err
+    # Behind the end of its file, a loop device has I/O errors.
+    os.truncate("backing", SIZE - 3 * BLOCK)
+    code, integrity, findings, _ = verified(capsys, loop)
+    assert (code, integrity["unreadable"], integrity["intact"]) == (1, 3, BLOCKS - 3)
+    assert findings[0].startswith(f"unreadable at byte {SIZE - 3 * BLOCK}, {BLOCK} bytes")
 
 
 @pytest.fixture

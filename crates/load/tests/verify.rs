@@ -239,3 +239,20 @@ fn what_cannot_be_verified_is_refused_before_anything_is_written() {
     let refused = Verification::of_jobs(&[&small], &LedgerPlace::New(bench.ledger.clone())).err();
     assert!(refused.expect("it is refused").to_string().contains("create: File exists"));
 }
+
+#[test]
+fn what_cannot_be_read_is_told_block_by_block() {
+    let bench = Bench::new();
+    let everywhere = json!({"addresses": "once", "arrivals": {"closed": {"outstanding": 4}}});
+    bench.run(Job { limits: requests(UNITS), ..bench.job(Verify::Stamp, 0.0, &everywhere) });
+    let target = bench.file.open(true);
+    // Behind the end of a file that has shrunk since it was opened, nothing is read.
+    File::options().write(true).open(&bench.file.0).unwrap().set_len((UNITS - 3) * UNIT as u64).unwrap();
+    let system = SystemRecord::new("", "", Value::Null);
+    let ledger = Some(bench.ledger.clone());
+    let spec = VerifySpec { system, target, ledger, engine: EngineKind::Auto, interval_ns: None };
+    let result = verify(&spec, &mut |_| true).unwrap();
+    let found = result.integrity.as_ref().expect("it was verified");
+    assert_eq!((found.unreadable, found.damaged, found.intact), (3, 3, UNITS - 3), "{found:?}");
+    assert!(found.findings[0].starts_with(&format!("unreadable at byte {}, 4096 bytes", (UNITS - 3) * UNIT as u64)));
+}
