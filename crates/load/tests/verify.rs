@@ -9,9 +9,14 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use headstack_load::{EngineKind, Job, LedgerPlace, Spec, Target, Verification, VerifySpec, run, verify};
+use headstack_load::{
+    EngineKind, Job, LedgerPlace, LoadError, ReplaySpec, ScenarioSpec, Spec, Target, Verification, VerifySpec, Writes,
+    play_scenario, replay, run, verify,
+};
+use headstack_replay::{Replay, ReplayError, ReplayMode};
 use headstack_result::{Integrity, RunResult, SystemRecord};
 use headstack_workload::jobs::Verify;
+use headstack_workload::{Kind, Recorded, Request, Scenario};
 use serde_json::{Value, json};
 use support::*;
 
@@ -255,4 +260,93 @@ fn what_cannot_be_read_is_told_block_by_block() {
     let found = result.integrity.as_ref().expect("it was verified");
     assert_eq!((found.unreadable, found.damaged, found.intact), (3, 3, UNITS - 3), "{found:?}");
     assert!(found.findings[0].starts_with(&format!("unreadable at byte {}, 4096 bytes", (UNITS - 3) * UNIT as u64)));
+}
+
+#[test]
+fn a_replay_of_requests_of_any_number_of_blocks_is_verified() {
+    let bench = Bench::new();
+    let targets = vec![bench.file.open(true)];
+    let place = LedgerPlace::New(bench.ledger.clone());
+    let request = |number: u64| {
+        let kind = [Kind::Write, Kind::Read, Kind::Write, Kind::Trim, Kind::Read][number as usize % 5];
+        let (offset_bytes, length_bytes) = (number * 7919 % 500 * 512, 512 * (1 + number as u32 % 9));
+        Request { kind, offset_bytes, length_bytes, force_unit_access: number.is_multiple_of(6), ordered: false }
+    };
+    let recorded = |number| Recorded { arrival_ns: number, completion_ns: None, request: request(number) };
+    let mut spec = ReplaySpec {
+        system: SystemRecord::new("", "", Value::Null),
+        verification: Some(Arc::new(Verification::of_blocks(&targets, &place).unwrap())),
+        targets,
+        replay: Replay::new("recording", ReplayMode::Asap { depth: 16 }),
+        writes: Writes::AsRecorded,
+        engine: EngineKind::Auto,
+        slots: 16,
+        realtime: false,
+        interval_ns: None,
+    };
+    let play = |spec: &ReplaySpec, records: Vec<Recorded>| {
+        let mut left = Some(records);
+        let mut source = |batch: &mut Vec<Recorded>| {
+            batch.extend(left.take().unwrap_or_default());
+            Ok::<_, Failure>(!batch.is_empty())
+        };
+        replay(spec, &mut source, &mut |_| true, None).unwrap()
+    };
+    let result = play(&spec, (1..5000).map(recorded).collect());
+    let found = result.integrity.expect("it was verified");
+    assert_eq!((found.faults(), found.block_bytes), (0, 512), "{found:?}");
+    assert!(found.intact > 1000, "{found:?}");
+    // What does not fit into memory of its own is not written unstamped.
+    let long = Request { length_bytes: 2 << 20, ..request(5) };
+    let file = TestFile::holes(8 * MIB);
+    spec.targets = vec![file.open(true)];
+    spec.verification = Some(Arc::new(Verification::of_blocks(&spec.targets, &LedgerPlace::Memory).unwrap()));
+    let ended = play(&spec, vec![Recorded { arrival_ns: 1, completion_ns: None, request: long }]).ended_early;
+    assert!(ended.unwrap().contains("a request of 2097152 bytes: those of up to 1048576 can be verified"));
+    assert!(file.contents().iter().all(|&byte| byte == 0));
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+}
+
+#[test]
+fn the_clients_of_a_scenario_are_verified() {
+    let file = TestFile::holes(4 * MIB);
+    let target = file.open(true);
+    let text = r#"
+        name = "test"
+        source = "this test"
+        run_length = { requests = 6000 }
+        pool = { closed = { outstanding = 8 } }
+        [[streams]]
+        name = "small"
+        [streams.access]
+        share_percent = 75
+        lines = [{ size = "4KiB", read_percent = 50, random_percent = 100 }]
+        [[streams]]
+        name = "large"
+        [streams.access]
+        share_percent = 25
+        lines = [{ size = "64KiB", read_percent = 30, random_percent = 100 }]
+    "#;
+    let verification = Verification::of_blocks(&[Arc::clone(&target)], &LedgerPlace::Memory).unwrap();
+    let spec = ScenarioSpec {
+        system: SystemRecord::new("", "", Value::Null),
+        luns: vec![("disk".to_owned(), target)],
+        scenario: Scenario::from_toml("test.toml", text).unwrap(),
+        engine: EngineKind::Auto,
+        slots: 64,
+        seed: 1,
+        interval_ns: None,
+        verification: Some(Arc::new(verification)),
+    };
+    let result = play_scenario(&spec, &mut |_| true).unwrap();
+    let found = result.integrity.expect("it was verified");
+    assert_eq!(found.faults(), 0, "{found:?}");
+    assert!(found.intact > 1000, "{found:?}");
 }
