@@ -67,7 +67,11 @@ def access_of(given: dict[str, Any]) -> Access:
 
 def ending(results: Results) -> int:
     """The exit code; one line on stderr where a measurement ended before its time."""
-    ended = next((row["ended_early"] for row in results if row["ended_early"] is not None), None)
+    return ended_code(next((row["ended_early"] for row in results if row["ended_early"] is not None), None))
+
+
+def ended_code(ended: str | None) -> int:
+    """The exit code of what ended for that reason, and one line on stderr; 0 where there is none."""
     if ended is None:
         return 0
     print(f"headstack: ended early, what was measured is kept: {ended}", file=sys.stderr)
