@@ -20,6 +20,7 @@ from headstack.classic.fsync import fsync
 from headstack.classic.latency import latency
 from headstack.classic.prefill import prefill
 from headstack.classic.zones import zones
+from headstack.comparison import Comparison, compare
 from headstack.drive import Drive, import_disksim
 from headstack.inspection import inspect
 from headstack.measurement import Access, measure
@@ -36,6 +37,7 @@ __version__ = version()
 __all__ = [
     "Access",
     "Array",
+    "Comparison",
     "Drive",
     "InputError",
     "Knee",
@@ -48,6 +50,7 @@ __all__ = [
     "Workload",
     "arrays",
     "capture",
+    "compare",
     "crystal",
     "curve",
     "drives",

@@ -6,6 +6,7 @@
 
 mod buffers;
 mod clock;
+mod conditioning;
 mod engine;
 mod error;
 mod ground;
@@ -18,12 +19,16 @@ mod replay;
 mod rig;
 mod run;
 mod scenario;
+mod stamping;
 mod target;
 mod trouble;
 mod usage;
+mod verification;
+mod verify;
 mod waker;
 mod worker;
 
+pub use conditioning::{CLASS_LIMITS_NS, DeviceShare, Pass, Passed, Stretch, stream};
 pub use engine::EngineKind;
 pub use error::LoadError;
 pub use ground::Ground;
@@ -34,3 +39,5 @@ pub use replay::{Observed, ReplaySpec, Sink, Writes, replay};
 pub use run::{Spec, run, run_logged};
 pub use scenario::{ScenarioSpec, play_scenario};
 pub use target::{Ending, Permission, Target, TargetKind};
+pub use verification::{LedgerPlace, Verification};
+pub use verify::{VerifySpec, verify};

@@ -35,24 +35,28 @@ def permission_options(command: Command) -> Command:
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
+def one_thread_options(command: Command) -> Command:
+    """What may be done to a real target, and how one thread's requests reach it."""
+    slots = click.option(
+        "--slots",
+        metavar="N",
+        default=str(SLOTS),
+        help="Open loop: requests with the system at a time.",
+        show_default=True,
+    )
+    return permission_options(slots(command))
+
+
 def access_options(command: Command) -> Command:
-    """What may be done to a real target, and how requests reach it."""
-    decorators = [
-        permission_options,
-        click.option("--threads", metavar="N", default="1", help="Threads that share the load.", show_default=True),
-        click.option(
-            "--slots",
-            metavar="N",
-            default=str(SLOTS),
-            help="Open loop: requests with the system at a time.",
-            show_default=True,
-        ),
-    ]
-    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+    """The same where threads may share the load."""
+    threads = click.option(
+        "--threads", metavar="N", default="1", help="Threads that share the load.", show_default=True
+    )
+    return one_thread_options(threads(command))
 
 
 def access_of(given: dict[str, Any]) -> Access:
-    """Takes the options of access out of those of a command."""
+    """Takes the options of access out of those of a command; what it does not have is as ever."""
     return Access(
         destroy=tuple(given.pop("destroy")),
         over=tuple(given.pop("over")),

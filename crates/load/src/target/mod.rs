@@ -17,7 +17,7 @@ mod tests;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -27,12 +27,16 @@ use headstack_workload::quantity::format_bytes;
 use serde_json::Value;
 
 use crate::LoadError;
+use crate::engine::trim;
 use machine::{Block, Number};
 
 pub use ending::Ending;
 
 /// What requests to a target that stores nothing begin and end on.
 const BLOCK_BYTES: u32 = 512;
+
+/// What is discarded between two looks at whether to go on.
+const DISCARD_BYTES: u64 = 1 << 30;
 
 /// What somebody allows to be done to a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,6 +121,7 @@ pub struct Target {
     opened: Option<Opened>,
     capacity_bytes: u64,
     is_writable: bool,
+    writes_are_durable: bool,
     description: Value,
 }
 
@@ -158,15 +163,22 @@ impl Target {
         let kind = if is_file { TargetKind::File } else { TargetKind::BlockDevice };
         let description = describe::describe(path, &resolved, kind, &access, permission.write, &opened);
         let capacity_bytes = opened.capacity_bytes;
-        let is_writable = permission.write;
-        Ok(Target { name: path.to_owned(), kind, opened: Some(opened), capacity_bytes, is_writable, description })
+        Ok(Target {
+            name: path.to_owned(),
+            kind,
+            opened: Some(opened),
+            capacity_bytes,
+            is_writable: permission.write,
+            writes_are_durable: sync != Sync::No,
+            description,
+        })
     }
 
     /// A target of that size that does nothing.
     pub fn null(capacity_bytes: u64) -> Target {
         let description = serde_json::json!({ "kind": TargetKind::Null.name(), "capacity_bytes": capacity_bytes });
         let (name, kind) = ("null".to_owned(), TargetKind::Null);
-        Target { name, kind, opened: None, capacity_bytes, is_writable: true, description }
+        Target { name, kind, opened: None, capacity_bytes, is_writable: true, writes_are_durable: false, description }
     }
 
     /// The path it was opened by; `null` for the one that does nothing.
@@ -190,18 +202,23 @@ impl Target {
     }
 
     /// What it has in whole blocks of `block_bytes`.
-    pub(crate) fn whole_bytes(&self, block_bytes: u32) -> u64 {
+    pub fn whole_bytes(&self, block_bytes: u32) -> u64 {
         self.capacity_bytes / u64::from(block_bytes) * u64::from(block_bytes)
     }
 
     /// The unit that requests to any of them begin and end on: sectors of 512 bytes at least, as on a simulated drive.
-    pub(crate) fn common_block_bytes(targets: &[Arc<Target>]) -> u32 {
+    pub fn common_block_bytes(targets: &[Arc<Target>]) -> u32 {
         targets.iter().map(|target| target.block_bytes()).fold(BLOCK_BYTES, u32::max)
     }
 
     /// Whether it was opened for writing.
     pub fn is_writable(&self) -> bool {
         self.is_writable
+    }
+
+    /// Whether a write that has ended is on stable storage.
+    pub(crate) fn writes_are_durable(&self) -> bool {
+        self.writes_are_durable
     }
 
     /// What offsets and lengths of direct requests are multiples of: the logical block.
@@ -235,6 +252,39 @@ impl Target {
     /// how it was opened, the device with model, serial number, queue and scheduler, a file's file system, the kernel.
     pub fn description(&self) -> &Value {
         &self.description
+    }
+
+    /// Discards all that is on a block device, so that a solid-state drive knows of no data any more. `progress` is told
+    /// the share that is done, between 0 and 1, and answers whether to go on.
+    ///
+    /// # Errors
+    /// When it is no block device, was not opened for writing, or knows no discard. `LoadError::Stopped` when `progress`
+    /// said so: a part is discarded then.
+    pub fn discard(&self, progress: &dyn Fn(f64) -> bool) -> Result<(), LoadError> {
+        let fd = match (&self.opened, self.kind) {
+            (Some(opened), TargetKind::BlockDevice) if self.is_writable => opened.file.as_raw_fd(),
+            (_, TargetKind::BlockDevice) => return Err(refused(&self.name, "is open for reading")),
+            _ => return Err(refused(&self.name, "is no block device: it has nothing to discard")),
+        };
+        let mut at_bytes = 0;
+        while at_bytes < self.capacity_bytes {
+            if !progress(at_bytes as f64 / self.capacity_bytes as f64) {
+                return Err(LoadError::Stopped);
+            }
+            let length_bytes = DISCARD_BYTES.min(self.capacity_bytes - at_bytes);
+            let source = match -trim(fd, true, at_bytes, length_bytes as u32) {
+                0 => {
+                    at_bytes += length_bytes;
+                    continue;
+                }
+                errno => io::Error::from_raw_os_error(errno),
+            };
+            return Err(match source.raw_os_error() {
+                Some(libc::EOPNOTSUPP) => refused(&self.name, "knows no discard"),
+                _ => LoadError::Io { target: self.name.clone(), action: "discard", source },
+            });
+        }
+        Ok(())
     }
 
     /// Fails unless the target has `length_bytes` from `offset_bytes` on.
