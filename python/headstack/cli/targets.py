@@ -19,6 +19,8 @@ Command = Callable[..., Any]
 
 SHOW_EVERY_S = 1.0
 """Between two lines of progress."""
+LEAST_S = 0.1
+"""A rate over less time would be noise."""
 EXIT_RUN, EXIT_INTERRUPTED = 3, 130
 
 
@@ -95,16 +97,20 @@ def course(quiet: bool) -> Iterator[Callable[[dict[str, Any]], object] | None]:
 
 
 def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
-    last = {"at": time.monotonic(), "completed": 0, "bytes": 0, "response_s": 0.0, "run": -1}
+    shown_at = time.monotonic()
+    last = {"at": shown_at, "completed": 0, "bytes": 0, "response_s": 0.0, "run": -1}
     every = SHOW_EVERY_S if on_terminal else 10 * SHOW_EVERY_S
 
     def show(now: dict[str, Any]) -> None:
+        nonlocal shown_at
         at = time.monotonic()
         if now["run"] != last["run"]:
             last.update(at=at, completed=0, bytes=0, response_s=0.0, run=now["run"])
+        # Of many short runs, one now and then is shown.
         passed = at - last["at"]
-        if passed < every:
+        if at - shown_at < every or passed < LEAST_S:
             return
+        shown_at = at
         count = now["completed"] - last["completed"]
         rate, mb_per_s = count / passed, (now["bytes"] - last["bytes"]) / passed / 1e6
         mean_ms = (now["response_s"] - last["response_s"]) / count * 1e3 if count else 0.0
