@@ -24,6 +24,7 @@ from headstack.values import duration_ns, rate_bits_per_s, size_bytes, whole
 EXPORTS: dict[str, Callable[..., Any]] = {
     "json": Conditioning.to_json,
     "csv": Conditioning.to_csv,
+    "parquet": Conditioning.to_parquet,
     "plot": Conditioning.plot,
 }
 EXIT_NOT_KEPT = 1
@@ -44,6 +45,7 @@ EXIT_NOT_KEPT = 1
 @permission_options
 @click.option("--json", "json_path", metavar="FILE", help="Write all figures (- for stdout).")
 @click.option("--csv", "csv_path", metavar="FILE", help="Write every interval of every device (- for stdout).")
+@click.option("--parquet", "parquet_path", metavar="FILE", help="Write the same as Parquet.")
 @click.option("--plot", "plot_path", metavar="FILE.png", help="Draw rates and block times over the module.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: str | None, **given: Any) -> int:

@@ -19,7 +19,12 @@ from headstack.pts.plans import PLANS, Point, Variable
 from headstack.pts.steady import RANGE_MAX, SLOPE_MAX
 from headstack.values import duration_ns, percent, whole
 
-EXPORTS: dict[str, Callable[..., Any]] = {"json": Report.to_json, "csv": Report.to_csv, "plot": Report.plot}
+EXPORTS: dict[str, Callable[..., Any]] = {
+    "json": Report.to_json,
+    "csv": Report.to_csv,
+    "parquet": Report.to_parquet,
+    "plot": Report.plot,
+}
 
 
 @click.command()
@@ -36,6 +41,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {"json": Report.to_json, "csv": Report.
 @access_options
 @click.option("--json", "json_path", metavar="FILE", help="Write all figures (- for stdout).")
 @click.option("--csv", "csv_path", metavar="FILE", help="Write every measurement of every round (- for stdout).")
+@click.option("--parquet", "parquet_path", metavar="FILE", help="Write the same as Parquet.")
 @click.option("--plot", "plot_path", metavar="FILE.png", help="Draw convergence, measurement window and figures.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def pts(target: str, **given: Any) -> int:
@@ -51,9 +57,9 @@ def pts(target: str, **given: Any) -> int:
     latency     0.5, 4 and 8 KiB, three mixes, one request at a time
     wsat        random writes of 4 KiB, until steady or 4 times the capacity
 
-    All of them destroy what is on the device, which takes --destroy with its name or serial number (a file --overwrite).
-    A device of 1 TB takes about a day. Smaller --capacity, shorter --round-time and files give a quick impression; the
-    report then says that it does not conform to the specification.
+    All of them destroy what is on the device, which takes --destroy with its name or serial number (a file
+    --overwrite). A device of 1 TB takes about a day. Smaller --capacity, shorter --round-time and files give a quick
+    impression; the report then says that it does not conform to the specification.
 
     Ctrl-C ends it, and the rounds that are whole are kept.
     """
@@ -116,6 +122,8 @@ def print_report(report: Report) -> None:
     print()
     if report.deviations:
         print(f"this run does not conform to the specification: {'; '.join(report.deviations)}")
+    else:
+        print("purge, preconditioning, rounds and times are those of the specification")
     for note in report.notes:
         print(f"note: {note}")
 

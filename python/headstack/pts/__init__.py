@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import shutil
@@ -12,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from headstack import _native
+from headstack import _native, tables
 from headstack._native import InputError, RunError
 from headstack.measurement import Access
 from headstack.pts.plans import KIB, PLANS, ROUNDS, Plan, Point
@@ -35,6 +33,7 @@ DEPTH = 32
 PRECONDITIONING, PASSES = Point(128 * KIB, 0, False), 2.0
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p99_ms", "p999_ms", "max_ms", "requests", "errors")
 """What is kept of each measurement."""
+COLUMNS = ("test", "round", "in_window", "block_bytes", "read_percent", "random", *FIGURES)
 
 Progress = Callable[[dict[str, Any]], object]
 
@@ -157,22 +156,26 @@ class Report:
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """All of it."""
-        return _written(json.dumps(self.figures(), indent=1) + "\n", path)
+        return tables.written(json.dumps(self.figures(), indent=1) + "\n", path)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """A row for each measurement of each round."""
-        text = io.StringIO()
-        places = ("test", "round", "in_window", "block_bytes", "read_percent", "random")
-        writer = csv.DictWriter(text, [*places, *FIGURES], lineterminator="\n")
-        writer.writeheader()
+        return tables.to_csv(COLUMNS, self.rows(), path)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """The same as Parquet."""
+        tables.to_parquet(COLUMNS, self.rows(), path)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each measurement of each round."""
+        rows = []
         for outcome in self.outcomes:
             used = {id(points) for points in outcome.window_rounds()}
             for number, points in enumerate(outcome.rounds, 1):
                 for point, figures in zip(outcome.plan.points, points, strict=True):
-                    place = (outcome.plan.name, number, id(points) in used, point.block_bytes, point.read_percent)
-                    row = dict(zip(places, (*place, point.is_random), strict=True))
-                    writer.writerow(row | figures)
-        return _written(text.getvalue(), path)
+                    place = (number, id(points) in used, point.block_bytes, point.read_percent, point.is_random)
+                    rows.append(dict(zip(COLUMNS, (outcome.plan.name, *place), strict=False)) | figures)
+        return rows
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Convergence, measurement window and figures of each test. Written to ``path`` where one is given. Needs the
@@ -234,8 +237,8 @@ def pts(
 ) -> Report:
     """Carries out tests of the specification: purge, preconditioning, rounds until the steady state.
 
-    All of them write: a device takes ``access`` with its name or serial number, a file the word to be overwritten. Ctrl-C
-    and a device that vanishes end it; the rounds that are whole are kept. ``tell`` hears what is begun, in words.
+    All of them write: a device takes ``access`` with its name or serial number, a file the word to be overwritten.
+    Ctrl-C and a device that vanishes end it; the rounds that are whole are kept. ``tell`` hears in words what is begun.
     """
     path, settings, access = os.fspath(target), settings or Settings(), replace(access or Access(), write=True)
     _check(settings, access)
@@ -252,7 +255,7 @@ def pts(
                 device.test(plan, report)
     except KeyboardInterrupt:
         report.ended_early = "stopped by hand"
-    except _Ended as ended:
+    except _EndedEarlyError as ended:
         report.ended_early = str(ended)
     return report
 
@@ -267,10 +270,12 @@ def _check(settings: Settings, access: Access) -> None:
     if settings.round_ns <= 0 or settings.rounds_max == 0:
         raise InputError("round-time, rounds: values above 0 are allowed")
     if not 1 <= access.threads <= settings.depth:
-        raise InputError(f"threads: {access.threads} threads cannot share {settings.depth} requests; one each is needed")
+        raise InputError(
+            f"threads: {access.threads} threads cannot share {settings.depth} requests; one each is needed"
+        )
 
 
-class _Ended(Exception):
+class _EndedEarlyError(Exception):
     """A measurement ended before its time."""
 
 
@@ -307,7 +312,9 @@ class _Device:
             whole = {"passes": PASSES}
             [row] = self._measure([self._run(PRECONDITIONING, self.capacity_bytes, self.settings.depth, whole)])
             outcome.preconditioning_s = float(row["duration_s"])
-        runs = [self._run(point, self._active_bytes(), plan.depth or self.settings.depth, None) for point in plan.points]
+        runs = [
+            self._run(point, self._active_bytes(), plan.depth or self.settings.depth, None) for point in plan.points
+        ]
         while len(outcome.rounds) < plan.rounds_max and not self._is_over(outcome):
             self.tell(f"{plan.name}: round {len(outcome.rounds) + 1} of at most {plan.rounds_max}{_so_far(outcome)}")
             rows = self._measure(runs)
@@ -405,7 +412,7 @@ class _Device:
         rows = list(results)
         ended = next((row["ended_early"] for row in rows if row["ended_early"] is not None), None)
         if ended is not None:
-            raise _Ended(ended)
+            raise _EndedEarlyError(ended)
         return rows
 
 
@@ -418,10 +425,3 @@ def _so_far(outcome: Outcome) -> str:
     if window is None:
         return ""
     return f" (of the last {WINDOW}: range {100 * window.range_share:.1f} %, slope {100 * window.slope_share:.1f} %)"
-
-
-def _written(text: str, path: str | os.PathLike[str] | None) -> str:
-    if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    return text

@@ -70,9 +70,11 @@ def _rounds_axis(axes: Axes, label: str) -> None:
 
 
 def _log_axis(axes: Axes, values: list[float]) -> None:
-    """A logarithmic axis whose ticks have names, also within one decade."""
+    """A logarithmic axis whose ticks have names; a linear one from 0 where values are near each other."""
     known = [value for value in values if value > 0]
-    if not known:
+    axes.yaxis.set_major_formatter(FuncFormatter(_number))
+    if not known or max(known) < 4 * min(known):
+        axes.set_ylim(0, 1.1 * max(known, default=1))
         return
     axes.set_yscale("log")
     low, high = min(known) / 1.3, max(known) * 1.3
@@ -143,7 +145,9 @@ def _draw_window(axes: Axes, outcome: Outcome) -> None:
     half, line = RANGE_MAX / 2 * window.mean, [window.slope * number + window.intercept for number in numbers]
     axes.axhspan(window.mean - half, window.mean + half, color="#edf2f7", zorder=0)
     axes.axhline(window.mean, color=FAINT, lw=1, label=f"average {_number(window.mean)}, band ± 10 %")
-    axes.plot(numbers, line, "--", color=COLOURS[1], lw=1.4, label=f"best line: {100 * window.slope_share:.1f} % (≤ 10 %)")
+    axes.plot(
+        numbers, line, "--", color=COLOURS[1], lw=1.4, label=f"best line: {100 * window.slope_share:.1f} % (≤ 10 %)"
+    )
     label = f"{plan.tracked.block} {plan.tracked.mix}: range {100 * window.range_share:.1f} % (≤ 20 %)"
     axes.plot(numbers, window.values, "o-", color=COLOURS[0], lw=1.4, ms=5, mew=0, label=label, zorder=3)
     reach = max(1.6 * half, *(1.1 * abs(value - window.mean) for value in window.values))
@@ -160,7 +164,9 @@ def _draw_matrix(axes: Axes, outcome: Outcome, column: str, title: str) -> None:
     """Figures by size and mix, the larger the darker."""
     points = outcome.plan.points
     sizes, mixes = sorted({p.block_bytes for p in points}), sorted({p.read_percent for p in points})
-    cells = [[outcome.mean(Point(size, mix, points[0].is_random), column) or math.nan for mix in mixes] for size in sizes]
+    cells = [
+        [outcome.mean(Point(size, mix, points[0].is_random), column) or math.nan for mix in mixes] for size in sizes
+    ]
     known = [value for row in cells for value in row if value > 0]
     axes.set_title(title, loc="left")
     axes.set_xticks(range(len(mixes)), [Point(512, mix, True).mix for mix in mixes])
@@ -175,7 +181,7 @@ def _draw_matrix(axes: Axes, outcome: Outcome, column: str, title: str) -> None:
     for row, line in enumerate(cells):
         for place, value in enumerate(line):
             share = math.log(value * 1.2 / low) / math.log(1.44 * high / low) if value > 0 else 0
-            colour = "white" if share > 0.45 else INK
+            colour = "white" if share > 0.3 else INK
             axes.text(place, row, _number(value), ha="center", va="center", size=7, color=colour)
 
 
