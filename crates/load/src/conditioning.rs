@@ -15,7 +15,7 @@ use headstack_workload::{Kind, Request};
 use serde::Serialize;
 
 use crate::LoadError;
-use crate::clock::{LOOK_NS, now_ns, sharpen_timers};
+use crate::clock::{LOOK_NS, now_ns, quicken, sharpen_timers};
 use crate::engine::{Engine, EngineKind, Null, Setup, Wait};
 use crate::ground::Ground;
 use crate::live::Live;
@@ -160,6 +160,7 @@ pub fn stream(
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Passed, LoadError> {
     pass.check()?;
+    quicken();
     sharpen_timers();
     let (live, stop, waker) = (Live::default(), AtomicBool::new(false), Waker::new()?);
     let seat = Seat {
@@ -172,12 +173,14 @@ pub fn stream(
         start_delay_ns: 0,
         seed: 0,
         interval_ns: None,
+        own_buffers: false,
+        verification: None,
     };
     let setup = Setup {
         ground: seat.ground.clone(),
         slots: seat.slots,
         longest_bytes: seat.buffer_bytes,
-        own_buffers: false,
+        own_buffers: seat.own_buffers,
         name: seat.target(),
     };
     let service_ns = |engine: &EngineKind| match *engine {
@@ -188,7 +191,7 @@ pub fn stream(
         Some(services_ns) => Engine::Null(Null::new(setup, services_ns)?),
         None => Engine::new(seat.engine, setup, &waker)?,
     };
-    let stream = Stream::new(pass, Rig::new(engine, &seat, &live, &stop));
+    let stream = Stream::new(pass, Rig::new(engine, &seat, &live, &stop)?);
     Ok(stream.run(keep, progress))
 }
 

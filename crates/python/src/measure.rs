@@ -1,20 +1,25 @@
 //! Measuring real files and devices from Python.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::fmt::Display;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstack_load::{EngineKind, Job, LoadError, Pass, Permission, Progress, Spec, Target, TargetKind, stream};
+use headstack_load::{EngineKind, Job, LoadError, Permission, Progress, Spec, Target, TargetKind};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Limits, Sync};
-use headstack_workload::{Kind, Span, Workload};
+use headstack_workload::jobs::{Limits, Sync, Verify};
+use headstack_workload::{Span, Workload};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::{RunError, input_error, json_error};
-use crate::interruptible::attended;
+use crate::interruptible::{attended, is_interruption};
+use crate::play::{PlayError, ReplayAsked, ScenarioAsked};
+use crate::replay::Requests;
+use crate::request_log::RequestLog;
 use crate::results::{Asked, Results};
+use crate::stream::PassAsked;
 
 /// A file or device as Python asks for it.
 #[derive(Deserialize)]
@@ -61,19 +66,8 @@ struct JobAsked {
     slots: u32,
     start_delay_ns: u64,
     seed: u64,
-}
-
-/// One pass over all targets as Python asks for it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PassAsked {
-    engines: Vec<EngineKind>,
-    write: bool,
-    block_bytes: u32,
-    ahead: u32,
-    device_bytes: Option<u64>,
-    start_bytes: u64,
-    interval_ns: u64,
+    #[serde(default)]
+    verify: Verify,
 }
 
 /// Files and devices that are open, as somebody permits.
@@ -122,30 +116,48 @@ impl Targets {
     }
 
     /// Carries out the measurements of a JSON list, one after the other. `progress` hears of each now and then, as a
-    /// dictionary; what was measured until an interruption is kept.
-    #[pyo3(signature = (runs, progress=None))]
-    fn measure(&self, py: Python<'_>, runs: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+    /// dictionary; what was measured until an interruption is kept. `log` keeps the requests of all of them one by one.
+    #[pyo3(signature = (runs, progress=None, log=None))]
+    fn measure(
+        &self,
+        py: Python<'_>,
+        runs: &str,
+        progress: Option<Py<PyAny>>,
+        log: Option<Py<RequestLog>>,
+    ) -> PyResult<Results> {
+        let log = log.as_ref().map(|log| &log.get().0);
         let runs: Vec<Value> = serde_json::from_str(runs).map_err(json_error)?;
         let runs: Vec<RunAsked> = runs.into_iter().map(read).collect::<PyResult<_>>()?;
-        let present: Mutex<(usize, Progress)> = Mutex::default();
-        let count = runs.len();
-        let tell = |py: Python<'_>| match &progress {
-            Some(progress) => {
-                let (index, now) = *present.lock().expect("no panics with it");
-                progress.call1(py, (told(py, index, count, &now)?,)).map(drop)
-            }
-            None => Ok(()),
+        let asked = runs.iter().map(|run| Asked { labels: run.labels.clone(), clients: None }).collect();
+        let one = |run: RunAsked, goes_on: &mut GoesOn| headstack_load::run_logged(&self.spec(&run)?, log, goes_on);
+        one_by_one(py, asked, runs, progress.as_ref(), one, load_error)
+    }
+
+    /// Replays traces, as `measure` measures.
+    #[pyo3(signature = (replays, progress=None))]
+    fn replay(&self, py: Python<'_>, replays: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+        let replays: Vec<ReplayAsked> = serde_json::from_str(replays).map_err(json_error)?;
+        let asked = replays.iter().map(|asked| Asked { labels: asked.labels.clone(), clients: None }).collect();
+        let opened = |asked: ReplayAsked| {
+            let requests = Requests::of(asked.source.open()?).map_err(input_error)?;
+            PyResult::Ok((asked, requests))
         };
-        let (results, heard) = py.detach(|| attended(tell, |goes_on| self.carry_out(&runs, goes_on, &present)));
-        // An interruption ends the measurement and keeps it; anything else that Python raises is an error.
-        if let Err(error) = heard
-            && !is_interruption(&error, py)
-        {
-            return Err(error);
-        }
-        let results = results.map_err(load_error)?;
-        let asked = runs.into_iter().map(|run| Asked { labels: run.labels, clients: None });
-        Ok(Results::new(asked.zip(results).collect()))
+        let replays = replays.into_iter().map(opened).collect::<PyResult<Vec<_>>>()?;
+        let one =
+            |(asked, requests): (ReplayAsked, Requests), goes_on: &mut GoesOn| asked.carry_out(self, requests, goes_on);
+        one_by_one(py, asked, replays, progress.as_ref(), one, PlayError::raised)
+    }
+
+    /// Plays scenarios, as `measure` measures; the targets are their LUNs.
+    #[pyo3(signature = (plays, progress=None))]
+    fn play(&self, py: Python<'_>, plays: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+        let plays: Vec<Value> = serde_json::from_str(plays).map_err(json_error)?;
+        let read = |play: Value| serde_json::from_value(play).map_err(json_error);
+        let plays: Vec<ScenarioAsked> = plays.into_iter().map(read).collect::<PyResult<_>>()?;
+        plays.iter().try_for_each(|play| play.scenario.validate().map_err(input_error))?;
+        let asked = plays.iter().map(|play| Asked { labels: play.labels.clone(), clients: play.clients }).collect();
+        let one = |play: ScenarioAsked, goes_on: &mut GoesOn| play.carry_out(self, goes_on);
+        one_by_one(py, asked, plays, progress.as_ref(), one, load_error)
     }
 
     /// Discards all that is on the block device of this number; `progress` hears the share that is done.
@@ -174,61 +186,66 @@ impl Targets {
     /// over, as JSON, and `progress` the position in bytes; returns how the pass ended, as JSON. An interruption ends it,
     /// and so does an exception of `keep` or `progress`, which is raised when all that was measured has been kept.
     fn stream(&self, py: Python<'_>, asked: &str, keep: Py<PyAny>, progress: Py<PyAny>) -> PyResult<String> {
-        let PassAsked { engines, write, block_bytes, ahead, device_bytes, start_bytes, interval_ns } =
-            serde_json::from_str(asked).map_err(json_error)?;
-        let kind = if write { Kind::Write } else { Kind::Read };
-        let device_bytes = device_bytes.unwrap_or(u64::MAX);
-        let targets = self.0.clone();
-        let pass = Pass { targets, engines, kind, block_bytes, ahead, device_bytes, start_bytes, interval_ns };
-        let (position_bytes, kept) = (AtomicU64::new(start_bytes), Mutex::new(Vec::new()));
-        let hand_over = |py: Python<'_>| {
-            let stretches = std::mem::take(&mut *kept.lock().expect("no panics with it"));
-            stretches.into_iter().try_for_each(|stretch: String| keep.call1(py, (stretch,)).map(drop))
-        };
-        let tell = |py: Python<'_>| {
-            hand_over(py)?;
-            progress.call1(py, (position_bytes.load(Ordering::Relaxed),)).map(drop)
-        };
-        let (passed, heard) = py.detach(|| {
-            attended(tell, |goes_on| {
-                let mut keep = |stretch| kept.lock().expect("no panics with it").push(json!(stretch).to_string());
-                stream(&pass, &mut keep, &mut |at_bytes| {
-                    position_bytes.store(at_bytes, Ordering::Relaxed);
-                    goes_on.load(Ordering::Relaxed)
-                })
-            })
-        });
-        let heard = heard.or_else(|error| if is_interruption(&error, py) { Ok(()) } else { Err(error) });
-        heard.and(hand_over(py))?;
-        Ok(json!(passed.map_err(load_error)?).to_string())
+        let asked: PassAsked = serde_json::from_str(asked).map_err(json_error)?;
+        asked.carry_out(py, self.0.clone(), &keep, &progress)
     }
 }
 
-fn is_interruption(error: &PyErr, py: Python<'_>) -> bool {
-    error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
-}
+/// Hears how far a measurement is, and says whether it goes on.
+type GoesOn<'a> = dyn FnMut(&Progress) -> bool + 'a;
 
-impl Targets {
-    fn carry_out(
-        &self,
-        runs: &[RunAsked],
-        goes_on: &AtomicBool,
-        present: &Mutex<(usize, Progress)>,
-    ) -> Result<Vec<RunResult>, LoadError> {
-        let mut results = Vec::new();
-        for (index, run) in runs.iter().enumerate() {
-            let result = headstack_load::run(&self.spec(run)?, &mut |now| {
+/// Carries out measurements one after the other; `progress` hears of each now and then. What was measured until an
+/// interruption, or until one that could not begin, is kept.
+fn one_by_one<R: Send, E: Display + Send>(
+    py: Python<'_>,
+    asked: Vec<Asked>,
+    runs: Vec<R>,
+    progress: Option<&Py<PyAny>>,
+    mut one: impl FnMut(R, &mut GoesOn) -> Result<RunResult, E> + Send,
+    raised: impl Fn(E) -> PyErr,
+) -> PyResult<Results> {
+    let present: Mutex<(usize, Progress)> = Mutex::default();
+    let count = runs.len();
+    let tell = |py: Python<'_>| match progress {
+        Some(progress) => {
+            let (index, now) = *present.lock().expect("no panics with it");
+            progress.call1(py, (told(py, index, count, &now)?,)).map(drop)
+        }
+        None => Ok(()),
+    };
+    let work = |goes_on: &AtomicBool| {
+        let mut results: Vec<RunResult> = Vec::new();
+        for (index, run) in runs.into_iter().enumerate() {
+            let outcome = one(run, &mut |now: &Progress| {
                 *present.lock().expect("no panics with it") = (index, *now);
                 goes_on.load(Ordering::Relaxed)
-            })?;
-            let ended = result.ended_early.is_some();
-            results.push(result);
+            });
+            match (outcome, results.last_mut()) {
+                (Ok(result), _) => results.push(result),
+                (Err(error), Some(last)) => last.ended_early = Some(format!("number {}: {error}", index + 1)),
+                (Err(error), None) => return Err(error),
+            }
             // After an interruption, or on a device that is gone, the others would tell nothing.
-            if ended {
+            if results.last().is_some_and(|last| last.ended_early.is_some()) {
                 break;
             }
         }
         Ok(results)
+    };
+    let (results, heard) = py.detach(|| attended(tell, work));
+    // An interruption ends the measurement and keeps it; anything else that Python raises is an error.
+    if let Err(error) = heard
+        && !is_interruption(&error, py)
+    {
+        return Err(error);
+    }
+    Ok(Results::new(asked.into_iter().zip(results.map_err(raised)?).collect()))
+}
+
+impl Targets {
+    /// All of them.
+    pub fn all(&self) -> &[Arc<Target>] {
+        &self.0
     }
 
     fn spec(&self, run: &RunAsked) -> Result<Spec, LoadError> {
@@ -246,6 +263,7 @@ impl Targets {
                 slots: job.slots,
                 start_delay_ns: job.start_delay_ns,
                 seed: job.seed,
+                verify: job.verify,
             })
         });
         let jobs = jobs.collect::<Result<Vec<_>, LoadError>>()?;
@@ -255,10 +273,12 @@ impl Targets {
             jobs,
             seed: run.seed,
             interval_ns: run.interval_ns,
+            verification: None,
         })
     }
 
-    fn record(&self, name: &str) -> SystemRecord {
+    /// The targets as results tell of them.
+    pub fn record(&self, name: &str) -> SystemRecord {
         match &self.0[..] {
             [only] => SystemRecord::new(name, only.kind().name(), only.description().clone()),
             several => {

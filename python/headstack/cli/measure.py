@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from headstack._native import InputError
-from headstack.cli import conditioning, pts
+from headstack.cli import classic, conditioning, pts
 from headstack.cli.output import check_writable, print_results, write_all
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, access_options, course, ending
@@ -108,5 +108,13 @@ def carry_out(given: dict[str, Any], work: Callable[..., Results]) -> tuple[Resu
     return results, bool(to_stdout)
 
 
-measure.add_command(conditioning.condition)
-measure.add_command(pts.pts)
+for test in (
+    classic.zones,
+    classic.latency,
+    classic.fsync,
+    classic.crystal,
+    classic.prefill,
+    conditioning.condition,
+    pts.pts,
+):
+    measure.add_command(test)

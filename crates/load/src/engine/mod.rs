@@ -16,7 +16,7 @@ use crate::waker::Waker;
 pub use null::{Null, WHOLE};
 pub use psync::Psync;
 pub use ring::Ring;
-pub use system_calls::trim;
+pub use system_calls::{carry_out, trim};
 
 /// How requests are handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use headstack_load::{EngineKind, Job, Permission, Spec, Target, run};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Limits, Sync};
+use headstack_workload::jobs::{Limits, Sync, Verify};
 use headstack_workload::{Generator, Request, Span, Workload};
 use serde_json::{Value, json};
 
@@ -61,7 +61,18 @@ pub fn time(ns: u64) -> Limits {
 
 pub fn job(targets: &[Arc<Target>], engine: EngineKind, workload: Workload, limits: Limits) -> Job {
     let targets = targets.to_vec();
-    Job { name: "job".into(), targets, span: None, workload, limits, engine, slots: 64, start_delay_ns: 0, seed: 7 }
+    Job {
+        name: "job".into(),
+        targets,
+        span: None,
+        workload,
+        limits,
+        engine,
+        slots: 64,
+        start_delay_ns: 0,
+        seed: 7,
+        verify: Verify::No,
+    }
 }
 
 /// A job on the null target.
@@ -71,7 +82,7 @@ pub fn null_job(service_ns: u64, workload: Workload, limits: Limits) -> Job {
 
 pub fn spec(jobs: Vec<Job>) -> Spec {
     let system = SystemRecord::new("", "", Value::Null);
-    Spec { system, workload: Value::Null, jobs, seed: 7, interval_ns: None }
+    Spec { system, workload: Value::Null, jobs, seed: 7, interval_ns: None, verification: None }
 }
 
 /// A run that ends by itself.
