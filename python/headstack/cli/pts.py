@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
-from headstack._native import InputError, format_bytes
-from headstack.cli.output import check_writable, print_table, write_all
+from headstack._native import format_bytes
+from headstack.cli.output import Outputs, print_table
 from headstack.cli.runs import listed
 from headstack.cli.targets import EXIT_INTERRUPTED, EXIT_RUN, access_of, access_options, course
+from headstack.measurement import BY_HAND
 from headstack.pts import PURGES, Outcome, Report, Settings
 from headstack.pts import pts as tested
 from headstack.pts.plans import PLANS, Point, Variable
@@ -72,25 +73,11 @@ def pts(target: str, **given: Any) -> int:
         rounds_max=None if given["rounds"] is None else whole("--rounds", given["rounds"]),
         depth=whole("--depth", given["depth"]),
     )
-    files = {name: given[f"{name}_path"] for name in EXPORTS if given[f"{name}_path"] is not None}
-    to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
-    if len(to_stdout) > 1:
-        raise InputError("--json -, --csv -: only one of them can have stdout")
-    for name in to_stdout:
-        del files[name]
-    check_writable(files.values())
-    if "plot" in files:
-        from headstack.plots import picture_format
-
-        picture_format(files["plot"])
+    outputs = Outputs(given, EXPORTS)
     quiet = given["quiet"]
     with course(quiet) as show:
         report = tested(target, settings, access_of(given), show, None if quiet else begun)
-    write_all((path, partial(EXPORTS[name], report)) for name, path in files.items())
-    for name in to_stdout:
-        print(EXPORTS[name](report), end="")
-    if not to_stdout:
-        print_report(report)
+    outputs.write(report, partial(print_report, report))
     return ending(report)
 
 
@@ -105,7 +92,7 @@ def ending(report: Report) -> int:
     if report.ended_early is None:
         return 0
     print(f"headstack: ended early, whole rounds are kept: {report.ended_early}", file=sys.stderr)
-    return EXIT_INTERRUPTED if report.ended_early == "stopped by hand" else EXIT_RUN
+    return EXIT_INTERRUPTED if report.ended_early == BY_HAND else EXIT_RUN
 
 
 def print_report(report: Report) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from headstack import _native, tables
+from headstack import tables
 from headstack._native import InputError
 from headstack.conditioning.log import (
     PASSES,
@@ -24,14 +24,13 @@ from headstack.conditioning.log import (
     settings_of,
 )
 from headstack.conditioning.report import Device, Interval, Pass, judgement, passes_of, verdict
-from headstack.measurement import Access, is_null
+from headstack.measurement import BY_HAND, Access, Opened, is_null
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["PASSES", "Conditioning", "Device", "Interval", "Pass", "Settings", "condition"]
 
-STOPPED = "stopped by hand"
 COLUMNS = (
     "pass",
     "position_bytes",
@@ -260,10 +259,11 @@ def condition(
     left = settings.passes[course_of(old).number :]
     if not left:
         return Conditioning(old)
-    access = replace(access, write="write" in left, create=None if old else access.create)
-    opened = _native.Targets(json.dumps([access.asked(path) for path in paths]))
+    # What is resumed exists, or is not the same.
+    access = replace(access, create=None if old else access.create)
+    opened = Opened(paths, access, writing="write" in left)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    module = module_of(paths, json.loads(opened.described()), settings, now)
+    module = module_of(paths, opened.described, settings, now)
     if module["module_bytes"] == 0:
         raise InputError(f"block: {settings.block_bytes} bytes have no room on the smallest target")
     first = {"record": "resumed", "at": now} if old else module
@@ -272,14 +272,14 @@ def condition(
     file = None
     if log is not None:
         file = LogFile.resume(os.fspath(log), whole_bytes) if old else LogFile.create(os.fspath(log))
-    session = _Session(opened, [access.engine_of(path) for path in paths], settings, file, old, progress)
+    session = _Session(opened, settings, file, old, progress)
     try:
         session.keep(first)
         session.run()
     except OSError as error:
         session.end(f"{log}: {error.strerror}")
     except KeyboardInterrupt:
-        session.end(STOPPED)
+        session.end(BY_HAND)
     finally:
         if file is not None:
             file.close()
@@ -308,8 +308,7 @@ def _check(paths: list[str], settings: Settings) -> None:
 class _Session:
     """A conditioning from where it is to its end."""
 
-    opened: _native.Targets
-    engines: list[Any]
+    opened: Opened
     settings: Settings
     file: LogFile | None
     records: list[Record]
@@ -341,9 +340,9 @@ class _Session:
         kind, module_bytes = self.settings.passes[number], self.records[0]["module_bytes"]
         last: Record | None = None
 
-        def keep(stretch: str) -> None:
+        def keep(stretch: Record) -> None:
             nonlocal last
-            last = {"record": "stretch", "pass": number, **json.loads(stretch)}
+            last = {"record": "stretch", "pass": number, **stretch}
             self.keep(last)
 
         def tell(position_bytes: int) -> None:
@@ -351,7 +350,6 @@ class _Session:
                 self.progress(Now(kind, position_bytes, module_bytes, last))
 
         asked = {
-            "engines": self.engines,
             "write": kind == "write",
             "block_bytes": self.settings.block_bytes,
             "ahead": self.settings.ahead,
@@ -359,5 +357,4 @@ class _Session:
             "start_bytes": start_bytes,
             "interval_ns": self.settings.interval_ns,
         }
-        passed: Record = json.loads(self.opened.stream(json.dumps(asked), keep, tell))
-        return passed
+        return self.opened.stream(asked, keep, tell)
