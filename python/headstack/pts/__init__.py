@@ -243,7 +243,10 @@ def pts(
     report = Report(path, device.described["description"], settings, device.capacity_bytes)
     report.deviations = settings.deviations()
     if device.described["kind"] != "block device":
-        report.deviations.append(f"the target is no device but a {device.described['kind']}")
+        told = (
+            "stores nothing" if device.described["kind"] == "null" else f"is no device but a {device.described['kind']}"
+        )
+        report.deviations.append(f"the target {told}")
     if access.buffered:
         report.deviations.append("requests go through the page cache")
     try:
