@@ -325,6 +325,23 @@ class Opened:
         """
         return self._carry_out([self._run(steps)], progress, (), log)
 
+    def stream(
+        self, asked: Mapping[str, Any], keep: Callable[[dict[str, Any]], object], progress: Callable[[int], object]
+    ) -> dict[str, Any]:
+        """One pass over all targets as one striped stream; ``keep`` is given each interval, ``progress`` the position.
+
+        What both raise ends the pass, and is raised when all that was measured is kept.
+        """
+        text = json.dumps({**asked, "engines": self._engines})
+        passed: dict[str, Any] = json.loads(
+            self._targets.stream(text, lambda stretch: keep(json.loads(stretch)), progress)
+        )
+        return passed
+
+    def discard(self, target: int = 0) -> None:
+        """Discards all that is on a block device. Raises ``InputError`` where it knows no discard, or is no device."""
+        self._targets.discard(target)
+
     def pause(self, seconds: float) -> None:
         """Waits; an interruption is told by ``ended``."""
         try:
