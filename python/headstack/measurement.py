@@ -9,11 +9,13 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
 from headstack.demand import load_demand
+from headstack.measured_scenarios import measure_scenario
 from headstack.options import IN_RESULTS, OPTIONS, Spec
 from headstack.results import Results
 from headstack.runs import CURVE_DEPTHS, Demand, Options, check, one_size, several, swept, texts
@@ -118,6 +120,7 @@ def measure(
     engine: str = "auto",
     threads: int = 1,
     slots: int = SLOTS,
+    luns: Mapping[str, str] = MappingProxyType({}),
     progress: Callable[[dict[str, Any]], object] | None = None,
     **options: Unpack[Options],
 ) -> Results:
@@ -127,6 +130,9 @@ def measure(
     says otherwise. Reading asks for nothing. A workload that writes takes ``destroy`` with the device's name or serial
     number, or for a file that exists ``overwrite``. ``progress`` hears of the course as a dictionary. An interruption
     (Ctrl-C) ends it and keeps what was measured: ``ended_early`` in the table of results.
+
+    A scenario may stand in place of a workload, with its own length. Of the LUNs that it names, ``luns`` says by name
+    which files or devices they are, all but the one that is ``target``.
     """
     access = Access(
         destroy=tuple(destroy),
@@ -138,7 +144,7 @@ def measure(
         threads=threads,
         slots=slots,
     )
-    return measure_target(os.fspath(target), workload, access, options, progress)
+    return measure_target(os.fspath(target), workload, access, options, progress, luns)
 
 
 def measure_curve(
@@ -161,9 +167,16 @@ def measure_target(
     access: Access,
     options: Mapping[str, Any],
     progress: Callable[[dict[str, Any]], object] | None,
+    luns: Mapping[str, str] = MappingProxyType({}),
 ) -> Results:
-    """Opens a target and measures it."""
+    """Opens a target and measures it; ``luns`` as in ``measure``."""
     values = {name: texts(options[name]) for name in options}
+    scenario = scenario_of(workload)
+    if scenario is not None:
+        check(values, [scenario])
+        return measure_scenario(path, scenario, luns, access, values, progress)
+    if luns:
+        raise InputError("lun: only scenarios name LUNs; leave the option out")
     demands = workloads_of(workload)
     refuse_others(values, demands)
     engine = access.engine_of(path)
@@ -183,13 +196,23 @@ def measure_target(
     return results
 
 
+def scenario_of(workload: Demand | Iterable[Demand] | None) -> Scenario | None:
+    """The scenario, where it is one; it stands alone."""
+    given = several(workload)
+    demands = [load_demand(one) if isinstance(one, str | os.PathLike) else one for one in given]
+    scenarios = [demand for demand in demands if isinstance(demand, Scenario)]
+    if scenarios and len(demands) > 1:
+        raise InputError(f"{scenarios[0].name}: a scenario is measured alone; name no other workload beside it")
+    return scenarios[0] if scenarios else None
+
+
 def workloads_of(workload: Demand | Iterable[Demand] | None) -> list[Workload | None]:
     """The workloads; ``None`` for that of the options for access."""
     demands: list[Workload | None] = []
     for one in several(workload):
         demand = load_demand(one) if isinstance(one, str | os.PathLike) else one
         if isinstance(demand, Scenario):
-            raise InputError(f"{demand.name}: scenarios are simulated only; name a workload")
+            raise InputError(f"{demand.name}: this is a scenario; name a workload")
         demands.append(demand)
     return demands
 

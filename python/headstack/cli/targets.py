@@ -22,16 +22,8 @@ SHOW_EVERY_S = 1.0
 EXIT_RUN, EXIT_INTERRUPTED = 3, 130
 
 
-def access_options(command: Command) -> Command:
+def permission_options(command: Command) -> Command:
     """What may be done to a real target, and how requests reach it."""
-    threads = click.option(
-        "--threads", metavar="N", default="1", help="Threads that share the load.", show_default=True
-    )
-    return one_thread_options(threads(command))
-
-
-def one_thread_options(command: Command) -> Command:
-    """The same where one thread does everything."""
     decorators = [
         click.option("--destroy", metavar="NAME|SERIAL", multiple=True, help="A device whose contents may be lost."),
         click.option("--signature", "over", metavar="NAME", multiple=True, help="What on it may be overwritten: ext4."),
@@ -39,6 +31,15 @@ def one_thread_options(command: Command) -> Command:
         click.option("--overwrite", is_flag=True, help="A file that exists may be written."),
         click.option("--buffered", is_flag=True, help="Through the page cache, not past it."),
         click.option("--engine", metavar="|".join(ENGINES), default="auto", help="How requests are handed over."),
+    ]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+def access_options(command: Command) -> Command:
+    """The same, and how several threads share a load."""
+    decorators = [
+        permission_options,
+        click.option("--threads", metavar="N", default="1", help="Threads that share the load.", show_default=True),
         click.option(
             "--slots",
             metavar="N",
@@ -51,7 +52,7 @@ def one_thread_options(command: Command) -> Command:
 
 
 def access_of(given: dict[str, Any]) -> Access:
-    """Takes the options of access out of those of a command."""
+    """Takes the options of access out of those of a command; what it does not have is as ever."""
     return Access(
         destroy=tuple(given.pop("destroy")),
         over=tuple(given.pop("over")),
@@ -60,7 +61,7 @@ def access_of(given: dict[str, Any]) -> Access:
         buffered=given.pop("buffered"),
         engine=given.pop("engine"),
         threads=whole("threads", given.pop("threads", "1")),
-        slots=whole("slots", given.pop("slots")),
+        slots=whole("slots", given.pop("slots", str(SLOTS))),
     )
 
 
