@@ -16,7 +16,7 @@ from headstack.results import Results, Row
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p95_ms", "p99_ms")
 """What is compared; times are response times."""
 
-NO_LOAD = ("run_length", "warm_up", "source", "writes")
+NO_LOAD = ("run_length", "warm_up", "source", "writes", "start_ns")
 """Keys of a workload that do not change what the system is put under."""
 
 
@@ -29,6 +29,8 @@ class Seen:
     part: str | None
     """The range of the system that was used, as it was stated."""
     workload: str
+    mode: str | None
+    """Of a replay."""
     load: str
     """For people: ``depth 4``, ``1,000/s``, ``20 clients``, ``timed``."""
     seed: int
@@ -129,6 +131,7 @@ def _of_row(
         system=system,
         part=part or None,
         workload=row["workload"] or "",
+        mode=row["mode"],
         load=_spoken_load(row, None if whole is None else whole["workload"]),
         seed=row["seed"],
         requests=row["requests"],

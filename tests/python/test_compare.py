@@ -142,6 +142,9 @@ def test_replays_are_compared_by_mode(tmp_path: Path) -> None:
     theirs = hs.replay(tmp_path / "t.parquet", ATLAS, ["asap", "timed"])
     comparison = hs.compare(ours, theirs)
     assert [point.name for point in comparison] == ["timed", "asap, depth 4"]
+    # So they are where one of them is measured, and it has less to say of its clock.
+    real = hs.replay(tmp_path / "t.parquet", "null:1ms", ["timed", "asap"])
+    assert [point.name for point in hs.compare(real, theirs)] == ["timed", "asap, depth 4"]
     with pytest.raises(hs.InputError, match="does not hold its trace"):
         hs.compare(ours, ATLAS)
 
