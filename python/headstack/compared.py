@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 import os
-import statistics
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -61,10 +60,10 @@ class Seen:
         mean_ms = self.figures["mean_ms"]
         if len(means_ms) < 3 or not mean_ms:
             return self.relative_half_width
-        apart_ms: float = statistics.median(abs(later - earlier) for earlier, later in pairwise(means_ms))
+        apart_ms = sorted(abs(later - earlier) for earlier, later in pairwise(means_ms))
         # Of a normal distribution, half of all differences are at most 0.6745 times their deviation, which is the
         # square root of 2 times that of the means.
-        return apart_ms / 0.6745 / math.sqrt(2) / mean_ms
+        return apart_ms[len(apart_ms) // 2] / 0.6745 / math.sqrt(2) / mean_ms
 
     def is_load_of(self, other: Seen) -> bool:
         """Whether both are of the same load: by everything that is known of it on both sides."""
