@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use headstack_load::{EngineKind, Job, Permission, Spec, Target, run};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Limits, Sync};
+use headstack_workload::jobs::{Limits, Sync, Verify};
 use headstack_workload::{ArrivalProcess, Arrivals, Think, WarmUp, Workload};
 use serde_json::{Value, json};
 
@@ -104,9 +104,10 @@ fn measure(target: Target, engine: EngineKind, arrivals: Arrivals, limits: Limit
         slots: 1,
         start_delay_ns: 0,
         seed: 1,
+        verify: Verify::No,
     };
     let system = SystemRecord::new("", "", Value::Null);
-    let spec = Spec { system, workload: Value::Null, jobs: vec![job], seed: 1, interval_ns: None };
+    let spec = Spec { system, workload: Value::Null, jobs: vec![job], seed: 1, interval_ns: None, verification: None };
     run(&spec, &mut |_| true).unwrap_or_else(|error| panic!("{error}"))
 }
 

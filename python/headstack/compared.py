@@ -60,7 +60,7 @@ class Seen:
         mean_ms = self.figures["mean_ms"]
         if len(means_ms) < 3 or not mean_ms:
             return self.relative_half_width
-        apart_ms = sorted(abs(later - earlier) for earlier, later in pairwise(means_ms))
+        apart_ms: list[float] = sorted(abs(later - earlier) for earlier, later in pairwise(means_ms))
         # Of a normal distribution, half of all differences are at most 0.6745 times their deviation, which is the
         # square root of 2 times that of the means.
         return apart_ms[len(apart_ms) // 2] / 0.6745 / math.sqrt(2) / mean_ms

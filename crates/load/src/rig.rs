@@ -12,6 +12,7 @@ use crate::clock::now_ns;
 use crate::engine::{Done, Engine, EngineKind, WHOLE, Wait};
 use crate::ground::Ground;
 use crate::live::Live;
+use crate::log::{Log, Logged};
 use crate::stamping::{Checked, Stamping};
 use crate::target::Target;
 use crate::trouble::Trouble;
@@ -126,6 +127,8 @@ pub struct Rig<'a> {
     pub bytes_under_way: u64,
     /// Bytes of requests that came back since the warm-up was over, failed ones too.
     pub bytes: u64,
+    /// Where requests of the measured part are kept one by one, and which job that says they are of.
+    pub log: Option<(Arc<Log>, u32)>,
     response_ns: u64,
     bytes_ever: u64,
     interval_ns: u64,
@@ -170,6 +173,7 @@ impl<'a> Rig<'a> {
             completed: 0,
             bytes_under_way: 0,
             bytes: 0,
+            log: None,
             response_ns: 0,
             bytes_ever: 0,
             interval_ns: seat.interval_ns.unwrap_or(u64::MAX).max(1),
@@ -345,6 +349,13 @@ impl<'a> Rig<'a> {
         };
         if let Contents::Stamped(stamping) = &mut self.contents {
             stamping.end(done.slot, &request, failed, &self.ground, self.engine.buffers());
+        }
+        if let Some((log, job)) = &self.log
+            && self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_none())
+        {
+            let Request { kind, offset_bytes, length_bytes, .. } = request;
+            let response_ns = at_ns - intended_ns;
+            log.add(Logged { job: *job, kind, offset_bytes, length_bytes, intended_ns, response_ns, failed });
         }
         if failed {
             self.fail(&flight, done.result);

@@ -12,8 +12,10 @@ mod play;
 mod quantity;
 mod recording;
 mod replay;
+mod request_log;
 mod results;
 mod run;
+mod stream;
 mod table;
 mod trace;
 mod validate;
@@ -44,6 +46,8 @@ mod _native {
     #[pymodule_export]
     use super::replay::replay;
     #[pymodule_export]
+    use super::request_log::RequestLog;
+    #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]
     use super::run::run;
@@ -62,6 +66,7 @@ mod _native {
 
     #[pymodule_init]
     fn constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("CLASS_LIMITS_NS", headstack_load::CLASS_LIMITS_NS)?;
         module.add("POLICIES", tuple(module, &Policy::ALL)?)?;
         module.add("READ_AHEADS", tuple(module, &ReadAhead::ALL)?)?;
         module.add("WRITE_CACHES", tuple(module, &WriteCache::ALL)?)

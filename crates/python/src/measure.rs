@@ -14,10 +14,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::{RunError, input_error, json_error};
-use crate::interruptible::attended;
+use crate::interruptible::{attended, is_interruption};
 use crate::play::{PlayError, ReplayAsked, ScenarioAsked};
 use crate::replay::Requests;
+use crate::request_log::RequestLog;
 use crate::results::{Asked, Results};
+use crate::stream::PassAsked;
 
 /// A file or device as Python asks for it.
 #[derive(Deserialize)]
@@ -114,13 +116,20 @@ impl Targets {
     }
 
     /// Carries out the measurements of a JSON list, one after the other. `progress` hears of each now and then, as a
-    /// dictionary; what was measured until an interruption is kept.
-    #[pyo3(signature = (runs, progress=None))]
-    fn measure(&self, py: Python<'_>, runs: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+    /// dictionary; what was measured until an interruption is kept. `log` keeps the requests of all of them one by one.
+    #[pyo3(signature = (runs, progress=None, log=None))]
+    fn measure(
+        &self,
+        py: Python<'_>,
+        runs: &str,
+        progress: Option<Py<PyAny>>,
+        log: Option<Py<RequestLog>>,
+    ) -> PyResult<Results> {
+        let log = log.as_ref().map(|log| &log.get().0);
         let runs: Vec<Value> = serde_json::from_str(runs).map_err(json_error)?;
         let runs: Vec<RunAsked> = runs.into_iter().map(read).collect::<PyResult<_>>()?;
         let asked = runs.iter().map(|run| Asked { labels: run.labels.clone(), clients: None }).collect();
-        let one = |run: RunAsked, goes_on: &mut GoesOn| headstack_load::run(&self.spec(&run)?, goes_on);
+        let one = |run: RunAsked, goes_on: &mut GoesOn| headstack_load::run_logged(&self.spec(&run)?, log, goes_on);
         one_by_one(py, asked, runs, progress.as_ref(), one, load_error)
     }
 
@@ -149,6 +158,36 @@ impl Targets {
         let asked = plays.iter().map(|play| Asked { labels: play.labels.clone(), clients: play.clients }).collect();
         let one = |play: ScenarioAsked, goes_on: &mut GoesOn| play.carry_out(self, goes_on);
         one_by_one(py, asked, plays, progress.as_ref(), one, load_error)
+    }
+
+    /// Discards all that is on the block device of this number; `progress` hears the share that is done.
+    #[pyo3(signature = (number, progress=None))]
+    fn discard(&self, py: Python<'_>, number: usize, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        let no_target = || input_error(format!("target {number} is not open"));
+        let target = self.0.get(number).cloned().ok_or_else(no_target)?;
+        let share = Mutex::new(0.0);
+        let tell = |py: Python<'_>| match &progress {
+            Some(progress) => progress.call1(py, (*share.lock().expect("no panics with it"),)).map(drop),
+            None => Ok(()),
+        };
+        let (discarded, heard) = py.detach(|| {
+            attended(tell, |goes_on| {
+                target.discard(&|done| {
+                    *share.lock().expect("no panics with it") = done;
+                    goes_on.load(Ordering::Relaxed)
+                })
+            })
+        });
+        heard?;
+        discarded.map_err(load_error)
+    }
+
+    /// Writes or reads all targets as one striped stream, as a JSON object asks. `keep` is given each interval when it is
+    /// over, as JSON, and `progress` the position in bytes; returns how the pass ended, as JSON. An interruption ends it,
+    /// and so does an exception of `keep` or `progress`, which is raised when all that was measured has been kept.
+    fn stream(&self, py: Python<'_>, asked: &str, keep: Py<PyAny>, progress: Py<PyAny>) -> PyResult<String> {
+        let asked: PassAsked = serde_json::from_str(asked).map_err(json_error)?;
+        asked.carry_out(py, self.0.clone(), &keep, &progress)
     }
 }
 
@@ -196,7 +235,7 @@ fn one_by_one<R: Send, E: Display + Send>(
     let (results, heard) = py.detach(|| attended(tell, work));
     // An interruption ends the measurement and keeps it; anything else that Python raises is an error.
     if let Err(error) = heard
-        && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
+        && !is_interruption(&error, py)
     {
         return Err(error);
     }

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from headstack._native import InputError
+from headstack.cli import classic, conditioning, pts
 from headstack.cli.output import check_writable, print_results, write_all
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, access_options, course, ending
@@ -126,3 +127,15 @@ def carry_out(given: dict[str, Any], work: Callable[..., Results]) -> tuple[Resu
     for name in to_stdout:
         print(EXPORTS[name](results), end="")
     return results, bool(to_stdout)
+
+
+for test in (
+    classic.zones,
+    classic.latency,
+    classic.fsync,
+    classic.crystal,
+    classic.prefill,
+    conditioning.condition,
+    pts.pts,
+):
+    measure.add_command(test)

@@ -10,10 +10,9 @@ import click
 from headstack._native import InputError, format_duration_ns
 from headstack.cli.output import check_writable, print_results, print_table, write_all
 from headstack.cli.runs import EXPORTS, Command, listed
-from headstack.cli.targets import access_of, course, ending, permission_options
+from headstack.cli.targets import access_of, course, ending, one_thread_options
 from headstack.cli.traces import Decorator, counting, opened, reading_options
 from headstack.measured_replays import WRITES, Playback
-from headstack.measurement import SLOTS
 from headstack.replays import MODES, OUTSIDE, SYSTEM_OPTIONS, WITHIN, Asked, replay_all
 from headstack.results import Results
 from headstack.values import whole
@@ -56,14 +55,7 @@ def replay_options(command: Command) -> Command:
             show_default=True,
         ),
         click.option("--realtime", is_flag=True, help="On real systems, go before all other threads of the machine."),
-        permission_options,
-        click.option(
-            "--slots",
-            metavar="N",
-            default=str(SLOTS),
-            help="On real systems, requests with the system at a time.",
-            show_default=True,
-        ),
+        one_thread_options,
         *reading_options(),
         *(
             click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)

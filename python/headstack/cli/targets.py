@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from headstack.measurement import ENGINES, SLOTS, Access
+from headstack.measurement import BY_HAND, ENGINES, SLOTS, Access
 from headstack.results import Results
 from headstack.values import whole
 
@@ -23,7 +23,7 @@ EXIT_RUN, EXIT_INTERRUPTED = 3, 130
 
 
 def permission_options(command: Command) -> Command:
-    """What may be done to a real target, and how requests reach it."""
+    """What may be done to a real target, and by which system calls."""
     decorators = [
         click.option("--destroy", metavar="NAME|SERIAL", multiple=True, help="A device whose contents may be lost."),
         click.option("--signature", "over", metavar="NAME", multiple=True, help="What on it may be overwritten: ext4."),
@@ -35,20 +35,24 @@ def permission_options(command: Command) -> Command:
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
+def one_thread_options(command: Command) -> Command:
+    """What may be done to a real target, and how one thread's requests reach it."""
+    slots = click.option(
+        "--slots",
+        metavar="N",
+        default=str(SLOTS),
+        help="Open loop: requests with the system at a time.",
+        show_default=True,
+    )
+    return permission_options(slots(command))
+
+
 def access_options(command: Command) -> Command:
-    """The same, and how several threads share a load."""
-    decorators = [
-        permission_options,
-        click.option("--threads", metavar="N", default="1", help="Threads that share the load.", show_default=True),
-        click.option(
-            "--slots",
-            metavar="N",
-            default=str(SLOTS),
-            help="Open loop: requests with the system at a time.",
-            show_default=True,
-        ),
-    ]
-    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+    """The same where threads may share the load."""
+    threads = click.option(
+        "--threads", metavar="N", default="1", help="Threads that share the load.", show_default=True
+    )
+    return one_thread_options(threads(command))
 
 
 def access_of(given: dict[str, Any]) -> Access:
@@ -71,7 +75,7 @@ def ending(results: Results) -> int:
     if ended is None:
         return 0
     print(f"headstack: ended early, what was measured is kept: {ended}", file=sys.stderr)
-    return EXIT_INTERRUPTED if ended == "stopped by hand" else EXIT_RUN
+    return EXIT_INTERRUPTED if ended == BY_HAND else EXIT_RUN
 
 
 @contextmanager
