@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from headstack import _native
 from headstack._native import InputError
 from headstack.results import Results, Row
 
@@ -40,6 +41,8 @@ class Seen:
     is_open: bool
     """Requests come whether or not others are complete."""
     intervals: list[Row] = field(repr=False)
+    labels: dict[str, str] = field(default_factory=dict)
+    """What else was varied, where it is known: ``position`` in bytes, ``size``."""
     whole: dict[str, Any] | None = field(default=None, repr=False)
     """The result in the project's schema, unless only a row of a table is left of it."""
     results: Results | None = field(default=None, repr=False)
@@ -67,6 +70,8 @@ class Seen:
 
     def is_load_of(self, other: Seen) -> bool:
         """Whether both are of the same load: by everything that is known of it on both sides."""
+        if any(other.labels.get(name, text) != text for name, text in self.labels.items()):
+            return False
         if self.whole is not None and other.whole is not None:
             return _load_of(self.whole["workload"]) == _load_of(other.whole["workload"])
         return (self.workload, self.load) == (other.workload, other.load)
@@ -122,6 +127,7 @@ def _of_row(
     results: Results | None = None,
     index: int = 0,
 ) -> Seen:
+    known = {*_native.Results.from_json("[]").table().column_names, "p95_ms"}
     system, _, part = row["system"].rpartition("@")
     if not system or "/" in part:
         # An at sign of a path.
@@ -138,6 +144,7 @@ def _of_row(
         half_width_ms=row["half_width_ms"],
         is_open=row["rate_per_s"] is not None,
         intervals=intervals or [],
+        labels={name: str(value) for name, value in row.items() if name not in known and value is not None},
         whole=whole,
         results=results,
         index=index,
@@ -170,7 +177,7 @@ CLIENTS = (("web", "users"), ("boot", "guests"), ("transactions", "clients"), ("
 """What each kind of stream calls them."""
 
 TEXTS = ("system", "workload", "mode")
-"""Columns of a table that are no figures."""
+"""Columns of a table that are needed and are no figures."""
 
 
 def _table(path: str) -> list[Row]:
@@ -195,8 +202,9 @@ def _table(path: str) -> list[Row]:
 
 
 def _typed(path: str, line: int, row: dict[str, str]) -> Row:
-    typed: Row = {name: text or None for name, text in row.items() if name in TEXTS}
-    for name in ("seed", "requests", "depth", "rate_per_s", "half_width_ms", *FIGURES):
+    numbers = ("seed", "requests", "depth", "rate_per_s", "half_width_ms", *FIGURES)
+    typed: Row = {name: text or None for name, text in row.items() if name not in numbers}
+    for name in numbers:
         if name not in row:
             continue
         try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headstack import _native
 from headstack._native import InputError, RunError
@@ -17,7 +17,7 @@ from headstack.runs import swept
 from headstack.scenario import Scenario
 
 if TYPE_CHECKING:
-    from headstack.measurement import Access
+    from headstack.measurement import Access, Progress
 
 WHOLE = "target"
 """What a target is called that no stream names as a LUN."""
@@ -34,7 +34,7 @@ def measure_scenario(
     luns: Mapping[str, str],
     access: Access,
     values: Mapping[str, list[str]],
-    progress: Callable[[dict[str, Any]], object] | None,
+    progress: Progress | None,
 ) -> Results:
     """Opens the targets of a scenario's LUNs, and plays it with each combination of options.
 
