@@ -24,8 +24,12 @@ def measured(command: Command) -> Command:
     decorators: list[Decorator] = [
         click.argument("target", metavar="TARGET"),
         click.option(
-            "-w", "--workload", metavar="NAME|FILE.toml", help="A workload; or give --size, --read, --random."
+            "-w",
+            "--workload",
+            metavar="NAME|FILE.toml",
+            help="A workload or scenario; or give --size, --read, --random.",
         ),
+        click.option("--lun", "luns", metavar="NAME=PATH", multiple=True, help="Where another LUN of a scenario is."),
         *(
             click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
             for option in MEASURED_OPTIONS
@@ -74,6 +78,9 @@ def load(target: str, workload: str | None, **given: Any) -> int:
     unless a length is given. In an open loop (--rate) response times count from the moment at which a request was to
     be made, whether or not the system could take it.
 
+    A scenario runs as long as it states, on TARGET; where it names LUNs, TARGET is one of them, and --lun says where
+    each of the others is.
+
     Reading asks for nothing. A workload that writes takes --destroy with the device's name or serial number, and is
     refused while anybody uses the device; a file is written where it was created by --create, or with --overwrite.
 
@@ -84,12 +91,26 @@ def load(target: str, workload: str | None, **given: Any) -> int:
     Ctrl-C, a full disk or a vanished device end a measurement; what was measured until then is kept.
     """
     access, verifying = access_of(given), verifying_of(given, target)
-    work = partial(measure_target, target, demands(workload), access, verifying=verifying)
+    places = luns_of(given.pop("luns"))
+    work = partial(measure_target, target, demands(workload), access, verifying=verifying, luns=places)
     results, to_stdout = carry_out(given, work)
     if not to_stdout:
-        print_results(results)
+        print_results(results, with_streams=True)
         print_verified(results, verifying)
     return verdict(results)
+
+
+def luns_of(texts: tuple[str, ...]) -> dict[str, str]:
+    """Where LUNs are, by name."""
+    places: dict[str, str] = {}
+    for text in texts:
+        name, separator, path = text.partition("=")
+        if not (name and separator and path):
+            raise InputError(f"--lun: {text!r} is no place of a LUN; write NAME=PATH, such as log=/dev/sdc")
+        if name in places:
+            raise InputError(f"--lun: {name} is given twice; a LUN is at one place")
+        places[name] = path
+    return places
 
 
 def demands(workload: str | None) -> list[str] | None:
