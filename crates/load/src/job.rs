@@ -32,6 +32,8 @@ pub struct Job {
     pub start_delay_ns: u64,
     /// Seed of its random choices.
     pub seed: u64,
+    /// Whether the page cache is emptied of the targets before.
+    pub invalidate: bool,
 }
 
 /// When a job is over.

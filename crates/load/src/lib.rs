@@ -2,7 +2,7 @@
 //!
 //! A [`Target`] is opened as somebody permits. [`run`] puts every [`Job`] into a thread of its own. A thread has a
 //! `Rig`, which hands requests to an engine and books what comes back, and a loop in `worker` that says when the next
-//! request goes out: that of [`replay`] asks a recording, that of [`play_scenario`] the clients of a scenario.
+//! request goes out: that of [`replay`] asks a recording, that of [`play_scenario`] the clients of a scenario. [`play_phase`] carries out what a job file says.
 
 mod buffers;
 mod clock;
@@ -12,10 +12,12 @@ mod ground;
 pub mod integrity;
 mod job;
 mod live;
+mod phase;
 mod queue;
 mod replay;
 mod rig;
 mod run;
+mod samples;
 mod scenario;
 mod target;
 mod trouble;
@@ -28,6 +30,7 @@ pub use error::LoadError;
 pub use ground::Ground;
 pub use job::{End, Job};
 pub use live::Progress;
+pub use phase::{PhaseSpec, play_phase};
 pub use replay::{Observed, ReplaySpec, Sink, Writes, replay};
 pub use run::{Spec, run};
 pub use scenario::{ScenarioSpec, play_scenario};

@@ -3,9 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstack_load::{EngineKind, Job, LoadError, Permission, Progress, Spec, Target, TargetKind};
+use headstack_load::{
+    EngineKind, Job, LoadError, Permission, PhaseSpec, Progress, Spec, Target, TargetKind, play_phase,
+};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Limits, Sync};
+use headstack_workload::jobs::{Limits, Phase, Sync};
 use headstack_workload::{Span, Workload};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -46,6 +48,23 @@ struct RunAsked {
     seed: u64,
     interval_ns: Option<u64>,
     labels: Vec<(String, String)>,
+}
+
+/// A phase of a job file as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PhaseAsked {
+    system_name: String,
+    phase: Phase,
+    /// Numbers of the targets of each job.
+    targets: Vec<Vec<usize>>,
+    null_service_ns: u64,
+    seed: u64,
+    interval_ns: Option<u64>,
+    labels: Vec<(String, String)>,
+    /// Its place among the phases of the file, and how many these are.
+    index: usize,
+    count: usize,
 }
 
 #[derive(Deserialize)]
@@ -134,6 +153,36 @@ impl Targets {
         let asked = runs.into_iter().map(|run| Asked { labels: run.labels, clients: None });
         Ok(Results::new(asked.zip(results).collect()))
     }
+
+    /// Carries out a phase of a job file; as [`measure`](Self::measure) otherwise.
+    #[pyo3(signature = (phase, progress=None))]
+    fn measure_phase(&self, py: Python<'_>, phase: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+        let asked: PhaseAsked = serde_json::from_str(phase).map_err(json_error)?;
+        let present: Mutex<Progress> = Mutex::default();
+        let tell = |py: Python<'_>| match &progress {
+            Some(progress) => {
+                let now = *present.lock().expect("no panics with it");
+                progress.call1(py, (told(py, asked.index, asked.count, &now)?,)).map(drop)
+            }
+            None => Ok(()),
+        };
+        let spec = self.phase_spec(&asked).map_err(load_error)?;
+        let (result, heard) = py.detach(|| {
+            attended(tell, |goes_on| {
+                play_phase(&spec, &mut |now| {
+                    *present.lock().expect("no panics with it") = *now;
+                    goes_on.load(Ordering::Relaxed)
+                })
+            })
+        });
+        if let Err(error) = heard
+            && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
+        {
+            return Err(error);
+        }
+        let labels = Asked { labels: asked.labels, clients: None };
+        Ok(Results::new(vec![(labels, result.map_err(load_error)?)]))
+    }
 }
 
 impl Targets {
@@ -174,6 +223,7 @@ impl Targets {
                 slots: job.slots,
                 start_delay_ns: job.start_delay_ns,
                 seed: job.seed,
+                invalidate: false,
             })
         });
         let jobs = jobs.collect::<Result<Vec<_>, LoadError>>()?;
@@ -183,6 +233,23 @@ impl Targets {
             jobs,
             seed: run.seed,
             interval_ns: run.interval_ns,
+            ends_with_first: false,
+            tells_streams: false,
+        })
+    }
+
+    fn phase_spec(&self, asked: &PhaseAsked) -> Result<PhaseSpec, LoadError> {
+        let targets_of = |numbers: &Vec<usize>| numbers.iter().map(|&number| self.0.get(number).cloned()).collect();
+        let targets: Option<Vec<Vec<Arc<Target>>>> = asked.targets.iter().map(targets_of).collect();
+        let not_open =
+            || LoadError::Job { job: asked.phase.name.clone(), message: "names a target that is not open".into() };
+        Ok(PhaseSpec {
+            system: self.record(&asked.system_name),
+            phase: asked.phase.clone(),
+            targets: targets.ok_or_else(not_open)?,
+            null_service_ns: asked.null_service_ns,
+            seed: asked.seed,
+            interval_ns: asked.interval_ns,
         })
     }
 

@@ -237,6 +237,18 @@ impl Target {
         &self.description
     }
 
+    /// Empties the page cache of what it holds of the target, as far as that is written.
+    ///
+    /// # Errors
+    /// When the kernel refuses: of a device, to all but root.
+    pub(crate) fn forget_cached(&self) -> io::Result<()> {
+        match (&self.opened, self.kind) {
+            (Some(opened), TargetKind::File) => kernel::forget_file(&opened.file),
+            (Some(opened), TargetKind::BlockDevice) => kernel::forget_device(&opened.file),
+            _ => Ok(()),
+        }
+    }
+
     /// Fails unless the target has `length_bytes` from `offset_bytes` on.
     ///
     /// # Errors

@@ -61,7 +61,18 @@ pub fn time(ns: u64) -> Limits {
 
 pub fn job(targets: &[Arc<Target>], engine: EngineKind, workload: Workload, limits: Limits) -> Job {
     let targets = targets.to_vec();
-    Job { name: "job".into(), targets, span: None, workload, limits, engine, slots: 64, start_delay_ns: 0, seed: 7 }
+    Job {
+        name: "job".into(),
+        targets,
+        span: None,
+        workload,
+        limits,
+        engine,
+        slots: 64,
+        start_delay_ns: 0,
+        seed: 7,
+        invalidate: false,
+    }
 }
 
 /// A job on the null target.
@@ -71,7 +82,15 @@ pub fn null_job(service_ns: u64, workload: Workload, limits: Limits) -> Job {
 
 pub fn spec(jobs: Vec<Job>) -> Spec {
     let system = SystemRecord::new("", "", Value::Null);
-    Spec { system, workload: Value::Null, jobs, seed: 7, interval_ns: None }
+    Spec {
+        system,
+        workload: Value::Null,
+        jobs,
+        seed: 7,
+        interval_ns: None,
+        ends_with_first: false,
+        tells_streams: false,
+    }
 }
 
 /// A run that ends by itself.
