@@ -17,6 +17,7 @@ from headstack._native import InputError, RunError, version
 from headstack.array import Array
 from headstack.drive import Drive, import_disksim
 from headstack.inspection import inspect
+from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
 from headstack.measurement import measure
 from headstack.replays import replay
 from headstack.results import Knee, Results
@@ -32,6 +33,8 @@ __all__ = [
     "Array",
     "Drive",
     "InputError",
+    "JobFile",
+    "JobResults",
     "Knee",
     "Options",
     "Results",
@@ -47,8 +50,10 @@ __all__ = [
     "import_disksim",
     "inspect",
     "measure",
+    "measure_jobs",
     "replay",
     "run",
+    "run_jobs",
     "scenarios",
     "validate",
     "workloads",

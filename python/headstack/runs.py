@@ -133,7 +133,7 @@ def specify(
     for system, demand in itertools.product(loaded(systems, values), demands):
         for point in itertools.product(*(values[option.name] for option in ordered)):
             chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
-            spec = first_spec(changed(system, chosen), demand or one_size(chosen))
+            spec = first_spec(changed(system, chosen), (demand or one_size(chosen)).demand)
             for option in ordered:
                 option.apply(spec, chosen[option.name])
             spec["labels"] = [pair for pair in chosen.items() if pair[0] not in IN_RESULTS]
@@ -162,12 +162,12 @@ def changed(system: System, chosen: Mapping[str, str]) -> Drive | Array:
     return load_system(system, chosen.get("drive"), drives)
 
 
-def first_spec(system: Drive | Array, demand: Workload | Scenario) -> Spec:
+def first_spec(system: Drive | Array, demand: Mapping[str, Any]) -> Spec:
     """A run with nothing varied yet."""
     return {
         "system_name": system.name,
         "system": copy.deepcopy(system.system),
-        **demand.demand,
+        **demand,
         "span": system.span,
         "seed": 1,
         "interval_ns": None,

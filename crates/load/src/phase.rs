@@ -39,24 +39,45 @@ pub struct PhaseSpec {
 /// A phase that cannot be run on these targets: no such part, requests without room, a job that writes where a target is
 /// open for reading; an engine that the kernel refuses.
 pub fn play_phase(spec: &PhaseSpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
-    let PhaseSpec { phase, targets, .. } = spec;
-    let impossible = |message: &str| LoadError::Job { job: phase.name.clone(), message: message.to_owned() };
-    if phase.jobs.is_empty() || targets.len() != phase.jobs.len() {
-        return Err(impossible("has no job with targets"));
-    }
-    if phase.curve_point.is_some() {
-        return Err(impossible("is a percentage of what another phase reaches, which has to run first"));
-    }
-    for (job, targets) in phase.jobs.iter().zip(targets) {
-        check_writes(job, targets)?;
-    }
-    match phase.pool {
+    let threads = spec.check()?;
+    match spec.phase.pool {
         Some(outstanding) => play_pool(spec, outstanding, progress),
-        None => play_jobs(spec, progress),
+        None => play_jobs(spec, threads, progress),
     }
 }
 
-fn play_jobs(spec: &PhaseSpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
+impl PhaseSpec {
+    /// What its threads do, where each copy of a job has one, as far as that is known to be possible before anything is
+    /// started.
+    ///
+    /// # Errors
+    /// Those of [`play_phase`] but for what the kernel refuses.
+    pub fn check(&self) -> Result<Threads, LoadError> {
+        let PhaseSpec { phase, targets, .. } = self;
+        let impossible = |message: &str| LoadError::Job { job: phase.name.clone(), message: message.to_owned() };
+        if phase.jobs.is_empty() || targets.len() != phase.jobs.len() {
+            return Err(impossible("has no job with targets"));
+        }
+        if phase.curve_point.is_some() {
+            return Err(impossible("is a percentage of what another phase reaches, which has to run first"));
+        }
+        for (job, targets) in phase.jobs.iter().zip(targets) {
+            check_writes(job, targets)?;
+        }
+        let threads = threads(self)?;
+        threads.jobs.iter().try_for_each(Job::check)?;
+        Ok(threads)
+    }
+}
+
+/// What the threads of a phase do.
+pub struct Threads {
+    jobs: Vec<Job>,
+    /// What is done otherwise than asked.
+    notes: Vec<String>,
+}
+
+fn threads(spec: &PhaseSpec) -> Result<Threads, LoadError> {
     let mut jobs = Vec::new();
     let mut notes = Vec::new();
     let names = spec.phase.stream_names();
@@ -77,6 +98,14 @@ fn play_jobs(spec: &PhaseSpec, progress: &mut dyn FnMut(&Progress) -> bool) -> R
             });
         }
     }
+    Ok(Threads { jobs, notes })
+}
+
+fn play_jobs(
+    spec: &PhaseSpec,
+    Threads { jobs, notes }: Threads,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<RunResult, LoadError> {
     let spec = Spec {
         system: spec.system.clone(),
         workload: record(&spec.phase),

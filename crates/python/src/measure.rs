@@ -154,6 +154,12 @@ impl Targets {
         Ok(Results::new(asked.zip(results).collect()))
     }
 
+    /// Refuses a phase that cannot be carried out, as far as that is known before anything is started.
+    fn check_phase(&self, phase: &str) -> PyResult<()> {
+        let asked: PhaseAsked = serde_json::from_str(phase).map_err(json_error)?;
+        self.phase_spec(&asked).and_then(|spec| spec.check()).map(drop).map_err(load_error)
+    }
+
     /// Carries out a phase of a job file; as [`measure`](Self::measure) otherwise.
     #[pyo3(signature = (phase, progress=None))]
     fn measure_phase(&self, py: Python<'_>, phase: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
@@ -258,10 +264,11 @@ impl Targets {
             [only] => SystemRecord::new(name, only.kind().name(), only.description().clone()),
             several => {
                 let all = several.iter().map(|target| target.description().clone()).collect::<Vec<_>>();
-                let kind = if several.iter().all(|one| one.kind() == TargetKind::BlockDevice) {
-                    "block devices"
-                } else {
-                    "files"
+                let are = |kind| several.iter().all(|one| one.kind() == kind);
+                let kind = match (are(TargetKind::BlockDevice), are(TargetKind::Null)) {
+                    (true, _) => "block devices",
+                    (_, true) => TargetKind::Null.name(),
+                    _ => "files",
                 };
                 SystemRecord::new(name, kind, json!({ "targets": all }))
             }
