@@ -101,14 +101,21 @@ def _entries(results: JobResults, run: int, plus: bool) -> Iterator[Fields]:
     for stream in streams:
         # Copies that a simulation joins bear the name of the job.
         own = [j for j, copies in zip(jobs, names, strict=True) if stream["name"] in (*copies, j["name"])]
-        yield Entry(own[0] if own else jobs[0], stream, result, plus).fields(run, outcome, total_bytes)
+        yield Entry(own[0] if own else jobs[0], results.file.options, stream, result, plus).fields(
+            run, outcome, total_bytes
+        )
 
 
 class Entry:
     """One entry of ``jobs``."""
 
     def __init__(
-        self, job: Mapping[str, Any], stream: Mapping[str, Any], result: Mapping[str, Any], plus: bool
+        self,
+        job: Mapping[str, Any],
+        shared: Mapping[str, str],
+        stream: Mapping[str, Any],
+        result: Mapping[str, Any],
+        plus: bool,
     ) -> None:
         self.job = job
         self.kinds = stream["kinds"]
@@ -116,6 +123,7 @@ class Entry:
         self.result = result
         self.plus = plus
         self.options = dict(job["as_written"])
+        self.holding = {**shared, **self.options}
         self.duration_s = self.facts.get("duration_s", result["duration_ns"] / 1e9)
         self.threads_s = self.facts.get("threads_s", self.duration_s * job["copies"])
         self.count = sum(kind["count"] for kind in self.kinds.values())
@@ -132,8 +140,8 @@ class Entry:
             "elapsed": math.floor(outcome.elapsed_s or self.duration_s) + 1,
             "job options": _stated(self.options.items()),
         }
-        if "description" in self.options:
-            fields["desc"] = self.options["description"]
+        if "description" in self.holding:
+            fields["desc"] = self.holding["description"]
         for kind in ("read", "write", "trim"):
             fields[kind] = self._kind(kind, total_bytes[kind])
         flush = self.kinds["flush"]
@@ -155,7 +163,7 @@ class Entry:
 
     def _wants(self, latency: str, usual: bool) -> bool:
         """Whether percentiles and bins of a latency are printed: ``clat_percentiles`` and so on."""
-        stated = self.options.get(f"{latency}_percentiles")
+        stated = self.holding.get(f"{latency}_percentiles")
         return usual if stated is None else stated == "1"
 
     def _kind(self, name: str, total_bytes: int) -> Fields:

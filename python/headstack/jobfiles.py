@@ -13,7 +13,7 @@ from headstack import _native
 from headstack._native import InputError, RunError
 from headstack.measurement import NULL_BYTES, Access, is_null
 from headstack.options import IN_RESULTS, OPTIONS
-from headstack.results import Results
+from headstack.results import SHOWN_STREAMS, Results, Shown
 from headstack.runs import Options, Progress, System, changed, check, first_spec, loaded, texts
 from headstack.values import duration_ns
 
@@ -117,6 +117,13 @@ class JobResults(Results):
         self.stopped: str | None = None
         """Why phases that follow were not carried out."""
 
+    def shown_streams(self) -> tuple[list[Shown], list[list[str]]]:
+        """The jobs of each phase that has several; what else is known of them is in ``facts``."""
+        columns = [column for column in SHOWN_STREAMS if column.name not in ("system", "facts")]
+        runs = (self.streams_of(run) for run in range(len(self)))
+        rows = [stream | {"run": run} for run, streams in enumerate(runs, 1) if len(streams) > 1 for stream in streams]
+        return columns, [[column.format(row[column.name]) for column in columns] for row in rows]
+
     def to_fio_json(self, path: str | os.PathLike[str] | None = None, plus: bool = False) -> str:
         """The results as ``fio --output-format=json`` prints them; with ``plus`` the histograms of ``json+``."""
         from headstack.fio_json import fio_json
@@ -178,7 +185,7 @@ def measure_file(
     described = json.loads(opened.described())
     asked = [
         {
-            "system_name": called(places.paths),
+            "system_name": called(_names([phase])),
             "phase": phase,
             "targets": places.of_phase(phase),
             "null_service_ns": places.null_service_ns,

@@ -276,7 +276,7 @@ def test_workloads_of_vdbench_share_a_pool_by_their_skew(tmp_path: Path) -> None
     file = hs.JobFile.vdbench(job_file(tmp_path, VDBENCH.replace("RATE", "max"), "skew"), size="1g")
     results = hs.measure_jobs(file, "null:1ms")
     streams = {stream["stream"]: stream["iops"] for stream in results.streams_of(0)}
-    assert streams["wd1"] / sum(streams.values()) == pytest.approx(0.75, abs=0.05)
+    assert streams["wd1 sd1"] / sum(streams.values()) == pytest.approx(0.75, abs=0.05)
     # Eight requests at a time, a millisecond each.
     assert results[0]["iops"] <= 8001
 

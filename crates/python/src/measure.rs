@@ -234,7 +234,7 @@ impl Targets {
         });
         let jobs = jobs.collect::<Result<Vec<_>, LoadError>>()?;
         Ok(Spec {
-            system: self.record(&run.system_name),
+            system: Self::record(&run.system_name, &self.0.iter().collect::<Vec<_>>()),
             workload: run.workload.clone(),
             jobs,
             seed: run.seed,
@@ -249,18 +249,25 @@ impl Targets {
         let targets: Option<Vec<Vec<Arc<Target>>>> = asked.targets.iter().map(targets_of).collect();
         let not_open =
             || LoadError::Job { job: asked.phase.name.clone(), message: "names a target that is not open".into() };
+        let targets = targets.ok_or_else(not_open)?;
+        let mut used: Vec<&Arc<Target>> = Vec::new();
+        for target in targets.iter().flatten() {
+            if !used.iter().any(|known| Arc::ptr_eq(known, target)) {
+                used.push(target);
+            }
+        }
         Ok(PhaseSpec {
-            system: self.record(&asked.system_name),
+            system: Self::record(&asked.system_name, &used),
             phase: asked.phase.clone(),
-            targets: targets.ok_or_else(not_open)?,
+            targets,
             null_service_ns: asked.null_service_ns,
             seed: asked.seed,
             interval_ns: asked.interval_ns,
         })
     }
 
-    fn record(&self, name: &str) -> SystemRecord {
-        match &self.0[..] {
+    fn record(name: &str, targets: &[&Arc<Target>]) -> SystemRecord {
+        match targets {
             [only] => SystemRecord::new(name, only.kind().name(), only.description().clone()),
             several => {
                 let all = several.iter().map(|target| target.description().clone()).collect::<Vec<_>>();

@@ -10,6 +10,8 @@
 //! job.
 
 mod distribution;
+#[cfg(test)]
+mod documented;
 mod engine;
 mod expression;
 mod job;
