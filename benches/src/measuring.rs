@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use headstack_load::{EngineKind, Job, Permission, Spec, Target, run};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Limits, Sync};
+use headstack_workload::jobs::{Limits, Sync, Verify};
 use headstack_workload::{ArrivalProcess, Arrivals, Think, WarmUp, Workload};
 use serde_json::{Value, json};
 
@@ -105,6 +105,7 @@ fn measure(target: Target, engine: EngineKind, arrivals: Arrivals, limits: Limit
         start_delay_ns: 0,
         seed: 1,
         invalidate: false,
+        verify: Verify::No,
     };
     let system = SystemRecord::new("", "", Value::Null);
     let spec = Spec {
@@ -115,6 +116,7 @@ fn measure(target: Target, engine: EngineKind, arrivals: Arrivals, limits: Limit
         interval_ns: None,
         ends_with_first: false,
         tells_streams: false,
+        verification: None,
     };
     run(&spec, &mut |_| true).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -137,14 +139,16 @@ fn headstack(target: &Path, depth: u32) -> Subject<'_> {
 fn fio<'a>(target: &'a Path, depth: u32, more: &'static [&str]) -> Subject<'a> {
     let command = move |requests: u64| {
         let mut command = Command::new("fio");
-        command.args(["--name=reads", "--rw=randread", "--bs=4k", "--norandommap", "--output-format=json"]);
+        command.args(["--name=reads", "--rw=randread", "--bs=4k", "--output-format=json"]);
+        // Latency from before the submission, as ours.
+        command.args(["--lat_percentiles=1", "--clat_percentiles=0"]);
         command.arg(format!("--iodepth={depth}")).arg(format!("--number_ios={requests}"));
         if target == Path::new(NULL) {
-            // Twice the requests' bytes: it ends by their number.
-            command.arg("--ioengine=null").arg(format!("--size={NULL_BYTES}"));
-        } else {
             // A pass over the file is no end: it ends by the number of requests.
-            command.args(["--ioengine=io_uring", "--direct=1", "--readonly"]);
+            command.args(["--ioengine=null", "--size=4g"]).arg(format!("--io_size={NULL_BYTES}"));
+        } else {
+            // Places may come twice, as ours.
+            command.args(["--ioengine=io_uring", "--direct=1", "--readonly", "--norandommap"]);
             command.arg(format!("--io_size={}", requests * 4096)).arg(format!("--filename={}", target.display()));
         }
         command.args(more);
@@ -157,7 +161,7 @@ fn read_fio(text: &str) -> Option<Told> {
     // Warnings stand before the JSON.
     let json: Value = serde_json::from_str(&text[text.find('{')?..]).ok()?;
     let read = json.pointer("/jobs/0/read")?;
-    let us = |percentile: &str| Some(read.pointer(&format!("/clat_ns/percentile/{percentile}"))?.as_f64()? / 1e3);
+    let us = |percentile: &str| Some(read.pointer(&format!("/lat_ns/percentile/{percentile}"))?.as_f64()? / 1e3);
     Some(Told { per_s: read["iops"].as_f64()?, p50_us: us("50.000000")?, p99_us: us("99.000000")? })
 }
 
@@ -233,11 +237,14 @@ fn pair(ours: &[Measured], theirs: &[Measured], value: impl Fn(&Measured) -> f64
 pub fn null_target(report: &mut Report) {
     for (depth, requests) in [(1, 10_000_000), (32, 10_000_000)] {
         let name = format!("measuring, null target, depth {depth}");
-        match alternating(requests, [&headstack(Path::new(NULL), depth), &fio(Path::new(NULL), depth, &[])]) {
+        let null = Path::new(NULL);
+        let subjects = [&headstack(null, depth), &fio(null, depth, &[]), &fio(null, depth, &["--norandommap"])];
+        match alternating(requests, subjects) {
             Err(reason) => report.skip(&name, reason),
-            Ok([ours, theirs]) => {
-                let pair = pair(&ours, &theirs, |run| run.cpu_us);
-                compare(report, name, US_PER_IO, "fio's null engine", pair, Some(0.4));
+            Ok([ours, default, mapless]) => {
+                let cpu = |theirs: &[Measured]| pair(&ours, theirs, |run| run.cpu_us);
+                compare(report, name.clone(), US_PER_IO, "fio's null engine", cpu(&default), Some(0.4));
+                compare(report, name, US_PER_IO, "fio without its random map", cpu(&mapless), None);
             }
         }
     }

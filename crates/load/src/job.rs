@@ -3,13 +3,14 @@
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use headstack_workload::jobs::Limits;
-use headstack_workload::{ArrivalClock, Arrivals, Generator, RunLength, Span, Workload};
+use headstack_workload::jobs::{Limits, Verify};
+use headstack_workload::{AccessLine, Addresses, ArrivalClock, Arrivals, Generator, RunLength, Span, Workload};
 
 use crate::LoadError;
 use crate::engine::EngineKind;
 use crate::ground::Ground;
 use crate::target::{Target, TargetKind};
+use crate::verification::common_divisor;
 
 /// One thread's work.
 #[derive(Clone)]
@@ -34,6 +35,8 @@ pub struct Job {
     pub seed: u64,
     /// Whether the page cache is emptied of the targets before.
     pub invalidate: bool,
+    /// What is done to find out whether what is read is what was written. Requests then have memory of their own each.
+    pub verify: Verify,
 }
 
 /// When a job is over.
@@ -49,6 +52,10 @@ pub struct End {
     pub confidence_percent: Option<f64>,
 }
 
+/// Units that are stamped are no longer.
+const UNIT_BYTES_MAX: u32 = 1 << 20;
+/// Memory for requests under way whose contents matter.
+const VERIFIED_BYTES_MAX: u64 = 1 << 31;
 /// Requests with the system at a time, of open loops as of closed ones.
 const SLOTS_MAX: u32 = 65_536;
 
@@ -95,6 +102,13 @@ impl Job {
             let message = format!("requests of {longest} bytes have no room in its {} bytes", small.capacity_bytes());
             return Err(LoadError::Target { target: small.name().to_owned(), message });
         }
+        let verified_bytes = u64::from(self.depth()) * u64::from(longest);
+        if self.verify != Verify::No && verified_bytes > VERIFIED_BYTES_MAX {
+            return refused(format!(
+                "{} requests of {longest} bytes at a time; {VERIFIED_BYTES_MAX} bytes of them can be verified",
+                self.depth()
+            ));
+        }
         Generator::new(&self.workload, span, block_bytes, self.seed)?;
         if let Arrivals::Open { rate_per_s, process } = self.workload.arrivals {
             ArrivalClock::new(rate_per_s, process, self.seed)?;
@@ -105,6 +119,30 @@ impl Job {
     /// The longest request, in bytes.
     pub fn longest_bytes(&self) -> u32 {
         self.workload.specification.lines.iter().map(|line| line.size_bytes).max().unwrap_or(0)
+    }
+
+    /// Whether any of its requests is a write or a trim.
+    pub fn writes(&self) -> bool {
+        self.workload.specification.lines.iter().any(|line| line.read_percent < 100.0)
+    }
+
+    /// What all its requests begin and end on multiples of, in bytes: the largest such number that divides 1 MiB, so
+    /// that a pass may read unit by unit.
+    ///
+    /// # Errors
+    /// As [`span`](Self::span).
+    pub fn unit_bytes(&self) -> Result<u32, LoadError> {
+        let Workload { specification, addresses, streams, .. } = &self.workload;
+        let lines = &specification.lines;
+        let lengths = lines.iter().fold(UNIT_BYTES_MAX, |unit, line| common_divisor(unit, line.size_bytes));
+        let one_after_another = lines.iter().all(|line| line.random_percent == 0.0 && line.align_bytes.is_none());
+        if one_after_another && *streams == 1 && *addresses == Addresses::Uniform {
+            // A remainder, so below 2^32.
+            let start = (self.span()?.start_bytes % u64::from(lengths.max(1))) as u32;
+            return Ok(common_divisor(lengths, start));
+        }
+        let places = |unit, line: &AccessLine| common_divisor(unit, line.align_bytes.unwrap_or(self.block_bytes()));
+        Ok(lines.iter().fold(lengths, places))
     }
 
     /// What errors call the targets.

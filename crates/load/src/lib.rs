@@ -19,9 +19,12 @@ mod rig;
 mod run;
 mod samples;
 mod scenario;
+mod stamping;
 mod target;
 mod trouble;
 mod usage;
+mod verification;
+mod verify;
 mod waker;
 mod worker;
 
@@ -35,3 +38,5 @@ pub use replay::{Observed, ReplaySpec, Sink, Writes, replay};
 pub use run::{Spec, run};
 pub use scenario::{ScenarioSpec, play_scenario};
 pub use target::{Ending, Permission, Target, TargetKind};
+pub use verification::{LedgerPlace, Verification};
+pub use verify::{VerifySpec, verify};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{self, JobEngine, Phase};
+use headstack_workload::jobs::{self, JobEngine, Phase, Verify};
 use headstack_workload::{Arrivals, Span};
 use serde_json::{Value, json};
 
@@ -95,6 +95,7 @@ fn threads(spec: &PhaseSpec) -> Result<Threads, LoadError> {
                 start_delay_ns: job.start_delay_ns,
                 seed: job.seed_of(copy, spec.seed),
                 invalidate: job.invalidate,
+                verify: job.verify,
             });
         }
     }
@@ -114,6 +115,7 @@ fn play_jobs(
         interval_ns: spec.interval_ns,
         ends_with_first: spec.phase.ends_with_first,
         tells_streams: true,
+        verification: None,
     };
     let mut result = run(&spec, progress)?;
     result.notes.extend(notes);
@@ -182,6 +184,9 @@ fn play_pool(
     result.workload = record(phase);
     result.notes.extend(notes);
     result.notes.extend(remarks.into_iter().map(|remark| remark.message));
+    if phase.jobs.iter().any(|job| job.verify != Verify::No) {
+        result.notes.push("jobs that share a pool do not verify what they write".to_owned());
+    }
     Ok(result)
 }
 

@@ -133,6 +133,8 @@ where
         start_delay_ns: 0,
         seed: 0,
         interval_ns: spec.interval_ns,
+        own_buffers: false,
+        verification: None,
     };
     let mut stencil = Stencil::new(spec);
     let (full, batches) = sync_channel(BATCHES_AHEAD);

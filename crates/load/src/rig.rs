@@ -13,8 +13,10 @@ use crate::engine::{Done, Engine, EngineKind, WHOLE, Wait};
 use crate::ground::Ground;
 use crate::live::Live;
 use crate::samples::Samples;
+use crate::stamping::{Checked, Stamping};
 use crate::target::Target;
 use crate::trouble::Trouble;
+use crate::verification::Verification;
 
 /// Others look at a run no more often.
 const TELL_EVERY_NS: u64 = 10_000_000;
@@ -76,6 +78,10 @@ pub struct Seat<'a> {
     pub seed: u64,
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
+    /// Whether anybody looks at contents, so that no two requests may share a buffer.
+    pub own_buffers: bool,
+    /// What reads are held against; absent where nobody verifies.
+    pub verification: Option<&'a Verification>,
 }
 
 impl Seat<'_> {
@@ -83,6 +89,16 @@ impl Seat<'_> {
     pub fn target(&self) -> String {
         self.targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// What is in the buffers of writes, and done with those of reads.
+enum Contents<'a> {
+    /// Nothing is transferred.
+    Any,
+    /// No two writes are alike.
+    Fresh,
+    /// Writes carry stamps, and reads are checked.
+    Stamped(Box<Stamping<'a>>),
 }
 
 /// An engine, the requests under way in it, and what is kept of them.
@@ -116,7 +132,7 @@ pub struct Rig<'a> {
     interval_ns: u64,
     deadline_ns: u64,
     next_tell_ns: u64,
-    freshen: bool,
+    contents: Contents<'a>,
     targets: &'a [Arc<Target>],
     ground: Ground,
     live: &'a Live,
@@ -125,13 +141,23 @@ pub struct Rig<'a> {
 
 impl<'a> Rig<'a> {
     /// Targets at rest.
-    pub fn new(engine: Engine, seat: &Seat<'a>, live: &'a Live, stop: &'a AtomicBool) -> Self {
+    ///
+    /// # Errors
+    /// Targets that are to be verified and cannot.
+    pub fn new(engine: Engine, seat: &Seat<'a>, live: &'a Live, stop: &'a AtomicBool) -> Result<Self, LoadError> {
         let slots = seat.slots;
+        let contents = match seat.verification {
+            Some(known) => {
+                Contents::Stamped(Box::new(Stamping::new(known, seat.targets, &seat.ground, slots, seat.buffer_bytes)?))
+            }
+            None if matches!(engine, Engine::Null(_)) => Contents::Any,
+            None => Contents::Fresh,
+        };
         let nothing =
             Request { kind: Kind::Flush, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
         let idle = Flight { intended_ns: 0, started_ns: 0, request: nothing };
-        Rig {
-            freshen: !matches!(engine, Engine::Null(_)),
+        Ok(Rig {
+            contents,
             engine,
             flights: vec![idle; slots as usize],
             free: (0..slots).rev().collect(),
@@ -155,7 +181,7 @@ impl<'a> Rig<'a> {
             ground: seat.ground.clone(),
             live,
             stop,
-        }
+        })
     }
 
     /// What results say of the engine.
@@ -189,7 +215,8 @@ impl<'a> Rig<'a> {
     /// Looks at the clock.
     #[inline]
     pub fn look(&mut self) {
-        self.now_ns = now_ns();
+        // Processors count alike to a few nanoseconds; a thread that has moved must not go back by them.
+        self.now_ns = self.now_ns.max(now_ns());
     }
 
     /// Whether somebody wants it to end.
@@ -229,11 +256,43 @@ impl<'a> Rig<'a> {
         self.flights[slot as usize] = Flight { intended_ns, started_ns: self.now_ns, request: *request };
         self.issued += 1;
         self.bytes_under_way += u64::from(request.length_bytes);
-        if request.kind == Kind::Write && self.freshen {
-            self.engine.buffers().freshen(slot, request.length_bytes);
+        match &mut self.contents {
+            Contents::Fresh if request.kind == Kind::Write => {
+                self.engine.buffers().freshen(slot, request.length_bytes);
+            }
+            Contents::Any | Contents::Fresh => {}
+            Contents::Stamped(stamping) => {
+                if let Err(error) = stamping.begin(slot, request, &self.ground, self.engine.buffers()) {
+                    self.refuse(slot, &error);
+                    return slot;
+                }
+            }
         }
         self.engine.prepare(slot, request);
         slot
+    }
+
+    /// Issues a request now in a slot that is free: who looks at buffers when requests have come back says when a slot is
+    /// used again.
+    pub fn issue_in(&mut self, slot: u32, request: &Request) {
+        if let Some(at) = self.free.iter().position(|&free| free == slot) {
+            let last = self.free.len() - 1;
+            self.free.swap(at, last);
+        }
+        let issued = self.issue(self.now_ns, request);
+        debug_assert_eq!(issued, slot, "the slot is free");
+    }
+
+    /// The first `length` bytes in the buffer of a slot that is free.
+    pub fn buffer(&mut self, slot: u32, length: u32) -> &mut [u8] {
+        self.engine.buffers().slice(slot, length)
+    }
+
+    /// What cannot be verified is not submitted, and ends the run.
+    #[cold]
+    fn refuse(&mut self, slot: u32, error: &LoadError) {
+        self.give_up(error.to_string());
+        self.done.push(Done { slot, result: -libc::EIO });
     }
 
     /// Hands over what was issued, waits, and books what came back.
@@ -255,7 +314,7 @@ impl<'a> Rig<'a> {
     #[inline]
     pub fn wait(&mut self, wait: Wait) -> Result<(), LoadError> {
         let driven = self.engine.drive(wait, &mut self.done);
-        self.now_ns = now_ns();
+        self.look();
         driven
     }
 
@@ -270,7 +329,7 @@ impl<'a> Rig<'a> {
         self.done = done;
     }
 
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, done: Done) -> Ended {
         let flight = self.flights[done.slot as usize];
         let Flight { request, intended_ns, started_ns, .. } = flight;
@@ -285,6 +344,9 @@ impl<'a> Rig<'a> {
             Kind::Read | Kind::Write => done.result != WHOLE && i64::from(done.result) != length as i64,
             Kind::Trim | Kind::Flush => done.result < 0,
         };
+        if let Contents::Stamped(stamping) = &mut self.contents {
+            stamping.end(done.slot, &request, failed, &self.ground, self.engine.buffers());
+        }
         if failed {
             self.fail(&flight, done.result);
             return Ended { slot: done.slot, flight, at_ns, failed };
@@ -375,6 +437,14 @@ impl<'a> Rig<'a> {
     pub fn give_up(&mut self, why: String) {
         self.trouble.fatal.get_or_insert(why);
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// What its reads were found to be; none where nobody verifies. Requests that come back later are not checked.
+    pub fn take_integrity(&mut self) -> Option<Checked> {
+        match std::mem::replace(&mut self.contents, Contents::Any) {
+            Contents::Stamped(stamping) => Some(stamping.finish()),
+            Contents::Any | Contents::Fresh => None,
+        }
     }
 
     /// The engine, to be ended.

@@ -3,25 +3,31 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread::Thread;
 use std::time::Duration;
 
 use headstack_result::{
     Check, Counter, DepthResult, Fact, Interval, Kinds, LatencyHistogram, Mode, RunResult, StreamResult, SystemRecord,
 };
+use headstack_workload::jobs::Verify;
 use headstack_workload::{Arrivals, GENERATOR_NAME};
 use serde_json::Value;
 
 use crate::LoadError;
-use crate::clock::{LOOK_NS, now_ns, sharpen_timers, sleep_until};
-use crate::engine::{Engine, Setup};
+use crate::clock::{LOOK_NS, now_ns, quicken, sharpen_timers, sleep_until};
+use crate::engine::{Engine, EngineKind, Setup};
+use crate::integrity::Ledger;
 use crate::job::Job;
 use crate::live::{Live, Progress};
 use crate::rig::{Rig, Seat, with_errors};
 use crate::samples::Samples;
+use crate::stamping::Checked;
+use crate::target::Target;
 use crate::trouble::Trouble;
 use crate::usage::Usage;
+use crate::verification::{LedgerPlace, Verification};
+use crate::verify::{Against, pass};
 use crate::waker::Waker;
 use crate::worker::{Loop, work};
 
@@ -50,6 +56,8 @@ pub struct Spec {
     pub ends_with_first: bool,
     /// Whether results tell of each job also where there is one alone.
     pub tells_streams: bool,
+    /// What is known of the data on the targets; where jobs verify and this is absent, the run has ledgers in memory.
+    pub verification: Option<Arc<Verification>>,
 }
 
 /// What one thread has measured.
@@ -67,6 +75,8 @@ pub struct Measured {
     lost: u64,
     engine: String,
     interval_ns: Option<u64>,
+    /// What reads were found to be, where they were checked.
+    pub integrity: Option<Checked>,
 }
 
 /// Measures, and tells `progress`, which says whether to go on. What was measured until then is the result also when
@@ -76,6 +86,12 @@ pub struct Measured {
 /// A job that cannot begin: no such part, an impossible workload, an engine that the kernel refuses.
 pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
     spec.jobs.iter().try_for_each(Job::check)?;
+    let verification = match &spec.verification {
+        Some(known) => Some(Arc::clone(known)),
+        None => Verification::of_jobs(&spec.jobs.iter().collect::<Vec<_>>(), &LedgerPlace::Memory)?.map(Arc::new),
+    };
+    let verification = verification.as_deref();
+    verification.map_or(Ok(()), Verification::begin)?;
     let cached = invalidate(&spec.jobs);
     let works = spec.jobs.iter().map(|job: &Job| {
         move |post: &Post| {
@@ -90,6 +106,8 @@ pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<R
                 start_delay_ns: *start_delay_ns,
                 seed: *seed,
                 interval_ns: spec.interval_ns,
+                own_buffers: job.verify != Verify::No,
+                verification: verification.filter(|_| job.verify != Verify::No),
             };
             let measured = measure(&seat, post, |rig| work(job, rig));
             if spec.ends_with_first {
@@ -105,6 +123,9 @@ pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<R
         result.streams = streams(&measured);
     }
     result.notes.extend(cached);
+    if let Some(known) = verification {
+        finish_verified(spec, known, &measured, &mut result, progress);
+    }
     Ok(result)
 }
 
@@ -121,6 +142,62 @@ fn invalidate(jobs: &[Job]) -> Option<String> {
         }
     }
     None
+}
+
+/// Ends the ledgers of a run, and reads what it wrote where its jobs ask for that. What was measured is kept whatever
+/// comes of it.
+fn finish_verified(
+    spec: &Spec,
+    known: &Verification,
+    measured: &[Measured],
+    result: &mut RunResult,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) {
+    let is_read = |target: &Arc<Target>| {
+        let jobs = spec.jobs.iter().filter(|job| job.verify == Verify::StampAndRead);
+        jobs.flat_map(|job| &job.targets).any(|other| Arc::ptr_eq(other, target))
+    };
+    let mut passes = known.ledgers().filter(|(target, _)| is_read(target)).peekable();
+    let lost: u64 = measured.iter().map(|one| one.lost).sum();
+    if lost > 0 || result.ended_early.is_some() {
+        if passes.peek().is_some() {
+            result.notes.push("what was written was not read again: the run ended early".to_owned());
+        }
+    } else {
+        let mut checked = checked(measured);
+        for (target, ledger) in passes {
+            match read_again(target, ledger, result, progress) {
+                Ok(found) => checked = checked.into_iter().chain(found).reduce(Checked::and),
+                Err(error) => {
+                    result.ended_early.get_or_insert(error.to_string());
+                }
+            }
+        }
+        result.integrity = checked.map(Checked::told);
+    }
+    if lost == 0
+        && let Err(error) = known.end()
+    {
+        result.notes.push(format!("the ledger is not on stable storage: {error}"));
+    }
+}
+
+/// Reads what was written to a target and judges it.
+fn read_again(
+    target: &Arc<Target>,
+    ledger: &Ledger,
+    result: &mut RunResult,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Option<Checked>, LoadError> {
+    let (read, ran) = pass(target, &Against::Ledger(ledger), EngineKind::Auto, None, progress)?;
+    if ran.by_somebody {
+        result.ended_early.get_or_insert("stopped by hand".to_owned());
+    }
+    let whole = join(&result.system, &Value::Null, 0, &read, &ran);
+    let (mb, seconds) = (whole.bytes() as f64 / 1e6, whole.duration_ns as f64 / 1e9);
+    result.notes.push(format!("{}: {mb:.1} MB that were written were read again in {seconds:.2} s", target.name()));
+    result.notes.extend(whole.notes.into_iter().skip(1));
+    Ok(checked(&read))
 }
 
 /// What a thread of a run shares with others, and how they hear of each other.
@@ -148,6 +225,7 @@ pub fn together<T: Send, E: From<LoadError> + Send>(
     works: Vec<impl FnOnce(&Post) -> Result<T, E> + Send>,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<(Vec<T>, Ran), E> {
+    quicken();
     let lives: Vec<Live> = works.iter().map(|_| Live::default()).collect();
     let wakers = works.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>()?;
     let stop = AtomicBool::new(false);
@@ -216,7 +294,7 @@ pub fn measure<E: From<LoadError> + Display>(
         ground: seat.ground.clone(),
         slots: seat.slots,
         longest_bytes: seat.buffer_bytes,
-        own_buffers: false,
+        own_buffers: seat.own_buffers,
         name: seat.target(),
     };
     let engine = Engine::new(seat.engine, setup, post.waker);
@@ -228,7 +306,7 @@ pub fn measure<E: From<LoadError> + Display>(
         sleep_until(start_ns.min(now_ns() + LOOK_NS));
     }
     let before = Usage::of_this_thread();
-    let mut rig = Rig::new(engine, seat, post.live, post.stop);
+    let mut rig = Rig::new(engine, seat, post.live, post.stop)?;
     let (looped, all_back) = match load(&mut rig).and_then(|looped| Ok((looped, rig.drain(PATIENCE_NS)?))) {
         Ok(ended) => ended,
         Err(error) if rig.completed == 0 => return Err(error),
@@ -257,6 +335,7 @@ fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> 
         measuring.write_to(&mut result);
     }
     rig.tell_counts();
+    let integrity = rig.take_integrity();
     let lost = issued - completed;
     if !all_back {
         rig.into_engine().abandon();
@@ -275,6 +354,7 @@ fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> 
         lost,
         engine,
         interval_ns: seat.interval_ns,
+        integrity,
     }
 }
 
@@ -309,6 +389,7 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
     }
     result.checks = checks(all);
     result.notes = notes(all, &trouble, &lateness);
+    result.integrity = checked(all).map(Checked::told);
     result.ended_early = trouble.fatal.or_else(|| by_somebody.then(|| "stopped by hand".to_owned()));
     result
 }
@@ -414,6 +495,11 @@ fn streams(all: &[Measured]) -> Vec<StreamResult> {
         StreamResult { name: name.to_owned(), kinds, facts }
     };
     names.into_iter().map(told).collect()
+}
+
+/// What reads were found to be, of all threads together.
+fn checked(all: &[Measured]) -> Option<Checked> {
+    all.iter().filter_map(|one| one.integrity.clone()).reduce(Checked::and)
 }
 
 fn checks(all: &[Measured]) -> Vec<Check> {

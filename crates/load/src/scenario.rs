@@ -66,6 +66,8 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
         start_delay_ns: 0,
         seed: spec.seed,
         interval_ns: spec.interval_ns,
+        own_buffers: false,
+        verification: None,
     };
     let play = |post: &Post| -> Result<(Measured, Reported), LoadError> {
         let mut reported = None;

@@ -7,7 +7,7 @@ use headstack_load::{
     EngineKind, Job, LoadError, Permission, PhaseSpec, Progress, Spec, Target, TargetKind, play_phase,
 };
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Limits, Phase, Sync};
+use headstack_workload::jobs::{Limits, Phase, Sync, Verify};
 use headstack_workload::{Span, Workload};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -80,6 +80,8 @@ struct JobAsked {
     slots: u32,
     start_delay_ns: u64,
     seed: u64,
+    #[serde(default)]
+    verify: Verify,
 }
 
 /// Files and devices that are open, as somebody permits.
@@ -230,6 +232,7 @@ impl Targets {
                 start_delay_ns: job.start_delay_ns,
                 seed: job.seed,
                 invalidate: false,
+                verify: job.verify,
             })
         });
         let jobs = jobs.collect::<Result<Vec<_>, LoadError>>()?;
@@ -241,6 +244,7 @@ impl Targets {
             interval_ns: run.interval_ns,
             ends_with_first: false,
             tells_streams: false,
+            verification: None,
         })
     }
 

@@ -16,6 +16,7 @@ use crate::waker::Waker;
 pub use null::{Null, WHOLE};
 pub use psync::Psync;
 pub use ring::Ring;
+pub use system_calls::carry_out;
 
 /// How requests are handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -173,8 +173,25 @@ impl Ledger {
         self.mapping.counters(COUNTERS_AT)
     }
 
+    /// The next stretch of `units` of which some were ever written or trimmed, at most `most` units long; smaller gaps
+    /// than `gap` units are part of it.
+    pub(crate) fn written(&self, units: std::ops::Range<u64>, most: u64, gap: u64) -> Option<std::ops::Range<u64>> {
+        let is_issued = |unit: u64| Generation(self.entry(unit).issued.load(Ordering::Acquire)) != Generation::NONE;
+        let end = units.end.min(self.layout.units());
+        let first = (units.start..end).find(|&unit| is_issued(unit))?;
+        let mut last = first;
+        for unit in first..end.min(first.saturating_add(most)) {
+            if is_issued(unit) {
+                last = unit;
+            } else if unit - last > gap {
+                break;
+            }
+        }
+        Some(first..last + 1)
+    }
+
     /// Begins to write, as a new run or going on after a crash.
-    pub(super) fn begin(&self) -> Result<(), LoadError> {
+    pub(crate) fn begin(&self) -> Result<(), LoadError> {
         if let Some(file) = &self.file {
             self.give_room(0..HEADER_BYTES)?;
             file.write_all_at(&boot_id(), BOOT_AT).map_err(|source| failed(&self.name, "write", source))?;
@@ -189,7 +206,7 @@ impl Ledger {
     }
 
     /// Ends a run of which nothing is under way: everything is synced, and a power cut from here on takes nothing.
-    pub(super) fn end(&self) -> Result<(), LoadError> {
+    pub(crate) fn end(&self) -> Result<(), LoadError> {
         self.sync()?;
         self.counters().clean.store(1, Ordering::Release);
         self.sync()

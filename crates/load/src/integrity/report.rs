@@ -1,5 +1,8 @@
 //! What a check found.
 
+use std::fmt;
+
+use headstack_result::Integrity;
 use serde::{Deserialize, Serialize};
 
 /// Findings that a report lists; beyond, they are counted only.
@@ -35,6 +38,27 @@ pub enum Class {
     Unreadable,
     /// A request of which a part is there and, in another part of its extent, data of an earlier request.
     TornRequest,
+}
+
+impl Class {
+    /// Its name in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Intact => "intact",
+            Class::Mixed => "mixed",
+            Class::Unwritten => "unwritten",
+            Class::Trimmed => "trimmed",
+            Class::Unsettled => "unsettled",
+            Class::Ahead => "ahead of the ledger",
+            Class::Stale => "stale",
+            Class::Torn => "torn",
+            Class::Misplaced => "misplaced",
+            Class::Corrupt => "corrupt",
+            Class::Foreign => "foreign",
+            Class::Unreadable => "unreadable",
+            Class::TornRequest => "torn request",
+        }
+    }
 }
 
 /// How bad a finding is.
@@ -104,6 +128,41 @@ pub struct Finding {
     pub changed_bits: Option<u32>,
 }
 
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} at byte {}, {} bytes", self.class.name(), self.offset, self.bytes)?;
+        if self.sector_offset != self.offset {
+            write!(f, ", from byte {}", self.sector_offset)?;
+        }
+        match (self.expected_from, self.expected_to) {
+            (Some(from), Some(to)) if from == to => write!(f, ": expected write {from} of the block")?,
+            (Some(from), Some(to)) => write!(f, ": expected write {from} to {to} of the block")?,
+            _ => {}
+        }
+        if let Some(found) = self.found {
+            write!(f, ", found write {found}")?;
+        }
+        if let Some(request) = self.found_request {
+            write!(f, " of request {request}")?;
+        }
+        if let Some(offset) = self.found_offset.filter(|_| self.class == Class::Misplaced) {
+            write!(f, " that belongs at byte {offset}")?;
+        }
+        if let Some(run) = self.found_run.as_ref().filter(|_| self.class == Class::Foreign) {
+            write!(f, " of run {run}")?;
+        }
+        if let (Some(byte), Some(bits)) = (self.changed_byte, self.changed_bits) {
+            write!(f, ", {bits} bits changed from byte {byte} of the sector")?;
+        }
+        f.write_str(match self.severity {
+            Severity::Permitted => "; permitted",
+            Severity::Unknown => "; a fault or not",
+            Severity::Acknowledged => "; acknowledged, not flushed",
+            Severity::Flushed | Severity::Damage => "",
+        })
+    }
+}
+
 /// What the checks of a run, or a pass over what a run wrote, found: every unit read is in exactly one class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntegrityReport {
@@ -156,6 +215,33 @@ impl IntegrityReport {
         counts.into_iter().fold(0, u64::saturating_add)
     }
 
+    /// As results tell it, of blocks of `block_bytes`.
+    pub fn told(&self, block_bytes: u32) -> Integrity {
+        Integrity {
+            block_bytes,
+            checked: self.checked.count,
+            intact: self.intact.count,
+            mixed: self.mixed.count,
+            trimmed: self.trimmed.count,
+            unwritten: self.unwritten.count,
+            unsettled: self.unsettled.count,
+            ahead: self.ahead.count,
+            stale: self.stale.count,
+            torn: self.torn.count,
+            misplaced: self.misplaced.count,
+            corrupt: self.corrupt.count,
+            foreign: self.foreign.count,
+            unreadable: self.unreadable.count,
+            torn_requests: self.torn_requests.count,
+            damaged: self.damaged.count,
+            lost: self.lost_flushed.count,
+            unflushed: self.lost_acknowledged.count,
+            undecided: self.unknown.count,
+            findings: self.findings.iter().map(Finding::to_string).collect(),
+            cannot_tell: self.cannot_tell.clone(),
+        }
+    }
+
     /// Adds what another worker found, its findings after these.
     pub fn merge(&mut self, other: &IntegrityReport) {
         let mut theirs = other.clone();
@@ -170,7 +256,7 @@ impl IntegrityReport {
     }
 
     /// Says what cannot be told, once.
-    pub(super) fn note(&mut self, text: &str) {
+    pub(crate) fn note(&mut self, text: &str) {
         if !self.cannot_tell.iter().any(|known| known == text) {
             self.cannot_tell.push(text.to_owned());
         }

@@ -79,6 +79,11 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
+    /// Says once what this pass could not tell.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.report.note(text);
+    }
+
     /// What was found.
     pub fn finish(self) -> IntegrityReport {
         self.report

@@ -117,6 +117,7 @@ pub struct Target {
     opened: Option<Opened>,
     capacity_bytes: u64,
     is_writable: bool,
+    writes_are_durable: bool,
     description: Value,
 }
 
@@ -158,15 +159,22 @@ impl Target {
         let kind = if is_file { TargetKind::File } else { TargetKind::BlockDevice };
         let description = describe::describe(path, &resolved, kind, &access, permission.write, &opened);
         let capacity_bytes = opened.capacity_bytes;
-        let is_writable = permission.write;
-        Ok(Target { name: path.to_owned(), kind, opened: Some(opened), capacity_bytes, is_writable, description })
+        Ok(Target {
+            name: path.to_owned(),
+            kind,
+            opened: Some(opened),
+            capacity_bytes,
+            is_writable: permission.write,
+            writes_are_durable: sync != Sync::No,
+            description,
+        })
     }
 
     /// A target of that size that does nothing.
     pub fn null(capacity_bytes: u64) -> Target {
         let description = serde_json::json!({ "kind": TargetKind::Null.name(), "capacity_bytes": capacity_bytes });
         let (name, kind) = ("null".to_owned(), TargetKind::Null);
-        Target { name, kind, opened: None, capacity_bytes, is_writable: true, description }
+        Target { name, kind, opened: None, capacity_bytes, is_writable: true, writes_are_durable: false, description }
     }
 
     /// The path it was opened by; `null` for the one that does nothing.
@@ -202,6 +210,11 @@ impl Target {
     /// Whether it was opened for writing.
     pub fn is_writable(&self) -> bool {
         self.is_writable
+    }
+
+    /// Whether a write that has ended is on stable storage.
+    pub(crate) fn writes_are_durable(&self) -> bool {
+        self.writes_are_durable
     }
 
     /// What offsets and lengths of direct requests are multiples of: the logical block.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use headstack_load::{EngineKind, Job, Permission, Spec, Target, run};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Limits, Sync};
+use headstack_workload::jobs::{Limits, Sync, Verify};
 use headstack_workload::{Generator, Request, Span, Workload};
 use serde_json::{Value, json};
 
@@ -72,6 +72,7 @@ pub fn job(targets: &[Arc<Target>], engine: EngineKind, workload: Workload, limi
         start_delay_ns: 0,
         seed: 7,
         invalidate: false,
+        verify: Verify::No,
     }
 }
 
@@ -90,6 +91,7 @@ pub fn spec(jobs: Vec<Job>) -> Spec {
         interval_ns: None,
         ends_with_first: false,
         tells_streams: false,
+        verification: None,
     }
 }
 

@@ -310,7 +310,7 @@ const CORE: &[Group] = &[
     Group(Kind::Choice(&["avg", "max", "both", "0", "1"]), Not(LOGS), "log_window_value/log_max_value"),
     Group(Kind::Bool(false), Not("errors of trims are counted alone"), "block_error_percentiles"),
     Group(Kind::Bool(true), Not("every job is reported"), "stats"),
-    Group(Kind::Bool(true), Not("percentiles are always reported"), "clat_percentiles"),
+    Group(Kind::Bool(true), Done, "clat_percentiles"),
     Group(Kind::Bool(false), Done, "lat_percentiles"),
     Group(Kind::Bool(false), Not("the time of submission has no percentiles"), "slat_percentiles"),
     Group(Kind::Whole(1, 10), Not("numbers are printed with four digits"), "significant_figures"),

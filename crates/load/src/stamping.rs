@@ -1,0 +1,212 @@
+//! What one thread does where data are verified: its writes are stamped and booked, its reads held against what may be
+//! there.
+
+use std::sync::Arc;
+
+use headstack_result::Integrity;
+use headstack_workload::{Kind, Request};
+
+use crate::LoadError;
+use crate::buffers::Buffers;
+use crate::ground::{Ground, Place};
+use crate::integrity::{Expectation, IntegrityReport, Outcome, Scanner, Stamper, Ticket};
+use crate::target::Target;
+use crate::verification::{Basis, Verification};
+
+/// The stamps and checks of one thread's requests.
+pub struct Stamping<'a> {
+    pieces: Vec<Piece<'a>>,
+    slots: Vec<Slot>,
+    /// Of each slot, the epoch that a flush under way ends on each file.
+    epochs: Vec<u32>,
+    buffer_bytes: u32,
+    report: IntegrityReport,
+    unit_bytes: u32,
+}
+
+/// What reads were found to be, in units of so many bytes; of several targets, the smallest.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// What they were found to be.
+    pub report: IntegrityReport,
+    /// Bytes of a unit.
+    pub unit_bytes: u32,
+}
+
+/// A file of the ground.
+struct Piece<'a> {
+    judge: Judge<'a>,
+    /// A write that is acknowledged is on the medium (`O_DSYNC`, `O_SYNC`).
+    is_durable: bool,
+}
+
+enum Judge<'a> {
+    Ledger(&'a Stamper),
+    Stamps(Box<Scanner<'static>>),
+}
+
+#[derive(Default)]
+struct Slot {
+    ticket: Option<Ticket>,
+    expectation: Expectation,
+}
+
+impl<'a> Stamping<'a> {
+    /// Of requests to `targets`, all of which `verification` knows, in buffers of `buffer_bytes`.
+    ///
+    /// # Errors
+    /// A target that it does not know; several whose sizes are not of whole units, so that requests would be moved.
+    pub fn new(
+        verification: &'a Verification,
+        targets: &[Arc<Target>],
+        ground: &Ground,
+        slots: u32,
+        buffer_bytes: u32,
+    ) -> Result<Stamping<'a>, LoadError> {
+        let mut pieces = Vec::with_capacity(targets.len());
+        let mut smallest_bytes = u32::MAX;
+        for (target, ground_piece) in targets.iter().zip(ground.pieces()) {
+            let refused = |message| LoadError::Target { target: target.name().to_owned(), message };
+            let basis = verification.basis(target).ok_or_else(|| refused("is not verified by this run".to_owned()))?;
+            smallest_bytes = smallest_bytes.min(basis.layout().unit_bytes());
+            let unit_bytes = u64::from(basis.layout().unit_bytes());
+            let bytes = ground_piece.length_bytes;
+            if targets.len() > 1 && !bytes.is_multiple_of(unit_bytes) {
+                return Err(refused(format!(
+                    "has {bytes} bytes; beside others it is verified in whole units of {unit_bytes} bytes only"
+                )));
+            }
+            let judge = match basis {
+                Basis::Ledger(stamper) => Judge::Ledger(stamper),
+                Basis::Stamps { layout, run } => Judge::Stamps(Box::new(Scanner::without_ledger(*layout, Some(*run)))),
+            };
+            pieces.push(Piece { judge, is_durable: target.writes_are_durable() });
+        }
+        Ok(Stamping {
+            epochs: vec![0; slots as usize * pieces.len()],
+            pieces,
+            slots: (0..slots).map(|_| Slot::default()).collect(),
+            buffer_bytes,
+            report: IntegrityReport::default(),
+            unit_bytes: smallest_bytes,
+        })
+    }
+
+    /// A request is about to be submitted: a write is stamped, a read's expectation taken.
+    ///
+    /// # Errors
+    /// A request that is not of whole units or longer than a buffer, no room for the ledger: it must not be submitted.
+    #[inline]
+    pub fn begin(
+        &mut self,
+        slot: u32,
+        request: &Request,
+        ground: &Ground,
+        buffers: &mut Buffers,
+    ) -> Result<(), LoadError> {
+        if request.kind == Kind::Flush {
+            self.begin_flush(slot);
+            return Ok(());
+        }
+        let Place { piece, offset_bytes } = ground.place(request);
+        let (slots, pieces) = (&mut self.slots, &self.pieces);
+        let here = &mut slots[slot as usize];
+        here.ticket = None;
+        let length = request.length_bytes;
+        if request.kind != Kind::Trim && length > self.buffer_bytes {
+            let message = format!("a request of {length} bytes: those of up to {} can be verified", self.buffer_bytes);
+            return Err(LoadError::Target { target: "integrity".to_owned(), message });
+        }
+        let Judge::Ledger(stamper) = &pieces[piece].judge else { return Ok(()) };
+        match request.kind {
+            Kind::Read => stamper.expect(offset_bytes, u64::from(length), &mut here.expectation)?,
+            Kind::Write => here.ticket = Some(stamper.fill(offset_bytes, buffers.slice(slot, length))?),
+            Kind::Trim => here.ticket = Some(stamper.trim(offset_bytes, u64::from(length))?),
+            Kind::Flush => {}
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn begin_flush(&mut self, slot: u32) {
+        let count = self.pieces.len();
+        for (piece, epoch) in self.pieces.iter().zip(&mut self.epochs[slot as usize * count..]) {
+            if let Judge::Ledger(stamper) = &piece.judge {
+                *epoch = stamper.flush();
+            }
+        }
+    }
+
+    /// A request has come back, and its slot is not used again yet.
+    #[inline]
+    pub fn end(&mut self, slot: u32, request: &Request, failed: bool, ground: &Ground, buffers: &mut Buffers) {
+        if request.kind == Kind::Flush {
+            self.end_flush(slot, failed);
+            return;
+        }
+        let Place { piece, offset_bytes } = ground.place(request);
+        let Piece { judge, is_durable } = &mut self.pieces[piece];
+        let here = &mut self.slots[slot as usize];
+        match judge {
+            Judge::Ledger(stamper) => match here.ticket.take() {
+                Some(ticket) => {
+                    let is_durable = request.kind == Kind::Write && (request.force_unit_access || *is_durable);
+                    stamper.ended(
+                        ticket,
+                        if failed {
+                            Outcome::Failed
+                        } else if is_durable {
+                            Outcome::Durable
+                        } else {
+                            Outcome::Acknowledged
+                        },
+                    );
+                }
+                None if request.kind == Kind::Read && !failed => {
+                    stamper.check(&here.expectation, buffers.slice(slot, request.length_bytes), &mut self.report);
+                }
+                None => {}
+            },
+            Judge::Stamps(scanner) if request.kind == Kind::Read && !failed => {
+                let read = scanner.read(offset_bytes, buffers.slice(slot, request.length_bytes));
+                debug_assert!(read.is_ok(), "requests are of whole units");
+            }
+            Judge::Stamps(_) => {}
+        }
+    }
+
+    #[cold]
+    fn end_flush(&mut self, slot: u32, failed: bool) {
+        let count = self.pieces.len();
+        for (piece, epoch) in self.pieces.iter().zip(&self.epochs[slot as usize * count..]) {
+            if let (Judge::Ledger(stamper), false) = (&piece.judge, failed) {
+                stamper.flushed(*epoch);
+            }
+        }
+    }
+
+    /// What its reads have found.
+    pub fn finish(self) -> Checked {
+        let (mut report, unit_bytes) = (self.report, self.unit_bytes);
+        for piece in self.pieces {
+            if let Judge::Stamps(scanner) = piece.judge {
+                report.merge(&scanner.finish());
+            }
+        }
+        Checked { report, unit_bytes }
+    }
+}
+
+impl Checked {
+    /// As results tell it.
+    pub fn told(self) -> Integrity {
+        self.report.told(self.unit_bytes)
+    }
+
+    /// Both together.
+    pub fn and(mut self, other: Checked) -> Checked {
+        self.report.merge(&other.report);
+        self.unit_bytes = self.unit_bytes.min(other.unit_bytes);
+        self
+    }
+}

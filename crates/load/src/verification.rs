@@ -1,0 +1,235 @@
+//! What is known of the data on targets whose writes carry stamps, shared by the threads and runs that work on them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use headstack_workload::jobs::Verify;
+
+use crate::LoadError;
+use crate::integrity::{Layout, Ledger, Stamper};
+use crate::job::Job;
+use crate::target::{Target, TargetKind};
+
+/// Where the ledger of a target is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum LedgerPlace {
+    /// In memory: it ends with the process.
+    #[default]
+    Memory,
+    /// In a file that must not exist yet. That of the second of several targets has `.1` behind its name, and so on.
+    New(PathBuf),
+    /// In the file that an earlier run has left, whose data are still on the target.
+    Existing(PathBuf),
+}
+
+/// For each target that is verified, what may be read from it.
+pub struct Verification {
+    known: Vec<Known>,
+}
+
+struct Known {
+    /// Kept open, so that its address stays its own.
+    target: Arc<Target>,
+    basis: Basis,
+}
+
+/// What reads of a target are held against.
+#[derive(Debug)]
+pub(crate) enum Basis {
+    /// A ledger, which learns of writes.
+    Ledger(Stamper),
+    /// The stamps that an earlier run has left, and no more.
+    Stamps {
+        /// How that run divided the target.
+        layout: Layout,
+        /// Its number.
+        run: u64,
+    },
+}
+
+impl Basis {
+    /// How the target is divided.
+    pub(crate) fn layout(&self) -> Layout {
+        match self {
+            Basis::Ledger(stamper) => stamper.ledger().layout(),
+            Basis::Stamps { layout, .. } => *layout,
+        }
+    }
+}
+
+impl Verification {
+    /// What `jobs`, of one run or of several that follow each other, need; none where no job verifies.
+    ///
+    /// A target's units are the greatest common divisor of all lengths and alignments of the jobs that verify it. Jobs
+    /// that only check have the ledger that is there, or go by the stamps on the target where none is.
+    ///
+    /// # Errors
+    /// A ledger that cannot be made or opened, or that is not of this target and these lengths; a target that stores
+    /// nothing; jobs that write without stamps where others verify, or that check and write; no stamps to check.
+    pub fn of_jobs(jobs: &[&Job], place: &LedgerPlace) -> Result<Option<Verification>, LoadError> {
+        let mut asked: Vec<Asked> = Vec::new();
+        for job in jobs.iter().filter(|job| job.verify != Verify::No) {
+            for target in &job.targets {
+                let stamps = job.verify != Verify::Check;
+                match asked.iter_mut().find(|one| Arc::ptr_eq(&one.target, target)) {
+                    Some(one) => {
+                        one.unit_bytes = common_divisor(one.unit_bytes, job.unit_bytes()?);
+                        one.stamps |= stamps;
+                    }
+                    None => asked.push(Asked { target: Arc::clone(target), unit_bytes: job.unit_bytes()?, stamps }),
+                }
+            }
+        }
+        for job in jobs.iter().filter(|job| job.writes()) {
+            let is_asked = |target: &&Arc<Target>| asked.iter().any(|one| Arc::ptr_eq(&one.target, target));
+            let refused = |message| Err(LoadError::Job { job: job.name.clone(), message });
+            match (job.verify, job.targets.iter().find(is_asked)) {
+                (Verify::Check, _) => {
+                    return refused("checks what is there and writes; reads alone are allowed".into());
+                }
+                (Verify::No, Some(target)) => {
+                    let name = target.name();
+                    return refused(format!(
+                        "writes without stamps to {name}, which other jobs verify; all are to verify"
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Verification::new(asked, place)
+    }
+
+    /// What a recording or scenario needs, whose requests are of any number of blocks.
+    ///
+    /// # Errors
+    /// As for [`of_jobs`](Self::of_jobs).
+    pub fn of_blocks(targets: &[Arc<Target>], place: &LedgerPlace) -> Result<Verification, LoadError> {
+        let block_bytes = Target::common_block_bytes(targets);
+        let asked =
+            targets.iter().map(|target| Asked { target: Arc::clone(target), unit_bytes: block_bytes, stamps: true });
+        Ok(Verification::new(asked.collect(), place)?.unwrap_or(Verification { known: Vec::new() }))
+    }
+
+    fn new(asked: Vec<Asked>, place: &LedgerPlace) -> Result<Option<Verification>, LoadError> {
+        let known = asked.into_iter().enumerate().map(|(index, one)| one.open(&place.of(index)));
+        let known = known.collect::<Result<Vec<_>, _>>()?;
+        Ok(if known.is_empty() { None } else { Some(Verification { known }) })
+    }
+
+    /// What is known of a target; none where nobody verifies it.
+    pub(crate) fn basis(&self, target: &Arc<Target>) -> Option<&Basis> {
+        self.known.iter().find(|known| Arc::ptr_eq(&known.target, target)).map(|known| &known.basis)
+    }
+
+    /// The targets that have a ledger.
+    pub(crate) fn ledgers(&self) -> impl Iterator<Item = (&Arc<Target>, &Ledger)> {
+        self.known.iter().filter_map(|known| match &known.basis {
+            Basis::Ledger(stamper) => Some((&known.target, stamper.ledger())),
+            Basis::Stamps { .. } => None,
+        })
+    }
+
+    /// Another run begins.
+    ///
+    /// # Errors
+    /// No room for a ledger's first page.
+    pub(crate) fn begin(&self) -> Result<(), LoadError> {
+        self.ledgers().try_for_each(|(_, ledger)| ledger.begin())
+    }
+
+    /// A run has ended, with nothing under way.
+    ///
+    /// # Errors
+    /// A ledger that cannot be written.
+    pub(crate) fn end(&self) -> Result<(), LoadError> {
+        self.ledgers().try_for_each(|(_, ledger)| ledger.end())
+    }
+}
+
+/// What verifying jobs ask of a target.
+struct Asked {
+    target: Arc<Target>,
+    unit_bytes: u32,
+    stamps: bool,
+}
+
+impl Asked {
+    fn open(self, place: &LedgerPlace) -> Result<Known, LoadError> {
+        if self.target.kind() == TargetKind::Null {
+            return Err(refused(&self.target, "stores nothing that could be verified"));
+        }
+        let sector_bytes = Target::common_block_bytes(std::slice::from_ref(&self.target));
+        let basis = match place {
+            LedgerPlace::Existing(path) => Basis::Ledger(Stamper::resume(open_ledger(path, &self.target)?)?),
+            LedgerPlace::Memory if !self.stamps => {
+                let Some((layout, run)) = crate::verify::recognise(&self.target)? else {
+                    return Err(refused(
+                        &self.target,
+                        "has no stamps to check, at its begin or at 1024 places spread over it",
+                    ));
+                };
+                Basis::Stamps { layout, run }
+            }
+            LedgerPlace::Memory | LedgerPlace::New(_) => {
+                let layout = Layout::new(self.target.whole_bytes(sector_bytes), self.unit_bytes, sector_bytes)
+                    .map_err(|error| refused(&self.target, &error.to_string()))?;
+                let path = if let LedgerPlace::New(path) = place { Some(path.as_path()) } else { None };
+                Basis::Ledger(Stamper::new(layout, path)?)
+            }
+        };
+        let unit_bytes = basis.layout().unit_bytes();
+        if !self.unit_bytes.is_multiple_of(unit_bytes) {
+            let message = format!(
+                "carries stamps in units of {unit_bytes} bytes; requests whose lengths and places are multiples of {} are not whole units",
+                self.unit_bytes
+            );
+            return Err(refused(&self.target, &message));
+        }
+        Ok(Known { target: self.target, basis })
+    }
+}
+
+/// The ledger that an earlier run on this target has left.
+///
+/// # Errors
+/// As for [`Ledger::open`]; a ledger of another size.
+pub(crate) fn open_ledger(path: &Path, target: &Target) -> Result<Ledger, LoadError> {
+    let ledger = Ledger::open(path)?;
+    let (span_bytes, capacity_bytes) = (ledger.layout().span_bytes(), target.capacity_bytes());
+    if span_bytes > capacity_bytes || capacity_bytes - span_bytes >= u64::from(ledger.layout().sector_bytes()) {
+        let message = format!("is of a target of {span_bytes} bytes, and {} has {capacity_bytes}", target.name());
+        return Err(LoadError::Target { target: path.display().to_string(), message });
+    }
+    Ok(ledger)
+}
+
+impl LedgerPlace {
+    /// The place of one of several targets.
+    fn of(&self, index: usize) -> LedgerPlace {
+        let numbered = |path: &Path| match index {
+            0 => path.to_owned(),
+            _ => {
+                let mut name = path.as_os_str().to_owned();
+                name.push(format!(".{index}"));
+                PathBuf::from(name)
+            }
+        };
+        match self {
+            LedgerPlace::Memory => LedgerPlace::Memory,
+            LedgerPlace::New(path) => LedgerPlace::New(numbered(path)),
+            LedgerPlace::Existing(path) => LedgerPlace::Existing(numbered(path)),
+        }
+    }
+}
+
+/// The greatest number that divides both.
+pub(crate) fn common_divisor(mut a: u32, mut b: u32) -> u32 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+fn refused(target: &Target, message: &str) -> LoadError {
+    LoadError::Target { target: target.name().to_owned(), message: message.to_owned() }
+}

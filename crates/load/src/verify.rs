@@ -1,0 +1,324 @@
+//! The later pass over a target: everything written is read and judged.
+//!
+//! It reads in order, some long requests ahead, by several threads where the target has no arm to move: each has a part
+//! of the target and a [`Scanner`] of its own, so that a request of which a part is missing is not seen as such where
+//! two parts meet; its blocks are judged all the same. Against a ledger, only what was ever written is read, and a
+//! block that ended up where nothing was ever written shows as lost in its own place.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use headstack_result::{RunResult, SystemRecord};
+use headstack_workload::{Kind, Request};
+use serde_json::json;
+
+use crate::buffers::Buffers;
+use crate::clock::LOOK_NS;
+use crate::engine::{EngineKind, Wait, carry_out};
+use crate::ground::Ground;
+use crate::integrity::{self, Layout, Ledger, Scanner};
+use crate::rig::{Rig, Seat};
+use crate::run::{Measured, Post, Ran, join, measure, together};
+use crate::stamping::Checked;
+use crate::target::Target;
+use crate::verification::open_ledger;
+use crate::worker::Loop;
+use crate::{LoadError, Progress};
+
+/// Bytes of one read of a pass, where units are not longer.
+const READ_BYTES: u32 = 1 << 20;
+/// Reads under way of each thread.
+const DEPTH: u32 = 8;
+/// Gaps up to this length are read too: a request of its own for what is behind takes longer.
+const GAP_BYTES: u64 = 64 << 10;
+/// Threads at most.
+const THREADS_MAX: usize = 4;
+/// Reads from the begin of a target, and then places spread over it, at which stamps are looked for.
+const LOOKED_AT_FIRST: u64 = 64;
+const LOOKED_AT: u64 = 1024;
+
+/// What is verified, and against what.
+#[derive(Clone)]
+pub struct VerifySpec {
+    /// The target, as results tell of it.
+    pub system: SystemRecord,
+    /// The file or device; it is only read.
+    pub target: Arc<Target>,
+    /// The ledger of the run that wrote; where absent, the stamps alone are judged.
+    pub ledger: Option<PathBuf>,
+    /// How requests are handed over.
+    pub engine: EngineKind,
+    /// Length of the intervals that results are also kept for.
+    pub interval_ns: Option<u64>,
+}
+
+/// Reads what was written and judges it, and tells `progress`, which says whether to go on; [`RunResult::integrity`] is
+/// what was found. What cannot be read is read again block by block, and what then fails is told as unreadable.
+///
+/// # Errors
+/// A ledger that is none, or of another target; a target without stamps; an engine that the kernel refuses; blocks that
+/// are shorter than direct requests can be.
+pub fn verify(spec: &VerifySpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
+    let ledger = spec.ledger.as_deref().map(|path| open_ledger(path, &spec.target)).transpose()?;
+    let against = match &ledger {
+        Some(ledger) => Against::Ledger(ledger),
+        None => match recognise(&spec.target)? {
+            Some((layout, run)) => Against::Stamps { layout, run },
+            None => {
+                let message = "has no stamps, at its begin or at 1024 places spread over it".to_owned();
+                return Err(LoadError::Target { target: spec.target.name().to_owned(), message });
+            }
+        },
+    };
+    let (measured, ran) = pass(&spec.target, &against, spec.engine, spec.interval_ns, progress)?;
+    let record = json!({ "verify": { "ledger": spec.ledger, "unit_bytes": against.layout().unit_bytes() } });
+    Ok(join(&spec.system, &record, 0, &measured, &ran))
+}
+
+/// What a pass holds against what it reads.
+pub(crate) enum Against<'a> {
+    /// A ledger of which nothing is under way.
+    Ledger(&'a Ledger),
+    /// The stamps themselves.
+    Stamps {
+        /// How the run divided the target.
+        layout: Layout,
+        /// Its number.
+        run: u64,
+    },
+}
+
+impl Against<'_> {
+    fn layout(&self) -> Layout {
+        match self {
+            Against::Ledger(ledger) => ledger.layout(),
+            Against::Stamps { layout, .. } => *layout,
+        }
+    }
+
+    fn scanner(&self) -> Scanner<'_> {
+        match self {
+            Against::Ledger(ledger) => Scanner::new(ledger),
+            Against::Stamps { layout, run } => Scanner::without_ledger(*layout, Some(*run)),
+        }
+    }
+
+    /// The next stretch of `units` that is to be read.
+    fn next(&self, units: Range<u64>, most: u64) -> Option<Range<u64>> {
+        match self {
+            Against::Ledger(ledger) => ledger.written(units, most, GAP_BYTES / u64::from(ledger.layout().unit_bytes())),
+            Against::Stamps { .. } => {
+                Some(units.start..units.end.min(units.start + most)).filter(|units| !units.is_empty())
+            }
+        }
+    }
+}
+
+/// Reads and judges a target to which nothing is under way.
+///
+/// # Errors
+/// An engine that the kernel refuses; units that are no multiples of the target's blocks.
+pub(crate) fn pass(
+    target: &Arc<Target>,
+    against: &Against,
+    engine: EngineKind,
+    interval_ns: Option<u64>,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<(Vec<Measured>, Ran), LoadError> {
+    let targets = std::slice::from_ref(target);
+    let (layout, block_bytes) = (against.layout(), target.block_bytes());
+    let unit_bytes = layout.unit_bytes();
+    if !unit_bytes.is_multiple_of(block_bytes) {
+        let message = format!(
+            "carries stamps in units of {unit_bytes} bytes, and direct requests are of {block_bytes}; through the page \
+             cache they can be read"
+        );
+        return Err(LoadError::Target { target: target.name().to_owned(), message });
+    }
+    if let Some(file) = target.fd() {
+        // SAFETY: a hint that touches no memory: what is read through the page cache is to come from the medium.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    }
+    let read_bytes = (READ_BYTES / unit_bytes).max(1) * unit_bytes;
+    let seat = Seat {
+        name: "verify",
+        targets,
+        ground: Ground::of(targets, block_bytes),
+        engine,
+        slots: DEPTH,
+        buffer_bytes: read_bytes,
+        start_delay_ns: 0,
+        seed: 0,
+        interval_ns,
+        own_buffers: true,
+        verification: None,
+    };
+    let threads = if target.is_rotational() == Some(true) {
+        1
+    } else {
+        std::thread::available_parallelism().map_or(1, |count| count.get().min(THREADS_MAX)) as u64
+    };
+    let units = layout.units();
+    let works = (0..threads).map(|thread| {
+        let part = |edge: u64| (u128::from(units) * u128::from(edge) / u128::from(threads)) as u64;
+        let (seat, part) = (&seat, part(thread)..part(thread + 1));
+        move |post: &Post| {
+            let mut found = None;
+            let mut measured = measure(seat, post, |rig| {
+                let mut reading = Reading::new(against, part);
+                let outcome = reading.read_all(rig, &seat.ground);
+                rig.close(rig.now_ns);
+                found = Some(Checked { report: reading.scanner.finish(), unit_bytes });
+                outcome.map(|()| Loop::default())
+            })?;
+            measured.integrity = found;
+            Ok::<_, LoadError>(measured)
+        }
+    });
+    together(works.collect(), progress)
+}
+
+/// One thread's part of a pass.
+struct Reading<'a> {
+    against: &'a Against<'a>,
+    scanner: Scanner<'a>,
+    part: Range<u64>,
+    /// What is still to be read.
+    rest: Range<u64>,
+    unit_bytes: u32,
+    /// Under way, in order of their places; their slots go round.
+    under_way: VecDeque<Under>,
+    issued: u64,
+}
+
+/// A read under way.
+struct Under {
+    slot: u32,
+    request: Request,
+    /// Whether it failed, once it has come back.
+    failed: Option<bool>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(against: &'a Against<'a>, part: Range<u64>) -> Reading<'a> {
+        let unit_bytes = against.layout().unit_bytes();
+        Reading {
+            against,
+            scanner: against.scanner(),
+            rest: part.clone(),
+            part,
+            unit_bytes,
+            under_way: VecDeque::new(),
+            issued: 0,
+        }
+    }
+
+    fn read_all(&mut self, rig: &mut Rig, ground: &Ground) -> Result<(), LoadError> {
+        rig.look();
+        rig.start_measuring(u64::MAX);
+        while !rig.is_stopped() {
+            while self.under_way.len() < DEPTH as usize && self.issue_next(rig) {}
+            if self.under_way.is_empty() {
+                break;
+            }
+            rig.wait(Wait::Until(rig.now_ns + LOOK_NS))?;
+            let under_way = &mut self.under_way;
+            rig.settle(|ended| {
+                if let Some(read) = under_way.iter_mut().find(|read| read.slot == ended.slot) {
+                    read.failed = Some(ended.failed);
+                }
+            });
+            while let Some(Under { failed: Some(_), .. }) = self.under_way.front() {
+                self.judge_next(rig, ground)?;
+            }
+            let (part, rest) = (&self.part, &self.rest);
+            rig.tell(|_| (rest.start - part.start) as f64 / (part.end - part.start).max(1) as f64);
+        }
+        if self.rest.start < self.rest.end {
+            self.scanner.note("the pass was ended before it had read everything");
+        }
+        Ok(())
+    }
+
+    /// Issues the next read, if anything is left.
+    fn issue_next(&mut self, rig: &mut Rig) -> bool {
+        let unit_bytes = u64::from(self.unit_bytes);
+        let most = (u64::from(READ_BYTES) / unit_bytes).max(1);
+        let Some(units) = self.against.next(self.rest.clone(), most) else {
+            self.rest.start = self.rest.end;
+            return false;
+        };
+        self.rest.start = units.end;
+        // As long as a buffer at most, so below 2^32.
+        let request = read((units.start * unit_bytes, ((units.end - units.start) * unit_bytes) as u32));
+        let slot = (self.issued % u64::from(DEPTH)) as u32;
+        self.issued += 1;
+        rig.issue_in(slot, &request);
+        self.under_way.push_back(Under { slot, request, failed: None });
+        true
+    }
+
+    /// Judges the first read that was issued, which has come back.
+    fn judge_next(&mut self, rig: &mut Rig, ground: &Ground) -> Result<(), LoadError> {
+        let Some(Under { slot, request, failed }) = self.under_way.pop_front() else { return Ok(()) };
+        let Request { offset_bytes, length_bytes, .. } = request;
+        if failed != Some(true) {
+            return self.scanner.read(offset_bytes, rig.buffer(slot, length_bytes));
+        }
+        for offset_bytes in (offset_bytes..offset_bytes + u64::from(length_bytes)).step_by(self.unit_bytes as usize) {
+            if rig.is_stopped() {
+                break;
+            }
+            let unit = rig.buffer(slot, self.unit_bytes);
+            if read_now(ground, offset_bytes, unit) == Some(self.unit_bytes) {
+                self.scanner.read(offset_bytes, unit)?;
+            } else {
+                self.scanner.unreadable(offset_bytes, u64::from(self.unit_bytes))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read((offset_bytes, length_bytes): (u64, u32)) -> Request {
+    Request { kind: Kind::Read, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
+}
+
+/// Reads by a system call, outside of what is measured; the bytes read, none where that failed.
+fn read_now(ground: &Ground, offset_bytes: u64, buffer: &mut [u8]) -> Option<u32> {
+    let length_bytes = u32::try_from(buffer.len()).ok()?;
+    let memory = crate::buffers::Memory::One(buffer.as_mut_ptr());
+    // SAFETY: the memory is borrowed exclusively until the call returns.
+    let result = unsafe { carry_out(ground, &read((offset_bytes, length_bytes)), &memory) };
+    u32::try_from(result).ok()
+}
+
+/// How an earlier run divided a target, and its number, as the first stamps that are found say.
+///
+/// # Errors
+/// When there is no memory.
+pub(crate) fn recognise(target: &Arc<Target>) -> Result<Option<(Layout, u64)>, LoadError> {
+    let targets = std::slice::from_ref(target);
+    let ground = Ground::of(targets, Target::common_block_bytes(targets));
+    let capacity_bytes = ground.capacity_bytes();
+    let failed = |source| LoadError::Io { target: target.name().to_owned(), action: "allocate", source };
+    let mut buffers = Buffers::new(1, READ_BYTES, true).map_err(failed)?;
+    let reads = capacity_bytes.div_ceil(u64::from(READ_BYTES));
+    let first = LOOKED_AT_FIRST.min(reads);
+    let places = LOOKED_AT.min(reads - first);
+    let place = |at: u64| (u128::from(reads - first) * u128::from(at) / u128::from(places.max(1))) as u64;
+    for at in (0..first).chain((0..places).map(|at| first + place(at))) {
+        let offset_bytes = at * u64::from(READ_BYTES);
+        let length_bytes = u64::from(READ_BYTES).min(capacity_bytes - offset_bytes) as u32;
+        // What cannot be read has no stamps to tell.
+        let Some(length_bytes) = read_now(&ground, offset_bytes, buffers.slice(0, length_bytes)) else { continue };
+        let found = integrity::recognise(capacity_bytes, offset_bytes, buffers.slice(0, length_bytes));
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
