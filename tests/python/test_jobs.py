@@ -197,6 +197,15 @@ def test_an_interruption_keeps_what_was_measured(tmp_path: Path) -> None:
     assert process.returncode == 130, err
     assert [run["ended_early"] for run in json.loads(output.read_text())] == [None, "stopped by hand"]
 
+def test_jobs_that_verify_read_what_they_wrote(tmp_path: Path) -> None:
+    text = f"[global]\nfilename={tmp_path}/f\nsize=1m\nbs=4k\nverify=crc32c\n[w]\nrw=randwrite\n"
+    text += "[check]\nstonewall\nrw=randread\n"
+    results = hs.measure_jobs(job_file(tmp_path, text))
+    assert any("headstack's own stamp" in remark for remark in results.remarks)
+    written, checked = (run["integrity"] for run in json.loads(results.to_json()))
+    assert (written["checked"], written["intact"]) == (256, 256)
+    assert (checked["checked"], checked["intact"]) == (256, 256)
+
 
 # Iometer and vdbench.
 
