@@ -15,10 +15,16 @@ in place of a value is swept.
 from headstack import arrays, drives, scenarios, workloads
 from headstack._native import InputError, RunError, version
 from headstack.array import Array
+from headstack.classic.crystal import crystal
+from headstack.classic.fsync import fsync
+from headstack.classic.latency import latency
+from headstack.classic.prefill import prefill
+from headstack.classic.zones import zones
+from headstack.comparison import Comparison, compare
 from headstack.drive import Drive, import_disksim
 from headstack.inspection import inspect
 from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
-from headstack.measurement import measure
+from headstack.measurement import Access, measure
 from headstack.replays import replay
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
@@ -30,7 +36,9 @@ from headstack.workload import Workload
 __version__ = version()
 
 __all__ = [
+    "Access",
     "Array",
+    "Comparison",
     "Drive",
     "InputError",
     "JobFile",
@@ -45,16 +53,22 @@ __all__ = [
     "Workload",
     "arrays",
     "capture",
+    "compare",
+    "crystal",
     "curve",
     "drives",
+    "fsync",
     "import_disksim",
     "inspect",
+    "latency",
     "measure",
     "measure_jobs",
+    "prefill",
     "replay",
     "run",
     "run_jobs",
     "scenarios",
     "validate",
     "workloads",
+    "zones",
 ]

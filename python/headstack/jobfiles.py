@@ -201,10 +201,8 @@ def measure_file(
             "null_service_ns": places.null_service_ns,
             **varied,
             "labels": [],
-            "index": index,
-            "count": len(places.phases),
         }
-        for index, phase in enumerate(places.phases)
+        for phase in places.phases
     ]
     for phase in asked:
         if phase["phase"].get("curve_point") is None:
@@ -216,7 +214,11 @@ def measure_file(
     def carry_out(index: int, phase: Phase) -> _native.Results:
         # Jobs of a curve's point that have no share of its rate are left out, and their targets with them.
         changed = asked[index] | {"phase": phase, "targets": places.of_phase(phase)}
-        return opened.measure_phase(json.dumps(changed), progress)
+
+        def tell(now: dict[str, Any]) -> object:
+            return progress(now | {"run": index, "runs": len(asked)}) if progress is not None else None
+
+        return opened.measure_phase(json.dumps(changed), tell)
 
     try:
         course.follow(places.phases, carry_out)

@@ -7,8 +7,9 @@ import itertools
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 from headstack import _native
@@ -28,6 +29,11 @@ TIME = "10s"
 """How long is measured where nothing says so: what a length in requests takes, nobody knows beforehand."""
 SLOTS = 1024
 """Requests with the system at a time in an open loop; those that come when all are taken wait in the host."""
+
+BY_HAND = "stopped by hand"
+"""How results call an interruption."""
+NO_LIMITS: dict[str, int | None] = {"requests": None, "bytes": None, "time_ns": None}
+Progress = Callable[[dict[str, Any]], object]
 
 MEASURED_OPTIONS = tuple(
     option
@@ -118,7 +124,7 @@ def measure(
     engine: str = "auto",
     threads: int = 1,
     slots: int = SLOTS,
-    progress: Callable[[dict[str, Any]], object] | None = None,
+    progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Results:
     """Measures a file or block device under every workload and combination of options, one after the other.
@@ -146,7 +152,7 @@ def measure_curve(
     workload: Demand | Iterable[Demand] | None,
     access: Access,
     options: Mapping[str, Any],
-    progress: Callable[[dict[str, Any]], object] | None = None,
+    progress: Progress | None = None,
 ) -> Results:
     """As ``measure``, at 1 to 256 requests outstanding unless depths or rates are given."""
     loads = dict(options)
@@ -160,27 +166,21 @@ def measure_target(
     workload: Demand | Iterable[Demand] | None,
     access: Access,
     options: Mapping[str, Any],
-    progress: Callable[[dict[str, Any]], object] | None,
+    progress: Progress | None,
 ) -> Results:
     """Opens a target and measures it."""
     values = {name: texts(options[name]) for name in options}
     demands = workloads_of(workload)
     refuse_others(values, demands)
-    engine = access.engine_of(path)
     writing = any(writes(demand or one_size_of(values)) for demand in demands)
-    targets = _native.Targets(json.dumps([replace(access, write=writing).asked(path)]))
-    [described] = json.loads(targets.described())
-    runs = []
+    opened = Opened([path], access, writing)
     ordered = [option for option in MEASURED_OPTIONS if option.name in values]
+    steps = []
     for demand in demands:
         for point in itertools.product(*(values[option.name] for option in ordered)):
             chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
-            runs.append(_run(path, described, demand or one_size(chosen), chosen, access, engine))
-    results = Results(targets.measure(json.dumps(runs), progress), swept(options))
-    failed = results.failed_checks()
-    if failed:
-        raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
-    return results
+            steps.append(_step(path, opened.described[0], demand or one_size(chosen), chosen))
+    return opened.measure(steps, progress, swept(options))
 
 
 def workloads_of(workload: Demand | Iterable[Demand] | None) -> list[Workload | None]:
@@ -217,14 +217,7 @@ def writes(workload: Workload) -> bool:
     return any(float(line["read_percent"]) < 100 for line in workload.description["lines"])
 
 
-def _run(
-    path: str,
-    described: Mapping[str, Any],
-    demand: Workload,
-    chosen: Mapping[str, str],
-    access: Access,
-    engine: Any,
-) -> dict[str, Any]:
+def _step(path: str, described: Mapping[str, Any], demand: Workload, chosen: Mapping[str, str]) -> Step:
     """One measurement with the options that were chosen."""
     spec: Spec = {
         "system_name": path,
@@ -239,44 +232,136 @@ def _run(
     for option in MEASURED_OPTIONS:
         if option.name in chosen:
             option.apply(spec, chosen[option.name])
-    return {
-        "system_name": spec["system_name"],
-        "workload": spec["workload"],
-        "jobs": _jobs(spec, access, engine),
-        "seed": spec["seed"],
-        "interval_ns": spec["interval_ns"],
-        "labels": [pair for pair in chosen.items() if pair[0] not in IN_RESULTS],
-    }
+    return Step(
+        spec["workload"],
+        spec["span"],
+        labels={name: text for name, text in chosen.items() if name not in IN_RESULTS},
+        seed=spec["seed"],
+        interval_ns=spec["interval_ns"],
+        name=spec["system_name"],
+    )
 
 
-def _jobs(spec: Spec, access: Access, engine: Any) -> list[dict[str, Any]]:
-    """The work of each thread: its share of the load. Threads with sequential requests have a part of the range each,
-    lest they read each other's tracks."""
-    threads = access.threads
-    if threads < 1:
-        raise InputError(f"threads: {threads} is not allowed; 1 or more is")
-    sequential = any(float(line["random_percent"]) < 100 for line in spec["workload"]["lines"])
-    target = spec["system"]["target"]
-    start, length = spec["span"] or (0, target["capacity_bytes"])
-    part = length // threads // target["block_bytes"] * target["block_bytes"] if sequential else length
-    jobs = []
-    for thread in range(threads):
-        span = (start + thread * part, part) if sequential and threads > 1 else spec["span"]
-        jobs.append(
-            {
-                "name": spec["workload"]["name"],
-                "targets": [0],
-                "span": span,
-                "workload": _share(spec["workload"], threads, thread),
-                "limits": {"requests": None, "bytes": None, "time_ns": None},
-                "engine": engine,
-                "slots": max(1, whole("slots", str(access.slots)) // threads),
-                "start_delay_ns": 0,
-                # The first thread's requests are those of a simulation of the same seed.
-                "seed": spec["seed"] + thread * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF,
-            }
-        )
-    return jobs
+@dataclass(frozen=True)
+class Step:
+    """One measurement on a target that is open."""
+
+    workload: dict[str, Any]
+    """The description of a ``Workload``."""
+    span: tuple[int, int] | None = None
+    """First byte and length in bytes of the part that is used; all of the target where absent."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """What ends it, whichever comes first: ``requests``, ``bytes``, ``time_ns``; else the workload's run length."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Columns of its own in the table of results."""
+    seed: int = 1
+    interval_ns: int | None = None
+    name: str | None = None
+    """What results call the system; the target's path where absent."""
+    target: int = 0
+    """Which of the targets, by its number."""
+    threads: int | None = None
+    """As ``Access`` says where absent."""
+
+
+class Opened:
+    """Targets that are open, as somebody permits, for several measurements one after the other."""
+
+    def __init__(self, paths: Sequence[str], access: Access, writing: bool) -> None:
+        """Raises ``InputError`` when one of them cannot be opened, or not as ``access`` says."""
+        self.paths, self.access, self.writing = list(paths), access, writing
+        self._engines = [access.engine_of(path) for path in paths]
+        asked = replace(access, write=writing)
+        self._targets = _native.Targets(json.dumps([asked.asked(path) for path in paths]))
+        self.described: list[dict[str, Any]] = json.loads(self._targets.described())
+        """What each of them is: ``kind``, ``capacity_bytes``, ``block_bytes``, ``rotational`` and ``description``."""
+        self.ended: str | None = None
+        """Why a measurement ended before its time, and what is left to do is better left."""
+
+    def measure(
+        self,
+        steps: Sequence[Step],
+        progress: Progress | None = None,
+        swept: Sequence[str] = (),
+        log: _native.RequestLog | None = None,
+    ) -> Results:
+        """One step after the other; ``log`` keeps their requests one by one."""
+        return self._carry_out([self._run([step]) for step in steps], progress, swept, log)
+
+    def measure_together(
+        self, steps: Sequence[Step], progress: Progress | None = None, log: _native.RequestLog | None = None
+    ) -> Results:
+        """All steps at the same time as one run, with a stream for each name of a workload.
+
+        The jobs of ``log`` are the steps where each has one thread.
+        """
+        return self._carry_out([self._run(steps)], progress, (), log)
+
+    def pause(self, seconds: float) -> None:
+        """Waits; an interruption is told by ``ended``."""
+        try:
+            time.sleep(seconds)
+        except KeyboardInterrupt:
+            self.ended = BY_HAND
+
+    def _carry_out(
+        self,
+        runs: list[dict[str, Any]],
+        progress: Progress | None,
+        swept: Sequence[str],
+        log: _native.RequestLog | None,
+    ) -> Results:
+        results = Results(self._targets.measure(json.dumps(runs), progress, log), swept)
+        failed = results.failed_checks()
+        if failed:
+            raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+        self.ended = next((row["ended_early"] for row in results if row["ended_early"] is not None), self.ended)
+        return results
+
+    def _run(self, steps: Sequence[Step]) -> dict[str, Any]:
+        first = steps[0]
+        return {
+            "system_name": first.name or self.paths[first.target],
+            "workload": first.workload,
+            "jobs": [job for step in steps for job in self._jobs(step)],
+            "seed": first.seed,
+            "interval_ns": first.interval_ns,
+            "labels": list(first.labels.items()),
+        }
+
+    def _jobs(self, step: Step) -> list[dict[str, Any]]:
+        """The work of each thread: its share of the load. Threads with sequential requests have a part of the range
+        each, lest they read each other's tracks."""
+        threads = self.access.threads if step.threads is None else step.threads
+        if threads < 1:
+            raise InputError(f"threads: {threads} is not allowed; 1 or more is")
+        sequential = any(float(line["random_percent"]) < 100 for line in step.workload["lines"])
+        target = self.described[step.target]
+        start, length = step.span or (0, target["capacity_bytes"])
+        part = length // threads // target["block_bytes"] * target["block_bytes"] if sequential else length
+        jobs = []
+        for thread in range(threads):
+            span = (start + thread * part, part) if sequential and threads > 1 else step.span
+            jobs.append(
+                {
+                    "name": step.workload["name"],
+                    "targets": [step.target],
+                    "span": span,
+                    "workload": _share(step.workload, threads, thread),
+                    "limits": NO_LIMITS | {name: _part(step.limits[name], name, threads) for name in step.limits},
+                    "engine": self._engines[step.target],
+                    "slots": max(1, whole("slots", str(self.access.slots)) // threads),
+                    "start_delay_ns": 0,
+                    # The first thread's requests are those of a simulation of the same seed.
+                    "seed": step.seed + thread * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF,
+                }
+            )
+        return jobs
+
+
+def _part(limit: int, name: str, threads: int) -> int:
+    """A thread's share of a limit; time is the same for all."""
+    return limit if name == "time_ns" else max(1, limit // threads)
 
 
 def _share(workload: dict[str, Any], threads: int, thread: int) -> dict[str, Any]:

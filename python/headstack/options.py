@@ -128,11 +128,16 @@ def _warm_up(spec: Spec, text: str) -> None:
         _demand(spec)["warm_up"] = {"time": duration("warm_up", text)}
 
 
-def _interval(spec: Spec, text: str) -> None:
-    interval_ns = duration_ns("interval", text)
-    if interval_ns < MIN_INTERVAL_NS:
+def interval_ns(text: str) -> int:
+    """The length of an interval that results are kept for."""
+    length_ns = duration_ns("interval", text)
+    if length_ns < MIN_INTERVAL_NS:
         raise InputError(f"interval: {text} is too short; 100ms or longer is allowed")
-    spec["interval_ns"] = interval_ns
+    return length_ns
+
+
+def _interval(spec: Spec, text: str) -> None:
+    spec["interval_ns"] = interval_ns(text)
 
 
 def _preload(spec: Spec, text: str) -> None:

@@ -1,18 +1,21 @@
-"""Replaying a trace on simulated systems."""
+"""Replaying a trace on simulated systems and real ones."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
+from headstack.measured_replays import Course, Playback, prepare
+from headstack.measurement import SLOTS, Access, is_target
 from headstack.options import OPTIONS
 from headstack.results import Results
-from headstack.runs import Swept, System, changed, loaded, swept, texts
+from headstack.runs import Swept, System, changed, loaded, several, swept, texts
 from headstack.traces import Trace
 from headstack.values import choice, duration_ns, number, whole
 
@@ -60,17 +63,33 @@ def replay(
     requests: int | None = None,
     time: str | None = None,
     record: str | os.PathLike[str] | None = None,
+    writes: str = "as-recorded",
+    realtime: bool = False,
+    destroy: Iterable[str] = (),
+    over: Iterable[str] = (),
+    create: str | None = None,
+    overwrite: bool = False,
+    buffered: bool = False,
+    engine: str = "auto",
+    slots: int = SLOTS,
     progress: Callable[[int], object] | None = None,
+    course: Course | None = None,
     **options: Unpack[ReplayOptions],
 ) -> Results:
-    """Replays a trace on every system in every mode, on all cores; results are those of runs, with their fidelity.
+    """Replays a trace on every system in every mode; results are those of runs, with their fidelity.
 
     ``mode`` is ``"timed"`` (recorded arrivals, times ``time_scale``), ``"asap"`` (``depth`` outstanding, in recorded
     order; as many as were in flight at most, unless said), ``"closed"`` (clients with their recorded think times) or
     ``"dependent"`` (a request waits for those it waited for in the recording, which are complete at most ``within``
     before it arrived). ``outside`` says what becomes of requests beyond the system: ``"refuse"``, ``"fold"`` or
     ``"drop"``. ``requests`` and ``time`` (of the recording) end it early. ``record`` writes what came out of a single
-    replay as a trace. ``progress`` hears the number of requests read.
+    replay as a trace.
+
+    Simulated systems are replayed first, on all cores; ``progress`` hears the number of requests read. A system that is
+    the path of a file or block device is the real thing, one after the other, of which ``course`` hears as
+    ``measure``'s ``progress`` does: what may be done to it, and how requests reach it, is said as for ``measure``, what
+    becomes of recorded ``writes`` by ``"as-recorded"``, ``"skip"`` or ``"as-reads"``. With ``realtime`` the thread that
+    plays goes before all others of the machine. An interruption (Ctrl-C) keeps what was measured.
     """
     given = {name: texts(value) for name, value in options.items()}  # type: ignore[arg-type]
     settings = {
@@ -81,46 +100,92 @@ def replay(
         "requests": requests,
         "time": time,
     }
+    access = Access(
+        destroy=tuple(destroy),
+        over=tuple(over),
+        create=create,
+        overwrite=overwrite,
+        buffered=buffered,
+        engine=engine,
+        slots=slots,
+    )
     modes = [mode] if isinstance(mode, str) else list(mode)
     traced = trace if isinstance(trace, Trace) else Trace(trace)
-    specs = specify(traced, systems, modes, settings, given)
-    return replay_specs(specs, given, record, progress)
+    asked = Asked(traced, tuple(several(systems)), tuple(modes), settings, given, Playback(access, writes, realtime))
+    return replay_all(asked, record, progress, course)
 
 
-def replay_specs(
-    specs: list[dict[str, Any]],
-    given: Mapping[str, list[str]],
+@dataclass(frozen=True)
+class Asked:
+    """Replays as somebody asks for them."""
+
+    trace: Trace
+    systems: tuple[System, ...]
+    """Simulated ones and paths of real ones, in any order."""
+    modes: tuple[str, ...]
+    settings: Mapping[str, Any]
+    """``depth``, ``time_scale``, ``within``, ``outside``, ``requests`` and ``time``."""
+    given: Mapping[str, list[str]]
+    """Options of ``SYSTEM_OPTIONS``."""
+    playback: Playback
+
+
+def replay_all(
+    asked: Asked,
     record: str | os.PathLike[str] | None,
     progress: Callable[[int], object] | None,
+    course: Course | None,
 ) -> Results:
-    """Replays what ``specify`` made."""
+    """Replays on all systems, in their order in the results; nothing begins before everything is looked at."""
+    real = [is_target(system) for system in asked.systems]
+    simulated = [system for system, is_real in zip(asked.systems, real, strict=True) if not is_real]
+    paths = [
+        os.fspath(system) for system in asked.systems if isinstance(system, str | os.PathLike) and is_target(system)
+    ]
+    playback = asked.playback
+    if not paths and playback.realtime:
+        raise InputError("realtime: a simulation knows no time but its own; leave the option out")
+    if simulated and playback.writes != "as-recorded":
+        raise InputError(
+            f"writes: simulated systems take them as recorded, not {playback.writes}; --step kind=read,flush leaves "
+            "them out everywhere"
+        )
+    replays = replays_of(asked.trace, asked.modes, asked.settings)
+    specs = specify(asked.trace, simulated, replays, asked.given)
+    prepared = prepare(asked.trace, paths, replays, asked.given, playback) if paths else None
+    played = [] if prepared is None else prepared.specs
     if record is not None:
-        if len(specs) > 1:
-            raise InputError(f"record: {len(specs)} replays cannot be one trace")
-        specs[0]["record"] = os.fspath(record)
-    results = Results(_native.replay(json.dumps(specs), progress), swept(given))
+        if len(specs) + len(played) > 1:
+            raise InputError(f"record: {len(specs) + len(played)} replays cannot be one trace")
+        for spec in (*specs, *played):
+            spec["record"] = os.fspath(record)
+    results = Results(_native.replay(json.dumps(specs), progress), swept(asked.given))
+    if prepared is not None:
+        results = results.and_others(Results(prepared.carry_out(course)))
     failed = results.failed_checks()
     if failed:
         raise RunError(f"a replay failed its own check, its figures cannot be trusted: {failed[0]}")
-    return results
+    per_system = len(specs) // max(1, len(simulated))
+    owners = [number for number, is_real in enumerate(real) if not is_real for _ in range(per_system)]
+    owners += [[number for number, is_real in enumerate(real) if is_real][spec["target"]] for spec in played]
+    # Of real ones, an interruption leaves out the last.
+    return results.chosen(sorted(range(len(results)), key=owners.__getitem__))
 
 
 def specify(
     trace: Trace,
-    systems: System | Iterable[System],
-    modes: Iterable[str],
-    settings: Mapping[str, Any],
+    systems: Sequence[System],
+    replays: Sequence[dict[str, Any]],
     given: Mapping[str, list[str]],
 ) -> list[dict[str, Any]]:
-    """The replays: systems, then modes, depths, and the options of the system in their order."""
+    """The simulated replays: systems, then ``replays``, then the options of the system in their order."""
     known = {option.name for option in SYSTEM_OPTIONS}
     for name in given:
         if name not in known:
             raise InputError(f"{name}: unknown option; allowed: {', '.join(sorted(known))}")
-    ways = ways_of(trace, list(modes), settings)
     ordered = [option for option in SYSTEM_OPTIONS if option.name in given]
     specs = []
-    for system, way in itertools.product(loaded(systems, dict(given)), ways):
+    for system, played in itertools.product(loaded(systems, dict(given)), replays):
         for point in itertools.product(*(given[option.name] for option in ordered)):
             chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
             found = changed(system, chosen)
@@ -137,16 +202,24 @@ def specify(
                 option.apply(spec, chosen[option.name])
             del spec["span"]
             spec["source"] = json.loads(trace.source)
-            spec["replay"] = {
-                "name": trace.name,
-                "mode": way,
-                "outside": choice("outside", settings["outside"], OUTSIDE),
-                "requests_max": settings["requests"],
-                "time_max_ns": None if settings["time"] is None else duration_ns("time", settings["time"]),
-            }
+            spec["replay"] = played
             spec["labels"] = [pair for pair in chosen.items() if pair[0] != "seed"]
             specs.append(spec)
     return specs
+
+
+def replays_of(trace: Trace, modes: Sequence[str], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """How the trace is replayed, by each mode and depth, as the compiled part takes it."""
+    return [
+        {
+            "name": trace.name,
+            "mode": way,
+            "outside": choice("outside", settings["outside"], OUTSIDE),
+            "requests_max": settings["requests"],
+            "time_max_ns": None if settings["time"] is None else duration_ns("time", settings["time"]),
+        }
+        for way in ways_of(trace, list(modes), settings)
+    ]
 
 
 def ways_of(trace: Trace, modes: list[str], settings: Mapping[str, Any]) -> list[Any]:

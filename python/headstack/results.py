@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from headstack import _native
+from headstack._native import InputError
 from headstack.values import duration_ns
 
 if TYPE_CHECKING:
@@ -133,6 +135,15 @@ class Results:
         self._native = native
         self._swept = [name for name in swept if name not in ("depth", "rate", "seed")]
 
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Results:
+        """The results of a file that ``to_json`` has written. Raises ``InputError`` when it cannot be read."""
+        try:
+            with open(path, encoding="utf-8") as file:
+                return cls(_native.Results.from_json(file.read()))
+        except (InputError, UnicodeDecodeError) as error:
+            raise InputError(f"{os.fspath(path)}: {error}") from None
+
     def __len__(self) -> int:
         return len(self._native)
 
@@ -195,6 +206,20 @@ class Results:
             for index in range(len(self))
             for check in self._native.failed_checks(index)
         ]
+
+    def whole(self, index: int) -> Row:
+        """The whole result of one run, in the schema of the project."""
+        whole: Row = json.loads(self._native.to_json(index))
+        return whole
+
+    def intervals_of(self, index: int) -> list[Row]:
+        """One run over time."""
+        return self._native.intervals_of(index)
+
+    def demerit_ms(self, index: int, measured: Results, measured_index: int) -> float | None:
+        """The demerit figure of one run as a prediction of another: the root mean square horizontal distance of their
+        distributions of response times (Ruemmler and Wilkes, 1994). ``None`` where there are none."""
+        return self._native.demerit_ms(index, measured._native, measured_index)
 
     # Curves.
 
@@ -280,6 +305,10 @@ class Results:
         """These, and then others."""
         swept = [*self._swept, *(name for name in others._swept if name not in self._swept)]
         return Results(self._native.and_(others._native), swept)
+
+    def chosen(self, indices: Sequence[int]) -> Results:
+        """Some of these, in the order of ``indices``."""
+        return Results(self._native.chosen(list(indices)), self._swept)
 
     # Export.
 

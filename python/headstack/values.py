@@ -58,3 +58,32 @@ def choice(name: str, text: str, allowed: tuple[str, ...]) -> str:
     if text not in allowed:
         raise InputError(f"{name}: {text!r} is unknown; allowed: {', '.join(allowed)}")
     return text
+
+
+RATES = {
+    f"{prefix}{unit}/s": factor * size
+    for prefix, factor in (
+        ("", 1),
+        ("k", 10**3),
+        ("M", 10**6),
+        ("G", 10**9),
+        ("Ki", 2**10),
+        ("Mi", 2**20),
+        ("Gi", 2**30),
+    )
+    for unit, size in (("b", 1), ("B", 8))
+    if unit == "B" or not prefix.endswith("i")
+}
+"""Units of rates, in bits per second: a small b is a bit, a capital one a byte."""
+
+
+def rate_bits_per_s(name: str, text: str) -> float:
+    """A positive rate with its unit, in bits per second."""
+    unit = text.lstrip("0123456789.,_ +-eE")
+    value = text.removesuffix(unit).strip()
+    if unit not in RATES:
+        raise InputError(f"{name}: {text!r} is no rate; units are Mb/s, Gb/s (bits), MB/s, GB/s, MiB/s (bytes)")
+    rate = number(name, value) * RATES[unit]
+    if rate <= 0:
+        raise InputError(f"{name}: {text!r} is not above 0")
+    return rate

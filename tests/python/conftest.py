@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,18 @@ def validation_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no validation data in {folder}")
     return folder
+
+
+@pytest.fixture
+def loop_device(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A block device of 16 MiB, and the file behind it."""
+    if os.geteuid() != 0 or shutil.which("losetup") is None:
+        pytest.skip("loop devices need root and losetup")
+    backing = tmp_path / "backing"
+    backing.write_bytes(os.urandom(1 << 24))
+    made = subprocess.run(["losetup", "--find", "--show", backing], capture_output=True, text=True)
+    if made.returncode != 0:
+        pytest.skip(f"no loop device: {made.stderr.strip()}")
+    device = made.stdout.strip()
+    yield device, backing
+    subprocess.run(["losetup", "--detach", device], check=True)

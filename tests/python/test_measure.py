@@ -2,12 +2,10 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -150,20 +148,6 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     [run] = json.loads(path.read_text())
     assert run["ended_early"] == "stopped by hand"
     assert run["kinds"]["read"]["count"] > 0
-
-
-@pytest.fixture
-def loop_device(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    if os.geteuid() != 0 or shutil.which("losetup") is None:
-        pytest.skip("loop devices need root and losetup")
-    backing = tmp_path / "backing"
-    backing.write_bytes(os.urandom(1 << 24))
-    made = subprocess.run(["losetup", "--find", "--show", backing], capture_output=True, text=True)
-    if made.returncode != 0:
-        pytest.skip(f"no loop device: {made.stderr.strip()}")
-    device = made.stdout.strip()
-    yield device, backing
-    subprocess.run(["losetup", "--detach", device], check=True)
 
 
 def test_a_device_is_written_only_when_it_is_named(loop_device: tuple[str, Path]) -> None:

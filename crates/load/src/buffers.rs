@@ -2,6 +2,8 @@
 
 use std::io;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use headstack_workload::{Purpose, Random};
 
@@ -64,7 +66,7 @@ impl Buffers {
     }
 
     fn fill_with_noise(&mut self) {
-        let mut noise = Random::new(0, Purpose::Choices);
+        let mut noise = Random::new(unlike_others(), Purpose::Choices);
         // SAFETY: the range was mapped readable and writable, is page-aligned, and is borrowed exclusively.
         let words =
             unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr().cast::<u64>(), self.length_bytes / 8) };
@@ -122,6 +124,15 @@ impl Buffers {
     pub fn whole(&self) -> libc::iovec {
         libc::iovec { iov_base: self.memory.as_ptr().cast(), iov_len: self.length_bytes }
     }
+}
+
+/// A seed of noise that no other buffers have, of other threads or of earlier runs: storage that stores equal blocks once
+/// would find what they have written.
+fn unlike_others() -> u64 {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // The count is in the bits that the clock needs last, so that equal times differ.
+    (since_1970.as_nanos() as u64) ^ COUNT.fetch_add(1, Ordering::Relaxed).rotate_right(16)
 }
 
 impl Drop for Buffers {

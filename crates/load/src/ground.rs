@@ -1,4 +1,4 @@
-//! The files that a job works on, their address spaces one after another.
+//! The files that a job works on as one address space: one after another, or striped.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
@@ -12,6 +12,8 @@ use crate::target::{Target, TargetKind};
 pub struct Ground {
     pieces: Vec<Piece>,
     capacity_bytes: u64,
+    /// Where they lie side by side: what goes to one before the next has its turn.
+    stripe_bytes: Option<u64>,
 }
 
 /// A file's share of the address space.
@@ -42,11 +44,11 @@ impl Ground {
         let mut capacity_bytes = 0;
         let piece = |(fd, length_bytes, is_device)| {
             let start_bytes = capacity_bytes;
-            capacity_bytes += length_bytes;
+            capacity_bytes = u64::saturating_add(capacity_bytes, length_bytes);
             Piece { fd, start_bytes, length_bytes, is_device }
         };
         let pieces = files.into_iter().map(piece).collect();
-        Ground { pieces, capacity_bytes }
+        Ground { pieces, capacity_bytes, stripe_bytes: None }
     }
 
     /// The whole blocks of `block_bytes` that targets have, one target after another; nowhere if one of them stores nothing.
@@ -63,9 +65,22 @@ impl Ground {
         }
     }
 
+    /// Targets side by side, `stripe_bytes` of one and then of the next, as far as the smallest of them reaches and at
+    /// most `length_bytes` of each. Those that store nothing have their place and no file.
+    pub fn striped(targets: &[Arc<Target>], stripe_bytes: u32, length_bytes: u64) -> Ground {
+        let smallest_bytes = targets.iter().map(|target| target.capacity_bytes()).min().unwrap_or(0);
+        let stripe = u64::from(stripe_bytes.max(1));
+        let length_bytes = smallest_bytes.min(length_bytes) / stripe * stripe;
+        let file = |target: &Arc<Target>| {
+            let fd = target.fd().map_or(-1, |fd| fd.as_raw_fd());
+            (fd, length_bytes, target.kind() == TargetKind::BlockDevice)
+        };
+        Ground { stripe_bytes: Some(stripe), ..Ground::new(targets.iter().map(file)) }
+    }
+
     /// No files: of a target that stores nothing.
     pub fn nowhere(capacity_bytes: u64) -> Ground {
-        Ground { pieces: Vec::new(), capacity_bytes }
+        Ground { pieces: Vec::new(), capacity_bytes, stripe_bytes: None }
     }
 
     /// All together.
@@ -83,6 +98,12 @@ impl Ground {
     pub fn place(&self, request: &Request) -> Place {
         if self.pieces.len() == 1 {
             return Place { piece: 0, offset_bytes: request.offset_bytes };
+        }
+        if let Some(stripe_bytes) = self.stripe_bytes {
+            let (stripe, within_bytes) = (request.offset_bytes / stripe_bytes, request.offset_bytes % stripe_bytes);
+            let count = self.pieces.len() as u64;
+            let offset_bytes = stripe / count * stripe_bytes + within_bytes;
+            return Place { piece: (stripe % count) as usize, offset_bytes };
         }
         let piece = self.pieces.partition_point(|piece| piece.start_bytes <= request.offset_bytes) - 1;
         let Piece { start_bytes, length_bytes, .. } = self.pieces[piece];
@@ -111,5 +132,17 @@ mod tests {
         assert_eq!(place(8192, 4096), Place { piece: 1, offset_bytes: 0 });
         assert_eq!(place(12_288, 4096), Place { piece: 2, offset_bytes: 0 });
         assert_eq!(place(28_671, 1), Place { piece: 2, offset_bytes: 16_383 });
+    }
+
+    #[test]
+    fn stripes_go_round_and_end_with_the_smallest() {
+        let targets = [20_000, 9000, 10_000].map(|bytes| Arc::new(Target::null(bytes)));
+        let ground = Ground::striped(&targets, 4096, u64::MAX);
+        assert_eq!(ground.capacity_bytes(), 3 * 8192);
+        let place = |stripe: u64| ground.place(&read(stripe * 4096 + 5, 1));
+        for (stripe, piece, offset_bytes) in [(0, 0, 5), (1, 1, 5), (2, 2, 5), (3, 0, 4101), (5, 2, 4101)] {
+            assert_eq!(place(stripe), Place { piece, offset_bytes });
+        }
+        assert_eq!(Ground::striped(&targets, 4096, 4096).capacity_bytes(), 3 * 4096);
     }
 }

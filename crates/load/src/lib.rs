@@ -6,12 +6,14 @@
 
 mod buffers;
 mod clock;
+mod conditioning;
 mod engine;
 mod error;
 mod ground;
 pub mod integrity;
 mod job;
 mod live;
+mod log;
 mod phase;
 mod queue;
 mod replay;
@@ -28,14 +30,16 @@ mod verify;
 mod waker;
 mod worker;
 
+pub use conditioning::{CLASS_LIMITS_NS, DeviceShare, Pass, Passed, Stretch, stream};
 pub use engine::EngineKind;
 pub use error::LoadError;
 pub use ground::Ground;
 pub use job::{End, Job};
 pub use live::Progress;
+pub use log::{Log, Logged};
 pub use phase::{PhaseSpec, play_phase};
 pub use replay::{Observed, ReplaySpec, Sink, Writes, replay};
-pub use run::{Spec, run};
+pub use run::{Spec, run, run_logged};
 pub use scenario::{ScenarioSpec, play_scenario};
 pub use target::{Ending, Permission, Target, TargetKind};
 pub use verification::{LedgerPlace, Verification};

@@ -82,6 +82,8 @@ pub struct ReplaySpec {
 pub struct Observed {
     /// Its number in the recording, from 1, without what was left out.
     pub number: u64,
+    /// How many were issued before it.
+    pub sequence: u64,
     /// When it was due.
     pub due_ns: u64,
     /// When it was issued and complete, and what was asked for.
@@ -146,7 +148,8 @@ where
         let play = |post: &Post| play(&seat, &replay, tape, post, sink, spec.realtime);
         together(vec![play], progress)
     })?;
-    let record = json!({ "replay": replay, "writes": spec.writes });
+    let mut record = json!(replay);
+    record["writes"] = json!(spec.writes);
     let (measured, played): (Vec<Measured>, Vec<Played>) = played.into_iter().unzip();
     let mut result = join(&spec.system, &record, seat.seed, &measured, &ran);
     for played in played {
@@ -192,7 +195,7 @@ fn play<E: From<LoadError> + From<ReplayError> + Display>(
     replay: &Replay,
     tape: Tape<E>,
     post: &Post,
-    sink: Option<&mut Sink>,
+    mut sink: Option<&mut Sink>,
     realtime: bool,
 ) -> Result<(Measured, Played), E> {
     let capacity_bytes = seat.ground.capacity_bytes();
@@ -213,9 +216,9 @@ fn play<E: From<LoadError> + From<ReplayError> + Display>(
         }
         let mut stage: Stage<E> =
             Stage::new(Player::new(replay, capacity_bytes, tape.block_bytes, &mut source)?, rig, replay);
-        if let Err(error) = stage.play(rig, sink) {
+        if let Err(error) = stage.play(rig, &mut sink) {
             // What had arrived before is played to its end; where the kernel takes no more, that is what is told.
-            let wound_up = stage.wind_up(rig);
+            let wound_up = stage.wind_up(rig, &mut sink);
             if rig.completed == 0 {
                 return Err(wound_up.err().unwrap_or(error));
             }
@@ -252,7 +255,7 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
     }
 
     /// Plays to the completion of the last request, or until somebody ends it.
-    fn play(&mut self, rig: &mut Rig, mut sink: Option<&mut Sink>) -> Result<(), E> {
+    fn play(&mut self, rig: &mut Rig, sink: &mut Option<&mut Sink>) -> Result<(), E> {
         while !rig.is_stopped() {
             rig.look();
             self.arrive(rig)?;
@@ -266,7 +269,7 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
             rig.wait(Wait::Until(due_ns.min(rig.now_ns + LOOK_NS)))?;
             // What came before now came before what is complete now.
             let arrived = self.arrive(rig);
-            self.settle(rig, &mut sink);
+            self.settle(rig, sink);
             arrived?;
             rig.tell(|rig| rig.completed as f64 / self.requests_max as f64);
         }
@@ -274,12 +277,12 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
     }
 
     /// Plays what has arrived to its completion, and no more of the recording.
-    fn wind_up(&mut self, rig: &mut Rig) -> Result<(), E> {
+    fn wind_up(&mut self, rig: &mut Rig, sink: &mut Option<&mut Sink>) -> Result<(), E> {
         while !rig.is_stopped() && rig.waiting + rig.under_way() > 0 {
             rig.look();
             self.hand_over(rig);
             rig.wait(Wait::Until(rig.now_ns + LOOK_NS))?;
-            self.settle(rig, &mut None);
+            self.settle(rig, sink);
         }
         Ok(())
     }
@@ -316,7 +319,8 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
 fn observed(issue: &Issue, ended: &Ended, start_ns: u64) -> Observed {
     let (arrival_ns, completion_ns) = (ended.flight.started_ns - start_ns, Some(ended.at_ns - start_ns));
     let recorded = Recorded { arrival_ns, completion_ns, request: issue.request };
-    Observed { number: issue.number, due_ns: issue.due_ns, recorded, failed: ended.failed }
+    let (number, sequence) = (issue.number, ended.flight.sequence);
+    Observed { number, sequence, due_ns: issue.due_ns, recorded, failed: ended.failed }
 }
 
 /// What a recording's requests become before they are played.

@@ -12,6 +12,7 @@ use crate::clock::now_ns;
 use crate::engine::{Done, Engine, EngineKind, WHOLE, Wait};
 use crate::ground::Ground;
 use crate::live::Live;
+use crate::log::{Log, Logged};
 use crate::samples::Samples;
 use crate::stamping::{Checked, Stamping};
 use crate::target::Target;
@@ -41,6 +42,8 @@ pub struct Flight {
     pub intended_ns: u64,
     /// When it was handed over.
     pub started_ns: u64,
+    /// How many were handed over before it.
+    pub sequence: u64,
     /// What it is.
     pub request: Request,
 }
@@ -127,6 +130,8 @@ pub struct Rig<'a> {
     pub bytes_under_way: u64,
     /// Bytes of requests that came back since the warm-up was over, failed ones too.
     pub bytes: u64,
+    /// Where requests of the measured part are kept one by one, and which job that says they are of.
+    pub log: Option<(Arc<Log>, u32)>,
     response_ns: u64,
     bytes_ever: u64,
     interval_ns: u64,
@@ -155,7 +160,7 @@ impl<'a> Rig<'a> {
         };
         let nothing =
             Request { kind: Kind::Flush, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
-        let idle = Flight { intended_ns: 0, started_ns: 0, request: nothing };
+        let idle = Flight { intended_ns: 0, started_ns: 0, sequence: 0, request: nothing };
         Ok(Rig {
             contents,
             engine,
@@ -172,6 +177,7 @@ impl<'a> Rig<'a> {
             completed: 0,
             bytes_under_way: 0,
             bytes: 0,
+            log: None,
             response_ns: 0,
             bytes_ever: 0,
             interval_ns: seat.interval_ns.unwrap_or(u64::MAX).max(1),
@@ -253,7 +259,8 @@ impl<'a> Rig<'a> {
     #[inline]
     pub fn issue(&mut self, intended_ns: u64, request: &Request) -> u32 {
         let slot = self.free.pop().expect("the load has looked for room");
-        self.flights[slot as usize] = Flight { intended_ns, started_ns: self.now_ns, request: *request };
+        let (started_ns, sequence) = (self.now_ns, self.issued);
+        self.flights[slot as usize] = Flight { intended_ns, started_ns, sequence, request: *request };
         self.issued += 1;
         self.bytes_under_way += u64::from(request.length_bytes);
         match &mut self.contents {
@@ -346,6 +353,13 @@ impl<'a> Rig<'a> {
         };
         if let Contents::Stamped(stamping) = &mut self.contents {
             stamping.end(done.slot, &request, failed, &self.ground, self.engine.buffers());
+        }
+        if let Some((log, job)) = &self.log
+            && self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_none())
+        {
+            let Request { kind, offset_bytes, length_bytes, .. } = request;
+            let response_ns = at_ns - intended_ns;
+            log.add(Logged { job: *job, kind, offset_bytes, length_bytes, intended_ns, response_ns, failed });
         }
         if failed {
             self.fail(&flight, done.result);

@@ -20,6 +20,7 @@ use crate::engine::{Engine, EngineKind, Setup};
 use crate::integrity::Ledger;
 use crate::job::Job;
 use crate::live::{Live, Progress};
+use crate::log::Log;
 use crate::rig::{Rig, Seat, with_errors};
 use crate::samples::Samples;
 use crate::stamping::Checked;
@@ -34,7 +35,7 @@ use crate::worker::{Loop, work};
 /// Between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
 /// What has not come back this long after the end is given up.
-const PATIENCE_NS: u64 = 10_000_000_000;
+pub const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// Depths from which on a thread's time is told apart: powers of two, as in fio's `iodepth_level`.
 const DEPTHS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
@@ -85,6 +86,18 @@ pub struct Measured {
 /// # Errors
 /// A job that cannot begin: no such part, an impossible workload, an engine that the kernel refuses.
 pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
+    run_logged(spec, None, progress)
+}
+
+/// The same; `log` keeps the requests of the measured part one by one.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_logged(
+    spec: &Spec,
+    log: Option<&Arc<Log>>,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<RunResult, LoadError> {
     spec.jobs.iter().try_for_each(Job::check)?;
     let verification = match &spec.verification {
         Some(known) => Some(Arc::clone(known)),
@@ -93,7 +106,7 @@ pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<R
     let verification = verification.as_deref();
     verification.map_or(Ok(()), Verification::begin)?;
     let cached = invalidate(&spec.jobs);
-    let works = spec.jobs.iter().map(|job: &Job| {
+    let works = spec.jobs.iter().zip(0..).map(|(job, number): (&Job, u32)| {
         move |post: &Post| {
             let Job { name, targets, engine, start_delay_ns, seed, .. } = job;
             let seat = Seat {
@@ -109,7 +122,10 @@ pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<R
                 own_buffers: job.verify != Verify::No,
                 verification: verification.filter(|_| job.verify != Verify::No),
             };
-            let measured = measure(&seat, post, |rig| work(job, rig));
+            let measured = measure(&seat, post, |rig| {
+                rig.log = log.map(|log| (Arc::clone(log), number));
+                work(job, rig)
+            });
             if spec.ends_with_first {
                 post.stop.store(true, Ordering::Relaxed);
             }

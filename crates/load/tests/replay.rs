@@ -451,7 +451,7 @@ fn failures_are_counted_and_what_hopeless_ends_it() {
         play(&spec((vec![target], EngineKind::Auto), ReplayMode::Closed), &regular(2_000, 50 * US, US)).unwrap();
     let failed = seen.iter().filter(|observed| observed.failed).count() as u64;
     assert_eq!((failed, result.kinds.read.errors, result.kinds.read.count), (976, 976, 1_024));
-    let told = "976 requests failed; the first: read of 4 KiB at byte";
+    let told = "976 requests failed; the first: read of 4KiB at byte";
     assert!(result.notes.iter().any(|note| note.starts_with(told)), "{:?}", result.notes);
 }
 

@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use headstack_trace::capture::{Capture, CaptureOptions, Method, Progress};
 use headstack_trace::{Meta, Stage, StoreWriter, TraceError};
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::error::{input_error, json_error};
-use crate::interruptible::interruptibly;
+use crate::interruptible::{interruptibly, is_interruption};
 
 /// A capture as Python asks for it.
 #[derive(Deserialize)]
@@ -75,7 +74,7 @@ pub fn trace_capture(py: Python<'_>, asked: &str, output: &str, progress: Option
     writer.finish(&meta).map_err(input_error)?;
     match heard {
         // Whoever presses Ctrl-C has seen enough.
-        Err(error) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => return Err(error),
+        Err(error) if !is_interruption(&error, py) => return Err(error),
         _ => {}
     }
     let last = *seen.lock().expect("nobody panics with it");

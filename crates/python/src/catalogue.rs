@@ -226,6 +226,14 @@ pub fn scenario_with_clients(scenario: &str, clients: u64) -> PyResult<String> {
     serde_json::to_string(&scenario).map_err(json_error)
 }
 
+/// Of each stream of a scenario, whether its clients change what is stored. Raises `InputError`.
+#[pyfunction]
+pub fn scenario_writes(scenario: &str) -> PyResult<Vec<bool>> {
+    let value: Value = serde_json::from_str(scenario).map_err(json_error)?;
+    let scenario: Scenario = serde_json::from_value(value).map_err(json_error)?;
+    Ok(scenario.streams.iter().map(|stream| stream.kind.writes()).collect())
+}
+
 /// A workload with every default filled in. Raises `InputError`.
 #[pyfunction]
 pub fn complete_workload(workload: &str) -> PyResult<String> {

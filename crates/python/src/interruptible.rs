@@ -48,3 +48,8 @@ pub fn attended<T: Send>(
         (result, heard)
     })
 }
+
+/// Whether this is Ctrl-C.
+pub fn is_interruption(error: &PyErr, py: Python<'_>) -> bool {
+    error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
+}

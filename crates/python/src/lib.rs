@@ -9,11 +9,14 @@ mod error;
 mod interruptible;
 mod jobs;
 mod measure;
+mod play;
 mod quantity;
 mod recording;
 mod replay;
+mod request_log;
 mod results;
 mod run;
+mod stream;
 mod table;
 mod trace;
 mod validate;
@@ -33,7 +36,7 @@ mod _native {
     use super::catalogue::{
         array_ids, array_toml, complete_workload, drive_ids, drive_to_toml, drive_toml, import_disksim, load_array,
         load_demand, load_drive, load_scenario, load_system, load_workload, scenario_ids, scenario_toml,
-        scenario_with_clients, workload_ids, workload_toml,
+        scenario_with_clients, scenario_writes, workload_ids, workload_toml,
     };
     #[pymodule_export]
     use super::error::{InputError, RunError};
@@ -47,6 +50,8 @@ mod _native {
     use super::quantity::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns};
     #[pymodule_export]
     use super::replay::replay;
+    #[pymodule_export]
+    use super::request_log::RequestLog;
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]
@@ -66,6 +71,7 @@ mod _native {
 
     #[pymodule_init]
     fn constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("CLASS_LIMITS_NS", headstack_load::CLASS_LIMITS_NS)?;
         module.add("POLICIES", tuple(module, &Policy::ALL)?)?;
         module.add("READ_AHEADS", tuple(module, &ReadAhead::ALL)?)?;
         module.add("WRITE_CACHES", tuple(module, &WriteCache::ALL)?)

@@ -1,5 +1,6 @@
 //! Measuring real files and devices from Python.
 
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -15,8 +16,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::{RunError, input_error, json_error};
-use crate::interruptible::attended;
+use crate::interruptible::{attended, is_interruption};
+use crate::play::{PlayError, ReplayAsked, ScenarioAsked};
+use crate::replay::Requests;
+use crate::request_log::RequestLog;
 use crate::results::{Asked, Results};
+use crate::stream::PassAsked;
 
 /// A file or device as Python asks for it.
 #[derive(Deserialize)]
@@ -62,9 +67,6 @@ struct PhaseAsked {
     seed: u64,
     interval_ns: Option<u64>,
     labels: Vec<(String, String)>,
-    /// Its place among the phases of the file, and how many these are.
-    index: usize,
-    count: usize,
 }
 
 #[derive(Deserialize)]
@@ -130,30 +132,78 @@ impl Targets {
     }
 
     /// Carries out the measurements of a JSON list, one after the other. `progress` hears of each now and then, as a
-    /// dictionary; what was measured until an interruption is kept.
-    #[pyo3(signature = (runs, progress=None))]
-    fn measure(&self, py: Python<'_>, runs: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+    /// dictionary; what was measured until an interruption is kept. `log` keeps the requests of all of them one by one.
+    #[pyo3(signature = (runs, progress=None, log=None))]
+    fn measure(
+        &self,
+        py: Python<'_>,
+        runs: &str,
+        progress: Option<Py<PyAny>>,
+        log: Option<Py<RequestLog>>,
+    ) -> PyResult<Results> {
+        let log = log.as_ref().map(|log| &log.get().0);
         let runs: Vec<Value> = serde_json::from_str(runs).map_err(json_error)?;
         let runs: Vec<RunAsked> = runs.into_iter().map(read).collect::<PyResult<_>>()?;
-        let present: Mutex<(usize, Progress)> = Mutex::default();
-        let count = runs.len();
+        let asked = runs.iter().map(|run| Asked { labels: run.labels.clone(), clients: None }).collect();
+        let one = |run: RunAsked, goes_on: &mut GoesOn| headstack_load::run_logged(&self.spec(&run)?, log, goes_on);
+        one_by_one(py, asked, runs, progress.as_ref(), one, load_error)
+    }
+
+    /// Replays traces, as `measure` measures.
+    #[pyo3(signature = (replays, progress=None))]
+    fn replay(&self, py: Python<'_>, replays: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+        let replays: Vec<ReplayAsked> = serde_json::from_str(replays).map_err(json_error)?;
+        let asked = replays.iter().map(|asked| Asked { labels: asked.labels.clone(), clients: None }).collect();
+        let opened = |asked: ReplayAsked| {
+            let requests = Requests::of(asked.source.open()?).map_err(input_error)?;
+            PyResult::Ok((asked, requests))
+        };
+        let replays = replays.into_iter().map(opened).collect::<PyResult<Vec<_>>>()?;
+        let one =
+            |(asked, requests): (ReplayAsked, Requests), goes_on: &mut GoesOn| asked.carry_out(self, requests, goes_on);
+        one_by_one(py, asked, replays, progress.as_ref(), one, PlayError::raised)
+    }
+
+    /// Plays scenarios, as `measure` measures; the targets are their LUNs.
+    #[pyo3(signature = (plays, progress=None))]
+    fn play(&self, py: Python<'_>, plays: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+        let plays: Vec<Value> = serde_json::from_str(plays).map_err(json_error)?;
+        let read = |play: Value| serde_json::from_value(play).map_err(json_error);
+        let plays: Vec<ScenarioAsked> = plays.into_iter().map(read).collect::<PyResult<_>>()?;
+        plays.iter().try_for_each(|play| play.scenario.validate().map_err(input_error))?;
+        let asked = plays.iter().map(|play| Asked { labels: play.labels.clone(), clients: play.clients }).collect();
+        let one = |play: ScenarioAsked, goes_on: &mut GoesOn| play.carry_out(self, goes_on);
+        one_by_one(py, asked, plays, progress.as_ref(), one, load_error)
+    }
+
+    /// Discards all that is on the block device of this number; `progress` hears the share that is done.
+    #[pyo3(signature = (number, progress=None))]
+    fn discard(&self, py: Python<'_>, number: usize, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        let no_target = || input_error(format!("target {number} is not open"));
+        let target = self.0.get(number).cloned().ok_or_else(no_target)?;
+        let share = Mutex::new(0.0);
         let tell = |py: Python<'_>| match &progress {
-            Some(progress) => {
-                let (index, now) = *present.lock().expect("no panics with it");
-                progress.call1(py, (told(py, index, count, &now)?,)).map(drop)
-            }
+            Some(progress) => progress.call1(py, (*share.lock().expect("no panics with it"),)).map(drop),
             None => Ok(()),
         };
-        let (results, heard) = py.detach(|| attended(tell, |goes_on| self.carry_out(&runs, goes_on, &present)));
-        // An interruption ends the measurement and keeps it; anything else that Python raises is an error.
-        if let Err(error) = heard
-            && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
-        {
-            return Err(error);
-        }
-        let results = results.map_err(load_error)?;
-        let asked = runs.into_iter().map(|run| Asked { labels: run.labels, clients: None });
-        Ok(Results::new(asked.zip(results).collect()))
+        let (discarded, heard) = py.detach(|| {
+            attended(tell, |goes_on| {
+                target.discard(&|done| {
+                    *share.lock().expect("no panics with it") = done;
+                    goes_on.load(Ordering::Relaxed)
+                })
+            })
+        });
+        heard?;
+        discarded.map_err(load_error)
+    }
+
+    /// Writes or reads all targets as one striped stream, as a JSON object asks. `keep` is given each interval when it is
+    /// over, as JSON, and `progress` the position in bytes; returns how the pass ended, as JSON. An interruption ends it,
+    /// and so does an exception of `keep` or `progress`, which is raised when all that was measured has been kept.
+    fn stream(&self, py: Python<'_>, asked: &str, keep: Py<PyAny>, progress: Py<PyAny>) -> PyResult<String> {
+        let asked: PassAsked = serde_json::from_str(asked).map_err(json_error)?;
+        asked.carry_out(py, self.0.clone(), &keep, &progress)
     }
 
     /// Refuses a phase that cannot be carried out, as far as that is known before anything is started.
@@ -166,54 +216,68 @@ impl Targets {
     #[pyo3(signature = (phase, progress=None))]
     fn measure_phase(&self, py: Python<'_>, phase: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
         let asked: PhaseAsked = serde_json::from_str(phase).map_err(json_error)?;
-        let present: Mutex<Progress> = Mutex::default();
-        let tell = |py: Python<'_>| match &progress {
-            Some(progress) => {
-                let now = *present.lock().expect("no panics with it");
-                progress.call1(py, (told(py, asked.index, asked.count, &now)?,)).map(drop)
-            }
-            None => Ok(()),
-        };
+        let labels = vec![Asked { labels: asked.labels.clone(), clients: None }];
         let spec = self.phase_spec(&asked).map_err(load_error)?;
-        let (result, heard) = py.detach(|| {
-            attended(tell, |goes_on| {
-                play_phase(&spec, &mut |now| {
-                    *present.lock().expect("no panics with it") = *now;
-                    goes_on.load(Ordering::Relaxed)
-                })
-            })
-        });
-        if let Err(error) = heard
-            && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
-        {
-            return Err(error);
-        }
-        let labels = Asked { labels: asked.labels, clients: None };
-        Ok(Results::new(vec![(labels, result.map_err(load_error)?)]))
+        let one = |spec: PhaseSpec, goes_on: &mut GoesOn| play_phase(&spec, goes_on);
+        one_by_one(py, labels, vec![spec], progress.as_ref(), one, load_error)
     }
 }
 
-impl Targets {
-    fn carry_out(
-        &self,
-        runs: &[RunAsked],
-        goes_on: &AtomicBool,
-        present: &Mutex<(usize, Progress)>,
-    ) -> Result<Vec<RunResult>, LoadError> {
-        let mut results = Vec::new();
-        for (index, run) in runs.iter().enumerate() {
-            let result = headstack_load::run(&self.spec(run)?, &mut |now| {
+/// Hears how far a measurement is, and says whether it goes on.
+type GoesOn<'a> = dyn FnMut(&Progress) -> bool + 'a;
+
+/// Carries out measurements one after the other; `progress` hears of each now and then. What was measured until an
+/// interruption, or until one that could not begin, is kept.
+fn one_by_one<R: Send, E: Display + Send>(
+    py: Python<'_>,
+    asked: Vec<Asked>,
+    runs: Vec<R>,
+    progress: Option<&Py<PyAny>>,
+    mut one: impl FnMut(R, &mut GoesOn) -> Result<RunResult, E> + Send,
+    raised: impl Fn(E) -> PyErr,
+) -> PyResult<Results> {
+    let present: Mutex<(usize, Progress)> = Mutex::default();
+    let count = runs.len();
+    let tell = |py: Python<'_>| match progress {
+        Some(progress) => {
+            let (index, now) = *present.lock().expect("no panics with it");
+            progress.call1(py, (told(py, index, count, &now)?,)).map(drop)
+        }
+        None => Ok(()),
+    };
+    let work = |goes_on: &AtomicBool| {
+        let mut results: Vec<RunResult> = Vec::new();
+        for (index, run) in runs.into_iter().enumerate() {
+            let outcome = one(run, &mut |now: &Progress| {
                 *present.lock().expect("no panics with it") = (index, *now);
                 goes_on.load(Ordering::Relaxed)
-            })?;
-            let ended = result.ended_early.is_some();
-            results.push(result);
+            });
+            match (outcome, results.last_mut()) {
+                (Ok(result), _) => results.push(result),
+                (Err(error), Some(last)) => last.ended_early = Some(format!("number {}: {error}", index + 1)),
+                (Err(error), None) => return Err(error),
+            }
             // After an interruption, or on a device that is gone, the others would tell nothing.
-            if ended {
+            if results.last().is_some_and(|last| last.ended_early.is_some()) {
                 break;
             }
         }
         Ok(results)
+    };
+    let (results, heard) = py.detach(|| attended(tell, work));
+    // An interruption ends the measurement and keeps it; anything else that Python raises is an error.
+    if let Err(error) = heard
+        && !is_interruption(&error, py)
+    {
+        return Err(error);
+    }
+    Ok(Results::new(asked.into_iter().zip(results.map_err(raised)?).collect()))
+}
+
+impl Targets {
+    /// All of them.
+    pub fn all(&self) -> &[Arc<Target>] {
+        &self.0
     }
 
     fn spec(&self, run: &RunAsked) -> Result<Spec, LoadError> {
@@ -237,7 +301,7 @@ impl Targets {
         });
         let jobs = jobs.collect::<Result<Vec<_>, LoadError>>()?;
         Ok(Spec {
-            system: Self::record(&run.system_name, &self.0.iter().collect::<Vec<_>>()),
+            system: self.record(&run.system_name),
             workload: run.workload.clone(),
             jobs,
             seed: run.seed,
@@ -261,7 +325,7 @@ impl Targets {
             }
         }
         Ok(PhaseSpec {
-            system: Self::record(&asked.system_name, &used),
+            system: record_of(&asked.system_name, &used),
             phase: asked.phase.clone(),
             targets,
             null_service_ns: asked.null_service_ns,
@@ -270,19 +334,25 @@ impl Targets {
         })
     }
 
-    fn record(name: &str, targets: &[&Arc<Target>]) -> SystemRecord {
-        match targets {
-            [only] => SystemRecord::new(name, only.kind().name(), only.description().clone()),
-            several => {
-                let all = several.iter().map(|target| target.description().clone()).collect::<Vec<_>>();
-                let are = |kind| several.iter().all(|one| one.kind() == kind);
-                let kind = match (are(TargetKind::BlockDevice), are(TargetKind::Null)) {
-                    (true, _) => "block devices",
-                    (_, true) => TargetKind::Null.name(),
-                    _ => "files",
-                };
-                SystemRecord::new(name, kind, json!({ "targets": all }))
-            }
+    /// The targets as results tell of them.
+    pub fn record(&self, name: &str) -> SystemRecord {
+        record_of(name, &self.0.iter().collect::<Vec<_>>())
+    }
+}
+
+/// Targets as results tell of them.
+fn record_of(name: &str, targets: &[&Arc<Target>]) -> SystemRecord {
+    match targets {
+        [only] => SystemRecord::new(name, only.kind().name(), only.description().clone()),
+        several => {
+            let all = several.iter().map(|target| target.description().clone()).collect::<Vec<_>>();
+            let are = |kind| several.iter().all(|one| one.kind() == kind);
+            let kind = match (are(TargetKind::BlockDevice), are(TargetKind::Null)) {
+                (true, _) => "block devices",
+                (_, true) => TargetKind::Null.name(),
+                _ => "files",
+            };
+            SystemRecord::new(name, kind, json!({ "targets": all }))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Simulated runs as traces.
+//! Runs and replays as traces.
 
 use std::path::Path;
 
@@ -6,24 +6,25 @@ use headstack_sim::{Observed, SystemDescription};
 use headstack_trace::{
     Clock, DeviceMeta, Flags, Meta, NOT_RECORDED, Origin, Process, Record, ResponseSpan, StoreWriter, TraceError,
 };
+use headstack_workload::Recorded;
 
 /// Requests that are held until they are written together.
 const BATCH: usize = 1 << 14;
 
-/// A trace being written of what a simulated system was asked for.
+/// A trace being written of what a system was asked for.
 pub struct Recording {
     writer: StoreWriter,
     meta: Meta,
     batch: Vec<Record>,
-    /// What went wrong first: the simulation hears of it at its end.
+    /// What went wrong first: who records hears of it at the end.
     failure: Option<TraceError>,
     /// The streams of a scenario, whose clients are processes.
     streams: Vec<String>,
 }
 
 impl Recording {
-    /// Begins `path` with the requests of `demand`, a workload's, scenario's or trace's name, to a system.
-    pub fn create(
+    /// Begins `path` with the requests of `demand`, a workload's, scenario's or trace's name, to a simulated system.
+    pub fn simulated(
         path: &str,
         demand: &str,
         system_name: &str,
@@ -36,36 +37,55 @@ impl Recording {
             sector_bytes: Some(system.block_bytes()),
             model: None,
         };
+        let recording = Recording::create(path, demand, "simulated", ResponseSpan::Simulated, device)?;
+        Ok(Recording { streams, ..recording })
+    }
+
+    /// The same of real targets. Their responses span what the host sees.
+    pub fn measured(path: &str, demand: &str, device: DeviceMeta) -> Result<Recording, TraceError> {
+        Recording::create(path, demand, "measured", ResponseSpan::AtTheHost, device)
+    }
+
+    fn create(
+        path: &str,
+        demand: &str,
+        format: &str,
+        response: ResponseSpan,
+        device: DeviceMeta,
+    ) -> Result<Recording, TraceError> {
         let meta = Meta {
-            origin: vec![Origin { file: demand.to_owned(), format: "simulated".to_owned() }],
+            origin: vec![Origin { file: demand.to_owned(), format: format.to_owned() }],
             clock: Clock::Recording,
             resolution_ns: 1,
-            response: Some(ResponseSpan::Simulated),
+            response: Some(response),
             devices: vec![device],
             ..Meta::default()
         };
         let writer = StoreWriter::create(Path::new(path))?;
-        Ok(Recording { writer, meta, batch: Vec::with_capacity(BATCH), failure: None, streams })
+        Ok(Recording { writer, meta, batch: Vec::with_capacity(BATCH), failure: None, streams: Vec::new() })
     }
 
-    /// Takes a request of the run.
-    pub fn take(&mut self, observed: &Observed) {
-        let recorded = &observed.recorded;
-        let request = &recorded.request;
-        let mut record =
-            Record::new(recorded.arrival_ns, request.kind.into(), request.offset_bytes, request.length_bytes);
-        record.response_ns = recorded.completion_ns.map_or(NOT_RECORDED, |at_ns| at_ns - recorded.arrival_ns);
+    /// Takes a request of a simulated run.
+    pub fn observe(&mut self, observed: &Observed) {
+        let mut record = record_of(&observed.recorded);
         record.wait_ns = observed.wait_ns.unwrap_or(NOT_RECORDED);
-        if request.force_unit_access {
-            record.flags = Flags::FUA;
-        }
         if !self.streams.is_empty() {
             record.process = self.process(observed.client, observed.stream as usize);
         }
+        self.take(record);
+    }
+
+    /// Takes a request, which arrived no earlier than the one before.
+    pub fn take(&mut self, record: Record) {
         self.batch.push(record);
         if self.batch.len() == BATCH {
             self.write();
         }
+    }
+
+    /// Whether it is of no use to take more of them.
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some()
     }
 
     /// The process that a client is. Clients are numbered through all streams.
@@ -97,4 +117,15 @@ impl Recording {
             None => self.writer.finish(&self.meta),
         }
     }
+}
+
+/// A request as traces hold it.
+pub fn record_of(recorded: &Recorded) -> Record {
+    let request = &recorded.request;
+    let mut record = Record::new(recorded.arrival_ns, request.kind.into(), request.offset_bytes, request.length_bytes);
+    record.response_ns = recorded.completion_ns.map_or(NOT_RECORDED, |at_ns| at_ns - recorded.arrival_ns);
+    if request.force_unit_access {
+        record.flags = Flags::FUA;
+    }
+    record
 }

@@ -76,7 +76,7 @@ pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyRes
     };
     let results: Vec<Result<RunResult, Failure>> = py.detach(|| {
         interruptibly(tell, |goes_on| {
-            let one = |(spec, mut reader): (&Spec, TraceReader)| carry_out(spec, &mut reader, goes_on, &read);
+            let one = |(spec, reader): (&Spec, TraceReader)| carry_out(spec, reader, goes_on, &read);
             specs.par_iter().zip(readers).with_max_len(1).map(one).collect()
         })
     })?;
@@ -85,7 +85,7 @@ pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyRes
         result.map_err(|failure| match failure {
             Failure::Sim(SimError::Stopped) => RunError::new_err("stopped"),
             Failure::Sim(SimError::Replay(error @ ReplayError::Request { .. })) => {
-                input_error(format!("{name}: {error}; outside: fold moves such requests into it, drop leaves them out"))
+                input_error(format!("{name}: {error}"))
             }
             Failure::Sim(error) => sim_error(error),
             Failure::Trace(error) => input_error(error),
@@ -96,19 +96,13 @@ pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyRes
     Ok(Results::new(asked.zip(results).collect()))
 }
 
-fn carry_out(
-    spec: &Spec,
-    reader: &mut TraceReader,
-    goes_on: &AtomicBool,
-    read: &AtomicU64,
-) -> Result<RunResult, Failure> {
-    let mut batch = Vec::new();
-    let mut more = next(reader, &mut batch, goes_on)?;
+fn carry_out(spec: &Spec, reader: TraceReader, goes_on: &AtomicBool, read: &AtomicU64) -> Result<RunResult, Failure> {
+    let mut requests = Requests::of(reader)?;
     let mut settings = spec.replay.clone();
-    if let (Clock::Recording, Some(first)) = (reader.meta().clock, batch.first()) {
+    if let Some(first_ns) = requests.start_of_recording_ns() {
         // Such a clock began with the recording, and so does that of the simulation: a recorded simulation comes out the
         // same, down to where the platters stand.
-        settings.start_ns = first.arrival_ns;
+        settings.start_ns = first_ns;
     }
     let settings = ReplaySpec {
         system_name: spec.system_name.clone(),
@@ -117,38 +111,63 @@ fn carry_out(
         seed: spec.seed,
         interval_ns: spec.interval_ns,
     };
-    let mut device = None;
-    let mut source = |requests: &mut Vec<Recorded>| -> Result<bool, Failure> {
-        if !more {
-            return Ok(false);
+    let mut source = |batch: &mut Vec<Recorded>| -> Result<bool, Failure> {
+        if !goes_on.load(Ordering::Relaxed) {
+            return Err(Failure::Sim(SimError::Stopped));
         }
-        requests.clear();
-        for record in &batch {
-            requests.push(replayable(record, &mut device, reader.meta())?);
-        }
+        let more = requests.next(batch)?;
         read.fetch_add(batch.len() as u64, Ordering::Relaxed);
-        more = next(reader, &mut batch, goes_on)?;
-        Ok(true)
+        Ok(more)
     };
     let progress = |_| goes_on.load(Ordering::Relaxed);
     let Some(path) = &spec.record else {
         return simulate(&settings, &mut source, &progress, None);
     };
-    let mut recording = Recording::create(path, &spec.replay.name, &spec.system_name, &spec.system, Vec::new())?;
-    let result = simulate(&settings, &mut source, &progress, Some(&mut |observed| recording.take(observed)))?;
+    let mut recording = Recording::simulated(path, &spec.replay.name, &spec.system_name, &spec.system, Vec::new())?;
+    let result = simulate(&settings, &mut source, &progress, Some(&mut |observed| recording.observe(observed)))?;
     recording.finish()?;
     Ok(result)
 }
 
-fn next(reader: &mut TraceReader, batch: &mut Vec<Record>, goes_on: &AtomicBool) -> Result<bool, Failure> {
-    if !goes_on.load(Ordering::Relaxed) {
-        return Err(Failure::Sim(SimError::Stopped));
+/// The requests of a trace as replays take them.
+pub struct Requests {
+    reader: TraceReader,
+    /// Read ahead: what it tells is known before the first request is asked for.
+    batch: Vec<Record>,
+    more: bool,
+    device: Option<u32>,
+}
+
+impl Requests {
+    /// Reads the first of them.
+    pub fn of(mut reader: TraceReader) -> Result<Requests, TraceError> {
+        let mut batch = Vec::new();
+        let more = reader.next_batch(&mut batch)?;
+        Ok(Requests { reader, batch, more, device: None })
     }
-    Ok(reader.next_batch(batch)?)
+
+    /// The first arrival, where the clock began with the recording.
+    fn start_of_recording_ns(&self) -> Option<u64> {
+        let first = self.batch.first().filter(|_| self.reader.meta().clock == Clock::Recording);
+        first.map(|record| record.arrival_ns)
+    }
+
+    /// The next of them in place of the old ones; whether there were any.
+    pub fn next(&mut self, requests: &mut Vec<Recorded>) -> Result<bool, TraceError> {
+        requests.clear();
+        if !self.more {
+            return Ok(false);
+        }
+        for record in &self.batch {
+            requests.push(replayable(record, &mut self.device, self.reader.meta())?);
+        }
+        self.more = self.reader.next_batch(&mut self.batch)?;
+        Ok(true)
+    }
 }
 
 /// The request of a record; all of them go to one device, for addresses of several mean different places.
-fn replayable(record: &Record, device: &mut Option<u32>, meta: &Meta) -> Result<Recorded, Failure> {
+fn replayable(record: &Record, device: &mut Option<u32>, meta: &Meta) -> Result<Recorded, TraceError> {
     let name = |device: u32| &meta.devices[device as usize].name;
     let first = *device.get_or_insert(record.device);
     if record.device != first {
@@ -158,7 +177,7 @@ fn replayable(record: &Record, device: &mut Option<u32>, meta: &Meta) -> Result<
             name(first),
             name(record.device)
         );
-        return Err(TraceError::of_file(&meta.origin[0].file, message).into());
+        return Err(TraceError::of_file(&meta.origin[0].file, message));
     }
     record.recorded().ok_or_else(|| {
         let operation = record.operation.name();
@@ -166,6 +185,6 @@ fn replayable(record: &Record, device: &mut Option<u32>, meta: &Meta) -> Result<
             "it has requests whose operation is `{operation}`: leave them out by the step \
              kind=read,write,trim,flush, or say what unknown ones are by unknown=read"
         );
-        TraceError::of_file(&meta.origin[0].file, message).into()
+        TraceError::of_file(&meta.origin[0].file, message)
     })
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field};
 use headstack_result::{
-    CurvePoint, Fact, Fidelity, Interval, KindResult, LatencyHistogram, RunResult, StreamResult, knee,
-    throughput_at_response,
+    CurvePoint, Fact, Fidelity, Interval, KindResult, LatencyHistogram, RunResult, StreamResult,
+    demerit_of_histograms_ms, knee, throughput_at_response,
 };
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -35,6 +35,12 @@ struct Row {
 }
 
 impl Row {
+    /// What it is made of, for other results.
+    fn taken(&self) -> (Asked, RunResult) {
+        let asked = Asked { labels: self.asked.labels.clone(), clients: self.asked.clients };
+        (asked, self.result.clone())
+    }
+
     fn quantile_ms(&self, q: f64) -> Option<f64> {
         self.response.quantile_ns(q).map(|ns| ns as f64 / NS_PER_MS)
     }
@@ -339,12 +345,13 @@ impl Results {
 
     /// These, and then others.
     fn and_(&self, others: &Results) -> Results {
-        let all = self.rows.iter().chain(&others.rows);
-        let taken = |row: &Row| {
-            let asked = Asked { labels: row.asked.labels.clone(), clients: row.asked.clients };
-            (asked, row.result.clone())
-        };
-        Results::new(all.map(taken).collect())
+        Results::new(self.rows.iter().chain(&others.rows).map(Row::taken).collect())
+    }
+
+    /// Some of these, in the order of `indices`.
+    fn chosen(&self, indices: Vec<isize>) -> PyResult<Results> {
+        let rows = indices.into_iter().map(|index| Ok(self.row(index)?.taken()));
+        Ok(Results::new(rows.collect::<PyResult<_>>()?))
     }
 
     fn __len__(&self) -> usize {
@@ -439,6 +446,20 @@ impl Results {
             Ok(cells)
         };
         result.streams.iter().map(cells).collect()
+    }
+
+    /// One run over time, as dicts.
+    fn intervals_of<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let run = self.place(index)?;
+        let result = &self.rows[run].result;
+        let cells = |interval: &Interval| dict(py, INTERVAL_COLUMNS, &IntervalRow::new(run, result, interval));
+        result.intervals.iter().map(cells).collect()
+    }
+
+    /// The demerit figure of the response times of one run, as a prediction, against those of another, in ms: the root
+    /// mean square horizontal distance of their distributions. `None` where one has none.
+    fn demerit_ms(&self, index: isize, measured: &Results, measured_index: isize) -> PyResult<Option<f64>> {
+        Ok(demerit_of_histograms_ms(&self.row(index)?.response, &measured.row(measured_index)?.response))
     }
 
     /// The quantile `q` (0 to 1) of the response times of one run in ms; `None` without requests and beyond the

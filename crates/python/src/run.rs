@@ -116,7 +116,7 @@ fn record_interruptibly(
             (&scenario.name, scenario.streams.iter().map(|stream| stream.name.clone()).collect())
         }
     };
-    let recording = Recording::create(path, demand, &spec.system_name, &spec.system, streams);
+    let recording = Recording::simulated(path, demand, &spec.system_name, &spec.system, streams);
     let mut recording = recording.map_err(input_error)?;
     let share = AtomicU64::new(0);
     let tell = |py: Python<'_>| match progress {
@@ -128,7 +128,7 @@ fn record_interruptibly(
             share.store(done.to_bits(), Ordering::Relaxed);
             goes_on.load(Ordering::Relaxed)
         };
-        record(spec, &hear, &mut |observed| recording.take(observed))
+        record(spec, &hear, &mut |observed| recording.observe(observed))
     })?;
     if result.is_ok() {
         recording.finish().map_err(input_error)?;

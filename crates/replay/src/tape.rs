@@ -194,7 +194,14 @@ impl<'a, E: From<ReplayError>> Tape<'a, E> {
                     self.books.dropped += 1;
                     return Ok(None);
                 }
-                Outside::Refuse | Outside::Fold => return Err(format!("{}; the system ends at {capacity}", place())),
+                Outside::Refuse => {
+                    return Err(format!(
+                        "{}; the system ends at {capacity}; outside: fold moves such requests into it, drop leaves \
+                         them out",
+                        place()
+                    ));
+                }
+                Outside::Fold => return Err(format!("{}; the system ends at {capacity}", place())),
             }
         }
         self.books.rounded += u64::from(whole != length);

@@ -68,7 +68,11 @@ fn what_cannot_be_replayed_is_refused_with_its_number() {
         request: Request { offset_bytes, length_bytes, ..good.request },
         ..good
     };
-    assert_eq!(with(place(204_799_488, 1024)), "request 2: 1024 bytes at 204799488; the system ends at 204800000");
+    assert_eq!(
+        with(place(204_799_488, 1024)),
+        "request 2: 1024 bytes at 204799488; the system ends at 204800000; outside: fold moves such requests into it, \
+         drop leaves them out"
+    );
     assert_eq!(with(place(u64::MAX, 1)), "request 2: 1 bytes at 18446744073709551615: its end must fit 64 bits");
     assert_eq!(with(place(0, u32::MAX)), "request 2: 4294967295 bytes at 0: must be shorter than 4 GiB");
     assert_eq!(with(numbered(1, 9, None)), "request 2: arrives before the one before it");

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ResultError;
+use crate::{LatencyHistogram, ResultError};
+
+const NS_PER_MS: f64 = 1e6;
 
 /// The figures by which a simulation is held against a measurement. The demerit forgives a wrong order of the requests,
 /// hence the paired figures beside it.
@@ -80,18 +82,39 @@ fn check(sample: &'static str, values_ms: &[f64]) -> Result<(), ResultError> {
 /// If a sample is empty.
 pub fn demerit_ms(simulated_ms: &[f64], measured_ms: &[f64]) -> f64 {
     assert!(!simulated_ms.is_empty() && !measured_ms.is_empty(), "demerit of an empty sample");
-    let (simulated, measured) = (sorted(simulated_ms), sorted(measured_ms));
+    let counted = |sample| sorted(sample).into_iter().map(|ms| (ms, 1)).collect::<Vec<_>>();
+    distance_ms(&counted(simulated_ms), &counted(measured_ms))
+}
+
+/// The same of histograms, to within the 0.1 % of their bins; `None` where one is empty, or holds times beyond its bins.
+pub fn demerit_of_histograms_ms(simulated: &LatencyHistogram, measured: &LatencyHistogram) -> Option<f64> {
+    let is_whole = |histogram: &LatencyHistogram| histogram.count() > 0 && histogram.overflow() == 0;
+    let counted = |histogram: &LatencyHistogram| -> Vec<_> {
+        histogram.bins().map(|(middle_ns, count)| (middle_ns as f64 / NS_PER_MS, count)).collect()
+    };
+    (is_whole(simulated) && is_whole(measured)).then(|| distance_ms(&counted(simulated), &counted(measured)))
+}
+
+/// The distance of two distributions, each as its times in ms in rising order, with how often each occurs.
+fn distance_ms(simulated: &[(f64, u64)], measured: &[(f64, u64)]) -> f64 {
+    let count = |sample: &[(f64, u64)]| sample.iter().map(|&(_, count)| u128::from(count)).sum::<u128>();
     // Levels are counted in units of 1/(n m), so that steps meet exactly; of equal samples each step spans one value
     // of both.
-    let (n, m) = (simulated.len() as u128, measured.len() as u128);
+    let (n, m) = (count(simulated), count(measured));
     let (mut i, mut j, mut level, mut integral) = (0, 0, 0, 0.0);
+    let (mut end_i, mut end_j) = (u128::from(simulated[0].1) * m, u128::from(measured[0].1) * n);
     while level < n * m {
-        let (end_i, end_j) = ((i as u128 + 1) * m, (j as u128 + 1) * n);
         let end = end_i.min(end_j);
-        integral += (end - level) as f64 * (simulated[i] - measured[j]).powi(2);
+        integral += (end - level) as f64 * (simulated[i].0 - measured[j].0).powi(2);
         level = end;
-        i += usize::from(end_i == end);
-        j += usize::from(end_j == end);
+        if end_i == end {
+            i += 1;
+            end_i += simulated.get(i).map_or(0, |&(_, count)| u128::from(count)) * m;
+        }
+        if end_j == end {
+            j += 1;
+            end_j += measured.get(j).map_or(0, |&(_, count)| u128::from(count)) * n;
+        }
     }
     (integral / (n * m) as f64).sqrt()
 }
@@ -261,6 +284,21 @@ mod tests {
         let simulated: Vec<_> = measured.iter().map(|ms| ms + 5.0).collect();
         assert_near(demerit_disksim_ms(&simulated, &measured), 5.0, 0.05);
         assert_eq!(demerit_disksim_ms(&measured, &measured), 0.0);
+    }
+
+    #[test]
+    fn histograms_have_the_demerit_of_their_samples() {
+        let histogram = |sample_ms: &[f64]| {
+            let mut histogram = LatencyHistogram::new();
+            sample_ms.iter().for_each(|ms| histogram.record((ms * NS_PER_MS) as u64));
+            histogram
+        };
+        let (simulated, measured) = (times_ms(3, 700, 30_000.0), times_ms(4, 1_000, 20_000.0));
+        let of_samples = demerit_ms(&simulated, &measured);
+        let of_bins = |a: &[f64], b: &[f64]| demerit_of_histograms_ms(&histogram(a), &histogram(b));
+        assert_near(of_bins(&simulated, &measured).unwrap(), of_samples, 0.002 * of_samples);
+        assert_eq!(of_bins(&measured, &measured), Some(0.0));
+        assert_eq!((of_bins(&[], &measured), of_bins(&measured, &[4e6])), (None, None));
     }
 
     #[test]

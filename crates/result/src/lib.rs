@@ -12,7 +12,9 @@ mod run_result;
 mod servers;
 
 pub use curve::{CurvePoint, Knee, knee, throughput_at_response};
-pub use demerit::{Score, demerit_disksim_ms, demerit_ms, paired_rms_ms, pearson_r, score, worst_percentile};
+pub use demerit::{
+    Score, demerit_disksim_ms, demerit_ms, demerit_of_histograms_ms, paired_rms_ms, pearson_r, score, worst_percentile,
+};
 pub use histogram::{LatencyHistogram, MAX_BINNED_NS, StoredHistogram};
 pub use interval::BatchMeans;
 pub use measuring::{Finished, Measuring};

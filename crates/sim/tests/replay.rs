@@ -286,7 +286,11 @@ fn what_cannot_be_replayed_is_refused_in_the_words_of_the_player() {
         observe(&replay_spec(&turning(10_000.0), mode), &[numbered(0, 10, Some(20)), record]).unwrap_err().to_string()
     };
     let outside = Recorded { request: read(399_999, 2), ..numbered(1, 15, None) };
-    assert_eq!(refused(TIMED, outside), "request 2: 1024 bytes at 204799488; the system ends at 204800000");
+    assert_eq!(
+        refused(TIMED, outside),
+        "request 2: 1024 bytes at 204799488; the system ends at 204800000; outside: fold moves such requests into it, \
+         drop leaves them out"
+    );
     let none = refused(ReplayMode::Asap { depth: 0 }, outside);
     assert_eq!(none, "replay: depth must be at least 1, not 0");
 }

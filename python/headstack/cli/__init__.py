@@ -13,6 +13,7 @@ from headstack.cli import (
     analysis,
     arrays,
     catalogue,
+    compare,
     demo,
     inspect,
     measure,
@@ -115,6 +116,7 @@ main.add_command(scenarios.scenarios)
 traces.trace.add_command(analysis.analyze)
 main.add_command(traces.trace)
 main.add_command(replays.replay)
+main.add_command(compare.compare)
 main.add_command(inspect.inspect)
 main.add_command(validation.validate)
 main.add_command(demo.demo)

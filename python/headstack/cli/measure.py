@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from headstack._native import InputError
+from headstack.cli import classic, conditioning, pts
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
 from headstack.cli.output import check_writable, print_results, write_all
 from headstack.cli.runs import EXPORTS, Command, listed
@@ -140,3 +141,15 @@ def carry_out(given: dict[str, Any], work: Callable[..., R]) -> tuple[R, bool]:
     for name in to_stdout:
         print(EXPORTS[name](results), end="")
     return results, bool(to_stdout)
+
+
+for test in (
+    classic.zones,
+    classic.latency,
+    classic.fsync,
+    classic.crystal,
+    classic.prefill,
+    conditioning.condition,
+    pts.pts,
+):
+    measure.add_command(test)

@@ -10,8 +10,10 @@ import click
 from headstack._native import InputError, format_duration_ns
 from headstack.cli.output import check_writable, print_results, print_table, write_all
 from headstack.cli.runs import EXPORTS, Command, listed
+from headstack.cli.targets import access_of, course, ending, one_thread_options
 from headstack.cli.traces import Decorator, counting, opened, reading_options
-from headstack.replays import MODES, OUTSIDE, SYSTEM_OPTIONS, WITHIN, replay_specs, specify
+from headstack.measured_replays import WRITES, Playback
+from headstack.replays import MODES, OUTSIDE, SYSTEM_OPTIONS, WITHIN, Asked, replay_all
 from headstack.results import Results
 from headstack.values import whole
 
@@ -45,6 +47,15 @@ def replay_options(command: Command) -> Command:
         click.option("--requests", metavar="N", help="Only the first requests."),
         click.option("--time", metavar="TIME", help="Only the first part of the recording."),
         click.option("--record", metavar="FILE.parquet", help="Write what came out as a trace."),
+        click.option(
+            "--writes",
+            default="as-recorded",
+            metavar="|".join(WRITES),
+            help="What becomes of writes on real systems.",
+            show_default=True,
+        ),
+        click.option("--realtime", is_flag=True, help="On real systems, go before all other threads of the machine."),
+        one_thread_options,
         *reading_options(),
         *(
             click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
@@ -59,8 +70,8 @@ def replay_options(command: Command) -> Command:
 
 @click.command()
 @replay_options
-def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, quiet: bool, **given: Any) -> None:
-    """Replay a recorded TRACE on simulated SYSTEMs.
+def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, quiet: bool, **given: Any) -> int:
+    """Replay a recorded TRACE on SYSTEMs, simulated or real.
 
     \b
     timed      at the recorded times, whether or not the system keeps up
@@ -71,6 +82,10 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
     Modes, depths and the options of the systems may be lists (--mode timed,asap): all combinations are replayed. The
     trace may be of any format (see "headstack trace formats"), transformed on the way by --step, and of one device.
     Every replay reports its fidelity: lateness, causes overtaken, achieved over recorded rate.
+
+    A SYSTEM that is a file or a block device is the real thing, under the rules of "headstack measure": a trace that
+    writes takes --destroy with the device's name or serial number, --overwrite for a file, or --writes skip. Ctrl-C and
+    devices that fail keep what was measured until then.
     """
     values = {o.name: listed(given[o.name]) for o in SYSTEM_OPTIONS if given[o.name] is not None}
     settings = {
@@ -85,15 +100,17 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
     for name in to_stdout:
         del files[name]
     check_writable([*files.values(), *([given["record"]] if given["record"] else [])])
-    specs = specify(opened((trace,), given), systems, listed(mode), settings, values)
-    with counting("replay", quiet) as show:
-        results = replay_specs(specs, values, given["record"], show)
+    playback = Playback(access_of(given), given["writes"], given["realtime"])
+    asked = Asked(opened((trace,), given), systems, tuple(listed(mode)), settings, values, playback)
+    with counting("replay", quiet) as show, course(quiet) as tell:
+        results = replay_all(asked, given["record"], show, tell)
     write_all((path, partial(EXPORTS[name], results)) for name, path in files.items())
     for name in to_stdout:
         print(EXPORTS[name](results), end="")
     if not to_stdout:
         print_results(results)
         print_fidelity(results)
+    return ending(results)
 
 
 def print_fidelity(results: Results) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from headstack.measurement import ENGINES, SLOTS, Access
+from headstack.measurement import BY_HAND, ENGINES, SLOTS, Access
 from headstack.results import Results
 from headstack.values import whole
 
@@ -22,8 +22,8 @@ SHOW_EVERY_S = 1.0
 EXIT_RUN, EXIT_INTERRUPTED = 3, 130
 
 
-def access_options(command: Command) -> Command:
-    """What may be done to a real target, and how requests reach it."""
+def permission_options(command: Command) -> Command:
+    """What may be done to a real target, and by which system calls."""
     decorators = [
         click.option("--destroy", metavar="NAME|SERIAL", multiple=True, help="A device whose contents may be lost."),
         click.option("--signature", "over", metavar="NAME", multiple=True, help="What on it may be overwritten: ext4."),
@@ -31,20 +31,32 @@ def access_options(command: Command) -> Command:
         click.option("--overwrite", is_flag=True, help="A file that exists may be written."),
         click.option("--buffered", is_flag=True, help="Through the page cache, not past it."),
         click.option("--engine", metavar="|".join(ENGINES), default="auto", help="How requests are handed over."),
-        click.option("--threads", metavar="N", default="1", help="Threads that share the load.", show_default=True),
-        click.option(
-            "--slots",
-            metavar="N",
-            default=str(SLOTS),
-            help="Open loop: requests with the system at a time.",
-            show_default=True,
-        ),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
+def one_thread_options(command: Command) -> Command:
+    """What may be done to a real target, and how one thread's requests reach it."""
+    slots = click.option(
+        "--slots",
+        metavar="N",
+        default=str(SLOTS),
+        help="Open loop: requests with the system at a time.",
+        show_default=True,
+    )
+    return permission_options(slots(command))
+
+
+def access_options(command: Command) -> Command:
+    """The same where threads may share the load."""
+    threads = click.option(
+        "--threads", metavar="N", default="1", help="Threads that share the load.", show_default=True
+    )
+    return one_thread_options(threads(command))
+
+
 def access_of(given: dict[str, Any]) -> Access:
-    """Takes the options of access out of those of a command."""
+    """Takes the options of access out of those of a command; what it does not have is as ever."""
     return Access(
         destroy=tuple(given.pop("destroy")),
         over=tuple(given.pop("over")),
@@ -52,8 +64,8 @@ def access_of(given: dict[str, Any]) -> Access:
         overwrite=given.pop("overwrite"),
         buffered=given.pop("buffered"),
         engine=given.pop("engine"),
-        threads=whole("threads", given.pop("threads")),
-        slots=whole("slots", given.pop("slots")),
+        threads=whole("threads", given.pop("threads", "1")),
+        slots=whole("slots", given.pop("slots", str(SLOTS))),
     )
 
 
@@ -63,7 +75,7 @@ def ending(results: Results) -> int:
     if ended is None:
         return 0
     print(f"headstack: ended early, what was measured is kept: {ended}", file=sys.stderr)
-    return EXIT_INTERRUPTED if ended == "stopped by hand" else EXIT_RUN
+    return EXIT_INTERRUPTED if ended == BY_HAND else EXIT_RUN
 
 
 @contextmanager

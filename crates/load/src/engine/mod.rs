@@ -16,7 +16,7 @@ use crate::waker::Waker;
 pub use null::{Null, WHOLE};
 pub use psync::Psync;
 pub use ring::Ring;
-pub use system_calls::carry_out;
+pub use system_calls::{carry_out, trim};
 
 /// How requests are handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,11 +87,11 @@ impl Engine {
     /// When the kernel refuses what it needs.
     pub fn new(kind: EngineKind, setup: Setup, waker: &Waker) -> Result<Engine, LoadError> {
         match kind {
-            EngineKind::Null { service_ns } => Ok(Engine::Null(Null::new(setup, service_ns)?)),
+            EngineKind::Null { service_ns } => Ok(Engine::Null(Null::new(setup, vec![service_ns])?)),
             EngineKind::Psync => Ok(Engine::Psync(Psync::new(setup)?)),
             EngineKind::Ring => Ok(Engine::Ring(Ring::new(setup, waker)?)),
             // Nothing to hand over to.
-            EngineKind::Auto if setup.ground.pieces().is_empty() => Ok(Engine::Null(Null::new(setup, 0)?)),
+            EngineKind::Auto if setup.ground.pieces().is_empty() => Ok(Engine::Null(Null::new(setup, vec![0])?)),
             EngineKind::Auto => match Ring::new(setup.clone(), waker) {
                 Ok(ring) => Ok(Engine::Ring(ring)),
                 Err(LoadError::Io { action: ring::SETUP, source, .. }) => {
@@ -120,7 +120,7 @@ impl Engine {
         match self {
             Engine::Ring(ring) => ring.prepare(slot, request),
             Engine::Psync(psync) => psync.prepare(slot, request),
-            Engine::Null(null) => null.prepare(slot),
+            Engine::Null(null) => null.prepare(slot, request),
         }
     }
 

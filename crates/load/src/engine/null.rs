@@ -1,40 +1,55 @@
-//! A target that stores nothing and answers after a fixed time, any number of requests at once.
+//! Targets that store nothing and answer after a fixed time each, any number of requests at once.
 
 use std::collections::VecDeque;
+
+use headstack_workload::Request;
 
 use super::{Done, Setup, Wait};
 use crate::LoadError;
 use crate::buffers::Buffers;
 use crate::clock::{LOOK_NS, now_ns, sleep_until};
+use crate::ground::Ground;
 
 /// Requests that end by themselves.
 pub struct Null {
-    service_ns: u64,
-    taken: Vec<u32>,
-    /// Handed over, with when they end; in order, since all take equally long.
-    under_way: VecDeque<(u64, u32)>,
+    lanes: Vec<Lane>,
+    ground: Ground,
+    /// None of them takes any time.
+    at_once: bool,
+    taken: Vec<(u32, usize)>,
     buffers: Buffers,
 }
 
+/// The requests to one target.
+struct Lane {
+    service_ns: u64,
+    /// Handed over, with when they end; in order, since all take equally long.
+    under_way: VecDeque<(u64, u32)>,
+}
+
 impl Null {
-    /// An engine whose requests take `service_ns`.
-    pub fn new(setup: Setup, service_ns: u64) -> Result<Null, LoadError> {
+    /// An engine whose requests take so long: all alike, or those to each piece of the ground.
+    pub fn new(setup: Setup, services_ns: Vec<u64>) -> Result<Null, LoadError> {
         // Nothing is transferred: all slots share one.
         let buffers = Buffers::new(1, setup.longest_bytes, false);
         let buffers = buffers.map_err(|source| LoadError::Io { target: setup.name, action: "allocate", source })?;
         let room = setup.slots as usize;
-        Ok(Null { service_ns, taken: Vec::with_capacity(room), under_way: VecDeque::with_capacity(room), buffers })
+        let at_once = services_ns.iter().all(|&service_ns| service_ns == 0);
+        let lane = |service_ns| Lane { service_ns, under_way: VecDeque::with_capacity(room) };
+        let lanes = services_ns.into_iter().map(lane).collect();
+        Ok(Null { lanes, ground: setup.ground, at_once, taken: Vec::with_capacity(room), buffers })
     }
 
     #[inline]
-    pub fn prepare(&mut self, slot: u32) {
-        self.taken.push(slot);
+    pub fn prepare(&mut self, slot: u32, request: &Request) {
+        let lane = if self.lanes.len() == 1 { 0 } else { self.ground.place(request).piece };
+        self.taken.push((slot, lane));
     }
 
     #[inline]
     pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
-        if self.service_ns == 0 {
-            done.extend(self.taken.drain(..).map(|slot| Done { slot, result: WHOLE }));
+        if self.at_once {
+            done.extend(self.taken.drain(..).map(|(slot, _)| Done { slot, result: WHOLE }));
         }
         if done.is_empty() {
             self.pass_time(wait, done);
@@ -44,8 +59,12 @@ impl Null {
 
     fn pass_time(&mut self, wait: Wait, done: &mut Vec<Done>) {
         let mut now = now_ns();
-        self.under_way.extend(self.taken.drain(..).map(|slot| (now + self.service_ns, slot)));
-        let end_ns = self.under_way.front().map_or(u64::MAX, |&(end_ns, _)| end_ns);
+        for (slot, lane) in self.taken.drain(..) {
+            let Lane { service_ns, under_way } = &mut self.lanes[lane];
+            under_way.push_back((now.saturating_add(*service_ns), slot));
+        }
+        let ends = self.lanes.iter().filter_map(|lane| lane.under_way.front());
+        let end_ns = ends.map(|&(end_ns, _)| end_ns).min().unwrap_or(u64::MAX);
         let until_ns = match wait {
             Wait::One => end_ns,
             Wait::Until(at_ns) => end_ns.min(at_ns),
@@ -54,11 +73,13 @@ impl Null {
             sleep_until(until_ns.min(now + LOOK_NS));
             now = now_ns();
         }
-        while let Some(&(end_ns, slot)) = self.under_way.front()
-            && end_ns <= now
-        {
-            self.under_way.pop_front();
-            done.push(Done { slot, result: WHOLE });
+        for lane in &mut self.lanes {
+            while let Some(&(end_ns, slot)) = lane.under_way.front()
+                && end_ns <= now
+            {
+                lane.under_way.pop_front();
+                done.push(Done { slot, result: WHOLE });
+            }
         }
     }
 

@@ -17,7 +17,7 @@ mod tests;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -27,12 +27,16 @@ use headstack_workload::quantity::format_bytes;
 use serde_json::Value;
 
 use crate::LoadError;
+use crate::engine::trim;
 use machine::{Block, Number};
 
 pub use ending::Ending;
 
 /// What requests to a target that stores nothing begin and end on.
 const BLOCK_BYTES: u32 = 512;
+
+/// What is discarded between two looks at whether to go on.
+const DISCARD_BYTES: u64 = 1 << 30;
 
 /// What somebody allows to be done to a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -198,12 +202,12 @@ impl Target {
     }
 
     /// What it has in whole blocks of `block_bytes`.
-    pub(crate) fn whole_bytes(&self, block_bytes: u32) -> u64 {
+    pub fn whole_bytes(&self, block_bytes: u32) -> u64 {
         self.capacity_bytes / u64::from(block_bytes) * u64::from(block_bytes)
     }
 
     /// The unit that requests to any of them begin and end on: sectors of 512 bytes at least, as on a simulated drive.
-    pub(crate) fn common_block_bytes(targets: &[Arc<Target>]) -> u32 {
+    pub fn common_block_bytes(targets: &[Arc<Target>]) -> u32 {
         targets.iter().map(|target| target.block_bytes()).fold(BLOCK_BYTES, u32::max)
     }
 
@@ -260,6 +264,39 @@ impl Target {
             (Some(opened), TargetKind::BlockDevice) => kernel::forget_device(&opened.file),
             _ => Ok(()),
         }
+    }
+
+    /// Discards all that is on a block device, so that a solid-state drive knows of no data any more. `progress` is told
+    /// the share that is done, between 0 and 1, and answers whether to go on.
+    ///
+    /// # Errors
+    /// When it is no block device, was not opened for writing, or knows no discard. `LoadError::Stopped` when `progress`
+    /// said so: a part is discarded then.
+    pub fn discard(&self, progress: &dyn Fn(f64) -> bool) -> Result<(), LoadError> {
+        let fd = match (&self.opened, self.kind) {
+            (Some(opened), TargetKind::BlockDevice) if self.is_writable => opened.file.as_raw_fd(),
+            (_, TargetKind::BlockDevice) => return Err(refused(&self.name, "is open for reading")),
+            _ => return Err(refused(&self.name, "is no block device: it has nothing to discard")),
+        };
+        let mut at_bytes = 0;
+        while at_bytes < self.capacity_bytes {
+            if !progress(at_bytes as f64 / self.capacity_bytes as f64) {
+                return Err(LoadError::Stopped);
+            }
+            let length_bytes = DISCARD_BYTES.min(self.capacity_bytes - at_bytes);
+            let source = match -trim(fd, true, at_bytes, length_bytes as u32) {
+                0 => {
+                    at_bytes += length_bytes;
+                    continue;
+                }
+                errno => io::Error::from_raw_os_error(errno),
+            };
+            return Err(match source.raw_os_error() {
+                Some(libc::EOPNOTSUPP) => refused(&self.name, "knows no discard"),
+                _ => LoadError::Io { target: self.name.clone(), action: "discard", source },
+            });
+        }
+        Ok(())
     }
 
     /// Fails unless the target has `length_bytes` from `offset_bytes` on.

@@ -1,12 +1,13 @@
 //! The loops, against a target that answers after a fixed time: how many requests, when, and what is said of them.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    MS, alone, assert_sound, bytes, closed, count, counter, errors, job, measure, null_job, open, requests, spec, time,
-    workload,
+    KIB, MS, alone, assert_sound, bytes, closed, count, counter, errors, generated, job, measure, null_job, open,
+    requests, spec, time, workload,
 };
-use headstack_load::{EngineKind, LoadError, run};
+use headstack_load::{EngineKind, Job, LoadError, Log, run, run_logged};
 use headstack_result::RunResult;
 use headstack_workload::jobs::Limits;
 use serde_json::json;
@@ -72,6 +73,30 @@ fn a_warm_up_is_left_out() {
     let result = measure(vec![warm]);
     assert_eq!(count(&result), 1_000);
     assert!((200 * MS..300 * MS).contains(&result.start_ns), "{}", result.start_ns);
+}
+
+#[test]
+fn a_log_has_each_request_of_the_measured_part_and_no_other() {
+    let mut changes = closed(1);
+    changes["warm_up"] = json!({"requests": 5});
+    let job = |seed| Job { seed, ..null_job(MS, workload(4 * KIB, 50.0, &changes), requests(20)) };
+    let jobs = vec![job(1), job(2)];
+    let log = Arc::new(Log::default());
+    let result = run_logged(&spec(jobs.clone()), Some(&log), &mut |_| true).unwrap();
+    let logged = log.take();
+    assert!(log.take().is_empty());
+    assert_eq!(logged.len() as u64, count(&result));
+    for (number, job) in (0..).zip(&jobs) {
+        let own: Vec<_> = logged.iter().filter(|one| one.job == number).collect();
+        assert_eq!(own.len(), 20);
+        let made = own.iter().map(|one| (one.kind, one.offset_bytes, one.length_bytes));
+        let asked = generated(job, 25).into_iter().skip(5);
+        assert!(made.eq(asked.map(|request| (request.kind, request.offset_bytes, request.length_bytes))));
+        assert!(own.windows(2).all(|pair| pair[0].intended_ns <= pair[1].intended_ns));
+        assert!(own.iter().all(|one| one.response_ns >= MS && !one.failed));
+    }
+    let sum_ns: u128 = logged.iter().map(|one| u128::from(one.response_ns)).sum();
+    assert_eq!(sum_ns, result.response().sum_ns());
 }
 
 #[test]

@@ -1,0 +1,480 @@
+//! Conditioning of a module: all of its devices written or read as one stream, which is as fast as the slowest of them
+//! lets it be.
+//!
+//! Block `k` of the stream is on device `k mod n`. A block may be under way when fewer than `n` times [`Pass::ahead`]
+//! blocks lie between it and the oldest that is not complete, as in a recorder that has so much memory: whoever has the
+//! oldest block holds up all others. What is measured is booked when the stream has passed a block, so that each position
+//! is in one stretch, whatever ended the pass.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use headstack_result::LatencyHistogram;
+use headstack_workload::{Kind, Request};
+use serde::Serialize;
+
+use crate::LoadError;
+use crate::clock::{LOOK_NS, now_ns, quicken, sharpen_timers};
+use crate::engine::{Engine, EngineKind, Null, Setup, Wait};
+use crate::ground::Ground;
+use crate::live::Live;
+use crate::rig::{Ended, Rig, SLOTS_MAX, Seat};
+use crate::run::PATIENCE_NS;
+use crate::target::Target;
+use crate::waker::Waker;
+
+/// Upper limits in ns, exclusive, of the classes that Mark5 recorders count block times in; an eighth takes the rest. The
+/// program counts in units of 15 ns, from 75,000 on and doubling (`mk5erase` of DiFX).
+pub const CLASS_LIMITS_NS: [u64; 7] = [1_125_000, 2_250_000, 4_500_000, 9_000_000, 18_000_000, 36_000_000, 72_000_000];
+/// Bins of the stored response times from one power of two to the next: quantiles are known to 3 %.
+const BINS_AN_OCTAVE: u64 = 16;
+
+/// One pass over a module.
+pub struct Pass {
+    /// The devices, in the order of the stripes.
+    pub targets: Vec<Arc<Target>>,
+    /// How requests reach each of them: all by one real engine, or all by null engines.
+    pub engines: Vec<EngineKind>,
+    /// Read or write.
+    pub kind: Kind,
+    /// What goes to a device before the next has its turn.
+    pub block_bytes: u32,
+    /// Blocks that a device may be ahead of the slowest.
+    pub ahead: u32,
+    /// At most so much of each device is used.
+    pub device_bytes: u64,
+    /// Where the stream begins; what lies before was passed earlier. A multiple of the block.
+    pub start_bytes: u64,
+    /// Length of the stretches that are told one by one.
+    pub interval_ns: u64,
+}
+
+/// What a module did in an interval.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stretch {
+    /// Where in the module it begins.
+    pub position_bytes: u64,
+    /// How far the stream came.
+    pub bytes: u64,
+    /// How long that took.
+    pub duration_ns: u64,
+    /// Each device's share, in the order of the stripes.
+    pub devices: Vec<DeviceShare>,
+}
+
+/// What a device did in an interval.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct DeviceShare {
+    /// Blocks that the stream passed, failed ones too.
+    pub blocks: u64,
+    /// Those that failed.
+    pub errors: u64,
+    /// While at least one block was under way.
+    pub busy_ns: u64,
+    /// While the oldest block of the stream was this device's. The devices' sum is the length of the interval.
+    pub held_ns: u64,
+    /// Sum of the response times, from a block's issue to its completion.
+    pub sum_ns: u128,
+    /// The longest of them.
+    pub max_ns: u64,
+    /// How many of them are in each of the classes of [`CLASS_LIMITS_NS`].
+    pub classes: [u64; 8],
+    /// All of them: middle of the bin in ns, and count.
+    pub responses: Vec<(u64, u64)>,
+}
+
+/// How a pass ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct Passed {
+    /// Where the stream was.
+    pub end_bytes: u64,
+    /// Whether that is the end of the module.
+    pub is_whole: bool,
+    /// After a write pass to the end: how long the devices took to bring their caches to the medium.
+    pub flush_ns: Option<u64>,
+    /// Why it ended before.
+    pub ended_early: Option<String>,
+    /// The first failures, each with its device.
+    pub failures: Vec<String>,
+    /// How requests were handed over.
+    pub engine: String,
+}
+
+impl Pass {
+    /// What all devices have together, in whole stripes.
+    pub fn module_bytes(&self) -> u64 {
+        self.ground().capacity_bytes()
+    }
+
+    fn ground(&self) -> Ground {
+        Ground::striped(&self.targets, self.block_bytes, self.device_bytes)
+    }
+
+    fn check(&self) -> Result<(), LoadError> {
+        let refused = |message: String| Err(LoadError::Job { job: "conditioning".to_owned(), message });
+        let Pass { block_bytes, ahead, start_bytes, .. } = *self;
+        if self.targets.is_empty() || self.targets.len() != self.engines.len() {
+            return refused("names no target".to_owned());
+        }
+        let nulls = self.engines.iter().filter(|engine| matches!(engine, EngineKind::Null { .. })).count();
+        if nulls != 0 && nulls != self.engines.len() {
+            return refused("real and null targets: one stream takes either kind".to_owned());
+        }
+        let unit = Target::common_block_bytes(&self.targets);
+        if block_bytes == 0 || !block_bytes.is_multiple_of(unit) {
+            return refused(format!("blocks of {block_bytes} bytes; multiples of {unit} are allowed"));
+        }
+        let most = SLOTS_MAX / self.targets.len() as u32;
+        if !(1..=most).contains(&ahead) {
+            return refused(format!("{ahead} blocks ahead; 1 to {most} are allowed"));
+        }
+        if self.interval_ns == 0 {
+            return refused("an interval of 0 s; longer ones are allowed".to_owned());
+        }
+        let module_bytes = self.module_bytes();
+        if module_bytes == 0 {
+            return refused(format!("a block of {block_bytes} bytes has no room on the smallest device"));
+        }
+        if start_bytes > module_bytes || !start_bytes.is_multiple_of(block_bytes.into()) {
+            return refused(format!("begins at byte {start_bytes} of {module_bytes}, or within a block"));
+        }
+        if self.kind == Kind::Write
+            && let Some(target) = self.targets.iter().find(|target| !target.is_writable())
+        {
+            return Err(LoadError::Target { target: target.name().to_owned(), message: "is open for reading".into() });
+        }
+        Ok(())
+    }
+}
+
+/// Streams over the module from `start_bytes` to its end, in the calling thread. `keep` is given each stretch when it is
+/// over, and `progress` the position ten times a second or oftener; it says whether to go on. What was kept until an end
+/// before the time is true: [`Passed::ended_early`] says why.
+///
+/// # Errors
+/// A pass that cannot begin: impossible sizes, an engine that the kernel refuses.
+pub fn stream(
+    pass: &Pass,
+    keep: &mut dyn FnMut(Stretch),
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<Passed, LoadError> {
+    pass.check()?;
+    quicken();
+    sharpen_timers();
+    let (live, stop, waker) = (Live::default(), AtomicBool::new(false), Waker::new()?);
+    let seat = Seat {
+        name: "conditioning",
+        targets: &pass.targets,
+        ground: pass.ground(),
+        engine: pass.engines[0],
+        slots: pass.ahead * pass.targets.len() as u32,
+        buffer_bytes: pass.block_bytes,
+        start_delay_ns: 0,
+        seed: 0,
+        interval_ns: None,
+        own_buffers: false,
+        verification: None,
+    };
+    let setup = Setup {
+        ground: seat.ground.clone(),
+        slots: seat.slots,
+        longest_bytes: seat.buffer_bytes,
+        own_buffers: seat.own_buffers,
+        name: seat.target(),
+    };
+    let service_ns = |engine: &EngineKind| match *engine {
+        EngineKind::Null { service_ns } => Some(service_ns),
+        EngineKind::Auto | EngineKind::Ring | EngineKind::Psync => None,
+    };
+    let engine = match pass.engines.iter().map(service_ns).collect() {
+        Some(services_ns) => Engine::Null(Null::new(setup, services_ns)?),
+        None => Engine::new(seat.engine, setup, &waker)?,
+    };
+    let stream = Stream::new(pass, Rig::new(engine, &seat, &live, &stop)?);
+    Ok(stream.run(keep, progress))
+}
+
+/// A block between its issue and the moment at which the stream has passed it.
+#[derive(Clone, Copy)]
+enum Block {
+    UnderWay,
+    Complete { response_ns: u64 },
+    Failed,
+}
+
+/// What is known of a device in the interval that goes on.
+#[derive(Clone, Default)]
+struct Lane {
+    share: DeviceShare,
+    responses: LatencyHistogram,
+    under_way: u32,
+}
+
+struct Stream<'a> {
+    pass: &'a Pass,
+    rig: Rig<'a>,
+    lanes: Vec<Lane>,
+    /// From the oldest that is not passed to the newest that was issued.
+    window: VecDeque<Block>,
+    window_blocks: usize,
+    ended: Vec<Ended>,
+    /// Number of the oldest, and of the first that is not in the module.
+    oldest: u64,
+    end: u64,
+    /// Time is booked up to here.
+    booked_ns: u64,
+    stretch_start: u64,
+    stretch_start_ns: u64,
+    failures: Vec<String>,
+    /// The kernel takes no requests any more, and tells of none.
+    is_deaf: bool,
+}
+
+impl<'a> Stream<'a> {
+    fn new(pass: &'a Pass, rig: Rig<'a>) -> Stream<'a> {
+        let block_bytes = u64::from(pass.block_bytes);
+        let (oldest, end) = (pass.start_bytes / block_bytes, pass.module_bytes() / block_bytes);
+        let now_ns = now_ns();
+        Stream {
+            lanes: vec![Lane::default(); pass.targets.len()],
+            window: VecDeque::with_capacity(rig.room() as usize),
+            window_blocks: rig.room() as usize,
+            ended: Vec::with_capacity(rig.room() as usize),
+            oldest,
+            end,
+            booked_ns: now_ns,
+            stretch_start: oldest,
+            stretch_start_ns: now_ns,
+            failures: Vec::new(),
+            is_deaf: false,
+            pass,
+            rig,
+        }
+    }
+
+    fn run(mut self, keep: &mut dyn FnMut(Stretch), progress: &mut dyn FnMut(u64) -> bool) -> Passed {
+        let mut by_somebody = false;
+        let mut look_ns = 0;
+        while self.oldest < self.end && !self.rig.is_stopped() {
+            if self.rig.now_ns >= look_ns {
+                look_ns = self.rig.now_ns + LOOK_NS;
+                by_somebody = !progress(self.position_bytes());
+                if by_somebody {
+                    break;
+                }
+            }
+            self.issue();
+            self.pass_time(look_ns);
+            self.close_stretch(false, keep);
+        }
+        let patience_ns = self.rig.now_ns + PATIENCE_NS;
+        while self.rig.under_way() > 0 && self.rig.now_ns < patience_ns && !self.is_deaf {
+            self.pass_time(patience_ns);
+        }
+        self.close_stretch(true, keep);
+        let is_whole = self.oldest == self.end;
+        let flush_ns = if is_whole && self.pass.kind == Kind::Write { self.flush(progress) } else { None };
+        let fatal = self.rig.trouble.fatal.clone();
+        let passed = Passed {
+            end_bytes: self.position_bytes(),
+            is_whole,
+            flush_ns,
+            ended_early: fatal.or_else(|| by_somebody.then(|| "stopped by hand".to_owned())),
+            failures: self.failures,
+            engine: self.rig.engine(),
+        };
+        if self.rig.under_way() > 0 {
+            self.rig.into_engine().abandon();
+        }
+        passed
+    }
+
+    fn position_bytes(&self) -> u64 {
+        self.oldest * u64::from(self.pass.block_bytes)
+    }
+
+    fn lane_of(&self, block: u64) -> usize {
+        (block % self.lanes.len() as u64) as usize
+    }
+
+    fn issue(&mut self) {
+        let length_bytes = self.pass.block_bytes;
+        while self.window.len() < self.window_blocks {
+            let block = self.oldest + self.window.len() as u64;
+            if block >= self.end {
+                return;
+            }
+            let offset_bytes = block * u64::from(length_bytes);
+            let request = request(self.pass.kind, offset_bytes, length_bytes);
+            self.rig.issue(self.rig.now_ns, &request);
+            let lane = self.lane_of(block);
+            self.lanes[lane].under_way += 1;
+            self.window.push_back(Block::UnderWay);
+        }
+    }
+
+    /// Waits for completions, and passes what they let it pass.
+    fn pass_time(&mut self, until_ns: u64) {
+        if let Err(error) = self.rig.wait(Wait::Until(until_ns)) {
+            self.rig.give_up(error.to_string());
+            self.is_deaf = true;
+        }
+        self.book_time();
+        let mut ended = std::mem::take(&mut self.ended);
+        self.rig.settle(|one| ended.push(*one));
+        ended.drain(..).for_each(|one| self.complete(&one));
+        self.ended = ended;
+        self.pass_blocks();
+    }
+
+    fn book_time(&mut self) {
+        let passed_ns = self.rig.now_ns - self.booked_ns;
+        self.booked_ns = self.rig.now_ns;
+        let holder = self.lane_of(self.oldest);
+        self.lanes[holder].share.held_ns += passed_ns;
+        for lane in self.lanes.iter_mut().filter(|lane| lane.under_way > 0) {
+            lane.share.busy_ns += passed_ns;
+        }
+    }
+
+    fn complete(&mut self, ended: &Ended) {
+        let block = ended.flight.request.offset_bytes / u64::from(self.pass.block_bytes);
+        let lane = self.lane_of(block);
+        self.lanes[lane].under_way -= 1;
+        let index = (block - self.oldest) as usize;
+        self.window[index] = if ended.failed {
+            self.tell_failure(lane);
+            Block::Failed
+        } else {
+            Block::Complete { response_ns: ended.at_ns - ended.flight.started_ns }
+        };
+    }
+
+    /// Keeps the words for a failure, which the rig has for the first few.
+    fn tell_failure(&mut self, lane: usize) {
+        if let Some(words) = self.rig.trouble.first.get(self.failures.len()) {
+            let name = self.pass.targets[lane].name();
+            let named = words.starts_with(name);
+            self.failures.push(if named { words.clone() } else { format!("{name}: {words}") });
+        }
+    }
+
+    fn pass_blocks(&mut self) {
+        // What failed on a device that is gone was not passed: whoever resumes begins there.
+        let is_gone = self.rig.trouble.fatal.is_some();
+        while let Some(&block) = self.window.front() {
+            let lane = self.lane_of(self.oldest);
+            match block {
+                Block::UnderWay => return,
+                Block::Failed if is_gone => return,
+                Block::Failed => self.lanes[lane].share.errors += 1,
+                Block::Complete { response_ns } => self.lanes[lane].record(response_ns),
+            }
+            self.lanes[lane].share.blocks += 1;
+            self.window.pop_front();
+            self.oldest += 1;
+        }
+    }
+
+    /// Ends the interval when it is over, or now; one without a block and of no length is none.
+    fn close_stretch(&mut self, now: bool, keep: &mut dyn FnMut(Stretch)) {
+        let duration_ns = self.booked_ns - self.stretch_start_ns;
+        let is_over = duration_ns >= self.pass.interval_ns;
+        if !(is_over || now && self.oldest > self.stretch_start) {
+            return;
+        }
+        let block_bytes = u64::from(self.pass.block_bytes);
+        keep(Stretch {
+            position_bytes: self.stretch_start * block_bytes,
+            bytes: (self.oldest - self.stretch_start) * block_bytes,
+            duration_ns,
+            devices: self.lanes.iter_mut().map(Lane::close).collect(),
+        });
+        (self.stretch_start, self.stretch_start_ns) = (self.oldest, self.booked_ns);
+    }
+
+    /// Has the devices bring to the medium what is in their caches; how long that took, unless somebody ended it.
+    fn flush(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Option<u64> {
+        self.rig.look();
+        let start_ns = self.rig.now_ns;
+        self.rig.issue(start_ns, &request(Kind::Flush, 0, 0));
+        let mut failed = false;
+        while self.rig.under_way() > 0 {
+            if !progress(self.position_bytes()) {
+                return None;
+            }
+            if let Err(error) = self.rig.wait(Wait::Until(self.rig.now_ns + LOOK_NS)) {
+                self.rig.give_up(error.to_string());
+                return None;
+            }
+            self.rig.settle(|one| failed |= one.failed);
+        }
+        if failed {
+            self.failures.extend(self.rig.trouble.first.get(self.failures.len()).cloned());
+            return None;
+        }
+        Some(self.rig.now_ns - start_ns)
+    }
+}
+
+impl Lane {
+    fn record(&mut self, response_ns: u64) {
+        self.share.sum_ns += u128::from(response_ns);
+        self.share.max_ns = self.share.max_ns.max(response_ns);
+        self.share.classes[CLASS_LIMITS_NS.partition_point(|&limit_ns| limit_ns <= response_ns)] += 1;
+        self.responses.record(response_ns);
+    }
+
+    fn close(&mut self) -> DeviceShare {
+        let responses = coarse(&std::mem::take(&mut self.responses));
+        DeviceShare { responses, ..std::mem::take(&mut self.share) }
+    }
+}
+
+fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
+    Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
+}
+
+/// The histogram in bins that are wide enough to keep those of days: a few hundred bytes an interval and device.
+fn coarse(histogram: &LatencyHistogram) -> Vec<(u64, u64)> {
+    let mut bins: Vec<(u64, u64)> = Vec::new();
+    for (value_ns, count) in histogram.bins() {
+        let step = (value_ns.checked_ilog2().map_or(1, |octave| (1 << octave) / BINS_AN_OCTAVE)).max(1);
+        let middle_ns = value_ns / step * step + step / 2;
+        match bins.last_mut() {
+            Some((last_ns, sum)) if *last_ns == middle_ns => *sum += count,
+            _ => bins.push((middle_ns, count)),
+        }
+    }
+    bins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coarse_bins_keep_counts_and_values_to_three_percent() {
+        let mut histogram = LatencyHistogram::new();
+        let values: Vec<u64> = (0..3000).map(|step| 10 + step * step * 37).collect();
+        values.iter().for_each(|&ns| histogram.record(ns));
+        let bins = coarse(&histogram);
+        assert_eq!(bins.iter().map(|&(_, count)| count).sum::<u64>(), 3000);
+        assert!(bins.len() < 400 && bins.is_sorted_by(|a, b| a.0 < b.0), "{}", bins.len());
+        let mut below = 0;
+        for (middle_ns, count) in bins {
+            let median = values[below + count as usize / 2] as f64;
+            assert!((middle_ns as f64 - median).abs() <= 0.033 * median + 1.0, "{middle_ns} for {median}");
+            below += count as usize;
+        }
+    }
+
+    #[test]
+    fn a_response_of_a_limit_is_of_the_class_above() {
+        let mut lane = Lane::default();
+        [0, 1_124_999, 1_125_000, 71_999_999, 72_000_000, u64::MAX / 2].into_iter().for_each(|ns| lane.record(ns));
+        assert_eq!(lane.close().classes, [2, 1, 0, 0, 0, 0, 1, 2]);
+        assert_eq!(lane.close().blocks, 0);
+    }
+}

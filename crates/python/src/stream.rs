@@ -1,0 +1,67 @@
+//! Files and devices as one striped stream.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use headstack_load::{EngineKind, Pass, Target, stream};
+use headstack_workload::Kind;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::interruptible::{attended, is_interruption};
+use crate::measure::load_error;
+
+/// One pass over all targets as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PassAsked {
+    engines: Vec<EngineKind>,
+    write: bool,
+    block_bytes: u32,
+    ahead: u32,
+    device_bytes: Option<u64>,
+    start_bytes: u64,
+    interval_ns: u64,
+}
+
+impl PassAsked {
+    /// Writes or reads the targets; `keep` is given each interval when it is over, as JSON, and `progress` the position
+    /// in bytes; returns how the pass ended, as JSON.
+    ///
+    /// # Errors
+    /// Those of the stream, and of what Python is told.
+    pub fn carry_out(
+        self,
+        py: Python<'_>,
+        targets: Vec<Arc<Target>>,
+        keep: &Py<PyAny>,
+        progress: &Py<PyAny>,
+    ) -> PyResult<String> {
+        let PassAsked { engines, write, block_bytes, ahead, device_bytes, start_bytes, interval_ns } = self;
+        let kind = if write { Kind::Write } else { Kind::Read };
+        let device_bytes = device_bytes.unwrap_or(u64::MAX);
+        let pass = Pass { targets, engines, kind, block_bytes, ahead, device_bytes, start_bytes, interval_ns };
+        let (position_bytes, kept) = (AtomicU64::new(start_bytes), Mutex::new(Vec::new()));
+        let hand_over = |py: Python<'_>| {
+            let stretches = std::mem::take(&mut *kept.lock().expect("no panics with it"));
+            stretches.into_iter().try_for_each(|stretch: String| keep.call1(py, (stretch,)).map(drop))
+        };
+        let tell = |py: Python<'_>| {
+            hand_over(py)?;
+            progress.call1(py, (position_bytes.load(Ordering::Relaxed),)).map(drop)
+        };
+        let (passed, heard) = py.detach(|| {
+            attended(tell, |goes_on| {
+                let mut keep = |stretch| kept.lock().expect("no panics with it").push(json!(stretch).to_string());
+                stream(&pass, &mut keep, &mut |at_bytes| {
+                    position_bytes.store(at_bytes, Ordering::Relaxed);
+                    goes_on.load(Ordering::Relaxed)
+                })
+            })
+        });
+        let heard = heard.or_else(|error| if is_interruption(&error, py) { Ok(()) } else { Err(error) });
+        heard.and(hand_over(py))?;
+        Ok(json!(passed.map_err(load_error)?).to_string())
+    }
+}

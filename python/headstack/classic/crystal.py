@@ -1,0 +1,208 @@
+"""CrystalDiskMark's tests by their names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headstack._native import InputError, format_bytes
+from headstack.classic.outcome import NOTHING_ALLOWED, Outcome, at_least, joined, own_file, part_of, requests
+from headstack.measurement import Access, Opened, Progress, Step, is_null
+from headstack.results import Results
+from headstack.values import choice, duration_ns, percent, size_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RUNS, TIME, PAUSE, SIZE = 5, "5s", "5s", "1GiB"
+MIX_READ = "70%"
+"""What CrystalDiskMark's mixed tests read where nobody says otherwise."""
+KIB = 1 << 10
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test of the set."""
+
+    name: str
+    size_bytes: int
+    is_random: bool
+    queue: int
+    """Requests outstanding of each thread."""
+    threads: int
+
+
+SEQ1M_Q8T1 = Test("SEQ1M Q8T1", 1024 * KIB, False, 8, 1)
+SEQ1M_Q1T1 = Test("SEQ1M Q1T1", 1024 * KIB, False, 1, 1)
+SEQ128K_Q32T1 = Test("SEQ128K Q32T1", 128 * KIB, False, 32, 1)
+RND4K_Q32T16 = Test("RND4K Q32T16", 4 * KIB, True, 32, 16)
+RND4K_Q32T1 = Test("RND4K Q32T1", 4 * KIB, True, 32, 1)
+RND4K_Q1T1 = Test("RND4K Q1T1", 4 * KIB, True, 1, 1)
+
+PROFILES = {
+    "default": (SEQ1M_Q8T1, SEQ1M_Q1T1, RND4K_Q32T1, RND4K_Q1T1),
+    "nvme": (SEQ1M_Q8T1, SEQ128K_Q32T1, RND4K_Q32T16, RND4K_Q1T1),
+}
+"""The sets of version 8."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a test came to."""
+
+    test: Test
+    kind: str
+    """``read``, ``write`` or ``mix``."""
+    mb_per_s: list[float]
+    """Of each run, in order."""
+    mean_ms: list[float]
+
+    @property
+    def best_mb_per_s(self) -> float:
+        """The score: the best run, as CrystalDiskMark has it."""
+        return max(self.mb_per_s, default=0.0)
+
+    def figures(self) -> dict[str, Any]:
+        """The best run's rate, and the shortest mean latency, which may be another run's."""
+        return {
+            "test": self.test.name,
+            "kind": self.kind,
+            "mb_per_s": self.best_mb_per_s,
+            "iops": self.best_mb_per_s * 1e6 / self.test.size_bytes,
+            "latency_us": min(self.mean_ms) * 1e3 if self.mean_ms else None,
+            "runs": len(self.mb_per_s),
+            "worst_mb_per_s": min(self.mb_per_s, default=0.0),
+        }
+
+
+@dataclass(frozen=True)
+class Crystal(Outcome):
+    """The scores of a target."""
+
+    target: str
+    profile: str
+    used_bytes: int
+    scores: list[Score]
+    left_out: str | None
+    """Why there are no tests that write."""
+
+    @property
+    def test(self) -> str:
+        """Its name."""
+        return "crystal"
+
+    def figures(self) -> dict[str, Any]:
+        """``target``, ``profile``, ``used_bytes``, ``left_out``, and the ``scores``, with all runs in MB/s."""
+        scores = [score.figures() | {"all_mb_per_s": score.mb_per_s} for score in self.scores]
+        head = {"target": self.target, "profile": self.profile, "used_bytes": self.used_bytes}
+        return head | {"left_out": self.left_out, "scores": scores}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each test and kind."""
+        return [score.figures() for score in self.scores]
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """A bar for each score."""
+        from headstack.classic import pictures
+
+        return pictures.drawn(pictures.crystal(self), path)
+
+
+def crystal(
+    target: str | os.PathLike[str],
+    access: Access = NOTHING_ALLOWED,
+    *,
+    profile: str = "default",
+    size: str = SIZE,
+    runs: int = RUNS,
+    time: str = TIME,
+    pause: str = PAUSE,
+    mix: str | None = None,
+    progress: Progress | None = None,
+) -> Crystal:
+    """The four tests of CrystalDiskMark 8, reading and, where ``access`` allows it, writing.
+
+    They use the first ``size`` of the target; in a folder, a file of that size is made and removed again. Each test has
+    ``runs`` of ``time``, of which the best counts, after one that does not; between tests there is a ``pause``. ``mix``
+    adds tests that read so many percent and write the rest. Raises ``InputError`` when the target is too small.
+    """
+    path = os.fspath(target)
+    tests = PROFILES[choice("profile", profile, tuple(PROFILES))]
+    at_least("runs", runs, 1)
+    time_ns, pause_ns = duration_ns("time", time), duration_ns("pause", pause)
+    if time_ns <= 0 or pause_ns < 0:
+        raise InputError(f"time, pause: {time} and {pause} are not allowed; more than 0s, and 0s or more are")
+    with own_file(path, access, size) as (file, allowed):
+        left_out = _not_writing(file, allowed)
+        if mix is not None and left_out is not None:
+            raise InputError(f"mix: {left_out}")
+        opened = Opened([file], allowed, writing=left_out is None)
+        span = _first_part(opened, size)
+        kinds = {"read": 100.0}
+        if left_out is None:
+            kinds["write"] = 0.0
+        if mix is not None:
+            kinds["mix"] = percent("mix", mix)
+        scores: list[Score] = []
+        made: list[Results] = []
+        for kind, read_percent in kinds.items():
+            for test in tests:
+                if made:
+                    opened.pause(pause_ns / 1e9)
+                if opened.ended is not None:
+                    break
+                steps = _steps(test, kind, read_percent, span, runs, time_ns)
+                made.append(opened.measure(steps, progress))
+                scores.append(_score(test, kind, made[-1]))
+        return Crystal(joined(made), path, profile, span[1], scores, left_out)
+
+
+def _not_writing(path: str, access: Access) -> str | None:
+    """Why tests that write are left out; ``None`` where they are allowed."""
+    if is_null(path) or access.destroy or access.overwrite or (access.create is not None and not os.path.exists(path)):
+        return None
+    if path.startswith("/dev/"):
+        return "a device is written only with --destroy and its name"
+    return "a file that exists is written only with --overwrite"
+
+
+def _first_part(opened: Opened, size: str) -> tuple[int, int]:
+    """The part that the tests use, whole requests of the largest size; less than was asked for on a small target."""
+    largest = max(test.size_bytes for tests in PROFILES.values() for test in tests)
+    _, length = part_of(opened, None)
+    used = min(length, size_bytes("size", size)) // largest * largest
+    if not used:
+        raise InputError(f"{opened.paths[0]}: at least {format_bytes(largest)} are needed, of the target and of --size")
+    return 0, used
+
+
+def _steps(
+    test: Test, kind: str, read_percent: float, span: tuple[int, int], runs: int, time_ns: int
+) -> Sequence[Step]:
+    """The runs of a test; the first of them has one more before it that does not count."""
+    described = requests(
+        f"{test.name} {kind}",
+        test.size_bytes,
+        read_percent=read_percent,
+        random_percent=100 if test.is_random else 0,
+        depth=test.queue * test.threads,
+    )
+    prepared = described | {"warm_up": {"requests": 0, "time": f"{time_ns}ns"}}
+    return [
+        Step(
+            described if run else prepared,
+            span,
+            {"time_ns": time_ns},
+            {"test": test.name, "kind": kind, "run": str(run + 1)},
+            seed=run + 1,
+            threads=test.threads,
+        )
+        for run in range(runs)
+    ]
+
+
+def _score(test: Test, kind: str, results: Results) -> Score:
+    rows = [row for row in results if row["requests"]]
+    return Score(test, kind, [row["mb_per_s"] for row in rows], [row["mean_ms"] for row in rows])

@@ -1,0 +1,145 @@
+"""What the classic tests have in common: the requests they make, and what they hand back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.drive import parse_range
+from headstack.measurement import Access, Opened
+from headstack.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Workloads = dict[str, Any]
+NOTHING_ALLOWED = Access()
+"""Reading, past the page cache."""
+
+
+def requests(
+    name: str,
+    size_bytes: int,
+    *,
+    read_percent: float = 100,
+    random_percent: float = 0,
+    depth: int = 1,
+    think_ns: int = 0,
+    flush_every: int = 0,
+    warm_up: int = 0,
+    count: int | None = None,
+) -> Workloads:
+    """The description of a closed loop of requests of one size; ``count`` of them unless limits say otherwise."""
+    line = {"size": f"{size_bytes}B", "read_percent": read_percent, "random_percent": random_percent}
+    think = {"fixed": f"{think_ns}ns"} if think_ns else "none"
+    form = {
+        "name": name,
+        "lines": [line],
+        "flush_every": flush_every,
+        "arrivals": {"closed": {"outstanding": depth, "think": think}},
+        "warm_up": {"requests": warm_up},
+        "run_length": {"requests": depth if count is None else count},
+    }
+    described: Workloads = json.loads(_native.complete_workload(json.dumps(form)))
+    return described
+
+
+def part_of(opened: Opened, text: str | None, target: int = 0) -> tuple[int, int]:
+    """First byte and length in bytes of a range of an open target; all of its whole blocks where no range is given."""
+    described = opened.described[target]
+    capacity_bytes, block_bytes = described["capacity_bytes"], max(512, described["block_bytes"])
+    if text is not None:
+        return parse_range(text, capacity_bytes, block_bytes)
+    return 0, capacity_bytes // block_bytes * block_bytes
+
+
+def whole_blocks(opened: Opened, size_bytes: int, target: int = 0) -> int:
+    """A size in whole blocks of a target, rounded up: past the page cache nothing else can be transferred."""
+    block_bytes = max(512, int(opened.described[target]["block_bytes"]))
+    return -(-size_bytes // block_bytes) * block_bytes
+
+
+@contextmanager
+def own_file(path: str, access: Access, size: str) -> Iterator[tuple[str, Access]]:
+    """The target and what is allowed; of a folder a file of that size in it, which is removed in the end."""
+    if not os.path.isdir(path):
+        yield path, access
+        return
+    file = os.path.join(path, f".headstack-{os.getpid()}.tmp")
+    try:
+        yield file, replace(access, create=access.create or size)
+    finally:
+        if os.path.exists(file):
+            os.unlink(file)
+
+
+def joined(parts: Iterable[Results]) -> Results:
+    """Results of several measurements, in their order."""
+    return reduce(Results.and_others, parts)
+
+
+def at_least(name: str, value: int, least: int) -> int:
+    """A number that is not below the least allowed."""
+    if value < least:
+        raise InputError(f"{name}: {value} is not allowed; {least} or more is")
+    return value
+
+
+@dataclass(frozen=True)
+class Outcome(ABC):
+    """What a test came to: its figures, and the results of the runs that they are made of."""
+
+    results: Results
+
+    @property
+    @abstractmethod
+    def test(self) -> str:
+        """The name of the test."""
+
+    @abstractmethod
+    def figures(self) -> dict[str, Any]:
+        """What the test is about, with units in the names."""
+
+    @abstractmethod
+    def rows(self) -> list[dict[str, Any]]:
+        """The figures as a table."""
+
+    @abstractmethod
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The picture, written to ``path`` where one is given. Needs the extra ``headstack[plot]``."""
+
+    @property
+    def ended_early(self) -> str | None:
+        """Why the test ended before its time."""
+        return next((row["ended_early"] for row in self.results if row["ended_early"] is not None), None)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """An object: ``test``, ``version``, ``ended_early``, the figures of the test, ``runs`` (whole results)."""
+        runs = json.loads(self.results.to_json())
+        head = {"test": self.test, "version": _native.version(), "ended_early": self.ended_early}
+        return _written(json.dumps(head | self.figures() | {"runs": runs}, indent=1) + "\n", path)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The table of the figures as CSV."""
+        rows, text = self.rows(), io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return _written(text.getvalue(), path)
+
+
+def _written(text: str, path: str | os.PathLike[str] | None) -> str:
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    return text

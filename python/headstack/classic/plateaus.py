@@ -1,0 +1,111 @@
+"""Steps in a curve: where a level holds, and where the next one begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from statistics import fmean, median
+
+LEAST_POINTS = 3
+"""Fewer make no plateau that could be told from an outlier."""
+PENALTY = 3.0
+"""Of a step, in variances times the logarithm of the number of points (2 is that of the Bayesian criterion)."""
+CLEAR_SIGMAS = 4.0
+"""Standard errors that the levels of neighbours must be apart, and ``CLEAR_SHARE`` of the level."""
+CLEAR_SHARE = 0.01
+DRIFT_SHARE = 0.35
+"""Of what the curve changes in all, at most so much may happen within plateaus: beyond that it is a slope."""
+NOISE_SHARE = 0.001
+"""No measurement knows a rate better than this."""
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """Points whose values are one level, but for noise."""
+
+    first: int
+    """Index of its first point."""
+    last: int
+    """Index of its last point."""
+    level: float
+    """Mean of the values."""
+
+
+def plateaus(values: Sequence[float]) -> list[Plateau]:
+    """The plateaus of a curve whose steps are clear, two or more of them; otherwise none.
+
+    The best division into constant parts is found exactly (optimal partitioning, Jackson et al. 2005). It counts where
+    neighbours lie apart by more than the noise, and a straight slope would not do as well.
+    """
+    if len(values) < 2 * LEAST_POINTS:
+        return []
+    noise = _noise(values)
+    parts = _divided(values, PENALTY * noise**2 * math.log(len(values)))
+    found = _cleared(values, [Plateau(first, end - 1, fmean(values[first:end])) for first, end in parts], noise)
+    if len(found) < 2:
+        return []
+    within = sum(abs(_drift(values[part.first : part.last + 1])) for part in found)
+    between = sum(abs(one.level - other.level) for one, other in pairwise(found))
+    return found if within <= DRIFT_SHARE * (within + between) else []
+
+
+def _cleared(values: Sequence[float], found: list[Plateau], noise: float) -> list[Plateau]:
+    """Joins neighbours that are not clearly apart, those that are closest first."""
+
+    def clarity(one: Plateau, other: Plateau) -> float:
+        error = noise * math.sqrt(1 / _count(one) + 1 / _count(other))
+        least = max(CLEAR_SIGMAS * error, CLEAR_SHARE * min(abs(one.level), abs(other.level)))
+        return abs(one.level - other.level) / least if least else 0.0
+
+    while len(found) > 1:
+        steps = [clarity(one, other) for one, other in pairwise(found)]
+        at = min(range(len(steps)), key=steps.__getitem__)
+        if steps[at] >= 1:
+            break
+        first, last = found[at].first, found[at + 1].last
+        found = [*found[:at], Plateau(first, last, fmean(values[first : last + 1])), *found[at + 2 :]]
+    return found
+
+
+def _count(plateau: Plateau) -> int:
+    return plateau.last - plateau.first + 1
+
+
+def _noise(values: Sequence[float]) -> float:
+    """Standard deviation of what changes from point to point: most neighbours are of one plateau."""
+    # For a normal distribution the median deviation is 0.6745 sigma; a difference has two sigmas' variance.
+    sigma = median(abs(b - a) for a, b in pairwise(values)) / 0.6745 / math.sqrt(2)
+    return max(sigma, NOISE_SHARE * abs(fmean(values)))
+
+
+def _divided(values: Sequence[float], penalty: float) -> list[tuple[int, int]]:
+    """The division into constant parts (first, end) of least squared error, each part costing ``penalty``."""
+    sums = list(accumulate(values, initial=0.0))
+    squares = list(accumulate((value * value for value in values), initial=0.0))
+
+    def error(first: int, end: int) -> float:
+        total = sums[end] - sums[first]
+        return squares[end] - squares[first] - total * total / (end - first)
+
+    best: list[float] = [-penalty] + [math.inf] * len(values)
+    begins = [0] * (len(values) + 1)
+    for end in range(LEAST_POINTS, len(values) + 1):
+        for first in range(end - LEAST_POINTS + 1):
+            cost = best[first] + error(first, end) + penalty
+            if cost < best[end]:
+                best[end], begins[end] = cost, first
+    parts, end = [], len(values)
+    while end > 0:
+        parts.append((begins[end], end))
+        end = begins[end]
+    return parts[::-1]
+
+
+def _drift(values: Sequence[float]) -> float:
+    """How much a straight line through the points rises from the first to the last."""
+    middle, mean = (len(values) - 1) / 2, fmean(values)
+    spread = sum((index - middle) ** 2 for index in range(len(values)))
+    slope = sum((index - middle) * (value - mean) for index, value in enumerate(values)) / spread
+    return slope * (len(values) - 1)

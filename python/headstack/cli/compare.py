@@ -1,0 +1,132 @@
+"""``headstack compare``."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+import click
+
+from headstack._native import InputError
+from headstack.cli.output import check_writable, print_table, progress, write_all
+from headstack.compared import FIGURES
+from headstack.comparison import TOLERANCE, Comparison, Point, is_file
+from headstack.comparison import compare as held_against
+from headstack.values import percent
+
+EXIT_LIMIT = 1
+HEADINGS = ("IO/s", "MB/s", "mean\nms", "p50\nms", "p95\nms", "p99\nms")
+"""Of ``FIGURES``."""
+
+
+@click.command()
+@click.argument("measured", metavar="MEASURED")
+@click.argument("predicted", metavar="PREDICTED")
+@click.option(
+    "--tolerance", metavar="PERCENT", default=TOLERANCE, help="What a model may be off by.", show_default=True
+)
+@click.option(
+    "--fail-below",
+    metavar="PERCENT",
+    help="Fail (exit 1) where the device does less than this share of what is predicted, such as 90%.",
+)
+@click.option("--json", "json_path", metavar="FILE", help="Write everything (- for stdout).")
+@click.option("--csv", "csv_path", metavar="FILE", help="Write a row for each point (- for stdout).")
+@click.option("--plot", "plot_path", metavar="FILE.png", help="Draw both curves, and the errors below.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def compare(
+    measured: str,
+    predicted: str,
+    tolerance: str,
+    fail_below: str | None,
+    json_path: str | None,
+    csv_path: str | None,
+    plot_path: str | None,
+    quiet: bool,
+) -> int:
+    """Hold measurements against predictions, point by point.
+
+    MEASURED is a file of results (--json, --csv or --parquet of measure, curve, run or replay), PREDICTED another one,
+    or a SYSTEM: the points that were measured are then simulated on it, with the workload, range, length and seed that
+    the measured results state. Points of the same load belong together.
+
+    Errors are predicted over measured, minus 1. The demerit is the root mean square horizontal distance between the two
+    distributions of response times (Ruemmler and Wilkes, 1994). Where the device does worse than its model by more than
+    the tolerance and the 95 % confidence of both sides together, it is said in words.
+    """
+    least = None if fail_below is None else percent("--fail-below", fail_below) / 100
+    files = {path: write for path, write in ((json_path, Comparison.to_json), (csv_path, Comparison.to_csv)) if path}
+    if json_path == csv_path == "-":
+        raise InputError("--json -, --csv -: only one of them can have stdout")
+    to_stdout = files.pop("-", None)
+    check_writable([*files, *([plot_path] if plot_path else [])])
+    if plot_path is not None:
+        from headstack.plots import picture_format
+
+        picture_format(plot_path)
+    with progress(f"simulation of {predicted}", quiet or is_file(predicted)) as show:
+        comparison = held_against(measured, predicted, tolerance=tolerance, progress=show)
+    outputs = [(path, partial(write, comparison)) for path, write in files.items()]
+    write_all([*outputs, *([(plot_path, comparison.plot)] if plot_path else [])])
+    if to_stdout is not None:
+        print(to_stdout(comparison), end="")
+    else:
+        print_comparison(comparison)
+    missed = [] if least is None else comparison.shares_below(least)
+    for point in missed:
+        print(f"headstack: {point.name}: {point.share:.1%} of what is predicted, below {fail_below}", file=sys.stderr)
+    return EXIT_LIMIT if missed else 0
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Both curves with their errors, where the device falls short, and the mean errors."""
+    print(f"measured:  {comparison.measured}\npredicted: {comparison.predicted}\n")
+    rows = [
+        [
+            point.name,
+            "measured\npredicted\nerror",
+            *("\n".join(_cells(point, figure)) for figure in FIGURES),
+            _demerit(point),
+        ]
+        for point in comparison
+    ]
+    print_table(["point", "", *HEADINGS, "demerit\nms"], rows, [True, True] + [False] * (len(FIGURES) + 1))
+    errors = comparison.mean_absolute_errors()
+    named = zip(("throughput", "bytes", "mean", "p50", "p95", "p99", "demerit"), errors.values(), strict=True)
+    print(
+        "\nmean absolute error: "
+        + ", ".join(f"{name} {e:.1%}" for name, e in named if e is not None and name != "bytes")
+    )
+    for names, what in (
+        (comparison.alone_measured, "measured, not predicted"),
+        (comparison.alone_predicted, "predicted, not measured"),
+    ):
+        if names:
+            print(f"{what}: {'; '.join(names)}")
+    short = comparison.shortfalls()
+    if short:
+        print("\nbelow the model:")
+        for line in short:
+            print(f"  {line}")
+    else:
+        print("\nnowhere is the device below its model by more than the stated error")
+    better = [point.name for point in comparison if point.is_better]
+    if better:
+        print(f"better than the model: {'; '.join(better)}")
+
+
+def _cells(point: Point, figure: str) -> list[str]:
+    def shown(value: float | None) -> str:
+        if value is None:
+            return ""
+        return f"{value:,.1f}" if figure in ("iops", "mb_per_s") else f"{value:,.3f}"
+
+    error = point.error(figure)
+    sides = (point.measured.figures[figure], point.predicted.figures[figure])
+    return [*map(shown, sides), "" if error is None else f"{error:+.1%}"]
+
+
+def _demerit(point: Point) -> str:
+    if point.demerit_ms is None or point.demerit_relative is None:
+        return ""
+    return f"{point.demerit_ms:,.3f}\n\n{point.demerit_relative:.1%}"

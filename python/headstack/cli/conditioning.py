@@ -1,0 +1,224 @@
+"""``headstack measure condition``: a module of devices written and read as one stream, end to end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import click
+
+from headstack._native import InputError
+from headstack.cli.output import check_writable, print_table, write_all
+from headstack.cli.runs import listed
+from headstack.cli.targets import EXIT_INTERRUPTED, EXIT_RUN, SHOW_EVERY_S, access_of, permission_options
+from headstack.conditioning import STOPPED, Conditioning, Now, Settings, class_names
+from headstack.conditioning import condition as conditioned
+from headstack.conditioning.log import read_log, settings_of
+from headstack.conditioning.report import Pass, format_decimal
+from headstack.values import duration_ns, rate_bits_per_s, size_bytes, whole
+
+EXPORTS: dict[str, Callable[..., Any]] = {
+    "json": Conditioning.to_json,
+    "csv": Conditioning.to_csv,
+    "plot": Conditioning.plot,
+}
+EXIT_NOT_KEPT = 1
+
+
+@click.command()
+@click.argument("targets", nargs=-1, metavar="TARGET...")
+@click.option("--pass", "passes", metavar="write,read", help="The passes and their order.  [default: write,read]")
+@click.option("--read-only", is_flag=True, help="The same as --pass read; it needs no permission.")
+@click.option("--block", metavar="SIZE", help="What goes to a device before the next.  [default: 64KiB]")
+@click.option("--ahead", metavar="N", help="Blocks a device may be ahead of the slowest.  [default: 4]")
+@click.option("--interval", metavar="TIME", help="Length of the intervals that are told.  [default: 10s]")
+@click.option("--size", metavar="SIZE", help="Only so much of each device, from its start.")
+@click.option("--require", metavar="RATE", help="The module's rate that is to be kept everywhere: 2050Mb/s, 256MB/s.")
+@click.option("--log", metavar="FILE", help="Keep every interval there as it is measured, to resume or report later.")
+@click.option("--resume", is_flag=True, help="Go on with --log where it was interrupted.")
+@click.option("--report", metavar="FILE", help="Only tell what this log says; nothing is measured.")
+@permission_options
+@click.option("--json", "json_path", metavar="FILE", help="Write all figures (- for stdout).")
+@click.option("--csv", "csv_path", metavar="FILE", help="Write every interval of every device (- for stdout).")
+@click.option("--plot", "plot_path", metavar="FILE.png", help="Draw rates and block times over the module.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: str | None, **given: Any) -> int:
+    """Condition a module: write, then read, several devices as one stream.
+
+    The TARGETs, eight in a module of Mark5 recorders, are one address space in blocks of 64 KiB, one device after the
+    other. The stream is as fast as the slowest device at each moment lets it be: a device may be ahead of it by so
+    many blocks and no more. Told are the rate over the whole module, its lowest value with the place and the device
+    that held it up there, and for each device how many blocks took how long, in the classes of Mark5 recorders.
+
+    Writing destroys what is on the devices: each takes --destroy with its name or serial number (--overwrite for files,
+    --create for new ones). --read-only asks for nothing.
+
+    With --log a conditioning survives Ctrl-C, crashes and power failures: --resume looks whether the devices are the
+    same and goes on behind the last interval that was kept. The report is of all sessions.
+
+    The exit code is 1 where a rate that is required is not kept, or blocks failed.
+    """
+    limit = None if given["require"] is None else rate_bits_per_s("--require", given.pop("require")) / 1e6
+    files = {name: given[f"{name}_path"] for name in EXPORTS if given[f"{name}_path"] is not None}
+    to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
+    if len(to_stdout) > 1:
+        raise InputError("--json -, --csv -: only one of them can have stdout")
+    for name in to_stdout:
+        del files[name]
+    check_writable(files.values())
+    if "plot" in files:
+        from headstack.plots import picture_format
+
+        picture_format(files["plot"])
+    if report is not None:
+        if targets or log is not None or resume:
+            raise InputError("--report: tells of a log and measures nothing; name no target, --log or --resume")
+        found = Conditioning.read(report)
+    else:
+        found = measured(targets, log, resume, given)
+    found.require_mbit_per_s = limit
+    write_all((path, partial(EXPORTS[name], found)) for name, path in files.items())
+    for name in to_stdout:
+        print(EXPORTS[name](found), end="")
+    if not to_stdout:
+        print_conditioning(found)
+    return ending(found)
+
+
+def measured(targets: tuple[str, ...], log: str | None, resume: bool, given: dict[str, Any]) -> Conditioning:
+    """Carries out what was asked for."""
+    if not targets:
+        raise InputError("name the TARGETs of the module, or a log by --report")
+    settings = settings_given(given, log if resume else None)
+    with course(given["quiet"]) as show:
+        return conditioned(targets, settings, access_of(given), log=log, resume=resume, progress=show)
+
+
+def settings_given(given: dict[str, Any], resumed: str | None) -> Settings:
+    """The settings: those of the log that is resumed, where nothing else is said."""
+    if given["read_only"] and given["passes"] is not None:
+        raise InputError("--read-only, --pass: only one of them can be given")
+    stated: dict[str, Any] = {}
+    if given["read_only"] or given["passes"] is not None:
+        stated["passes"] = ("read",) if given["read_only"] else tuple(listed(given["passes"]))
+    if given["block"] is not None:
+        stated["block_bytes"] = size_bytes("--block", given["block"])
+    if given["ahead"] is not None:
+        stated["ahead"] = whole("--ahead", given["ahead"])
+    if given["interval"] is not None:
+        stated["interval_ns"] = duration_ns("--interval", given["interval"])
+    if given["size"] is not None:
+        stated["device_bytes"] = size_bytes("--size", given["size"])
+    if resumed is None:
+        return Settings(**stated)
+    before = settings_of(read_log(resumed)[0][0])
+    for name, value in stated.items():
+        if value != getattr(before, name):
+            option = {"passes": "--pass", "device_bytes": "--size"}.get(name, f"--{name.split('_')[0]}")
+            raise InputError(f"{option}: {resumed} was begun with {getattr(before, name)}; leave the option out")
+    return before
+
+
+def print_conditioning(found: Conditioning) -> None:
+    """The rates, each device's block times, and the verdicts."""
+    module = found.module
+    size = format_decimal(module["module_bytes"])
+    print(f"module of {len(module['targets'])} devices, {size}, in blocks of {module['block_bytes'] >> 10:,} KiB")
+    for one in found.passes:
+        print()
+        print_pass(found, one)
+    print()
+    rows = [
+        [str(number + 1), target["path"], serial(target), found.verdict(number)]
+        for number, target in enumerate(module["targets"])
+    ]
+    print_table(["device", "path", "serial", "verdict"], rows, [False, True, True, True], fold=True)
+    print()
+    for line in found.judgements():
+        print(line)
+    for words in found.failures:
+        print(f"note: {words}")
+    for note in dict.fromkeys(f"{target['path']}: {note}" for target in module["targets"] for note in target["notes"]):
+        print(f"note: {note}")
+    if found.sessions > 1:
+        print(f"note: measured in {found.sessions} sessions; what lay between them is left out of the times")
+
+
+def print_pass(found: Conditioning, one: Pass) -> None:
+    """One pass as a table: a line a device."""
+    block_bytes = found.module["block_bytes"]
+    headings = ["device", "MB/s\nby itself", "holds\nup %", "mean\nms", "p50\nms", "p99.9\nms", "max\nms", "failed"]
+    classes = [name.replace("ms", "\nms").replace("<", "< ").replace(">=", ">= ") for name in class_names(found.module)]
+    rows = []
+    for device in one.devices:
+        quantiles = [device.mean_ms, device.quantile_ms(0.5), device.quantile_ms(0.999), device.max_ms]
+        own = device.own_mb_per_s(block_bytes)
+        rows.append(
+            [
+                device.name,
+                "" if own is None else f"{own:,.1f}",
+                f"{100 * device.held_share:.0f}",
+                *("" if ms is None else f"{ms:,.2f}" for ms in quantiles),
+                f"{device.errors:,}",
+                *(f"{count:,}" for count in device.classes),
+            ]
+        )
+    print(f"{one.kind}: blocks of each device by the time they took")
+    print_table([*headings, *classes], rows, [True] + [False] * (len(headings) + len(classes) - 1))
+
+
+def serial(target: dict[str, Any]) -> str:
+    """A device's serial number, where it has one."""
+    return str(target["identity"].get("serial", ""))
+
+
+def ending(found: Conditioning) -> int:
+    """The exit code; one line on stderr where it ended before its time."""
+    if found.ended_early is not None:
+        print(f"headstack: ended early, what was measured is kept: {found.ended_early}", file=sys.stderr)
+        return EXIT_INTERRUPTED if found.ended_early == STOPPED else EXIT_RUN
+    return 0 if found.is_kept else EXIT_NOT_KEPT
+
+
+@contextmanager
+def course(quiet: bool) -> Iterator[Callable[[Now], object] | None]:
+    """Shows on stderr how far it is: a line that is rewritten on a terminal, else one for each interval."""
+    if quiet:
+        yield None
+        return
+    on_terminal = sys.stderr.isatty()
+    yield _lines(on_terminal)
+    if on_terminal:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _lines(on_terminal: bool) -> Callable[[Now], object]:
+    began: tuple[str, int, float] | None = None
+    shown, told = 0.0, None
+
+    def show(now: Now) -> None:
+        nonlocal began, shown, told
+        at = time.monotonic()
+        if began is None or began[0] != now.kind:
+            began = (now.kind, now.position_bytes, at)
+        fresh = now.last is not told
+        if (not fresh) if not on_terminal else (at - shown < SHOW_EVERY_S):
+            return
+        shown, told = at, now.last
+        passed_bytes, passed_s = now.position_bytes - began[1], at - began[2]
+        parts = [
+            f"{now.kind} {100 * now.position_bytes / now.module_bytes:.1f} % at {format_decimal(now.position_bytes)}"
+        ]
+        if now.last is not None:
+            parts.append(f"{now.last['bytes'] * 8e3 / now.last['duration_ns']:,.0f} Mb/s")
+        if passed_bytes > 0:
+            left_s = (now.module_bytes - now.position_bytes) / passed_bytes * passed_s
+            parts.append(f"{left_s:,.0f} s left of this pass")
+        line = f"headstack: {', '.join(parts)}"
+        print(f"\r\x1b[K{line}" if on_terminal else line, end="" if on_terminal else "\n", file=sys.stderr, flush=True)
+
+    return show

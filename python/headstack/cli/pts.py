@@ -1,0 +1,205 @@
+"""``headstack measure pts``: solid-state drives by SNIA's performance test specification."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import click
+
+from headstack._native import InputError, format_bytes
+from headstack.cli.output import check_writable, print_table, write_all
+from headstack.cli.runs import listed
+from headstack.cli.targets import EXIT_INTERRUPTED, EXIT_RUN, access_of, access_options, course
+from headstack.pts import PURGES, Outcome, Report, Settings
+from headstack.pts import pts as tested
+from headstack.pts.plans import PLANS, Point, Variable
+from headstack.pts.steady import RANGE_MAX, SLOPE_MAX
+from headstack.values import duration_ns, percent, whole
+
+EXPORTS: dict[str, Callable[..., Any]] = {"json": Report.to_json, "csv": Report.to_csv, "plot": Report.plot}
+
+
+@click.command()
+@click.argument("target", metavar="TARGET")
+@click.option("--test", "tests", metavar="iops,...", help=f"Of {', '.join(PLANS)}.  [default: all]")
+@click.option(
+    "--purge", metavar="|".join(PURGES), default=PURGES[0], show_default=True, help="How all data are taken away first."
+)
+@click.option("--active-range", metavar="PERCENT", default="100", show_default=True, help="Where rounds go to.")
+@click.option("--capacity", metavar="PERCENT", default="100", show_default=True, help="The share that is used at all.")
+@click.option("--round-time", metavar="TIME", default="60s", show_default=True, help="Length of each measurement.")
+@click.option("--rounds", metavar="N", help="At most so many rounds of each test.  [default: 25; wsat: 1440]")
+@click.option("--depth", metavar="N", default="32", show_default=True, help="Requests outstanding; latency has 1.")
+@access_options
+@click.option("--json", "json_path", metavar="FILE", help="Write all figures (- for stdout).")
+@click.option("--csv", "csv_path", metavar="FILE", help="Write every measurement of every round (- for stdout).")
+@click.option("--plot", "plot_path", metavar="FILE.png", help="Draw convergence, measurement window and figures.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def pts(target: str, **given: Any) -> int:
+    """Test a solid-state drive by SNIA's specification (SSS PTS).
+
+    Before each test all data are purged and, except for write saturation, twice the capacity is written sequentially.
+    Then come rounds until the steady state: over five rounds the tracked variable stays within 20 % of its average, and
+    the line that fits it within 10 %; 25 rounds at most. The tests are
+
+    \b
+    iops        8 block sizes by 7 mixes of random reads and writes
+    throughput  sequential reads and writes of 1024 KiB, then of 128 KiB
+    latency     0.5, 4 and 8 KiB, three mixes, one request at a time
+    wsat        random writes of 4 KiB, until steady or 4 times the capacity
+
+    All of them destroy what is on the device, which takes --destroy with its name or serial number (a file --overwrite).
+    A device of 1 TB takes about a day. Smaller --capacity, shorter --round-time and files give a quick impression; the
+    report then says that it does not conform to the specification.
+
+    Ctrl-C ends it, and the rounds that are whole are kept.
+    """
+    settings = Settings(
+        tests=tuple(PLANS) if given["tests"] is None else tuple(listed(given["tests"])),
+        purge=given["purge"],
+        active_range_percent=percent("--active-range", given["active_range"]),
+        capacity_percent=percent("--capacity", given["capacity"]),
+        round_ns=duration_ns("--round-time", given["round_time"]),
+        rounds_max=None if given["rounds"] is None else whole("--rounds", given["rounds"]),
+        depth=whole("--depth", given["depth"]),
+    )
+    files = {name: given[f"{name}_path"] for name in EXPORTS if given[f"{name}_path"] is not None}
+    to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
+    if len(to_stdout) > 1:
+        raise InputError("--json -, --csv -: only one of them can have stdout")
+    for name in to_stdout:
+        del files[name]
+    check_writable(files.values())
+    if "plot" in files:
+        from headstack.plots import picture_format
+
+        picture_format(files["plot"])
+    quiet = given["quiet"]
+    with course(quiet) as show:
+        report = tested(target, settings, access_of(given), show, None if quiet else begun)
+    write_all((path, partial(EXPORTS[name], report)) for name, path in files.items())
+    for name in to_stdout:
+        print(EXPORTS[name](report), end="")
+    if not to_stdout:
+        print_report(report)
+    return ending(report)
+
+
+def begun(words: str) -> None:
+    """Says on stderr what is begun."""
+    clear = "\r\x1b[K" if sys.stderr.isatty() else ""
+    print(f"{clear}headstack: {words}", file=sys.stderr, flush=True)
+
+
+def ending(report: Report) -> int:
+    """The exit code; one line on stderr where it ended before its time."""
+    if report.ended_early is None:
+        return 0
+    print(f"headstack: ended early, whole rounds are kept: {report.ended_early}", file=sys.stderr)
+    return EXIT_INTERRUPTED if report.ended_early == "stopped by hand" else EXIT_RUN
+
+
+def print_report(report: Report) -> None:
+    """Each test with its steady state and its figures."""
+    print(f"{report.target}, {format_bytes(report.capacity_bytes)}")
+    for outcome in report.outcomes:
+        print()
+        print(f"{outcome.plan.name}: {state(outcome)}")
+        if outcome.preconditioning_s:
+            rate = 2 * report.capacity_bytes / outcome.preconditioning_s / 1e6
+            print(f"preconditioned in {outcome.preconditioning_s:,.1f} s, {rate:,.1f} MB/s")
+        if outcome.rounds:
+            TABLES[outcome.plan.name.split()[0]](outcome)
+    print()
+    if report.deviations:
+        print(f"this run does not conform to the specification: {'; '.join(report.deviations)}")
+    for note in report.notes:
+        print(f"note: {note}")
+
+
+def state(outcome: Outcome) -> str:
+    """The steady state in one line."""
+    window, plan = outcome.window, outcome.plan
+    what = f"{plan.variable} of {plan.tracked.block} {plan.tracked.mix}"
+    if window is None:
+        return f"{len(outcome.rounds)} rounds of {what}: too few for a steady state"
+    groups = f" of {plan.group} rounds" if plan.group > 1 else ""
+    verdict = "steady" if outcome.steady else f"no steady state in {len(outcome.rounds)} rounds; the last five are told"
+    return (
+        f"{verdict}: rounds {window.first} to {window.last}{groups}, {what}: average {window.mean:,.4g}, "
+        f"range {100 * window.range_share:.1f} % (at most {100 * RANGE_MAX:.0f} %), "
+        f"slope {100 * window.slope_share:.1f} % (at most {100 * SLOPE_MAX:.0f} %), "
+        f"fit {window.slope:,.4g} R + {window.intercept:,.4g}"
+    )
+
+
+def print_iops(outcome: Outcome) -> None:
+    """IOPS by block size and mix, writes first, as the specification's table."""
+    variable = outcome.plan.variable
+    print_matrix(outcome, f"{variable} by block size and reads/writes in percent", variable)
+
+
+def print_matrix(outcome: Outcome, title: str, variable: Variable, largest: bool = False) -> None:
+    """A row a block size, a column a mix."""
+    points = outcome.plan.points
+    sizes = sorted({point.block_bytes for point in points})
+    mixes = sorted({point.read_percent for point in points})
+    rows = []
+    for size in sizes:
+        cells = [Point(size, mix, points[0].is_random) for mix in mixes]
+        values = [
+            outcome.largest(cell, variable.column) if largest else outcome.mean(cell, variable.column) for cell in cells
+        ]
+        rows.append([cells[0].block, *map(figure, values)])
+    print(f"{title}")
+    print_table(["block", *(Point(512, mix, True).mix for mix in mixes)], rows, [True] + [False] * len(mixes))
+
+
+def print_throughput(outcome: Outcome) -> None:
+    """Megabytes a second of reads and writes."""
+    rows = [
+        [
+            "read" if point.read_percent else "write",
+            figure(outcome.mean(point, "mb_per_s")),
+            figure(outcome.mean(point, "mean_ms")),
+            figure(outcome.largest(point, "max_ms")),
+        ]
+        for point in outcome.plan.points
+    ]
+    print_table(["", "MB/s", "mean ms", "max ms"], rows, [True, False, False, False])
+
+
+def print_latency(outcome: Outcome) -> None:
+    """Average and largest response times."""
+    print_matrix(outcome, "average latency (ms) by block size and reads/writes in percent", outcome.plan.variable)
+    longest = Variable("max_ms", "largest latency", "ms")
+    print_matrix(outcome, "largest latency (ms)", longest, largest=True)
+
+
+def print_wsat(outcome: Outcome) -> None:
+    """Where it began and where it ended."""
+    first, last = outcome.rounds[0][0], outcome.rounds[-1][0]
+    rows = [
+        [name, figure(row["iops"]), figure(row["mean_ms"]), figure(row["p999_ms"]), figure(row["max_ms"])]
+        for name, row in (("first round", first), (f"round {len(outcome.rounds)}", last))
+    ]
+    print_table(["", "IOPS", "mean ms", "p99.9 ms", "max ms"], rows, [True, False, False, False, False])
+    print(f"{format_bytes(outcome.written_bytes)} were written")
+
+
+TABLES: dict[str, Callable[[Outcome], None]] = {
+    "iops": print_iops,
+    "throughput": print_throughput,
+    "latency": print_latency,
+    "wsat": print_wsat,
+}
+
+
+def figure(value: float | None) -> str:
+    """A figure with three or more digits that mean something."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:,.1f}" if value >= 100 else f"{value:,.3g}"

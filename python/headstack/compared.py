@@ -1,0 +1,205 @@
+"""One side of a comparison: points of results, or of a file of them."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import statistics
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from headstack._native import InputError
+from headstack.results import Results, Row
+
+FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p95_ms", "p99_ms")
+"""What is compared; times are response times."""
+
+NO_LOAD = ("run_length", "warm_up", "source", "writes")
+"""Keys of a workload that do not change what the system is put under."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What was seen at one point."""
+
+    system: str
+    """Without its range."""
+    part: str | None
+    """The range of the system that was used, as it was stated."""
+    workload: str
+    load: str
+    """For people: ``depth 4``, ``1,000/s``, ``20 clients``, ``timed``."""
+    seed: int
+    requests: int
+    figures: dict[str, float | None]
+    half_width_ms: float | None
+    """Of the mean, with 95 % confidence."""
+    is_open: bool
+    """Requests come whether or not others are complete."""
+    intervals: list[Row] = field(repr=False)
+    whole: dict[str, Any] | None = field(default=None, repr=False)
+    """The result in the project's schema, unless only a row of a table is left of it."""
+    results: Results | None = field(default=None, repr=False)
+    index: int = 0
+    """Its place in ``results``."""
+
+    @property
+    def relative_half_width(self) -> float:
+        """The half-width as a share of the mean; 0 where none is known."""
+        mean_ms = self.figures["mean_ms"]
+        return self.half_width_ms / mean_ms if self.half_width_ms and mean_ms else 0.0
+
+    @property
+    def interval_deviation(self) -> float:
+        """Standard deviation of the mean responses of intervals, as a share of the mean, by chance alone: from how far
+        neighbours lie apart, half of them at least, so that neither a trend nor a change counts."""
+        means_ms = [interval["mean_ms"] for interval in self.intervals if interval["requests"]]
+        mean_ms = self.figures["mean_ms"]
+        if len(means_ms) < 3 or not mean_ms:
+            return self.relative_half_width
+        apart_ms: float = statistics.median(abs(later - earlier) for earlier, later in pairwise(means_ms))
+        # Of a normal distribution, half of all differences are at most 0.6745 times their deviation, which is the
+        # square root of 2 times that of the means.
+        return apart_ms / 0.6745 / math.sqrt(2) / mean_ms
+
+    def is_load_of(self, other: Seen) -> bool:
+        """Whether both are of the same load: by everything that is known of it on both sides."""
+        if self.whole is not None and other.whole is not None:
+            return _load_of(self.whole["workload"]) == _load_of(other.whole["workload"])
+        return (self.workload, self.load) == (other.workload, other.load)
+
+    def demerit_ms(self, predicted: Seen) -> float | None:
+        """Root mean square distance of the distributions of response times; ``None`` where a side holds none."""
+        if self.results is None or predicted.results is None:
+            return None
+        return predicted.results.demerit_ms(predicted.index, self.results, self.index)
+
+
+def _load_of(workload: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in workload.items() if key not in NO_LOAD}
+
+
+def seen(side: Results | str | os.PathLike[str], mode: str) -> list[Seen]:
+    """The points of one side, of one system; of results that hold both, those that were ``measured`` or ``simulated``.
+
+    Raises ``InputError`` when the file cannot be read, or there is not exactly one system.
+    """
+    name = "the results" if isinstance(side, Results) else os.fspath(side)
+    if isinstance(side, Results):
+        points = _of_results(side, mode)
+    elif name.endswith(".json"):
+        points = _of_results(Results.read(name), mode)
+    elif name.endswith((".csv", ".parquet")):
+        points = [_of_row(row) for row in _table(name)]
+    else:
+        raise InputError(f"{name}: is no file of results; one of .json, .csv or .parquet is allowed")
+    systems = list(dict.fromkeys(point.system for point in points))
+    if len(systems) != 1:
+        told = ", ".join(systems) or "none"
+        raise InputError(f"{name}: results of one system are compared at a time; there are {len(systems)}: {told}")
+    return points
+
+
+def _of_results(results: Results, mode: str) -> list[Seen]:
+    wholes = [results.whole(index) for index in range(len(results))]
+    has_mode = any(whole["mode"] == mode for whole in wholes)
+    points = []
+    for index, whole in enumerate(wholes):
+        if whole["mode"] != mode and has_mode:
+            continue
+        row = results[index] | {"p95_ms": results.percentile_ms(index, 95)}
+        points.append(_of_row(row, results.intervals_of(index), whole, results, index))
+    return points
+
+
+def _of_row(
+    row: Row,
+    intervals: list[Row] | None = None,
+    whole: dict[str, Any] | None = None,
+    results: Results | None = None,
+    index: int = 0,
+) -> Seen:
+    system, _, part = row["system"].rpartition("@")
+    if not system or "/" in part:
+        # An at sign of a path.
+        system, part = row["system"], ""
+    return Seen(
+        system=system,
+        part=part or None,
+        workload=row["workload"] or "",
+        load=_spoken_load(row, None if whole is None else whole["workload"]),
+        seed=row["seed"],
+        requests=row["requests"],
+        figures={name: row.get(name) for name in FIGURES},
+        half_width_ms=row["half_width_ms"],
+        is_open=row["rate_per_s"] is not None,
+        intervals=intervals or [],
+        whole=whole,
+        results=results,
+        index=index,
+    )
+
+
+def _spoken_load(row: Row, workload: dict[str, Any] | None) -> str:
+    if row["mode"] is not None:
+        return f"{row['mode']}" + (f", depth {row['depth']}" if row["depth"] is not None else "")
+    clients = None if workload is None else _clients(workload)
+    if clients is not None:
+        return f"{clients} clients"
+    if row["depth"] is not None:
+        return f"depth {row['depth']}"
+    return "" if row["rate_per_s"] is None else f"{row['rate_per_s']:,.6g}/s"
+
+
+def _clients(workload: dict[str, Any]) -> int | None:
+    """The clients of a scenario; of several streams, of the one with the most."""
+    if not isinstance(workload.get("streams"), list):
+        return None
+    counts = [workload.get("pool", {}).get("closed", {}).get("outstanding")]
+    for stream in workload["streams"]:
+        counts += [stream.get(kind, {}).get(key) for kind, key in CLIENTS]
+        counts.append(stream.get("access", {}).get("arrivals", {}).get("closed", {}).get("outstanding"))
+    return max((count for count in counts if count is not None), default=None)
+
+
+CLIENTS = (("web", "users"), ("boot", "guests"), ("transactions", "clients"), ("sequential", "streams"))
+"""What each kind of stream calls them."""
+
+TEXTS = ("system", "workload", "mode")
+"""Columns of a table that are no figures."""
+
+
+def _table(path: str) -> list[Row]:
+    """The rows of a table of results."""
+    if path.endswith(".parquet"):
+        import duckdb
+
+        try:
+            with duckdb.connect() as connection:
+                table = connection.read_parquet(path)
+                rows = [dict(zip(table.columns, values, strict=True)) for values in table.fetchall()]
+        except duckdb.Error as error:
+            raise InputError(f"{path}: {str(error).splitlines()[0]}") from None
+    else:
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = [_typed(path, number, row) for number, row in enumerate(csv.DictReader(file), 2)]
+    needed = {"seed", "requests", "half_width_ms", "depth", "rate_per_s", *TEXTS, *FIGURES} - {"p95_ms"}
+    missing = sorted(needed - rows[0].keys()) if rows else []
+    if missing:
+        raise InputError(f"{path}: is no table of results; columns are missing: {', '.join(missing)}")
+    return rows
+
+
+def _typed(path: str, line: int, row: dict[str, str]) -> Row:
+    typed: Row = {name: text or None for name, text in row.items() if name in TEXTS}
+    for name in ("seed", "requests", "depth", "rate_per_s", "half_width_ms", *FIGURES):
+        if name not in row:
+            continue
+        try:
+            value = float(row[name]) if row[name] else None
+        except ValueError:
+            raise InputError(f"{path}: line {line}: {name}: {row[name]!r} is not a number") from None
+        typed[name] = int(value) if value is not None and name in ("seed", "requests", "depth") else value
+    return typed

@@ -1,0 +1,116 @@
+"""The tests of the specification: what a round of each consists of, which variable is tracked, and what ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+KIB, MIB = 1 << 10, 1 << 20
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measurement of a round."""
+
+    block_bytes: int
+    read_percent: int
+    is_random: bool
+
+    @property
+    def block(self) -> str:
+        """The size in words."""
+        return "0.5 KiB" if self.block_bytes == 512 else f"{self.block_bytes // KIB} KiB"
+
+    @property
+    def mix(self) -> str:
+        """Reads and writes in percent, as the specification writes them."""
+        return f"{self.read_percent}/{100 - self.read_percent}"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What is tracked, or shown, of a point."""
+
+    column: str
+    """In the table of results."""
+    name: str
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
+IOPS = Variable("iops", "IOPS", "")
+THROUGHPUT = Variable("mb_per_s", "throughput", "MB/s")
+LATENCY = Variable("mean_ms", "average latency", "ms")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A test."""
+
+    name: str
+    points: tuple[Point, ...]
+    """Those of a round, in the order in which they are measured."""
+    tracked: Point
+    """The point whose variable decides on the steady state."""
+    variable: Variable
+    rounds_max: int
+    """The test ends here, steady or not."""
+    depth: int | None = None
+    """Requests outstanding; what the user says where absent."""
+    group: int = 1
+    """Rounds whose average is one value of the tracked variable."""
+    preconditioned: bool = True
+    """Whether twice the capacity is written sequentially before it."""
+    capacities_max: float | None = None
+    """The test ends also when so many times the capacity were written."""
+
+    def tracked_values(self, rounds: Sequence[Sequence[Row]]) -> list[float]:
+        """The tracked variable, a value a group of rounds."""
+        index = self.points.index(self.tracked)
+        each = [float(points[index][self.variable.column] or 0.0) for points in rounds]
+        whole = len(each) // self.group * self.group
+        return [sum(each[at : at + self.group]) / self.group for at in range(0, whole, self.group)]
+
+
+MIXES = (100, 95, 65, 50, 35, 5, 0)
+SIZES = (MIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)
+LATENCY_MIXES, LATENCY_SIZES = (100, 65, 0), (8 * KIB, 4 * KIB, 512)
+ROUNDS = 25
+WSAT_ROUNDS, WSAT_GROUP, WSAT_CAPACITIES = 24 * 60, 30, 4.0
+"""A day of minutes; averages of half an hour; four times the capacity written."""
+
+WRITE_4K = Point(4 * KIB, 0, True)
+
+
+def _random(sizes: Sequence[int], mixes: Sequence[int]) -> tuple[Point, ...]:
+    return tuple(Point(size, mix, True) for mix in mixes for size in sizes)
+
+
+def _throughput(name: str, size: int) -> Plan:
+    read, write = Point(size, 100, False), Point(size, 0, False)
+    return Plan(name, (read, write), write, THROUGHPUT, ROUNDS)
+
+
+PLANS = {
+    "iops": (Plan("iops", _random(SIZES, MIXES), WRITE_4K, IOPS, ROUNDS),),
+    "throughput": (_throughput("throughput 1024 KiB", MIB), _throughput("throughput 128 KiB", 128 * KIB)),
+    "latency": (Plan("latency", _random(LATENCY_SIZES, LATENCY_MIXES), WRITE_4K, LATENCY, ROUNDS, depth=1),),
+    "wsat": (
+        Plan(
+            "wsat",
+            (WRITE_4K,),
+            WRITE_4K,
+            IOPS,
+            WSAT_ROUNDS,
+            group=WSAT_GROUP,
+            preconditioned=False,
+            capacities_max=WSAT_CAPACITIES,
+        ),
+    ),
+}
+"""The tests by the names that users know; throughput is one for each size of its blocks."""

@@ -1,0 +1,87 @@
+"""Predicting what was measured: the same points on a simulated system, from what the results say of themselves."""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.array import Array, capacity_bytes, sector_bytes
+from headstack.compared import Seen
+from headstack.drive import Drive, parse_range
+from headstack.options import Spec
+from headstack.results import Results
+from headstack.runs import Progress, System, run_specs
+from headstack.system import load_system
+
+
+def simulated_again(measured: list[Seen], system: System, progress: Progress | None) -> Results:
+    """Every measured point on a simulated system; workload, range, length and seed are those that the results state.
+
+    Where they state no range, all of the target was used: as much of the system is, where it has more.
+    """
+    found = load_system(system) if isinstance(system, str | os.PathLike) else system
+    return run_specs([_spec(point, found) for point in measured], {}, progress)
+
+
+def _spec(point: Seen, system: Drive | Array) -> Spec:
+    if point.whole is None:
+        raise InputError("a table states no workload that could be simulated; name a file of whole results (.json)")
+    workload = copy.deepcopy(point.whole["workload"])
+    if "mode" in workload:
+        raise InputError(
+            f"{point.workload}: a replay's result does not hold its trace; replay that on the system as well "
+            "(headstack replay), and compare both results"
+        )
+    if "lines" in workload:
+        demand, clients = "workload", None
+    elif isinstance(workload.get("streams"), list):
+        demand, clients = "scenario", int(point.load.split()[0]) if point.load.endswith(" clients") else None
+    else:
+        raise InputError(f"{point.workload}: only workloads and scenarios can be simulated; compare two results")
+    spec: Spec = {
+        "system_name": system.name,
+        "system": copy.deepcopy(system.system),
+        demand: workload,
+        "span": system.span if system.span is not None else _span(point, system),
+        "seed": point.seed,
+        "interval_ns": _interval_ns(point),
+        "preload": 0,
+        "labels": [],
+    }
+    if clients is not None:
+        spec["clients"] = clients
+    return spec
+
+
+def _span(point: Seen, system: Drive | Array) -> tuple[int, int] | None:
+    """First byte and length of what is used of the system; ``None`` for all of it."""
+    if point.whole is None or any("lun" in stream for stream in _streams(point.whole["workload"])):
+        return None
+    capacity = capacity_bytes(system.system)
+    used = _capacity_bytes(point.whole["system"]["description"])
+    start, length = (0, used) if point.part is None else parse_range(point.part, used, sector_bytes(system.system))
+    if point.part is not None and start + length > capacity:
+        held = _native.format_bytes(capacity)
+        raise InputError(f"{point.part}: the range that was measured ends beyond {system.name}, which holds {held}")
+    sectors = length // sector_bytes(system.system)
+    return None if start == 0 and length >= capacity else (start, sectors * sector_bytes(system.system))
+
+
+def _streams(workload: dict[str, Any]) -> list[dict[str, Any]]:
+    return workload["streams"] if isinstance(workload.get("streams"), list) else []
+
+
+def _capacity_bytes(description: dict[str, Any]) -> int:
+    """Bytes of the system that results describe, real or simulated."""
+    if "targets" in description:
+        return sum(map(_capacity_bytes, description["targets"]))
+    if "capacity_bytes" in description:
+        return int(description["capacity_bytes"])
+    return capacity_bytes(description)
+
+
+def _interval_ns(point: Seen) -> int | None:
+    return round(point.intervals[0]["duration_s"] * 1e9) if point.intervals else None
