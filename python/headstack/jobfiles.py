@@ -350,7 +350,7 @@ def _simulated(file: JobFile, system: Any, chosen: dict[str, str], progress: Pro
     remarks: list[str] = []
 
     def specify(phase: Phase) -> dict[str, Any]:
-        spec = first_spec(system, {})
+        spec = first_spec(system, None)
         for option in OPTIONS:
             if option.name in chosen:
                 option.apply(spec, chosen[option.name])

@@ -133,7 +133,7 @@ def specify(
     for system, demand in itertools.product(loaded(systems, values), demands):
         for point in itertools.product(*(values[option.name] for option in ordered)):
             chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
-            spec = first_spec(changed(system, chosen), (demand or one_size(chosen)).demand)
+            spec = first_spec(changed(system, chosen), demand or one_size(chosen))
             for option in ordered:
                 option.apply(spec, chosen[option.name])
             spec["labels"] = [pair for pair in chosen.items() if pair[0] not in IN_RESULTS]
@@ -162,12 +162,12 @@ def changed(system: System, chosen: Mapping[str, str]) -> Drive | Array:
     return load_system(system, chosen.get("drive"), drives)
 
 
-def first_spec(system: Drive | Array, demand: Mapping[str, Any]) -> Spec:
-    """A run with nothing varied yet."""
+def first_spec(system: Drive | Array, demand: Workload | Scenario | None) -> Spec:
+    """A run with nothing varied yet; what it is put under may follow."""
     return {
         "system_name": system.name,
         "system": copy.deepcopy(system.system),
-        **demand,
+        **(demand.demand if demand is not None else {}),
         "span": system.span,
         "seed": 1,
         "interval_ns": None,
