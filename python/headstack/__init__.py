@@ -24,7 +24,7 @@ from headstack.comparison import Comparison, compare
 from headstack.drive import Drive, import_disksim
 from headstack.inspection import inspect
 from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
-from headstack.measurement import Access, measure
+from headstack.measurement import Access, measure, verify
 from headstack.replays import replay
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
@@ -69,6 +69,7 @@ __all__ = [
     "run_jobs",
     "scenarios",
     "validate",
+    "verify",
     "workloads",
     "zones",
 ]

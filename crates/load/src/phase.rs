@@ -177,6 +177,7 @@ fn play_pool(
             slots: slots.min(crate::rig::SLOTS_MAX),
             seed: spec.seed,
             interval_ns: spec.interval_ns,
+            verification: None,
         },
         progress,
     )?;

@@ -28,6 +28,8 @@ STATED = tuple(
     o.name for o in OPTIONS if o.group in ("Workload", "Load", "Length") and o.name not in ("seed", "interval")
 )
 """Options of a run that a job file states itself."""
+OF_WORKLOADS = ("verify", "ledger", "resume", "lun")
+"""Options of measurements of a workload, which a job file states itself or cannot have."""
 
 
 def job_options(command: Command) -> Command:
@@ -63,6 +65,7 @@ class AskedJobs:
     def refuse_others(self, given: dict[str, Any], access: Access | None = None) -> None:
         """Refuses options for what the job file states itself."""
         own = [name for name in STATED if given.get(name) is not None]
+        own += [name for name in OF_WORKLOADS if given.get(name)]
         if access is not None:
             used = {"buffered": access.buffered, "engine": access.engine != "auto"}
             own += [name for name, is_used in used.items() if is_used]
