@@ -105,13 +105,22 @@ def test_a_target_takes_the_place_of_the_files_own(tmp_path: Path) -> None:
         hs.measure_jobs(file, ["a", "b", "c"])
 
 
-def test_copies_do_not_make_the_same_requests(tmp_path: Path) -> None:
+def test_copies_make_different_requests_and_the_same_seed_the_same(tmp_path: Path) -> None:
     path = tmp_path / "data"
-    path.write_bytes(os.urandom(1 << 22))
-    text = f"[r]\nfilename={path}\nrw=randread\nbs=4k\nnumber_ios=1\nnumjobs=2\nnorandommap\n"
-    # The same seed makes the same requests again; nothing else can be seen from outside.
-    first, second = (hs.measure_jobs(job_file(tmp_path, text), seed=7) for _ in range(2))
-    assert first[0]["requests"] == second[0]["requests"] == 2
+    text = f"[w]\nfilename={path}\nrw=randwrite\nbs=4k\nsize=4m\nnumber_ios=16\nnumjobs=2\nnorandommap\n"
+    file = job_file(tmp_path, text)
+
+    def touched(seed: int) -> set[int]:
+        path.write_bytes(bytes(1 << 22))
+        hs.measure_jobs(file, seed=seed, overwrite=True)
+        data = path.read_bytes()
+        return {at for at in range(0, len(data), 4096) if any(data[at : at + 4096])}
+
+    first = touched(7)
+    # Two copies of 16 writes each among 1024 blocks: 16 if they were the same, 32 if none met.
+    assert 24 < len(first) <= 32
+    assert touched(7) == first
+    assert touched(8) != first
 
 
 def test_an_impossible_phase_is_refused_before_the_first_is_run(tmp_path: Path) -> None:
@@ -196,6 +205,7 @@ def test_an_interruption_keeps_what_was_measured(tmp_path: Path) -> None:
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
     assert [run["ended_early"] for run in json.loads(output.read_text())] == [None, "stopped by hand"]
+
 
 def test_jobs_that_verify_read_what_they_wrote(tmp_path: Path) -> None:
     text = f"[global]\nfilename={tmp_path}/f\nsize=1m\nbs=4k\nverify=crc32c\n[w]\nrw=randwrite\n"
