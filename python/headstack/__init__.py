@@ -23,7 +23,7 @@ from headstack.classic.zones import zones
 from headstack.comparison import Comparison, compare
 from headstack.drive import Drive, import_disksim
 from headstack.inspection import inspect
-from headstack.measurement import Access, measure
+from headstack.measurement import Access, measure, verify
 from headstack.replays import replay
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
@@ -64,6 +64,7 @@ __all__ = [
     "run",
     "scenarios",
     "validate",
+    "verify",
     "workloads",
     "zones",
 ]

@@ -30,7 +30,18 @@ class Targets:
     def __init__(self, targets: str, progress: Callable[[float], object] | None = None) -> None: ...
     def described(self) -> str: ...
     def measure(
-        self, runs: str, progress: Callable[[dict[str, Any]], object] | None = None, log: RequestLog | None = None
+        self,
+        runs: str,
+        progress: Callable[[dict[str, Any]], object] | None = None,
+        log: RequestLog | None = None,
+        ledger: str | None = None,
+        resume: bool = False,
+    ) -> Results: ...
+    def verify(
+        self,
+        engine: str,
+        ledger: str | None = None,
+        progress: Callable[[dict[str, Any]], object] | None = None,
     ) -> Results: ...
     def replay(self, replays: str, progress: Callable[[dict[str, Any]], object] | None = None) -> Results: ...
     def play(self, plays: str, progress: Callable[[dict[str, Any]], object] | None = None) -> Results: ...

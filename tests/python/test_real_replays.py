@@ -125,6 +125,18 @@ def test_what_came_out_is_a_trace_in_the_order_of_issue(recorded: Path, data: Pa
     assert replayed["requests"] == 300
 
 
+def test_what_overtakes_is_put_back_in_order(tmp_path: Path) -> None:
+    path, out = tmp_path / "large", tmp_path / "out.parquet"
+    path.write_bytes(os.urandom(1 << 24))
+    # Every fourth is long, and those behind it are complete before it.
+    rows = [(n, (n % 15) << 20, 1 << 20 if n % 4 == 0 else 4096, "read", 1) for n in range(400)]
+    hs.replay(trace(write_csv(tmp_path / "mixed.csv", rows)), path, "asap", depth=8, engine="psync", record=out)
+    again = pl.read_parquet(out)
+    assert again["offset_bytes"].to_list() == [row[1] for row in rows]
+    assert again["arrival_ns"].is_sorted()
+    assert not (again["arrival_ns"] + again["response_ns"]).is_sorted(), "nothing was put back"
+
+
 def test_intervals_are_kept(recorded: Path) -> None:
     results = hs.replay(trace(recorded), "null", interval="100ms")
     counts = pl.DataFrame(results.intervals())["requests"].to_list()

@@ -29,6 +29,11 @@ const BUFFERS_BYTES: u32 = 1 << 27;
 /// those of few slots room for a gigabyte at once.
 const BUFFER_BYTES: [u32; 2] = [1 << 16, 1 << 20];
 
+/// The longest request, and the most of them, of a load whose requests may have any length and are verified.
+pub const VERIFIED_BYTES: u32 = 1 << 20;
+/// With [`VERIFIED_BYTES`] each, these take 2 GiB.
+pub const VERIFIED_SLOTS_MAX: u32 = 1 << 11;
+
 /// Length of the buffers of a load whose requests may have any length.
 pub fn buffer_bytes(slots: u32) -> u32 {
     (BUFFERS_BYTES / slots.max(1)).clamp(BUFFER_BYTES[0], BUFFER_BYTES[1])
@@ -259,20 +264,34 @@ impl<'a> Rig<'a> {
         self.flights[slot as usize] = Flight { intended_ns, started_ns, sequence, request: *request };
         self.issued += 1;
         self.bytes_under_way += u64::from(request.length_bytes);
-        match &mut self.contents {
+        match &self.contents {
             Contents::Fresh if request.kind == Kind::Write => {
                 self.engine.buffers().freshen(slot, request.length_bytes);
             }
             Contents::Any | Contents::Fresh => {}
-            Contents::Stamped(stamping) => {
-                if let Err(error) = stamping.begin(slot, request, &self.ground, self.engine.buffers()) {
-                    self.refuse(slot, &error);
+            Contents::Stamped(_) => {
+                if !self.stamp(slot, request) {
                     return slot;
                 }
             }
         }
         self.engine.prepare(slot, request);
         slot
+    }
+
+    /// Stamps a write or takes a read's expectation, out of line so that loads that do not verify take no longer. What
+    /// cannot be verified is not to be submitted, and ends the run.
+    #[inline(never)]
+    fn stamp(&mut self, slot: u32, request: &Request) -> bool {
+        let Contents::Stamped(stamping) = &mut self.contents else { return true };
+        match stamping.begin(slot, request, &self.ground, self.engine.buffers()) {
+            Ok(()) => true,
+            Err(error) => {
+                self.give_up(error.to_string());
+                self.done.push(Done { slot, result: -libc::EIO });
+                false
+            }
+        }
     }
 
     /// Issues a request now in a slot that is free: who looks at buffers when requests have come back says when a slot is
@@ -289,13 +308,6 @@ impl<'a> Rig<'a> {
     /// The first `length` bytes in the buffer of a slot that is free.
     pub fn buffer(&mut self, slot: u32, length: u32) -> &mut [u8] {
         self.engine.buffers().slice(slot, length)
-    }
-
-    /// What cannot be verified is not submitted, and ends the run.
-    #[cold]
-    fn refuse(&mut self, slot: u32, error: &LoadError) {
-        self.give_up(error.to_string());
-        self.done.push(Done { slot, result: -libc::EIO });
     }
 
     /// Hands over what was issued, waits, and books what came back.

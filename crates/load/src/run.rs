@@ -16,18 +16,16 @@ use serde_json::Value;
 
 use crate::LoadError;
 use crate::clock::{LOOK_NS, now_ns, quicken, sharpen_timers, sleep_until};
-use crate::engine::{Engine, EngineKind, Setup};
-use crate::integrity::Ledger;
+use crate::engine::{Engine, Setup};
 use crate::job::Job;
 use crate::live::{Live, Progress};
 use crate::log::Log;
 use crate::rig::{Rig, Seat, with_errors};
 use crate::stamping::Checked;
-use crate::target::Target;
 use crate::trouble::Trouble;
 use crate::usage::Usage;
-use crate::verification::{LedgerPlace, Verification};
-use crate::verify::{Against, pass};
+use crate::verification::{LedgerPlace, Verification, begin};
+use crate::verify::finish;
 use crate::waker::Waker;
 use crate::worker::{Loop, work};
 
@@ -64,7 +62,8 @@ pub struct Measured {
     usage: Usage,
     issued: u64,
     completed: u64,
-    lost: u64,
+    /// Requests that never came back.
+    pub lost: u64,
     engine: String,
     interval_ns: Option<u64>,
     /// What reads were found to be, where they were checked.
@@ -95,7 +94,7 @@ pub fn run_logged(
         None => Verification::of_jobs(&spec.jobs.iter().collect::<Vec<_>>(), &LedgerPlace::Memory)?.map(Arc::new),
     };
     let verification = verification.as_deref();
-    verification.map_or(Ok(()), Verification::begin)?;
+    begin(verification)?;
     let works = spec.jobs.iter().zip(0..).map(|(job, number): (&Job, u32)| {
         move |post: &Post| {
             let Job { name, targets, engine, start_delay_ns, seed, .. } = job;
@@ -122,65 +121,9 @@ pub fn run_logged(
     let mut result = join(&spec.system, &spec.workload, spec.seed, &measured, &ran);
     result.offered_per_s = offered_per_s(spec);
     if let Some(known) = verification {
-        finish_verified(spec, known, &measured, &mut result, progress);
+        finish(spec, known, &measured, &mut result, progress);
     }
     Ok(result)
-}
-
-/// Ends the ledgers of a run, and reads what it wrote where its jobs ask for that. What was measured is kept whatever
-/// comes of it.
-fn finish_verified(
-    spec: &Spec,
-    known: &Verification,
-    measured: &[Measured],
-    result: &mut RunResult,
-    progress: &mut dyn FnMut(&Progress) -> bool,
-) {
-    let is_read = |target: &Arc<Target>| {
-        let jobs = spec.jobs.iter().filter(|job| job.verify == Verify::StampAndRead);
-        jobs.flat_map(|job| &job.targets).any(|other| Arc::ptr_eq(other, target))
-    };
-    let mut passes = known.ledgers().filter(|(target, _)| is_read(target)).peekable();
-    let lost: u64 = measured.iter().map(|one| one.lost).sum();
-    if lost > 0 || result.ended_early.is_some() {
-        if passes.peek().is_some() {
-            result.notes.push("what was written was not read again: the run ended early".to_owned());
-        }
-    } else {
-        let mut checked = checked(measured);
-        for (target, ledger) in passes {
-            match read_again(target, ledger, result, progress) {
-                Ok(found) => checked = checked.into_iter().chain(found).reduce(Checked::and),
-                Err(error) => {
-                    result.ended_early.get_or_insert(error.to_string());
-                }
-            }
-        }
-        result.integrity = checked.map(Checked::told);
-    }
-    if lost == 0
-        && let Err(error) = known.end()
-    {
-        result.notes.push(format!("the ledger is not on stable storage: {error}"));
-    }
-}
-
-/// Reads what was written to a target and judges it.
-fn read_again(
-    target: &Arc<Target>,
-    ledger: &Ledger,
-    result: &mut RunResult,
-    progress: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Option<Checked>, LoadError> {
-    let (read, ran) = pass(target, &Against::Ledger(ledger), EngineKind::Auto, None, progress)?;
-    if ran.by_somebody {
-        result.ended_early.get_or_insert("stopped by hand".to_owned());
-    }
-    let whole = join(&result.system, &Value::Null, 0, &read, &ran);
-    let (mb, seconds) = (whole.bytes() as f64 / 1e6, whole.duration_ns as f64 / 1e9);
-    result.notes.push(format!("{}: {mb:.1} MB that were written were read again in {seconds:.2} s", target.name()));
-    result.notes.extend(whole.notes.into_iter().skip(1));
-    Ok(checked(&read))
 }
 
 /// What a thread of a run shares with others, and how they hear of each other.
@@ -463,7 +406,7 @@ fn streams(all: &[Measured]) -> Vec<StreamResult> {
 }
 
 /// What reads were found to be, of all threads together.
-fn checked(all: &[Measured]) -> Option<Checked> {
+pub fn checked(all: &[Measured]) -> Option<Checked> {
     all.iter().filter_map(|one| one.integrity.clone()).reduce(Checked::and)
 }
 

@@ -1,10 +1,13 @@
 //! Measuring real files and devices from Python.
 
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstack_load::{EngineKind, Job, LoadError, Permission, Progress, Spec, Target, TargetKind};
+use headstack_load::{
+    EngineKind, Job, LedgerPlace, LoadError, Permission, Progress, Spec, Target, TargetKind, Verification, VerifySpec,
+};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::jobs::{Limits, Sync, Verify};
 use headstack_workload::{Span, Workload};
@@ -117,20 +120,30 @@ impl Targets {
 
     /// Carries out the measurements of a JSON list, one after the other. `progress` hears of each now and then, as a
     /// dictionary; what was measured until an interruption is kept. `log` keeps the requests of all of them one by one.
-    #[pyo3(signature = (runs, progress=None, log=None))]
+    /// Jobs that verify share a ledger: in memory, in the new file `ledger`, or with `resume` in the one that an earlier
+    /// run has left there.
+    #[pyo3(signature = (runs, progress=None, log=None, ledger=None, resume=false))]
     fn measure(
         &self,
         py: Python<'_>,
         runs: &str,
         progress: Option<Py<PyAny>>,
         log: Option<Py<RequestLog>>,
+        ledger: Option<PathBuf>,
+        resume: bool,
     ) -> PyResult<Results> {
         let log = log.as_ref().map(|log| &log.get().0);
+        let place = match (ledger, resume) {
+            (None, _) => LedgerPlace::Memory,
+            (Some(path), false) => LedgerPlace::New(path),
+            (Some(path), true) => LedgerPlace::Existing(path),
+        };
         let runs: Vec<Value> = serde_json::from_str(runs).map_err(json_error)?;
         let runs: Vec<RunAsked> = runs.into_iter().map(read).collect::<PyResult<_>>()?;
         let asked = runs.iter().map(|run| Asked { labels: run.labels.clone(), clients: None }).collect();
-        let one = |run: RunAsked, goes_on: &mut GoesOn| headstack_load::run_logged(&self.spec(&run)?, log, goes_on);
-        one_by_one(py, asked, runs, progress.as_ref(), one, load_error)
+        let specs = py.detach(|| self.specs(&runs, &place)).map_err(load_error)?;
+        let one = |spec: Spec, goes_on: &mut GoesOn| headstack_load::run_logged(&spec, log, goes_on);
+        one_by_one(py, asked, specs, progress.as_ref(), one, load_error)
     }
 
     /// Replays traces, as `measure` measures.
@@ -189,6 +202,29 @@ impl Targets {
         let asked: PassAsked = serde_json::from_str(asked).map_err(json_error)?;
         asked.carry_out(py, self.0.clone(), &keep, &progress)
     }
+
+    /// Reads what runs that verify have written to the only target, and judges it by the ledger they left, or by the
+    /// stamps alone. An interruption ends it and keeps what was found.
+    #[pyo3(signature = (engine, ledger=None, progress=None))]
+    fn verify(
+        &self,
+        py: Python<'_>,
+        engine: &str,
+        ledger: Option<PathBuf>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Results> {
+        let [target] = &self.0[..] else { return Err(input_error("verify: one target is needed")) };
+        let spec = VerifySpec {
+            system: self.record(target.name()),
+            target: Arc::clone(target),
+            ledger,
+            engine: serde_json::from_str(engine).map_err(json_error)?,
+            interval_ns: None,
+        };
+        let asked = vec![Asked { labels: Vec::new(), clients: None }];
+        let one = |spec: VerifySpec, goes_on: &mut GoesOn| headstack_load::verify(&spec, goes_on);
+        one_by_one(py, asked, vec![spec], progress.as_ref(), one, load_error)
+    }
 }
 
 /// Hears how far a measurement is, and says whether it goes on.
@@ -246,6 +282,15 @@ impl Targets {
     /// All of them.
     pub fn all(&self) -> &[Arc<Target>] {
         &self.0
+    }
+
+    /// The runs, with what those that verify have in common.
+    fn specs(&self, runs: &[RunAsked], place: &LedgerPlace) -> Result<Vec<Spec>, LoadError> {
+        let mut specs = runs.iter().map(|run| self.spec(run)).collect::<Result<Vec<_>, _>>()?;
+        let jobs: Vec<&Job> = specs.iter().flat_map(|spec| &spec.jobs).collect();
+        let verification = Verification::of_jobs(&jobs, place)?.map(Arc::new);
+        specs.iter_mut().for_each(|spec| spec.verification.clone_from(&verification));
+        Ok(specs)
     }
 
     fn spec(&self, run: &RunAsked) -> Result<Spec, LoadError> {

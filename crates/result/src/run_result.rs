@@ -299,7 +299,9 @@ pub struct Integrity {
     pub misplaced: u64,
     /// A stamp or data with other bits than were written.
     pub corrupt: u64,
-    /// Written, and now zeros, without any stamp or with one of another run.
+    /// Written and not trimmed since, and now zeros.
+    pub zeros: u64,
+    /// Written, and now without any stamp or with one of another run.
     pub foreign: u64,
     /// A read that failed.
     pub unreadable: u64,

@@ -12,8 +12,9 @@ from headstack._native import InputError
 from headstack.cli import classic, conditioning, pts
 from headstack.cli.output import check_writable, print_results, write_all
 from headstack.cli.runs import EXPORTS, Command, listed
-from headstack.cli.targets import access_of, access_options, course, ending
+from headstack.cli.targets import access_of, access_options, course
 from headstack.cli.traces import Decorator
+from headstack.cli.verify import print_verified, verdict, verify, verify_options, verifying_of
 from headstack.measurement import MEASURED_OPTIONS, measure_target
 from headstack.results import Results
 
@@ -23,8 +24,12 @@ def measured(command: Command) -> Command:
     decorators: list[Decorator] = [
         click.argument("target", metavar="TARGET"),
         click.option(
-            "-w", "--workload", metavar="NAME|FILE.toml", help="A workload; or give --size, --read, --random."
+            "-w",
+            "--workload",
+            metavar="NAME|FILE.toml",
+            help="A workload or scenario; or give --size, --read, --random.",
         ),
+        click.option("--lun", "luns", metavar="NAME=PATH", multiple=True, help="Where another LUN of a scenario is."),
         *(
             click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
             for option in MEASURED_OPTIONS
@@ -59,8 +64,12 @@ def measure() -> None:
     """Measure a file or device under a workload, or by a named test."""
 
 
+measure.add_command(verify)
+
+
 @measure.command(hidden=True)
 @measured
+@verify_options
 def load(target: str, workload: str | None, **given: Any) -> int:
     """Measure TARGET under a workload, or by one of the tests listed below.
 
@@ -69,16 +78,39 @@ def load(target: str, workload: str | None, **given: Any) -> int:
     unless a length is given. In an open loop (--rate) response times count from the moment at which a request was to
     be made, whether or not the system could take it.
 
+    A scenario runs as long as it states, on TARGET; where it names LUNs, TARGET is one of them, and --lun says where
+    each of the others is.
+
     Reading asks for nothing. A workload that writes takes --destroy with the device's name or serial number, and is
     refused while anybody uses the device; a file is written where it was created by --create, or with --overwrite.
 
+    With --verify, writes carry stamps and reads are checked; a ledger, in the current folder unless --ledger says
+    otherwise, knows what was written, so that "headstack measure verify TARGET" can judge it later, also after a
+    crash. It should not lie on the target. The exit code is 1 when data are damaged or lost.
+
     Ctrl-C, a full disk or a vanished device end a measurement; what was measured until then is kept.
     """
-    access = access_of(given)
-    results, to_stdout = carry_out(given, partial(measure_target, target, demands(workload), access))
+    access, verifying = access_of(given), verifying_of(given, target)
+    places = luns_of(given.pop("luns"))
+    work = partial(measure_target, target, demands(workload), access, verifying=verifying, luns=places)
+    results, to_stdout = carry_out(given, work)
     if not to_stdout:
-        print_results(results)
-    return ending(results)
+        print_results(results, with_streams=True)
+        print_verified(results, verifying)
+    return verdict(results)
+
+
+def luns_of(texts: tuple[str, ...]) -> dict[str, str]:
+    """Where LUNs are, by name."""
+    places: dict[str, str] = {}
+    for text in texts:
+        name, separator, path = text.partition("=")
+        if not (name and separator and path):
+            raise InputError(f"--lun: {text!r} is no place of a LUN; write NAME=PATH, such as log=/dev/sdc")
+        if name in places:
+            raise InputError(f"--lun: {name} is given twice; a LUN is at one place")
+        places[name] = path
+    return places
 
 
 def demands(workload: str | None) -> list[str] | None:
