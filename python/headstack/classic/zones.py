@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -275,6 +274,8 @@ def _simulated(
     specs = [spec | {"span": (at, plan.part_bytes), "labels": list(_labels(at).items())} for at in plan.places]
     made, accesses = [Results(_native.run(json.dumps(specs)))], []
     if plan.accesses:
+        import tempfile
+
         import duckdb
 
         spec = first_spec(system, Workload(plan.access)) | {"span": plan.span, "labels": []}
