@@ -22,9 +22,11 @@ from headstack.results import Results
 from headstack.runs import CURVE_DEPTHS, Demand, Options, check, one_size, several, swept, texts
 from headstack.scenario import Scenario
 from headstack.values import choice, duration_ns, size_bytes, whole
+from headstack.verification import Verifying
 from headstack.workload import Workload
 
 ENGINES = ("auto", "ring", "psync")
+NOTHING = Verifying()
 NULL_BYTES = 1 << 40
 """The size of a target that stores nothing."""
 TIME = "10s"
@@ -127,6 +129,9 @@ def measure(
     engine: str = "auto",
     threads: int = 1,
     slots: int = SLOTS,
+    verify: str = "no",
+    ledger: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     luns: Mapping[str, str] = MappingProxyType({}),
     progress: Progress | None = None,
     **options: Unpack[Options],
@@ -135,8 +140,9 @@ def measure(
 
     Workloads and options are those of ``run``; 10 seconds are measured unless ``requests``, ``time`` or ``confidence``
     says otherwise. Reading asks for nothing. A workload that writes takes ``destroy`` with the device's name or serial
-    number, or for a file that exists ``overwrite``. ``progress`` hears of the course as a dictionary. An interruption
-    (Ctrl-C) ends it and keeps what was measured: ``ended_early`` in the table of results.
+    number, or for a file that exists ``overwrite``. ``verify`` is ``stamp``, ``stamp_and_read`` or ``check``, with a
+    ``ledger`` that outlives the process where a file is named (see ``Verifying``). ``progress`` hears of the course as
+    a dictionary. An interruption (Ctrl-C) ends it and keeps what was measured: ``ended_early`` in the table of results.
 
     A scenario may stand in place of a workload, with its own length. Of the LUNs that it names, ``luns`` says by name
     which files or devices they are, all but the one that is ``target``.
@@ -151,7 +157,28 @@ def measure(
         threads=threads,
         slots=slots,
     )
-    return measure_target(os.fspath(target), workload, access, options, progress, luns)
+    verifying = Verifying(verify, None if ledger is None else os.fspath(ledger), resume)
+    return measure_target(os.fspath(target), workload, access, options, progress, verifying, luns)
+
+
+def verify(
+    target: str | os.PathLike[str],
+    *,
+    ledger: str | os.PathLike[str] | None = None,
+    buffered: bool = False,
+    engine: str = "auto",
+    progress: Progress | None = None,
+) -> Results:
+    """Reads what a run that verifies has written to a target, also after a crash, and judges it.
+
+    ``ledger`` is the file that the run has left; without it the stamps alone are judged, which tells damage and
+    misplaced data, but not whether something newer was lost. ``integrity`` of the results is what was found. An
+    interruption (Ctrl-C) ends it and keeps what was found until then.
+    """
+    asked = {"path": os.fspath(target), "direct": not buffered, "write": False}
+    targets = _native.Targets(json.dumps([asked]))
+    how = json.dumps(choice("engine", engine, ENGINES))
+    return Results(targets.verify(how, None if ledger is None else os.fspath(ledger), progress))
 
 
 def measure_curve(
@@ -174,6 +201,7 @@ def measure_target(
     access: Access,
     options: Mapping[str, Any],
     progress: Progress | None,
+    verifying: Verifying = NOTHING,
     luns: Mapping[str, str] = MappingProxyType({}),
 ) -> Results:
     """Opens a target and measures it; ``luns`` as in ``measure``."""
@@ -182,13 +210,15 @@ def measure_target(
     scenario = scenario_of(given)
     if scenario is not None:
         check(values, [scenario])
+        if verifying != NOTHING:
+            raise InputError(f"verify: {scenario.name} is a scenario; name a workload")
         return measure_scenario(path, scenario, luns, access, values, progress)
     if luns:
         raise InputError("lun: only scenarios name LUNs; leave the option out")
     demands = workloads_of(given)
     refuse_others(values, demands)
     writing = any(writes(demand or one_size_of(values)) for demand in demands)
-    opened = Opened([path], access, writing)
+    opened = Opened([path], access, writing, verifying.checked(writing))
     ordered = [option for option in MEASURED_OPTIONS if option.name in values]
     steps = []
     for demand in demands:
@@ -291,9 +321,9 @@ class Step:
 class Opened:
     """Targets that are open, as somebody permits, for several measurements one after the other."""
 
-    def __init__(self, paths: Sequence[str], access: Access, writing: bool) -> None:
+    def __init__(self, paths: Sequence[str], access: Access, writing: bool, verifying: Verifying = NOTHING) -> None:
         """Raises ``InputError`` when one of them cannot be opened, or not as ``access`` says."""
-        self.paths, self.access, self.writing = list(paths), access, writing
+        self.paths, self.access, self.writing, self._verifying = list(paths), access, writing, verifying
         self._engines = [access.engine_of(path) for path in paths]
         asked = replace(access, write=writing)
         self._targets = _native.Targets(json.dumps([asked.asked(path) for path in paths]))
@@ -321,6 +351,23 @@ class Opened:
         """
         return self._carry_out([self._run(steps)], progress, (), log)
 
+    def stream(
+        self, asked: Mapping[str, Any], keep: Callable[[dict[str, Any]], object], progress: Callable[[int], object]
+    ) -> dict[str, Any]:
+        """One pass over all targets as one striped stream; ``keep`` is given each interval, ``progress`` the position.
+
+        What both raise ends the pass, and is raised when all that was measured is kept.
+        """
+        text = json.dumps({**asked, "engines": self._engines})
+        passed: dict[str, Any] = json.loads(
+            self._targets.stream(text, lambda stretch: keep(json.loads(stretch)), progress)
+        )
+        return passed
+
+    def discard(self, target: int = 0) -> None:
+        """Discards all that is on a block device. Raises ``InputError`` where it knows no discard, or is no device."""
+        self._targets.discard(target)
+
     def pause(self, seconds: float) -> None:
         """Waits; an interruption is told by ``ended``."""
         try:
@@ -335,7 +382,10 @@ class Opened:
         swept: Sequence[str],
         log: _native.RequestLog | None,
     ) -> Results:
-        results = Results(self._targets.measure(json.dumps(runs), progress, log), swept)
+        ledger, resume = self._verifying.ledger, self._verifying.resume
+        results = Results(self._targets.measure(json.dumps(runs), progress, log, ledger, resume), swept)
+        # The next measurements go on with it.
+        self._verifying = replace(self._verifying, resume=ledger is not None)
         failed = results.failed_checks()
         if failed:
             raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
@@ -378,6 +428,7 @@ class Opened:
                     "start_delay_ns": 0,
                     # The first thread's requests are those of a simulation of the same seed.
                     "seed": step.seed + thread * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF,
+                    "verify": self._verifying.kind,
                 }
             )
         return jobs

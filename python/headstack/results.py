@@ -199,6 +199,14 @@ class Results:
         """What the runs remark on themselves, each remark once."""
         return self._native.notes()
 
+    def integrity(self, index: int) -> dict[str, Any] | None:
+        """What the data read in one run were found to be: blocks by class, and the first findings.
+
+        ``None`` where nothing was verified.
+        """
+        found: dict[str, Any] | None = json.loads(self._native.to_json(index))["integrity"]
+        return found
+
     def failed_checks(self) -> list[str]:
         """Checks that runs made of themselves and that did not hold; none when all is well."""
         return [

@@ -18,9 +18,10 @@ use crate::clock::{LOOK_NS, go_first};
 use crate::engine::{EngineKind, Wait};
 use crate::ground::Ground;
 use crate::queue::Queue;
-use crate::rig::{Ended, Rig, SLOTS_MAX, Seat, buffer_bytes};
+use crate::rig::{Ended, Rig, SLOTS_MAX, Seat, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, buffer_bytes};
 use crate::run::{Measured, Post, join, measure, together};
 use crate::target::Target;
+use crate::verification::{Verification, begin, end};
 use crate::worker::Loop;
 use crate::{LoadError, Progress};
 
@@ -75,6 +76,9 @@ pub struct ReplaySpec {
     pub realtime: bool,
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
+    /// What is known of the data on the targets ([`Verification::of_blocks`]): writes then carry stamps, reads are checked,
+    /// and each request needs memory of its own, so that one longer than 1 MiB ends the replay.
+    pub verification: Option<Arc<Verification>>,
 }
 
 /// A request as it was replayed. Times count from the first.
@@ -120,8 +124,9 @@ where
         ReplayMode::Asap { depth } => depth,
         _ => spec.slots,
     };
-    if !(1..=SLOTS_MAX).contains(&slots) {
-        let message = format!("{slots} requests at a time; 1 to {SLOTS_MAX} are allowed");
+    let slots_max = if spec.verification.is_some() { VERIFIED_SLOTS_MAX } else { SLOTS_MAX };
+    if !(1..=slots_max).contains(&slots) {
+        let message = format!("{slots} requests at a time; 1 to {slots_max} are allowed");
         return Err(ReplayError::Settings(message).into());
     }
     let block_bytes = Target::common_block_bytes(&spec.targets);
@@ -131,13 +136,14 @@ where
         ground: Ground::of(&spec.targets, block_bytes),
         engine: spec.engine,
         slots,
-        buffer_bytes: buffer_bytes(slots),
+        buffer_bytes: if spec.verification.is_some() { VERIFIED_BYTES } else { buffer_bytes(slots) },
         start_delay_ns: 0,
         seed: 0,
         interval_ns: spec.interval_ns,
-        own_buffers: false,
-        verification: None,
+        own_buffers: spec.verification.is_some(),
+        verification: spec.verification.as_deref(),
     };
+    begin(spec.verification.as_deref())?;
     let mut stencil = Stencil::new(spec);
     let (full, batches) = sync_channel(BATCHES_AHEAD);
     let (give_back, empty) = sync_channel(BATCHES_AHEAD + 2);
@@ -156,6 +162,7 @@ where
         (result.offered_per_s, result.fidelity) = (played.offered_per_s, Some(played.fidelity));
         result.notes.extend(played.notes);
     }
+    end(spec.verification.as_deref(), &mut result);
     result.notes.extend(stencil.notes());
     Ok(result)
 }

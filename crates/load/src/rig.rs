@@ -13,6 +13,7 @@ use crate::engine::{Done, Engine, EngineKind, WHOLE, Wait};
 use crate::ground::Ground;
 use crate::live::Live;
 use crate::log::{Log, Logged};
+use crate::samples::Samples;
 use crate::stamping::{Checked, Stamping};
 use crate::target::Target;
 use crate::trouble::Trouble;
@@ -28,6 +29,11 @@ const BUFFERS_BYTES: u32 = 1 << 27;
 /// Most requests are no longer than the shorter of these, and longer ones run over all buffers; the longer one leaves
 /// those of few slots room for a gigabyte at once.
 const BUFFER_BYTES: [u32; 2] = [1 << 16, 1 << 20];
+
+/// The longest request, and the most of them, of a load whose requests may have any length and are verified.
+pub const VERIFIED_BYTES: u32 = 1 << 20;
+/// With [`VERIFIED_BYTES`] each, these take 2 GiB.
+pub const VERIFIED_SLOTS_MAX: u32 = 1 << 11;
 
 /// Length of the buffers of a load whose requests may have any length.
 pub fn buffer_bytes(slots: u32) -> u32 {
@@ -115,6 +121,8 @@ pub struct Rig<'a> {
     pub errors: [u64; 4],
     /// What went wrong.
     pub trouble: Trouble,
+    /// How even its throughput is.
+    pub samples: Samples,
     /// The present, as far as this thread has looked.
     pub now_ns: u64,
     /// Arrivals that wait for a slot; they are outstanding too.
@@ -167,6 +175,7 @@ impl<'a> Rig<'a> {
             measuring: None,
             errors: [0; 4],
             trouble: Trouble::default(),
+            samples: Samples::default(),
             now_ns: now_ns(),
             waiting: 0,
             issued: 0,
@@ -259,20 +268,34 @@ impl<'a> Rig<'a> {
         self.flights[slot as usize] = Flight { intended_ns, started_ns, sequence, request: *request };
         self.issued += 1;
         self.bytes_under_way += u64::from(request.length_bytes);
-        match &mut self.contents {
+        match &self.contents {
             Contents::Fresh if request.kind == Kind::Write => {
                 self.engine.buffers().freshen(slot, request.length_bytes);
             }
             Contents::Any | Contents::Fresh => {}
-            Contents::Stamped(stamping) => {
-                if let Err(error) = stamping.begin(slot, request, &self.ground, self.engine.buffers()) {
-                    self.refuse(slot, &error);
+            Contents::Stamped(_) => {
+                if !self.stamp(slot, request) {
                     return slot;
                 }
             }
         }
         self.engine.prepare(slot, request);
         slot
+    }
+
+    /// Stamps a write or takes a read's expectation, out of line so that loads that do not verify take no longer. What
+    /// cannot be verified is not to be submitted, and ends the run.
+    #[inline(never)]
+    fn stamp(&mut self, slot: u32, request: &Request) -> bool {
+        let Contents::Stamped(stamping) = &mut self.contents else { return true };
+        match stamping.begin(slot, request, &self.ground, self.engine.buffers()) {
+            Ok(()) => true,
+            Err(error) => {
+                self.give_up(error.to_string());
+                self.done.push(Done { slot, result: -libc::EIO });
+                false
+            }
+        }
     }
 
     /// Issues a request now in a slot that is free: who looks at buffers when requests have come back says when a slot is
@@ -289,13 +312,6 @@ impl<'a> Rig<'a> {
     /// The first `length` bytes in the buffer of a slot that is free.
     pub fn buffer(&mut self, slot: u32, length: u32) -> &mut [u8] {
         self.engine.buffers().slice(slot, length)
-    }
-
-    /// What cannot be verified is not submitted, and ends the run.
-    #[cold]
-    fn refuse(&mut self, slot: u32, error: &LoadError) {
-        self.give_up(error.to_string());
-        self.done.push(Done { slot, result: -libc::EIO });
     }
 
     /// Hands over what was issued, waits, and books what came back.
@@ -391,6 +407,7 @@ impl<'a> Rig<'a> {
         if self.measuring.is_none() {
             self.deadline_ns = self.now_ns.saturating_add(time_ns);
             self.measuring = Some(Measuring::new(self.now_ns, self.under_way() + self.waiting, self.interval_ns));
+            self.samples.start(self.now_ns);
             self.bytes = 0;
         }
     }
@@ -430,6 +447,9 @@ impl<'a> Rig<'a> {
         if self.now_ns >= self.next_tell_ns {
             self.next_tell_ns = self.now_ns + TELL_EVERY_NS;
             self.tell_counts();
+            if let Some(measuring) = self.measuring.as_ref().filter(|measuring| measuring.end_ns.is_none()) {
+                self.samples.look(self.now_ns, measuring.kinds());
+            }
             self.live.tell_share(share(self));
         }
     }

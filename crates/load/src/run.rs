@@ -16,18 +16,17 @@ use serde_json::Value;
 
 use crate::LoadError;
 use crate::clock::{LOOK_NS, now_ns, quicken, sharpen_timers, sleep_until};
-use crate::engine::{Engine, EngineKind, Setup};
-use crate::integrity::Ledger;
+use crate::engine::{Engine, Setup};
 use crate::job::Job;
 use crate::live::{Live, Progress};
 use crate::log::Log;
 use crate::rig::{Rig, Seat, with_errors};
+use crate::samples::Samples;
 use crate::stamping::Checked;
-use crate::target::Target;
 use crate::trouble::Trouble;
 use crate::usage::Usage;
-use crate::verification::{LedgerPlace, Verification};
-use crate::verify::{Against, pass};
+use crate::verification::{LedgerPlace, Verification, begin};
+use crate::verify::finish;
 use crate::waker::Waker;
 use crate::worker::{Loop, work};
 
@@ -35,6 +34,9 @@ use crate::worker::{Loop, work};
 const REPORT_EVERY: Duration = Duration::from_millis(50);
 /// What has not come back this long after the end is given up.
 pub const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// Depths from which on a thread's time is told apart: powers of two, as in fio's `iodepth_level`.
+const DEPTHS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 /// What is measured.
 #[derive(Clone)]
@@ -49,6 +51,10 @@ pub struct Spec {
     pub seed: u64,
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
+    /// Whether the first job that ends ends all of them.
+    pub ends_with_first: bool,
+    /// Whether results tell of each job also where there is one alone.
+    pub tells_streams: bool,
     /// What is known of the data on the targets; where jobs verify and this is absent, the run has ledgers in memory.
     pub verification: Option<Arc<Verification>>,
 }
@@ -62,9 +68,11 @@ pub struct Measured {
     looped: Loop,
     trouble: Trouble,
     usage: Usage,
+    samples: Samples,
     issued: u64,
     completed: u64,
-    lost: u64,
+    /// Requests that never came back.
+    pub lost: u64,
     engine: String,
     interval_ns: Option<u64>,
     /// What reads were found to be, where they were checked.
@@ -95,7 +103,8 @@ pub fn run_logged(
         None => Verification::of_jobs(&spec.jobs.iter().collect::<Vec<_>>(), &LedgerPlace::Memory)?.map(Arc::new),
     };
     let verification = verification.as_deref();
-    verification.map_or(Ok(()), Verification::begin)?;
+    begin(verification)?;
+    let cached = invalidate(&spec.jobs);
     let works = spec.jobs.iter().zip(0..).map(|(job, number): (&Job, u32)| {
         move |post: &Post| {
             let Job { name, targets, engine, start_delay_ns, seed, .. } = job;
@@ -112,75 +121,42 @@ pub fn run_logged(
                 own_buffers: job.verify != Verify::No,
                 verification: verification.filter(|_| job.verify != Verify::No),
             };
-            measure(&seat, post, |rig| {
+            let measured = measure(&seat, post, |rig| {
                 rig.log = log.map(|log| (Arc::clone(log), number));
                 work(job, rig)
-            })
+            });
+            if spec.ends_with_first {
+                post.stop.store(true, Ordering::Relaxed);
+            }
+            measured
         }
     });
     let (measured, ran) = together(works.collect(), progress)?;
     let mut result = join(&spec.system, &spec.workload, spec.seed, &measured, &ran);
     result.offered_per_s = offered_per_s(spec);
+    if spec.tells_streams {
+        result.streams = streams(&measured);
+    }
+    result.notes.extend(cached);
     if let Some(known) = verification {
-        finish_verified(spec, known, &measured, &mut result, progress);
+        finish(spec, known, &measured, &mut result, progress);
     }
     Ok(result)
 }
 
-/// Ends the ledgers of a run, and reads what it wrote where its jobs ask for that. What was measured is kept whatever
-/// comes of it.
-fn finish_verified(
-    spec: &Spec,
-    known: &Verification,
-    measured: &[Measured],
-    result: &mut RunResult,
-    progress: &mut dyn FnMut(&Progress) -> bool,
-) {
-    let is_read = |target: &Arc<Target>| {
-        let jobs = spec.jobs.iter().filter(|job| job.verify == Verify::StampAndRead);
-        jobs.flat_map(|job| &job.targets).any(|other| Arc::ptr_eq(other, target))
-    };
-    let mut passes = known.ledgers().filter(|(target, _)| is_read(target)).peekable();
-    let lost: u64 = measured.iter().map(|one| one.lost).sum();
-    if lost > 0 || result.ended_early.is_some() {
-        if passes.peek().is_some() {
-            result.notes.push("what was written was not read again: the run ended early".to_owned());
+/// Empties the page cache of what jobs want to read from their devices, each target once; what could not be done.
+fn invalidate(jobs: &[Job]) -> Option<String> {
+    let mut done: Vec<&str> = Vec::new();
+    for target in jobs.iter().filter(|job| job.invalidate).flat_map(|job| &job.targets) {
+        if done.contains(&target.name()) {
+            continue;
         }
-    } else {
-        let mut checked = checked(measured);
-        for (target, ledger) in passes {
-            match read_again(target, ledger, result, progress) {
-                Ok(found) => checked = checked.into_iter().chain(found).reduce(Checked::and),
-                Err(error) => {
-                    result.ended_early.get_or_insert(error.to_string());
-                }
-            }
+        done.push(target.name());
+        if let Err(error) = target.forget_cached() {
+            return Some(format!("the page cache could not be emptied of {} ({error})", target.name()));
         }
-        result.integrity = checked.map(Checked::told);
     }
-    if lost == 0
-        && let Err(error) = known.end()
-    {
-        result.notes.push(format!("the ledger is not on stable storage: {error}"));
-    }
-}
-
-/// Reads what was written to a target and judges it.
-fn read_again(
-    target: &Arc<Target>,
-    ledger: &Ledger,
-    result: &mut RunResult,
-    progress: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Option<Checked>, LoadError> {
-    let (read, ran) = pass(target, &Against::Ledger(ledger), EngineKind::Auto, None, progress)?;
-    if ran.by_somebody {
-        result.ended_early.get_or_insert("stopped by hand".to_owned());
-    }
-    let whole = join(&result.system, &Value::Null, 0, &read, &ran);
-    let (mb, seconds) = (whole.bytes() as f64 / 1e6, whole.duration_ns as f64 / 1e9);
-    result.notes.push(format!("{}: {mb:.1} MB that were written were read again in {seconds:.2} s", target.name()));
-    result.notes.extend(whole.notes.into_iter().skip(1));
-    Ok(checked(&read))
+    None
 }
 
 /// What a thread of a run shares with others, and how they hear of each other.
@@ -312,7 +288,9 @@ fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> 
     let (errors, trouble, engine) = (rig.errors, rig.trouble.clone(), rig.engine());
     let (issued, completed) = (rig.issued, rig.completed);
     let mut rig = rig;
+    let mut samples = std::mem::take(&mut rig.samples);
     if let Some(measuring) = rig.measuring.take() {
+        samples.end(measuring.end_ns.unwrap_or(rig.now_ns), measuring.kinds());
         measuring.write_to(&mut result);
     }
     rig.tell_counts();
@@ -329,6 +307,7 @@ fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> 
         looped,
         trouble,
         usage,
+        samples,
         issued,
         completed,
         lost,
@@ -364,6 +343,9 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
     result.counters = usage.counters();
     result.counters.extend(lateness_counters(&lateness));
     result.streams = streams(all);
+    if result.streams.len() < 2 {
+        result.streams.clear();
+    }
     result.checks = checks(all);
     result.notes = notes(all, &trouble, &lateness);
     result.integrity = checked(all).map(Checked::told);
@@ -438,32 +420,44 @@ fn lateness_counters(lateness: &LatencyHistogram) -> Vec<Counter> {
     ]
 }
 
-/// What each job got, where there are several names.
+/// What each job got; threads of one name are one.
 fn streams(all: &[Measured]) -> Vec<StreamResult> {
-    let mut streams: Vec<(StreamResult, Usage, u64)> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
     for one in all {
-        match streams.iter_mut().find(|(stream, ..)| stream.name == one.name) {
-            Some((stream, usage, duration_ns)) => {
-                stream.kinds.merge(&one.kinds);
-                usage.add(&one.usage);
-                *duration_ns = (*duration_ns).max(one.result.duration_ns);
-            }
-            None => {
-                let stream = StreamResult { name: one.name.clone(), kinds: one.kinds.clone(), facts: Vec::new() };
-                streams.push((stream, one.usage.clone(), one.result.duration_ns));
-            }
+        if !names.contains(&one.name.as_str()) {
+            names.push(&one.name);
         }
     }
-    let told = |(mut stream, usage, duration_ns): (StreamResult, Usage, u64)| {
-        stream.facts = usage.facts();
-        stream.facts.insert(0, Fact { name: "duration_s".to_owned(), value: duration_ns as f64 / 1e9 });
-        stream
+    let told = |name: &str| {
+        let (mut kinds, mut usage, mut samples) = (Kinds::default(), Usage::default(), Samples::default());
+        let (mut duration_ns, mut threads_ns, mut threads) = (0, 0, 0u32);
+        let mut depth_ns = [0; DEPTHS.len()];
+        for one in all.iter().filter(|one| one.name == name) {
+            kinds.merge(&one.kinds);
+            usage.add(&one.usage);
+            samples.merge(&one.samples);
+            duration_ns = duration_ns.max(one.result.duration_ns);
+            threads_ns += one.result.duration_ns;
+            threads += 1;
+            one.result.depth.time_at_depth_ns.iter().enumerate().skip(1).for_each(|(depth, time_ns)| {
+                depth_ns[DEPTHS.partition_point(|least| *least <= depth) - 1] += time_ns;
+            });
+        }
+        let fact = |name: &str, value: f64| Fact { name: name.to_owned(), value };
+        let mut facts = vec![fact("duration_s", duration_ns as f64 / 1e9)];
+        facts.push(fact("threads", f64::from(threads)));
+        facts.push(fact("threads_s", threads_ns as f64 / 1e9));
+        facts.extend(usage.facts());
+        let at_depths = DEPTHS.iter().zip(depth_ns).filter(|(_, time_ns)| *time_ns > 0);
+        facts.extend(at_depths.map(|(depth, time_ns)| fact(&format!("depth_{depth}_s"), time_ns as f64 / 1e9)));
+        facts.extend(samples.facts());
+        StreamResult { name: name.to_owned(), kinds, facts }
     };
-    if streams.len() > 1 { streams.into_iter().map(told).collect() } else { Vec::new() }
+    names.into_iter().map(told).collect()
 }
 
 /// What reads were found to be, of all threads together.
-fn checked(all: &[Measured]) -> Option<Checked> {
+pub fn checked(all: &[Measured]) -> Option<Checked> {
     all.iter().filter_map(|one| one.integrity.clone()).reduce(Checked::and)
 }
 

@@ -14,9 +14,10 @@ use crate::clock::LOOK_NS;
 use crate::engine::{EngineKind, Wait};
 use crate::ground::Ground;
 use crate::queue::Queue;
-use crate::rig::{Ended, Rig, SLOTS_MAX, Seat, buffer_bytes};
+use crate::rig::{Ended, Rig, SLOTS_MAX, Seat, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, buffer_bytes};
 use crate::run::{Measured, Post, join, measure, together};
 use crate::target::Target;
+use crate::verification::{Verification, begin, end};
 use crate::worker::Loop;
 use crate::{LoadError, Progress};
 
@@ -37,6 +38,9 @@ pub struct ScenarioSpec {
     pub seed: u64,
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
+    /// What is known of the data on the targets ([`Verification::of_blocks`]): writes then carry stamps, reads are checked,
+    /// and each request needs memory of its own, so that one longer than 1 MiB ends the run.
+    pub verification: Option<Arc<Verification>>,
 }
 
 /// Plays a scenario to its end, and tells `progress`, which says whether to go on. What was measured is the result also
@@ -52,8 +56,9 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
     let luns = spans(&spec.luns, block_bytes);
     let clients = ScenarioRun::new(scenario, &luns, block_bytes, spec.seed)?;
     check_writes(spec)?;
-    if !(1..=SLOTS_MAX).contains(&spec.slots) {
-        let message = format!("{} requests at a time; 1 to {SLOTS_MAX} are allowed", spec.slots);
+    let slots_max = if spec.verification.is_some() { VERIFIED_SLOTS_MAX } else { SLOTS_MAX };
+    if !(1..=slots_max).contains(&spec.slots) {
+        let message = format!("{} requests at a time; 1 to {slots_max} are allowed", spec.slots);
         return Err(LoadError::Job { job: scenario.name.clone(), message });
     }
     let seat = Seat {
@@ -62,13 +67,14 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
         ground: Ground::of(&targets, block_bytes),
         engine: spec.engine,
         slots: spec.slots,
-        buffer_bytes: buffer_bytes(spec.slots),
+        buffer_bytes: if spec.verification.is_some() { VERIFIED_BYTES } else { buffer_bytes(spec.slots) },
         start_delay_ns: 0,
         seed: spec.seed,
         interval_ns: spec.interval_ns,
-        own_buffers: false,
-        verification: None,
+        own_buffers: spec.verification.is_some(),
+        verification: spec.verification.as_deref(),
     };
+    begin(spec.verification.as_deref())?;
     let play = |post: &Post| -> Result<(Measured, Reported), LoadError> {
         let mut reported = None;
         let measured = measure(&seat, post, |rig| {
@@ -89,6 +95,7 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
     for report in reports {
         report.write_to(&mut result);
     }
+    end(spec.verification.as_deref(), &mut result);
     Ok(result)
 }
 

@@ -96,7 +96,6 @@ impl<'a> Stamping<'a> {
     ///
     /// # Errors
     /// A request that is not of whole units or longer than a buffer, no room for the ledger: it must not be submitted.
-    #[inline]
     pub fn begin(
         &mut self,
         slot: u32,
@@ -138,7 +137,7 @@ impl<'a> Stamping<'a> {
     }
 
     /// A request has come back, and its slot is not used again yet.
-    #[inline]
+    #[inline(never)]
     pub fn end(&mut self, slot: u32, request: &Request, failed: bool, ground: &Ground, buffers: &mut Buffers) {
         if request.kind == Kind::Flush {
             self.end_flush(slot, failed);

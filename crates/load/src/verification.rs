@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use headstack_result::RunResult;
 use headstack_workload::jobs::Verify;
 
 use crate::LoadError;
@@ -67,6 +68,11 @@ impl Verification {
     /// A ledger that cannot be made or opened, or that is not of this target and these lengths; a target that stores
     /// nothing; jobs that write without stamps where others verify, or that check and write; no stamps to check.
     pub fn of_jobs(jobs: &[&Job], place: &LedgerPlace) -> Result<Option<Verification>, LoadError> {
+        if jobs.iter().all(|job| job.verify == Verify::No) {
+            return Ok(None);
+        }
+        // Nobody is left with a ledger of a run that cannot be.
+        jobs.iter().try_for_each(|job| job.check())?;
         let mut asked: Vec<Asked> = Vec::new();
         for job in jobs.iter().filter(|job| job.verify != Verify::No) {
             for target in &job.targets {
@@ -128,21 +134,23 @@ impl Verification {
             Basis::Stamps { .. } => None,
         })
     }
+}
 
-    /// Another run begins.
-    ///
-    /// # Errors
-    /// No room for a ledger's first page.
-    pub(crate) fn begin(&self) -> Result<(), LoadError> {
-        self.ledgers().try_for_each(|(_, ledger)| ledger.begin())
-    }
+/// Another run begins, of which some verifies or none does.
+///
+/// # Errors
+/// No room for a ledger's first page.
+pub(crate) fn begin(known: Option<&Verification>) -> Result<(), LoadError> {
+    known.map_or(Ok(()), |known| known.ledgers().try_for_each(|(_, ledger)| ledger.begin()))
+}
 
-    /// A run has ended, with nothing under way.
-    ///
-    /// # Errors
-    /// A ledger that cannot be written.
-    pub(crate) fn end(&self) -> Result<(), LoadError> {
-        self.ledgers().try_for_each(|(_, ledger)| ledger.end())
+/// A run has ended. Its ledgers are as good as a power cut leaves them where requests are still under way.
+pub(crate) fn end(known: Option<&Verification>, result: &mut RunResult) {
+    let is_at_rest = result.checks.iter().all(|check| check.passed);
+    for (target, ledger) in known.into_iter().filter(|_| is_at_rest).flat_map(Verification::ledgers) {
+        if let Err(error) = ledger.end() {
+            result.notes.push(format!("{}: its ledger is not on stable storage: {error}", target.name()));
+        }
     }
 }
 

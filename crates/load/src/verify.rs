@@ -12,8 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use headstack_result::{RunResult, SystemRecord};
+use headstack_workload::jobs::Verify;
 use headstack_workload::{Kind, Request};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::buffers::Buffers;
 use crate::clock::LOOK_NS;
@@ -21,10 +22,10 @@ use crate::engine::{EngineKind, Wait, carry_out};
 use crate::ground::Ground;
 use crate::integrity::{self, Layout, Ledger, Scanner};
 use crate::rig::{Rig, Seat};
-use crate::run::{Measured, Post, Ran, join, measure, together};
+use crate::run::{Measured, Post, Ran, Spec, checked, join, measure, together};
 use crate::stamping::Checked;
 use crate::target::Target;
-use crate::verification::open_ledger;
+use crate::verification::{Verification, end, open_ledger};
 use crate::worker::Loop;
 use crate::{LoadError, Progress};
 
@@ -76,6 +77,58 @@ pub fn verify(spec: &VerifySpec, progress: &mut dyn FnMut(&Progress) -> bool) ->
     let (measured, ran) = pass(&spec.target, &against, spec.engine, spec.interval_ns, progress)?;
     let record = json!({ "verify": { "ledger": spec.ledger, "unit_bytes": against.layout().unit_bytes() } });
     Ok(join(&spec.system, &record, 0, &measured, &ran))
+}
+
+/// Ends the ledgers of a run, and reads what it wrote where its jobs ask for that. What was measured is kept whatever
+/// comes of it.
+pub(crate) fn finish(
+    spec: &Spec,
+    known: &Verification,
+    measured: &[Measured],
+    result: &mut RunResult,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) {
+    let is_read = |target: &Arc<Target>| {
+        let jobs = spec.jobs.iter().filter(|job| job.verify == Verify::StampAndRead);
+        jobs.flat_map(|job| &job.targets).any(|other| Arc::ptr_eq(other, target))
+    };
+    let mut passes = known.ledgers().filter(|(target, _)| is_read(target)).peekable();
+    let lost: u64 = measured.iter().map(|one| one.lost).sum();
+    if lost > 0 || result.ended_early.is_some() {
+        if passes.peek().is_some() {
+            result.notes.push("what was written was not read again: the run ended early".to_owned());
+        }
+    } else {
+        let mut checked = checked(measured);
+        for (target, ledger) in passes {
+            match read_again(target, ledger, result, progress) {
+                Ok(found) => checked = checked.into_iter().chain(found).reduce(Checked::and),
+                Err(error) => {
+                    result.ended_early.get_or_insert(error.to_string());
+                }
+            }
+        }
+        result.integrity = checked.map(Checked::told);
+    }
+    end(Some(known), result);
+}
+
+/// Reads what was written to a target and judges it.
+fn read_again(
+    target: &Arc<Target>,
+    ledger: &Ledger,
+    result: &mut RunResult,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Option<Checked>, LoadError> {
+    let (read, ran) = pass(target, &Against::Ledger(ledger), EngineKind::Auto, None, progress)?;
+    if ran.by_somebody {
+        result.ended_early.get_or_insert("stopped by hand".to_owned());
+    }
+    let whole = join(&result.system, &Value::Null, 0, &read, &ran);
+    let (mb, seconds) = (whole.bytes() as f64 / 1e6, whole.duration_ns as f64 / 1e9);
+    result.notes.push(format!("{}: {mb:.1} MB that were written were read again in {seconds:.2} s", target.name()));
+    result.notes.extend(whole.notes.into_iter().skip(1));
+    Ok(checked(&read))
 }
 
 /// What a pass holds against what it reads.

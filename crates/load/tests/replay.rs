@@ -84,6 +84,7 @@ fn spec((targets, engine): (Vec<Arc<Target>>, EngineKind), mode: ReplayMode) -> 
         slots: 64,
         realtime: false,
         interval_ns: None,
+        verification: None,
     }
 }
 

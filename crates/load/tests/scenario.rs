@@ -24,6 +24,7 @@ fn spec(text: &str, luns: Vec<(&str, Arc<Target>)>, engine: EngineKind) -> Scena
         slots: 64,
         seed: 1,
         interval_ns: None,
+        verification: None,
     }
 }
 

@@ -1,12 +1,16 @@
 //! Measuring real files and devices from Python.
 
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstack_load::{EngineKind, Job, LoadError, Permission, Progress, Spec, Target, TargetKind};
+use headstack_load::{
+    EngineKind, Job, LedgerPlace, LoadError, Permission, PhaseSpec, Progress, Spec, Target, TargetKind, Verification,
+    VerifySpec, play_phase,
+};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Limits, Sync, Verify};
+use headstack_workload::jobs::{Limits, Phase, Sync, Verify};
 use headstack_workload::{Span, Workload};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -48,6 +52,20 @@ struct RunAsked {
     system_name: String,
     workload: Value,
     jobs: Vec<JobAsked>,
+    seed: u64,
+    interval_ns: Option<u64>,
+    labels: Vec<(String, String)>,
+}
+
+/// A phase of a job file as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PhaseAsked {
+    system_name: String,
+    phase: Phase,
+    /// Numbers of the targets of each job.
+    targets: Vec<Vec<usize>>,
+    null_service_ns: u64,
     seed: u64,
     interval_ns: Option<u64>,
     labels: Vec<(String, String)>,
@@ -117,20 +135,30 @@ impl Targets {
 
     /// Carries out the measurements of a JSON list, one after the other. `progress` hears of each now and then, as a
     /// dictionary; what was measured until an interruption is kept. `log` keeps the requests of all of them one by one.
-    #[pyo3(signature = (runs, progress=None, log=None))]
+    /// Jobs that verify share a ledger: in memory, in the new file `ledger`, or with `resume` in the one that an earlier
+    /// run has left there.
+    #[pyo3(signature = (runs, progress=None, log=None, ledger=None, resume=false))]
     fn measure(
         &self,
         py: Python<'_>,
         runs: &str,
         progress: Option<Py<PyAny>>,
         log: Option<Py<RequestLog>>,
+        ledger: Option<PathBuf>,
+        resume: bool,
     ) -> PyResult<Results> {
         let log = log.as_ref().map(|log| &log.get().0);
+        let place = match (ledger, resume) {
+            (None, _) => LedgerPlace::Memory,
+            (Some(path), false) => LedgerPlace::New(path),
+            (Some(path), true) => LedgerPlace::Existing(path),
+        };
         let runs: Vec<Value> = serde_json::from_str(runs).map_err(json_error)?;
         let runs: Vec<RunAsked> = runs.into_iter().map(read).collect::<PyResult<_>>()?;
         let asked = runs.iter().map(|run| Asked { labels: run.labels.clone(), clients: None }).collect();
-        let one = |run: RunAsked, goes_on: &mut GoesOn| headstack_load::run_logged(&self.spec(&run)?, log, goes_on);
-        one_by_one(py, asked, runs, progress.as_ref(), one, load_error)
+        let specs = py.detach(|| self.specs(&runs, &place)).map_err(load_error)?;
+        let one = |spec: Spec, goes_on: &mut GoesOn| headstack_load::run_logged(&spec, log, goes_on);
+        one_by_one(py, asked, specs, progress.as_ref(), one, load_error)
     }
 
     /// Replays traces, as `measure` measures.
@@ -188,6 +216,45 @@ impl Targets {
     fn stream(&self, py: Python<'_>, asked: &str, keep: Py<PyAny>, progress: Py<PyAny>) -> PyResult<String> {
         let asked: PassAsked = serde_json::from_str(asked).map_err(json_error)?;
         asked.carry_out(py, self.0.clone(), &keep, &progress)
+    }
+
+    /// Reads what runs that verify have written to the only target, and judges it by the ledger they left, or by the
+    /// stamps alone. An interruption ends it and keeps what was found.
+    #[pyo3(signature = (engine, ledger=None, progress=None))]
+    fn verify(
+        &self,
+        py: Python<'_>,
+        engine: &str,
+        ledger: Option<PathBuf>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Results> {
+        let [target] = &self.0[..] else { return Err(input_error("verify: one target is needed")) };
+        let spec = VerifySpec {
+            system: self.record(target.name()),
+            target: Arc::clone(target),
+            ledger,
+            engine: serde_json::from_str(engine).map_err(json_error)?,
+            interval_ns: None,
+        };
+        let asked = vec![Asked { labels: Vec::new(), clients: None }];
+        let one = |spec: VerifySpec, goes_on: &mut GoesOn| headstack_load::verify(&spec, goes_on);
+        one_by_one(py, asked, vec![spec], progress.as_ref(), one, load_error)
+    }
+
+    /// Refuses a phase that cannot be carried out, as far as that is known before anything is started.
+    fn check_phase(&self, phase: &str) -> PyResult<()> {
+        let asked: PhaseAsked = serde_json::from_str(phase).map_err(json_error)?;
+        self.phase_spec(&asked).and_then(|spec| spec.check()).map(drop).map_err(load_error)
+    }
+
+    /// Carries out a phase of a job file; as [`measure`](Self::measure) otherwise.
+    #[pyo3(signature = (phase, progress=None))]
+    fn measure_phase(&self, py: Python<'_>, phase: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+        let asked: PhaseAsked = serde_json::from_str(phase).map_err(json_error)?;
+        let labels = vec![Asked { labels: asked.labels.clone(), clients: None }];
+        let spec = self.phase_spec(&asked).map_err(load_error)?;
+        let one = |spec: PhaseSpec, goes_on: &mut GoesOn| play_phase(&spec, goes_on);
+        one_by_one(py, labels, vec![spec], progress.as_ref(), one, load_error)
     }
 }
 
@@ -248,6 +315,15 @@ impl Targets {
         &self.0
     }
 
+    /// The runs, with what those that verify have in common.
+    fn specs(&self, runs: &[RunAsked], place: &LedgerPlace) -> Result<Vec<Spec>, LoadError> {
+        let mut specs = runs.iter().map(|run| self.spec(run)).collect::<Result<Vec<_>, _>>()?;
+        let jobs: Vec<&Job> = specs.iter().flat_map(|spec| &spec.jobs).collect();
+        let verification = Verification::of_jobs(&jobs, place)?.map(Arc::new);
+        specs.iter_mut().for_each(|spec| spec.verification.clone_from(&verification));
+        Ok(specs)
+    }
+
     fn spec(&self, run: &RunAsked) -> Result<Spec, LoadError> {
         let jobs = run.jobs.iter().map(|job| {
             let targets = job.targets.iter().map(|&number| self.0.get(number).cloned()).collect::<Option<Vec<_>>>();
@@ -263,6 +339,7 @@ impl Targets {
                 slots: job.slots,
                 start_delay_ns: job.start_delay_ns,
                 seed: job.seed,
+                invalidate: false,
                 verify: job.verify,
             })
         });
@@ -273,23 +350,53 @@ impl Targets {
             jobs,
             seed: run.seed,
             interval_ns: run.interval_ns,
+            ends_with_first: false,
+            tells_streams: false,
             verification: None,
+        })
+    }
+
+    fn phase_spec(&self, asked: &PhaseAsked) -> Result<PhaseSpec, LoadError> {
+        let targets_of = |numbers: &Vec<usize>| numbers.iter().map(|&number| self.0.get(number).cloned()).collect();
+        let targets: Option<Vec<Vec<Arc<Target>>>> = asked.targets.iter().map(targets_of).collect();
+        let not_open =
+            || LoadError::Job { job: asked.phase.name.clone(), message: "names a target that is not open".into() };
+        let targets = targets.ok_or_else(not_open)?;
+        let mut used: Vec<&Arc<Target>> = Vec::new();
+        for target in targets.iter().flatten() {
+            if !used.iter().any(|known| Arc::ptr_eq(known, target)) {
+                used.push(target);
+            }
+        }
+        Ok(PhaseSpec {
+            system: record_of(&asked.system_name, &used),
+            phase: asked.phase.clone(),
+            targets,
+            null_service_ns: asked.null_service_ns,
+            seed: asked.seed,
+            interval_ns: asked.interval_ns,
         })
     }
 
     /// The targets as results tell of them.
     pub fn record(&self, name: &str) -> SystemRecord {
-        match &self.0[..] {
-            [only] => SystemRecord::new(name, only.kind().name(), only.description().clone()),
-            several => {
-                let all = several.iter().map(|target| target.description().clone()).collect::<Vec<_>>();
-                let kind = if several.iter().all(|one| one.kind() == TargetKind::BlockDevice) {
-                    "block devices"
-                } else {
-                    "files"
-                };
-                SystemRecord::new(name, kind, json!({ "targets": all }))
-            }
+        record_of(name, &self.0.iter().collect::<Vec<_>>())
+    }
+}
+
+/// Targets as results tell of them.
+fn record_of(name: &str, targets: &[&Arc<Target>]) -> SystemRecord {
+    match targets {
+        [only] => SystemRecord::new(name, only.kind().name(), only.description().clone()),
+        several => {
+            let all = several.iter().map(|target| target.description().clone()).collect::<Vec<_>>();
+            let are = |kind| several.iter().all(|one| one.kind() == kind);
+            let kind = match (are(TargetKind::BlockDevice), are(TargetKind::Null)) {
+                (true, _) => "block devices",
+                (_, true) => TargetKind::Null.name(),
+                _ => "files",
+            };
+            SystemRecord::new(name, kind, json!({ "targets": all }))
         }
     }
 }

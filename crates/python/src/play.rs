@@ -133,6 +133,7 @@ impl ReplayAsked {
             slots: self.slots,
             realtime: self.realtime,
             interval_ns: self.interval_ns,
+            verification: None,
         };
         let mut source = |batch: &mut Vec<Recorded>| requests.next(batch).map_err(PlayError::from);
         let played = match &self.record {
@@ -233,6 +234,7 @@ impl ScenarioAsked {
             slots: self.slots,
             seed: self.seed,
             interval_ns: self.interval_ns,
+            verification: None,
         };
         play_scenario(&spec, goes_on)
     }

@@ -299,7 +299,9 @@ pub struct Integrity {
     pub misplaced: u64,
     /// A stamp or data with other bits than were written.
     pub corrupt: u64,
-    /// Written, and now zeros, without any stamp or with one of another run.
+    /// Written and not trimmed since, and now zeros.
+    pub zeros: u64,
+    /// Written, and now without any stamp or with one of another run.
     pub foreign: u64,
     /// A read that failed.
     pub unreadable: u64,
@@ -440,6 +442,18 @@ impl RunResult {
             checks: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// Gives the streams these names, in their order, and joins those that then bear the same.
+    pub fn name_streams(&mut self, names: &[String]) {
+        let mut joined: Vec<StreamResult> = Vec::new();
+        for (stream, name) in std::mem::take(&mut self.streams).into_iter().zip(names) {
+            match joined.iter_mut().find(|known| known.name == *name) {
+                Some(known) => known.kinds.merge(&stream.kinds),
+                None => joined.push(StreamResult { name: name.clone(), ..stream }),
+            }
+        }
+        self.streams = joined;
     }
 
     /// Requests that completed without error, over all kinds.

@@ -202,6 +202,7 @@ def zones(
         raise InputError(f"time: {time} is not allowed; more than 0s is")
     results: list[Results] = []
     profiles: list[Profile] = []
+    ended: str | None = None
     for name in [os.fspath(name) for name in names]:
         if is_target(name) or is_to_be_created(name, access):
             opened = Opened([name], access, write)
@@ -212,9 +213,10 @@ def zones(
             made, profile = _simulated(name, range, wanted, sizes, write)
         results += made
         profiles.append(profile)
-        if made[-1][-1]["ended_early"] is not None:
+        ended = next((row["ended_early"] for part in made for row in part if row["ended_early"] is not None), None)
+        if ended is not None:
             break
-    return Zones(joined(results), profiles)
+    return Zones(joined(results), ended, profiles)
 
 
 def is_to_be_created(name: str, access: Access) -> bool:

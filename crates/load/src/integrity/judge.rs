@@ -73,8 +73,7 @@ pub(super) fn unit(
         Some((Fault::Ahead, ..)) => Class::Ahead,
         Some((Fault::Unsettled, ..)) => Class::Unsettled,
         Some((Fault::Stale, ..)) if mixed => Class::Torn,
-        // Zeros are what was there before, where the oldest that may be there is not.
-        Some((Fault::Stale, _, Found::Zeros)) => Class::Foreign,
+        Some((Fault::Stale, _, Found::Zeros)) => Class::Zeros,
         Some((Fault::Stale, ..)) => Class::Stale,
         Some((Fault::Foreign, ..)) => Class::Foreign,
         Some((Fault::Misplaced, ..)) => Class::Misplaced,

@@ -32,7 +32,9 @@ pub enum Class {
     Misplaced,
     /// A stamp or data with other bits than were written.
     Corrupt,
-    /// Zeros, data without a stamp or of another run, although the unit was written.
+    /// Zeros, although the unit was written and not trimmed since.
+    Zeros,
+    /// Data without a stamp or of another run, although the unit was written.
     Foreign,
     /// A read that failed.
     Unreadable,
@@ -54,6 +56,7 @@ impl Class {
             Class::Torn => "torn",
             Class::Misplaced => "misplaced",
             Class::Corrupt => "corrupt",
+            Class::Zeros => "zeros",
             Class::Foreign => "foreign",
             Class::Unreadable => "unreadable",
             Class::TornRequest => "torn request",
@@ -152,7 +155,8 @@ impl fmt::Display for Finding {
             write!(f, " of run {run}")?;
         }
         if let (Some(byte), Some(bits)) = (self.changed_byte, self.changed_bits) {
-            write!(f, ", {bits} bits changed from byte {byte} of the sector")?;
+            let bits = if bits == 1 { "1 bit".to_owned() } else { format!("{bits} bits") };
+            write!(f, ", {bits} changed from byte {byte} of the sector")?;
         }
         f.write_str(match self.severity {
             Severity::Permitted => "; permitted",
@@ -188,6 +192,8 @@ pub struct IntegrityReport {
     pub misplaced: Tally,
     /// [`Class::Corrupt`].
     pub corrupt: Tally,
+    /// [`Class::Zeros`].
+    pub zeros: Tally,
     /// [`Class::Foreign`].
     pub foreign: Tally,
     /// [`Class::Unreadable`].
@@ -230,6 +236,7 @@ impl IntegrityReport {
             torn: self.torn.count,
             misplaced: self.misplaced.count,
             corrupt: self.corrupt.count,
+            zeros: self.zeros.count,
             foreign: self.foreign.count,
             unreadable: self.unreadable.count,
             torn_requests: self.torn_requests.count,
@@ -300,13 +307,14 @@ impl IntegrityReport {
             Class::Torn => &mut self.torn,
             Class::Misplaced => &mut self.misplaced,
             Class::Corrupt => &mut self.corrupt,
+            Class::Zeros => &mut self.zeros,
             Class::Foreign => &mut self.foreign,
             Class::Unreadable => &mut self.unreadable,
             Class::TornRequest => &mut self.torn_requests,
         }
     }
 
-    fn tallies_mut(&mut self) -> [&mut Tally; 18] {
+    fn tallies_mut(&mut self) -> [&mut Tally; 19] {
         [
             &mut self.checked,
             &mut self.intact,
@@ -319,6 +327,7 @@ impl IntegrityReport {
             &mut self.torn,
             &mut self.misplaced,
             &mut self.corrupt,
+            &mut self.zeros,
             &mut self.foreign,
             &mut self.unreadable,
             &mut self.torn_requests,

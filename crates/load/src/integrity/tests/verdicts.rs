@@ -41,12 +41,12 @@ impl Bench {
 fn what_was_lost_is_told_by_what_was_flushed() {
     let bench = Bench::new();
     let first = bench.write(0, UNIT);
-    assert_eq!(bench.found(&[0; UNIT]), (Class::Foreign, Severity::Acknowledged));
+    assert_eq!(bench.found(&[0; UNIT]), (Class::Zeros, Severity::Acknowledged));
     bench.flush();
-    assert_eq!(bench.found(&[0; UNIT]), (Class::Foreign, Severity::Flushed));
+    assert_eq!(bench.found(&[0; UNIT]), (Class::Zeros, Severity::Flushed));
     let second = bench.write(0, UNIT);
     assert_eq!(bench.found(&first), (Class::Stale, Severity::Acknowledged));
-    assert_eq!(bench.found(&[0; UNIT]), (Class::Foreign, Severity::Flushed));
+    assert_eq!(bench.found(&[0; UNIT]), (Class::Zeros, Severity::Flushed));
     let epoch = bench.stamper.flush();
     let third = bench.write(0, UNIT);
     bench.stamper.flushed(epoch);
@@ -135,9 +135,9 @@ fn a_trim_leaves_zeros_or_what_was_there() {
     assert_eq!((bench.scan(0, &old).intact.count, bench.scan(0, &[0; UNIT]).trimmed.count), (1, 1));
     assert_eq!(bench.found(&[1; UNIT]), (Class::Foreign, Severity::Flushed));
     bench.write(0, UNIT);
-    assert_eq!(bench.found(&[0; UNIT]), (Class::Foreign, Severity::Acknowledged), "the trim comes back");
+    assert_eq!(bench.found(&[0; UNIT]), (Class::Zeros, Severity::Acknowledged), "the trim comes back");
     bench.flush();
-    assert_eq!(bench.found(&[0; UNIT]), (Class::Foreign, Severity::Flushed));
+    assert_eq!(bench.found(&[0; UNIT]), (Class::Zeros, Severity::Flushed));
 }
 
 #[test]
@@ -148,11 +148,7 @@ fn a_durable_write_does_not_end_a_trim_that_came_after_it() {
     bench.stamper.ended(trim, Outcome::Acknowledged);
     bench.write(0, UNIT);
     bench.stamper.ended(durable, Outcome::Durable);
-    assert_eq!(
-        bench.found(&[0; UNIT]),
-        (Class::Foreign, Severity::Acknowledged),
-        "the trim, if the last write is lost"
-    );
+    assert_eq!(bench.found(&[0; UNIT]), (Class::Zeros, Severity::Acknowledged), "the trim, if the last write is lost");
 }
 
 #[test]
