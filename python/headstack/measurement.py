@@ -112,7 +112,8 @@ def is_target(system: object) -> bool:
     try:
         mode = os.stat(path).st_mode
     except OSError:
-        return False
+        # A file that is yet to be created.
+        return os.sep in path and ".toml" not in path
     return stat.S_ISBLK(mode) or stat.S_ISREG(mode)
 
 

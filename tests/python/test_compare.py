@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,7 @@ def test_intervals_say_from_when_to_when() -> None:
     late = {int(second) for s in point.stretches for second in range(round(s.start_s), round(s.end_s))}
     assert len(late) >= 4
     assert min(late) >= 8
+    assert all(one.end_s < next_one.start_s for one, next_one in pairwise(point.stretches)), "neighbours are one"
     assert any("s a mean response of" in line for line in hs.compare(degraded, sound).shortfalls())
     assert hs.compare(sound, hs.run("compaq-raid5-7", "file-server", seed=2, **options)).points[0].stretches == ()  # type: ignore[arg-type]
 

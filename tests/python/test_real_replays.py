@@ -79,6 +79,18 @@ def test_writes_need_a_word_and_go_where_they_went(recorded: Path, data: Path) -
     assert changed == written
 
 
+def test_a_file_is_created_where_a_size_is_given(headstack: Headstack, recorded: Path, tmp_path: Path) -> None:
+    path = tmp_path / "new"
+    arguments = ["replay", str(recorded), "--columns", COLUMNS, str(path), "-m", "asap", "--buffered"]
+    refused = headstack(*arguments, "--writes", "skip")
+    assert refused.returncode == 2
+    assert "does not exist" in refused.stderr
+    done = headstack(*arguments, "--create", "4MiB", "--csv", "-")
+    assert done.returncode == 0, done.stderr
+    assert path.stat().st_size == 1 << 22
+    assert pl.read_csv(done.stdout.encode())["requests"].to_list() == [300]
+
+
 def test_lateness_is_that_of_the_schedule(recorded: Path) -> None:
     [row] = hs.replay(trace(recorded), "null:3ms", slots=1)
     # Three ms each, one a ms: the last is issued about 600 ms late, and its response counts from its time.
