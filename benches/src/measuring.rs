@@ -104,10 +104,20 @@ fn measure(target: Target, engine: EngineKind, arrivals: Arrivals, limits: Limit
         slots: 1,
         start_delay_ns: 0,
         seed: 1,
+        invalidate: false,
         verify: Verify::No,
     };
     let system = SystemRecord::new("", "", Value::Null);
-    let spec = Spec { system, workload: Value::Null, jobs: vec![job], seed: 1, interval_ns: None, verification: None };
+    let spec = Spec {
+        system,
+        workload: Value::Null,
+        jobs: vec![job],
+        seed: 1,
+        interval_ns: None,
+        ends_with_first: false,
+        tells_streams: false,
+        verification: None,
+    };
     run(&spec, &mut |_| true).unwrap_or_else(|error| panic!("{error}"))
 }
 

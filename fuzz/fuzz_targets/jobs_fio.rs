@@ -21,7 +21,7 @@ fuzz_target!(|text: &str| {
         _ => None,
     };
     let include = |_: &str| -> io::Result<String> { Ok(included.to_owned()) };
-    let file = match fio::read("fuzz.fio", text, &environment, &include) {
+    let file = match fio::read("fuzz.fio", text, &[], &environment, &include) {
         Ok(file) => file,
         Err(error) => return assert_eq!(error.to_string().lines().count(), 1, "an error is one line"),
     };

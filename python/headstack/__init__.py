@@ -23,6 +23,7 @@ from headstack.classic.zones import zones
 from headstack.comparison import Comparison, compare
 from headstack.drive import Drive, import_disksim
 from headstack.inspection import inspect
+from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
 from headstack.measurement import Access, measure, verify
 from headstack.replays import replay
 from headstack.results import Knee, Results
@@ -40,6 +41,8 @@ __all__ = [
     "Comparison",
     "Drive",
     "InputError",
+    "JobFile",
+    "JobResults",
     "Knee",
     "Options",
     "Results",
@@ -59,9 +62,11 @@ __all__ = [
     "inspect",
     "latency",
     "measure",
+    "measure_jobs",
     "prefill",
     "replay",
     "run",
+    "run_jobs",
     "scenarios",
     "validate",
     "verify",

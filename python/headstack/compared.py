@@ -5,18 +5,18 @@ from __future__ import annotations
 import csv
 import math
 import os
-import statistics
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from headstack import _native
 from headstack._native import InputError
 from headstack.results import Results, Row
 
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p95_ms", "p99_ms")
 """What is compared; times are response times."""
 
-NO_LOAD = ("run_length", "warm_up", "source", "writes")
+NO_LOAD = ("run_length", "warm_up", "source", "writes", "start_ns")
 """Keys of a workload that do not change what the system is put under."""
 
 
@@ -29,6 +29,8 @@ class Seen:
     part: str | None
     """The range of the system that was used, as it was stated."""
     workload: str
+    mode: str | None
+    """Of a replay."""
     load: str
     """For people: ``depth 4``, ``1,000/s``, ``20 clients``, ``timed``."""
     seed: int
@@ -39,6 +41,8 @@ class Seen:
     is_open: bool
     """Requests come whether or not others are complete."""
     intervals: list[Row] = field(repr=False)
+    labels: dict[str, str] = field(default_factory=dict)
+    """What else was varied, where it is known: ``position`` in bytes, ``size``."""
     whole: dict[str, Any] | None = field(default=None, repr=False)
     """The result in the project's schema, unless only a row of a table is left of it."""
     results: Results | None = field(default=None, repr=False)
@@ -59,13 +63,15 @@ class Seen:
         mean_ms = self.figures["mean_ms"]
         if len(means_ms) < 3 or not mean_ms:
             return self.relative_half_width
-        apart_ms: float = statistics.median(abs(later - earlier) for earlier, later in pairwise(means_ms))
+        apart_ms: list[float] = sorted(abs(later - earlier) for earlier, later in pairwise(means_ms))
         # Of a normal distribution, half of all differences are at most 0.6745 times their deviation, which is the
         # square root of 2 times that of the means.
-        return apart_ms / 0.6745 / math.sqrt(2) / mean_ms
+        return apart_ms[len(apart_ms) // 2] / 0.6745 / math.sqrt(2) / mean_ms
 
     def is_load_of(self, other: Seen) -> bool:
         """Whether both are of the same load: by everything that is known of it on both sides."""
+        if any(other.labels.get(name, text) != text for name, text in self.labels.items()):
+            return False
         if self.whole is not None and other.whole is not None:
             return _load_of(self.whole["workload"]) == _load_of(other.whole["workload"])
         return (self.workload, self.load) == (other.workload, other.load)
@@ -121,6 +127,7 @@ def _of_row(
     results: Results | None = None,
     index: int = 0,
 ) -> Seen:
+    known = {*_native.Results.from_json("[]").table().column_names, "p95_ms"}
     system, _, part = row["system"].rpartition("@")
     if not system or "/" in part:
         # An at sign of a path.
@@ -129,6 +136,7 @@ def _of_row(
         system=system,
         part=part or None,
         workload=row["workload"] or "",
+        mode=row["mode"],
         load=_spoken_load(row, None if whole is None else whole["workload"]),
         seed=row["seed"],
         requests=row["requests"],
@@ -136,6 +144,7 @@ def _of_row(
         half_width_ms=row["half_width_ms"],
         is_open=row["rate_per_s"] is not None,
         intervals=intervals or [],
+        labels={name: str(value) for name, value in row.items() if name not in known and value is not None},
         whole=whole,
         results=results,
         index=index,
@@ -168,7 +177,7 @@ CLIENTS = (("web", "users"), ("boot", "guests"), ("transactions", "clients"), ("
 """What each kind of stream calls them."""
 
 TEXTS = ("system", "workload", "mode")
-"""Columns of a table that are no figures."""
+"""Columns of a table that are needed and are no figures."""
 
 
 def _table(path: str) -> list[Row]:
@@ -193,8 +202,9 @@ def _table(path: str) -> list[Row]:
 
 
 def _typed(path: str, line: int, row: dict[str, str]) -> Row:
-    typed: Row = {name: text or None for name, text in row.items() if name in TEXTS}
-    for name in ("seed", "requests", "depth", "rate_per_s", "half_width_ms", *FIGURES):
+    numbers = ("seed", "requests", "depth", "rate_per_s", "half_width_ms", *FIGURES)
+    typed: Row = {name: text or None for name, text in row.items() if name not in numbers}
+    for name in numbers:
         if name not in row:
             continue
         try:

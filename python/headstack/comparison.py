@@ -258,10 +258,12 @@ def _names(side: list[Seen], other: list[Seen]) -> list[str]:
     """What each point of a side is called: what distinguishes it from others of its side, and workloads in any case."""
     several = {name for name in ("part", "seed") if len({getattr(one, name) for one in side}) > 1}
     workloads = {one.workload for one in (*side, *other)}
+    varied = {name for one in side for name in one.labels if len({o.labels.get(name) for o in side}) > 1}
     names: list[str] = []
     for one in side:
         parts = [one.workload if len(workloads) > 1 or not one.load else "", one.load]
         parts += [one.part or "all of it" if "part" in several else "", f"seed {one.seed}" if "seed" in several else ""]
+        parts += [f"{label} {text}" for label, text in one.labels.items() if label in varied]
         name = ", ".join(part for part in parts if part)
         again = sum(earlier == name or earlier.startswith(f"{name}, again ") for earlier in names)
         names.append(f"{name}, again {again}" if again else name)

@@ -51,7 +51,8 @@ def by_curve(comparison: Comparison) -> dict[str, list[Point]]:
     """The points that differ in load alone, lightest throughput first."""
     curves: dict[str, list[Point]] = {}
     for point in comparison:
-        name = ", ".join(part for part in (point.measured.workload, point.measured.part) if part)
+        measured = point.measured
+        name = ", ".join(part for part in (measured.workload, measured.mode, measured.part) if part)
         curves.setdefault(name, []).append(point)
     return curves
 

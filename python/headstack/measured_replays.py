@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.measurement import Access, is_null
+from headstack.measurement import Access, Progress, is_null
 from headstack.options import interval_ns
 from headstack.traces import Trace
 from headstack.values import choice
-
-Course = Callable[[dict[str, Any]], object]
-"""Hears of the course of a measurement."""
 
 WRITES = ("as-recorded", "skip", "as-reads")
 """What becomes of recorded writes: they write, are left out, or read what they wrote."""
@@ -41,11 +38,11 @@ class Prepared:
     expected: int | None
     """Requests of each replay, where they are known."""
 
-    def carry_out(self, course: Course | None) -> _native.Results:
+    def carry_out(self, course: Progress | None) -> _native.Results:
         """Replays them one after the other."""
         return self.targets.replay(json.dumps(self.specs), None if course is None else self._told(course))
 
-    def _told(self, course: Course) -> Course:
+    def _told(self, course: Progress) -> Progress:
         """A replay is as far as requests are complete of those that are expected."""
 
         def tell(now: dict[str, Any]) -> object:

@@ -10,11 +10,13 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
 from headstack.demand import load_demand
+from headstack.measured_scenarios import measure_scenario
 from headstack.options import IN_RESULTS, OPTIONS, Spec
 from headstack.results import Results
 from headstack.runs import CURVE_DEPTHS, Demand, Options, check, one_size, several, swept, texts
@@ -110,7 +112,8 @@ def is_target(system: object) -> bool:
     try:
         mode = os.stat(path).st_mode
     except OSError:
-        return False
+        # A file that is yet to be created.
+        return os.sep in path and ".toml" not in path
     return stat.S_ISBLK(mode) or stat.S_ISREG(mode)
 
 
@@ -129,6 +132,7 @@ def measure(
     verify: str = "no",
     ledger: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    luns: Mapping[str, str] = MappingProxyType({}),
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Results:
@@ -139,6 +143,9 @@ def measure(
     number, or for a file that exists ``overwrite``. ``verify`` is ``stamp``, ``stamp_and_read`` or ``check``, with a
     ``ledger`` that outlives the process where a file is named (see ``Verifying``). ``progress`` hears of the course as
     a dictionary. An interruption (Ctrl-C) ends it and keeps what was measured: ``ended_early`` in the table of results.
+
+    A scenario may stand in place of a workload, with its own length. Of the LUNs that it names, ``luns`` says by name
+    which files or devices they are, all but the one that is ``target``.
     """
     access = Access(
         destroy=tuple(destroy),
@@ -151,7 +158,7 @@ def measure(
         slots=slots,
     )
     verifying = Verifying(verify, None if ledger is None else os.fspath(ledger), resume)
-    return measure_target(os.fspath(target), workload, access, options, progress, verifying)
+    return measure_target(os.fspath(target), workload, access, options, progress, verifying, luns)
 
 
 def verify(
@@ -195,10 +202,20 @@ def measure_target(
     options: Mapping[str, Any],
     progress: Progress | None,
     verifying: Verifying = NOTHING,
+    luns: Mapping[str, str] = MappingProxyType({}),
 ) -> Results:
-    """Opens a target and measures it."""
+    """Opens a target and measures it; ``luns`` as in ``measure``."""
     values = {name: texts(options[name]) for name in options}
-    demands = workloads_of(workload)
+    given = several(workload)
+    scenario = scenario_of(given)
+    if scenario is not None:
+        check(values, [scenario])
+        if verifying != NOTHING:
+            raise InputError(f"verify: {scenario.name} is a scenario; name a workload")
+        return measure_scenario(path, scenario, luns, access, values, progress)
+    if luns:
+        raise InputError("lun: only scenarios name LUNs; leave the option out")
+    demands = workloads_of(given)
     refuse_others(values, demands)
     writing = any(writes(demand or one_size_of(values)) for demand in demands)
     opened = Opened([path], access, writing, verifying.checked(writing))
@@ -211,13 +228,22 @@ def measure_target(
     return opened.measure(steps, progress, swept(options))
 
 
+def scenario_of(given: Iterable[Demand | None]) -> Scenario | None:
+    """The scenario, where it is one; it stands alone."""
+    demands = [load_demand(one) if isinstance(one, str | os.PathLike) else one for one in given]
+    scenarios = [demand for demand in demands if isinstance(demand, Scenario)]
+    if scenarios and len(demands) > 1:
+        raise InputError(f"{scenarios[0].name}: a scenario is measured alone; name no other workload beside it")
+    return scenarios[0] if scenarios else None
+
+
 def workloads_of(workload: Demand | Iterable[Demand] | None) -> list[Workload | None]:
     """The workloads; ``None`` for that of the options for access."""
     demands: list[Workload | None] = []
     for one in several(workload):
         demand = load_demand(one) if isinstance(one, str | os.PathLike) else one
         if isinstance(demand, Scenario):
-            raise InputError(f"{demand.name}: scenarios are simulated only; name a workload")
+            raise InputError(f"{demand.name}: this is a scenario; name a workload")
         demands.append(demand)
     return demands
 
@@ -324,6 +350,23 @@ class Opened:
         The jobs of ``log`` are the steps where each has one thread.
         """
         return self._carry_out([self._run(steps)], progress, (), log)
+
+    def stream(
+        self, asked: Mapping[str, Any], keep: Callable[[dict[str, Any]], object], progress: Callable[[int], object]
+    ) -> dict[str, Any]:
+        """One pass over all targets as one striped stream; ``keep`` is given each interval, ``progress`` the position.
+
+        What both raise ends the pass, and is raised when all that was measured is kept.
+        """
+        text = json.dumps({**asked, "engines": self._engines})
+        passed: dict[str, Any] = json.loads(
+            self._targets.stream(text, lambda stretch: keep(json.loads(stretch)), progress)
+        )
+        return passed
+
+    def discard(self, target: int = 0) -> None:
+        """Discards all that is on a block device. Raises ``InputError`` where it knows no discard, or is no device."""
+        self._targets.discard(target)
 
     def pause(self, seconds: float) -> None:
         """Waits; an interruption is told by ``ended``."""

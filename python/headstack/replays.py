@@ -11,8 +11,8 @@ from typing import Any, TypedDict, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
-from headstack.measured_replays import Course, Playback, prepare
-from headstack.measurement import SLOTS, Access, is_target
+from headstack.measured_replays import Playback, prepare
+from headstack.measurement import SLOTS, Access, Progress, is_target
 from headstack.options import OPTIONS
 from headstack.results import Results
 from headstack.runs import Swept, System, changed, loaded, several, swept, texts
@@ -73,7 +73,7 @@ def replay(
     engine: str = "auto",
     slots: int = SLOTS,
     progress: Callable[[int], object] | None = None,
-    course: Course | None = None,
+    course: Progress | None = None,
     **options: Unpack[ReplayOptions],
 ) -> Results:
     """Replays a trace on every system in every mode; results are those of runs, with their fidelity.
@@ -134,7 +134,7 @@ def replay_all(
     asked: Asked,
     record: str | os.PathLike[str] | None,
     progress: Callable[[int], object] | None,
-    course: Course | None,
+    course: Progress | None,
 ) -> Results:
     """Replays on all systems, in their order in the results; nothing begins before everything is looked at."""
     real = [is_target(system) for system in asked.systems]

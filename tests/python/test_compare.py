@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,7 @@ def test_intervals_say_from_when_to_when() -> None:
     late = {int(second) for s in point.stretches for second in range(round(s.start_s), round(s.end_s))}
     assert len(late) >= 4
     assert min(late) >= 8
+    assert all(one.end_s < next_one.start_s for one, next_one in pairwise(point.stretches)), "neighbours are one"
     assert any("s a mean response of" in line for line in hs.compare(degraded, sound).shortfalls())
     assert hs.compare(sound, hs.run("compaq-raid5-7", "file-server", seed=2, **options)).points[0].stretches == ()  # type: ignore[arg-type]
 
@@ -136,12 +138,27 @@ def test_of_results_that_hold_both_each_side_takes_its_own(tmp_path: Path) -> No
     assert (comparison.measured, comparison.predicted) == ("null:2ms", CHEETAH)
 
 
+def test_what_was_varied_tells_points_apart(tmp_path: Path) -> None:
+    ours = hs.run(CHEETAH, depth=1, requests=300, streams=[1, 2], random=0)
+    theirs = hs.run(ATLAS, depth=1, requests=300, streams=[2, 1], random=0)
+    ours.to_csv(tmp_path / "ours.csv")
+    theirs.to_parquet(tmp_path / "theirs.parquet")
+    for measured, predicted in ((ours, theirs), (tmp_path / "ours.csv", tmp_path / "theirs.parquet")):
+        comparison = hs.compare(measured, predicted)
+        assert [point.name for point in comparison] == ["depth 1, streams 1", "depth 1, streams 2"]
+        for point, row in zip(comparison, theirs[::-1], strict=True):
+            assert point.predicted.figures["iops"] == pytest.approx(row["iops"])
+
+
 def test_replays_are_compared_by_mode(tmp_path: Path) -> None:
     hs.run(CHEETAH, "file-server", depth=4, requests=500, warm_up=0, record=tmp_path / "t.parquet")
     ours = hs.replay(tmp_path / "t.parquet", CHEETAH, ["timed", "asap"])
     theirs = hs.replay(tmp_path / "t.parquet", ATLAS, ["asap", "timed"])
     comparison = hs.compare(ours, theirs)
     assert [point.name for point in comparison] == ["timed", "asap, depth 4"]
+    # So they are where one of them is measured, and it has less to say of its clock.
+    real = hs.replay(tmp_path / "t.parquet", "null:1ms", ["timed", "asap"])
+    assert [point.name for point in hs.compare(real, theirs)] == ["timed", "asap, depth 4"]
     with pytest.raises(hs.InputError, match="does not hold its trace"):
         hs.compare(ours, ATLAS)
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 import headstack as hs
@@ -243,14 +244,14 @@ def test_one_slow_device_holds_the_module_up() -> None:
     assert "holds the module up" in found.verdict(1)
     assert (found.verdict(0), found.verdict(2)) == ("ok", "ok")
     assert sum(one.devices[1].classes[:3]) == 0
-    assert one.devices[0].classes[0] > 200
+    assert one.devices[0].classes[0] > 100
 
 
 def test_outputs_agree(capsys: Capture, tmp_path: Path) -> None:
-    table = tmp_path / "intervals.csv"
+    table, columns = tmp_path / "intervals.csv", tmp_path / "intervals.parquet"
     code, out, _ = headstack(
         capsys, "measure", "condition", "null:1ms", "null:1ms", "--size", "16MiB", "--interval", "50ms", "-q",
-        "--read-only", "--csv", str(table), "--json", "-",
+        "--read-only", "--csv", str(table), "--parquet", str(columns), "--json", "-",
     )  # fmt: skip
     assert code == 0
     figures = json.loads(out)
@@ -258,6 +259,11 @@ def test_outputs_agree(capsys: Capture, tmp_path: Path) -> None:
     assert sum(int(row["blocks"]) for row in rows) * BLOCK == figures["module"]["module_bytes"] == 32 << 20
     assert figures["is_whole"]
     assert {row["device"] for row in rows} == {"null:1ms"}
+    with duckdb.connect() as connection:
+        [total] = connection.sql(
+            f"select sum(blocks)::bigint, sum(\"blocks <1.125ms\")::bigint from '{columns}'"
+        ).fetchall()
+    assert total == (sum(int(row["blocks"]) for row in rows), sum(int(row["blocks <1.125ms"]) for row in rows))
     assert len(rows) == 2 * len(figures["passes"][0]["intervals"])
 
 
@@ -401,6 +407,43 @@ def test_a_log_that_cannot_be_written_ends_it_and_loses_nothing(capsys: Capture,
     assert json.loads(out)["passes"][0]["bytes"] > 0
     kept = Conditioning.read(log)
     assert 0 < kept.passes[0].bytes < json.loads(out)["passes"][0]["bytes"]
+
+
+@pytest.fixture
+def small_file_system(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = (
+        os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", folder]).returncode == 0
+    )
+    if not mounted:
+        pytest.skip("a file system of its own needs root")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_failure_that_ends_it_names_the_device_and_is_resumed_where_it_was(
+    capsys: Capture, tmp_path: Path, small_file_system: Path
+) -> None:
+    good, full, log = tmp_path / "good", small_file_system / "full", tmp_path / "log"
+    good.write_bytes(bytes(4 << 20))
+    with full.open("wb") as file:
+        file.truncate(4 << 20)
+    arguments = ("measure", "condition", str(good), str(full), "--overwrite", "--buffered", "-q", "--log", str(log))
+    code, out, err = headstack(capsys, *arguments)
+    assert code == 3
+    assert f"{full}: write" in err
+    assert "file system is full" in err
+    before = Conditioning.read(log)
+    assert 1 << 20 < before.passes[0].bytes <= (4 << 20) + BLOCK
+    assert "it ends at" in out
+    # What failed was not passed: with room for it, it is made up for.
+    subprocess.run(["mount", "-o", "remount,size=8m", small_file_system], check=True)
+    code, _, _ = headstack(capsys, *arguments, "--resume")
+    assert code == 0
+    assert_each_position_once(Conditioning.read(log))
+    for path in (good, full):
+        assert all(path.read_bytes()[at:][:512].strip(b"\0") for at in range(0, 4 << 20, 512))
 
 
 # Devices.

@@ -79,6 +79,18 @@ def test_writes_need_a_word_and_go_where_they_went(recorded: Path, data: Path) -
     assert changed == written
 
 
+def test_a_file_is_created_where_a_size_is_given(headstack: Headstack, recorded: Path, tmp_path: Path) -> None:
+    path = tmp_path / "new"
+    arguments = ["replay", str(recorded), "--columns", COLUMNS, str(path), "-m", "asap", "--buffered"]
+    refused = headstack(*arguments, "--writes", "skip")
+    assert refused.returncode == 2
+    assert "does not exist" in refused.stderr
+    done = headstack(*arguments, "--create", "4MiB", "--csv", "-")
+    assert done.returncode == 0, done.stderr
+    assert path.stat().st_size == 1 << 22
+    assert pl.read_csv(done.stdout.encode())["requests"].to_list() == [300]
+
+
 def test_lateness_is_that_of_the_schedule(recorded: Path) -> None:
     [row] = hs.replay(trace(recorded), "null:3ms", slots=1)
     # Three ms each, one a ms: the last is issued about 600 ms late, and its response counts from its time.
@@ -123,6 +135,18 @@ def test_what_came_out_is_a_trace_in_the_order_of_issue(recorded: Path, data: Pa
     assert hs.Trace(out).info()["meta"]["devices"][0]["name"] == str(data)
     [replayed] = hs.replay(hs.Trace(out), "null", "asap")
     assert replayed["requests"] == 300
+
+
+def test_what_overtakes_is_put_back_in_order(tmp_path: Path) -> None:
+    path, out = tmp_path / "large", tmp_path / "out.parquet"
+    path.write_bytes(os.urandom(1 << 24))
+    # Every fourth is long, and those behind it are complete before it.
+    rows = [(n, (n % 15) << 20, 1 << 20 if n % 4 == 0 else 4096, "read", 1) for n in range(400)]
+    hs.replay(trace(write_csv(tmp_path / "mixed.csv", rows)), path, "asap", depth=8, engine="psync", record=out)
+    again = pl.read_parquet(out)
+    assert again["offset_bytes"].to_list() == [row[1] for row in rows]
+    assert again["arrival_ns"].is_sorted()
+    assert not (again["arrival_ns"] + again["response_ns"]).is_sorted(), "nothing was put back"
 
 
 def test_intervals_are_kept(recorded: Path) -> None:

@@ -75,7 +75,7 @@ pub struct DeviceShare {
     /// While the oldest block of the stream was this device's. The devices' sum is the length of the interval.
     pub held_ns: u64,
     /// Sum of the response times, from a block's issue to its completion.
-    pub sum_ns: u128,
+    pub sum_ns: u64,
     /// The longest of them.
     pub max_ns: u64,
     /// How many of them are in each of the classes of [`CLASS_LIMITS_NS`].
@@ -420,7 +420,7 @@ impl<'a> Stream<'a> {
 
 impl Lane {
     fn record(&mut self, response_ns: u64) {
-        self.share.sum_ns += u128::from(response_ns);
+        self.share.sum_ns = self.share.sum_ns.saturating_add(response_ns);
         self.share.max_ns = self.share.max_ns.max(response_ns);
         self.share.classes[CLASS_LIMITS_NS.partition_point(|&limit_ns| limit_ns <= response_ns)] += 1;
         self.responses.record(response_ns);

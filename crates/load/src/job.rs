@@ -33,6 +33,8 @@ pub struct Job {
     pub start_delay_ns: u64,
     /// Seed of its random choices.
     pub seed: u64,
+    /// Whether the page cache is emptied of the targets before.
+    pub invalidate: bool,
     /// What is done to find out whether what is read is what was written. Requests then have memory of their own each.
     pub verify: Verify,
 }

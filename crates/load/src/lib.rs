@@ -2,7 +2,7 @@
 //!
 //! A [`Target`] is opened as somebody permits. [`run`] puts every [`Job`] into a thread of its own. A thread has a
 //! `Rig`, which hands requests to an engine and books what comes back, and a loop in `worker` that says when the next
-//! request goes out: that of [`replay`] asks a recording, that of [`play_scenario`] the clients of a scenario.
+//! request goes out: that of [`replay`] asks a recording, that of [`play_scenario`] the clients of a scenario. [`play_phase`] carries out what a job file says.
 
 mod buffers;
 mod clock;
@@ -14,10 +14,12 @@ pub mod integrity;
 mod job;
 mod live;
 mod log;
+mod phase;
 mod queue;
 mod replay;
 mod rig;
 mod run;
+mod samples;
 mod scenario;
 mod stamping;
 mod target;
@@ -35,6 +37,7 @@ pub use ground::Ground;
 pub use job::{End, Job};
 pub use live::Progress;
 pub use log::{Log, Logged};
+pub use phase::{PhaseSpec, play_phase};
 pub use replay::{Observed, ReplaySpec, Sink, Writes, replay};
 pub use run::{Spec, run, run_logged};
 pub use scenario::{ScenarioSpec, play_scenario};

@@ -13,6 +13,7 @@ use crate::engine::{Done, Engine, EngineKind, WHOLE, Wait};
 use crate::ground::Ground;
 use crate::live::Live;
 use crate::log::{Log, Logged};
+use crate::samples::Samples;
 use crate::stamping::{Checked, Stamping};
 use crate::target::Target;
 use crate::trouble::Trouble;
@@ -120,6 +121,8 @@ pub struct Rig<'a> {
     pub errors: [u64; 4],
     /// What went wrong.
     pub trouble: Trouble,
+    /// How even its throughput is.
+    pub samples: Samples,
     /// The present, as far as this thread has looked.
     pub now_ns: u64,
     /// Arrivals that wait for a slot; they are outstanding too.
@@ -172,6 +175,7 @@ impl<'a> Rig<'a> {
             measuring: None,
             errors: [0; 4],
             trouble: Trouble::default(),
+            samples: Samples::default(),
             now_ns: now_ns(),
             waiting: 0,
             issued: 0,
@@ -403,6 +407,7 @@ impl<'a> Rig<'a> {
         if self.measuring.is_none() {
             self.deadline_ns = self.now_ns.saturating_add(time_ns);
             self.measuring = Some(Measuring::new(self.now_ns, self.under_way() + self.waiting, self.interval_ns));
+            self.samples.start(self.now_ns);
             self.bytes = 0;
         }
     }
@@ -442,6 +447,9 @@ impl<'a> Rig<'a> {
         if self.now_ns >= self.next_tell_ns {
             self.next_tell_ns = self.now_ns + TELL_EVERY_NS;
             self.tell_counts();
+            if let Some(measuring) = self.measuring.as_ref().filter(|measuring| measuring.end_ns.is_none()) {
+                self.samples.look(self.now_ns, measuring.kinds());
+            }
             self.live.tell_share(share(self));
         }
     }

@@ -21,6 +21,7 @@ use crate::job::Job;
 use crate::live::{Live, Progress};
 use crate::log::Log;
 use crate::rig::{Rig, Seat, with_errors};
+use crate::samples::Samples;
 use crate::stamping::Checked;
 use crate::trouble::Trouble;
 use crate::usage::Usage;
@@ -33,6 +34,9 @@ use crate::worker::{Loop, work};
 const REPORT_EVERY: Duration = Duration::from_millis(50);
 /// What has not come back this long after the end is given up.
 pub const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// Depths from which on a thread's time is told apart: powers of two, as in fio's `iodepth_level`.
+const DEPTHS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 /// What is measured.
 #[derive(Clone)]
@@ -47,6 +51,10 @@ pub struct Spec {
     pub seed: u64,
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
+    /// Whether the first job that ends ends all of them.
+    pub ends_with_first: bool,
+    /// Whether results tell of each job also where there is one alone.
+    pub tells_streams: bool,
     /// What is known of the data on the targets; where jobs verify and this is absent, the run has ledgers in memory.
     pub verification: Option<Arc<Verification>>,
 }
@@ -60,6 +68,7 @@ pub struct Measured {
     looped: Loop,
     trouble: Trouble,
     usage: Usage,
+    samples: Samples,
     issued: u64,
     completed: u64,
     /// Requests that never came back.
@@ -95,6 +104,7 @@ pub fn run_logged(
     };
     let verification = verification.as_deref();
     begin(verification)?;
+    let cached = invalidate(&spec.jobs);
     let works = spec.jobs.iter().zip(0..).map(|(job, number): (&Job, u32)| {
         move |post: &Post| {
             let Job { name, targets, engine, start_delay_ns, seed, .. } = job;
@@ -111,19 +121,42 @@ pub fn run_logged(
                 own_buffers: job.verify != Verify::No,
                 verification: verification.filter(|_| job.verify != Verify::No),
             };
-            measure(&seat, post, |rig| {
+            let measured = measure(&seat, post, |rig| {
                 rig.log = log.map(|log| (Arc::clone(log), number));
                 work(job, rig)
-            })
+            });
+            if spec.ends_with_first {
+                post.stop.store(true, Ordering::Relaxed);
+            }
+            measured
         }
     });
     let (measured, ran) = together(works.collect(), progress)?;
     let mut result = join(&spec.system, &spec.workload, spec.seed, &measured, &ran);
     result.offered_per_s = offered_per_s(spec);
+    if spec.tells_streams {
+        result.streams = streams(&measured);
+    }
+    result.notes.extend(cached);
     if let Some(known) = verification {
         finish(spec, known, &measured, &mut result, progress);
     }
     Ok(result)
+}
+
+/// Empties the page cache of what jobs want to read from their devices, each target once; what could not be done.
+fn invalidate(jobs: &[Job]) -> Option<String> {
+    let mut done: Vec<&str> = Vec::new();
+    for target in jobs.iter().filter(|job| job.invalidate).flat_map(|job| &job.targets) {
+        if done.contains(&target.name()) {
+            continue;
+        }
+        done.push(target.name());
+        if let Err(error) = target.forget_cached() {
+            return Some(format!("the page cache could not be emptied of {} ({error})", target.name()));
+        }
+    }
+    None
 }
 
 /// What a thread of a run shares with others, and how they hear of each other.
@@ -255,7 +288,9 @@ fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> 
     let (errors, trouble, engine) = (rig.errors, rig.trouble.clone(), rig.engine());
     let (issued, completed) = (rig.issued, rig.completed);
     let mut rig = rig;
+    let mut samples = std::mem::take(&mut rig.samples);
     if let Some(measuring) = rig.measuring.take() {
+        samples.end(measuring.end_ns.unwrap_or(rig.now_ns), measuring.kinds());
         measuring.write_to(&mut result);
     }
     rig.tell_counts();
@@ -272,6 +307,7 @@ fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> 
         looped,
         trouble,
         usage,
+        samples,
         issued,
         completed,
         lost,
@@ -307,6 +343,9 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
     result.counters = usage.counters();
     result.counters.extend(lateness_counters(&lateness));
     result.streams = streams(all);
+    if result.streams.len() < 2 {
+        result.streams.clear();
+    }
     result.checks = checks(all);
     result.notes = notes(all, &trouble, &lateness);
     result.integrity = checked(all).map(Checked::told);
@@ -381,28 +420,40 @@ fn lateness_counters(lateness: &LatencyHistogram) -> Vec<Counter> {
     ]
 }
 
-/// What each job got, where there are several names.
+/// What each job got; threads of one name are one.
 fn streams(all: &[Measured]) -> Vec<StreamResult> {
-    let mut streams: Vec<(StreamResult, Usage, u64)> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
     for one in all {
-        match streams.iter_mut().find(|(stream, ..)| stream.name == one.name) {
-            Some((stream, usage, duration_ns)) => {
-                stream.kinds.merge(&one.kinds);
-                usage.add(&one.usage);
-                *duration_ns = (*duration_ns).max(one.result.duration_ns);
-            }
-            None => {
-                let stream = StreamResult { name: one.name.clone(), kinds: one.kinds.clone(), facts: Vec::new() };
-                streams.push((stream, one.usage.clone(), one.result.duration_ns));
-            }
+        if !names.contains(&one.name.as_str()) {
+            names.push(&one.name);
         }
     }
-    let told = |(mut stream, usage, duration_ns): (StreamResult, Usage, u64)| {
-        stream.facts = usage.facts();
-        stream.facts.insert(0, Fact { name: "duration_s".to_owned(), value: duration_ns as f64 / 1e9 });
-        stream
+    let told = |name: &str| {
+        let (mut kinds, mut usage, mut samples) = (Kinds::default(), Usage::default(), Samples::default());
+        let (mut duration_ns, mut threads_ns, mut threads) = (0, 0, 0u32);
+        let mut depth_ns = [0; DEPTHS.len()];
+        for one in all.iter().filter(|one| one.name == name) {
+            kinds.merge(&one.kinds);
+            usage.add(&one.usage);
+            samples.merge(&one.samples);
+            duration_ns = duration_ns.max(one.result.duration_ns);
+            threads_ns += one.result.duration_ns;
+            threads += 1;
+            one.result.depth.time_at_depth_ns.iter().enumerate().skip(1).for_each(|(depth, time_ns)| {
+                depth_ns[DEPTHS.partition_point(|least| *least <= depth) - 1] += time_ns;
+            });
+        }
+        let fact = |name: &str, value: f64| Fact { name: name.to_owned(), value };
+        let mut facts = vec![fact("duration_s", duration_ns as f64 / 1e9)];
+        facts.push(fact("threads", f64::from(threads)));
+        facts.push(fact("threads_s", threads_ns as f64 / 1e9));
+        facts.extend(usage.facts());
+        let at_depths = DEPTHS.iter().zip(depth_ns).filter(|(_, time_ns)| *time_ns > 0);
+        facts.extend(at_depths.map(|(depth, time_ns)| fact(&format!("depth_{depth}_s"), time_ns as f64 / 1e9)));
+        facts.extend(samples.facts());
+        StreamResult { name: name.to_owned(), kinds, facts }
     };
-    if streams.len() > 1 { streams.into_iter().map(told).collect() } else { Vec::new() }
+    names.into_iter().map(told).collect()
 }
 
 /// What reads were found to be, of all threads together.

@@ -7,6 +7,7 @@ mod capture;
 mod catalogue;
 mod error;
 mod interruptible;
+mod jobs;
 mod measure;
 mod play;
 mod quantity;
@@ -39,6 +40,10 @@ mod _native {
     };
     #[pymodule_export]
     use super::error::{InputError, RunError};
+    #[pymodule_export]
+    use super::jobs::{
+        phase_at_observed, phase_demand, phase_stream_names, read_fio, read_fio_arguments, read_icf, read_vdbench,
+    };
     #[pymodule_export]
     use super::measure::Targets;
     #[pymodule_export]

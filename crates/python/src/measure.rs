@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use headstack_load::{
-    EngineKind, Job, LedgerPlace, LoadError, Permission, Progress, Spec, Target, TargetKind, Verification, VerifySpec,
+    EngineKind, Job, LedgerPlace, LoadError, Permission, PhaseSpec, Progress, Spec, Target, TargetKind, Verification,
+    VerifySpec, play_phase,
 };
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Limits, Sync, Verify};
+use headstack_workload::jobs::{Limits, Phase, Sync, Verify};
 use headstack_workload::{Span, Workload};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -51,6 +52,20 @@ struct RunAsked {
     system_name: String,
     workload: Value,
     jobs: Vec<JobAsked>,
+    seed: u64,
+    interval_ns: Option<u64>,
+    labels: Vec<(String, String)>,
+}
+
+/// A phase of a job file as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PhaseAsked {
+    system_name: String,
+    phase: Phase,
+    /// Numbers of the targets of each job.
+    targets: Vec<Vec<usize>>,
+    null_service_ns: u64,
     seed: u64,
     interval_ns: Option<u64>,
     labels: Vec<(String, String)>,
@@ -225,6 +240,22 @@ impl Targets {
         let one = |spec: VerifySpec, goes_on: &mut GoesOn| headstack_load::verify(&spec, goes_on);
         one_by_one(py, asked, vec![spec], progress.as_ref(), one, load_error)
     }
+
+    /// Refuses a phase that cannot be carried out, as far as that is known before anything is started.
+    fn check_phase(&self, phase: &str) -> PyResult<()> {
+        let asked: PhaseAsked = serde_json::from_str(phase).map_err(json_error)?;
+        self.phase_spec(&asked).and_then(|spec| spec.check()).map(drop).map_err(load_error)
+    }
+
+    /// Carries out a phase of a job file; as [`measure`](Self::measure) otherwise.
+    #[pyo3(signature = (phase, progress=None))]
+    fn measure_phase(&self, py: Python<'_>, phase: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+        let asked: PhaseAsked = serde_json::from_str(phase).map_err(json_error)?;
+        let labels = vec![Asked { labels: asked.labels.clone(), clients: None }];
+        let spec = self.phase_spec(&asked).map_err(load_error)?;
+        let one = |spec: PhaseSpec, goes_on: &mut GoesOn| play_phase(&spec, goes_on);
+        one_by_one(py, labels, vec![spec], progress.as_ref(), one, load_error)
+    }
 }
 
 /// Hears how far a measurement is, and says whether it goes on.
@@ -308,6 +339,7 @@ impl Targets {
                 slots: job.slots,
                 start_delay_ns: job.start_delay_ns,
                 seed: job.seed,
+                invalidate: false,
                 verify: job.verify,
             })
         });
@@ -318,23 +350,53 @@ impl Targets {
             jobs,
             seed: run.seed,
             interval_ns: run.interval_ns,
+            ends_with_first: false,
+            tells_streams: false,
             verification: None,
+        })
+    }
+
+    fn phase_spec(&self, asked: &PhaseAsked) -> Result<PhaseSpec, LoadError> {
+        let targets_of = |numbers: &Vec<usize>| numbers.iter().map(|&number| self.0.get(number).cloned()).collect();
+        let targets: Option<Vec<Vec<Arc<Target>>>> = asked.targets.iter().map(targets_of).collect();
+        let not_open =
+            || LoadError::Job { job: asked.phase.name.clone(), message: "names a target that is not open".into() };
+        let targets = targets.ok_or_else(not_open)?;
+        let mut used: Vec<&Arc<Target>> = Vec::new();
+        for target in targets.iter().flatten() {
+            if !used.iter().any(|known| Arc::ptr_eq(known, target)) {
+                used.push(target);
+            }
+        }
+        Ok(PhaseSpec {
+            system: record_of(&asked.system_name, &used),
+            phase: asked.phase.clone(),
+            targets,
+            null_service_ns: asked.null_service_ns,
+            seed: asked.seed,
+            interval_ns: asked.interval_ns,
         })
     }
 
     /// The targets as results tell of them.
     pub fn record(&self, name: &str) -> SystemRecord {
-        match &self.0[..] {
-            [only] => SystemRecord::new(name, only.kind().name(), only.description().clone()),
-            several => {
-                let all = several.iter().map(|target| target.description().clone()).collect::<Vec<_>>();
-                let kind = if several.iter().all(|one| one.kind() == TargetKind::BlockDevice) {
-                    "block devices"
-                } else {
-                    "files"
-                };
-                SystemRecord::new(name, kind, json!({ "targets": all }))
-            }
+        record_of(name, &self.0.iter().collect::<Vec<_>>())
+    }
+}
+
+/// Targets as results tell of them.
+fn record_of(name: &str, targets: &[&Arc<Target>]) -> SystemRecord {
+    match targets {
+        [only] => SystemRecord::new(name, only.kind().name(), only.description().clone()),
+        several => {
+            let all = several.iter().map(|target| target.description().clone()).collect::<Vec<_>>();
+            let are = |kind| several.iter().all(|one| one.kind() == kind);
+            let kind = match (are(TargetKind::BlockDevice), are(TargetKind::Null)) {
+                (true, _) => "block devices",
+                (_, true) => TargetKind::Null.name(),
+                _ => "files",
+            };
+            SystemRecord::new(name, kind, json!({ "targets": all }))
         }
     }
 }

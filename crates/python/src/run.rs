@@ -31,6 +31,9 @@ struct Spec {
     interval_ns: Option<u64>,
     #[serde(default)]
     preload: u64,
+    /// Under what name the result tells of each stream of the scenario, where not under its own.
+    #[serde(default)]
+    stream_names: Vec<String>,
     /// What distinguishes the run from others of a sweep: columns of the table of results.
     labels: Vec<(String, String)>,
 }
@@ -45,6 +48,7 @@ pub fn run(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>, record: Opt
     // By way of values: an error of theirs does not name a place in a text that nobody wrote.
     let specs: Vec<Value> = serde_json::from_str(specs).map_err(json_error)?;
     let specs: Vec<_> = specs.into_iter().map(Spec::read).collect::<PyResult<_>>()?;
+    let names: Vec<Vec<String>> = specs.iter().map(|spec| spec.stream_names.clone()).collect();
     let (asked, specs): (Vec<_>, Vec<_>) = specs.into_iter().map(Spec::split).unzip();
     let results = match (record, &specs[..]) {
         (None, _) => py.detach(|| run_interruptibly(&specs, progress.as_ref()))?,
@@ -52,7 +56,10 @@ pub fn run(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>, record: Opt
         (Some(_), _) => return Err(input_error(format!("record: {} runs cannot be one trace", specs.len()))),
     };
     let results: Result<Vec<RunResult>, SimError> = results.into_iter().collect();
-    let results = results.map_err(sim_error)?;
+    let mut results = results.map_err(sim_error)?;
+    for (result, names) in results.iter_mut().zip(&names).filter(|(_, names)| !names.is_empty()) {
+        result.name_streams(names);
+    }
     Ok(Results::new(asked.into_iter().zip(results).collect()))
 }
 
@@ -69,7 +76,8 @@ impl Spec {
     }
 
     fn split(self) -> (Asked, RunSpec) {
-        let Spec { system_name, system, workload, scenario, clients, span, seed, interval_ns, preload, labels } = self;
+        let Spec { system_name, system, workload, scenario, clients, span, seed, interval_ns, preload, labels, .. } =
+            self;
         let demand = match (workload, scenario) {
             (Some(workload), _) => workload.into(),
             (None, scenario) => scenario.expect("read has seen that there is one").into(),

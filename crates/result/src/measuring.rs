@@ -62,6 +62,11 @@ impl Measuring {
         }
     }
 
+    /// What was booked up to now.
+    pub fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
     /// Books the time since the last call at `depth`.
     #[inline]
     pub fn count_depth(&mut self, at_ns: u64, depth: usize) {

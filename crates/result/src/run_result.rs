@@ -444,6 +444,18 @@ impl RunResult {
         }
     }
 
+    /// Gives the streams these names, in their order, and joins those that then bear the same.
+    pub fn name_streams(&mut self, names: &[String]) {
+        let mut joined: Vec<StreamResult> = Vec::new();
+        for (stream, name) in std::mem::take(&mut self.streams).into_iter().zip(names) {
+            match joined.iter_mut().find(|known| known.name == *name) {
+                Some(known) => known.kinds.merge(&stream.kinds),
+                None => joined.push(StreamResult { name: name.clone(), ..stream }),
+            }
+        }
+        self.streams = joined;
+    }
+
     /// Requests that completed without error, over all kinds.
     pub fn count(&self) -> u64 {
         self.kinds.all().iter().map(|(_, kind)| kind.count).sum()

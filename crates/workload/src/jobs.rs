@@ -3,6 +3,7 @@
 //! A [`JobFile`] is a sequence of [`Phase`]s, each of them [`Job`]s that run at the same time. What a file asks for and
 //! the model cannot say is not dropped in silence: it is a [`Remark`].
 
+mod copies;
 mod curve;
 mod demand;
 pub mod fio;
@@ -15,6 +16,8 @@ use serde::{Deserialize, Serialize};
 pub use curve::{CurvePoint, curve_rate_per_s};
 pub use demand::{Demand, Simulation};
 
+use crate::generator::Span;
+use crate::quantity::format_bytes;
 use crate::workload::Workload;
 
 /// What a job file asks for.
@@ -116,6 +119,31 @@ pub struct Part {
     pub length: Option<Extent>,
 }
 
+impl Part {
+    /// The bytes that it stands for in an address space of `whole_bytes`, in whole blocks of `block_bytes`, and whether it
+    /// was cut at the end.
+    ///
+    /// # Errors
+    /// When no block is left of it, in words.
+    pub fn within(&self, whole_bytes: u64, block_bytes: u64) -> Result<(Span, bool), String> {
+        let start_bytes = self.start.of(whole_bytes);
+        let available_bytes = whole_bytes.saturating_sub(start_bytes);
+        let length_bytes = self.length.map_or(available_bytes, |length| length.of(whole_bytes));
+        if available_bytes == 0 || length_bytes == 0 {
+            let [start, length, whole] = [start_bytes, length_bytes, whole_bytes].map(format_bytes);
+            return Err(format!("it begins at {start} and holds {length}; there are {whole}"));
+        }
+        let end_bytes = start_bytes + length_bytes.min(available_bytes);
+        // A place in percent may fall between blocks.
+        let round = |bytes: u64| if bytes == whole_bytes { bytes } else { bytes / block_bytes * block_bytes };
+        let (start_bytes, end_bytes) = (round(start_bytes), round(end_bytes));
+        if start_bytes >= end_bytes {
+            return Err("it is smaller than a sector".to_owned());
+        }
+        Ok((Span { start_bytes, length_bytes: end_bytes - start_bytes }, length_bytes > available_bytes))
+    }
+}
+
 /// A place or a length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -124,6 +152,16 @@ pub enum Extent {
     Bytes(u64),
     /// In percent of the whole.
     Percent(f64),
+}
+
+impl Extent {
+    /// In bytes, of an address space of `whole_bytes`.
+    fn of(self, whole_bytes: u64) -> u64 {
+        match self {
+            Extent::Bytes(bytes) => bytes,
+            Extent::Percent(percent) => (whole_bytes as f64 * (percent / 100.0)) as u64,
+        }
+    }
 }
 
 impl Default for Extent {

@@ -322,3 +322,55 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn results_call_copies_by_number_and_groups_by_what_their_names_share() {
+    let grouped = |name: &str, group: u32| Job { group: Some(group), ..job(name) };
+    let phase = Phase {
+        jobs: vec![
+            Job { copies: 2, ..job("a") },
+            Job { first_copy: 2, ..job("a") },
+            job("b"),
+            grouped("Worker 1 C:", 0),
+            grouped("Worker 1 D:", 0),
+            grouped("read", 1),
+            grouped("write", 1),
+            Job { copies: 2, ..grouped("read", 2) },
+        ],
+        ..Phase::default()
+    };
+    let names = phase.stream_names();
+    let expected: [&[&str]; 8] = [
+        &["a.0", "a.1"],
+        &["a.2"],
+        &["b"],
+        &["Worker 1"],
+        &["Worker 1"],
+        &["read"],
+        &["read"],
+        &["read (2)", "read (2)"],
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn every_copy_has_a_seed_of_its_own_and_the_same_again() {
+    let jobs = [job("a"), job("b"), Job { first_copy: 2, ..job("a") }, Job { seed: Some(2), ..job("a") }];
+    let seeds: Vec<u64> = jobs.iter().flat_map(|job| [job.seed_of(0, 1), job.seed_of(1, 1)]).collect();
+    let different: std::collections::HashSet<u64> = seeds.iter().copied().collect();
+    assert_eq!(different.len(), seeds.len());
+    // A job's own seed goes before that of the run, and a copy is known by its number among all of its name.
+    assert_eq!(jobs[3].seed_of(0, 1), jobs[3].seed_of(0, 9));
+    assert_eq!(jobs[0].seed_of(2, 1), jobs[2].seed_of(0, 1));
+    assert_ne!(jobs[0].seed_of(0, 1), jobs[0].seed_of(0, 9));
+}
+
+#[test]
+fn streams_of_a_simulation_are_told_of_as_those_of_a_measurement() {
+    let random = Phase { jobs: vec![Job { copies: 3, ..job("a") }, job("b")], ..Phase::default() };
+    // Three random copies are one stream, which bears the job's name.
+    assert_eq!(simulate(&random).streams, ["a", "b"]);
+    let group = |name: &str| Job { group: Some(0), ..job(name) };
+    let grouped = Phase { jobs: vec![group("x 1"), group("x 2")], ..Phase::default() };
+    assert_eq!(simulate(&grouped).streams, ["x", "x"]);
+}

@@ -212,7 +212,7 @@ fn the_examples_of_fio_run_or_are_refused_for_their_engine() {
     for path in paths {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
-        let (outcome, detail) = match fio::read(&name, &text, &environment, &include) {
+        let (outcome, detail) = match fio::read(&name, &text, &[], &environment, &include) {
             Ok(file) => {
                 generic += 1;
                 let mut options: Vec<String> =

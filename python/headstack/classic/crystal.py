@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError, format_bytes
@@ -147,16 +148,13 @@ def crystal(
             kinds["mix"] = percent("mix", mix)
         scores: list[Score] = []
         made: list[Results] = []
-        for kind, read_percent in kinds.items():
-            for test in tests:
-                if made:
-                    opened.pause(pause_ns / 1e9)
-                if opened.ended is not None:
-                    break
-                steps = _steps(test, kind, read_percent, span, runs, time_ns)
-                made.append(opened.measure(steps, progress))
+        for kind, test in product(kinds, tests):
+            if made and opened.ended is None:
+                opened.pause(pause_ns / 1e9)
+            if opened.ended is None:
+                made.append(opened.measure(_steps(test, kind, kinds[kind], span, runs, time_ns), progress))
                 scores.append(_score(test, kind, made[-1]))
-        return Crystal(joined(made), path, profile, span[1], scores, left_out)
+        return Crystal(joined(made), opened.ended, path, profile, span[1], scores, left_out)
 
 
 def _not_writing(path: str, access: Access) -> str | None:

@@ -172,7 +172,7 @@ def _measured(
         made.append(results)
         if opened.ended is not None:
             break
-    return Fsync(joined(made), path, limit_ms, found, _doubts(opened.described[0], found, rpm))
+    return Fsync(joined(made), opened.ended, path, limit_ms, found, _doubts(opened.described[0], found, rpm))
 
 
 def paired(logged: Iterable[Logged]) -> tuple[list[int], int]:

@@ -208,4 +208,4 @@ def _measured(
         described = requests(name, bytes_, **form, think_ns=interval_ns)
         made = opened.measure([Step(described, span, limits, seed=seed)], lambda _: samples.add(log.take()), log=log)
         samples.add(log.take())
-    return Latency(made, path, kind, bytes_, interval_ns / 1e9, samples.kept)
+    return Latency(made, opened.ended, path, kind, bytes_, interval_ns / 1e9, samples.kept)

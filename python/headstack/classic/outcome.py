@@ -100,6 +100,8 @@ class Outcome(ABC):
     """What a test came to: its figures, and the results of the runs that they are made of."""
 
     results: Results
+    ended_early: str | None
+    """Why it ended before its time, in a measurement or between two."""
 
     @property
     @abstractmethod
@@ -117,11 +119,6 @@ class Outcome(ABC):
     @abstractmethod
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """The picture, written to ``path`` where one is given. Needs the extra ``headstack[plot]``."""
-
-    @property
-    def ended_early(self) -> str | None:
-        """Why the test ended before its time."""
-        return next((row["ended_early"] for row in self.results if row["ended_early"] is not None), None)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """An object: ``test``, ``version``, ``ended_early``, the figures of the test, ``runs`` (whole results)."""

@@ -145,7 +145,7 @@ def fsync(test: Fsync) -> Figure:
         axes.set_yscale("log")
         _log_ticks(axes.xaxis, 0.8 * min(bounds), 1.25 * max(bounds))
         most = max((len(pairs.response_ns) for pairs in test.pairs), default=1)
-        axes.set_ylim(100 / max(most, 1) / 2, 130)
+        axes.set_ylim(min(0.5, 50 / max(most, 1)), 130)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.yaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("Write and flush (ms)")

@@ -213,7 +213,7 @@ def prefill(
             steps = [(lun, step) for lun in group for step in steps_of(opened, lun, written, depth)]
             if steps and opened.ended is None:
                 made.append(_filled(opened, steps, progress))
-    return Prefill(joined(made), order, luns)
+    return Prefill(joined(made), opened.ended, order, luns)
 
 
 def _divided(opened: Opened, target: int, parts: int, text: str | None) -> list[Lun]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,6 +201,7 @@ def zones(
         raise InputError(f"time: {time} is not allowed; more than 0s is")
     results: list[Results] = []
     profiles: list[Profile] = []
+    ended: str | None = None
     for name in [os.fspath(name) for name in names]:
         if is_target(name) or is_to_be_created(name, access):
             opened = Opened([name], access, write)
@@ -212,9 +212,10 @@ def zones(
             made, profile = _simulated(name, range, wanted, sizes, write)
         results += made
         profiles.append(profile)
-        if made[-1][-1]["ended_early"] is not None:
+        ended = next((row["ended_early"] for part in made for row in part if row["ended_early"] is not None), None)
+        if ended is not None:
             break
-    return Zones(joined(results), profiles)
+    return Zones(joined(results), ended, profiles)
 
 
 def is_to_be_created(name: str, access: Access) -> bool:
@@ -273,6 +274,8 @@ def _simulated(
     specs = [spec | {"span": (at, plan.part_bytes), "labels": list(_labels(at).items())} for at in plan.places]
     made, accesses = [Results(_native.run(json.dumps(specs)))], []
     if plan.accesses:
+        import tempfile
+
         import duckdb
 
         spec = first_spec(system, Workload(plan.access)) | {"span": plan.span, "labels": []}

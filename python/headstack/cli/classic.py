@@ -18,7 +18,7 @@ from headstack.classic import zones as zones_test
 from headstack.classic.outcome import Outcome
 from headstack.cli.output import check_writable, print_table, write_all
 from headstack.cli.runs import Command, listed
-from headstack.cli.targets import EXIT_RUN, access_of, course, ending, permission_options
+from headstack.cli.targets import EXIT_RUN, access_of, course, ended_code, permission_options
 from headstack.measurement import Progress
 from headstack.values import whole
 
@@ -106,7 +106,7 @@ def zones(systems: tuple[str, ...], **given: Any) -> int:
     def work(tell: Progress | None) -> zones_test.Zones:
         return zones_test.zones(systems, access, **options, progress=tell)
 
-    return ending(carry_out(given, work, show_zones).results)
+    return ended_code(carry_out(given, work, show_zones).ended_early)
 
 
 def show_zones(test: zones_test.Zones) -> None:
@@ -177,7 +177,7 @@ def latency(target: str, seek_rate: bool, cached: bool, **given: Any) -> int:
     def work(_: Progress | None) -> latency_test.Latency:
         return latency_test.latency(target, access, **options, each=None if is_silent else line)
 
-    return ending(carry_out(given, work, show_latency).results)
+    return ended_code(carry_out(given, work, show_latency).ended_early)
 
 
 def show_latency(test: latency_test.Latency) -> None:
@@ -238,7 +238,7 @@ def fsync(target: str, sizes: str, limit: str, **given: Any) -> int:
         return fsync_test.fsync(target, access, **options, progress=tell)
 
     test = carry_out(given, work, show_fsync)
-    return ending(test.results) or (0 if test.kept else EXIT_LIMIT)
+    return ended_code(test.ended_early) or (0 if test.kept else EXIT_LIMIT)
 
 
 def show_fsync(test: fsync_test.Fsync) -> None:
@@ -295,7 +295,7 @@ def crystal(target: str, **given: Any) -> int:
     def work(tell: Progress | None) -> crystal_test.Crystal:
         return crystal_test.crystal(target, access, **options, progress=tell)
 
-    return ending(carry_out(given, work, show_crystal).results)
+    return ended_code(carry_out(given, work, show_crystal).ended_early)
 
 
 def show_crystal(test: crystal_test.Crystal) -> None:
@@ -345,7 +345,7 @@ def prefill(targets: tuple[str, ...], **given: Any) -> int:
         return prefill_test.prefill(targets, access, **options, progress=tell)
 
     test = carry_out(given, work, show_prefill)
-    return ending(test.results) or (0 if test.complete else EXIT_RUN)
+    return ended_code(test.ended_early) or (0 if test.complete else EXIT_RUN)
 
 
 def show_prefill(test: prefill_test.Prefill) -> None:

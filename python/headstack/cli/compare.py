@@ -123,7 +123,7 @@ def _cells(point: Point, figure: str) -> list[str]:
 
     error = point.error(figure)
     sides = (point.measured.figures[figure], point.predicted.figures[figure])
-    return [*map(shown, sides), "" if error is None else f"{error:+.1%}"]
+    return [*map(shown, sides), "" if error is None else f"{error:+.1%}" if abs(error) < 10 else f"{error:+,.0%}"]
 
 
 def _demerit(point: Point) -> str:

@@ -12,18 +12,20 @@ from typing import Any
 import click
 
 from headstack._native import InputError
-from headstack.cli.output import check_writable, print_table, write_all
+from headstack.cli.output import Outputs, print_table
 from headstack.cli.runs import listed
 from headstack.cli.targets import EXIT_INTERRUPTED, EXIT_RUN, SHOW_EVERY_S, access_of, permission_options
-from headstack.conditioning import STOPPED, Conditioning, Now, Settings, class_names
+from headstack.conditioning import Conditioning, Now, Settings, class_names
 from headstack.conditioning import condition as conditioned
 from headstack.conditioning.log import read_log, settings_of
 from headstack.conditioning.report import Pass, format_decimal
+from headstack.measurement import BY_HAND
 from headstack.values import duration_ns, rate_bits_per_s, size_bytes, whole
 
 EXPORTS: dict[str, Callable[..., Any]] = {
     "json": Conditioning.to_json,
     "csv": Conditioning.to_csv,
+    "parquet": Conditioning.to_parquet,
     "plot": Conditioning.plot,
 }
 EXIT_NOT_KEPT = 1
@@ -44,6 +46,7 @@ EXIT_NOT_KEPT = 1
 @permission_options
 @click.option("--json", "json_path", metavar="FILE", help="Write all figures (- for stdout).")
 @click.option("--csv", "csv_path", metavar="FILE", help="Write every interval of every device (- for stdout).")
+@click.option("--parquet", "parquet_path", metavar="FILE", help="Write the same as Parquet.")
 @click.option("--plot", "plot_path", metavar="FILE.png", help="Draw rates and block times over the module.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: str | None, **given: Any) -> int:
@@ -63,17 +66,7 @@ def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: s
     The exit code is 1 where a rate that is required is not kept, or blocks failed.
     """
     limit = None if given["require"] is None else rate_bits_per_s("--require", given.pop("require")) / 1e6
-    files = {name: given[f"{name}_path"] for name in EXPORTS if given[f"{name}_path"] is not None}
-    to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
-    if len(to_stdout) > 1:
-        raise InputError("--json -, --csv -: only one of them can have stdout")
-    for name in to_stdout:
-        del files[name]
-    check_writable(files.values())
-    if "plot" in files:
-        from headstack.plots import picture_format
-
-        picture_format(files["plot"])
+    outputs = Outputs(given, EXPORTS)
     if report is not None:
         if targets or log is not None or resume:
             raise InputError("--report: tells of a log and measures nothing; name no target, --log or --resume")
@@ -81,11 +74,7 @@ def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: s
     else:
         found = measured(targets, log, resume, given)
     found.require_mbit_per_s = limit
-    write_all((path, partial(EXPORTS[name], found)) for name, path in files.items())
-    for name in to_stdout:
-        print(EXPORTS[name](found), end="")
-    if not to_stdout:
-        print_conditioning(found)
+    outputs.write(found, partial(print_conditioning, found))
     return ending(found)
 
 
@@ -180,7 +169,7 @@ def ending(found: Conditioning) -> int:
     """The exit code; one line on stderr where it ended before its time."""
     if found.ended_early is not None:
         print(f"headstack: ended early, what was measured is kept: {found.ended_early}", file=sys.stderr)
-        return EXIT_INTERRUPTED if found.ended_early == STOPPED else EXIT_RUN
+        return EXIT_INTERRUPTED if found.ended_early == BY_HAND else EXIT_RUN
     return 0 if found.is_kept else EXIT_NOT_KEPT
 
 

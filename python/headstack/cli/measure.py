@@ -4,32 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from headstack._native import InputError
 from headstack.cli import classic, conditioning, pts
+from headstack.cli.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
 from headstack.cli.output import check_writable, print_results, write_all
 from headstack.cli.runs import EXPORTS, Command, listed
-from headstack.cli.targets import access_of, access_options, course
+from headstack.cli.targets import access_of, access_options, course, ending
 from headstack.cli.traces import Decorator
 from headstack.cli.verify import print_verified, verdict, verify, verify_options, verifying_of
-from headstack.measurement import MEASURED_OPTIONS, measure_target
+from headstack.jobfiles import JobResults, measure_file
+from headstack.measurement import MEASURED_OPTIONS, Access, measure_target
 from headstack.results import Results
+
+R = TypeVar("R", bound=Results)
 
 
 def measured(command: Command) -> Command:
     """A target, a workload, what can be varied, and the outputs."""
     decorators: list[Decorator] = [
-        click.argument("target", metavar="TARGET"),
+        click.argument("targets", metavar="TARGET", nargs=-1),
         click.option(
-            "-w", "--workload", metavar="NAME|FILE.toml", help="A workload; or give --size, --read, --random."
+            "-w",
+            "--workload",
+            metavar="NAME|FILE.toml",
+            help="A workload or scenario; or give --size, --read, --random.",
         ),
+        click.option("--lun", "lun", metavar="NAME=PATH", multiple=True, help="Where another LUN of a scenario is."),
         *(
             click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
             for option in MEASURED_OPTIONS
         ),
+        job_options,
         access_options,
         click.option("--json", "json_path", metavar="FILE", help="Write whole results (- for stdout)."),
         click.option("--csv", "csv_path", metavar="FILE", help="Write the table (- for stdout)."),
@@ -66,13 +75,16 @@ measure.add_command(verify)
 @measure.command(hidden=True)
 @measured
 @verify_options
-def load(target: str, workload: str | None, **given: Any) -> int:
+def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     """Measure TARGET under a workload, or by one of the tests listed below.
 
     TARGET is a file or a block device; or "null", which stores nothing and answers at once ("null:2ms": after 2 ms), to
     measure what measuring costs. Workloads, options and results are those of "headstack run"; 10 seconds are measured
     unless a length is given. In an open loop (--rate) response times count from the moment at which a request was to
     be made, whether or not the system could take it.
+
+    A scenario runs as long as it states, on TARGET; where it names LUNs, TARGET is one of them, and --lun says where
+    each of the others is.
 
     Reading asks for nothing. A workload that writes takes --destroy with the device's name or serial number, and is
     refused while anybody uses the device; a file is written where it was created by --create, or with --overwrite.
@@ -82,14 +94,59 @@ def load(target: str, workload: str | None, **given: Any) -> int:
     crash. It should not lie on the target. The exit code is 1 when data are damaged or lost.
 
     Ctrl-C, a full disk or a vanished device end a measurement; what was measured until then is kept.
+
+    \b
+    headstack measure --fio job.fio [TARGET...]
+    headstack measure --fio -- --name=x --rw=randread --filename=/dev/sdb --runtime=10
+    headstack measure --icf FILE.icf TARGET...
+    headstack measure --vdbench FILE [NAME=VALUE...] [TARGET...]
+
+    do what other programs' job files say; a TARGET replaces those that the file names. Files that do not exist are
+    created as the file asks. What is not done as it asks is told on stderr, by line and option.
     """
-    access, verifying = access_of(given), verifying_of(given, target)
-    work = partial(measure_target, target, demands(workload), access, verifying=verifying)
+    asked = asked_jobs(targets, workload, given)
+    access = access_of(given)
+    if asked is not None:
+        return measure_job_file(asked, given, access)
+    if len(targets) != 1:
+        raise InputError(f"{len(targets)} targets: one TARGET is measured; several by a job file")
+    [target] = targets
+    verifying = verifying_of(given, target)
+    places = luns_of(given.pop("lun"))
+    work = partial(measure_target, target, demands(workload), access, verifying=verifying, luns=places)
     results, to_stdout = carry_out(given, work)
     if not to_stdout:
-        print_results(results)
+        print_results(results, with_streams=True)
         print_verified(results, verifying)
     return verdict(results)
+
+
+def luns_of(texts: tuple[str, ...]) -> dict[str, str]:
+    """Where LUNs are, by name."""
+    places: dict[str, str] = {}
+    for text in texts:
+        name, separator, path = text.partition("=")
+        if not (name and separator and path):
+            raise InputError(f"--lun: {text!r} is no place of a LUN; write NAME=PATH, such as log=/dev/sdc")
+        if name in places:
+            raise InputError(f"--lun: {name} is given twice; a LUN is at one place")
+        places[name] = path
+    return places
+
+
+def measure_job_file(asked: AskedJobs, given: dict[str, Any], access: Access) -> int:
+    """Measures a job file, phase after phase."""
+    asked.refuse_others(given, access)
+
+    def work(options: dict[str, list[str]], show: Callable[[dict[str, Any]], object] | None) -> JobResults:
+        for name, values in options.items():
+            if len(values) > 1:
+                raise InputError(f"{name}: {len(values)} values; a job file is measured with one")
+        return measure_file(asked.file, asked.places, access, {name: value for name, [value] in options.items()}, show)
+
+    results, to_stdout = carry_out(given, work)
+    asked.tell(results, to_stdout)
+    return exit_code(results, ending(results))
 
 
 def demands(workload: str | None) -> list[str] | None:
@@ -97,7 +154,7 @@ def demands(workload: str | None) -> list[str] | None:
     return None if workload is None else listed(workload)
 
 
-def carry_out(given: dict[str, Any], work: Callable[..., Results]) -> tuple[Results, bool]:
+def carry_out(given: dict[str, Any], work: Callable[..., R]) -> tuple[R, bool]:
     """Measures, and writes what was asked for; also whether stdout is taken by an export."""
     options = {o.name: listed(given[o.name]) for o in MEASURED_OPTIONS if given.get(o.name) is not None}
     files = {name: given[f"{name}_path"] for name in EXPORTS if given.get(f"{name}_path") is not None}

@@ -6,10 +6,12 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from headstack._native import InputError
 from headstack.results import Results
@@ -130,6 +132,32 @@ def check_writable(paths: Iterable[str]) -> None:
         if path in checked:
             raise InputError(f"{path}: named twice; each output needs a file of its own")
         checked.add(path)
+
+
+class Outputs:
+    """Where a command's results go beside the terminal: ``exports`` writes each kind, and gives it as text."""
+
+    def __init__(self, given: Mapping[str, Any], exports: Mapping[str, Callable[..., Any]]) -> None:
+        """Raises ``InputError`` for what could not be written: to be known before anything is measured."""
+        self._exports = exports
+        files = {name: given[f"{name}_path"] for name in exports if given[f"{name}_path"] is not None}
+        self._to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
+        if len(self._to_stdout) > 1:
+            raise InputError("--json -, --csv -: only one of them can have stdout")
+        self._files = {name: path for name, path in files.items() if name not in self._to_stdout}
+        check_writable(self._files.values())
+        if "plot" in self._files:
+            from headstack.plots import picture_format
+
+            picture_format(self._files["plot"])
+
+    def write(self, results: object, show: Callable[[], object]) -> None:
+        """Writes what was asked for; ``show`` has stdout unless an export has it."""
+        write_all((path, partial(self._exports[name], results)) for name, path in self._files.items())
+        for name in self._to_stdout:
+            print(self._exports[name](results), end="")
+        if not self._to_stdout:
+            show()
 
 
 def write_all(files: Iterable[tuple[str | Path, Callable[[Path], object]]]) -> None:

@@ -9,17 +9,23 @@ from typing import Any
 
 import click
 
-from headstack._native import InputError, format_bytes
-from headstack.cli.output import check_writable, print_table, write_all
+from headstack._native import format_bytes
+from headstack.cli.output import Outputs, print_table
 from headstack.cli.runs import listed
 from headstack.cli.targets import EXIT_INTERRUPTED, EXIT_RUN, access_of, access_options, course
+from headstack.measurement import BY_HAND
 from headstack.pts import PURGES, Outcome, Report, Settings
 from headstack.pts import pts as tested
 from headstack.pts.plans import PLANS, Point, Variable
 from headstack.pts.steady import RANGE_MAX, SLOPE_MAX
 from headstack.values import duration_ns, percent, whole
 
-EXPORTS: dict[str, Callable[..., Any]] = {"json": Report.to_json, "csv": Report.to_csv, "plot": Report.plot}
+EXPORTS: dict[str, Callable[..., Any]] = {
+    "json": Report.to_json,
+    "csv": Report.to_csv,
+    "parquet": Report.to_parquet,
+    "plot": Report.plot,
+}
 
 
 @click.command()
@@ -36,6 +42,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {"json": Report.to_json, "csv": Report.
 @access_options
 @click.option("--json", "json_path", metavar="FILE", help="Write all figures (- for stdout).")
 @click.option("--csv", "csv_path", metavar="FILE", help="Write every measurement of every round (- for stdout).")
+@click.option("--parquet", "parquet_path", metavar="FILE", help="Write the same as Parquet.")
 @click.option("--plot", "plot_path", metavar="FILE.png", help="Draw convergence, measurement window and figures.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def pts(target: str, **given: Any) -> int:
@@ -51,9 +58,9 @@ def pts(target: str, **given: Any) -> int:
     latency     0.5, 4 and 8 KiB, three mixes, one request at a time
     wsat        random writes of 4 KiB, until steady or 4 times the capacity
 
-    All of them destroy what is on the device, which takes --destroy with its name or serial number (a file --overwrite).
-    A device of 1 TB takes about a day. Smaller --capacity, shorter --round-time and files give a quick impression; the
-    report then says that it does not conform to the specification.
+    All of them destroy what is on the device, which takes --destroy with its name or serial number (a file
+    --overwrite). A device of 1 TB takes about a day. Smaller --capacity, shorter --round-time and files give a quick
+    impression; the report then says that it does not conform to the specification.
 
     Ctrl-C ends it, and the rounds that are whole are kept.
     """
@@ -66,25 +73,11 @@ def pts(target: str, **given: Any) -> int:
         rounds_max=None if given["rounds"] is None else whole("--rounds", given["rounds"]),
         depth=whole("--depth", given["depth"]),
     )
-    files = {name: given[f"{name}_path"] for name in EXPORTS if given[f"{name}_path"] is not None}
-    to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
-    if len(to_stdout) > 1:
-        raise InputError("--json -, --csv -: only one of them can have stdout")
-    for name in to_stdout:
-        del files[name]
-    check_writable(files.values())
-    if "plot" in files:
-        from headstack.plots import picture_format
-
-        picture_format(files["plot"])
+    outputs = Outputs(given, EXPORTS)
     quiet = given["quiet"]
     with course(quiet) as show:
         report = tested(target, settings, access_of(given), show, None if quiet else begun)
-    write_all((path, partial(EXPORTS[name], report)) for name, path in files.items())
-    for name in to_stdout:
-        print(EXPORTS[name](report), end="")
-    if not to_stdout:
-        print_report(report)
+    outputs.write(report, partial(print_report, report))
     return ending(report)
 
 
@@ -99,7 +92,7 @@ def ending(report: Report) -> int:
     if report.ended_early is None:
         return 0
     print(f"headstack: ended early, whole rounds are kept: {report.ended_early}", file=sys.stderr)
-    return EXIT_INTERRUPTED if report.ended_early == "stopped by hand" else EXIT_RUN
+    return EXIT_INTERRUPTED if report.ended_early == BY_HAND else EXIT_RUN
 
 
 def print_report(report: Report) -> None:
@@ -116,6 +109,8 @@ def print_report(report: Report) -> None:
     print()
     if report.deviations:
         print(f"this run does not conform to the specification: {'; '.join(report.deviations)}")
+    else:
+        print("purge, preconditioning, rounds and times are those of the specification")
     for note in report.notes:
         print(f"note: {note}")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, reduce
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import click
 
 from headstack._native import InputError
+from headstack.cli.jobfiles import AskedJobs, asked_jobs, job_options
 from headstack.cli.output import (
     check_writable,
     print_results,
@@ -17,6 +18,7 @@ from headstack.cli.output import (
     write_all,
 )
 from headstack.cli.targets import access_of, access_options, course, ending
+from headstack.jobfiles import JobResults, run_file
 from headstack.measurement import Access, is_target, measure_curve
 from headstack.options import OPTIONS
 from headstack.results import Results
@@ -24,6 +26,7 @@ from headstack.runs import CURVE_DEPTHS, run_specs, specify
 from headstack.values import duration
 
 Command = Callable[..., Any]
+R = TypeVar("R", bound=Results)
 
 KNEE = "knee: the load at which 1 % more throughput costs 1 % more response time (Compaq's definition)"
 
@@ -70,6 +73,7 @@ def varied(command: Command) -> Command:
 
 @click.command(cls=Grouped)
 @varied
+@job_options
 @click.option("--record", metavar="FILE.parquet", help="Write the requests of a single run as a trace.")
 def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
     """Run SYSTEMs under a workload or a scenario.
@@ -79,10 +83,31 @@ def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
 
     Every option may be a list (--depth 1,4,16): all combinations are run, systems first, then the options in the
     order below; the last varies fastest.
+
+    --fio, --icf and --vdbench simulate what a job file of another program asks for, a run for each of its phases, on
+    the same address space: its files and devices lie one after another.
     """
+    asked = asked_jobs(systems, workload, given)
+    if asked is not None:
+        simulate_job_file(asked, given)
+        return
     results, to_stdout = carry_out(systems, workload, given)
     if not to_stdout:
         print_results(results, with_streams=True)
+
+
+def simulate_job_file(asked: AskedJobs, given: dict[str, Any]) -> None:
+    """Simulates a job file on systems."""
+    asked.refuse_others(given)
+    if given["record"] is not None:
+        raise InputError("--record: a job file's phases are not recorded; run them as workloads")
+
+    def work(options: dict[str, Any], quiet: bool) -> JobResults:
+        with progress(asked.file.source, quiet) as show:
+            return run_file(asked.file, asked.places, options, show)
+
+    results, to_stdout = carry_out(tuple(asked.places), None, given, work)
+    asked.tell(results, to_stdout)
 
 
 @click.command(cls=Grouped)
@@ -137,6 +162,17 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 }
 
 
+@overload
+def carry_out(
+    systems: tuple[str, ...], workload: str | None, given: dict[str, Any], work: Callable[[dict[str, Any], bool], R]
+) -> tuple[R, bool]: ...
+@overload
+def carry_out(
+    systems: tuple[str, ...],
+    workload: str | None,
+    given: dict[str, Any],
+    work: Callable[[dict[str, Any], bool], Results] | None = None,
+) -> tuple[Results, bool]: ...
 def carry_out(
     systems: tuple[str, ...],
     workload: str | None,

@@ -19,6 +19,8 @@ Command = Callable[..., Any]
 
 SHOW_EVERY_S = 1.0
 """Between two lines of progress."""
+LEAST_S = 0.1
+"""A rate over less time would be noise."""
 EXIT_RUN, EXIT_INTERRUPTED = 3, 130
 
 
@@ -71,7 +73,11 @@ def access_of(given: dict[str, Any]) -> Access:
 
 def ending(results: Results) -> int:
     """The exit code; one line on stderr where a measurement ended before its time."""
-    ended = next((row["ended_early"] for row in results if row["ended_early"] is not None), None)
+    return ended_code(next((row["ended_early"] for row in results if row["ended_early"] is not None), None))
+
+
+def ended_code(ended: str | None) -> int:
+    """The exit code of what ended for that reason, and one line on stderr; 0 where there is none."""
     if ended is None:
         return 0
     print(f"headstack: ended early, what was measured is kept: {ended}", file=sys.stderr)
@@ -91,16 +97,20 @@ def course(quiet: bool) -> Iterator[Callable[[dict[str, Any]], object] | None]:
 
 
 def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
-    last = {"at": time.monotonic(), "completed": 0, "bytes": 0, "response_s": 0.0, "run": -1}
+    shown_at = time.monotonic()
+    last = {"at": shown_at, "completed": 0, "bytes": 0, "response_s": 0.0, "run": -1}
     every = SHOW_EVERY_S if on_terminal else 10 * SHOW_EVERY_S
 
     def show(now: dict[str, Any]) -> None:
+        nonlocal shown_at
         at = time.monotonic()
         if now["run"] != last["run"]:
             last.update(at=at, completed=0, bytes=0, response_s=0.0, run=now["run"])
+        # Of many short runs, one now and then is shown.
         passed = at - last["at"]
-        if passed < every:
+        if at - shown_at < every or passed < LEAST_S:
             return
+        shown_at = at
         count = now["completed"] - last["completed"]
         rate, mb_per_s = count / passed, (now["bytes"] - last["bytes"]) / passed / 1e6
         mean_ms = (now["response_s"] - last["response_s"]) / count * 1e3 if count else 0.0

@@ -42,9 +42,9 @@ FAULTY = ("stale", "torn", "misplaced", "corrupt", "zeros", "foreign", "unreadab
 def verify_options(command: Command) -> Command:
     """Whether a measurement verifies, and where its ledger is."""
     decorators = [
-        click.option("--verify", "kind", flag_value="stamp", help="Writes carry stamps, reads are checked."),
-        click.option("--verify-after", "kind", flag_value="stamp_and_read", help="And all is read again at the end."),
-        click.option("--check", "kind", flag_value="check", help="Check reads by what an earlier run has left."),
+        click.option("--verify", "verify", flag_value="stamp", help="Writes carry stamps, reads are checked."),
+        click.option("--verify-after", "verify", flag_value="stamp_and_read", help="And all is read again at the end."),
+        click.option("--check", "verify", flag_value="check", help="Check reads by what an earlier run has left."),
         click.option("--ledger", metavar="FILE", help="What knows what was written.  [default: TARGETNAME.ledger]"),
         click.option("--resume", is_flag=True, help="Go on with the ledger of an earlier run."),
     ]
@@ -54,7 +54,7 @@ def verify_options(command: Command) -> Command:
 def verifying_of(given: dict[str, Any], target: str) -> Verifying:
     """Takes the options of verifying out of those of a command. The ledger is a file unless somebody says otherwise,
     so that a crash takes nothing with it."""
-    kind, ledger, resume = given.pop("kind") or "no", given.pop("ledger"), given.pop("resume")
+    kind, ledger, resume = given.pop("verify") or "no", given.pop("ledger"), given.pop("resume")
     default = ledger_of(target)
     if ledger is None and (kind in ("stamp", "stamp_and_read") or (kind == "check" and default.exists())):
         ledger = str(default)

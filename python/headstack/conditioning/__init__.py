@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -12,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from headstack import _native
+from headstack import tables
 from headstack._native import InputError
 from headstack.conditioning.log import (
     PASSES,
@@ -26,14 +24,28 @@ from headstack.conditioning.log import (
     settings_of,
 )
 from headstack.conditioning.report import Device, Interval, Pass, judgement, passes_of, verdict
-from headstack.measurement import Access, is_null
+from headstack.measurement import BY_HAND, Access, Opened, is_null
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["PASSES", "Conditioning", "Device", "Interval", "Pass", "Settings", "condition"]
 
-STOPPED = "stopped by hand"
+COLUMNS = (
+    "pass",
+    "position_bytes",
+    "bytes",
+    "elapsed_s",
+    "duration_s",
+    "mbit_per_s",
+    "device",
+    "blocks",
+    "errors",
+    "mean_ms",
+    "max_ms",
+    "busy_share",
+    "held_share",
+)
 FIGURES = (0.5, 0.99, 0.999)
 """Quantiles that are told."""
 
@@ -98,6 +110,11 @@ class Conditioning:
         """What is wrong with the device of this number, or ``ok``."""
         return verdict(lane, self.passes, self.module["block_bytes"], self.require_mbit_per_s)
 
+    @property
+    def columns(self) -> list[str]:
+        """Those of the rows."""
+        return [*COLUMNS, *(f"blocks {name}" for name in class_names(self.module))]
+
     def rows(self) -> list[dict[str, Any]]:
         """A row for each interval and device."""
         rows = []
@@ -105,23 +122,23 @@ class Conditioning:
             for interval in one.intervals:
                 for device, share in zip(one.devices, interval.devices, strict=True):
                     good = share["blocks"] - share["errors"]
-                    row = {
-                        "pass": one.kind,
-                        "position_bytes": interval.position_bytes,
-                        "bytes": interval.bytes,
-                        "elapsed_s": round(interval.elapsed_s, 6),
-                        "duration_s": round(interval.duration_s, 6),
-                        "mbit_per_s": round(interval.mbit_per_s, 3),
-                        "device": device.path,
-                        "blocks": share["blocks"],
-                        "errors": share["errors"],
-                        "mean_ms": round(share["sum_ns"] / good / 1e6, 6) if good else None,
-                        "max_ms": share["max_ns"] / 1e6,
-                        "busy_share": round(share["busy_ns"] / 1e9 / interval.duration_s, 6),
-                        "held_share": round(interval.held_share(device.number), 6),
-                    }
-                    classes = zip(class_names(self.module), share["classes"], strict=True)
-                    rows.append(row | {f"blocks {name}": count for name, count in classes})
+                    cells = (
+                        one.kind,
+                        interval.position_bytes,
+                        interval.bytes,
+                        round(interval.elapsed_s, 6),
+                        round(interval.duration_s, 6),
+                        round(interval.mbit_per_s, 3),
+                        device.path,
+                        share["blocks"],
+                        share["errors"],
+                        round(share["sum_ns"] / good / 1e6, 6) if good else None,
+                        share["max_ns"] / 1e6,
+                        round(share["busy_ns"] / 1e9 / interval.duration_s, 6),
+                        round(interval.held_share(device.number), 6),
+                        *share["classes"],
+                    )
+                    rows.append(dict(zip(self.columns, cells, strict=True)))
         return rows
 
     def figures(self) -> dict[str, Any]:
@@ -173,15 +190,15 @@ class Conditioning:
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Everything that is computed from the log."""
-        return _written(json.dumps(self.figures(), indent=1) + "\n", path)
+        return tables.written(json.dumps(self.figures(), indent=1) + "\n", path)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """A row for each interval and device."""
-        text, rows = io.StringIO(), self.rows()
-        writer = csv.DictWriter(text, rows[0] if rows else [], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return _written(text.getvalue(), path)
+        return tables.to_csv(self.columns, self.rows(), path)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """The same as Parquet."""
+        tables.to_parquet(self.columns, self.rows(), path)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Rates over the module, who held it up, and the block times of each device. Written to ``path`` where one is
@@ -242,10 +259,11 @@ def condition(
     left = settings.passes[course_of(old).number :]
     if not left:
         return Conditioning(old)
-    access = replace(access, write="write" in left, create=None if old else access.create)
-    opened = _native.Targets(json.dumps([access.asked(path) for path in paths]))
+    # What is resumed exists, or is not the same.
+    access = replace(access, create=None if old else access.create)
+    opened = Opened(paths, access, writing="write" in left)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    module = module_of(paths, json.loads(opened.described()), settings, now)
+    module = module_of(paths, opened.described, settings, now)
     if module["module_bytes"] == 0:
         raise InputError(f"block: {settings.block_bytes} bytes have no room on the smallest target")
     first = {"record": "resumed", "at": now} if old else module
@@ -254,14 +272,14 @@ def condition(
     file = None
     if log is not None:
         file = LogFile.resume(os.fspath(log), whole_bytes) if old else LogFile.create(os.fspath(log))
-    session = _Session(opened, [access.engine_of(path) for path in paths], settings, file, old, progress)
+    session = _Session(opened, settings, file, old, progress)
     try:
         session.keep(first)
         session.run()
     except OSError as error:
         session.end(f"{log}: {error.strerror}")
     except KeyboardInterrupt:
-        session.end(STOPPED)
+        session.end(BY_HAND)
     finally:
         if file is not None:
             file.close()
@@ -290,8 +308,7 @@ def _check(paths: list[str], settings: Settings) -> None:
 class _Session:
     """A conditioning from where it is to its end."""
 
-    opened: _native.Targets
-    engines: list[Any]
+    opened: Opened
     settings: Settings
     file: LogFile | None
     records: list[Record]
@@ -323,9 +340,9 @@ class _Session:
         kind, module_bytes = self.settings.passes[number], self.records[0]["module_bytes"]
         last: Record | None = None
 
-        def keep(stretch: str) -> None:
+        def keep(stretch: Record) -> None:
             nonlocal last
-            last = {"record": "stretch", "pass": number, **json.loads(stretch)}
+            last = {"record": "stretch", "pass": number, **stretch}
             self.keep(last)
 
         def tell(position_bytes: int) -> None:
@@ -333,7 +350,6 @@ class _Session:
                 self.progress(Now(kind, position_bytes, module_bytes, last))
 
         asked = {
-            "engines": self.engines,
             "write": kind == "write",
             "block_bytes": self.settings.block_bytes,
             "ahead": self.settings.ahead,
@@ -341,12 +357,4 @@ class _Session:
             "start_bytes": start_bytes,
             "interval_ns": self.settings.interval_ns,
         }
-        passed: Record = json.loads(self.opened.stream(json.dumps(asked), keep, tell))
-        return passed
-
-
-def _written(text: str, path: str | os.PathLike[str] | None) -> str:
-    if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    return text
+        return self.opened.stream(asked, keep, tell)

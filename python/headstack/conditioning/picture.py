@@ -95,7 +95,7 @@ def _draw_rates(axes: Axes, found: Conditioning) -> None:
         rates, edges = [interval.mbit_per_s for interval in one.judged], _edges(one, unit)
         highest = max(highest, *rates)
         colour, lowest = COLOUR[one.kind], one.lowest
-        label = f"{one.kind}: mean {one.mean_mbit_per_s:,.0f} Mb/s (ring: the lowest)"
+        label = f"{one.kind}: mean {one.mean_mbit_per_s:,.0f} Mb/s"
         axes.stairs(rates, edges, baseline=None, color=colour, lw=1.5, label=label)
         middle = (lowest.position_bytes + lowest.bytes / 2) / unit
         axes.plot(middle, lowest.mbit_per_s, "o", ms=9, mfc="none", mec=colour, mew=1.4, clip_on=False, zorder=4)
@@ -104,7 +104,7 @@ def _draw_rates(axes: Axes, found: Conditioning) -> None:
         axes.axhline(found.require_mbit_per_s, color=INK, lw=1.1, ls=(0, (5, 3)), label=label)
     axes.set_xlim(0, found.module["module_bytes"] / unit)
     axes.set_ylim(0, 1.08 * highest or 1)
-    axes.set_title("Rate over the module", loc="left")
+    axes.set_title("Rate over the module (rings: the lowest)", loc="left")
     axes.set_xlabel(f"Place in the module ({name})")
     axes.set_ylabel("Rate (Mb/s)")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")

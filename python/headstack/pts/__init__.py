@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import shutil
@@ -12,12 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from headstack import _native
+from headstack import tables
 from headstack._native import InputError, RunError
-from headstack.measurement import Access
+from headstack.measurement import BY_HAND, Access, Opened, Progress, Step
 from headstack.pts.plans import KIB, PLANS, ROUNDS, Plan, Point
 from headstack.pts.steady import WINDOW, Window, last_window, steady_state
-from headstack.results import Results
 from headstack.values import choice
 from headstack.workload import Workload
 
@@ -32,11 +29,10 @@ ROUND_NS = 60_000_000_000
 ACTIVE_RANGES = (100.0, 75.0)
 """Of the specification: drives of enterprises, and of clients."""
 DEPTH = 32
-PRECONDITIONING, PASSES = Point(128 * KIB, 0, False), 2.0
+PRECONDITIONING, PASSES = Point(128 * KIB, 0, False), 2
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p99_ms", "p999_ms", "max_ms", "requests", "errors")
 """What is kept of each measurement."""
-
-Progress = Callable[[dict[str, Any]], object]
+COLUMNS = ("test", "round", "in_window", "block_bytes", "read_percent", "random", *FIGURES)
 
 
 @dataclass(frozen=True)
@@ -157,22 +153,26 @@ class Report:
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """All of it."""
-        return _written(json.dumps(self.figures(), indent=1) + "\n", path)
+        return tables.written(json.dumps(self.figures(), indent=1) + "\n", path)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """A row for each measurement of each round."""
-        text = io.StringIO()
-        places = ("test", "round", "in_window", "block_bytes", "read_percent", "random")
-        writer = csv.DictWriter(text, [*places, *FIGURES], lineterminator="\n")
-        writer.writeheader()
+        return tables.to_csv(COLUMNS, self.rows(), path)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """The same as Parquet."""
+        tables.to_parquet(COLUMNS, self.rows(), path)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each measurement of each round."""
+        rows = []
         for outcome in self.outcomes:
             used = {id(points) for points in outcome.window_rounds()}
             for number, points in enumerate(outcome.rounds, 1):
                 for point, figures in zip(outcome.plan.points, points, strict=True):
-                    place = (outcome.plan.name, number, id(points) in used, point.block_bytes, point.read_percent)
-                    row = dict(zip(places, (*place, point.is_random), strict=True))
-                    writer.writerow(row | figures)
-        return _written(text.getvalue(), path)
+                    place = (number, id(points) in used, point.block_bytes, point.read_percent, point.is_random)
+                    rows.append(dict(zip(COLUMNS, (outcome.plan.name, *place), strict=False)) | figures)
+        return rows
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Convergence, measurement window and figures of each test. Written to ``path`` where one is given. Needs the
@@ -234,16 +234,19 @@ def pts(
 ) -> Report:
     """Carries out tests of the specification: purge, preconditioning, rounds until the steady state.
 
-    All of them write: a device takes ``access`` with its name or serial number, a file the word to be overwritten. Ctrl-C
-    and a device that vanishes end it; the rounds that are whole are kept. ``tell`` hears what is begun, in words.
+    All of them write: a device takes ``access`` with its name or serial number, a file the word to be overwritten.
+    Ctrl-C and a device that vanishes end it; the rounds that are whole are kept. ``tell`` hears in words what is begun.
     """
-    path, settings, access = os.fspath(target), settings or Settings(), replace(access or Access(), write=True)
+    path, settings, access = os.fspath(target), settings or Settings(), access or Access()
     _check(settings, access)
     device = _Device(path, settings, access, progress, tell or (lambda words: None))
     report = Report(path, device.described["description"], settings, device.capacity_bytes)
     report.deviations = settings.deviations()
     if device.described["kind"] != "block device":
-        report.deviations.append(f"the target is no device but a {device.described['kind']}")
+        told = (
+            "stores nothing" if device.described["kind"] == "null" else f"is no device but a {device.described['kind']}"
+        )
+        report.deviations.append(f"the target {told}")
     if access.buffered:
         report.deviations.append("requests go through the page cache")
     try:
@@ -251,8 +254,8 @@ def pts(
             for plan in PLANS[name]:
                 device.test(plan, report)
     except KeyboardInterrupt:
-        report.ended_early = "stopped by hand"
-    except _Ended as ended:
+        report.ended_early = BY_HAND
+    except _EndedEarlyError as ended:
         report.ended_early = str(ended)
     return report
 
@@ -272,7 +275,7 @@ def _check(settings: Settings, access: Access) -> None:
         )
 
 
-class _Ended(Exception):
+class _EndedEarlyError(Exception):
     """A measurement ended before its time."""
 
 
@@ -283,7 +286,6 @@ class _Device:
         self, path: str, settings: Settings, access: Access, progress: Progress | None, tell: Callable[[str], object]
     ) -> None:
         self.path, self.settings, self.access, self.progress, self.tell = path, settings, access, progress, tell
-        self.engine = access.engine_of(path)
         self._open()
         block_bytes = self.described["block_bytes"]
         used = int(self.described["capacity_bytes"] * settings.capacity_percent / 100)
@@ -295,8 +297,8 @@ class _Device:
             raise InputError(f"{path}: format is for NVMe devices; blkdiscard and none are allowed")
 
     def _open(self) -> None:
-        self.opened = _native.Targets(json.dumps([self.access.asked(self.path)]))
-        [self.described] = json.loads(self.opened.described())
+        self.opened = Opened([self.path], self.access, writing=True)
+        [self.described] = self.opened.described
 
     def test(self, plan: Plan, report: Report) -> None:
         """Carries out a test, and books it."""
@@ -306,15 +308,14 @@ class _Device:
         report.outcomes.append(outcome)
         if plan.preconditioned:
             self.tell(f"{plan.name}: preconditioning, twice the capacity written in blocks of 128 KiB")
-            whole = {"passes": PASSES}
-            [row] = self._measure([self._run(PRECONDITIONING, self.capacity_bytes, self.settings.depth, whole)])
+            twice = {"bytes": PASSES * self.capacity_bytes}
+            [row] = self._measure([self._step(PRECONDITIONING, self.capacity_bytes, self.settings.depth, twice)])
             outcome.preconditioning_s = float(row["duration_s"])
-        runs = [
-            self._run(point, self._active_bytes(), plan.depth or self.settings.depth, None) for point in plan.points
-        ]
+        length_bytes, depth = self._active_bytes(), plan.depth or self.settings.depth
+        steps = [self._step(point, length_bytes, depth, {"time_ns": self.settings.round_ns}) for point in plan.points]
         while len(outcome.rounds) < plan.rounds_max and not self._is_over(outcome):
             self.tell(f"{plan.name}: round {len(outcome.rounds) + 1} of at most {plan.rounds_max}{_so_far(outcome)}")
-            rows = self._measure(runs)
+            rows = self._measure(steps)
             outcome.rounds.append([{name: row[name] for name in FIGURES} for row in rows])
             for point, row in zip(plan.points, rows, strict=True):
                 outcome.written_bytes += round(row["requests"] * (100 - point.read_percent) / 100) * point.block_bytes
@@ -351,7 +352,7 @@ class _Device:
             self._format()
             return
         try:
-            self.opened.discard(0)
+            self.opened.discard()
         except (InputError, RunError) as error:
             # Of this run it is known before what would be measured: a drive that is not fresh.
             told = f"the device was not purged: {error}"
@@ -370,46 +371,20 @@ class _Device:
             raise RunError(f"{self.path}: nvme format: {' '.join((done.stderr or done.stdout).split())}")
         self._open()
 
-    def _run(self, point: Point, length_bytes: int, depth: int, limits: dict[str, Any] | None) -> dict[str, Any]:
+    def _step(self, point: Point, length_bytes: int, depth: int, limits: dict[str, int]) -> Step:
         """A measurement of a point on the first ``length_bytes``."""
-        threads = min(self.access.threads, depth)
         random = "100" if point.is_random else "0"
         workload = Workload.uniform(f"{point.block_bytes}B", str(point.read_percent), random).copy()
         workload |= {
+            "arrivals": {"closed": {"outstanding": depth, "think": "none"}},
             "warm_up": {"requests": 0, "time": "0ns"},
-            "run_length": {"time": f"{self.settings.round_ns}ns"},
         }
-        # Threads with sequential requests have a part each, lest they write over each other's.
-        part = length_bytes if point.is_random else length_bytes // threads // MIB_STEP * MIB_STEP or length_bytes
-        jobs = []
-        for thread in range(threads):
-            outstanding = depth // threads + (thread < depth % threads)
-            start = 0 if point.is_random or part == length_bytes else thread * part
-            jobs.append(
-                {
-                    "name": workload["name"],
-                    "targets": [0],
-                    "span": (start, part),
-                    "workload": workload | {"arrivals": {"closed": {"outstanding": outstanding, "think": "none"}}},
-                    "limits": {"requests": None, "bytes": None, "passes": None, "time_ns": None} | (limits or {}),
-                    "engine": self.engine,
-                    "slots": depth,
-                    "start_delay_ns": 0,
-                    "seed": 1 + thread * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF,
-                }
-            )
-        run = {"system_name": self.path, "workload": workload, "jobs": jobs, "seed": 1, "interval_ns": None}
-        return run | {"labels": []}
+        return Step(workload, (0, length_bytes), limits, threads=min(self.access.threads, depth))
 
-    def _measure(self, runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        results = Results(self.opened.measure(json.dumps(runs), self.progress))
-        failed = results.failed_checks()
-        if failed:
-            raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
-        rows = list(results)
-        ended = next((row["ended_early"] for row in rows if row["ended_early"] is not None), None)
-        if ended is not None:
-            raise _Ended(ended)
+    def _measure(self, steps: Sequence[Step]) -> list[dict[str, Any]]:
+        rows = list(self.opened.measure(steps, self.progress))
+        if self.opened.ended is not None:
+            raise _EndedEarlyError(self.opened.ended)
         return rows
 
 
@@ -422,10 +397,3 @@ def _so_far(outcome: Outcome) -> str:
     if window is None:
         return ""
     return f" (of the last {WINDOW}: range {100 * window.range_share:.1f} %, slope {100 * window.slope_share:.1f} %)"
-
-
-def _written(text: str, path: str | os.PathLike[str] | None) -> str:
-    if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    return text

@@ -70,9 +70,11 @@ def _rounds_axis(axes: Axes, label: str) -> None:
 
 
 def _log_axis(axes: Axes, values: list[float]) -> None:
-    """A logarithmic axis whose ticks have names, also within one decade."""
+    """A logarithmic axis whose ticks have names; a linear one from 0 where values are near each other."""
     known = [value for value in values if value > 0]
-    if not known:
+    axes.yaxis.set_major_formatter(FuncFormatter(_number))
+    if not known or max(known) < 4 * min(known):
+        axes.set_ylim(0, 1.1 * max(known, default=1))
         return
     axes.set_yscale("log")
     low, high = min(known) / 1.3, max(known) * 1.3
@@ -179,7 +181,7 @@ def _draw_matrix(axes: Axes, outcome: Outcome, column: str, title: str) -> None:
     for row, line in enumerate(cells):
         for place, value in enumerate(line):
             share = math.log(value * 1.2 / low) / math.log(1.44 * high / low) if value > 0 else 0
-            colour = "white" if share > 0.45 else INK
+            colour = "white" if share > 0.3 else INK
             axes.text(place, row, _number(value), ha="center", va="center", size=7, color=colour)
 
 

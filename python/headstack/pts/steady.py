@@ -1,7 +1,7 @@
-"""Steady state as the Solid State Storage Performance Test Specification of SNIA has it (version 2.0.2, section 2.1.24).
+"""Steady state as the Solid State Storage Performance Test Specification of SNIA has it (version 2.0.2).
 
-Over a window of five rounds, of the variable that is tracked: the difference of the largest and the smallest value is at
-most 20 % of the average; and the straight line that fits best rises or falls by at most 10 % of the average from the
+Over a window of five rounds, of the variable that is tracked: the difference of the largest and the smallest value is
+at most 20 % of the average; and the straight line that fits best rises or falls by at most 10 % of the average from the
 first round of the window to the last.
 """
 

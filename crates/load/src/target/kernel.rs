@@ -5,7 +5,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// `linux/fs.h`; libc has none of these three.
+/// `linux/fs.h`; libc has none of these four.
+const BLKFLSBUF: libc::c_ulong = 0x1261;
 const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
 const BLKROGET: libc::c_ulong = 0x125e;
 const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
@@ -60,6 +61,21 @@ pub(super) struct DirectAlignment {
 
 fn check(result: libc::c_int) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Drops the pages of a file from the page cache; those that are not written yet stay.
+pub(super) fn forget_file(file: &File) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Writes what the page cache holds of a block device, and drops it.
+pub(super) fn forget_device(device: &File) -> io::Result<()> {
+    // SAFETY: the request takes no argument.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), BLKFLSBUF as _, 0) })
 }
 
 /// The capacity of a block device.

@@ -254,6 +254,18 @@ impl Target {
         &self.description
     }
 
+    /// Empties the page cache of what it holds of the target, as far as that is written.
+    ///
+    /// # Errors
+    /// When the kernel refuses: of a device, to all but root.
+    pub(crate) fn forget_cached(&self) -> io::Result<()> {
+        match (&self.opened, self.kind) {
+            (Some(opened), TargetKind::File) => kernel::forget_file(&opened.file),
+            (Some(opened), TargetKind::BlockDevice) => kernel::forget_device(&opened.file),
+            _ => Ok(()),
+        }
+    }
+
     /// Discards all that is on a block device, so that a solid-state drive knows of no data any more. `progress` is told
     /// the share that is done, between 0 and 1, and answers whether to go on.
     ///

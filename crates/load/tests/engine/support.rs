@@ -71,6 +71,7 @@ pub fn job(targets: &[Arc<Target>], engine: EngineKind, workload: Workload, limi
         slots: 64,
         start_delay_ns: 0,
         seed: 7,
+        invalidate: false,
         verify: Verify::No,
     }
 }
@@ -82,7 +83,16 @@ pub fn null_job(service_ns: u64, workload: Workload, limits: Limits) -> Job {
 
 pub fn spec(jobs: Vec<Job>) -> Spec {
     let system = SystemRecord::new("", "", Value::Null);
-    Spec { system, workload: Value::Null, jobs, seed: 7, interval_ns: None, verification: None }
+    Spec {
+        system,
+        workload: Value::Null,
+        jobs,
+        seed: 7,
+        interval_ns: None,
+        ends_with_first: false,
+        tells_streams: false,
+        verification: None,
+    }
 }
 
 /// A run that ends by itself.

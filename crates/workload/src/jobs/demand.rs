@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::copies::unlike;
 use super::layout::Layout;
 use super::{Job, JobEngine, Limits, Phase, Remark, Sync, Verify};
 use crate::addresses::Addresses;
@@ -29,6 +30,8 @@ pub struct Simulation {
     pub demand: Demand,
     /// What a measurement of the phase would do and the simulation does not; no line of a file is meant.
     pub remarks: Vec<Remark>,
+    /// Under what name results tell of each stream of the scenario ([`Phase::stream_names`]); none of a workload.
+    pub streams: Vec<String>,
 }
 
 fn error<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, WorkloadError> {
@@ -68,18 +71,44 @@ impl Phase {
         }
         self.leave_out(&mut remarks);
         let whole = Span { start_bytes: 0, length_bytes: capacity_bytes };
-        let demand = match (self.jobs.as_slice(), spans.as_slice()) {
+        let (demand, streams) = match (self.jobs.as_slice(), spans.as_slice()) {
             ([job], [span]) if *span == whole && self.pool.is_none() && merged(job).is_some() => {
-                Demand::Workload(workload(job, *span)?)
+                (Demand::Workload(workload(job, *span)?), Vec::new())
             }
-            _ => Demand::Scenario(self.scenario(&spans, whole, &mut remarks)?),
+            _ => {
+                let (scenario, streams) = self.scenario(&spans, whole, &mut remarks)?;
+                (Demand::Scenario(scenario), streams)
+            }
         };
-        Ok(Simulation { demand, remarks })
+        Ok(Simulation { demand, remarks, streams })
     }
 
-    fn scenario(&self, spans: &[Span], whole: Span, remarks: &mut Vec<Remark>) -> Result<Scenario, WorkloadError> {
+    /// The clients that put the same load on real targets, where the jobs share a pool: `spans` are the jobs' parts of an
+    /// address space of `capacity_bytes`. Also under what name results tell of each of their streams, and what is done
+    /// otherwise.
+    ///
+    /// # Errors
+    /// As those of [`demand`](Self::demand).
+    pub fn clients(
+        &self,
+        spans: &[Span],
+        capacity_bytes: u64,
+    ) -> Result<(Scenario, Vec<String>, Vec<Remark>), WorkloadError> {
+        let mut remarks = Vec::new();
+        let whole = Span { start_bytes: 0, length_bytes: capacity_bytes };
+        let (scenario, streams) = self.scenario(spans, whole, &mut remarks)?;
+        Ok((scenario, streams, remarks))
+    }
+
+    fn scenario(
+        &self,
+        spans: &[Span],
+        whole: Span,
+        remarks: &mut Vec<Remark>,
+    ) -> Result<(Scenario, Vec<String>), WorkloadError> {
         let mut streams = Vec::new();
         let mut names = HashSet::new();
+        let (reported, mut reports) = (self.stream_names(), Vec::new());
         for (index, (job, span)) in self.jobs.iter().zip(spans).enumerate() {
             let range = (*span != whole).then(|| Range {
                 from: Mark::Bytes(span.start_bytes),
@@ -102,6 +131,9 @@ impl Phase {
                 let name = if count == 1 { job.name.clone() } else { format!("{}.{copy}", job.name) };
                 let load = pooled.map_or(Load::Own(arrivals), Load::SharePercent);
                 let kind = StreamKind::Access(access(job, load));
+                // Several copies in one stream are told of by the name that they have in common.
+                let is_merged = count == 1 && job.copies > 1 && job.group.is_none();
+                reports.push(if is_merged { job.name.clone() } else { reported[index][copy as usize].clone() });
                 streams.push(Stream { name: unlike(&mut names, name), lun: None, range, kind });
             }
         }
@@ -119,7 +151,7 @@ impl Phase {
             streams,
         };
         scenario.validate()?;
-        Ok(scenario)
+        Ok((scenario, reports))
     }
 
     fn name(&self) -> String {
@@ -187,18 +219,6 @@ impl Phase {
 
 fn told(option: &str, message: impl Into<String>) -> Remark {
     Remark { line: 0, option: option.to_owned(), message: message.into() }
-}
-
-/// A name that no other stream has.
-fn unlike(names: &mut HashSet<String>, name: String) -> String {
-    let mut unlike = name.clone();
-    for number in 2.. {
-        if names.insert(unlike.clone()) {
-            break;
-        }
-        unlike = format!("{name} ({number})");
-    }
-    unlike
 }
 
 fn access(job: &Job, load: Load) -> Access {

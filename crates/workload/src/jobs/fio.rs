@@ -10,6 +10,8 @@
 //! job.
 
 mod distribution;
+#[cfg(test)]
+mod documented;
 mod engine;
 mod expression;
 mod job;
@@ -34,19 +36,29 @@ pub const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 /// Reads a job file; `file` is its name in errors.
 ///
 /// `environment` tells the values of variables and of the [`KEYWORDS`], as [`surroundings`] does; `include` the text of
-/// the file that a line `include NAME` names.
+/// the file that a line `include NAME` names. Only jobs whose section is among `chosen` are taken, all where that is
+/// empty (fio's `--section`).
 ///
 /// # Errors
-/// When the text is no job file, a section or an option asks for what cannot be measured (an engine for neither files
+/// When a section that is chosen does not exist, the text is no job file, a section or an option asks for what cannot be measured (an engine for neither files
 /// nor block devices, a replay), an option is unknown, or a value is not allowed. The error names file, line and
 /// option.
 pub fn read(
     file: &str,
     text: &str,
+    chosen: &[String],
     environment: &dyn Fn(&str) -> Option<String>,
     include: &dyn Fn(&str) -> io::Result<String>,
 ) -> Result<JobFile, InputError> {
-    translate(syntax::read(file, text, environment, include)?, file, Remarks::default())
+    let mut sections = syntax::read(file, text, environment, include)?;
+    if let Some(missing) = chosen.iter().find(|name| !sections.iter().any(|section| section.name == **name)) {
+        let names: Vec<&str> = sections.iter().map(|section| section.name.as_str()).collect();
+        let message = format!("there is no [{missing}]; allowed: {}", names.join(", "));
+        return Err(InputError { file: file.to_owned(), line: None, key: "section".to_owned(), message });
+    }
+    let is_chosen = |section: &Section| section.name == "global" || chosen.contains(&section.name);
+    sections.retain(|section| chosen.is_empty() || is_chosen(section));
+    translate(sections, file, Remarks::default())
 }
 
 /// Reads the arguments of fio's command line, with or without the word `fio` before them: each `--name` begins a job,

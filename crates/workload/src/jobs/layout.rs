@@ -1,6 +1,6 @@
 //! Where files and devices lie in a simulated system, which has one address space for all of them.
 
-use super::{Extent, Job, Remark};
+use super::{Job, Remark};
 use crate::generator::Span;
 use crate::quantity::format_bytes;
 use crate::workload::WorkloadError;
@@ -17,8 +17,11 @@ pub(super) struct Layout {
     is_shared: bool,
 }
 
-fn error<T>(index: usize, key: &str, message: String) -> Result<T, WorkloadError> {
-    Err(WorkloadError { key: format!("jobs[{index}].{key}"), message })
+/// Parts of a simulated system begin and end on these.
+const SECTOR_BYTES: u64 = 512;
+
+fn wrong(index: usize, key: &str, message: String) -> WorkloadError {
+    WorkloadError { key: format!("jobs[{index}].{key}"), message }
 }
 
 impl Layout {
@@ -49,7 +52,7 @@ impl Layout {
             let end_bytes = start_bytes.checked_add(length_bytes).filter(|end| *end <= capacity_bytes);
             let (Some(end_bytes), 1..) = (end_bytes, length_bytes) else {
                 let message = format!("{target} does not fit into a system of {}", format_bytes(capacity_bytes));
-                return error(index, "targets", message);
+                return Err(wrong(index, "targets", message));
             };
             targets.push((target, Span { start_bytes, length_bytes }));
             start_bytes = end_bytes.checked_next_multiple_of(GRAIN_BYTES).unwrap_or(u64::MAX);
@@ -69,38 +72,14 @@ impl Layout {
     /// The bytes of the system that a job goes to.
     pub(super) fn span(&self, index: usize, job: &Job, remarks: &mut Vec<Remark>) -> Result<Span, WorkloadError> {
         let whole = self.targets_of(job);
-        let at = |extent: Extent| match extent {
-            Extent::Bytes(bytes) => bytes,
-            Extent::Percent(percent) => (whole.length_bytes as f64 * (percent / 100.0)) as u64,
-        };
-        let start_bytes = at(job.part.start);
-        let available_bytes = whole.length_bytes.saturating_sub(start_bytes);
-        let length_bytes = job.part.length.map_or(available_bytes, at);
-        if available_bytes == 0 || length_bytes == 0 {
-            let message = format!(
-                "it begins at {} and holds {}; there are {}",
-                format_bytes(start_bytes),
-                format_bytes(length_bytes),
-                format_bytes(whole.length_bytes)
-            );
-            return error(index, "part", message);
-        }
-        if length_bytes > available_bytes {
+        let (span, is_cut) =
+            job.part.within(whole.length_bytes, SECTOR_BYTES).map_err(|message| wrong(index, "part", message))?;
+        if is_cut {
             let message =
                 format!("the part of {} ends with the {} that there are", job.name, format_bytes(whole.length_bytes));
             remarks.push(Remark { line: 0, option: "part".to_owned(), message });
         }
-        let end_bytes = start_bytes + length_bytes.min(available_bytes);
-        // A place in percent may fall between sectors.
-        let round = |bytes: u64| match bytes == whole.length_bytes {
-            true => bytes,
-            false => bytes / 512 * 512,
-        };
-        let (start_bytes, end_bytes) = (round(start_bytes), round(end_bytes));
-        if start_bytes >= end_bytes {
-            return error(index, "part", "it is smaller than a sector".to_owned());
-        }
-        Ok(Span { start_bytes: whole.start_bytes + start_bytes, length_bytes: end_bytes - start_bytes })
+        Ok(Span { start_bytes: whole.start_bytes + span.start_bytes, ..span })
     }
 
     /// From the first to the last of a job's targets.

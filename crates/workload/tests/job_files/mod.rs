@@ -27,7 +27,7 @@ pub fn include(name: &str) -> io::Result<String> {
 }
 
 pub fn try_read(text: &str) -> Result<JobFile, InputError> {
-    fio::read("test.fio", text, &environment, &include)
+    fio::read("test.fio", text, &[], &environment, &include)
 }
 
 pub fn read(text: &str) -> JobFile {

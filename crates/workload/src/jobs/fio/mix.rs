@@ -256,7 +256,8 @@ fn lines(settings: &Settings, pieces: Vec<Piece>, pattern: &Pattern) -> Result<V
     let mut lines = Vec::new();
     for group in groups {
         let share =
-            |kind: usize| group.iter().filter(|piece| piece.kind == kind).map(|piece| piece.share_percent).sum::<f64>();
+            // The sum of none is -0.
+            |kind: usize| group.iter().filter(|piece| piece.kind == kind).fold(0.0, |sum, piece| sum + piece.share_percent);
         let (read, write, trim) = (share(READ), share(WRITE), share(TRIM));
         let first = &group[0];
         let align_bytes = first.align_bytes.map(|align| {

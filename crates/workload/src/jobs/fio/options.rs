@@ -125,6 +125,7 @@ const RATES: &str = "the rate is a schedule, and a job that falls behind is not 
 const PLACEMENT: &str = "data are written without hints where to";
 const NOTHING_RUN: &str = "no other program is run";
 const AT_THE_END: &str = "is not flushed at the end";
+const ERRORS_COUNT: &str = "an error is counted and ends nothing, unless the target is full or gone";
 const DEPRECATED: &str = "fio itself ignores it";
 
 /// All of them but the options of engines.
@@ -293,9 +294,9 @@ const CORE: &[Group] = &[
     Group(Kind::Whole(100, 1000), Not(SCHEDULING), "cgroup_weight"),
     Group(ANY, Not(FLOW), "flow_id flow_sleep"),
     Group(Kind::Signed(-1000, 1000), Not(FLOW), "flow"),
-    Group(Kind::Flag, Not("an error ends the job it befalls"), "exitall_on_error"),
-    Group(Kind::Choice(ERRORS), Not("an error ends the job it befalls"), "continue_on_error"),
-    Group(Kind::Text, Not("an error ends the job it befalls"), "ignore_error"),
+    Group(Kind::Flag, Not(ERRORS_COUNT), "exitall_on_error"),
+    Group(Kind::Choice(ERRORS), Not(ERRORS_COUNT), "continue_on_error"),
+    Group(Kind::Text, Not(ERRORS_COUNT), "ignore_error"),
     Group(Kind::Bool(false), Not("every error is reported"), "error_dump"),
     // Reports.
     Group(Kind::TextOrNone, Not(LOGS), "write_bw_log write_lat_log write_iops_log write_hist_log"),
@@ -309,7 +310,7 @@ const CORE: &[Group] = &[
     Group(Kind::Choice(&["avg", "max", "both", "0", "1"]), Not(LOGS), "log_window_value/log_max_value"),
     Group(Kind::Bool(false), Not("errors of trims are counted alone"), "block_error_percentiles"),
     Group(Kind::Bool(true), Not("every job is reported"), "stats"),
-    Group(Kind::Bool(true), Not("percentiles are always reported"), "clat_percentiles"),
+    Group(Kind::Bool(true), Done, "clat_percentiles"),
     Group(Kind::Bool(false), Done, "lat_percentiles"),
     Group(Kind::Bool(false), Not("the time of submission has no percentiles"), "slat_percentiles"),
     Group(Kind::Whole(1, 10), Not("numbers are printed with four digits"), "significant_figures"),

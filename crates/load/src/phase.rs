@@ -1,0 +1,245 @@
+//! A phase of a job file on files and devices.
+
+use std::sync::Arc;
+
+use headstack_result::{RunResult, SystemRecord};
+use headstack_workload::jobs::{self, JobEngine, Phase, Verify};
+use headstack_workload::{Arrivals, Span};
+use serde_json::{Value, json};
+
+use crate::engine::EngineKind;
+use crate::job::Job;
+use crate::run::{Spec, run};
+use crate::scenario::{ScenarioSpec, play_scenario};
+use crate::target::{Target, TargetKind};
+use crate::{LoadError, Progress};
+
+/// A phase and what it is carried out on.
+#[derive(Clone)]
+pub struct PhaseSpec {
+    /// The targets, as results tell of them.
+    pub system: SystemRecord,
+    /// What is done; no point of a curve, which [`Phase::at_observed`] makes a phase that can be run.
+    pub phase: Phase,
+    /// The targets of each job, in the order of the jobs.
+    pub targets: Vec<Vec<Arc<Target>>>,
+    /// Of targets that store nothing: from a request to its end.
+    pub null_service_ns: u64,
+    /// Seed of jobs that state none.
+    pub seed: u64,
+    /// Length of the intervals that results are also kept for.
+    pub interval_ns: Option<u64>,
+}
+
+/// Measures a phase, and tells `progress`, which says whether to go on. A thread works for each copy of a job; jobs that
+/// share a pool have one thread, whose requests outstanding they divide. Results tell of streams as
+/// [`Phase::stream_names`] calls them.
+///
+/// # Errors
+/// A phase that cannot be run on these targets: no such part, requests without room, a job that writes where a target is
+/// open for reading; an engine that the kernel refuses.
+pub fn play_phase(spec: &PhaseSpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
+    let threads = spec.check()?;
+    match spec.phase.pool {
+        Some(outstanding) => play_pool(spec, outstanding, progress),
+        None => play_jobs(spec, threads, progress),
+    }
+}
+
+impl PhaseSpec {
+    /// What its threads do, where each copy of a job has one, as far as that is known to be possible before anything is
+    /// started.
+    ///
+    /// # Errors
+    /// Those of [`play_phase`] but for what the kernel refuses.
+    pub fn check(&self) -> Result<Threads, LoadError> {
+        let PhaseSpec { phase, targets, .. } = self;
+        let impossible = |message: &str| LoadError::Job { job: phase.name.clone(), message: message.to_owned() };
+        if phase.jobs.is_empty() || targets.len() != phase.jobs.len() {
+            return Err(impossible("has no job with targets"));
+        }
+        if phase.curve_point.is_some() {
+            return Err(impossible("is a percentage of what another phase reaches, which has to run first"));
+        }
+        for (job, targets) in phase.jobs.iter().zip(targets) {
+            check_writes(job, targets)?;
+        }
+        let threads = threads(self)?;
+        threads.jobs.iter().try_for_each(Job::check)?;
+        Ok(threads)
+    }
+}
+
+/// What the threads of a phase do.
+pub struct Threads {
+    jobs: Vec<Job>,
+    /// What is done otherwise than asked.
+    notes: Vec<String>,
+}
+
+fn threads(spec: &PhaseSpec) -> Result<Threads, LoadError> {
+    let mut jobs = Vec::new();
+    let mut notes = Vec::new();
+    let names = spec.phase.stream_names();
+    for ((job, targets), names) in spec.phase.jobs.iter().zip(&spec.targets).zip(names) {
+        let span = span(job, targets, &mut notes)?;
+        for (copy, name) in (0..job.copies.max(1)).zip(names) {
+            jobs.push(Job {
+                name,
+                targets: targets.clone(),
+                span: Some(span),
+                workload: job.workload.clone(),
+                limits: limits(job),
+                engine: engine(job, targets, spec.null_service_ns),
+                slots: job.slots,
+                start_delay_ns: job.start_delay_ns,
+                seed: job.seed_of(copy, spec.seed),
+                invalidate: job.invalidate,
+                verify: job.verify,
+            });
+        }
+    }
+    Ok(Threads { jobs, notes })
+}
+
+fn play_jobs(
+    spec: &PhaseSpec,
+    Threads { jobs, notes }: Threads,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<RunResult, LoadError> {
+    let spec = Spec {
+        system: spec.system.clone(),
+        workload: record(&spec.phase),
+        jobs,
+        seed: spec.seed,
+        interval_ns: spec.interval_ns,
+        ends_with_first: spec.phase.ends_with_first,
+        tells_streams: true,
+        verification: None,
+    };
+    let mut result = run(&spec, progress)?;
+    result.notes.extend(notes);
+    Ok(result)
+}
+
+/// A job that states no end goes through its part once.
+fn limits(job: &jobs::Job) -> jobs::Limits {
+    match job.limits == jobs::Limits::default() {
+        true => jobs::Limits { passes: Some(1.0), ..job.limits },
+        false => job.limits,
+    }
+}
+
+/// Jobs that take turns by their shares are clients of a scenario, whose pool is one thread's.
+fn play_pool(
+    spec: &PhaseSpec,
+    outstanding: u32,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<RunResult, LoadError> {
+    let PhaseSpec { phase, .. } = spec;
+    let mut grounds: Vec<Arc<Target>> = Vec::new();
+    for target in spec.targets.iter().flatten() {
+        if !grounds.iter().any(|known| Arc::ptr_eq(known, target)) {
+            grounds.push(Arc::clone(target));
+        }
+    }
+    let block_bytes = Target::common_block_bytes(&grounds);
+    let start_of = |wanted: &Arc<Target>| {
+        let before = grounds.iter().take_while(|known| !Arc::ptr_eq(known, wanted));
+        before.map(|target| target.whole_bytes(block_bytes)).sum::<u64>()
+    };
+    let mut notes = Vec::new();
+    let mut spans = Vec::new();
+    for (job, targets) in phase.jobs.iter().zip(&spec.targets) {
+        let mut end_bytes = start_of(&targets[0]);
+        for target in targets {
+            if start_of(target) != end_bytes {
+                let message =
+                    "shares a pool with jobs on some of its targets alone: all or none are allowed".to_owned();
+                return Err(LoadError::Job { job: job.name.clone(), message });
+            }
+            end_bytes += target.whole_bytes(block_bytes);
+        }
+        let own = span(job, targets, &mut notes)?;
+        spans.push(Span { start_bytes: start_of(&targets[0]) + own.start_bytes, ..own });
+    }
+    let capacity_bytes = grounds.iter().map(|target| target.whole_bytes(block_bytes)).sum();
+    let (scenario, streams, remarks) = phase.clients(&spans, capacity_bytes)?;
+    let open_slots = phase.jobs.iter().filter(|job| matches!(job.workload.arrivals, Arrivals::Open { .. }));
+    let slots = open_slots.map(|job| job.slots).fold(outstanding, u32::saturating_add);
+    let luns = grounds.iter().enumerate().map(|(index, target)| (index.to_string(), Arc::clone(target)));
+    let mut result = play_scenario(
+        &ScenarioSpec {
+            system: spec.system.clone(),
+            luns: luns.collect(),
+            scenario,
+            engine: engine(&phase.jobs[0], &grounds, spec.null_service_ns),
+            slots: slots.min(crate::rig::SLOTS_MAX),
+            seed: spec.seed,
+            interval_ns: spec.interval_ns,
+            verification: None,
+        },
+        progress,
+    )?;
+    result.name_streams(&streams);
+    result.workload = record(phase);
+    result.notes.extend(notes);
+    result.notes.extend(remarks.into_iter().map(|remark| remark.message));
+    if phase.jobs.iter().any(|job| job.verify != Verify::No) {
+        result.notes.push("jobs that share a pool do not verify what they write".to_owned());
+    }
+    Ok(result)
+}
+
+fn check_writes(job: &jobs::Job, targets: &[Arc<Target>]) -> Result<(), LoadError> {
+    let writes = job.workload.specification.lines.iter().any(|line| line.read_percent < 100.0);
+    match targets.iter().find(|target| writes && !target.is_writable()) {
+        Some(target) => {
+            let message = format!(
+                "writes to {}, which is open for reading: --destroy lets a device be written, --overwrite a file",
+                target.name()
+            );
+            Err(LoadError::Job { job: job.name.clone(), message })
+        }
+        None => Ok(()),
+    }
+}
+
+/// The bytes of its targets that a job uses.
+fn span(job: &jobs::Job, targets: &[Arc<Target>], notes: &mut Vec<String>) -> Result<Span, LoadError> {
+    let block_bytes = Target::common_block_bytes(targets);
+    let whole_bytes = targets.iter().map(|target| target.whole_bytes(block_bytes)).fold(0u64, u64::saturating_add);
+    let within = job.part.within(whole_bytes, u64::from(block_bytes));
+    let (span, is_cut) = within.map_err(|message| {
+        let message = format!("the part of its targets: {message}");
+        LoadError::Job { job: job.name.clone(), message }
+    })?;
+    if is_cut {
+        notes.push(format!("the part of {} ends with its targets, before the size that is asked for", job.name));
+    }
+    Ok(span)
+}
+
+fn engine(job: &jobs::Job, targets: &[Arc<Target>], null_service_ns: u64) -> EngineKind {
+    if targets.iter().any(|target| target.kind() == TargetKind::Null) {
+        return EngineKind::Null { service_ns: null_service_ns };
+    }
+    match job.engine {
+        // Where io_uring is forbidden, threads do it.
+        JobEngine::Ring => EngineKind::Auto,
+        JobEngine::Psync => EngineKind::Psync,
+        JobEngine::Null => EngineKind::Null { service_ns: 0 },
+    }
+}
+
+/// What results say of the load: of one job its workload, else the phase.
+fn record(phase: &Phase) -> Value {
+    let name = if phase.name.is_empty() { phase.jobs[0].name.clone() } else { phase.name.clone() };
+    let plain = "workloads and phases are plain data";
+    let mut record = match &phase.jobs[..] {
+        [only] if only.copies <= 1 => serde_json::to_value(&only.workload).expect(plain),
+        _ => json!({ "phase": serde_json::to_value(phase).expect(plain) }),
+    };
+    record["name"] = json!(name);
+    record
+}

@@ -1,0 +1,155 @@
+//! How even a thread's throughput was: its rate in windows of half a second, kind by kind.
+
+use headstack_result::{Fact, Kinds};
+
+/// fio's `iopsavgtime` and `bwavgtime`.
+const WINDOW_NS: u64 = 500_000_000;
+
+/// Rates of each kind, in requests and in bytes a second.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    since_ns: u64,
+    /// Requests and bytes until then.
+    seen: [[u64; 2]; 4],
+    rates: [[Spread; 2]; 4],
+}
+
+impl Samples {
+    /// Begins at `now_ns`, when nothing has been counted.
+    pub fn start(&mut self, now_ns: u64) {
+        self.since_ns = now_ns;
+    }
+
+    /// Ends a window where one is over.
+    pub fn look(&mut self, now_ns: u64, kinds: &Kinds) {
+        if now_ns.saturating_sub(self.since_ns) >= WINDOW_NS {
+            self.sample(now_ns, kinds);
+        }
+    }
+
+    /// The run is over: of one that lasted for less than a window, that is one.
+    pub fn end(&mut self, now_ns: u64, kinds: &Kinds) {
+        let has_any = self.rates.iter().flatten().any(|spread| spread.count > 0);
+        if !has_any && now_ns > self.since_ns {
+            self.sample(now_ns, kinds);
+        }
+    }
+
+    fn sample(&mut self, now_ns: u64, kinds: &Kinds) {
+        let passed_s = (now_ns - self.since_ns) as f64 / 1e9;
+        for (index, (_, kind)) in kinds.all().into_iter().enumerate() {
+            let counted = [kind.count, kind.bytes];
+            for (figure, now) in counted.into_iter().enumerate() {
+                if counted[0] > 0 {
+                    self.rates[index][figure].add((now - self.seen[index][figure]) as f64 / passed_s);
+                }
+            }
+            self.seen[index] = counted;
+        }
+        self.since_ns = now_ns;
+    }
+
+    /// Adds a thread at work at the same time.
+    pub fn merge(&mut self, other: &Samples) {
+        let own = self.rates.iter_mut().flatten();
+        own.zip(other.rates.iter().flatten()).for_each(|(own, other)| own.merge(other));
+    }
+
+    /// Least, greatest, mean and standard deviation of each kind, as figures of a stream.
+    pub fn facts(&self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        for (kind, (name, _)) in Kinds::default().all().into_iter().enumerate() {
+            for (spread, unit) in self.rates[kind].iter().zip(["iops", "bytes_per_s"]) {
+                let figures = [
+                    ("min", spread.min),
+                    ("max", spread.max),
+                    ("mean", spread.mean),
+                    ("stddev", spread.variance().sqrt()),
+                    ("samples", spread.count as f64),
+                ];
+                let fact = |(figure, value)| Fact { name: format!("{name}_{unit}_{figure}"), value };
+                facts.extend(figures.into_iter().map(fact).filter(|_| spread.count > 0));
+            }
+        }
+        facts
+    }
+}
+
+/// Moments of a rate (Welford's recurrence).
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread {
+    count: u64,
+    mean: f64,
+    /// Sum of squared distances from the mean.
+    squares: f64,
+    /// Of other threads whose rates were added.
+    others_variance: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Spread {
+    fn add(&mut self, rate: f64) {
+        self.min = if self.count == 0 { rate } else { self.min.min(rate) };
+        self.max = self.max.max(rate);
+        self.count += 1;
+        let distance = rate - self.mean;
+        self.mean += distance / self.count as f64;
+        self.squares += distance * (rate - self.mean);
+    }
+
+    fn variance(&self) -> f64 {
+        self.others_variance + if self.count > 1 { self.squares / (self.count - 1) as f64 } else { 0.0 }
+    }
+
+    /// Rates of threads add up, and so do the variances of independent ones; least and greatest stay those of a thread,
+    /// as in fio's groups.
+    fn merge(&mut self, other: &Spread) {
+        if other.count == 0 {
+            return;
+        }
+        let variance = self.variance() + other.variance();
+        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.mean += other.mean;
+        self.count += other.count;
+        (self.squares, self.others_variance) = (0.0, variance);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_tell_how_even_a_rate_was() {
+        let mut kinds = Kinds::default();
+        let mut samples = Samples::default();
+        samples.start(1_000);
+        for (window, count) in [(1, 100), (2, 400), (3, 500)] {
+            kinds.read.count = count;
+            kinds.read.bytes = count * 4_096;
+            let now_ns = 1_000 + window * WINDOW_NS;
+            samples.look(now_ns - 1, &kinds);
+            samples.look(now_ns, &kinds);
+        }
+        samples.end(9 * WINDOW_NS, &kinds);
+        // 100, 300 and 100 in half a second each.
+        let fact =
+            |samples: &Samples, name: &str| samples.facts().into_iter().find(|fact| fact.name == name).unwrap().value;
+        assert_eq!(fact(&samples, "read_iops_samples"), 3.0);
+        assert_eq!((fact(&samples, "read_iops_min"), fact(&samples, "read_iops_max")), (200.0, 600.0));
+        assert!((fact(&samples, "read_iops_mean") - 1_000.0 / 3.0).abs() < 1e-9);
+        assert!((fact(&samples, "read_bytes_per_s_stddev") - 4_096.0 * 160_000f64.sqrt() / 3f64.sqrt()).abs() < 1e-6);
+        let both = {
+            let mut both = samples.clone();
+            both.merge(&samples);
+            both
+        };
+        assert!((fact(&both, "read_iops_mean") - 2_000.0 / 3.0).abs() < 1e-9);
+        assert!(
+            (fact(&both, "read_iops_stddev").powi(2) - 2.0 * fact(&samples, "read_iops_stddev").powi(2)).abs() < 1e-6
+        );
+        assert!(samples.facts().iter().all(|fact| fact.name.starts_with("read_")));
+    }
+}

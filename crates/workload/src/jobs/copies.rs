@@ -1,0 +1,81 @@
+//! Copies of jobs: what results call each, and what its random choices begin with.
+
+use std::collections::HashSet;
+
+use super::{Job, Phase};
+
+impl Phase {
+    /// What results call each job's copies, in the order of the jobs: by their group where they have one, else by the
+    /// job's name, with the copy's number behind it where several bear the name.
+    pub fn stream_names(&self) -> Vec<Vec<String>> {
+        let mut taken = HashSet::new();
+        let mut groups: Vec<(u32, String)> = Vec::new();
+        let mut names = Vec::new();
+        for job in &self.jobs {
+            let copies = job.copies.max(1);
+            names.push(match job.group {
+                Some(group) => {
+                    let known = groups.iter().find(|(known, _)| *known == group).map(|(_, name)| name.clone());
+                    let name = known.unwrap_or_else(|| {
+                        let name = unlike(&mut taken, self.group_name(group, &job.name));
+                        groups.push((group, name.clone()));
+                        name
+                    });
+                    vec![name; copies as usize]
+                }
+                None => (0..copies).map(|copy| unlike(&mut taken, self.copy_name(job, copy))).collect(),
+            });
+        }
+        names
+    }
+
+    /// The words that the names of a group's jobs begin with; where they share none, that of its first job.
+    fn group_name(&self, group: u32, first: &str) -> String {
+        let others = self.jobs.iter().filter(|job| job.group == Some(group)).map(|job| job.name.as_str());
+        let mut words: Vec<&str> = first.split(' ').collect();
+        for other in others {
+            let shared = words.iter().zip(other.split(' ')).take_while(|(word, theirs)| *word == theirs).count();
+            words.truncate(shared);
+        }
+        if words.is_empty() { first.to_owned() } else { words.join(" ") }
+    }
+
+    fn copy_name(&self, job: &Job, copy: u32) -> String {
+        let bearers: u64 = self
+            .jobs
+            .iter()
+            .filter(|other| other.group.is_none() && other.name == job.name)
+            .map(|other| u64::from(other.copies.max(1)))
+            .sum();
+        let number = u64::from(job.first_copy) + u64::from(copy);
+        if bearers > 1 { format!("{}.{number}", job.name) } else { job.name.clone() }
+    }
+}
+
+impl Job {
+    /// The seed of a copy, from 0: the same for the same job, copy and seed, and unlike those of all others. The job's
+    /// own seed goes before that of the run.
+    pub fn seed_of(&self, copy: u32, run_seed: u64) -> u64 {
+        let number = u64::from(self.first_copy) + u64::from(copy);
+        let bytes = self.name.bytes().chain(number.to_le_bytes());
+        // FNV-1a tells names apart, and the finisher of SplitMix64 spreads that over all bits.
+        let mut hash =
+            bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        hash ^= self.seed.unwrap_or(run_seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        hash ^ (hash >> 31)
+    }
+}
+
+/// A name that nothing else of the phase bears.
+pub(super) fn unlike(names: &mut HashSet<String>, name: String) -> String {
+    let mut unlike = name.clone();
+    for number in 2.. {
+        if names.insert(unlike.clone()) {
+            break;
+        }
+        unlike = format!("{name} ({number})");
+    }
+    unlike
+}

@@ -1,0 +1,95 @@
+//! Whether docs/fio.md says what the reader does. `HEADSTACK_WRITE_DOCS=1` lets the test write it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::options::{Fate, all};
+
+fn document() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fio.md")
+}
+
+/// Compares a section of the document, or writes it.
+fn check(section: &str, made: &str) {
+    let text = fs::read_to_string(document()).unwrap();
+    let begin = format!("<!-- {section}: made from the reader -->\n");
+    let (before, rest) = text.split_once(&begin).unwrap();
+    let (written, after) = rest.split_once("<!-- end -->").unwrap();
+    if std::env::var_os("HEADSTACK_WRITE_DOCS").is_some() {
+        fs::write(document(), format!("{before}{begin}{made}<!-- end -->{after}")).unwrap();
+    } else {
+        assert_eq!(written, made, "docs/fio.md is out of date: HEADSTACK_WRITE_DOCS=1 renews it");
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn options() -> String {
+    let mut done: Vec<String> = Vec::new();
+    let mut others: Vec<(&str, Vec<String>)> = Vec::new();
+    for (option, _) in all() {
+        let name = option.name.to_owned();
+        match option.fate {
+            Fate::Done => done.push(name),
+            Fate::Not(remark) => match others.iter_mut().find(|(known, _)| *known == remark) {
+                Some((_, names)) => names.push(name),
+                None => others.push((remark, vec![name])),
+            },
+        }
+    }
+    done.sort();
+    let mut made = format!("Done, or with a remark where a value is not: {}.\n\nNot done:\n\n", listed(&done));
+    made.push_str("| remark | options |\n| --- | --- |\n");
+    for (remark, mut names) in others {
+        names.sort();
+        writeln!(made, "| {remark} | {} |", listed(&names)).unwrap();
+    }
+    made
+}
+
+fn examples(paths: &[PathBuf]) -> String {
+    let environment = |name: &str| super::surroundings(name).or_else(|| Some("1".to_owned()));
+    let include = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
+    let mut made = String::from("| example | outcome | options with a remark, or the reason |\n| --- | --- | --- |\n");
+    for path in paths {
+        let name = path.file_name().unwrap().to_string_lossy();
+        let text = fs::read_to_string(path).unwrap();
+        let (outcome, detail) = match super::read(&name, &text, &[], &environment, &include) {
+            Ok(file) => {
+                let mut options: Vec<String> = file.remarks.into_iter().map(|remark| remark.option).collect();
+                options.sort();
+                options.dedup();
+                (if options.is_empty() { "runs" } else { "runs, with remarks" }, listed(&options))
+            }
+            Err(error) => {
+                let reason = error.message.split(';').next().unwrap_or_default();
+                ("refused", format!("line {}: {reason}", error.line.unwrap_or(0)))
+            }
+        };
+        writeln!(made, "| {name} | {outcome} | {detail} |").unwrap();
+    }
+    made
+}
+
+#[test]
+fn the_options_are_those_of_the_document() {
+    check("options", &options());
+}
+
+#[test]
+fn the_examples_do_what_the_document_says() {
+    let stated = std::env::var("HEADSTACK_FIO_EXAMPLES").ok();
+    let folder = stated.unwrap_or_else(|| "/usr/share/doc/fio/examples".to_owned());
+    let found = fs::read_dir(&folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let mut paths: Vec<PathBuf> = found.filter(|path| path.extension().is_some_and(|is| is == "fio")).collect();
+    paths.sort();
+    if paths.is_empty() {
+        return println!(
+            "skipped: there are no examples of fio in {folder}; HEADSTACK_FIO_EXAMPLES names another folder"
+        );
+    }
+    check("examples", &examples(&paths));
+}

@@ -1,0 +1,296 @@
+"""Results of job files in the form of ``fio --output-format=json``, for the programs that read that.
+
+Field for field as fio 3.33 prints them (``stat.c``, ``show_thread_status_json``). What fio counts and headstack does
+not is said where it is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from headstack import _native
+from headstack._native import InputError
+
+if TYPE_CHECKING:
+    from headstack.jobfiles import JobResults, Outcome
+
+Fields = dict[str, Any]
+
+PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
+"""Those of fio where a job names none."""
+ETA_UNKNOWN = 2**31 - 1
+"""What fio prints of a job that is over."""
+
+NS_BUCKETS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
+MS_BUCKETS = (*NS_BUCKETS, 2000)
+DEPTHS = (1, 2, 4, 8, 16, 32, 64)
+
+FLAGS = frozenset(
+    {"bs_unaligned", "exitall", "exitall_on_error", "fixedbufs", "group_reporting", "hipri", "new_group"}
+    | {"norandommap", "refill_buffers", "registerfiles", "sqthread_poll", "stonewall", "thread", "time_based"}
+    | {"userspace_reap", "verify_only", "zero_buffers"}
+)
+"""Options without a value, which fio does not print (``FIO_OPT_STR_SET``)."""
+
+GROUP_BITS = 6
+"""fio's histogram has 2^6 bins for each power of two (``FIO_IO_U_PLAT_BITS``),"""
+GROUPS = 29
+"""and so many powers; the last bin takes everything from 17.05 s on."""
+
+
+def fio_json(results: JobResults, plus: bool) -> Fields:
+    """The whole document."""
+    systems = {row["system"] for row in results}
+    if len(systems) > 1:
+        raise InputError(f"fio's JSON tells of one system, and {len(systems)} were run: name one")
+    now = time.time()
+    document: Fields = {
+        "fio version": f"fio-3.33 (headstack {_native.version()})",
+        "timestamp": int(now),
+        "timestamp_ms": int(now * 1000),
+        "time": time.strftime("%a %b %e %H:%M:%S %Y", time.localtime(now)),
+    }
+    if results.file.options:
+        document["global options"] = _stated(results.file.options.items())
+    document["jobs"] = [entry for run in range(len(results)) for entry in _entries(results, run, plus)]
+    if results.file.source == "fio":
+        # The names of jobs on the command line are options, those of a file are sections.
+        for entry in document["jobs"]:
+            entry["job options"] = {"name": entry["jobname"]} | entry["job options"]
+    document["disk_util"] = results.disks
+    return document
+
+
+def bin_index(ns: int) -> int:
+    """The bin of fio's histogram that a latency falls into."""
+    if ns < 2 << GROUP_BITS:
+        return ns
+    error_bits = ns.bit_length() - 1 - GROUP_BITS
+    return min(
+        ((error_bits + 1) << GROUP_BITS) + ((ns >> error_bits) & ((1 << GROUP_BITS) - 1)), (GROUPS << GROUP_BITS) - 1
+    )
+
+
+def bin_middle_ns(index: int) -> int:
+    """What fio prints for a bin: its middle."""
+    if index < 2 << GROUP_BITS:
+        return index
+    error_bits = (index >> GROUP_BITS) - 1
+    base = 1 << (error_bits + GROUP_BITS)
+    return base + ((index % (1 << GROUP_BITS)) << error_bits) + (1 << error_bits >> 1)
+
+
+def _stated(options: Iterable[tuple[str, str]]) -> Fields:
+    """Options as fio prints them."""
+    return {name: value for name, value in options if name not in FLAGS}
+
+
+def _entries(results: JobResults, run: int, plus: bool) -> Iterator[Fields]:
+    """The jobs of a phase: an entry for each of its streams."""
+    result = json.loads(results._native.to_json(run))
+    outcome = results.outcomes[run]
+    jobs = outcome.phase["jobs"]
+    names = _native.phase_stream_names(json.dumps(outcome.phase))
+    streams = result["streams"] or [{"name": names[0][0], "kinds": result["kinds"], "facts": []}]
+    total_bytes = {kind: sum(s["kinds"][kind]["bytes"] for s in streams) for kind in ("read", "write", "trim")}
+    for stream in streams:
+        # Copies that a simulation joins bear the name of the job.
+        own = [j for j, copies in zip(jobs, names, strict=True) if stream["name"] in (*copies, j["name"])]
+        yield Entry(own[0] if own else jobs[0], results.file.options, stream, result, plus).fields(
+            run, outcome, total_bytes
+        )
+
+
+class Entry:
+    """One entry of ``jobs``."""
+
+    def __init__(
+        self,
+        job: Mapping[str, Any],
+        shared: Mapping[str, str],
+        stream: Mapping[str, Any],
+        result: Mapping[str, Any],
+        plus: bool,
+    ) -> None:
+        self.job = job
+        self.kinds = stream["kinds"]
+        self.facts = {fact["name"]: fact["value"] for fact in stream["facts"]}
+        self.result = result
+        self.plus = plus
+        self.options = dict(job["as_written"])
+        self.holding = {**shared, **self.options}
+        self.duration_s = self.facts.get("duration_s", result["duration_ns"] / 1e9)
+        self.threads_s = self.facts.get("threads_s", self.duration_s * job["copies"])
+        self.count = sum(kind["count"] for kind in self.kinds.values())
+
+    def fields(self, run: int, outcome: Outcome, total_bytes: Mapping[str, int]) -> Fields:
+        """As fio prints them."""
+        errors = sum(kind["errors"] for kind in self.kinds.values())
+        fields: Fields = {
+            "jobname": self.job["name"],
+            "groupid": run if self.job["group"] is None else self.job["group"],
+            # EIO: which errors they were is told by the result's notes.
+            "error": 5 if errors else 0,
+            "eta": ETA_UNKNOWN,
+            "elapsed": math.floor(outcome.elapsed_s or self.duration_s) + 1,
+            "job options": _stated(self.options.items()),
+        }
+        if "description" in self.holding:
+            fields["desc"] = self.holding["description"]
+        for kind in ("read", "write", "trim"):
+            fields[kind] = self._kind(kind, total_bytes[kind])
+        flush = self.kinds["flush"]
+        fields["sync"] = {
+            "total_ios": flush["count"],
+            "lat_ns": self._latency(flush["service"], self._wants("clat", True)),
+        }
+        fields["job_runtime"] = round(self.threads_s * 1000)
+        fields |= self._usage()
+        fields |= self._depths()
+        fields |= self._latencies()
+        arrivals = self.job["workload"]["arrivals"]
+        return fields | {
+            "latency_depth": arrivals["closed"]["outstanding"] if "closed" in arrivals else self.job["slots"],
+            "latency_target": 0,
+            "latency_percentile": 100.0,
+            "latency_window": 0,
+        }
+
+    def _wants(self, latency: str, usual: bool) -> bool:
+        """Whether percentiles and bins of a latency are printed: ``clat_percentiles`` and so on."""
+        stated = self.holding.get(f"{latency}_percentiles")
+        return usual if stated is None else stated == "1"
+
+    def _kind(self, name: str, total_bytes: int) -> Fields:
+        kind = self.kinds[name]
+        duration_s = self.duration_s if kind["count"] else 0.0
+        per_s = (lambda amount: amount / duration_s) if duration_s > 0 else (lambda _: 0.0)
+        fields: Fields = {
+            "io_bytes": kind["bytes"],
+            "io_kbytes": kind["bytes"] >> 10,
+            "bw_bytes": int(per_s(kind["bytes"])),
+            "bw": int(per_s(kind["bytes"])) >> 10,
+            "iops": round(per_s(kind["count"]), 6),
+            "runtime": round(duration_s * 1000),
+            "total_ios": kind["count"],
+            "short_ios": 0,
+            "drop_ios": 0,
+            # How long handing over takes is not measured apart, as of fio's synchronous engines.
+            "slat_ns": self._latency(None, False),
+            "clat_ns": self._latency(kind["service"], self._wants("clat", True)),
+            "lat_ns": self._latency(kind["response"], self._wants("lat", False)),
+        }
+        rate = {f: self.facts.get(f"{name}_bytes_per_s_{f}", 0.0) / 1024 for f in ("min", "max", "mean", "stddev")}
+        return fields | {
+            "bw_min": int(rate["min"]),
+            "bw_max": int(rate["max"]),
+            "bw_agg": round(100.0 * kind["bytes"] / total_bytes, 6) if total_bytes else 0.0,
+            "bw_mean": round(rate["mean"], 6),
+            "bw_dev": round(rate["stddev"], 6),
+            "bw_samples": int(self.facts.get(f"{name}_bytes_per_s_samples", 0)),
+            "iops_min": int(self.facts.get(f"{name}_iops_min", 0)),
+            "iops_max": int(self.facts.get(f"{name}_iops_max", 0)),
+            "iops_mean": round(self.facts.get(f"{name}_iops_mean", 0.0), 6),
+            "iops_stddev": round(self.facts.get(f"{name}_iops_stddev", 0.0), 6),
+            "iops_samples": int(self.facts.get(f"{name}_iops_samples", 0)),
+        }
+
+    def _latency(self, stored: Mapping[str, Any] | None, detailed: bool) -> Fields:
+        if stored is None or stored["count"] == 0:
+            return {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+        count, total = stored["count"], stored["sum_ns"]
+        deviations = count * int(stored["sum_squares_ns2"]) - total * total
+        # fio divides by n - 1.
+        variance = deviations / count / (count - 1) if count > 1 else 0.0
+        fields: Fields = {
+            "min": stored["min_ns"],
+            "max": stored["max_ns"],
+            "mean": round(total / count, 6),
+            "stddev": round(math.sqrt(max(0.0, variance)), 6),
+            "N": count,
+        }
+        if detailed:
+            percentiles = self.job["percentiles"] or PERCENTILES
+            fields["percentile"] = {f"{percent:.6f}": _quantile(stored, percent / 100) for percent in percentiles}
+            if self.plus:
+                fields["bins"] = _bins(stored)
+        return fields
+
+    def _usage(self) -> Fields:
+        spent_ns = max(self.threads_s * 1e9, 1.0)
+        switches = ("voluntary_switches", "involuntary_switches")
+        return {
+            "usr_cpu": round(100 * self.facts.get("cpu_user_ns", 0.0) / spent_ns, 6),
+            "sys_cpu": round(100 * self.facts.get("cpu_system_ns", 0.0) / spent_ns, 6),
+            "ctx": int(sum(self.facts.get(name, 0) for name in switches)),
+            "majf": int(self.facts.get("major_faults", 0)),
+            "minf": int(self.facts.get("minor_faults", 0)),
+        }
+
+    def _depths(self) -> Fields:
+        """Shares of time, where fio counts requests; each request is handed over, and taken, by itself."""
+        spent = {depth: self.facts.get(f"depth_{depth}_s", 0.0) for depth in DEPTHS}
+        if not any(spent.values()):
+            for depth, time_ns in enumerate(self.result["depth"]["time_at_depth_ns"]):
+                if depth > 0:
+                    spent[max(least for least in DEPTHS if least <= depth)] += time_ns / 1e9
+        total = sum(spent.values())
+        level = {(str(d) if d < 64 else ">=64"): _share(time_s, total) for d, time_s in spent.items()}
+        one = dict.fromkeys(("0", "4", "8", "16", "32", "64", ">=64"), 0.0)
+        if self.count:
+            one["4"] = 100.0
+        return {"iodepth_level": level, "iodepth_submit": dict(one), "iodepth_complete": dict(one)}
+
+    def _latencies(self) -> Fields:
+        """Shares of requests by latency: of nanoseconds, of microseconds from 1 on, of milliseconds from 1 on."""
+        counts = [0] * (2 * len(NS_BUCKETS) + len(MS_BUCKETS) + 1)
+        bounds = [bound * unit for unit in (1, 1_000) for bound in NS_BUCKETS] + [b * 1_000_000 for b in MS_BUCKETS]
+        for kind in ("read", "write", "trim"):
+            stored = self.kinds[kind]["service"]
+            for middle_ns, count in stored["bins"]:
+                # A bucket holds what is less than its name.
+                counts[bisect_left(bounds, middle_ns + 1)] += count
+            counts[-1] += stored["overflow"]
+        total = sum(counts)
+        shares = [_share(count, total) for count in counts]
+        keys = [str(bound) for bound in NS_BUCKETS]
+        end = len(keys)
+        return {
+            "latency_ns": dict(zip(keys, shares, strict=False)),
+            "latency_us": dict(zip(keys, shares[end:], strict=False)),
+            "latency_ms": dict(zip([*map(str, MS_BUCKETS), ">=2000"], shares[2 * end :], strict=True)),
+        }
+
+
+def _share(amount: float, total: float) -> float:
+    """A percentage; one that rounds to nothing is 0.01, as fio prints it."""
+    if amount <= 0 or total <= 0:
+        return 0.0
+    return round(max(0.01, 100 * amount / total), 6)
+
+
+def _quantile(stored: Mapping[str, Any], q: float) -> int:
+    rank = min(max(math.ceil(q * stored["count"] * (1 - 1e-15)), 1), stored["count"])
+    below = 0
+    for middle_ns, count in stored["bins"]:
+        below += count
+        if below >= rank:
+            return int(min(max(middle_ns, stored["min_ns"]), stored["max_ns"]))
+    return int(stored["max_ns"])
+
+
+def _bins(stored: Mapping[str, Any]) -> dict[str, int]:
+    """The histogram in fio's bins, by their middles. Where the last holds anything, it is of 17.05 s and all above."""
+    counts: dict[int, int] = {}
+    for middle_ns, count in stored["bins"]:
+        index = bin_index(middle_ns)
+        counts[index] = counts.get(index, 0) + count
+    if stored["overflow"]:
+        last = (GROUPS << GROUP_BITS) - 1
+        counts[last] = counts.get(last, 0) + stored["overflow"]
+    return {str(bin_middle_ns(index)): count for index, count in sorted(counts.items())}

@@ -1,0 +1,385 @@
+"""Job files of fio, Iometer and vdbench: measured on real targets, simulated, and answered in fio's own JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Unpack
+
+from headstack import _native
+from headstack._native import InputError, RunError
+from headstack.job_targets import Disks, Places, called, names_of, on_targets
+from headstack.measurement import Access
+from headstack.options import IN_RESULTS, OPTIONS
+from headstack.results import SHOWN_STREAMS, Results, Shown
+from headstack.runs import Options, Progress, System, changed, check, first_spec, loaded, texts
+
+Phase = dict[str, Any]
+"""A phase of a job file, as the compiled part knows it."""
+
+SIMULATED = ("Workload", "Load", "Length")
+"""Groups of options that a job file states itself."""
+
+
+@dataclass(frozen=True)
+class JobFile:
+    """What a job file asks for: phases one after another, each of them jobs at the same time."""
+
+    source: str
+    """The file, or ``fio`` for arguments of its command line."""
+    program: str
+    """``fio``, ``icf`` (Iometer) or ``vdbench``."""
+    phases: tuple[Phase, ...]
+    remarks: tuple[str, ...]
+    """What is not done as the file asks, a line each, with the file's line and the option's name."""
+    options: dict[str, str] = field(default_factory=dict)
+    """What the file states for all of its jobs, as written."""
+
+    @classmethod
+    def fio(cls, path: str | os.PathLike[str], sections: Iterable[str] = ()) -> JobFile:
+        """Reads a job file of fio; only the jobs of ``sections``, all of them where none is named.
+
+        Raises ``InputError`` with file and line for an option that fio does not know, a value that is not allowed, or
+        an engine for neither files nor block devices.
+        """
+        name = os.fspath(path)
+        return cls._of(name, "fio", _native.read_fio(name, list(sections)))
+
+    @classmethod
+    def fio_arguments(cls, arguments: Sequence[str]) -> JobFile:
+        """Reads the arguments of fio's command line: ``["--name=x", "--rw=randread", ...]``."""
+        return cls._of("fio", "fio", _native.read_fio_arguments(list(arguments)))
+
+    @classmethod
+    def icf(cls, path: str | os.PathLike[str]) -> JobFile:
+        """Reads a configuration file of Iometer."""
+        name = os.fspath(path)
+        return cls._of(name, "icf", _native.read_icf(name))
+
+    @classmethod
+    def vdbench(cls, path: str | os.PathLike[str], **substitutes: str) -> JobFile:
+        """Reads a parameter file of vdbench; ``size="10g"`` is what ``$size`` stands for in it."""
+        name = os.fspath(path)
+        return cls._of(name, "vdbench", _native.read_vdbench(name, list(substitutes.items())))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> JobFile:
+        """Reads a file by its ending: ``.fio``, ``.icf`` or ``.vdbench``."""
+        readers = {".fio": cls.fio, ".icf": cls.icf, ".vdbench": cls.vdbench}
+        ending = os.path.splitext(os.fspath(path))[1].lower()
+        if ending not in readers:
+            raise InputError(
+                f"{os.fspath(path)}: what program it is for does not show: use JobFile.fio, .icf or .vdbench"
+            )
+        return readers[ending](path)
+
+    @classmethod
+    def _of(cls, source: str, program: str, text: str) -> JobFile:
+        read = json.loads(text)
+        remarks = tuple(_remark(source, remark) for remark in read["remarks"])
+        if not read["phases"]:
+            raise InputError(f"{source}: there is no job in it")
+        return cls(source, program, tuple(read["phases"]), remarks, dict(read["global"]))
+
+
+def _remark(source: str, remark: dict[str, Any]) -> str:
+    place = f"{source}:{remark['line']}" if remark["line"] else source
+    return f"{place}: {remark['option']}: {remark['message']}"
+
+
+@contextmanager
+def told_of(file: JobFile) -> Iterator[None]:
+    """Lets errors about a phase name the file."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{file.source}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A phase that was carried out."""
+
+    phase: Phase
+    """As it was: a point of a curve with its rates."""
+    elapsed_s: float
+    """From the start of the first phase to its end."""
+
+
+class JobResults(Results):
+    """Results of job files: a run for each phase, whose streams are the jobs, or their groups."""
+
+    def __init__(
+        self, native: _native.Results, names: Sequence[str], file: JobFile, outcomes: Sequence[Outcome]
+    ) -> None:
+        super().__init__(native, names)
+        self.file = file
+        self.outcomes = list(outcomes)
+        """One for each run."""
+        self.remarks: list[str] = list(file.remarks)
+        """What was not done as the file asks, one line each."""
+        self.disks: list[dict[str, Any]] = []
+        """What the disks below real targets did meanwhile: fio's ``disk_util``."""
+        self.stopped: str | None = None
+        """Why phases that follow were not carried out."""
+
+    def shown_streams(self) -> tuple[list[Shown], list[list[str]]]:
+        """The jobs of each phase that has several; what else is known of them is in ``facts``."""
+        columns = [column for column in SHOWN_STREAMS if column.name not in ("system", "facts")]
+        runs = (self.streams_of(run) for run in range(len(self)))
+        rows = [stream | {"run": run} for run, streams in enumerate(runs, 1) if len(streams) > 1 for stream in streams]
+        return columns, [[column.format(row[column.name]) for column in columns] for row in rows]
+
+    def to_fio_json(self, path: str | os.PathLike[str] | None = None, plus: bool = False) -> str:
+        """The results as ``fio --output-format=json`` prints them; with ``plus`` the histograms of ``json+``."""
+        from headstack.fio_json import fio_json
+
+        text = json.dumps(fio_json(self, plus), indent=2) + "\n"
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(text)
+        return text
+
+
+# Measured.
+
+
+def measure_jobs(
+    file: str | os.PathLike[str] | JobFile,
+    targets: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+    *,
+    destroy: Iterable[str] = (),
+    over: Iterable[str] = (),
+    create: str | None = None,
+    overwrite: bool = False,
+    seed: int = 1,
+    interval: str | None = None,
+    progress: Callable[[dict[str, Any]], object] | None = None,
+) -> JobResults:
+    """Carries out a job file on files and block devices, phase after phase.
+
+    ``targets``, where given, replace those that the file names: the first of its names stands for the first target, and
+    so on in turn. Files that do not exist are created, of the size that the file gives them (else ``create``), written
+    through before anything is measured, and belong to this call: they may be written. What exists is read freely, and
+    written as ``measure`` allows it: files with ``overwrite``, devices with ``destroy``.
+
+    An interruption, or an error in mid-run, keeps what was measured: ``stopped`` and ``ended_early``.
+    """
+    access = Access(destroy=tuple(destroy), over=tuple(over), create=create, overwrite=overwrite)
+    given = [targets] if isinstance(targets, str | os.PathLike) else list(targets)
+    jobs = file if isinstance(file, JobFile) else JobFile.load(file)
+    options = {"seed": str(seed)} | ({} if interval is None else {"interval": interval})
+    return measure_file(jobs, [os.fspath(target) for target in given], access, options, progress)
+
+
+def measure_file(
+    file: JobFile,
+    targets: Sequence[str],
+    access: Access,
+    options: dict[str, str],
+    progress: Callable[[dict[str, Any]], object] | None,
+) -> JobResults:
+    """As ``measure_jobs``, of a file that is read."""
+    varied: dict[str, Any] = {"seed": 1, "interval_ns": None}
+    for option in OPTIONS:
+        if option.name in options:
+            if option.name not in ("seed", "interval"):
+                raise InputError(f"{option.name}: {file.source} states its own; leave the option out")
+            option.apply(varied, options[option.name])
+    places = Places(on_targets(file, targets), access)
+    opened = _native.Targets(json.dumps(places.asked))
+    described = json.loads(opened.described())
+    asked = [
+        {
+            "system_name": called(names_of([phase])),
+            "phase": phase,
+            "targets": places.of_phase(phase),
+            "null_service_ns": places.null_service_ns,
+            **varied,
+            "labels": [],
+        }
+        for phase in places.phases
+    ]
+    for phase in asked:
+        if phase["phase"].get("curve_point") is None:
+            with told_of(file):
+                opened.check_phase(json.dumps(phase))
+    disks = Disks(described)
+    course = Course(file)
+
+    def carry_out(index: int, phase: Phase) -> _native.Results:
+        # Jobs of a curve's point that have no share of its rate are left out, and their targets with them.
+        changed = asked[index] | {"phase": phase, "targets": places.of_phase(phase)}
+
+        def tell(now: dict[str, Any]) -> object:
+            return progress(now | {"run": index, "runs": len(asked)}) if progress is not None else None
+
+        return opened.measure_phase(json.dumps(changed), tell)
+
+    try:
+        course.follow(places.phases, carry_out)
+    finally:
+        places.unlink()
+    results = course.results()
+    results.disks = disks.since(results.outcomes[-1].elapsed_s)
+    failed = results.failed_checks()
+    if failed:
+        raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+    return results
+
+
+@dataclass
+class Course:
+    """Phases being carried out, one after another."""
+
+    file: JobFile
+    native: _native.Results | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+    stopped: str | None = None
+    reached: dict[int, list[float]] = field(default_factory=dict)
+    """What each job of a phase has reached, in requests a second, by the phase's place in the file."""
+
+    def follow(self, phases: Sequence[Phase], carry_out: Callable[[int, Phase], _native.Results]) -> None:
+        """Carries out phases; what an error or an interruption finds done is kept."""
+        began_s = time.monotonic()
+        for index, phase in enumerate(phases):
+            try:
+                phase = self._with_rates(phase)
+                if not phase["jobs"]:
+                    continue
+                results = carry_out(index, phase)
+            except KeyboardInterrupt:
+                if self.native is None:
+                    raise
+                self.stopped = "stopped by hand"
+                return
+            except (InputError, RunError) as error:
+                if self.native is None:
+                    raise
+                self.stopped = str(error)
+                return
+            self.native = results if self.native is None else self.native.and_(results)
+            self.outcomes.append(Outcome(phase, time.monotonic() - began_s))
+            self.reached[index] = _rates(phase, results)
+            row = results[0]
+            if row["ended_early"] is not None:
+                return
+            limit_ns = (phases[index].get("curve_point") or {}).get("stop_response_ns")
+            if limit_ns is not None and row["mean_ms"] > limit_ns / 1e6:
+                return
+
+    def _with_rates(self, phase: Phase) -> Phase:
+        """A point of a curve, with rates by what the phase without a limit has reached."""
+        point = phase.get("curve_point")
+        if point is None:
+            return phase
+        reached = self.reached.get(point["max_phase"], [])
+        with_rates: Phase = json.loads(_native.phase_at_observed(json.dumps(phase), reached))
+        return with_rates
+
+    def results(self) -> JobResults:
+        """What was carried out."""
+        if self.native is None:
+            raise InputError(f"{self.file.source}: there is nothing in it that could be carried out")
+        results = JobResults(self.native, (), self.file, self.outcomes)
+        results.stopped = self.stopped
+        return results
+
+
+def _rates(phase: Phase, results: _native.Results) -> list[float]:
+    """What each job of a phase has reached, in requests a second; jobs that are one stream share evenly."""
+    names = _native.phase_stream_names(json.dumps(phase))
+    streams = {stream["stream"]: stream["iops"] or 0.0 for stream in results.streams_of(0)}
+    if not streams:
+        return [results[0]["iops"]]
+    bearers = [name for copies in names for name in copies]
+    return [sum(streams.get(name, 0.0) / bearers.count(name) for name in copies) for copies in names]
+
+
+# Simulated.
+
+
+def run_jobs(
+    file: str | os.PathLike[str] | JobFile,
+    systems: System | Iterable[System],
+    *,
+    progress: Progress | None = None,
+    **options: Unpack[Options],
+) -> JobResults:
+    """Simulates a job file on systems, phase after phase; the options are those of ``run`` that change the system, the
+    ``seed`` and the ``interval``, with one value each.
+
+    The file's targets lie one after another in the system. ``remarks`` says what a measurement would do and the
+    simulation does not.
+    """
+    jobs = file if isinstance(file, JobFile) else JobFile.load(file)
+    return run_file(jobs, systems, options, progress)
+
+
+def run_file(
+    file: JobFile, systems: System | Iterable[System], options: Any, progress: Progress | None = None
+) -> JobResults:
+    """As ``run_jobs``, of a file that is read."""
+    values = {name: texts(options[name]) for name in options}
+    check(values, [])
+    refuse(values, file)
+    chosen = {name: value for name, [value] in values.items()}
+    joined: JobResults | None = None
+    for system in loaded(systems, values):
+        results = _simulated(file, changed(system, chosen), chosen, progress)
+        if joined is None:
+            joined = results
+        else:
+            remarks = list(dict.fromkeys([*joined.remarks, *results.remarks]))
+            joined = JobResults(joined._native.and_(results._native), (), file, [*joined.outcomes, *results.outcomes])
+            joined.remarks = remarks
+    if joined is None:
+        raise InputError("no system is named")
+    failed = joined.failed_checks()
+    if failed:
+        raise RunError(f"a run failed its own check, its figures cannot be trusted: {failed[0]}")
+    return joined
+
+
+def _simulated(file: JobFile, system: Any, chosen: dict[str, str], progress: Progress | None) -> JobResults:
+    """The phases on one system: all at once, unless some depend on what others reach."""
+    remarks: list[str] = []
+
+    def specify(phase: Phase) -> dict[str, Any]:
+        spec = first_spec(system, None)
+        for option in OPTIONS:
+            if option.name in chosen:
+                option.apply(spec, chosen[option.name])
+        capacity_bytes = spec["span"][1] if spec["span"] else system.capacity_bytes
+        with told_of(file):
+            demand = json.loads(_native.phase_demand(json.dumps(phase), capacity_bytes))
+        remarks.extend(_remark(file.source, remark) for remark in demand.pop("remarks"))
+        spec["stream_names"] = demand.pop("streams")
+        spec["labels"] = [pair for pair in chosen.items() if pair[0] not in IN_RESULTS]
+        return {**spec, **demand}
+
+    if any(phase.get("curve_point") for phase in file.phases):
+        course = Course(file)
+        course.follow(file.phases, lambda _, phase: _native.run(json.dumps([specify(phase)]), progress))
+        results = course.results()
+        if results.stopped is not None:
+            raise RunError(results.stopped)
+    else:
+        native = _native.run(json.dumps([specify(phase) for phase in file.phases]), progress)
+        results = JobResults(native, (), file, [Outcome(phase, 0.0) for phase in file.phases])
+    results.remarks += dict.fromkeys(remarks)
+    return results
+
+
+def refuse(values: dict[str, list[str]], file: JobFile) -> None:
+    """Refuses options for what a job file states itself, and lists of values."""
+    groups = {option.name: option.group for option in OPTIONS}
+    for name, texts_of in values.items():
+        if groups[name] in SIMULATED and name not in ("seed", "interval", "range", "lun"):
+            raise InputError(f"{name}: {file.source} states its own; leave the option out")
+        if len(texts_of) > 1:
+            raise InputError(f"{name}: {len(texts_of)} values; a job file is simulated with one")

@@ -1,0 +1,107 @@
+"""Playing a scenario on real files and devices: its clients on the wall clock, its LUNs each a target."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headstack import _native
+from headstack._native import InputError, RunError
+from headstack.options import IN_RESULTS, OPTIONS, Spec
+from headstack.results import Results
+from headstack.runs import swept
+from headstack.scenario import Scenario
+
+if TYPE_CHECKING:
+    from headstack.measurement import Access, Progress
+
+WHOLE = "target"
+"""What a target is called that no stream names as a LUN."""
+
+SCENARIO_OPTIONS = tuple(
+    option for option in OPTIONS if option.name in ("depth", "requests", "time", "warm_up", "interval", "seed")
+)
+"""What can be varied of a scenario on real targets, as in a run."""
+
+
+def measure_scenario(
+    path: str,
+    scenario: Scenario,
+    luns: Mapping[str, str],
+    access: Access,
+    values: Mapping[str, list[str]],
+    progress: Progress | None,
+) -> Results:
+    """Opens the targets of a scenario's LUNs, and plays it with each combination of options.
+
+    ``luns`` says where LUNs are by name; the one that it leaves out, or all of the target where the scenario names
+    none, is at ``path``. Only what its streams write to is opened for writing.
+    """
+    known = {option.name for option in SCENARIO_OPTIONS}
+    for name in values:
+        if name not in known:
+            raise InputError(f"{name}: a scenario has none on a real target; leave the option out")
+    if access.threads != 1:
+        raise InputError(f"threads: {access.threads} is not allowed; one thread plays a scenario")
+    places = places_of(scenario, path, luns)
+    asked = [replace(access, write=_is_written(scenario, lun)).asked(place) for lun, place in places.items()]
+    real = [one["path"] for one in asked if one["null_bytes"] is None]
+    if len(set(real)) < len(real):
+        raise InputError(f"lun: {', '.join(real)}: each LUN is a file or device of its own")
+    engines = [access.engine_of(place) for place in places.values()]
+    if any(engine != engines[0] for engine in engines):
+        raise InputError(f"{path}: LUNs that store nothing cannot stand beside others; name one kind for all of them")
+    targets = _native.Targets(json.dumps(asked))
+    several = [f"{lun}={place}" for lun, place in places.items()]
+    plays = []
+    ordered = [option for option in SCENARIO_OPTIONS if option.name in values]
+    for point in itertools.product(*(values[option.name] for option in ordered)):
+        chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
+        spec: Spec = {"scenario": copy.deepcopy(scenario.description), "seed": 1, "interval_ns": None, "clients": None}
+        for option in ordered:
+            option.apply(spec, chosen[option.name])
+        plays.append(
+            {
+                "system_name": path if len(places) == 1 else ", ".join(several),
+                "luns": list(places),
+                **spec,
+                "engine": engines[0],
+                "slots": access.slots,
+                "labels": [pair for pair in chosen.items() if pair[0] not in IN_RESULTS],
+            }
+        )
+    results = Results(targets.play(json.dumps(plays), progress), swept(values))
+    failed = results.failed_checks()
+    if failed:
+        raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+    return results
+
+
+def places_of(scenario: Scenario, path: str, luns: Mapping[str, str]) -> dict[str, str]:
+    """Where each LUN of a scenario is, in the order in which its streams name them."""
+    named = list(dict.fromkeys(stream["lun"] for stream in scenario.description["streams"] if "lun" in stream))
+    unknown = [name for name in luns if name not in named]
+    if unknown:
+        known = ", ".join(named) if named else "it names none"
+        raise InputError(f"lun: {scenario.name} has no LUN {unknown[0]!r}; allowed: {known}")
+    left = [name for name in named if name not in luns]
+    if not named:
+        return {WHOLE: path}
+    if len(left) != 1:
+        state = f"{', '.join(left)} are without a place" if left else f"all have one, and none is left for {path}"
+        raise InputError(
+            f"lun: {scenario.name} names the LUNs {', '.join(named)}; {state}: TARGET is one of them, --lun NAME=PATH "
+            "says where each of the others is"
+        )
+    return {name: luns.get(name, path) for name in named}
+
+
+def _is_written(scenario: Scenario, lun: str) -> bool:
+    """Whether clients change what is stored on a LUN: those of its own streams, and of streams that use all of them."""
+    streams = scenario.description["streams"]
+    writes = _native.scenario_writes(json.dumps(scenario.description))
+    return any(writing and stream.get("lun", lun) == lun for stream, writing in zip(streams, writes, strict=True))
