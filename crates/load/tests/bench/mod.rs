@@ -38,11 +38,12 @@ pub struct LoopDevice {
     undo: Vec<Vec<String>>,
     attached: Attached,
     scratch: Scratch,
+    _others: fs::File,
     _alone: MutexGuard<'static, ()>,
 }
 
 /// One test with devices at a time: a mount namespace of one would keep the mounts of the others, and processes about to
-/// start hold their files open.
+/// start hold their files open. Another run of the tests waits too.
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl LoopDevice {
@@ -50,11 +51,21 @@ impl LoopDevice {
     pub fn new(bytes: u64) -> Option<LoopDevice> {
         // What a test that failed had, it has given back.
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = fs::File::create(std::env::temp_dir().join("headstack-loop-devices.lock")).unwrap();
+        others.lock().unwrap();
         let scratch = Scratch::new();
         let backing = scratch.path("disk");
         fs::File::create(&backing).unwrap().set_len(bytes).unwrap();
         let attached = attach(&backing)?;
-        Some(LoopDevice { path: attached.0.clone(), backing, undo: Vec::new(), attached, scratch, _alone: alone })
+        Some(LoopDevice {
+            path: attached.0.clone(),
+            backing,
+            undo: Vec::new(),
+            attached,
+            scratch,
+            _others: others,
+            _alone: alone,
+        })
     }
 
     /// The kernel's name, such as `loop3`.
