@@ -8,11 +8,16 @@ impl Phase {
     /// What results call each job's copies, in the order of the jobs: by their group where they have one, else by the
     /// job's name, with the copy's number behind it where several bear the name.
     pub fn stream_names(&self) -> Vec<Vec<String>> {
+        self.names_of_first(u32::MAX)
+    }
+
+    /// The same of the first `most` copies of each job.
+    pub(super) fn names_of_first(&self, most: u32) -> Vec<Vec<String>> {
         let mut taken = HashSet::new();
         let mut groups: Vec<(u32, String)> = Vec::new();
         let mut names = Vec::new();
         for job in &self.jobs {
-            let copies = job.copies.max(1);
+            let copies = job.copies.clamp(1, most);
             names.push(match job.group {
                 Some(group) => {
                     let known = groups.iter().find(|(known, _)| *known == group).map(|(_, name)| name.clone());

@@ -108,7 +108,7 @@ impl Phase {
     ) -> Result<(Scenario, Vec<String>), WorkloadError> {
         let mut streams = Vec::new();
         let mut names = HashSet::new();
-        let (reported, mut reports) = (self.stream_names(), Vec::new());
+        let (reported, mut reports) = (self.names_of_first(STREAMS_MAX as u32), Vec::new());
         for (index, (job, span)) in self.jobs.iter().zip(spans).enumerate() {
             let range = (*span != whole).then(|| Range {
                 from: Mark::Bytes(span.start_bytes),
