@@ -150,6 +150,10 @@ def test_no_steps_are_found_where_there_are_none() -> None:
     slope = [150 - place + chance.gauss(0, 0.5) for place in range(64)]
     steep = [150.0 - place for place in range(64)]
     assert [plateaus(values) for values in (flat, slope, steep, [], [1.0, 2.0], 64 * [0.0])] == 6 * [[]]
+    # A device that is disturbed at the start has no zones there.
+    begin = [2700.0, 2980, 1800, 520, 3050, 3060, 600, 2880, 2700, 1030]
+    disturbed = [*begin, *(level + chance.gauss(0, 60) for level in 20 * [3500] + 34 * [3250])]
+    assert plateaus(disturbed) == []
 
 
 def test_small_systems_and_profiles_without_points_are_no_crash() -> None:

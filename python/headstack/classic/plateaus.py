@@ -17,6 +17,8 @@ CLEAR_SIGMAS = 4.0
 CLEAR_SHARE = 0.01
 DRIFT_SHARE = 0.35
 """Of what the curve changes in all, at most so much may happen within plateaus: beyond that it is a slope."""
+SCATTER = 3.0
+"""Root mean square of what is left within plateaus, in deviations of the noise: beyond that, outliers make levels."""
 NOISE_SHARE = 0.001
 """No measurement knows a rate better than this."""
 
@@ -45,6 +47,9 @@ def plateaus(values: Sequence[float]) -> list[Plateau]:
     parts = _divided(values, PENALTY * noise**2 * math.log(len(values)))
     found = _cleared(values, [Plateau(first, end - 1, fmean(values[first:end])) for first, end in parts], noise)
     if len(found) < 2:
+        return []
+    left = fmean((value - part.level) ** 2 for part in found for value in values[part.first : part.last + 1])
+    if left > (SCATTER * noise) ** 2:
         return []
     within = sum(abs(_drift(values[part.first : part.last + 1])) for part in found)
     between = sum(abs(one.level - other.level) for one, other in pairwise(found))
