@@ -151,8 +151,8 @@ def test_no_steps_are_found_where_there_are_none() -> None:
     steep = [150.0 - place for place in range(64)]
     assert [plateaus(values) for values in (flat, slope, steep, [], [1.0, 2.0], 64 * [0.0])] == 6 * [[]]
     # A device that is disturbed at the start has no zones there.
-    begin = [2700.0, 2980, 1800, 520, 3050, 3060, 600, 2880, 2700, 1030]
-    disturbed = [*begin, *(level + chance.gauss(0, 60) for level in 20 * [3500] + 34 * [3250])]
+    begin = [2400.0, 2400, 2300, 1800, 500, 3000, 600, 2900]
+    disturbed = [*begin, *(level + chance.gauss(0, 40) for level in 20 * [3500] + 36 * [3250])]
     assert plateaus(disturbed) == []
 
 
