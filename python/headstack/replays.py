@@ -11,8 +11,8 @@ from typing import Any, TypedDict, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
-from headstack.measured_replays import Playback, prepare
 from headstack.measurement import SLOTS, Access, Progress, is_target
+from headstack.measurement.replays import Playback, prepare
 from headstack.options import OPTIONS
 from headstack.results import Results
 from headstack.runs import Swept, System, changed, loaded, several, swept, texts

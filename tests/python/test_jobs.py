@@ -14,7 +14,7 @@ import pytest
 
 import headstack as hs
 from headstack.cli import main
-from headstack.fio_json import bin_index, bin_middle_ns
+from headstack.jobfiles.fio_json import bin_index, bin_middle_ns
 
 Capture = pytest.CaptureFixture[str]
 

@@ -9,9 +9,9 @@ import click
 
 from headstack._native import InputError
 from headstack.cli.output import check_writable, print_table, progress, write_all
-from headstack.compared import FIGURES
 from headstack.comparison import TOLERANCE, Comparison, Point, is_file
 from headstack.comparison import compare as held_against
+from headstack.comparison.points import FIGURES
 from headstack.values import percent
 
 EXIT_LIMIT = 1

@@ -12,7 +12,7 @@ from headstack.cli.output import check_writable, print_results, print_table, wri
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, course, ending, one_thread_options
 from headstack.cli.traces import Decorator, counting, opened, reading_options
-from headstack.measured_replays import WRITES, Playback
+from headstack.measurement.replays import WRITES, Playback
 from headstack.replays import MODES, OUTSIDE, SYSTEM_OPTIONS, WITHIN, Asked, replay_all
 from headstack.results import Results
 from headstack.values import whole

@@ -14,8 +14,8 @@ from headstack.cli.output import check_writable, print_table, write_all
 from headstack.cli.targets import Command, course, ending
 from headstack.measurement import ENGINES
 from headstack.measurement import verify as verify_target
+from headstack.measurement.verifying import Verifying, ledger_of
 from headstack.results import Results
-from headstack.verification import Verifying, ledger_of
 
 EXIT_FAULTS = 1
 SHOWN = 20

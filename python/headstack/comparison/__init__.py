@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError
-from headstack.compared import FIGURES, Seen, seen
+from headstack.comparison.points import FIGURES, Seen, seen
+from headstack.comparison.simulated_again import simulated_again
 from headstack.results import Results
 from headstack.runs import Progress, System
-from headstack.simulated_again import simulated_again
 from headstack.values import percent
 
 if TYPE_CHECKING:
@@ -161,9 +161,10 @@ class Comparison:
 
         Needs the extra ``headstack[plot]``.
         """
-        from headstack import comparison_plots, plots
+        from headstack import plots
+        from headstack.comparison import picture
 
-        figure = comparison_plots.overlaid(self)
+        figure = picture.overlaid(self)
         if path is not None:
             plots.save(figure, path)
         return figure

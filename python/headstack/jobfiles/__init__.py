@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
-from headstack.job_targets import Disks, Places, called, names_of, on_targets
+from headstack.jobfiles.targets import Disks, Places, called, names_of, on_targets
 from headstack.measurement import Access
 from headstack.options import IN_RESULTS, OPTIONS
 from headstack.results import SHOWN_STREAMS, Results, Shown
@@ -136,7 +136,7 @@ class JobResults(Results):
 
     def to_fio_json(self, path: str | os.PathLike[str] | None = None, plus: bool = False) -> str:
         """The results as ``fio --output-format=json`` prints them; with ``plus`` the histograms of ``json+``."""
-        from headstack.fio_json import fio_json
+        from headstack.jobfiles.fio_json import fio_json
 
         text = json.dumps(fio_json(self, plus), indent=2) + "\n"
         if path is not None:

@@ -16,13 +16,13 @@ from typing import Any, Unpack
 from headstack import _native
 from headstack._native import InputError, RunError
 from headstack.demand import load_demand
-from headstack.measured_scenarios import measure_scenario
+from headstack.measurement.scenarios import measure_scenario
+from headstack.measurement.verifying import Verifying
 from headstack.options import IN_RESULTS, OPTIONS, Spec
 from headstack.results import Results
 from headstack.runs import CURVE_DEPTHS, Demand, Options, check, one_size, several, swept, texts
 from headstack.scenario import Scenario
 from headstack.values import choice, duration_ns, size_bytes, whole
-from headstack.verification import Verifying
 from headstack.workload import Workload
 
 ENGINES = ("auto", "ring", "psync")

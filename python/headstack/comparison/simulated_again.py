@@ -9,7 +9,7 @@ from typing import Any
 from headstack import _native
 from headstack._native import InputError
 from headstack.array import Array, capacity_bytes, sector_bytes
-from headstack.compared import Seen
+from headstack.comparison.points import Seen
 from headstack.drive import Drive, parse_range
 from headstack.options import Spec
 from headstack.results import Results
