@@ -35,11 +35,12 @@ class Workload:
 
     @classmethod
     def uniform(cls, size: str = "4KiB", read: str = "100", random: str = "100") -> Workload:
-        """Requests of one size; ``read`` and ``random`` are the percentages that read and that go
-        to a random place."""
+        """Requests of one size, at multiples of it as fio's are; ``read`` and ``random`` are the percentages that read
+        and that go to a random place."""
         size_bytes("size", size)
         line = {
             "size": size,
+            "align": size,
             "read_percent": percent("read", read),
             "random_percent": percent("random", random),
         }
