@@ -64,6 +64,8 @@ pub struct Ended {
     pub at_ns: u64,
     /// Without having done what it was asked to.
     pub failed: bool,
+    /// In the measured part.
+    pub counted: bool,
 }
 
 /// What a thread works on, and how.
@@ -139,6 +141,8 @@ pub struct Rig<'a> {
     pub log: Option<(Arc<Log>, u32)>,
     response_ns: u64,
     bytes_ever: u64,
+    /// The measured part ends with so many requests that came back well, whatever comes back with the last of them.
+    pub requests_max: u64,
     interval_ns: u64,
     deadline_ns: u64,
     next_tell_ns: u64,
@@ -185,6 +189,7 @@ impl<'a> Rig<'a> {
             log: None,
             response_ns: 0,
             bytes_ever: 0,
+            requests_max: u64::MAX,
             interval_ns: seat.interval_ns.unwrap_or(u64::MAX).max(1),
             deadline_ns: u64::MAX,
             next_tell_ns: 0,
@@ -366,26 +371,26 @@ impl<'a> Rig<'a> {
         if let Contents::Stamped(stamping) = &mut self.contents {
             stamping.end(done.slot, &request, failed, &self.ground, self.engine.buffers());
         }
-        if let Some((log, job)) = &self.log
-            && self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_none())
-        {
+        let counted = self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_none());
+        if counted && let Some((log, job)) = &self.log {
             let Request { kind, offset_bytes, length_bytes, .. } = request;
             let response_ns = at_ns - intended_ns;
             log.add(Logged { job: *job, kind, offset_bytes, length_bytes, intended_ns, response_ns, failed });
         }
         if failed {
             self.fail(&flight, done.result);
-            return Ended { slot: done.slot, flight, at_ns, failed };
+            return Ended { slot: done.slot, flight, at_ns, failed, counted };
         }
         self.response_ns += at_ns - intended_ns;
         self.bytes_ever += length;
-        if let Some(measuring) = &mut self.measuring
-            && measuring.end_ns.is_none()
-        {
+        if counted && let Some(measuring) = &mut self.measuring {
             let (kind, length_bytes) = (request.kind as usize, request.length_bytes);
             measuring.record(&Finished { kind, length_bytes, intended_ns, started_ns, at_ns });
+            if measuring.completed >= self.requests_max {
+                self.close(at_ns);
+            }
         }
-        Ended { slot: done.slot, flight, at_ns, failed }
+        Ended { slot: done.slot, flight, at_ns, failed, counted }
     }
 
     #[cold]

@@ -238,7 +238,7 @@ impl<'s> Runner<'s> {
     fn complete(&mut self, rig: &mut Rig, owner: Owner, ended: &Ended) {
         let kinds = &mut self.streams[owner.stream as usize];
         let request = &ended.flight.request;
-        if rig.measuring.is_some() && !rig.is_over() {
+        if ended.counted {
             if ended.failed {
                 kinds.of(request.kind as usize).errors += 1;
             } else {
@@ -261,6 +261,9 @@ impl<'s> Runner<'s> {
         let is_warm = rig.completed >= warm_up.requests && rig.now_ns - self.start_ns >= warm_up.time_ns;
         if rig.measuring.is_some() || !is_warm {
             return;
+        }
+        if let ScenarioLength::Requests(limit) = self.scenario.run_length {
+            rig.requests_max = limit;
         }
         rig.start_measuring(match self.scenario.run_length {
             ScenarioLength::TimeNs(limit_ns) => limit_ns,
