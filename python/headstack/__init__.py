@@ -12,14 +12,12 @@ catalogue or a TOML file, may stand in its place. Quantities are text with their
 in place of a value is swept.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from headstack import arrays, drives, scenarios, workloads
 from headstack._native import InputError, RunError, version
 from headstack.array import Array
-from headstack.classic.crystal import crystal
-from headstack.classic.fsync import fsync
-from headstack.classic.latency import latency
-from headstack.classic.prefill import prefill
-from headstack.classic.zones import zones
 from headstack.comparison import Comparison, compare
 from headstack.drive import Drive, import_disksim
 from headstack.inspection import inspect
@@ -33,7 +31,24 @@ from headstack.traces import Trace, capture
 from headstack.validation import Validation, validate
 from headstack.workload import Workload
 
+if TYPE_CHECKING:
+    from headstack.classic.crystal import crystal
+    from headstack.classic.fsync import fsync
+    from headstack.classic.latency import latency
+    from headstack.classic.prefill import prefill
+    from headstack.classic.zones import zones
+
 __version__ = version()
+
+# Loaded by those who name them: nobody else waits for them.
+_TESTS = ("crystal", "fsync", "latency", "prefill", "zones")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _TESTS:
+        raise AttributeError(f"module 'headstack' has no attribute {name!r}")
+    return getattr(import_module(f"headstack.classic.{name}"), name)
+
 
 __all__ = [
     "Access",

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import click
 
 from headstack._native import InputError
-from headstack.cli import classic, conditioning, pts
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
 from headstack.cli.output import check_writable, print_results, write_all
 from headstack.cli.runs import EXPORTS, Command, listed
@@ -54,6 +53,11 @@ class Tests(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Takes what is no test's name to mean a workload on a target."""
+        # No other command needs them, and each costs the start of every command a while.
+        from headstack.cli import classic, conditioning, pts
+
+        for test in (*classic.TESTS, conditioning.condition, pts.pts):
+            self.add_command(test)
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
             args = [load.name or "", *args]
         return super().parse_args(ctx, args)
@@ -174,15 +178,3 @@ def carry_out(given: dict[str, Any], work: Callable[..., R]) -> tuple[R, bool]:
     for name in to_stdout:
         print(EXPORTS[name](results), end="")
     return results, bool(to_stdout)
-
-
-for test in (
-    classic.zones,
-    classic.latency,
-    classic.fsync,
-    classic.crystal,
-    classic.prefill,
-    conditioning.condition,
-    pts.pts,
-):
-    measure.add_command(test)
