@@ -203,7 +203,7 @@ def zones(
     profiles: list[Profile] = []
     ended: str | None = None
     for name in [os.fspath(name) for name in names]:
-        if is_target(name) or is_to_be_created(name, access):
+        if is_target(name):
             opened = Opened([name], access, write)
             span = part_of(opened, range)
             plan = _planned(name, span, max(512, opened.described[0]["block_bytes"]), wanted, sizes, write)
@@ -216,12 +216,6 @@ def zones(
         if ended is not None:
             break
     return Zones(joined(results), ended, profiles)
-
-
-def is_to_be_created(name: str, access: Access) -> bool:
-    """Whether a name that is no file yet is meant to become one rather than a system of the catalogue."""
-    known = (*_native.drive_ids(), *_native.array_ids())
-    return access.create is not None and not name.endswith(".toml") and name.partition("@")[0] not in known
 
 
 def _planned(
