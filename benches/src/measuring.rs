@@ -218,7 +218,7 @@ fn compare(report: &mut Report, name: String, unit: &'static str, peer: &str, pa
     report.add(Figure {
         name,
         value: median(ours.iter().copied()),
-        best: ours.iter().copied().reduce(if unit == US_PER_IO { f64::min } else { f64::max }),
+        best: ours.iter().copied().reduce(if unit == "IO/s" { f64::max } else { f64::min }),
         unit,
         peer: Some(Peer { name: format!("{peer}, measured"), value }),
         bar: factor.map(|factor| Bar::AtMost(factor * value)),
