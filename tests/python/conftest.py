@@ -20,6 +20,7 @@ CHEETAH, ATLAS = "cheetah-x15-36lp", "atlas-10k-iii-73"
 SHORT = ("--requests", "2000", "--warm-up", "100")
 
 Headstack = Callable[..., subprocess.CompletedProcess[str]]
+Attach = Callable[[Path], str]
 
 
 @pytest.fixture
@@ -55,15 +56,29 @@ def validation_folder() -> Path:
 
 
 @pytest.fixture
-def loop_device(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A block device of 16 MiB, and the file behind it."""
+def attach() -> Iterator[Attach]:
+    """Makes a block device of a file, for as long as the test lasts."""
     if os.geteuid() != 0 or shutil.which("losetup") is None:
         pytest.skip("loop devices need root and losetup")
+    devices: list[str] = []
+
+    def one(backing: Path) -> str:
+        made = subprocess.run(["losetup", "--find", "--show", backing], capture_output=True, text=True, check=False)
+        if made.returncode != 0:
+            pytest.skip(f"no loop device: {made.stderr.strip()}")
+        devices.append(made.stdout.strip())
+        return devices[-1]
+
+    try:
+        yield one
+    finally:
+        for device in devices:
+            subprocess.run(["losetup", "--detach", device], check=True)
+
+
+@pytest.fixture
+def loop_device(attach: Attach, tmp_path: Path) -> tuple[str, Path]:
+    """A block device of 16 MiB, and the file behind it."""
     backing = tmp_path / "backing"
     backing.write_bytes(os.urandom(1 << 24))
-    made = subprocess.run(["losetup", "--find", "--show", backing], capture_output=True, text=True)
-    if made.returncode != 0:
-        pytest.skip(f"no loop device: {made.stderr.strip()}")
-    device = made.stdout.strip()
-    yield device, backing
-    subprocess.run(["losetup", "--detach", device], check=True)
+    return attach(backing), backing

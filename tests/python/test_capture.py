@@ -7,35 +7,26 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import headstack as hs
-from conftest import Headstack
+from conftest import Attach, Headstack
 
 TRACEFS = Path("/sys/kernel/tracing")
 COMMAND = [sys.executable, "-c", "from headstack.cli import main; main()", "trace", "capture"]
 
 
 @pytest.fixture
-def loop_device(tmp_path: Path) -> Iterator[str]:
+def captured(attach: Attach, tmp_path: Path) -> str:
     """A block device of 64 MiB."""
-    if os.geteuid() != 0:
-        pytest.skip("capture needs root")
     if not (TRACEFS / "events" / "block").is_dir():
         pytest.skip(f"no block events in {TRACEFS}")
     image = tmp_path / "image"
     with open(image, "wb") as file:
         file.truncate(64 << 20)
-    made = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        pytest.skip(f"no loop device: {made.stderr.strip()}")
-    device = made.stdout.strip()
-    yield device
-    subprocess.run(["losetup", "--detach", device], check=True)
-    image.unlink()
+    return attach(image)
 
 
 def write(device: str, requests: int) -> None:
@@ -48,16 +39,16 @@ def instances() -> set[str]:
     return set(os.listdir(TRACEFS / "instances"))
 
 
-def test_ctrl_c_keeps_what_was_recorded(loop_device: str, tmp_path: Path) -> None:
+def test_ctrl_c_keeps_what_was_recorded(captured: str, tmp_path: Path) -> None:
     before = instances()
     capture = subprocess.Popen(
-        [*COMMAND, loop_device, "-o", "out.parquet"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        [*COMMAND, captured, "-o", "out.parquet"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + 10
     while instances() == before and time.monotonic() < deadline:
         time.sleep(0.01)
     time.sleep(0.2)
-    write(loop_device, 300)
+    write(captured, 300)
     time.sleep(0.3)
     capture.send_signal(signal.SIGINT)
     told, _ = capture.communicate(timeout=30)
@@ -70,9 +61,9 @@ def test_ctrl_c_keeps_what_was_recorded(loop_device: str, tmp_path: Path) -> Non
     assert instances() == before, "the kernel is left as it was found"
 
 
-def test_a_number_of_requests_ends_it(loop_device: str, tmp_path: Path) -> None:
+def test_a_number_of_requests_ends_it(captured: str, tmp_path: Path) -> None:
     capture = subprocess.Popen(
-        [*COMMAND, loop_device, "-o", "out.parquet", "--requests", "50", "--at", "issue", "-q"],
+        [*COMMAND, captured, "-o", "out.parquet", "--requests", "50", "--at", "issue", "-q"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         text=True,
@@ -80,7 +71,7 @@ def test_a_number_of_requests_ends_it(loop_device: str, tmp_path: Path) -> None:
     for _ in range(100):
         if capture.poll() is not None:
             break
-        write(loop_device, 10)
+        write(captured, 10)
         time.sleep(0.05)
     told, _ = capture.communicate(timeout=30)
     assert "out.parquet: 50 requests" in told

@@ -9,14 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import headstack as hs
-from conftest import CHEETAH, Headstack
+from conftest import CHEETAH, Attach, Headstack
 from headstack.classic.crystal import PROFILES
 from headstack.classic.fsync import paired
 from headstack.classic.plateaus import plateaus
@@ -38,17 +37,10 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def loop_device(tmp_path: Path) -> Iterator[str]:
-    if os.geteuid() != 0:
-        pytest.skip("loop devices need root")
+def odd_device(attach: Attach, tmp_path: Path) -> str:
     image = tmp_path / "device"
     image.write_bytes(bytes(24 * MIB + 3 * 512))
-    made = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        pytest.skip(f"no loop device: {made.stderr.strip()}")
-    device = made.stdout.strip()
-    yield device
-    subprocess.run(["losetup", "--detach", device], check=True)
+    return attach(image)
 
 
 def is_picture(path: Path) -> bool:
@@ -118,15 +110,15 @@ def test_measured_and_simulated_stand_side_by_side(headstack: Headstack, data: P
     assert (tmp_path / "zones.parquet").stat().st_size > 0
 
 
-def test_zones_write_only_with_a_word(data: Path, loop_device: str) -> None:
+def test_zones_write_only_with_a_word(data: Path, odd_device: str) -> None:
     before = data.read_bytes()
     with pytest.raises(hs.InputError, match="overwrite"):
         hs.zones(data, write=True)
     assert data.read_bytes() == before
     with pytest.raises(hs.InputError, match="destroy"):
-        hs.zones(loop_device, write=True)
+        hs.zones(odd_device, write=True)
     [profile] = hs.zones(
-        loop_device, Access(destroy=(loop_device,)), positions=4, size="64KiB", accesses=10, write=True
+        odd_device, Access(destroy=(odd_device,)), positions=4, size="64KiB", accesses=10, write=True
     ).profiles
     assert profile.kind == "write"
     assert len(profile.rates) == 4
@@ -343,13 +335,13 @@ def test_a_file_for_the_tests_is_made_in_a_folder_and_removed(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("order", ["serial", "concurrent"])
-def test_every_byte_is_written_once(loop_device: str, order: str) -> None:
-    found = hs.prefill(loop_device, Access(destroy=(loop_device,)), order=order, parts=3)
+def test_every_byte_is_written_once(odd_device: str, order: str) -> None:
+    found = hs.prefill(odd_device, Access(destroy=(odd_device,)), order=order, parts=3)
     length = 24 * MIB + 3 * 512
     assert found.complete
     assert sum(lun.written_bytes for lun in found.luns) == length
     assert [lun.start_bytes for lun in found.luns] == [number * (8 * MIB + 512) for number in range(3)]
-    contents = Path(loop_device).read_bytes()
+    contents = Path(odd_device).read_bytes()
     assert len(contents) == length
     # Noise: no sector is left as it was, and none is like another, of whichever LUN.
     assert len({contents[at : at + 512] for at in range(0, length, 512)}) == length // 512

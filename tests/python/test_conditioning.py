@@ -18,6 +18,7 @@ import duckdb
 import pytest
 
 import headstack as hs
+from conftest import Attach
 from headstack.cli import main
 from headstack.conditioning import Conditioning, Settings, condition
 from headstack.conditioning.log import read_log
@@ -450,22 +451,11 @@ def test_a_failure_that_ends_it_names_the_device_and_is_resumed_where_it_was(
 
 
 @pytest.fixture
-def loop_devices(tmp_path: Path) -> Iterator[list[str]]:
-    if os.geteuid() != 0 or shutil.which("losetup") is None:
-        pytest.skip("loop devices need root and losetup")
-    devices: list[str] = []
-    try:
-        for number in range(3):
-            backing = tmp_path / f"backing{number}"
-            backing.write_bytes(bytes(8 << 20))
-            made = subprocess.run(["losetup", "--find", "--show", backing], capture_output=True, text=True)
-            if made.returncode != 0:
-                pytest.skip(f"no loop device: {made.stderr.strip()}")
-            devices.append(made.stdout.strip())
-        yield devices
-    finally:
-        for device in devices:
-            subprocess.run(["losetup", "--detach", device], check=True)
+def loop_devices(attach: Attach, tmp_path: Path) -> list[str]:
+    backings = [tmp_path / f"backing{number}" for number in range(3)]
+    for backing in backings:
+        backing.write_bytes(bytes(8 << 20))
+    return [attach(backing) for backing in backings]
 
 
 def test_devices_are_conditioned_only_when_all_are_named(

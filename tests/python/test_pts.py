@@ -5,14 +5,11 @@ import importlib.util
 import io
 import json
 import math
-import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -268,20 +265,6 @@ def test_the_settings_of_the_specification_deviate_in_nothing() -> None:
     assert Settings(active_range_percent=75, rounds_max=25).deviations() == []
     report = Report("/dev/sdx", {}, Settings(), 1 << 40)
     assert report.figures()["conforms"]
-
-
-@pytest.fixture
-def loop_device(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    if os.geteuid() != 0 or shutil.which("losetup") is None:
-        pytest.skip("loop devices need root and losetup")
-    backing = tmp_path / "backing"
-    backing.write_bytes(os.urandom(1 << 24))
-    made = subprocess.run(["losetup", "--find", "--show", backing], capture_output=True, text=True)
-    if made.returncode != 0:
-        pytest.skip(f"no loop device: {made.stderr.strip()}")
-    device = made.stdout.strip()
-    yield device, backing
-    subprocess.run(["losetup", "--detach", device], check=True)
 
 
 def test_a_device_is_purged_when_it_is_named(loop_device: tuple[str, Path]) -> None:
