@@ -163,3 +163,13 @@ def test_a_device_is_written_only_when_it_is_named(loop_device: tuple[str, Path]
     assert row["requests"] == 10
     subprocess.run(["sync", device], check=True)
     assert backing.read_bytes() != before
+
+
+def test_a_file_that_was_never_written_is_told_to_be_so(tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    with open(path, "wb") as file:
+        file.truncate(1 << 20)
+    results = hs.measure(path, size="4KiB", requests=10)
+    assert any("is not allocated: those reads never reach the device" in note for note in results.notes)
+    path.write_bytes(os.urandom(1 << 20))
+    assert not any("not allocated" in note for note in hs.measure(path, size="4KiB", requests=10).notes)

@@ -14,6 +14,7 @@ pub mod integrity;
 mod job;
 mod live;
 mod log;
+mod measured;
 mod phase;
 mod queue;
 mod replay;

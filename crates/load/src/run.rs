@@ -1,17 +1,14 @@
 //! A measurement: jobs at the same time, each in a thread of its own.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread::Thread;
 use std::time::Duration;
 
-use headstack_result::{
-    Check, Counter, DepthResult, Fact, Interval, Kinds, LatencyHistogram, Mode, RunResult, StreamResult, SystemRecord,
-};
+use headstack_result::{RunResult, SystemRecord};
+use headstack_workload::Arrivals;
 use headstack_workload::jobs::Verify;
-use headstack_workload::{Arrivals, GENERATOR_NAME};
 use serde_json::Value;
 
 use crate::LoadError;
@@ -20,10 +17,8 @@ use crate::engine::{Engine, Setup};
 use crate::job::Job;
 use crate::live::{Live, Progress};
 use crate::log::Log;
-use crate::rig::{Rig, Seat, with_errors};
-use crate::samples::Samples;
-use crate::stamping::Checked;
-use crate::trouble::Trouble;
+use crate::measured::{Measured, gather, join, streams};
+use crate::rig::{Rig, Seat};
 use crate::usage::Usage;
 use crate::verification::{LedgerPlace, Verification, begin};
 use crate::verify::finish;
@@ -32,11 +27,9 @@ use crate::worker::{Loop, work};
 
 /// Between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
+
 /// What has not come back this long after the end is given up.
 pub const PATIENCE_NS: u64 = 10_000_000_000;
-
-/// Depths from which on a thread's time is told apart: powers of two, as in fio's `iodepth_level`.
-const DEPTHS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 /// What is measured.
 #[derive(Clone)]
@@ -57,26 +50,6 @@ pub struct Spec {
     pub tells_streams: bool,
     /// What is known of the data on the targets; where jobs verify and this is absent, the run has ledgers in memory.
     pub verification: Option<Arc<Verification>>,
-}
-
-/// What one thread has measured.
-pub struct Measured {
-    name: String,
-    kinds: Kinds,
-    /// What the rig has kept.
-    pub result: RunResult,
-    looped: Loop,
-    trouble: Trouble,
-    usage: Usage,
-    samples: Samples,
-    issued: u64,
-    completed: u64,
-    /// Requests that never came back.
-    pub lost: u64,
-    engine: String,
-    interval_ns: Option<u64>,
-    /// What reads were found to be, where they were checked.
-    pub integrity: Option<Checked>,
 }
 
 /// Measures, and tells `progress`, which says whether to go on. What was measured until then is the result also when
@@ -282,219 +255,10 @@ pub fn measure<E: From<LoadError> + Display>(
     Ok(gather(seat, rig, looped, usage, all_back))
 }
 
-fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> Measured {
-    let nothing = SystemRecord::new("", "", Value::Null);
-    let mut result = RunResult::new(Mode::Measured, nothing, Value::Null, seat.seed, GENERATOR_NAME);
-    let (errors, trouble, engine) = (rig.errors, rig.trouble.clone(), rig.engine());
-    let (issued, completed) = (rig.issued, rig.completed);
-    let mut rig = rig;
-    let mut samples = std::mem::take(&mut rig.samples);
-    if let Some(measuring) = rig.measuring.take() {
-        samples.end(measuring.end_ns.unwrap_or(rig.now_ns), measuring.kinds());
-        measuring.write_to(&mut result);
-    }
-    rig.tell_counts();
-    let integrity = rig.take_integrity();
-    let lost = issued - completed;
-    if !all_back {
-        rig.into_engine().abandon();
-    }
-    let kinds = with_errors(std::mem::take(&mut result.kinds), &errors);
-    Measured {
-        name: seat.name.to_owned(),
-        kinds,
-        result,
-        looped,
-        trouble,
-        usage,
-        samples,
-        issued,
-        completed,
-        lost,
-        engine,
-        interval_ns: seat.interval_ns,
-        integrity,
-    }
-}
-
-/// All threads as one result.
-pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ran: &Ran) -> RunResult {
-    let Ran { began_ns, by_somebody } = *ran;
-    let mut result = RunResult::new(Mode::Measured, system.clone(), load.clone(), seed, GENERATOR_NAME);
-    // A job that never left its warm-up has nothing to say of when.
-    let spans = || all.iter().filter(|one| one.result.duration_ns > 0).map(|one| &one.result);
-    let start_ns = spans().map(|one| one.start_ns).min().unwrap_or(0);
-    let end_ns = spans().map(|one| one.start_ns + one.duration_ns).max().unwrap_or(start_ns);
-    result.duration_ns = end_ns - start_ns;
-    result.start_ns = start_ns.saturating_sub(began_ns);
-    join_depths(&mut result, all);
-    join_intervals(&mut result, all, began_ns, all.first().and_then(|one| one.interval_ns));
-    join_confidence(&mut result, all);
-    let (mut trouble, mut usage, mut lateness) = (Trouble::default(), Usage::default(), LatencyHistogram::new());
-    for one in all {
-        result.kinds.merge(&one.kinds);
-        result.late_arrivals += one.looped.late_arrivals;
-        result.backlog += one.looped.backlog + one.lost;
-        result.saturated |= one.looped.saturated;
-        lateness.merge(&one.looped.lateness);
-        trouble.merge(one.trouble.clone());
-        usage.add(&one.usage);
-    }
-    result.counters = usage.counters();
-    result.counters.extend(lateness_counters(&lateness));
-    result.streams = streams(all);
-    if result.streams.len() < 2 {
-        result.streams.clear();
-    }
-    result.checks = checks(all);
-    result.notes = notes(all, &trouble, &lateness);
-    result.integrity = checked(all).map(Checked::told);
-    result.ended_early = trouble.fatal.or_else(|| by_somebody.then(|| "stopped by hand".to_owned()));
-    result
-}
-
-fn join_depths(result: &mut RunResult, all: &[Measured]) {
-    if let [only] = all {
-        result.depth = only.result.depth.clone();
-        return;
-    }
-    let weight = |one: &Measured| one.result.duration_ns as f64 / (result.duration_ns as f64).max(1.0);
-    result.depth = DepthResult {
-        mean: all.iter().map(|one| one.result.depth.mean * weight(one)).sum(),
-        max: all.iter().map(|one| one.result.depth.max).sum(),
-        time_at_depth_ns: Vec::new(),
-    };
-}
-
-/// Intervals of several threads by the time they begin at, to the nearest interval of the thread that began first: most
-/// begin within microseconds of each other, some after a delay or a longer warm-up.
-fn join_intervals(result: &mut RunResult, all: &[Measured], began_ns: u64, interval_ns: Option<u64>) {
-    let interval_ns = interval_ns.unwrap_or(u64::MAX).max(1);
-    let each = || all.iter().flat_map(|one| one.result.intervals.iter());
-    let Some(first_ns) = each().map(|interval| interval.start_ns).min() else { return };
-    let mut joined: BTreeMap<u64, (Interval, LatencyHistogram)> = BTreeMap::new();
-    for interval in each() {
-        let index = (interval.start_ns - first_ns).saturating_add(interval_ns / 2) / interval_ns;
-        let (sum, response) = joined.entry(index).or_insert_with(|| {
-            let start_ns = interval.start_ns.saturating_sub(began_ns);
-            (Interval { start_ns, ..Interval::default() }, LatencyHistogram::new())
-        });
-        sum.count += interval.count;
-        sum.bytes += interval.bytes;
-        sum.duration_ns = sum.duration_ns.max(interval.duration_ns);
-        response.merge(&interval.response.open());
-    }
-    let stored = joined.into_values().map(|(sum, response)| Interval { response: response.store(), ..sum });
-    result.intervals = stored.collect();
-}
-
-/// Half-widths of independent means add as squares.
-fn join_confidence(result: &mut RunResult, all: &[Measured]) {
-    let count = |one: &Measured| one.kinds.all().iter().map(|(_, kind)| kind.count).sum::<u64>() as f64;
-    let total: f64 = all.iter().map(count).sum();
-    let mut sum = 0.0;
-    for one in all {
-        let Some(half_ns) = one.result.mean_response_half_width_ns else { return };
-        sum += (half_ns * count(one) / total.max(1.0)).powi(2);
-    }
-    result.mean_response_half_width_ns = Some(sum.sqrt());
-}
-
 fn offered_per_s(spec: &Spec) -> Option<f64> {
     let rate = |job: &Job| match job.workload.arrivals {
         Arrivals::Open { rate_per_s, .. } => Some(rate_per_s),
         Arrivals::Closed { .. } => None,
     };
     spec.jobs.iter().map(rate).sum()
-}
-
-fn lateness_counters(lateness: &LatencyHistogram) -> Vec<Counter> {
-    let counter = |name: &str, value| Counter { name: name.to_owned(), value };
-    if lateness.count() == 0 {
-        return Vec::new();
-    }
-    vec![
-        counter("issue_lateness_p50_ns", lateness.quantile_ns(0.5).unwrap_or(0)),
-        counter("issue_lateness_p99_ns", lateness.quantile_ns(0.99).unwrap_or(0)),
-        counter("issue_lateness_max_ns", lateness.max_ns()),
-    ]
-}
-
-/// What each job got; threads of one name are one.
-fn streams(all: &[Measured]) -> Vec<StreamResult> {
-    let mut names: Vec<&str> = Vec::new();
-    for one in all {
-        if !names.contains(&one.name.as_str()) {
-            names.push(&one.name);
-        }
-    }
-    let told = |name: &str| {
-        let (mut kinds, mut usage, mut samples) = (Kinds::default(), Usage::default(), Samples::default());
-        let (mut duration_ns, mut threads_ns, mut threads) = (0, 0, 0u32);
-        let mut depth_ns = [0; DEPTHS.len()];
-        for one in all.iter().filter(|one| one.name == name) {
-            kinds.merge(&one.kinds);
-            usage.add(&one.usage);
-            samples.merge(&one.samples);
-            duration_ns = duration_ns.max(one.result.duration_ns);
-            threads_ns += one.result.duration_ns;
-            threads += 1;
-            one.result.depth.time_at_depth_ns.iter().enumerate().skip(1).for_each(|(depth, time_ns)| {
-                depth_ns[DEPTHS.partition_point(|least| *least <= depth) - 1] += time_ns;
-            });
-        }
-        let fact = |name: &str, value: f64| Fact { name: name.to_owned(), value };
-        let mut facts = vec![fact("duration_s", duration_ns as f64 / 1e9)];
-        facts.push(fact("threads", f64::from(threads)));
-        facts.push(fact("threads_s", threads_ns as f64 / 1e9));
-        facts.extend(usage.facts());
-        let at_depths = DEPTHS.iter().zip(depth_ns).filter(|(_, time_ns)| *time_ns > 0);
-        facts.extend(at_depths.map(|(depth, time_ns)| fact(&format!("depth_{depth}_s"), time_ns as f64 / 1e9)));
-        facts.extend(samples.facts());
-        StreamResult { name: name.to_owned(), kinds, facts }
-    };
-    names.into_iter().map(told).collect()
-}
-
-/// What reads were found to be, of all threads together.
-pub fn checked(all: &[Measured]) -> Option<Checked> {
-    all.iter().filter_map(|one| one.integrity.clone()).reduce(Checked::and)
-}
-
-fn checks(all: &[Measured]) -> Vec<Check> {
-    let (issued, completed) = all.iter().fold((0, 0), |sum, one| (sum.0 + one.issued, sum.1 + one.completed));
-    let conserved = Check {
-        name: "requests in = requests out".to_owned(),
-        passed: issued == completed,
-        detail: format!("{issued} in, {completed} out"),
-    };
-    let own = all.iter().flat_map(|one| one.result.checks.iter());
-    let failed = own.clone().find(|check| !check.passed).or_else(|| own.clone().next());
-    std::iter::once(conserved).chain(failed.cloned()).collect()
-}
-
-fn notes(all: &[Measured], trouble: &Trouble, lateness: &LatencyHistogram) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some(first) = all.first() {
-        notes.push(first.engine.clone());
-    }
-    if all.len() > 1 {
-        notes.push(format!("{} threads: the depth is the sum of theirs, its distribution is not known", all.len()));
-    }
-    if trouble.count > 0 {
-        notes.push(format!("{} requests failed; the first: {}", trouble.count, trouble.first.join("; ")));
-    }
-    let lost: u64 = all.iter().map(|one| one.lost).sum();
-    if lost > 0 {
-        let patience_s = PATIENCE_NS / 1_000_000_000;
-        notes.push(format!("{lost} requests had not come back {patience_s} s after the end and were given up"));
-    }
-    let late_ns = lateness.quantile_ns(0.99).unwrap_or(0);
-    if late_ns > 1_000_000 {
-        notes.push(format!(
-            "1 % of the requests were issued more than {:.1} ms late by this program",
-            late_ns as f64 / 1e6
-        ));
-    }
-    notes
 }
