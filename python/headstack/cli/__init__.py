@@ -30,7 +30,7 @@ EXIT_INPUT, EXIT_RUN, EXIT_INTERRUPTED = 2, 3, 130
 EPILOG = """\b
 Exit codes:
   0  fine
-  1  a limit that was asked for is not kept
+  1  a limit that was asked for is not kept, or verified data are damaged or lost
   2  bad input or usage: one line says what, nothing is written
   3  a run failed, or failed the checks that it makes of itself: nothing is written; a
      measurement ended early by its target: what was measured is written
@@ -101,6 +101,7 @@ def main() -> None:
     headstack curve atlas-10k-iii-73 atlas-10k-iii-73@36.7GB -w file-server
     headstack trace import blktrace.sda.* -o sda.parquet
     headstack measure /dev/sdb -w file-server --depth 1,4,16,64
+    headstack measure zones /dev/sdb
     headstack replay sda.parquet constellation2-1tb --mode timed
     headstack demo
     """
