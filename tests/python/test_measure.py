@@ -173,3 +173,9 @@ def test_a_file_that_was_never_written_is_told_to_be_so(tmp_path: Path) -> None:
     assert any("is not allocated: those reads never reach the device" in note for note in results.notes)
     path.write_bytes(os.urandom(1 << 20))
     assert not any("not allocated" in note for note in hs.measure(path, size="4KiB", requests=10).notes)
+
+
+def test_no_requests_outstanding_are_refused_as_in_simulation(capsys: Capture) -> None:
+    for threads in ("1", "2"):
+        code, _, err = headstack(capsys, "measure", "null", "--depth", "0", "--threads", threads)
+        assert (code, err) == (2, "headstack: arrivals.closed.outstanding: 0 is out of range; 1 to 65536 is allowed\n")
