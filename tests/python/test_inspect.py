@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import headstack as hs
-from conftest import SHARED, Headstack
+from conftest import SHARED, Attach, Headstack
 from headstack.inspection import collect, judge, sysfs
 from headstack.inspection.model import Inspection
 
@@ -323,33 +320,27 @@ def test_programs_that_fail_are_named(fake_device: Path) -> None:
 
 
 @pytest.fixture
-def loop_device(tmp_path: Path) -> Iterator[str]:
+def large_device(attach: Attach, tmp_path: Path) -> str:
     """A block device of 64 MiB."""
-    if os.geteuid() != 0:
-        pytest.skip("loop devices need root")
     image = tmp_path / "image"
     with open(image, "wb") as file:
         file.truncate(64 << 20)
-    made = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        pytest.skip(f"no loop device: {made.stderr.strip()}")
-    yield made.stdout.strip()
-    subprocess.run(["losetup", "--detach", made.stdout.strip()], check=True)
+    return attach(image)
 
 
-def test_a_loop_device(loop_device: str, tmp_path: Path, headstack: Headstack) -> None:
+def test_a_loop_device(large_device: str, tmp_path: Path, headstack: Headstack) -> None:
     link = tmp_path / "by-id"
-    link.symlink_to(loop_device)
+    link.symlink_to(large_device)
     (found,) = hs.inspect(link)
-    assert found.name == loop_device
+    assert found.name == large_device
     assert found.identity.capacity_bytes == 64 << 20
     assert found.identity.protocol == "loop"
     assert any(f"below it: {tmp_path / 'image'}" in note for note in found.notes)
-    said = headstack("inspect", loop_device, "--check", "--all")
+    said = headstack("inspect", large_device, "--check", "--all")
     assert said.returncode == 0
     assert "verdict: unknown" in said.stdout
     assert "max_sectors_kb" in said.stdout
-    refused = headstack("inspect", loop_device, "--record", "db.sqlite")
+    refused = headstack("inspect", large_device, "--record", "db.sqlite")
     assert refused.returncode == 2
     assert "no serial number was read" in refused.stderr
 

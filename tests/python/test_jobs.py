@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import headstack as hs
+from conftest import Attach
 from headstack.cli import main
 from headstack.jobfiles.fio_json import bin_index, bin_middle_ns
 
@@ -411,31 +412,21 @@ def test_figures_of_fios_json_are_those_of_the_result(tmp_path: Path) -> None:
     assert job["iodepth_level"]["4"] > 90
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("losetup") is None, reason="loop devices take root")
-def test_a_device_of_a_job_file_is_written_where_it_may_be(tmp_path: Path, capsys: Capture) -> None:
+def test_a_device_of_a_job_file_is_written_where_it_may_be(tmp_path: Path, capsys: Capture, attach: Attach) -> None:
     backing = tmp_path / "backing"
     backing.write_bytes(bytes(1 << 22))
-    device = subprocess.run(
-        ["losetup", "--find", "--show", str(backing)], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    if not device:
-        pytest.skip("no loop device can be made here")
-    try:
-        file = str(
-            job_file(tmp_path, f"[w]\nfilename={device}\nrw=write\nbs=64k\ndirect=1\n[r]\nfilename={device}\nrw=read\n")
-        )
-        code, _, err = headstack(capsys, "measure", "--fio", file, "-q")
-        assert code == 2
-        assert "--destroy" in err
-        assert backing.read_bytes() == bytes(1 << 22)
-        code, out, err = headstack(
-            capsys, "measure", "--fio", file, "-q", "--destroy", device, "--output-format", "json"
-        )
-        assert code == 0, err
-        document = json.loads(out)
-        assert document["jobs"][0]["write"]["io_bytes"] == 1 << 22
-        [disk] = document["disk_util"]
-        assert disk["name"] == os.path.basename(device)
-        assert disk["write_ios"] >= 64
-    finally:
-        subprocess.run(["losetup", "--detach", device], check=True)
+    device = attach(backing)
+    file = str(
+        job_file(tmp_path, f"[w]\nfilename={device}\nrw=write\nbs=64k\ndirect=1\n[r]\nfilename={device}\nrw=read\n")
+    )
+    code, _, err = headstack(capsys, "measure", "--fio", file, "-q")
+    assert code == 2
+    assert "--destroy" in err
+    assert backing.read_bytes() == bytes(1 << 22)
+    code, out, err = headstack(capsys, "measure", "--fio", file, "-q", "--destroy", device, "--output-format", "json")
+    assert code == 0, err
+    document = json.loads(out)
+    assert document["jobs"][0]["write"]["io_bytes"] == 1 << 22
+    [disk] = document["disk_util"]
+    assert disk["name"] == os.path.basename(device)
+    assert disk["write_ios"] >= 64

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
+from conftest import Attach
 from headstack.cli import main
 
 Capture = pytest.CaptureFixture[str]
@@ -222,15 +223,11 @@ def as_root(*words: str) -> str:
 
 
 @pytest.fixture
-def loop(folder: Path) -> Iterator[str]:
+def loop(attach: Attach, folder: Path) -> str:
     """A loop device of this test's own."""
-    if os.geteuid() != 0 or shutil.which("losetup") is None:
-        pytest.skip("loop devices need root and losetup")
     backing = folder / "backing"
     backing.write_bytes(bytes(SIZE))
-    device = as_root("losetup", "--find", "--show", str(backing))
-    yield device
-    subprocess.run(["losetup", "--detach", device], timeout=30, check=True)
+    return attach(backing)
 
 
 def test_a_block_device_is_verified(capsys: Capture, loop: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from abc import ABC, abstractmethod
@@ -13,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from headstack import _native
+from headstack import _native, tables
 from headstack._native import InputError
 from headstack.drive import parse_range
 from headstack.measurement import Access, Opened
@@ -124,19 +122,9 @@ class Outcome(ABC):
         """An object: ``test``, ``version``, ``ended_early``, the figures of the test, ``runs`` (whole results)."""
         runs = json.loads(self.results.to_json())
         head = {"test": self.test, "version": _native.version(), "ended_early": self.ended_early}
-        return _written(json.dumps(head | self.figures() | {"runs": runs}, indent=1) + "\n", path)
+        return tables.written(json.dumps(head | self.figures() | {"runs": runs}, indent=1) + "\n", path)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """The table of the figures as CSV."""
-        rows, text = self.rows(), io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return _written(text.getvalue(), path)
-
-
-def _written(text: str, path: str | os.PathLike[str] | None) -> str:
-    if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    return text
+        rows = self.rows()
+        return tables.to_csv(list(rows[0]) if rows else [], rows, path)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, TypeVar
 
 import click
 
-from headstack._native import InputError, format_bytes, format_duration_ns, parse_bytes
+from headstack._native import format_bytes, format_duration_ns, parse_bytes
 from headstack.classic import crystal as crystal_test
 from headstack.classic import fsync as fsync_test
 from headstack.classic import latency as latency_test
 from headstack.classic import prefill as prefill_test
 from headstack.classic import zones as zones_test
 from headstack.classic.outcome import Outcome
-from headstack.cli.output import check_writable, print_table, write_all
+from headstack.cli.output import Outputs, print_table
 from headstack.cli.runs import Command, listed
 from headstack.cli.targets import EXIT_RUN, access_of, course, ended_code, permission_options
 from headstack.measurement import Progress
@@ -51,27 +51,18 @@ def outputs(command: Command) -> Command:
 
 def carry_out(given: dict[str, Any], work: Callable[[Progress | None], T], show: Callable[[T], None]) -> T:
     """Does a test, writes what was asked for, and shows the rest."""
-    files = {name: given.pop(f"{name}_path") for name in EXPORTS}
-    files = {name: path for name, path in files.items() if path is not None}
-    to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
-    if len(to_stdout) > 1:
-        raise InputError("--json -, --csv -: only one of them can have stdout")
-    for name in to_stdout:
-        del files[name]
-    check_writable(files.values())
-    if "plot" in files:
-        from headstack.plots import picture_format
-
-        picture_format(files["plot"])
+    outputs = Outputs(given, EXPORTS)
+    for name in EXPORTS:
+        del given[f"{name}_path"]
     with course(given.pop("quiet")) as tell:
         outcome = work(tell)
-    write_all((path, partial(EXPORTS[name], outcome)) for name, path in files.items())
-    for name in to_stdout:
-        print(EXPORTS[name](outcome), end="")
-    if not to_stdout:
+
+    def tell_all() -> None:
         show(outcome)
         for note in outcome.results.notes:
             print(f"note: {note}")
+
+    outputs.write(outcome, tell_all)
     return outcome
 
 

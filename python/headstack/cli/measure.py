@@ -10,7 +10,7 @@ import click
 
 from headstack._native import InputError
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
-from headstack.cli.output import check_writable, print_results, write_all
+from headstack.cli.output import Outputs, print_results
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, access_options, course, ending
 from headstack.cli.traces import Decorator
@@ -161,20 +161,8 @@ def demands(workload: str | None) -> list[str] | None:
 def carry_out(given: dict[str, Any], work: Callable[..., R]) -> tuple[R, bool]:
     """Measures, and writes what was asked for; also whether stdout is taken by an export."""
     options = {o.name: listed(given[o.name]) for o in MEASURED_OPTIONS if given.get(o.name) is not None}
-    files = {name: given[f"{name}_path"] for name in EXPORTS if given.get(f"{name}_path") is not None}
-    to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
-    if len(to_stdout) > 1:
-        raise InputError("--json -, --csv -: only one of them can have stdout")
-    for name in to_stdout:
-        del files[name]
-    check_writable(files.values())
-    if "plot" in files:
-        from headstack.plots import picture_format
-
-        picture_format(files["plot"])
+    outputs = Outputs(given, EXPORTS)
     with course(given["quiet"]) as show:
         results = work(options, show)
-    write_all((path, partial(EXPORTS[name], results)) for name, path in files.items())
-    for name in to_stdout:
-        print(EXPORTS[name](results), end="")
-    return results, bool(to_stdout)
+    outputs.write(results)
+    return results, outputs.has_stdout

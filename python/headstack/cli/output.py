@@ -140,7 +140,7 @@ class Outputs:
     def __init__(self, given: Mapping[str, Any], exports: Mapping[str, Callable[..., Any]]) -> None:
         """Raises ``InputError`` for what could not be written: to be known before anything is measured."""
         self._exports = exports
-        files = {name: given[f"{name}_path"] for name in exports if given[f"{name}_path"] is not None}
+        files = {name: given[f"{name}_path"] for name in exports if given.get(f"{name}_path") is not None}
         self._to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
         if len(self._to_stdout) > 1:
             raise InputError("--json -, --csv -: only one of them can have stdout")
@@ -151,7 +151,12 @@ class Outputs:
 
             picture_format(self._files["plot"])
 
-    def write(self, results: object, show: Callable[[], object]) -> None:
+    @property
+    def has_stdout(self) -> bool:
+        """Whether an export has it."""
+        return bool(self._to_stdout)
+
+    def write(self, results: object, show: Callable[[], object] = lambda: None) -> None:
         """Writes what was asked for; ``show`` has stdout unless an export has it."""
         write_all((path, partial(self._exports[name], results)) for name, path in self._files.items())
         for name in self._to_stdout:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import os
@@ -11,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from headstack import tables
 from headstack._native import InputError
 from headstack.comparison.points import FIGURES, Seen, seen
 from headstack.comparison.simulated_again import simulated_again
@@ -185,22 +184,12 @@ class Comparison:
             },
             indent=1,
         )
-        return _written(text + "\n", path)
+        return tables.written(text + "\n", path)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """A row for each point as CSV."""
-        rows, text = self.figures(), io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return _written(text.getvalue(), path)
-
-
-def _written(text: str, path: str | os.PathLike[str] | None) -> str:
-    if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    return text
+        rows = self.figures()
+        return tables.to_csv(list(rows[0]) if rows else [], rows, path)
 
 
 def compare(

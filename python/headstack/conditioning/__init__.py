@@ -226,7 +226,7 @@ class Now:
     position_bytes: int
     module_bytes: int
     last: Record | None
-    """The last interval of this session, as in the log."""
+    """The last interval since this process began, as in the log."""
 
 
 def condition(
