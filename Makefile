@@ -35,7 +35,7 @@ demo: build
 test: $(BIN)/maturin
 	$(call install,dev)
 	cargo test --workspace --quiet
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 check: $(BIN)/maturin
 	$(call install,dev)

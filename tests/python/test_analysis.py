@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -232,16 +231,9 @@ def test_tables_need_nothing_heavy(csv: Path) -> None:
 
 
 @pytest.mark.skipif(not CLOUD_PHYSICS.is_file(), reason=f"no {CLOUD_PHYSICS}")
-def test_a_real_trace_has_its_figures_in_a_third_of_a_second(headstack: Headstack) -> None:
-    seconds: list[float] = []
-    for _ in range(5):
-        # Processor time, of one thread for the most part: the clock measures what else the machine does.
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = headstack("trace", "analyze", str(CLOUD_PHYSICS))
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        assert done.returncode == 0, done.stderr
-    assert min(seconds) < 0.3, seconds
+def test_a_real_trace_has_the_figures_that_other_programs_count(headstack: Headstack) -> None:
+    done = headstack("trace", "analyze", str(CLOUD_PHYSICS))
+    assert done.returncode == 0, done.stderr
     assert cells(done.stdout, "mix")["read"][0] == "46,974"
     assert cells(done.stdout, "sizes")["64KiB"][0] == "38,389"
     assert "1,141,869 references to 269,210 blocks of 4KiB" in done.stdout

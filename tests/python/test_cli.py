@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,15 +24,20 @@ from headstack.results import Results
 
 
 def test_help_is_quick_and_states_the_exit_codes(headstack: Headstack) -> None:
+    def took_s(call: Callable[[], subprocess.CompletedProcess[str]]) -> float:
+        start = time.monotonic()
+        assert call().returncode == 0
+        return time.monotonic() - start
+
+    def start_python() -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", "import click"], capture_output=True, text=True, check=True)
+
     for arguments in (["--help"], ["run", "--help"]):
-        seconds = []
-        for _ in range(5):
-            start = time.monotonic()
-            shown = headstack(*arguments)
-            seconds.append(time.monotonic() - start)
-            assert shown.returncode == 0
-        # The best of five: the others measure what else the machine does.
-        assert min(seconds) < 0.3, seconds
+        # In turns, and the best of each: what else the machine does meets both.
+        rounds = [(took_s(start_python), took_s(partial(headstack, *arguments))) for _ in range(7)]
+        python, ours = (min(times) for times in zip(*rounds, strict=True))
+        # Three to four times as long. What is slow to load (numpy, duckdb, matplotlib) would make it ten or more.
+        assert ours < 6 * python, (ours, python)
     assert "Exit codes" in headstack("--help").stdout
 
 
