@@ -1,0 +1,170 @@
+"""What a report shows, told apart from how it is drawn: each figure is data with units, drawn by the page (web/) and by
+matplotlib alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Cell: TypeAlias = str | float | int | bool | None
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: what it measures, with its unit."""
+
+    label: str
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line, or one colour of bars."""
+
+    name: str
+    x: Sequence[float]
+    """In the order in which the line is drawn: a saturation curve may bend back."""
+    y: Sequence[float | None]
+    labels: Sequence[str] = ()
+    """What stands beside each point, such as the requests outstanding; empty, or one for each."""
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+    """The interval round each point; empty, or one for each."""
+    mark: tuple[float, float] | None = None
+    """A point that is ringed: the knee of a saturation curve."""
+    published: bool = False
+    """Points that somebody else measured: drawn as marks without a line."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Figures over another: saturation curves, rates over position, warming over time, percentiles."""
+
+    name: str
+    """Short, of letters, digits and dashes: the file of the picture and the anchor in the page are named after it."""
+    title: str
+    x: Axis
+    y: Axis
+    series: Sequence[Series]
+    note: str = ""
+    x_is_percentile: bool = False
+    """The x axis runs over percentiles in nines: 50, 90, 99, 99.9."""
+    kind: Literal["lines"] = "lines"
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Figures of things side by side, in groups; published ones stand beside ours."""
+
+    name: str
+    title: str
+    y: Axis
+    groups: Sequence[str]
+    series: Sequence[Series]
+    """``x`` is empty; one ``y`` for each group."""
+    note: str = ""
+    kind: Literal["bars"] = "bars"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Figures over two things that come in steps: drives by block sizes, gains in percent."""
+
+    name: str
+    title: str
+    rows: Sequence[str]
+    row_label: str
+    columns: Sequence[str]
+    column_label: str
+    values: Sequence[Sequence[float | None]]
+    """One for each row and column."""
+    unit: str
+    published: Sequence[Sequence[float | None]] = ()
+    signed: bool = False
+    """Coloured from a middle at 0, such as gains."""
+    note: str = ""
+    kind: Literal["grid"] = "grid"
+
+
+@dataclass(frozen=True)
+class Heat:
+    """How much happened where and when: requests by place and time."""
+
+    name: str
+    title: str
+    x: Axis
+    x_range: tuple[float, float]
+    y: Axis
+    y_range: tuple[float, float]
+    values: Sequence[Sequence[float]]
+    """Rows from the lowest y; each from the lowest x."""
+    unit: str
+    note: str = ""
+    kind: Literal["heat"] = "heat"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of figures and words."""
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+    kind: Literal["table"] = "table"
+
+
+Figure: TypeAlias = Lines | Bars | Grid | Heat | Table
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that was published, and what came of it here."""
+
+    id: str
+    says: str
+    verdict: str
+    """``reproduced``, ``reproduced with a fitted parameter``, ``contradicted`` or ``not reproducible``."""
+    evidence: str
+    """One or two sentences: figures, reasons, what is missing."""
+    rows: Table | None = None
+    """Published against found, row by row."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with some text and figures."""
+
+    title: str
+    text: str = ""
+    figures: Sequence[Figure] = ()
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a run needs to be made again."""
+
+    system: str
+    workload: str
+    seed: int
+    version: str
+    description_hash: str
+    description: str
+    """The exact description of system and workload, as JSON; empty where another run of the same hash has told it."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """A whole report."""
+
+    title: str
+    question: str
+    summary: str
+    sections: Sequence[Section] = ()
+    claims: Sequence[Claim] = ()
+    runs: Sequence[Provenance] = ()
+    version: str = ""
+    sources: Sequence[str] = field(default=())
+    """Where published figures come from."""
