@@ -20,6 +20,7 @@ from headstack.cli import (
     replays,
     runs,
     scenarios,
+    sweep,
     traces,
     validation,
 )
@@ -109,6 +110,7 @@ def main() -> None:
 
 main.add_command(runs.run)
 main.add_command(runs.curve)
+main.add_command(sweep.sweep)
 main.add_command(measure.measure)
 main.add_command(catalogue.drives)
 main.add_command(arrays.arrays)
