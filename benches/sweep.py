@@ -62,10 +62,10 @@ def carried_out(points: int, executor: str = "local") -> dict[str, Any]:
         return {"configurations": len(swept), "seconds": wall_s, "processor_s": processor, "answer": answer}
 
 
-def processor_s() -> float:
-    """What this process has taken so far."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
+def processor_s(process: int | str = "self") -> float:
+    """What a process has taken so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def configurations(points: int) -> dict[str, Any]:
@@ -83,15 +83,27 @@ def cluster(points: int) -> dict[str, Any]:
     try:
         assert scheduler.stdout is not None
         name = scheduler.stdout.readline().strip().replace("tcp://", "dask://")
-        here_s, there_s = [], []
+        here, there = [], []
         for _ in range(3):
-            here_s.append(carried_out(points)["seconds"])
-            there_s.append(carried_out(points, name)["seconds"])
+            here.append(carried_out(points))
+            before_s = processor_s(scheduler.pid)
+            told = carried_out(points, name)
+            there.append(told | {"processor_s": told["processor_s"] + processor_s(scheduler.pid) - before_s})
+            if told["answer"] != here[-1]["answer"]:
+                raise SystemExit("the cluster gives another answer")
     finally:
         scheduler.kill()
         scheduler.wait()
-    here, there = min(here_s), min(there_s)
-    return {"configurations": points, "here_s": here, "cluster_s": there, "price_percent": 100 * (there / here - 1)}
+    best = {
+        f"{where}_{figure}": min(told[figure] for told in rounds)
+        for where, rounds in (("here", here), ("cluster", there))
+        for figure in ("seconds", "processor_s")
+    }
+    price = {
+        name: 100 * (best[f"cluster_{figure}"] / best[f"here_{figure}"] - 1)
+        for name, figure in (("price_percent", "seconds"), ("price_processor_percent", "processor_s"))
+    }
+    return {"configurations": points} | best | price
 
 
 if __name__ == "__main__":

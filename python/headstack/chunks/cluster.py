@@ -20,6 +20,9 @@ from headstack.chunks.executors import Answer, Tell
 from headstack.chunks.work import answer
 
 CONNECT_S = 10
+LOOK_S = 5.0
+"""How often the scheduler is asked for its workers, which takes it as long as a task does."""
+
 LONELY_S = 60.0
 """How long to wait for a worker when all are gone: a nanny needs some seconds to start another."""
 
@@ -31,7 +34,7 @@ class Cluster:
         self._distributed, self._client, self._name = distributed, client, name
         # Two tasks for each thread: one waits there while the other is computed.
         self.width = 2 * max(1, sum(client.nthreads().values()))
-        self._seen_s = time.monotonic()
+        self._seen_s = self._looked_s = time.monotonic()
 
     def submit(self, contents: list[bytes], tell: Tell) -> Answer:
         """Begins a task; what is done of it is not known before its end."""
@@ -49,6 +52,9 @@ class Cluster:
     def look(self) -> None:
         """Raises ``RunError`` when there has been no worker for a minute, or no scheduler."""
         now = time.monotonic()
+        if now - self._looked_s < LOOK_S:
+            return
+        self._looked_s = now
         if self._client.status in ("closed", "closing"):
             raise RunError(f"{self._name}: the scheduler is gone; finished chunks are kept")
         if self._client.scheduler_info(n_workers=-1)["workers"]:
