@@ -34,6 +34,8 @@ export interface Drawing {
 export type Linked = Map<string, Chart[]>;
 
 const REACH = 60;
+/** A chart is drawn when it is so near to what is in sight: a long report appears at once. */
+const NEAR = "800px";
 const LEAST_DRAG = 8;
 
 export class Chart {
@@ -49,6 +51,7 @@ export class Chart {
   private drawing: Drawing | null = null;
   private chosen: [number, number] | null = null;
   private width = 0;
+  private isNear = false;
 
   constructor(
     title: string,
@@ -61,15 +64,26 @@ export class Chart {
     this.paper.tabIndex = 0;
     this.element = html("div", { class: "plot" }, this.paper, this.dragged, this.said, this.reset);
     this.listen();
-    new ResizeObserver(([entry]) => {
-      const width = Math.floor(entry?.contentRect.width ?? 0);
-      // Not on paper: there the drawing is scaled as it is.
-      if (width > 0 && width !== this.width && !matchMedia("print").matches) this.redraw(width);
-    }).observe(this.element);
+    new ResizeObserver(([entry]) => this.fit(Math.floor(entry?.contentRect.width ?? 0))).observe(this.element);
+    const near = new IntersectionObserver(
+      ([entry]) => {
+        if (!entry?.isIntersecting) return;
+        near.disconnect();
+        this.isNear = true;
+        this.fit(Math.floor(this.element.clientWidth));
+      },
+      { rootMargin: NEAR },
+    );
+    near.observe(this.element);
+  }
+
+  /** Draws it at a width once it is nearly in sight. Not on paper: there the drawing is scaled as it is. */
+  private fit(width: number): void {
+    if (this.isNear && width > 0 && width !== this.width && !matchMedia("print").matches) this.redraw(width);
   }
 
   /** Draws it anew: at another width, or because what it depends on has changed. */
-  redraw(width = this.width || 640): void {
+  redraw(width = this.width || this.element.clientWidth || 640): void {
     this.width = width;
     this.drawing = this.draw(width, { x: this.x, y: this.y, hidden: this.hidden });
     this.paper.replaceChildren(this.drawing.element);

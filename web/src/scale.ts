@@ -29,7 +29,7 @@ export function scale(kind: Kind, low: number, high: number): Scale {
   };
 }
 
-/** The nines of a percentile: 0 for 0, 1 for 90, 2 for 99. 100 stands where 99.9999 does: nothing is beyond it. */
+/** Percentiles lie by their nines: 0 at 0, 90 at 1, 99 at 2. 100, which has no end of them, lies here. */
 const MOST_NINES = 6;
 
 const KINDS = {
@@ -77,11 +77,16 @@ function logTicks(low: number, high: number, most: number): number[] {
   return linearTicks(low, high, most);
 }
 
-const NINES = [0, 50, 90, 99, 99.9, 99.99, 99.999, 99.9999];
+const NINES = [
+  [0, 50, 90, 99, 99.9, 99.99, 99.999, 100],
+  [0, 90, 99, 99.9, 99.99, 99.999, 100],
+  [0, 90, 99.9, 99.999],
+  [0, 99.9],
+];
 
 function ninesTicks(low: number, high: number, most: number): number[] {
-  const within = NINES.filter((tick) => tick >= low - 1e-9 && tick <= high + 1e-9);
-  return within.length >= 2 ? within.slice(-Math.max(most, 2)) : linearTicks(low, high, most);
+  const within = NINES.map((ticks) => ticks.filter((tick) => tick >= low - 1e-9 && tick <= high + 1e-9));
+  return within.find((ticks) => ticks.length >= 2 && ticks.length <= most) ?? linearTicks(low, high, most);
 }
 
 /** Without what binary fractions leave behind: 0.30000000000000004 is 0.3. */
