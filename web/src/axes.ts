@@ -66,8 +66,9 @@ let clips = 0;
 /** What is drawn within the axes alone, such as lines that a zoom leads out of them. */
 export function clipped(box: Box, ...children: SVGElement[]): SVGElement {
   const id = `clip-${clips++}`;
-  const [x, y] = [box.left - 1, box.top - 1];
-  const size = { width: Math.max(0, box.right - box.left + 2), height: Math.max(0, box.bottom - box.top + 2) };
+  // Marks at the edge are whole.
+  const [x, y] = [box.left - 4, box.top - 4];
+  const size = { width: Math.max(0, box.right - box.left + 8), height: Math.max(0, box.bottom - box.top + 8) };
   return svg(
     "g",
     { "clip-path": `url(#${id})` },

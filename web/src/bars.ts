@@ -10,7 +10,7 @@ import { extent, figure as shown, padded, scale, type Scale } from "./scale";
 
 const CHARACTER = 6.3;
 /** Names of groups are cut to so many characters where they stand aslant. */
-const NAME_MAX = 26;
+const NAME_MAX = 34;
 
 export function bars(figure: Bars, width: number, view: View): Drawing {
   const names = figure.groups.map((name) => (name.length > NAME_MAX ? `${name.slice(0, NAME_MAX - 1)}…` : name));

@@ -6,7 +6,7 @@ import { svg } from "./dom";
 import { along, labelled, path, short, type Box, type Point } from "./geometry";
 import { looks, marked, nameOf, type Look } from "./looks";
 import type { Lines, Series } from "./report";
-import { figure as shown, padded, scale, type Kind, type Scale } from "./scale";
+import { figure as shown, ninesEnd, padded, scale, type Kind, type Scale } from "./scale";
 
 /** Beyond so many points, marks would be a smear. */
 const MARKS_MAX = 80;
@@ -15,7 +15,7 @@ export function lines(figure: Lines, width: number, view: View): Drawing {
   const height = heightOf(width);
   const kinds: [Kind, Kind] = [figure.x_is_percentile ? "nines" : figure.x.log ? "log" : "linear", figure.y.log ? "log" : "linear"];
   const visible = figure.series.filter((_, index) => !view.hidden.has(index));
-  const x = scale(kinds[0], ...(view.x ?? padded(kinds[0], visible.flatMap(xs))));
+  const x = scale(kinds[0], ...(view.x ?? padded(kinds[0], visible.flatMap(xs))), ninesEnd(figure.series.flatMap(xs)));
   const y = scale(kinds[1], ...(view.y ?? padded(kinds[1], visible.flatMap((one) => ys(one, view.x)))));
   const ticks = yTicks(y, height);
   const box = within(width, height, ticks.map(y.text));

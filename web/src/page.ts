@@ -8,8 +8,9 @@ import { fold, html, linked, paragraphs, svg } from "./dom";
 import { heat } from "./heat";
 import { lines } from "./lines";
 import { looks, marked, nameOf } from "./looks";
-import type { Bars, Figure, Given, Heat, Lines, Report, Section, Series } from "./report";
+import type { Axis, Bars, Figure, Given, Heat, Lines, Report, Section } from "./report";
 import { runsOf } from "./runs";
+import { figure as shown } from "./scale";
 import { grid, table } from "./table";
 
 const charts: Chart[] = [];
@@ -23,7 +24,8 @@ function figureOf(figure: Figure, links: Linked): HTMLElement {
   else if (figure.kind === "grid") element.append(grid(figure));
   else {
     const chart = chartOf(figure, links);
-    if (figure.kind !== "heat") element.append(legend(figure.series, chart, figure.kind));
+    const hasNames = figure.kind !== "heat" && (figure.series.length > 1 || figure.series.some((one) => one.mark));
+    if (hasNames) element.append(legend(figure, chart));
     const data = dataOf(figure);
     const behind = () => [table(data), ...(data.note ? [html("p", { class: "note" }, data.note)] : [])];
     element.append(chart.element, fold({ class: "data" }, ["data"], behind));
@@ -55,7 +57,8 @@ function chartOf(figure: Lines | Bars | Heat, links: Linked): Chart {
 }
 
 /** The names of series, which show and hide them. */
-function legend(series: readonly Series[], chart: Chart, kind: "lines" | "bars"): HTMLElement {
+function legend(figure: Lines | Bars, chart: Chart): HTMLElement {
+  const { kind, series } = figure;
   const styles = looks(series);
   const entries = series.map((one, index) => {
     const look = styles[index];
@@ -67,7 +70,7 @@ function legend(series: readonly Series[], chart: Chart, kind: "lines" | "bars")
       sample.append(svg("path", { class: `${look.colour} bar${look.published ? " hatched" : ""}`, d: "M4 1h18v10h-18z" }));
       if (look.published) sample.append(svg("path", { class: "hatch", d: "M4 1h18v10h-18z" }));
     }
-    const knee = one.mark ? ", ring: knee" : "";
+    const knee = one.mark && kind === "lines" ? `: knee at ${kneeOf(one.mark, figure)}` : "";
     const button = html("button", { type: "button", "aria-pressed": "true" }, sample, nameOf(one), html("span", { class: "knee-note" }, knee));
     button.addEventListener("click", () => {
       const isShown = button.ariaPressed !== "true";
@@ -79,9 +82,21 @@ function legend(series: readonly Series[], chart: Chart, kind: "lines" | "bars")
   return html("div", { class: "legend", role: "group", "aria-label": "Series; press to hide or show" }, ...entries);
 }
 
+function kneeOf([x, y]: [number, number], figure: Lines): string {
+  return `${shown(x, 4)}${unitOf(figure.x)}, ${shown(y, 3)}${unitOf(figure.y)}`;
+}
+
+/** The unit of an axis, which stands in parentheses at the end of its label. */
+function unitOf(axis: Axis): string {
+  const unit = /\(([^()]*)\)$/.exec(axis.label)?.[1];
+  return unit ? ` ${unit}` : "";
+}
+
 function sectionOf(section: Section, id: string): HTMLElement {
   const links: Linked = new Map();
   const figures = section.figures.map((figure) => figureOf(figure, links));
+  const drawn = figures.filter((figure) => !figure.classList.contains("wide"));
+  if (drawn.length === 1) drawn[0]?.classList.add("alone");
   return html(
     "section",
     { id },

@@ -14,9 +14,12 @@ export interface Scale {
 
 export type Kind = "linear" | "log" | "nines";
 
-/** A scale of a kind from low to high; on a logarithmic one both must be above 0. */
-export function scale(kind: Kind, low: number, high: number): Scale {
-  const { forth, back } = KINDS[kind];
+/**
+ * A scale of a kind from low to high; on a logarithmic one both must be above 0. Percentiles lie by their nines: 0 at 0,
+ * 90 at 1, 99 at 2; 100, which has no end of them, lies where so many are.
+ */
+export function scale(kind: Kind, low: number, high: number, most = MOST_NINES): Scale {
+  const { forth, back } = kind === "nines" ? nines(most) : KINDS[kind];
   const [from, to] = [forth(low), forth(high)];
   const span = to - from || 1;
   return {
@@ -24,21 +27,29 @@ export function scale(kind: Kind, low: number, high: number): Scale {
     high,
     at: (value) => (forth(value) - from) / span,
     value: (share) => back(from + share * span),
-    ticks: (most) => TICKS[kind](low, high, Math.max(2, most)),
+    ticks: (count) => TICKS[kind](low, high, Math.max(2, count), most),
     text: kind === "nines" ? (tick) => figure(tick, 12) : tickText(low, high),
   };
 }
 
-/** Percentiles lie by their nines: 0 at 0, 90 at 1, 99 at 2. 100, which has no end of them, lies here. */
 const MOST_NINES = 6;
+
+function nines(most: number) {
+  return {
+    forth: (percent: number) => (percent >= 100 ? most : Math.min(most, -Math.log10(1 - percent / 100))),
+    back: (place: number) => (place >= most ? 100 : 100 * (1 - 10 ** -place)),
+  };
+}
+
+/** Where 100 lies among these percentiles: one nine beyond the others. */
+export function ninesEnd(percents: number[]): number {
+  const most = extent(percents.filter((percent) => percent < 100))[1];
+  return Math.min(MOST_NINES, Number.isFinite(most) ? 1 + Math.ceil(-Math.log10(1 - most / 100) - 1e-9) : 2);
+}
 
 const KINDS = {
   linear: { forth: (value: number) => value, back: (place: number) => place },
   log: { forth: Math.log10, back: (place: number) => 10 ** place },
-  nines: {
-    forth: (percent: number) => Math.min(MOST_NINES, -Math.log10(Math.max(1e-12, 1 - percent / 100))),
-    back: (nines: number) => 100 * (1 - 10 ** -nines),
-  },
 };
 
 const TICKS = { linear: linearTicks, log: logTicks, nines: ninesTicks };
@@ -84,8 +95,10 @@ const NINES = [
   [0, 99.9],
 ];
 
-function ninesTicks(low: number, high: number, most: number): number[] {
-  const within = NINES.map((ticks) => ticks.filter((tick) => tick >= low - 1e-9 && tick <= high + 1e-9));
+function ninesTicks(low: number, high: number, most: number, end: number): number[] {
+  const { forth } = nines(end);
+  const isShown = (tick: number) => tick >= low - 1e-9 && tick <= high + 1e-9 && (tick === 100 || forth(tick) < end - 0.5);
+  const within = NINES.map((ticks) => ticks.filter(isShown));
   return within.find((ticks) => ticks.length >= 2 && ticks.length <= most) ?? linearTicks(low, high, most);
 }
 

@@ -62,7 +62,7 @@ export function said(value: Cell): Node | string {
   if (value === null) return "";
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "string") return value;
-  const text = Number.isInteger(value) && Math.abs(value) < 10_000 ? String(value).replace("-", "\u2212") : figure(value, 6);
+  const text = Number.isInteger(value) && Math.abs(value) < 10_000 ? String(value).replace("-", "\u2212") : figure(value, 5);
   return html("data", { value: String(value) }, text);
 }
 

@@ -28,8 +28,6 @@ MARKERS = ("o", "s", "^", "D", "P", "v")
 """As in the page (web/src/looks.ts): colour, dash and shape tell series apart."""
 MARKS_MAX = 80
 """More points than this have no marks of their own."""
-NINES_MAX = 6.0
-"""Where 100 % stands on an axis of nines."""
 NINES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 100)
 MANY = 30
 """A map is logarithmic where its greatest value is so many times its least."""
@@ -65,9 +63,14 @@ def draw(data: Data, path: str | os.PathLike[str] | None = None) -> Figure:
 def _lines(data: Lines) -> Figure:
     figure = Figure(figsize=(8.4, 5.0 + 0.2 * _legend_rows(data.series)), layout="constrained")
     axes = figure.add_subplot()
+    percents = [x for one in data.series for x in one.x]
     for series, colour, marker, dash in _looks(data.series):
-        _draw_series(axes, data, series, (colour, marker, dash))
-    _dress(axes.xaxis, data.x, [x for one in data.series for x in one.x], data.x_is_percentile)
+        x = nines(series.x, percents) if data.x_is_percentile else list(series.x)
+        _draw_series(axes, data, series, x, (colour, marker, dash))
+    if data.x_is_percentile:
+        _dress_nines(axes, data.x, percents)
+    else:
+        _dress(axes.xaxis, data.x, percents)
     values = [y for one in data.series for ys in (one.y, one.low, one.high) for y in ys if y is not None]
     _dress(axes.yaxis, data.y, values)
     axes.grid(axis="both", zorder=0)
@@ -87,9 +90,8 @@ def _looks(series: Sequence[Series]) -> list[tuple[Series, str, str, Any]]:
     ]
 
 
-def _draw_series(axes: Axes, data: Lines, series: Series, look: tuple[str, str, Any]) -> None:
+def _draw_series(axes: Axes, data: Lines, series: Series, x: list[float], look: tuple[str, str, Any]) -> None:
     colour, marker, dash = look
-    x = _placed(series.x, data.x_is_percentile)
     y = [math.nan if value is None else value for value in series.y]
     label = series_name(series)
     if series.mark is not None:
@@ -119,25 +121,27 @@ def series_name(series: Series) -> str:
     return f"{series.name} (published)" if said else series.name
 
 
-def _placed(values: Sequence[float], is_percentile: bool) -> list[float]:
-    """Values, or of percentiles how many nines they have."""
-    if not is_percentile:
-        return list(values)
-    return [NINES_MAX if value >= 100 else min(NINES_MAX, -math.log10(1 - value / 100)) for value in values]
+def nines(percents: Sequence[float], among: Sequence[float]) -> list[float]:
+    """How many nines percentiles have; 100, which has no end of them, lies one beyond the others."""
+    finite = [-math.log10(1 - percent / 100) for percent in among if percent < 100]
+    end = 1 + math.ceil(max(finite, default=1) - 1e-9)
+    return [end if percent >= 100 else -math.log10(1 - percent / 100) for percent in percents]
 
 
-def _dress(drawn: Drawn, axis: Axis, values: list[float], is_percentile: bool = False) -> None:
+def _dress_nines(axes: Axes, axis: Axis, percents: list[float]) -> None:
+    axes.set_xlabel(axis.label)
+    within = [tick for tick in NINES if min(percents) <= tick <= max(percents)]
+    end = max(nines(percents, percents))
+    ticks = [tick for tick in within if tick == 100 or nines([tick], percents)[0] < end - 0.5]
+    axes.set_xticks(nines(ticks, percents), [f"{tick:g}" for tick in ticks])
+
+
+def _dress(drawn: Drawn, axis: Axis, values: list[float]) -> None:
     """An axis with its label, round ticks, and 0 where there is no long way to it."""
     drawn.set_label_text(axis.label)
     set_limits = drawn.axes.set_xlim if drawn.axis_name == "x" else drawn.axes.set_ylim
     low, high = min(values, default=0.0), max(values, default=1.0)
-    if is_percentile:
-        ticks = [tick for tick in NINES if low <= tick <= high]
-        drawn.set_major_locator(FixedLocator(_placed(ticks, True)))
-        drawn.set_major_formatter(FuncFormatter(lambda place, _: f"{100 - 10 ** (2 - place):.7g}"))
-        if high >= 100:
-            drawn.set_ticks(_placed(ticks, True), [f"{tick:g}" for tick in ticks])
-    elif axis.log:
+    if axis.log:
         positive = [value for value in values if value > 0] or [1.0]
         drawn._set_axes_scale("log")  # type: ignore[attr-defined]
         low, high = 0.75 * min(positive), 1.3 * max(positive)
