@@ -51,17 +51,17 @@ class Analysis:
 
         save(overview(self), path)
 
-    def report_page(self) -> Report:
+    def to_report(self) -> Report:
         """Addresses, rates, sizes, gaps, re-use and times as a report, which notebooks show."""
         from headstack.report.of_analysis import report_of
 
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``report_page`` as one HTML file. Needs the page, which a build of the package holds."""
+        """Writes ``to_report`` as one HTML file. Needs the page, which a build of the package holds."""
         from headstack.report.html import write_html
 
-        write_html(self.report_page(), path)
+        write_html(self.to_report(), path)
 
     @property
     def workload_toml(self) -> str:

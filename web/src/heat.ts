@@ -89,7 +89,8 @@ function key(figure: Heat, tones: Tones, box: Box): SVGElement {
     const fill = `rgb(${tones.colour((n + 0.5) / 64).join(" ")})`;
     group.append(svg("rect", { x: short(left + (n * width) / 64), y: top, width: short(width / 64 + 0.4), height: 9, fill }));
   }
-  for (const tick of tones.scale.ticks(5)) {
+  const isCount = figure.values.every((row) => row.every(Number.isInteger));
+  for (const tick of tones.scale.ticks(5).filter((value) => !isCount || Number.isInteger(value))) {
     const x = short(left + tones.scale.at(tick) * width);
     group.append(svg("text", { x, y: top + 23, "text-anchor": "middle" }, tones.scale.text(tick)));
   }

@@ -146,6 +146,7 @@ function printing(): void {
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll<HTMLDetailsElement>("details.printed:not([open])")];
     opened.forEach((details) => details.dispatchEvent(new Event("unfold")));
+    document.querySelectorAll<HTMLElement>("figure.wide .more, .claim .more").forEach((more) => more.click());
     scheme = root.getPropertyValue("--scheme");
     root.setProperty("--scheme", "light");
     redrawn();
@@ -170,8 +171,8 @@ function whole({ report, descriptions }: Given): HTMLElement[] {
     body.push(html("section", { id: "sources" }, html("h2", {}, "Sources"), list));
   }
   if (report.runs.length) {
-    entries.push(["runs", "Runs"]);
-    body.push(html("section", { id: "runs" }, html("h2", {}, "Runs"), runsOf(report.runs, descriptions)));
+    entries.push(["runs", "Provenance"]);
+    body.push(html("section", { id: "runs" }, html("h2", {}, "Provenance"), runsOf(report.runs, descriptions)));
   }
   const footer = html("footer", {}, report.version ? `headstack ${report.version}` : "headstack");
   return [themes(), heading(report), contents(entries), html("main", {}, ...body), footer].filter((part) => part !== null);

@@ -129,6 +129,8 @@ function sign(text: string): string {
   return text.replace("-", "\u2212");
 }
 
+const LEAST_SPAN = 0.04;
+
 /** Low and high with room round them; of a linear axis from 0 where that is near enough, so that lengths compare. */
 export function padded(kind: Kind, values: number[], share = 0.06): [number, number] {
   const known = values.filter((value) => Number.isFinite(value) && (kind !== "log" || value > 0));
@@ -140,6 +142,9 @@ export function padded(kind: Kind, values: number[], share = 0.06): [number, num
     return [low / room, high * room];
   }
   if (low === high) [low, high] = low === 0 ? [0, 1] : [Math.min(0, 2 * low), Math.max(0, 2 * high)];
+  // A line that hardly rises shall not look steep.
+  const least = LEAST_SPAN * Math.max(Math.abs(low), Math.abs(high));
+  if (high - low < least) [low, high] = [(low + high - least) / 2, (low + high + least) / 2];
   const room = share * (high - low);
   const nearZero = (end: number, other: number) => Math.abs(end) < 0.4 * Math.abs(other) && end * other >= 0;
   return [nearZero(low, high) ? 0 : low - room, nearZero(high, low) ? 0 : high + room];

@@ -4,8 +4,8 @@ import { html } from "./dom";
 import type { Cell, Grid, Table } from "./report";
 import { extent, figure } from "./scale";
 
-/** More rows than this are shown when they are asked for. */
-const ROWS_MAX = 200;
+/** More rows than this are shown when they are asked for, or printed. */
+const ROWS_MAX = 40;
 
 export function table(given: Table): HTMLElement {
   const isFigure = given.columns.map((_, column) => {

@@ -1,4 +1,4 @@
-"""Figures of reports drawn by matplotlib, as PNG, SVG or PDF: the same data as in the page, in the style of the plots."""
+"""Figures of reports drawn by matplotlib, as PNG, SVG or PDF: the data of the page in the style of the plots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headstack.plots import COLOURS, FAINT, STYLE, save  # isort: skip
 import matplotlib as mpl  # isort: skip
 from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize, TwoSlopeNorm  # isort: skip
 from matplotlib.figure import Figure  # isort: skip
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator  # isort: skip
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator  # isort: skip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,8 @@ def _lines(data: Lines) -> Figure:
     values = [y for one in data.series for ys in (one.y, one.low, one.high) for y in ys if y is not None]
     _dress(axes.yaxis, data.y, values)
     axes.grid(axis="both", zorder=0)
-    _head_and_foot(figure, data.title, data.note, len(data.series) > 1 or data.series[:1] and data.series[0].mark)
+    has_names = len(data.series) > 1 or any(series.mark is not None for series in data.series)
+    _head_and_foot(figure, data.title, data.note, has_names)
     if any(series.labels for series in data.series):
         _label_points(figure, data)
     return figure
@@ -104,7 +105,14 @@ def _draw_series(axes: Axes, data: Lines, series: Series, x: list[float], look: 
                 [v - low for v, low in zip(y, series.low, strict=True)],
                 [high - v for v, high in zip(y, series.high, strict=True)],
             ]
-        open_mark = {"mfc": "white", "mec": colour, "mew": 1.3, "ms": 7, "ecolor": colour, "elinewidth": 1.2}
+        open_mark: dict[str, Any] = {
+            "mfc": "white",
+            "mec": colour,
+            "mew": 1.3,
+            "ms": 7,
+            "ecolor": colour,
+            "elinewidth": 1.2,
+        }
         axes.errorbar(x, y, yerr=spread, fmt=marker, label=label, zorder=4, **open_mark)
         return
     if series.low:
@@ -139,7 +147,7 @@ def _dress_nines(axes: Axes, axis: Axis, percents: list[float]) -> None:
 def _dress(drawn: Drawn, axis: Axis, values: list[float]) -> None:
     """An axis with its label, round ticks, and 0 where there is no long way to it."""
     drawn.set_label_text(axis.label)
-    set_limits = drawn.axes.set_xlim if drawn.axis_name == "x" else drawn.axes.set_ylim
+    set_limits = drawn.axes.set_xlim if drawn is drawn.axes.xaxis else drawn.axes.set_ylim
     low, high = min(values, default=0.0), max(values, default=1.0)
     if axis.log:
         positive = [value for value in values if value > 0] or [1.0]
@@ -214,9 +222,7 @@ def _best_place(label: str, point: Any, inked: list[Any]) -> tuple[tuple[int, in
 
 def _bars(data: Bars) -> Figure:
     count = len(data.groups) * len(data.series)
-    figure = Figure(
-        figsize=(max(8.4, 0.28 * count + 1.5), 4.8 + 0.2 * _legend_rows(data.series)), layout="constrained"
-    )
+    figure = Figure(figsize=(max(8.4, 0.28 * count + 1.5), 4.8 + 0.2 * _legend_rows(data.series)), layout="constrained")
     axes = figure.add_subplot()
     width = 0.82 / max(1, len(data.series))
     for number, (series, colour, _, _) in enumerate(_looks(data.series)):
@@ -354,7 +360,7 @@ def _cell(value: Cell) -> str:
 # What they have in common.
 
 
-def _head_and_foot(figure: Figure, title: str, note: str, has_legend: Any) -> None:
+def _head_and_foot(figure: Figure, title: str, note: str, has_legend: bool) -> None:
     """The title over all, with the names of series below it; the note at the foot."""
     import textwrap
 
@@ -396,5 +402,3 @@ def _tinted(colour: str, share: float = 0.65) -> str:
     """The colour on its way from white."""
     parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return "#" + "".join(f"{round(255 + share * (part - 255)):02x}" for part in parts)
-
-

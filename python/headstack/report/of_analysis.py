@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 Found = dict[str, Any]
 
+RATES_MAX = 300
+"""Points of a rate over time: more would be a smear."""
 SIZES_MAX = 14
 """More sizes than this are drawn by powers of two."""
 DEPTH_MAX = 1_024
@@ -67,8 +69,14 @@ def _rate(report: Found) -> Iterable[Figure]:
     if not complete:
         return
     time_ns, time_unit = unit(report["duration_ns"], SPANS)
-    middles = [(index + 0.5) * width_ns / time_ns for index in range(len(complete))]
-    series = [Series(name, middles, [count(entry) * 1e9 / width_ns for entry in complete]) for name, count in kinds(report)]
+    fold = -(-len(complete) // RATES_MAX)
+    parts = [complete[start : start + fold] for start in range(0, len(complete) - len(complete) % fold, fold)]
+    width_ns *= fold
+    middles = [(index + 0.5) * width_ns / time_ns for index in range(len(parts))]
+    series = [
+        Series(name, middles, [sum(map(count, part)) * 1e9 / width_ns for part in parts])
+        for name, count in kinds(report)
+    ]
     series = [one for one in series if any(one.y)]
     width = format_duration_ns(width_ns)
     yield Lines("rate", "Rate", Axis(f"Time ({time_unit})"), Axis("Rate (IO/s)"), series, f"In bins of {width}.")
@@ -110,7 +118,9 @@ def _mix(report: Found) -> Iterable[Figure]:
     shares = ((found["read_share"], found["read_random_share"]), (1 - found["read_share"], found["write_random_share"]))
     values = [[100 * share * (1 - (random or 0)), 100 * share * (random or 0)] for share, random in shares]
     columns = ("sequential", "random")
-    yield Grid("mix", "Sequential and random", ("reads", "writes"), "", columns, "", values, "% of the reads and writes")
+    yield Grid(
+        "mix", "Sequential and random", ("reads", "writes"), "", columns, "", values, "% of the reads and writes"
+    )
 
 
 def _reuse(report: Found) -> Iterable[Figure]:

@@ -222,14 +222,16 @@ def _components(results: Results) -> Iterable[Figure]:
     if not rows:
         return
     values = [[shares.get(row) for shares in busy.values()] for row in rows]
-    bottlenecks = [f"{name}: {results[run]['bottleneck']}" for name, run in chosen.items() if results[run]["bottleneck"]]
+    bottlenecks = [
+        f"{name}: {results[run]['bottleneck']}" for name, run in chosen.items() if results[run]["bottleneck"]
+    ]
     said = [note, f"Bottleneck of {'; '.join(bottlenecks)}." if bottlenecks else ""]
     text = " ".join(part for part in said if part)
     yield Grid("busy", "Share of the time in use", rows, "component", list(busy), "run", values, "% busy", note=text)
 
 
 def _busy_percent(whole: Row) -> dict[str, float]:
-    """Percent of the time by component. ``d0 mechanism`` to ``d14 mechanism`` are one row: what limits is the busiest."""
+    """Percent of the time by component. ``d0 mechanism`` to ``d14 mechanism`` are one row: the busiest limits."""
     alike: dict[str, dict[str, float]] = {}
     for component in whole["components"]:
         name, time_ns = component["name"], component["servers"] * whole["duration_ns"]
@@ -306,8 +308,8 @@ def _counted(results: Results) -> Iterable[Figure]:
             yield Bars(name, title, axis, [str(number) for number in numbers], series, note)
 
 
-FIDELITY = ("recorded_per_s", "rate_ratio", "lateness_p50_ms", "lateness_p99_ms", "lateness_max_ms")
-FIDELITY += ("causality_violations", "reordered", "folded", "dropped", "rounded", "without_completion")
+FIDELITY_TIMES = ("recorded_per_s", "rate_ratio", "lateness_p50_ms", "lateness_p99_ms", "lateness_max_ms")
+FIDELITY = (*FIDELITY_TIMES, "causality_violations", "reordered", "folded", "dropped", "rounded", "without_completion")
 
 
 def _fidelity(results: Results) -> Iterable[Figure]:
