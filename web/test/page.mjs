@@ -1,22 +1,22 @@
-// Opens a report in Chromium, does what a reader does, and prints what was there as JSON: page.mjs CHROMIUM FILE
+// Opens a report in Chromium, does what a reader does, and prints what was there as JSON: page.mjs CHROMIUM REPORT NOTEBOOK
 import { chromium } from "playwright-core";
 import { pathToFileURL } from "node:url";
 
-const [program, file] = process.argv.slice(2);
+const [program, file, notebook] = process.argv.slice(2);
 const args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"];
 const browser = await chromium.launch({ executablePath: program, args });
-const address = pathToFileURL(file).href;
+const addresses = [file, notebook].map((path) => pathToFileURL(path).href);
 const found = { errors: [], requests: [] };
 
-async function opened(options) {
+async function opened(options, address = addresses[0], waited = "footer") {
   const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, ...options });
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && found.errors.push(message.text()));
   page.on("pageerror", (error) => found.errors.push(error.message));
   page.on("request", (request) => {
-    if (request.url() !== address && !request.url().startsWith("data:")) found.requests.push(request.url());
+    if (![address, "about:srcdoc"].includes(request.url()) && !request.url().startsWith("data:")) found.requests.push(request.url());
   });
   await page.goto(address);
-  await page.waitForSelector("footer, .inline figure");
+  await page.waitForSelector(waited);
   return page;
 }
 
@@ -35,7 +35,7 @@ async function shown(page, name) {
 }
 
 const tip = (page, name) => page.locator(`#${name} .tip`).innerText();
-const ticks = (page, name) => page.locator(`#${name} .axis`).first().locator("text:not(.label)").allInnerTexts();
+const ticks = (page, name) => page.locator(`#${name} .axis`).first().locator("text:not(.label)").allTextContents();
 const ground = (page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
 
 async function values(page) {
@@ -186,6 +186,21 @@ async function printed() {
   return result;
 }
 
+/** Frames of figures in a notebook whose page is dark, while the system prefers light. */
+async function framed() {
+  const page = await opened({ colorScheme: "light" }, addresses[1], "iframe");
+  const result = [];
+  for (const frame of page.frames().slice(1)) {
+    await frame.waitForSelector("svg.chart");
+    const lines = await frame.locator("svg.chart path.line").count();
+    const ground = await frame.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const rest = await frame.evaluate(() => document.documentElement.scrollHeight - innerHeight);
+    result.push({ lines, ground, rest });
+  }
+  await page.close();
+  return result;
+}
+
 try {
   const page = await opened({});
   const names = await page.locator("figure.lines").evaluateAll((all) => all.map((figure) => figure.id));
@@ -202,6 +217,7 @@ try {
   found.themes = await themes();
   found.phone = await phone();
   found.printed = await printed();
+  found.framed = await framed();
   console.log(JSON.stringify(found));
 } finally {
   await browser.close();
