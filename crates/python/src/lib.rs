@@ -9,6 +9,7 @@ mod error;
 mod interruptible;
 mod jobs;
 mod measure;
+mod outcomes;
 mod play;
 mod quantity;
 mod recording;
@@ -35,7 +36,7 @@ mod _native {
     #[pymodule_export]
     use super::catalogue::{
         array_ids, array_toml, complete_workload, drive_ids, drive_to_toml, drive_toml, import_disksim, load_array,
-        load_demand, load_drive, load_scenario, load_system, load_workload, scenario_ids, scenario_toml,
+        load_demand, load_drive, load_scenario, load_system, load_workload, read_study, scenario_ids, scenario_toml,
         scenario_with_clients, scenario_writes, workload_ids, workload_toml,
     };
     #[pymodule_export]
@@ -46,6 +47,8 @@ mod _native {
     };
     #[pymodule_export]
     use super::measure::Targets;
+    #[pymodule_export]
+    use super::outcomes::{Outcomes, results_of_kept, run_each};
     #[pymodule_export]
     use super::quantity::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns};
     #[pymodule_export]
