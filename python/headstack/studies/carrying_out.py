@@ -50,8 +50,10 @@ def _carry_out(
     """One grid: its tables are added; what its runs need to be made again."""
     grid = study.grids[number]
     if grid["kind"] == "replay":
-        results, keys = replayed(study, number, progress)
-        tables.add_results(grid, results, keys)
+        replays = replayed(study, number, progress)
+        results = replays.results
+        tables.add_results(grid, results, replays.keys)
+        tables.add_rows(f"{grid['name']}_recorded", replays.recorded)
     else:
         results = run_specs(specs, grid["settings"], progress)
         tables.add_results(grid, results)
