@@ -67,8 +67,10 @@ def _carry_out(study: Study, number: int, specs: list[Spec], tables: Tables, wor
     """One grid: its tables are added; what its runs need to be made again."""
     grid = study.grids[number]
     if grid["kind"] == "replay":
-        results, keys = replayed(study, number, work.progress)
-        tables.add_results(grid, results, keys)
+        replays = replayed(study, number, work.progress)
+        results = replays.results
+        tables.add_results(grid, results, replays.keys)
+        tables.add_rows(f"{grid['name']}_recorded", replays.recorded)
     else:
         results = run_chunks(
             specs, swept=swept(grid["settings"]), store=work.store, executor=work.executor, progress=work.progress

@@ -85,7 +85,16 @@ def judge(study: Study, number: int, tables: Tables) -> Judged:
     claim, path = study.claims[number], f"claims[{number}]"
     if claim["sql"] is None:
         return Judged(
-            claim["id"], claim["says"], Verdict.NOT_REPRODUCIBLE, claim["missing"], (), (), (), "", 0, is_explained=True
+            claim["id"],
+            claim["says"],
+            Verdict.NOT_REPRODUCIBLE,
+            _one_line(claim["missing"]),
+            (),
+            (),
+            (),
+            "",
+            0,
+            is_explained=True,
         )
     found = tables.query(path, claim["sql"])
     rows = list(found.dicts())
@@ -183,7 +192,12 @@ def _evidence(
         parts.append(f"fitted: {fitted['what']}, on {fitted['on']}")
     if claim["note"]:
         parts.append(claim["note"])
-    return "; ".join(part.strip().rstrip(".") for part in parts)
+    return "; ".join(_one_line(part).rstrip(".") for part in parts)
+
+
+def _one_line(text: str) -> str:
+    """Words of a study file, which may be written over several lines."""
+    return " ".join(text.split())
 
 
 def _figures(rows: Sequence[Row], errors: Sequence[float], tolerance: Tolerance) -> str:

@@ -100,7 +100,9 @@ class Tables:
     def data(self) -> dict[str, Found]:
         """The tables of the grids and the derived ones, by name."""
         names = [item["name"] for item in (*self._study.grids, *self._study.tables)]
-        names += [f"{grid['name']}_{kind}" for grid in self._study.grids for kind in ("curves", *grid["keep"])]
+        names += [
+            f"{grid['name']}_{kind}" for grid in self._study.grids for kind in ("curves", "recorded", *grid["keep"])
+        ]
         there = {row[0] for row in self._database.execute("show tables").fetchall()}
         return {name: self._found(f"from {name}") for name in names if name in there}
 
