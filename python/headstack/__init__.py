@@ -15,7 +15,7 @@ in place of a value is swept.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from headstack import arrays, drives, scenarios, workloads
+from headstack import arrays, drives, scenarios, studies, workloads
 from headstack._native import InputError, RunError, version
 from headstack.array import Array
 from headstack.comparison import Comparison, compare
@@ -83,6 +83,7 @@ __all__ = [
     "run",
     "run_jobs",
     "scenarios",
+    "studies",
     "validate",
     "verify",
     "workloads",

@@ -20,6 +20,7 @@ from headstack.cli import (
     replays,
     runs,
     scenarios,
+    studies,
     traces,
     validation,
 )
@@ -119,5 +120,6 @@ main.add_command(traces.trace)
 main.add_command(replays.replay)
 main.add_command(compare.compare)
 main.add_command(inspect.inspect)
+main.add_command(studies.study)
 main.add_command(validation.validate)
 main.add_command(demo.demo)

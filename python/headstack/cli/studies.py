@@ -1,0 +1,155 @@
+"""`headstack study`: lists studies, carries them out, shows what came of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headstack import studies
+from headstack._native import InputError
+from headstack.cli.output import check_writable, print_table, progress, write_all
+from headstack.studies.files import Study
+
+EXIT_MISSED = 1
+
+
+@click.group()
+def study() -> None:
+    """Studies: published figures held against runs, each claim with a verdict."""
+
+
+@study.command("list")
+def list_studies() -> None:
+    """List the studies that ship with headstack."""
+    known = [studies.load(name) for name in studies.listed()]
+    rows = [[one.name, one.title, str(len(one.claims))] for one in known]
+    print_table(["name", "title", "claims"], rows, [True, True, False])
+
+
+@study.command("run")
+@click.argument("names", nargs=-1, metavar="NAME|FOLDER...")
+@click.option("--all", "every", is_flag=True, help="Run all that ship with headstack.")
+@click.option("-o", "--output", metavar="DIR", default="studies-out", show_default=True, help="Where results go.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+def run_studies(names: tuple[str, ...], every: bool, output: str, quiet: bool) -> int:
+    """Carry out studies; print each claim's verdict and write DIR/NAME/.
+
+    There are outcome.json (claims, figures, tables), a CSV file for each table and figure, and report.html.
+    """
+    if every == bool(names):
+        raise InputError("name the studies to run, or give --all")
+    chosen = [studies.load(name) for name in (studies.listed() if every else names)]
+    if len({one.name for one in chosen}) < len(chosen):
+        raise InputError("two studies of one name cannot be written to one folder")
+    missed = 0
+    for one in chosen:
+        outcome = carried_out(one, quiet)
+        write(Path(output) / one.name, outcome)
+        show(json.loads(outcome.to_json()))
+        missed += len(outcome.unexplained())
+    return EXIT_MISSED if missed else 0
+
+
+def carried_out(one: Study, quiet: bool) -> studies.Outcome:
+    """Carries out a study and shows its progress."""
+    with progress(one.name, quiet) as tell:
+        return studies.run(one, progress=tell)
+
+
+def write(folder: Path, outcome: studies.Outcome) -> None:
+    """Writes the files of an outcome: all of them, or none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {"outcome.json": outcome.to_json()}
+    texts |= {f"{name}.csv": csv_of(found.columns, found.rows) for name, found in outcome.data.items()}
+    write_all((folder / name, partial(Path.write_text, data=text, encoding="utf-8")) for name, text in texts.items())
+
+
+@study.command("show")
+@click.argument("name", metavar="NAME")
+@click.option("-o", "--output", metavar="DIR", default="studies-out", show_default=True, help="Where results are.")
+@click.option("--claim", "only", metavar="ID", help="Show the rows of one claim.")
+def show_study(name: str, output: str, only: str | None) -> None:
+    """Show what came of a study that was run."""
+    file = Path(output) / name / "outcome.json"
+    if not file.is_file():
+        raise InputError(f"{file} does not exist; run it first: headstack study run {name} -o {output}")
+    outcome = json.loads(file.read_text(encoding="utf-8"))
+    if only is None:
+        show(outcome)
+        return
+    found = [claim for claim in outcome["claims"] if claim["id"] == only]
+    if not found:
+        raise InputError(f"no claim {only!r} in {name}; there are {', '.join(c['id'] for c in outcome['claims'])}")
+    show_claim(found[0])
+
+
+@study.command("scorecard")
+@click.option("-o", "--output", metavar="FILE.md", help="Write it to a file.")
+@click.option("--check", "written", metavar="FILE.md", help="Exit with 1 unless this file is what would be written.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+def write_scorecard(output: str | None, written: str | None, quiet: bool) -> int:
+    """Carry out all studies, and print every claim with its verdict as Markdown."""
+    from headstack.studies.scorecard import first_difference, scorecard
+
+    if output is not None:
+        check_writable([output])
+    text = scorecard([carried_out(studies.load(name), quiet) for name in studies.listed()])
+    if written is not None:
+        difference = first_difference(Path(written), text)
+        if difference is not None:
+            print(difference)
+            return EXIT_MISSED
+        print(f"{written} is current")
+    elif output is not None:
+        write_all([(output, lambda path: path.write_text(text, encoding="utf-8"))])
+    else:
+        print(text, end="")
+    return 0
+
+
+def show(outcome: dict[str, Any]) -> None:
+    """Prints the claims of a study, a line each, and how many came to each verdict."""
+    print(f"\n{outcome['title']}\n{outcome['question']}\n")
+    rows = [[claim["id"], claim["says"], claim["verdict"], claim["evidence"]] for claim in outcome["claims"]]
+    if rows:
+        print_table(["id", "published", "verdict", "evidence"], rows, [True] * 4, fold=True)
+        counted = ", ".join(f"{count} {verdict}" for verdict, count in counts(outcome).items())
+        print(f"\n{len(rows)} claims: {counted}")
+    if outcome["summary"]:
+        print(f"\n{outcome['summary']}")
+
+
+def counts(outcome: dict[str, Any]) -> dict[str, int]:
+    """How many claims came to each verdict, of those that occur."""
+    found = [claim["verdict"] for claim in outcome["claims"]]
+    return {verdict: found.count(verdict) for verdict in dict.fromkeys(found)}
+
+
+def show_claim(claim: dict[str, Any]) -> None:
+    """Prints one claim with its evidence, row by row."""
+    print(f"{claim['id']}: {claim['says']}\n{claim['verdict']}: {claim['evidence']}\n")
+    if claim["rows"]:
+        rows = [[cell(value) for value in row] for row in claim["rows"]]
+        is_text = [all(isinstance(row[n], str | None) for row in claim["rows"]) for n in range(len(claim["columns"]))]
+        print_table(claim["columns"], rows, is_text)
+
+
+def cell(value: Any) -> str:
+    """A cell as text."""
+    return "" if value is None else f"{value:,.4g}" if isinstance(value, float) else str(value)
+
+
+def csv_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
