@@ -178,6 +178,15 @@ function whole({ report, descriptions }: Given): HTMLElement[] {
   return [themes(), heading(report), contents(entries), html("main", {}, ...body), footer].filter((part) => part !== null);
 }
 
+/** Whether a notebook is dark round the frame: it has a theme of its own, whatever the system prefers. */
+function isDarkRound(frame: HTMLElement): boolean {
+  for (let around: HTMLElement | null = frame; around; around = around.parentElement) {
+    const [red = 0, green = 0, blue = 0, alpha = 1] = getComputedStyle(around).backgroundColor.match(/[\d.]+/g)?.map(Number) ?? [0, 0, 0, 0];
+    if (alpha > 0) return 0.3 * red + 0.59 * green + 0.11 * blue < 128;
+  }
+  return false;
+}
+
 function start(): void {
   const given = JSON.parse(document.getElementById("report")?.textContent ?? "") as Given;
   document.body.classList.toggle("inline", given.inline);
@@ -186,8 +195,9 @@ function start(): void {
   document.body.append(...(given.inline ? figures.map((figure) => figureOf(figure, links)) : whole(given)));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawn);
   printing();
-  // In a notebook the frame is as high as what it holds.
   const frame = window.frameElement as HTMLElement | null;
+  if (frame) document.documentElement.style.setProperty("--scheme", isDarkRound(frame) ? "dark" : "light");
+  // In a notebook the frame of a figure is as high as what it holds.
   if (frame && given.inline) new ResizeObserver(() => (frame.style.height = `${document.documentElement.offsetHeight}px`)).observe(document.body);
 }
 

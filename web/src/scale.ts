@@ -121,7 +121,8 @@ export function figure(value: number, digits = 5): string {
   if (size < 1e-4 || size >= 1e15) return sign(String(Number(value.toPrecision(digits))));
   const rounded = Number(value.toPrecision(Math.max(digits, Math.floor(Math.log10(size)) + 1)));
   const decimals = Math.max(0, Math.min(12, digits - 1 - Math.floor(Math.log10(size))));
-  return sign(rounded.toLocaleString("en-US", { maximumFractionDigits: decimals }));
+  const [whole, part] = String(Number(rounded.toFixed(decimals))).split(".");
+  return sign((whole ?? "").replace(/\B(?=(\d{3})+$)/g, ",") + (part ? `.${part}` : ""));
 }
 
 /** A minus sign is as wide as a plus. */

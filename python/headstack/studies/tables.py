@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -161,8 +162,9 @@ def _kind(values: Iterable[Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Decimals as numbers."""
-    return value if value is None or isinstance(value, bool | int | float | str) else float(value)
+    """Decimals as numbers; what is no number is missing."""
+    plain = value if value is None or isinstance(value, bool | int | float | str) else float(value)
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
 def _percentiles(results: Results) -> Iterator[Row]:
