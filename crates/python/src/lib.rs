@@ -9,6 +9,7 @@ mod error;
 mod interruptible;
 mod jobs;
 mod measure;
+mod outcomes;
 mod play;
 mod quantity;
 mod recording;
@@ -46,6 +47,8 @@ mod _native {
     };
     #[pymodule_export]
     use super::measure::Targets;
+    #[pymodule_export]
+    use super::outcomes::{Outcomes, results_of_kept, run_each};
     #[pymodule_export]
     use super::quantity::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns};
     #[pymodule_export]

@@ -30,22 +30,22 @@ pub struct Column<R> {
 }
 
 impl<R> Column<R> {
-    fn field_and_array(&self, rows: &[R]) -> (Field, ArrayRef) {
+    fn field_and_array(&self, rows: &[Option<&R>]) -> (Field, ArrayRef) {
         let (kind, array): (_, ArrayRef) = match self.cell {
             Cell::Text(of) => {
-                let texts: StringArray = rows.iter().map(of).collect();
+                let texts: StringArray = rows.iter().map(|row| row.and_then(of)).collect();
                 (DataType::Utf8, Arc::new(texts))
             }
             Cell::Count(of) => {
-                let counts: UInt64Array = rows.iter().map(of).collect();
+                let counts: UInt64Array = rows.iter().map(|row| row.and_then(of)).collect();
                 (DataType::UInt64, Arc::new(counts))
             }
             Cell::Figure(of) => {
-                let figures: Float64Array = rows.iter().map(of).collect();
+                let figures: Float64Array = rows.iter().map(|row| row.and_then(of)).collect();
                 (DataType::Float64, Arc::new(figures))
             }
             Cell::Flag(of) => {
-                let flags: BooleanArray = rows.iter().map(of).collect();
+                let flags: BooleanArray = rows.iter().map(|row| row.and_then(of)).collect();
                 (DataType::Boolean, Arc::new(flags))
             }
         };
@@ -75,6 +75,11 @@ pub const fn flag<R>(name: &'static str, of: fn(&R) -> Option<bool>) -> Column<R
 
 /// The columns of `rows` as fields and arrays.
 pub fn columns<R>(columns: &[Column<R>], rows: &[R]) -> Vec<(Field, ArrayRef)> {
+    columns_where(columns, &rows.iter().map(Some).collect::<Vec<_>>())
+}
+
+/// The same of rows some of which are not there: their cells are empty.
+pub fn columns_where<R>(columns: &[Column<R>], rows: &[Option<&R>]) -> Vec<(Field, ArrayRef)> {
     columns.iter().map(|column| column.field_and_array(rows)).collect()
 }
 
