@@ -26,6 +26,7 @@ fn workload(lines: Vec<AccessLine>) -> Workload {
         specification: AccessSpecification { name: "test".to_owned(), lines },
         addresses: Addresses::Uniform,
         streams: 1,
+        stream_turn: 1,
         flush_every: 0,
         arrivals: Arrivals::default(),
         warm_up: WarmUp::default(),

@@ -1,0 +1,208 @@
+"""How the times of low-level tests combine.
+
+The time of a request of a mix is the mean of the times of its classes, random and sequential, reads and writes, each of
+which is a straight line over the size between two tests. What they do to each other is a factor, found on tests of
+mixes: reads between writes, random requests that break sequential runs. Streams that take turns are tests of their
+own, by the requests between two turns: a drive's time for a switch is spread over them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from math import exp, log
+
+from headstack._native import InputError, format_bytes
+from headstack.predictor.environment import Environment
+from headstack.predictor.grid import MIXED, RANDOM, SEQUENTIAL, Axis, Table, between
+from headstack.predictor.loops import Rates
+
+Terms = list[tuple[int, float]]
+"""Places in a table at its first depth, and the weight of each."""
+
+MIXED_FROM = 0.02
+"""A share below this is too small for what it does to the others to be found on tests."""
+
+
+@dataclass(frozen=True)
+class Blend:
+    """An environment in the terms of one system's tables."""
+
+    random: Terms
+    sequential: Terms
+    factor: Terms
+    kind: str
+    """Random, sequential, or mixed: errors differ between them."""
+
+
+class Model:
+    """The tables of one system, ready to predict from."""
+
+    def __init__(self, tables: dict[str, Table], capacity_bytes: int) -> None:
+        self._random, self._sequential, self._mixed = (tables[name] for name in (RANDOM, SEQUENTIAL, MIXED))
+        self.capacity_bytes = capacity_bytes
+        self.depths = tables[RANDOM].knots("depth")
+        self._log_depths = [log(depth) for depth in self.depths]
+        self._factors = self._interference()
+
+    def blend(self, environment: Environment) -> Blend:
+        """Where the environment lies in the tables. Raises ``InputError`` outside their range."""
+        random = self._random_terms(environment)
+        sequential = self._sequential_terms(environment)
+        share = environment.random_share
+        kind = RANDOM if share > 1 - MIXED_FROM else SEQUENTIAL if share < MIXED_FROM else MIXED
+        return Blend(random, sequential, [] if kind == SEQUENTIAL else self._factor_terms(environment), kind)
+
+    def rates(self, blend: Blend) -> Rates:
+        """The saturation curve: requests a second at each depth of the tests."""
+        return Rates(self.depths, [self.service_ns(blend, index) for index in range(len(self.depths))])
+
+    def service_at_ns(self, blend: Blend, depth: float) -> float:
+        """Time over requests at any depth of the tests' range; below one request, those that are there take as long."""
+        if depth <= 1:
+            return self.service_ns(blend, 0) / depth
+        upper = min(bisect_left(self.depths, depth), len(self.depths) - 1)
+        x0, x1 = self._log_depths[upper - 1], self._log_depths[upper]
+        low, high = self.service_ns(blend, upper - 1), self.service_ns(blend, upper)
+        return float(low * (high / low) ** ((log(depth) - x0) / (x1 - x0)))
+
+    def service_ns(self, blend: Blend, depth: int) -> float:
+        """Time over requests at one depth of the tests."""
+        random, sequential, factors = self._random.service_ns, self._sequential.service_ns, self._factors
+        time = sum([weight * random[place + depth] for place, weight in blend.random])
+        time += sum([weight * sequential[place + depth] for place, weight in blend.sequential])
+        return time * exp(sum([weight * factors[place + depth] for place, weight in blend.factor]))
+
+    def bottleneck(self, blend: Blend, depth: float) -> str:
+        """The component that is busiest in the tests with most of the time."""
+        index = min(range(len(self.depths)), key=lambda i: abs(self.depths[i] - depth))
+        spent: dict[str, float] = {}
+        for table, terms in ((self._random, blend.random), (self._sequential, blend.sequential)):
+            for place, weight in terms:
+                name = table.bottleneck[place + index]
+                spent[name] = spent.get(name, 0.0) + weight * table.service_ns[place + index]
+        return max(sorted(spent), key=lambda name: spent[name])
+
+    def _random_terms(self, environment: Environment) -> Terms:
+        align, read, size, range_, depth = self._random.axes
+        if environment.random_share == 0:
+            return []
+        aligned = self._aligned(align, environment)
+        spreads = self._spreads(range_, environment)
+        terms: Terms = []
+        for one in environment.classes:
+            if not one.is_random:
+                continue
+            base = (aligned * len(read.knots) + one.is_read) * len(size.knots)
+            for s, by_size in between(size, one.size_bytes, False, size_text(environment, one.size_bytes)):
+                for r, by_range in spreads:
+                    place = ((base + s) * len(range_.knots) + r) * len(depth.knots)
+                    terms.append((place, one.share * by_size * by_range))
+        return joined(terms)
+
+    def _sequential_terms(self, environment: Environment) -> Terms:
+        _, size, streams, switch, depth = self._sequential.axes
+        if environment.random_share == 1:
+            return []
+        back = environment.switch_share
+        switches = between(switch, back, False, f"{environment.name}: switch_share: {back:g}")
+        # Requests that return to the only stream come back from random places, as from another stream.
+        several = max(streams.knots[0], environment.streams)
+        if back == 0:
+            several = streams.knots[0]
+        counts = between(streams, several, True, f"{environment.name}: streams: {environment.streams}")
+        terms: Terms = []
+        for one in environment.classes:
+            if one.is_random:
+                continue
+            base = one.is_read * len(size.knots)
+            for s, by_size in between(size, one.size_bytes, False, size_text(environment, one.size_bytes)):
+                for k, by_count in counts:
+                    for w, by_switch in switches:
+                        place = (((base + s) * len(streams.knots) + k) * len(switch.knots) + w) * len(depth.knots)
+                        terms.append((place, one.share * by_size * by_count * by_switch))
+        return joined(terms)
+
+    def _factor_terms(self, environment: Environment) -> Terms:
+        align, random, read, size, range_, depth = self._mixed.axes
+        aligned = self._aligned(align, environment)
+        name = environment.name
+        share = environment.random_share
+        # Towards no random requests at all the factor goes to 1, which is a logarithm of 0.
+        fade = min(1.0, share / random.knots[0])
+        shares = between(random, max(share, random.knots[0]), False, f"{name}: random share: {share:g}")
+        reads = between(read, environment.read_share, False, f"{name}: read share: {environment.read_share:g}")
+        clamped = min(max(environment.mean_bytes, size.knots[0]), size.knots[-1])
+        sizes = between(size, clamped, True, name)
+        spread = self._range_share(environment)
+        ranges = between(range_, max(spread, range_.knots[0]), True, name)
+        terms: Terms = []
+        for f, by_share in shares:
+            for r, by_read in reads:
+                for s, by_size in sizes:
+                    base = ((aligned * len(random.knots) + f) * len(read.knots) + r) * len(size.knots) + s
+                    for g, by_range in ranges:
+                        place = (base * len(range_.knots) + g) * len(depth.knots)
+                        terms.append((place, fade * by_share * by_read * by_size * by_range))
+        return terms
+
+    def _aligned(self, align: Axis, environment: Environment) -> int:
+        return max([i for i, knot in enumerate(align.knots) if environment.align_bytes % knot == 0], default=0)
+
+    def _range_share(self, environment: Environment) -> float:
+        width = environment.range_bytes
+        return 1.0 if width is None else min(1.0, width / self.capacity_bytes)
+
+    def _spreads(self, axis: Axis, environment: Environment) -> tuple[tuple[int, float], ...]:
+        width = environment.range_bytes
+        if width is not None and width > self.capacity_bytes * (1 + 1e-6):
+            held = format_bytes(self.capacity_bytes)
+            raise InputError(f"{environment.name}: range: {format_bytes(round(width))} is more than the {held} there are")
+        share = self._range_share(environment)
+        return between(axis, share, True, f"{environment.name}: range: {100 * share:.3g} % of the system (as a share)")
+
+    def _interference(self) -> list[float]:
+        """Of each test of a mix, the logarithm of its time over that of its classes by themselves."""
+        align, random, read, size, range_, depth = self._mixed.axes
+        factors = []
+        at = iter(self._mixed.service_ns)
+        for a in align.knots:
+            for f in random.knots:
+                for r in read.knots:
+                    for s in size.knots:
+                        for g in range_.knots:
+                            for d in range(len(depth.knots)):
+                                factors.append(log(next(at) / self._additive_ns(a, f, r, s, g, d)))
+        return factors
+
+    def _additive_ns(self, align: float, random: float, read: float, size: float, range_: float, depth: int) -> float:
+        """The mean of the times of the classes of a test of a mix."""
+
+        def place(table: Table, *at: float) -> int:
+            index = 0
+            for axis, knot in zip(table.axes, at, strict=False):
+                index = index * len(axis.knots) + axis.knots.index(knot)
+            return index * len(self.depths) + depth
+
+        time = 0.0
+        for is_read, share in ((1.0, read), (0.0, 1 - read)):
+            if share * random > 0:
+                time += share * random * self._random.service_ns[place(self._random, align, is_read, size, range_)]
+            if share * (1 - random) > 0:
+                streams = self._sequential.knots("streams")[0]
+                at = place(self._sequential, is_read, size, streams, 0.0)
+                time += share * (1 - random) * self._sequential.service_ns[at]
+        return time
+
+
+def size_text(environment: Environment, size_bytes: int) -> str:
+    """What is said of a size that is outside."""
+    return f"{environment.name}: size: {size_bytes} bytes"
+
+
+def joined(terms: Terms) -> Terms:
+    """Each place once."""
+    weights: dict[int, float] = {}
+    for place, weight in terms:
+        weights[place] = weights.get(place, 0.0) + weight
+    return list(weights.items())
