@@ -20,7 +20,7 @@ from headstack.predictor.model import Model
 
 KINDS = (RANDOM, MIXED, SEQUENTIAL)
 COVERAGE = 0.9
-RANGE_MIN = 0.01
+RANGE_MIN = 0.001
 
 
 def drawn(system: Drive | Array, axes: Axes, capacity: int) -> list[tuple[Environment, Spec]]:

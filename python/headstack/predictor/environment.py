@@ -6,7 +6,7 @@ import json
 import math
 import os
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +21,9 @@ from headstack.values import duration_ns, size_bytes
 from headstack.workload import Workload
 
 SCENARIOS = "one stream of access, transactions or video without a frame rate"
-ALIGNED_BYTES = 4096
+RANGE_MIN_BYTES = 2 << 20
+"""What lies closer together than at random over this lies in the buffer, or on a track or two."""
+FARTHER_THAN_A_QUARTER = 0.75**2
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,15 @@ class RequestClass:
     is_read: bool
     is_random: bool
     """Goes to a new place; else it continues a stream."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A share of the requests that are so far apart as if at random over a range."""
+
+    share: float
+    """From 0 to 1."""
+    range_bytes: float
 
 
 @dataclass(frozen=True)
@@ -84,9 +95,8 @@ class Environment:
     classes: tuple[RequestClass, ...]
     """Their shares sum to 1."""
     load: Load
-    range_bytes: float | None = None
-    """What random requests spread over: three times the mean distance between two of them, which of a uniform spread is
-    its width; ``None`` for the whole system."""
+    spread: tuple[Spread, ...] = ()
+    """What requests that continue nothing spread over; empty for the whole system."""
     streams: int = 1
     """Sequential streams at a time."""
     switch_share: float = 0.0
@@ -177,7 +187,7 @@ def of_workload(workload: Workload, span_bytes: int | None = None) -> Environmen
         name,
         classes_of(name, told["lines"]),
         load_of(name, told["arrivals"]),
-        range_bytes=spread_bytes(name, told["addresses"], span_bytes),
+        spread=spread_of(name, told["addresses"], span_bytes),
         streams=told["streams"],
         switch_share=0.0 if told["streams"] == 1 else 1 / turn,
         align_bytes=math.gcd(*aligns),
@@ -198,27 +208,42 @@ def mean_think_ns(think: str | dict[str, str]) -> float:
     return 0.0 if isinstance(think, str) else float(duration_ns("think", next(iter(think.values()))))
 
 
-def spread_bytes(name: str, addresses: str | dict[str, Any], span_bytes: int | None) -> float | None:
-    """Three times the mean distance between two random requests."""
-    if addresses == "uniform":
-        return None if span_bytes is None else float(span_bytes)
-    if not (isinstance(addresses, dict) and "hot_bands" in addresses and span_bytes is not None):
+def spread_of(name: str, addresses: str | dict[str, Any], span_bytes: int | None) -> tuple[Spread, ...]:
+    """What a workload's random requests spread over."""
+    if addresses != "uniform":
         raise InputError(f"{name}: addresses: no low-level test is skewed; uniform is allowed")
-    return 3 * mean_distance(addresses["hot_bands"]) * span_bytes
+    return () if span_bytes is None else (Spread(1.0, float(span_bytes)),)
 
 
-def mean_distance(bands: list[dict[str, float]]) -> float:
-    """Mean distance between two random places, over the whole, of which bands have shares that sum to 100 %."""
-    middles = [(band["from_percent"] + band["to_percent"]) / 200 for band in bands]
-    widths = [(band["to_percent"] - band["from_percent"]) / 100 for band in bands]
-    shares = [band["share_percent"] / 100 for band in bands]
-    apart = (
-        a * b * abs(x - y)
-        for a, x in zip(shares, middles, strict=True)
-        for b, y in zip(shares, middles, strict=True)
-    )
-    # Two places of one band are a third of its width apart.
-    return sum(apart) + sum(share**2 * width / 3 for share, width in zip(shares, widths, strict=True))
+def spread_of_seeks(seeks: Sequence[dict[str, Any]], span_bytes: int) -> tuple[Spread, ...]:
+    """The ranges over which random requests would lie as far apart as these, from histograms in powers of two.
+
+    Places at random over a range are farther apart than a quarter of it in (3/4)^2 of the cases: the widest range gets
+    the share that explains the farthest, the next explains what is left of the nearer ones, and so on.
+    """
+    bins = sorted((int(one["from"]), float(one["count"])) for one in seeks if one["from"] > 0)
+    total = sum(count for _, count in bins)
+    if total == 0:
+        return ()
+
+    def beyond(distance: float) -> float:
+        """Share of the seeks that are longer; within a bin their logarithms are spread evenly."""
+        found = (count * min(1.0, max(0.0, math.log2(2 * low / distance))) for low, count in bins)
+        return sum(found) / total
+
+    spread: list[Spread] = []
+    width, left = float(span_bytes), 1.0
+    while width > 4 * RANGE_MIN_BYTES and left > 0:
+        far = beyond(width / 4)
+        explained = sum(one.share * (1 - min(1.0, width / 4 / one.range_bytes)) ** 2 for one in spread)
+        share = min(left, max(0.0, (far - explained) / FARTHER_THAN_A_QUARTER))
+        if share > 0:
+            spread.append(Spread(share, width))
+            left -= share
+        width /= 4
+    if left > 0:
+        spread.append(Spread(left, width))
+    return tuple(spread)
 
 
 def of_trace(trace: Trace) -> Environment:
@@ -230,17 +255,18 @@ def of_analysis(analysis: Analysis) -> Environment:
     """The environment that an analysis found. Raises ``InputError`` where the trace does not say enough."""
     told = json.loads(_native.complete_workload(json.dumps(tomllib.loads(analysis.workload_toml))))
     report = analysis.report
-    span = int(report["highest_end_bytes"] or 0)
-    environment = replace(of_workload(Workload(told), span), name=analysis.name)
+    seeks = report["sequence"]["forward_seeks_bytes"] + report["sequence"]["backward_seeks_bytes"]
+    environment = replace(of_workload(Workload(told | {"addresses": "uniform"})), name=analysis.name)
     strict = report["sequence"]["strict"]["share"] or 0.0
     continuing = 1 - environment.random_share
     # What continues a stream, yet not the request before it, comes back to the stream.
     back = max(0.0, continuing - strict)
     return replace(
         environment,
+        spread=spread_of_seeks(seeks, int(report["highest_end_bytes"] or 0)),
         streams=max(told["streams"], 1),
         switch_share=min(1.0, back / continuing) if continuing > 0 else 0.0,
-        align_bytes=report["alignment"]["all_bytes"] or 512,
+        align_bytes=report["alignment"]["common_bytes"] or 512,
     )
 
 

@@ -14,6 +14,7 @@ from headstack._native import InputError, RunError
 from headstack.array import Array, capacity_bytes, disks, ssds
 from headstack.drive import Drive
 from headstack.options import Spec
+from headstack.predictor.environment import RANGE_MIN_BYTES
 from headstack.runs import first_spec
 from headstack.workload import Workload
 
@@ -22,8 +23,6 @@ Progress = Callable[[float], object]
 KIB = 1024
 BATCH = 96
 """Runs handed over at once: progress is told between them."""
-RANGE_MIN_BYTES = 64 << 20
-"""A range below this lies in one or two tracks and the buffer: no test of places."""
 SECTOR, PAGE = 512, 4096
 
 
@@ -33,15 +32,16 @@ class Axes:
 
     depths: tuple[int, ...] = (1, 2, 4, 8, 16, 64, 256)
     sizes_bytes: tuple[int, ...] = (512, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB)
-    ranges: tuple[float, ...] = (0.0001, 0.001, 0.01, 0.1, 0.3, 1.0)
-    """Shares of the capacity, from its start."""
+    range_steps: tuple[float, ...] = (3, 3, 8)
+    """Each range is the one before over this, from the whole capacity to some tracks; the last is repeated."""
     streams: tuple[int, ...] = (2, 4, 16)
     switches: tuple[float, ...] = (0.0, 1 / 64, 1 / 16, 1 / 4, 1.0)
     """Switches between streams for each request; 0 is one stream."""
     random_shares: tuple[float, ...] = (0.1, 0.3, 0.6, 0.85, 1.0)
     read_shares: tuple[float, ...] = (0.0, 0.3, 0.6, 0.85, 1.0)
     mixed_sizes_bytes: tuple[int, ...] = (4 * KIB, 16 * KIB, 64 * KIB)
-    mixed_ranges: tuple[float, ...] = (0.1, 1.0)
+    mixed_ranges: tuple[int, ...] = (0, 2)
+    """Which of the ranges, from the whole on."""
     requests: int = 2500
     requests_per_depth: int = 12
     """More for each that is outstanding: a queue forgets its start when it has been served some times over."""
@@ -81,7 +81,7 @@ def axes_of(table: str, axes: Axes, system: dict[str, Any], capacity: int) -> tu
     """The coordinates of a table for one system: what it cannot do is left out."""
     block = block_bytes(system)
     sizes = tuple(float(size) for size in axes.sizes_bytes if size >= block)
-    ranges = tuple(share for share in axes.ranges if share * capacity >= RANGE_MIN_BYTES or share == 1)
+    ranges = ranges_of(axes, capacity)
     depths = Axis("depth", tuple(map(float, axes.depths)))
     operation, align = Axis("read", (0.0, 1.0)), Axis("align", alignments(system))
     if table == RANDOM:
@@ -90,8 +90,18 @@ def axes_of(table: str, axes: Axes, system: dict[str, Any], capacity: int) -> tu
         streams, switches = Axis("streams", tuple(map(float, axes.streams))), Axis("switch", axes.switches)
         return (operation, Axis("size", sizes), streams, switches, depths)
     mixed_sizes = Axis("size", tuple(map(float, axes.mixed_sizes_bytes)))
-    mixed_ranges = Axis("range", tuple(share for share in axes.mixed_ranges if share in ranges))
+    mixed_ranges = Axis("range", tuple(sorted(ranges[-1 - n] for n in axes.mixed_ranges if n < len(ranges))))
     return (align, Axis("random", axes.random_shares), Axis("read", axes.read_shares), mixed_sizes, mixed_ranges, depths)
+
+
+def ranges_of(axes: Axes, capacity: int) -> tuple[float, ...]:
+    """Ranges as shares of the capacity, the smallest first."""
+    shares = [1.0]
+    steps = [*axes.range_steps]
+    while shares[-1] * capacity / steps[0] >= RANGE_MIN_BYTES:
+        shares.append(shares[-1] / steps[0])
+        steps = steps[1:] or steps
+    return tuple(reversed(shares))
 
 
 def used_bytes(system: Drive | Array) -> int:

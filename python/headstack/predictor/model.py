@@ -8,18 +8,20 @@ own, by the requests between two turns: a drive's time for a switch is spread ov
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from bisect import bisect_left
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, inf, log
 
 from headstack._native import InputError, format_bytes
-from headstack.predictor.environment import Environment
-from headstack.predictor.grid import MIXED, RANDOM, SEQUENTIAL, Axis, Table, between
+from headstack.predictor.environment import RANGE_MIN_BYTES, Environment, RequestClass, Spread
+from headstack.predictor.grid import MIXED, RANDOM, SEQUENTIAL, Table, between
 from headstack.predictor.loops import Rates
 
 Terms = list[tuple[int, float]]
 """Places in a table at its first depth, and the weight of each."""
 
+WHOLE = (Spread(1.0, inf),)
 MIXED_FROM = 0.02
 """A share below this is too small for what it does to the others to be found on tests."""
 
@@ -30,6 +32,14 @@ class Blend:
 
     random: Terms
     sequential: Terms
+    """Of requests that follow their stream, at the mean of their switches between streams over the whole system, or with
+    ``excess`` without any."""
+    excess: Terms
+    """What switches add over the whole system."""
+    near: Terms
+    """Random requests like those of the streams, over the spread of the environment."""
+    far: Terms
+    """The same over the whole system."""
     factor: Terms
     kind: str
     """Random, sequential, or mixed: errors differ between them."""
@@ -43,15 +53,28 @@ class Model:
         self.capacity_bytes = capacity_bytes
         self.depths = tables[RANDOM].knots("depth")
         self._log_depths = [log(depth) for depth in self.depths]
+        self._whole: Terms = [(len(self._random.axes[3].knots) - 1, 1.0)]
         self._factors = self._interference()
 
     def blend(self, environment: Environment) -> Blend:
         """Where the environment lies in the tables. Raises ``InputError`` outside their range."""
-        random = self._random_terms(environment)
-        sequential = self._sequential_terms(environment)
+        name = environment.name
+        aligned, spreads = self._aligned(environment), self._spreads(environment)
+        random = self._random_terms(environment, [c for c in environment.classes if c.is_random], aligned, spreads)
+        sequential = self._sequential_terms(environment, environment.switch_share)
+        excess: Terms = []
+        near: Terms = []
+        far: Terms = []
+        if environment.spread and sequential and environment.switch_share > 0:
+            still = self._sequential_terms(environment, 0.0)
+            excess = joined([*sequential, *((place, -weight) for place, weight in still)])
+            sequential = still
+            others = [one for one in environment.classes if not one.is_random]
+            near = self._random_terms(environment, others, aligned, spreads)
+            far = self._random_terms(environment, others, aligned, self._whole)
         share = environment.random_share
         kind = RANDOM if share > 1 - MIXED_FROM else SEQUENTIAL if share < MIXED_FROM else MIXED
-        return Blend(random, sequential, [] if kind == SEQUENTIAL else self._factor_terms(environment), kind)
+        return Blend(random, sequential, excess, near, far, [] if kind == SEQUENTIAL else self._factor_terms(environment), kind)
 
     def rates(self, blend: Blend) -> Rates:
         """The saturation curve: requests a second at each depth of the tests."""
@@ -71,6 +94,11 @@ class Model:
         random, sequential, factors = self._random.service_ns, self._sequential.service_ns, self._factors
         time = sum([weight * random[place + depth] for place, weight in blend.random])
         time += sum([weight * sequential[place + depth] for place, weight in blend.sequential])
+        if blend.excess:
+            # A switch is a seek: what it takes goes with the distance as that of a random request does.
+            nearness = sum([weight * random[place + depth] for place, weight in blend.near])
+            nearness /= sum([weight * random[place + depth] for place, weight in blend.far])
+            time += nearness * sum([weight * sequential[place + depth] for place, weight in blend.excess])
         return time * exp(sum([weight * factors[place + depth] for place, weight in blend.factor]))
 
     def bottleneck(self, blend: Blend, depth: float) -> str:
@@ -83,16 +111,12 @@ class Model:
                 spent[name] = spent.get(name, 0.0) + weight * table.service_ns[place + index]
         return max(sorted(spent), key=lambda name: spent[name])
 
-    def _random_terms(self, environment: Environment) -> Terms:
-        align, read, size, range_, depth = self._random.axes
-        if environment.random_share == 0:
-            return []
-        aligned = self._aligned(align, environment)
-        spreads = self._spreads(range_, environment)
+    def _random_terms(
+        self, environment: Environment, classes: Iterable[RequestClass], aligned: int, spreads: Terms
+    ) -> Terms:
+        _, read, size, range_, depth = self._random.axes
         terms: Terms = []
-        for one in environment.classes:
-            if not one.is_random:
-                continue
+        for one in classes:
             base = (aligned * len(read.knots) + one.is_read) * len(size.knots)
             for s, by_size in between(size, one.size_bytes, False, size_text(environment, one.size_bytes)):
                 for r, by_range in spreads:
@@ -100,11 +124,10 @@ class Model:
                     terms.append((place, one.share * by_size * by_range))
         return joined(terms)
 
-    def _sequential_terms(self, environment: Environment) -> Terms:
+    def _sequential_terms(self, environment: Environment, back: float) -> Terms:
         _, size, streams, switch, depth = self._sequential.axes
         if environment.random_share == 1:
             return []
-        back = environment.switch_share
         switches = between(switch, back, False, f"{environment.name}: switch_share: {back:g}")
         # Requests that return to the only stream come back from random places, as from another stream.
         several = max(streams.knots[0], environment.streams)
@@ -124,8 +147,8 @@ class Model:
         return joined(terms)
 
     def _factor_terms(self, environment: Environment) -> Terms:
-        align, random, read, size, range_, depth = self._mixed.axes
-        aligned = self._aligned(align, environment)
+        _, random, read, size, range_, depth = self._mixed.axes
+        aligned = self._aligned(environment)
         name = environment.name
         share = environment.random_share
         # Towards no random requests at all the factor goes to 1, which is a logarithm of 0.
@@ -134,8 +157,11 @@ class Model:
         reads = between(read, environment.read_share, False, f"{name}: read share: {environment.read_share:g}")
         clamped = min(max(environment.mean_bytes, size.knots[0]), size.knots[-1])
         sizes = between(size, clamped, True, name)
-        spread = self._range_share(environment)
-        ranges = between(range_, max(spread, range_.knots[0]), True, name)
+        ranges = [
+            (place, one.share * weight)
+            for one in environment.spread or WHOLE
+            for place, weight in between(range_, max(self._share(one), range_.knots[0]), True, name)
+        ]
         terms: Terms = []
         for f, by_share in shares:
             for r, by_read in reads:
@@ -146,20 +172,29 @@ class Model:
                         terms.append((place, fade * by_share * by_read * by_size * by_range))
         return terms
 
-    def _aligned(self, align: Axis, environment: Environment) -> int:
+    def _aligned(self, environment: Environment) -> int:
+        align = self._random.axes[0]
         return max([i for i, knot in enumerate(align.knots) if environment.align_bytes % knot == 0], default=0)
 
-    def _range_share(self, environment: Environment) -> float:
-        width = environment.range_bytes
-        return 1.0 if width is None else min(1.0, width / self.capacity_bytes)
+    def _share(self, spread: Spread) -> float:
+        return min(1.0, spread.range_bytes / self.capacity_bytes)
 
-    def _spreads(self, axis: Axis, environment: Environment) -> tuple[tuple[int, float], ...]:
-        width = environment.range_bytes
-        if width is not None and width > self.capacity_bytes * (1 + 1e-6):
-            held = format_bytes(self.capacity_bytes)
-            raise InputError(f"{environment.name}: range: {format_bytes(round(width))} is more than the {held} there are")
-        share = self._range_share(environment)
-        return between(axis, share, True, f"{environment.name}: range: {100 * share:.3g} % of the system (as a share)")
+    def _spreads(self, environment: Environment) -> Terms:
+        """The ranges around those of the environment. Raises ``InputError`` where they are beyond the system, or less than
+        any test has."""
+        axis = self._random.axes[3]
+        terms: Terms = []
+        for one in environment.spread or WHOLE:
+            text = format_bytes(round(min(one.range_bytes, 2**62)))
+            if one.range_bytes > self.capacity_bytes * (1 + 1e-6) and one is not WHOLE[0]:
+                held = format_bytes(self.capacity_bytes)
+                raise InputError(f"{environment.name}: range: {text} is more than the {held} there are")
+            share = self._share(one)
+            if RANGE_MIN_BYTES <= one.range_bytes < axis.knots[0] * self.capacity_bytes:
+                share = axis.knots[0]
+            what = f"{environment.name}: range: {text} is a share of {share:g} of the system, which"
+            terms += [(place, one.share * weight) for place, weight in between(axis, share, True, what)]
+        return joined(terms)
 
     def _interference(self) -> list[float]:
         """Of each test of a mix, the logarithm of its time over that of its classes by themselves."""

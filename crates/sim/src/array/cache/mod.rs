@@ -382,9 +382,11 @@ impl Array {
         let cache = self.cache();
         let mut waiting = Vec::new();
         for key in cache.keys(offset, length) {
-            let slot = cache.directory.find(key).expect("a page that is being filled stays");
-            let parts = parts_of(key, cache.page_bytes, offset, length) & cache.directory.page(slot).filling;
-            cache.directory.filled(slot, parts);
+            // Where fills overlap, the first to come completes a page, which may be gone when the other comes.
+            if let Some(slot) = cache.directory.find(key) {
+                let parts = parts_of(key, cache.page_bytes, offset, length) & cache.directory.page(slot).filling;
+                cache.directory.filled(slot, parts);
+            }
             waiting.extend(cache.waiting_reads.remove(&key).unwrap_or_default());
         }
         if !cache.settings.flash_members.is_empty() {
