@@ -101,7 +101,17 @@ def predict(
     Raises ``InputError`` outside the range of the tests, naming what is outside.
     """
     tested = [characterization_of(system, progress) for system in _each(systems, Characterization)]
-    return predicted(at_loads([load_environment(one) for one in _each(environments, Environment, Trace)], depth, rate), tested)
+    return predicted_at([load_environment(one) for one in _each(environments, Environment, Trace)], tested, depth, rate)
+
+
+def predicted_at(
+    environments: Sequence[Environment],
+    systems: Sequence[Characterization],
+    depth: float | Iterable[float] | None = None,
+    rate: float | Iterable[float] | None = None,
+) -> Predictions:
+    """As ``predict``, of what is loaded already."""
+    return predicted(at_loads(environments, depth, rate), systems)
 
 
 def at_loads(

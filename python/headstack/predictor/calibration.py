@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -15,10 +16,11 @@ from headstack.array import Array
 from headstack.drive import Drive
 from headstack.options import Spec
 from headstack.predictor.environment import Environment, completed, of_workload
-from headstack.predictor.grid import MIXED, RANDOM, SEQUENTIAL, Axes, as_run, block_bytes, used_bytes
+from headstack.predictor.grid import INTERLEAVED, MIXED, RANDOM, SEQUENTIAL, Axes, as_run, block_bytes, with_arrivals
+from headstack.predictor.loops import reached
 from headstack.predictor.model import Model
 
-KINDS = (RANDOM, MIXED, SEQUENTIAL)
+KINDS = (RANDOM, MIXED, INTERLEAVED, SEQUENTIAL)
 COVERAGE = 0.9
 RANGE_MIN = 0.001
 
@@ -41,19 +43,19 @@ def _one(random: Random, kind: str, system: Drive | Array, axes: Axes, capacity:
 
     lines: list[dict[str, Any]] = []
     several: dict[str, Any] = {}
+    if kind == INTERLEAVED or (kind == SEQUENTIAL and random.random() < 0.75):
+        several = {
+            "streams": round(logarithmic(2, axes.streams[-1])),
+            "stream_turn": round(logarithmic(1, 1 / axes.switches[1])),
+        }
     if kind == SEQUENTIAL:
         read = 100.0 if random.random() < 0.5 else 0.0
         lines = [_line(size(), 1.0, read, 0.0, align)]
-        if random.random() < 0.75:
-            several = {
-                "streams": round(logarithmic(2, axes.streams[-1])),
-                "stream_turn": round(logarithmic(1, 1 / axes.switches[1])),
-            }
     else:
         share = 1.0 if kind == RANDOM else 0.05 + 0.9 * random.random()
         counts = [random.random() + 0.05 for _ in range(1 + int(3 * random.random()))]
         reads = _read_percent(random)
-        if kind == MIXED and random.random() < 0.5:
+        if kind != RANDOM and random.random() < 0.5:
             # A stream of its own beside random requests, as a log has.
             lines = [_line(size(), count / sum(counts) * share, reads, 100.0, align) for count in counts]
             lines.append(_line(size(), 1 - share, _read_percent(random), 0.0, align))
@@ -90,6 +92,33 @@ def residuals(model: Model, drawn: Iterable[tuple[Environment, float]]) -> dict[
         blend = model.blend(environment)
         rate = model.rates(blend).at(environment.load.outstanding)  # type: ignore[union-attr]
         found[blend.kind].append(math.log(service_ns * rate / 1e9))
+    return found
+
+
+def with_loads(model: Model, drawn: Iterable[tuple[Environment, Spec]], axes: Axes) -> list[tuple[Environment, Spec, float]]:
+    """Those with random requests in open loops: as predictions, as runs, and what is left of the most they do."""
+    random = Random(1961)
+    found = []
+    for environment, spec in drawn:
+        blend = model.blend(environment)
+        if blend.kind == SEQUENTIAL:
+            continue
+        load = axes.loads[0] + (axes.loads[-1] - axes.loads[0]) * random.random()
+        rate = load * model.rates(blend).most
+        found.append((environment.at_rate(rate), with_arrivals(deepcopy(spec), axes, rate, load), 1 - load))
+    return found
+
+
+def response_residuals(
+    model: Model, environments: Iterable[tuple[Environment, Spec, float]], response_ns: Iterable[float]
+) -> list[float]:
+    """Of each the logarithm of the response time simulated over that predicted, times what is left of the load: near
+    saturation a small error of the rate is a large one of the response time."""
+    found = []
+    for (environment, _, left), simulated_ns in zip(environments, response_ns, strict=True):
+        rates = model.rates(model.blend(environment))
+        predicted_ns = reached(environment.load, rates).mean_ns * model.patience(environment, 1 - left)
+        found.append(left * math.log(simulated_ns / predicted_ns))
     return found
 
 

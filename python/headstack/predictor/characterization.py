@@ -13,8 +13,8 @@ from typing import Any
 from headstack._native import InputError, version
 from headstack.array import Array
 from headstack.drive import Drive
-from headstack.predictor.calibration import drawn, quantile, residuals
-from headstack.predictor.grid import Axes, Axis, Progress, Table, characterized, run, used_bytes
+from headstack.predictor.calibration import drawn, quantile, residuals, response_residuals, with_loads
+from headstack.predictor.grid import OPEN, Axes, Axis, Progress, Table, characterized, run, used_bytes
 from headstack.predictor.model import Model
 
 FORMAT = "headstack characterization"
@@ -35,7 +35,8 @@ class Characterization:
     capacity_bytes: int
     tables: dict[str, Table]
     errors: dict[str, float]
-    """By kind of environment, the distance that 90 % of logarithms of throughput keep."""
+    """By kind of environment, the distance that 90 % of logarithms of throughput keep; of open loops, those of response
+    times, times what is left of the load."""
     residuals: dict[str, list[float]]
     """Where these come from: of environments drawn at random, the time simulated over that predicted, as a logarithm."""
 
@@ -89,7 +90,7 @@ def _told(table: Table) -> dict[str, Any]:
     names = sorted(set(table.bottleneck))
     return {
         "axes": [[axis.name, axis.knots] for axis in table.axes],
-        "service_ns": [round(time, 1) for time in table.service_ns],
+        "time_ns": [round(time, 1) for time in table.time_ns],
         "half_width": [round(half, 5) for half in table.half_width],
         "components": names,
         "bottleneck": [names.index(name) for name in table.bottleneck],
@@ -101,10 +102,10 @@ def _table(told: dict[str, Any]) -> Table:
     points = 1
     for axis in axes:
         points *= len(axis.knots)
-    if any(len(told[column]) != points for column in ("service_ns", "half_width", "bottleneck")):
+    if any(len(told[column]) != points for column in ("time_ns", "half_width", "bottleneck")):
         raise ValueError(f"a table of {points} tests has columns of another length")
     names = told["components"]
-    return Table(axes, told["service_ns"], told["half_width"], [names[index] for index in told["bottleneck"]])
+    return Table(axes, told["time_ns"], told["half_width"], [names[index] for index in told["bottleneck"]])
 
 
 def hash_of(system: Drive | Array, axes: Axes) -> str:
@@ -128,6 +129,9 @@ def characterize(system: Drive | Array, axes: Axes = Axes(), progress: Progress 
     figures = run([spec for _, spec in environments], lambda share: told(GRID_SHARE + (1 - GRID_SHARE) * share))
     simulated = [(environment, figure[0]) for (environment, _), figure in zip(environments, figures, strict=True)]
     errors = residuals(model, simulated)
+    loaded = with_loads(model, environments, axes)
+    responses = run([spec for _, spec, _ in loaded], None, response=True)
+    errors[OPEN] = response_residuals(model, loaded, [figure[0] for figure in responses])
     return Characterization(
         system.name,
         hash_of(system, axes),

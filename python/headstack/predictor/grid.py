@@ -24,6 +24,8 @@ KIB = 1024
 BATCH = 96
 """Runs handed over at once: progress is told between them."""
 SECTOR, PAGE = 512, 4096
+CLOSED_SHARE = 0.85
+"""Of the progress, until the open loops begin."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,15 @@ class Axes:
     mixed_sizes_bytes: tuple[int, ...] = (4 * KIB, 16 * KIB, 64 * KIB)
     mixed_ranges: tuple[int, ...] = (0, 2)
     """Which of the ranges, from the whole on."""
+    open_shares: tuple[int, ...] = (0, 2, 4)
+    """Which of the random shares are tested with arrivals, too."""
+    loads: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
+    """Arrivals over the most that the closed loops of the same mix do."""
     requests: int = 2500
     requests_per_depth: int = 12
     """More for each that is outstanding: a queue forgets its start when it has been served some times over."""
     warm_up: int = 500
-    environments: int = 120
+    environments: int = 160
     """Environments drawn at random that the predictor's error is found on."""
 
 
@@ -63,8 +69,8 @@ class Table:
     """Times of one kind of test over its coordinates, the last of which varies fastest."""
 
     axes: tuple[Axis, ...]
-    service_ns: list[float]
-    """Time over requests: the reciprocal of the throughput."""
+    time_ns: list[float]
+    """Time over requests, the reciprocal of the throughput; of open loops, mean response time."""
     half_width: list[float]
     """Half of the 95 % interval of the mean response time, over it."""
     bottleneck: list[str]
@@ -73,8 +79,18 @@ class Table:
         """The knots of one axis."""
         return next(axis.knots for axis in self.axes if axis.name == name)
 
+    def curve(self, *at: float) -> list[float]:
+        """The times over the last coordinate, at knots of all others."""
+        place = 0
+        for axis, knot in zip(self.axes, at, strict=False):
+            place = place * len(axis.knots) + axis.knots.index(knot)
+        last = len(self.axes[-1].knots)
+        return self.time_ns[place * last : (place + 1) * last]
 
-RANDOM, SEQUENTIAL, MIXED = "random", "sequential", "mixed"
+
+RANDOM, SEQUENTIAL, MIXED, OPEN = "random", "sequential", "mixed", "open"
+INTERLEAVED = "interleaved"
+"""No table, but a kind of environment: random requests between streams that take turns, told from tests of each."""
 
 
 def axes_of(table: str, axes: Axes, system: dict[str, Any], capacity: int) -> tuple[Axis, ...]:
@@ -135,13 +151,38 @@ def characterized(system: Drive | Array, axes: Axes, progress: Progress | None) 
         key = json.dumps([spec["workload"], spec["span"]], sort_keys=True)
         specs.setdefault(key, spec)
         keys.append(key)
-    figures = dict(zip(specs, run(list(specs.values()), progress), strict=True))
-    tables = {}
+    told = progress or (lambda share: None)
+    figures = dict(zip(specs, run(list(specs.values()), lambda share: told(CLOSED_SHARE * share)), strict=True))
+    tables: dict[str, Table] = {}
     for name, of in planned.items():
         rows = [figures[key] for key, (table, _) in zip(keys, places, strict=True) if table == name]
         service, half, bottleneck = (list(column) for column in zip(*rows, strict=True))
         tables[name] = Table(of, service, half, bottleneck)  # type: ignore[arg-type]
-    return tables
+    return tables | {OPEN: open_loops(system, axes, tables[MIXED], lambda share: told(CLOSED_SHARE + (1 - CLOSED_SHARE) * share))}
+
+
+def open_loops(system: Drive | Array, axes: Axes, mixed: Table, progress: Progress) -> Table:
+    """Arrivals on the whole system: what closed loops cannot tell is how much a system does where it is let be, above all
+    for writes that it has taken already."""
+    align, random, read, size, range_, depth = mixed.axes
+    shares = Axis("random", tuple(random.knots[n] for n in axes.open_shares))
+    of = (align, shares, read, size, Axis("load", axes.loads))
+    specs = []
+    for a, f, r, s in itertools.product(*(axis.knots for axis in of[:-1])):
+        most = 1e9 / min(mixed.curve(a, f, r, s, range_.knots[-1]))
+        for load in axes.loads:
+            spec = test(system, axes, MIXED, {"align": a, "random": f, "read": r, "size": s, "depth": 1.0})
+            specs.append(with_arrivals(spec, axes, load * most, load))
+    rows = run(specs, progress, response=True)
+    times, half, bottleneck = (list(column) for column in zip(*rows, strict=True))
+    return Table(of, times, half, bottleneck)  # type: ignore[arg-type]
+
+
+def with_arrivals(spec: Spec, axes: Axes, rate_per_s: float, load: float) -> Spec:
+    """The run in an open loop, so long that its queue has been empty and full many times."""
+    spec["workload"]["arrivals"] = {"open": {"rate_per_s": rate_per_s, "process": "poisson"}}
+    spec["workload"]["run_length"] = {"requests": round(axes.requests * max(1.0, 0.6 / (1 - load)))}
+    return spec
 
 
 def test(system: Drive | Array, axes: Axes, table: str, at: dict[str, float]) -> Spec:
@@ -181,12 +222,16 @@ def as_run(
     return spec
 
 
-def run(specs: Sequence[Spec], progress: Progress | None) -> list[tuple[float, float, str]]:
-    """Service time, relative half-width and bottleneck of each run."""
-    return [one for batch in batches(specs, progress) for one in batch]
+def run(
+    specs: Sequence[Spec], progress: Progress | None, response: bool = False
+) -> list[tuple[float, float, str]]:
+    """Time over requests (or their mean ``response`` time), relative half-width and bottleneck of each run."""
+    return [one for batch in batches(specs, progress, response) for one in batch]
 
 
-def batches(specs: Sequence[Spec], progress: Progress | None) -> Iterator[list[tuple[float, float, str]]]:
+def batches(
+    specs: Sequence[Spec], progress: Progress | None, response: bool
+) -> Iterator[list[tuple[float, float, str]]]:
     """The same, batch by batch."""
     for first in range(0, len(specs), BATCH):
         results = _native.run(json.dumps(specs[first : first + BATCH]), None, None)
@@ -196,7 +241,8 @@ def batches(specs: Sequence[Spec], progress: Progress | None) -> Iterator[list[t
             if not row["checks_passed"]:
                 raise RunError(f"{row['system']}: {results.failed_checks(index)[0]}")
             half = (row["half_width_ms"] or 0.0) / row["mean_ms"] if row["mean_ms"] else 0.0
-            figures.append((1e9 / row["iops"], half, component(row["bottleneck"])))
+            time_ns = row["mean_ms"] * 1e6 if response else 1e9 / row["iops"]
+            figures.append((time_ns, half, component(row["bottleneck"])))
         yield figures
         if progress is not None:
             progress(min(1.0, (first + BATCH) / len(specs)))

@@ -15,6 +15,8 @@ from headstack.predictor.environment import Closed, Open, Staged
 
 SATURATED_SHARE = 0.98
 """Of the greatest throughput: an open loop above it has no steady state that could be told from none."""
+HUGE = 1e100
+"""Weights beyond this are scaled down."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +98,19 @@ def opened(load: Open, rates: Rates) -> Reached:
     most = rates.most
     if load.rate_per_s >= SATURATED_SHARE * most:
         return Reached(most, float("inf"), saturated=True)
-    weight, weights, held = 1.0, 1.0, 0.0
-    depth = 0
-    while weight > 1e-9 * weights or depth < 4:
-        depth += 1
-        weight *= load.rate_per_s / rates.at(depth)
+    # A queue that is served slower as it grows, by the tests' scatter or in truth, is taken to stay as fast as it was:
+    # the tests with arrivals know better. Beyond their depths the weights are a geometric series, which has a sum.
+    weight, weights, held, served = 1.0, 1.0, 0.0, 0.0
+    for depth in range(1, int(rates.depth_max) + 1):
+        served = max(served, rates.at(depth))
+        weight *= load.rate_per_s / served
         weights += weight
         held += depth * weight
-        if depth > 100_000:
-            break
+        if weights > HUGE:
+            weight, weights, held = weight / HUGE, weights / HUGE, held / HUGE
+    ratio = load.rate_per_s / most
+    weights += weight * ratio / (1 - ratio)
+    held += weight * (rates.depth_max * ratio / (1 - ratio) + ratio / (1 - ratio) ** 2)
     return Reached(load.rate_per_s, held / weights / load.rate_per_s * 1e9)
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import product
 from math import exp, inf, log
 
 from headstack._native import InputError, format_bytes
-from headstack.predictor.environment import RANGE_MIN_BYTES, Environment, RequestClass, Spread
-from headstack.predictor.grid import MIXED, RANDOM, SEQUENTIAL, Table, between
-from headstack.predictor.loops import Rates
+from headstack.predictor.environment import RANGE_MIN_BYTES, Environment, Open, RequestClass, Spread
+from headstack.predictor.grid import INTERLEAVED, MIXED, OPEN, RANDOM, SEQUENTIAL, Table, between
+from headstack.predictor.loops import Rates, opened
 
 Terms = list[tuple[int, float]]
 """Places in a table at its first depth, and the weight of each."""
@@ -42,7 +43,7 @@ class Blend:
     """The same over the whole system."""
     factor: Terms
     kind: str
-    """Random, sequential, or mixed: errors differ between them."""
+    """Random, sequential, mixed or interleaved: errors differ between them."""
 
 
 class Model:
@@ -54,7 +55,9 @@ class Model:
         self.depths = tables[RANDOM].knots("depth")
         self._log_depths = [log(depth) for depth in self.depths]
         self._whole: Terms = [(len(self._random.axes[3].knots) - 1, 1.0)]
+        self._open = tables[OPEN]
         self._factors = self._interference()
+        self._responses = self._patience()
 
     def blend(self, environment: Environment) -> Blend:
         """Where the environment lies in the tables. Raises ``InputError`` outside their range."""
@@ -73,7 +76,8 @@ class Model:
             near = self._random_terms(environment, others, aligned, spreads)
             far = self._random_terms(environment, others, aligned, self._whole)
         share = environment.random_share
-        kind = RANDOM if share > 1 - MIXED_FROM else SEQUENTIAL if share < MIXED_FROM else MIXED
+        together = INTERLEAVED if environment.switch_share > 0 else MIXED
+        kind = RANDOM if share > 1 - MIXED_FROM else SEQUENTIAL if share < MIXED_FROM else together
         return Blend(random, sequential, excess, near, far, [] if kind == SEQUENTIAL else self._factor_terms(environment), kind)
 
     def rates(self, blend: Blend) -> Rates:
@@ -91,7 +95,7 @@ class Model:
 
     def service_ns(self, blend: Blend, depth: int) -> float:
         """Time over requests at one depth of the tests."""
-        random, sequential, factors = self._random.service_ns, self._sequential.service_ns, self._factors
+        random, sequential, factors = self._random.time_ns, self._sequential.time_ns, self._factors
         time = sum([weight * random[place + depth] for place, weight in blend.random])
         time += sum([weight * sequential[place + depth] for place, weight in blend.sequential])
         if blend.excess:
@@ -101,6 +105,23 @@ class Model:
             time += nearness * sum([weight * sequential[place + depth] for place, weight in blend.excess])
         return time * exp(sum([weight * factors[place + depth] for place, weight in blend.factor]))
 
+    def patience(self, environment: Environment, load: float) -> float:
+        """The response time of arrivals over that of closed loops' rates; ``load`` is over the most that these do."""
+        _, random, read, size, loads = self._open.axes
+        aligned, name = self._aligned(environment), environment.name
+        around = [
+            between(random, max(environment.random_share, random.knots[0]), False, name),
+            between(read, environment.read_share, False, name),
+            between(size, min(max(environment.mean_bytes, size.knots[0]), size.knots[-1]), True, name),
+            between(loads, min(max(load, loads.knots[0]), loads.knots[-1]), False, name),
+        ]
+        factor = 0.0
+        for (f, by_share), (r, by_read), (s, by_size), (load_place, by_load) in product(*around):
+            place = ((aligned * len(random.knots) + f) * len(read.knots) + r) * len(size.knots) + s
+            weight = by_share * by_read * by_size * by_load
+            factor += weight * self._responses[place * len(loads.knots) + load_place]
+        return exp(factor)
+
     def bottleneck(self, blend: Blend, depth: float) -> str:
         """The component that is busiest in the tests with most of the time."""
         index = min(range(len(self.depths)), key=lambda i: abs(self.depths[i] - depth))
@@ -108,7 +129,7 @@ class Model:
         for table, terms in ((self._random, blend.random), (self._sequential, blend.sequential)):
             for place, weight in terms:
                 name = table.bottleneck[place + index]
-                spent[name] = spent.get(name, 0.0) + weight * table.service_ns[place + index]
+                spent[name] = spent.get(name, 0.0) + weight * table.time_ns[place + index]
         return max(sorted(spent), key=lambda name: spent[name])
 
     def _random_terms(
@@ -198,35 +219,32 @@ class Model:
 
     def _interference(self) -> list[float]:
         """Of each test of a mix, the logarithm of its time over that of its classes by themselves."""
-        align, random, read, size, range_, depth = self._mixed.axes
         factors = []
-        at = iter(self._mixed.service_ns)
-        for a in align.knots:
-            for f in random.knots:
-                for r in read.knots:
-                    for s in size.knots:
-                        for g in range_.knots:
-                            for d in range(len(depth.knots)):
-                                factors.append(log(next(at) / self._additive_ns(a, f, r, s, g, d)))
+        for place, (*at, depth) in enumerate(product(*(axis.knots for axis in self._mixed.axes))):
+            index = self.depths.index(depth)
+            factors.append(log(self._mixed.time_ns[place] / self._additive_ns(*at, index)))
+        return factors
+
+    def _patience(self) -> list[float]:
+        """Of each test with arrivals, the logarithm of its response time over that of the closed loops' rates."""
+        whole = self._mixed.knots("range")[-1]
+        factors = []
+        for place, (*at, load) in enumerate(product(*(axis.knots for axis in self._open.axes))):
+            rates = Rates(self.depths, self._mixed.curve(*at, whole))
+            expected_ns = opened(Open(load * rates.most), rates).mean_ns
+            factors.append(log(self._open.time_ns[place] / expected_ns))
         return factors
 
     def _additive_ns(self, align: float, random: float, read: float, size: float, range_: float, depth: int) -> float:
         """The mean of the times of the classes of a test of a mix."""
 
-        def place(table: Table, *at: float) -> int:
-            index = 0
-            for axis, knot in zip(table.axes, at, strict=False):
-                index = index * len(axis.knots) + axis.knots.index(knot)
-            return index * len(self.depths) + depth
-
         time = 0.0
         for is_read, share in ((1.0, read), (0.0, 1 - read)):
             if share * random > 0:
-                time += share * random * self._random.service_ns[place(self._random, align, is_read, size, range_)]
+                time += share * random * self._random.curve(align, is_read, size, range_)[depth]
             if share * (1 - random) > 0:
                 streams = self._sequential.knots("streams")[0]
-                at = place(self._sequential, is_read, size, streams, 0.0)
-                time += share * (1 - random) * self._sequential.service_ns[at]
+                time += share * (1 - random) * self._sequential.curve(is_read, size, streams, 0.0)[depth]
         return time
 
 

@@ -10,13 +10,19 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from headstack._native import InputError
 from headstack.predictor.characterization import Characterization
 from headstack.predictor.environment import Closed, Environment, Open, Staged
+from headstack.predictor.grid import OPEN
 from headstack.predictor.loops import Rates, Reached, reached
 from headstack.predictor.model import Blend
+
+
+Found: TypeAlias = tuple[Reached, Reached, Reached]
+"""What is reached, and what with the rates at the low and the high end of the interval."""
+Gain: TypeAlias = tuple[float | None, float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +101,18 @@ def predicted(environments: Sequence[Environment], systems: Sequence[Characteriz
 
 
 def _on_all(environment: Environment, systems: Sequence[Characterization]) -> Iterator[Prediction]:
-    first: tuple[Reached, float] | None = None
+    first: Found | None = None
     for system in systems:
         blend = system.model.blend(environment)
         error = system.errors[blend.kind]
         check_depth(environment, system)
-        point, low, high = _with_interval(environment, system, blend, error)
-        gains: tuple[float | None, float | None, float | None] = (None, None, None)
-        if first is None:
-            first = (point, error)
-        else:
-            gains = gain(environment, first, (point, error))
-        yield _told(environment, system, blend, (point, low, high), gains)
+        found = _with_interval(environment, system, blend, error)
+        gains = (None, None, None) if first is None else gain(environment, first, found)
+        first = first or found
+        yield _told(environment, system, blend, found, gains)
 
 
-def _with_interval(
-    environment: Environment, system: Characterization, blend: Blend, error: float
-) -> tuple[Reached, Reached, Reached]:
+def _with_interval(environment: Environment, system: Characterization, blend: Blend, error: float) -> Found:
     """What is reached, and with all rates so much lower and higher as errors go."""
     load, model = environment.load, system.model
     down, up = math.exp(-error), math.exp(error)
@@ -121,7 +122,25 @@ def _with_interval(
         mean_ns = load.outstanding / iops * 1e9
         return Reached(iops, mean_ns), Reached(iops * down, mean_ns / down), Reached(iops * up, mean_ns / up)
     rates: Rates = model.rates(blend)
+    if isinstance(load, Open):
+        return _with_arrivals(environment, system, rates, error)
     return reached(load, rates), reached(load, rates.scaled(down)), reached(load, rates.scaled(up))
+
+
+def _with_arrivals(environment: Environment, system: Characterization, rates: Rates, error: float) -> Found:
+    """An open loop: the closed loops' rates, and what the tests with arrivals say of response times beside them. What is
+    wrong about a rate is so much more about a response time as the load leaves less room."""
+    load = environment.load
+    assert isinstance(load, Open)
+    point = reached(load, rates)
+    share = load.rate_per_s / rates.most
+    slow, fast = (reached(load, rates.scaled(math.exp(sign * error))) for sign in (-1, 1))
+    if point.saturated:
+        return point, slow, fast
+    mean_ns = point.mean_ns * system.model.patience(environment, share)
+    apart = math.exp(system.errors[OPEN] / (1 - share))
+    late = slow if slow.saturated else Reached(point.iops, mean_ns * apart)
+    return Reached(point.iops, mean_ns), late, Reached(fast.iops, mean_ns / apart)
 
 
 def check_depth(environment: Environment, system: Characterization) -> None:
@@ -140,27 +159,31 @@ def check_depth(environment: Environment, system: Characterization) -> None:
         )
 
 
-def gain(
-    environment: Environment, reference: tuple[Reached, float], other: tuple[Reached, float]
-) -> tuple[float | None, float | None, float | None]:
+def gain(environment: Environment, reference: Found, other: Found) -> Gain:
     """Gain of one system over another in percent, with its interval: errors of two systems are taken to be independent."""
-    (before, error_before), (after, error_after) = reference, other
+    if reference[0].saturated or other[0].saturated:
+        return None, None, None
+    before, after = _logarithms(environment, reference), _logarithms(environment, other)
+    apart = after[0] - before[0]
+    down = math.hypot(after[0] - after[1], before[2] - before[0])
+    up = math.hypot(after[2] - after[0], before[0] - before[1])
+    high = None if math.isinf(up) else 100 * math.expm1(apart + up)
+    return 100 * math.expm1(apart), 100 * math.expm1(apart - down), high
+
+
+def _logarithms(environment: Environment, found: Found) -> list[float]:
+    """Logarithms of what gains are of: throughput, or the speed of responses where arrivals set the throughput."""
     if isinstance(environment.load, Open):
-        if before.saturated or after.saturated:
-            return None, None, None
-        ratio = before.mean_ns / after.mean_ns
-    else:
-        ratio = after.iops / before.iops
-    apart = math.exp(math.hypot(error_before, error_after))
-    return tuple(100 * (r - 1) for r in (ratio, ratio / apart, ratio * apart))  # type: ignore[return-value]
+        return [-math.inf if one.saturated else -math.log(one.mean_ns) for one in found]
+    return [math.log(one.iops) for one in found]
 
 
 def _told(
     environment: Environment,
     system: Characterization,
     blend: Blend,
-    found: tuple[Reached, Reached, Reached],
-    gains: tuple[float | None, float | None, float | None],
+    found: Found,
+    gains: Gain,
 ) -> Prediction:
     point, slow, fast = found
     return Prediction(
