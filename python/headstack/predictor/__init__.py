@@ -137,17 +137,19 @@ def _each(given: Any, *single: type) -> list[Any]:
     return [given] if isinstance(given, single) else several(given)
 
 
-def characterization_of(system: Characterized, progress: Progress | None = None) -> Characterization:
+def characterization_of(
+    system: Characterized, progress: Progress | None = None, axes: Axes = Axes()
+) -> Characterization:
     """The characterization of a system: itself, of a file, kept from before, or made now and kept."""
     if isinstance(system, Characterization):
         return system
     if isinstance(system, str | os.PathLike) and Path(system).suffix == ".json":
         return Characterization.load(system)
     loaded_system = system if isinstance(system, Drive | Array) else load_system(system)
-    kept = kept_folder() / f"{hash_of(loaded_system, Axes())}-{version()}.json"
+    kept = kept_folder() / f"{hash_of(loaded_system, axes)}-{version()}.json"
     if kept.is_file():
         return Characterization.load(kept)
-    made = characterization.characterize(loaded_system, progress=progress)
+    made = characterization.characterize(loaded_system, axes, progress)
     kept.parent.mkdir(parents=True, exist_ok=True)
     unfinished = kept.with_name(f".{os.getpid()}.{kept.name}")
     made.to_json(unfinished)

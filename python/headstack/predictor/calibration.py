@@ -23,6 +23,7 @@ from headstack.predictor.model import Model
 KINDS = (RANDOM, MIXED, INTERLEAVED, SEQUENTIAL)
 COVERAGE = 0.9
 RANGE_MIN = 0.001
+SIZE_MAX = 256 << 10
 
 
 def drawn(system: Drive | Array, axes: Axes, capacity: int) -> list[tuple[Environment, Spec]]:
@@ -39,7 +40,7 @@ def _one(random: Random, kind: str, system: Drive | Array, axes: Axes, capacity:
         return low * math.exp(random.random() * math.log(high / low))
 
     def size() -> int:
-        return round(logarithmic(align, axes.mixed_sizes_bytes[-1] * 4) / align) * align
+        return round(logarithmic(align, min(SIZE_MAX, axes.sizes_bytes[-1])) / align) * align
 
     lines: list[dict[str, Any]] = []
     several: dict[str, Any] = {}

@@ -150,8 +150,14 @@ def load_environment(source: str | os.PathLike[str] | Environment | Workload | S
         return of_trace(source)
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        if path.is_file() and path.suffix != ".toml":
-            return of_trace(Trace(path))
+        if path.is_file():
+            if path.suffix != ".toml":
+                return of_trace(Trace(path))
+            from headstack.predictor.written import written
+
+            found = written(path)
+            if found is not None:
+                return found
         source = load_demand(source)
     return of_workload(source) if isinstance(source, Workload) else of_scenario(source)
 

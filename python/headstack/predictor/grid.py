@@ -16,6 +16,7 @@ from headstack.drive import Drive
 from headstack.options import Spec
 from headstack.predictor.environment import RANGE_MIN_BYTES
 from headstack.runs import first_spec
+from headstack.values import size_bytes
 from headstack.workload import Workload
 
 Progress = Callable[[float], object]
@@ -24,6 +25,11 @@ KIB = 1024
 BATCH = 96
 """Runs handed over at once: progress is told between them."""
 SECTOR, PAGE = 512, 4096
+TEST_BYTES = 256 << 20
+"""A test of more than this ends early, with at least its requests over ``LARGE_LESS``."""
+LARGE_LESS = 6
+DEPTH_DOUBLES = 200
+"""Requests outstanding that take a test of twice the length."""
 CLOSED_SHARE = 0.85
 """Of the progress, until the open loops begin."""
 
@@ -49,8 +55,7 @@ class Axes:
     loads: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
     """Arrivals over the most that the closed loops of the same mix do."""
     requests: int = 2500
-    requests_per_depth: int = 12
-    """More for each that is outstanding: a queue forgets its start when it has been served some times over."""
+    """Of each test, but less where they are large, and more where many are outstanding."""
     warm_up: int = 500
     environments: int = 160
     """Environments drawn at random that the predictor's error is found on."""
@@ -212,7 +217,7 @@ def as_run(
         "lines": lines,
         "arrivals": {"closed": {"outstanding": outstanding}},
         "warm_up": {"requests": axes.warm_up + 4 * outstanding},
-        "run_length": {"requests": axes.requests + axes.requests_per_depth * outstanding},
+        "run_length": {"requests": requests_of(axes, lines, outstanding)},
         **several,
     }
     spec = first_spec(system, Workload(workload))
@@ -220,6 +225,14 @@ def as_run(
     spec["span"] = (start, int(length * range_share) // PAGE * PAGE if range_share < 1 else length)
     spec["labels"] = []
     return spec
+
+
+def requests_of(axes: Axes, lines: list[dict[str, Any]], outstanding: int) -> int:
+    """How many requests a test takes: those that are large vary little, and a queue forgets its start when it has been
+    served some times over."""
+    mean_bytes = sum(size_bytes("size", line["size"]) * line.get("share_percent", 100.0) / 100 for line in lines)
+    enough = min(axes.requests, max(axes.requests / LARGE_LESS, TEST_BYTES / mean_bytes))
+    return round(enough * (1 + outstanding / DEPTH_DOUBLES))
 
 
 def run(

@@ -164,6 +164,18 @@ fn sequential_accesses_continue_and_wrap_to_the_start() {
 }
 
 #[test]
+fn turns_of_streams_are_as_long_as_stated() {
+    let turns = Workload { streams: 2, stream_turn: 3, ..workload(vec![line(4096, 100.0, 0.0, 0.0)]) };
+    let requests = generate(&turns, SPAN, 1, 12);
+    let half = SPAN.length_bytes / 2;
+    let streams: Vec<u64> = requests.iter().map(|r| (r.offset_bytes - SPAN.start_bytes) / half).collect();
+    assert_eq!(streams, [0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1]);
+    assert_eq!(requests[6].offset_bytes, SPAN.start_bytes + 3 * 4096);
+    let none = Workload { stream_turn: 0, ..turns };
+    assert_eq!(error_of(&none, SPAN, 512).key, "stream_turn");
+}
+
+#[test]
 fn streams_take_turns_and_run_for_themselves() {
     let streams = Workload { streams: 4, ..workload(vec![line(4096, 100.0, 0.0, 0.0)]) };
     let requests = generate(&streams, SPAN, 1, 400);

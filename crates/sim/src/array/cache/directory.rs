@@ -44,7 +44,8 @@ impl Page {
         if self.leaving == 0 { self.dirty } else { 0 }
     }
 
-    fn is_evictable(&self) -> bool {
+    /// It may go.
+    pub fn is_evictable(&self) -> bool {
         self.dirty | self.leaving | self.filling == 0
     }
 }
