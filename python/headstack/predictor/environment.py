@@ -8,6 +8,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -112,17 +113,17 @@ class Environment:
         if self.streams < 1:
             raise InputError(f"{self.name}: streams: {self.streams} is out of range; 1 or more is allowed")
 
-    @property
+    @cached_property
     def random_share(self) -> float:
         """Random requests over all."""
         return min(1.0, sum(one.share for one in self.classes if one.is_random))
 
-    @property
+    @cached_property
     def read_share(self) -> float:
         """Reads over all."""
         return min(1.0, sum(one.share for one in self.classes if one.is_read))
 
-    @property
+    @cached_property
     def mean_bytes(self) -> float:
         """Mean length of a request."""
         return sum(one.share * one.size_bytes for one in self.classes)

@@ -136,11 +136,11 @@ def block_bytes(system: dict[str, Any]) -> int:
 
 
 def alignments(system: dict[str, Any]) -> tuple[float, ...]:
-    """Where it matters whether requests lie at multiples of 4 KiB: in stripes, pages, and sectors of that size."""
+    """Where it matters whether requests lie at multiples of 4 KiB: in pages, and sectors of that size."""
     if block_bytes(system) >= PAGE:
         return (float(PAGE),)
     sectors = [int(disk["geometry"]["physical_sector_bytes"]) for disk in disks(system)]
-    matters = "array" in system or bool(ssds(system)) or max(sectors) > SECTOR
+    matters = bool(ssds(system)) or max(sectors) > SECTOR
     return (float(SECTOR), float(PAGE)) if matters else (float(SECTOR),)
 
 

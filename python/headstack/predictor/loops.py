@@ -15,6 +15,7 @@ from headstack.predictor.environment import Closed, Open, Staged
 
 SATURATED_SHARE = 0.98
 """Of the greatest throughput: an open loop above it has no steady state that could be told from none."""
+NEGLIGIBLE = 1e-9
 HUGE = 1e100
 """Weights beyond this are scaled down."""
 
@@ -103,9 +104,13 @@ def opened(load: Open, rates: Rates) -> Reached:
     weight, weights, held, served = 1.0, 1.0, 0.0, 0.0
     for depth in range(1, int(rates.depth_max) + 1):
         served = max(served, rates.at(depth))
-        weight *= load.rate_per_s / served
+        ratio = load.rate_per_s / served
+        weight *= ratio
         weights += weight
         held += depth * weight
+        # What follows is less than a geometric series.
+        if ratio < 1 and weight * depth < NEGLIGIBLE * weights * (1 - ratio) ** 2:
+            return Reached(load.rate_per_s, held / weights / load.rate_per_s * 1e9)
         if weights > HUGE:
             weight, weights, held = weight / HUGE, weights / HUGE, held / HUGE
     ratio = load.rate_per_s / most

@@ -16,7 +16,7 @@ from headstack._native import InputError
 from headstack.predictor.characterization import Characterization
 from headstack.predictor.environment import Closed, Environment, Open, Staged
 from headstack.predictor.grid import OPEN
-from headstack.predictor.loops import Rates, Reached, reached
+from headstack.predictor.loops import SATURATED_SHARE, Rates, Reached, reached
 from headstack.predictor.model import Blend
 
 
@@ -133,14 +133,17 @@ def _with_arrivals(environment: Environment, system: Characterization, rates: Ra
     load = environment.load
     assert isinstance(load, Open)
     point = reached(load, rates)
-    share = load.rate_per_s / rates.most
-    slow, fast = (reached(load, rates.scaled(math.exp(sign * error))) for sign in (-1, 1))
+    most = rates.most
+    share = load.rate_per_s / most
+    apart = math.exp(error)
+    late = Reached(min(load.rate_per_s, most / apart), math.inf, saturated=True)
     if point.saturated:
-        return point, slow, fast
+        return point, late, Reached(min(load.rate_per_s, most * apart), math.inf, saturated=True)
     mean_ns = point.mean_ns * system.model.patience(environment, share)
-    apart = math.exp(system.errors[OPEN] / (1 - share))
-    late = slow if slow.saturated else Reached(point.iops, mean_ns * apart)
-    return Reached(point.iops, mean_ns), late, Reached(fast.iops, mean_ns / apart)
+    spread = math.exp(system.errors[OPEN] / (1 - share))
+    if share * apart < SATURATED_SHARE:
+        late = Reached(point.iops, mean_ns * spread)
+    return Reached(point.iops, mean_ns), late, Reached(point.iops, mean_ns / spread)
 
 
 def check_depth(environment: Environment, system: Characterization) -> None:
