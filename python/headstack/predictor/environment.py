@@ -65,6 +65,8 @@ class Closed:
     think_ns: float = 0.0
     """Of a client between an answer and its next request, in the mean."""
     processors: Processors | None = None
+    in_a_row: int = 1
+    """Requests between two thoughts."""
 
 
 @dataclass(frozen=True)
@@ -297,6 +299,7 @@ def of_scenario(scenario: Scenario) -> Environment:
         stream["clients"],
         mean_think_ns(stream["think"]) / requests,
         Processors(told["cpus"], duration_ns("cpu", stream["cpu"]) / requests),
+        in_a_row=requests,
     )
     return replace(of_workload(completed(workload)), load=load)
 

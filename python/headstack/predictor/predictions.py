@@ -124,7 +124,21 @@ def _with_interval(environment: Environment, system: Characterization, blend: Bl
     rates: Rates = model.rates(blend)
     if isinstance(load, Open):
         return _with_arrivals(environment, system, rates, error)
+    if isinstance(load, Closed):
+        return tuple(  # type: ignore[return-value]
+            _with_thinkers(environment, load, system, rates.scaled(factor)) for factor in (1.0, down, up)
+        )
     return reached(load, rates), reached(load, rates.scaled(down)), reached(load, rates.scaled(up))
+
+
+def _with_thinkers(environment: Environment, load: Closed, system: Characterization, rates: Rates) -> Reached:
+    """Clients that think leave the system be as arrivals do, the less the nearer it is to its most; of requests in a row
+    the first alone finds it so."""
+    found = reached(load, rates)
+    share = min(1.0, found.iops / rates.most)
+    mean_ns = found.mean_ns * system.model.patience(environment, share) ** ((1 - share) / load.in_a_row)
+    elsewhere_ns = load.outstanding / found.iops * 1e9 - found.mean_ns
+    return Reached(load.outstanding / (elsewhere_ns + mean_ns) * 1e9, mean_ns)
 
 
 def _with_arrivals(environment: Environment, system: Characterization, rates: Rates, error: float) -> Found:
