@@ -259,9 +259,7 @@ BAD_FILES = {
 }
 
 
-def test_an_environment_can_be_written_by_hand(
-    headstack: Headstack, cheetah: Characterization, tmp_path: Path
-) -> None:
+def test_an_environment_can_be_written_by_hand(headstack: Headstack, cheetah: Characterization, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(WRITTEN)
     cheetah.to_json(tmp_path / "cheetah.json")
     done = headstack("predict", "mine.toml", "cheetah.json", "--json", "-")
@@ -284,9 +282,7 @@ def test_bad_files_are_refused_in_one_line(message: str, tmp_path: Path) -> None
     assert "\n" not in str(error.value)
 
 
-def test_bad_input_is_one_line_and_exit_code_2(
-    headstack: Headstack, cheetah: Characterization, tmp_path: Path
-) -> None:
+def test_bad_input_is_one_line_and_exit_code_2(headstack: Headstack, cheetah: Characterization, tmp_path: Path) -> None:
     cheetah.to_json(tmp_path / "cheetah.json")
     (tmp_path / "other.json").write_text('{"format": "something"}')
     (tmp_path / "broken.json").write_text("{")

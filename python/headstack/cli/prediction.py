@@ -20,7 +20,9 @@ from headstack.values import number
 def changes(command: Command) -> Command:
     """What can be changed in the system."""
     return reduce(
-        lambda wrapped, o: click.option(f"--{o.name.replace('_', '-')}", o.name, metavar=o.metavar, help=o.help)(wrapped),
+        lambda wrapped, o: click.option(f"--{o.name.replace('_', '-')}", o.name, metavar=o.metavar, help=o.help)(
+            wrapped
+        ),
         reversed(CHANGEABLE),
         command,
     )
@@ -115,7 +117,9 @@ def print_predictions(predictions: Predictions) -> None:
     print_table([headings[n] for n in keep], [[row[n] for n in keep] for row in rows], [text[n] for n in keep])
     saturated = sum(one.saturated for one in predictions)
     if saturated:
-        print(f"\nsaturated: {saturated} of {len(predictions)} cannot keep up with these arrivals: IO/s is the most they do")
+        print(
+            f"\nsaturated: {saturated} of {len(predictions)} cannot keep up with these arrivals: IO/s is the most they do"
+        )
     at_risk = sum(one.mean_ms_high is None and not one.saturated for one in predictions)
     if at_risk:
         print(f"\nnear saturation: {at_risk} of {len(predictions)} may not keep up with these arrivals")

@@ -1,7 +1,7 @@
 """The predictor: low-level tests of systems, once; then what any environment comes to on them, without a simulation.
 
-    tested = characterize("cheetah-x15-36lp")
-    predict("file-server", ["cheetah-9lp", tested], depth=[1, 4, 16])
+tested = characterize("cheetah-x15-36lp")
+predict("file-server", ["cheetah-9lp", tested], depth=[1, 4, 16])
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headstack.drive import Drive
 from headstack.options import OPTIONS
 from headstack.predictor import characterization
 from headstack.predictor.characterization import Characterization, hash_of
-from headstack.predictor.environment import Environment, load_environment
+from headstack.predictor.environment import Environment, Open, load_environment
 from headstack.predictor.grid import Axes, Progress
 from headstack.predictor.predictions import Prediction, Predictions, predicted
 from headstack.runs import Swept, changed, first_spec, loaded, several, texts
@@ -42,7 +42,9 @@ __all__ = [
 Demand: TypeAlias = str | os.PathLike[str] | Environment | Workload | Scenario | Trace
 Characterized: TypeAlias = str | os.PathLike[str] | Drive | Array | Characterization
 
-CHANGEABLE = tuple(option for option in OPTIONS if option.group in ("Array", "Drive") and option.name not in ("lun", "fail"))
+CHANGEABLE = tuple(
+    option for option in OPTIONS if option.group in ("Array", "Drive") and option.name not in ("lun", "fail")
+)
 """What can be changed in a system before it is tested, as in a run."""
 
 
@@ -165,12 +167,23 @@ def kept_folder() -> Path:
 def predicted_rows(
     environments: Iterable[Demand], systems: Iterable[Characterized], settings: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
-    """The rows of a grid of predictions: a dict for each environment, load and system. ``settings`` are ``depth`` or
-    ``rate``, with one value or several."""
+    """The rows of a grid of predictions: for each environment, load and system the columns of ``Prediction``, and
+    ``workload``, ``depth`` and ``rate_per_s`` as in the results of runs. ``settings`` are ``depth`` or ``rate``, with one
+    value or several."""
     given = dict(settings or {})
     for name in given:
         if name not in ("depth", "rate"):
             raise InputError(f"settings.{name}: is no setting of predictions; depth or rate is allowed")
-    numbers = {name: [number(name, text) for text in texts(value)] for name, value in given.items()}
-    loads = {name: values for name, values in numbers.items()}
-    return predict(environments, systems, depth=loads.get("depth"), rate=loads.get("rate")).rows()
+    loads = {name: [number(name, text) for text in texts(value)] for name, value in given.items()}
+    tested = [characterization_of(system) for system in systems]
+    asked = at_loads([load_environment(one) for one in environments], loads.get("depth"), loads.get("rate"))
+    rows = []
+    for environment in asked:
+        load = environment.load
+        keys = {
+            "workload": environment.name,
+            "depth": None if isinstance(load, Open) else load.outstanding,
+            "rate_per_s": load.rate_per_s if isinstance(load, Open) else None,
+        }
+        rows += [keys | row for row in predicted([environment], tested).rows()]
+    return rows

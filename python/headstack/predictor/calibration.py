@@ -16,7 +16,18 @@ from headstack.array import Array
 from headstack.drive import Drive
 from headstack.options import Spec
 from headstack.predictor.environment import Environment, completed, of_workload
-from headstack.predictor.grid import INTERLEAVED, MIXED, RANDOM, SEQUENTIAL, Axes, as_run, block_bytes, with_arrivals
+from headstack.predictor.grid import (
+    INTERLEAVED,
+    MIXED,
+    RANDOM,
+    SEQUENTIAL,
+    Axes,
+    as_run,
+    block_bytes,
+    held_bytes,
+    ranges_of,
+    with_arrivals,
+)
 from headstack.predictor.loops import reached
 from headstack.predictor.model import Model
 
@@ -62,7 +73,8 @@ def _one(random: Random, kind: str, system: Drive | Array, axes: Axes, capacity:
             lines.append(_line(size(), 1 - share, _read_percent(random), 0.0, align))
         else:
             lines = [_line(size(), count / sum(counts), reads, 100 * share, align) for count in counts]
-    range_share = 1.0 if random.random() < 0.5 else logarithmic(max(RANGE_MIN, min(1.0, 1e9 / capacity)), 1.0)
+    least = max(RANGE_MIN, ranges_of(axes, capacity, held_bytes(system.system))[0])
+    range_share = 1.0 if random.random() < 0.5 else logarithmic(least, 1.0)
     depth = round(logarithmic(1, axes.depths[-1]))
     spec = as_run(system, axes, lines, depth, range_share, several)
     spec["seed"] = 1 + int(random.random() * 2**31)
@@ -96,7 +108,9 @@ def residuals(model: Model, drawn: Iterable[tuple[Environment, float]]) -> dict[
     return found
 
 
-def with_loads(model: Model, drawn: Iterable[tuple[Environment, Spec]], axes: Axes) -> list[tuple[Environment, Spec, float]]:
+def with_loads(
+    model: Model, drawn: Iterable[tuple[Environment, Spec]], axes: Axes
+) -> list[tuple[Environment, Spec, float]]:
     """Those with random requests in open loops: as predictions, as runs, and what is left of the most they do."""
     random = Random(1961)
     found = []

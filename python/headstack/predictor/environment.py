@@ -312,7 +312,9 @@ def completed(workload: dict[str, Any]) -> Workload:
 def of_video(name: str, video: dict[str, Any]) -> Environment:
     """Tracks in turn, a frame at a time: reads, then a processor, then writes."""
     if video.get("frames_per_s") is not None or video["buffer_frames"] != 1:
-        raise InputError(f"{name}: video: frames at a rate or in a buffer; {SCENARIOS}, one frame at a time, is allowed")
+        raise InputError(
+            f"{name}: video: frames at a rate or in a buffer; {SCENARIOS}, one frame at a time, is allowed"
+        )
     frame, request = size_bytes("frame", video["frame"]), size_bytes("request", video["request"])
     whole, rest = divmod(-(-frame // 512) * 512, request)
     sizes = [(request, whole)] + ([(rest, 1)] if rest else [])
@@ -329,7 +331,9 @@ def of_video(name: str, video: dict[str, Any]) -> Environment:
     return Environment(
         name,
         tuple(classes),
-        Staged(video["outstanding"], tuple(t * in_frame for t in tracks.values() if t), duration_ns("cpu", video["cpu"])),
+        Staged(
+            video["outstanding"], tuple(t * in_frame for t in tracks.values() if t), duration_ns("cpu", video["cpu"])
+        ),
         streams=several,
         switch_share=0.0 if several == 1 else 1 / in_frame,
     )

@@ -25,6 +25,7 @@ KIB = 1024
 BATCH = 96
 """Runs handed over at once: progress is told between them."""
 SECTOR, PAGE = 512, 4096
+HELD_TIMES = 8
 TEST_BYTES = 256 << 20
 """A test of more than this ends early, with at least its requests over ``LARGE_LESS``."""
 LARGE_LESS = 6
@@ -102,7 +103,7 @@ def axes_of(table: str, axes: Axes, system: dict[str, Any], capacity: int) -> tu
     """The coordinates of a table for one system: what it cannot do is left out."""
     block = block_bytes(system)
     sizes = tuple(float(size) for size in axes.sizes_bytes if size >= block)
-    ranges = ranges_of(axes, capacity)
+    ranges = ranges_of(axes, capacity, held_bytes(system))
     depths = Axis("depth", tuple(map(float, axes.depths)))
     operation, align = Axis("read", (0.0, 1.0)), Axis("align", alignments(system))
     if table == RANDOM:
@@ -112,17 +113,35 @@ def axes_of(table: str, axes: Axes, system: dict[str, Any], capacity: int) -> tu
         return (operation, Axis("size", sizes), streams, switches, depths)
     mixed_sizes = Axis("size", tuple(map(float, axes.mixed_sizes_bytes)))
     mixed_ranges = Axis("range", tuple(sorted(ranges[-1 - n] for n in axes.mixed_ranges if n < len(ranges))))
-    return (align, Axis("random", axes.random_shares), Axis("read", axes.read_shares), mixed_sizes, mixed_ranges, depths)
+    return (
+        align,
+        Axis("random", axes.random_shares),
+        Axis("read", axes.read_shares),
+        mixed_sizes,
+        mixed_ranges,
+        depths,
+    )
 
 
-def ranges_of(axes: Axes, capacity: int) -> tuple[float, ...]:
-    """Ranges as shares of the capacity, the smallest first."""
+def ranges_of(axes: Axes, capacity: int, held: int) -> tuple[float, ...]:
+    """Ranges as shares of the capacity, the smallest first. All are larger than what buffers and caches hold by far: else
+    the tests would be of these."""
     shares = [1.0]
     steps = [*axes.range_steps]
-    while shares[-1] * capacity / steps[0] >= RANGE_MIN_BYTES:
+    least = max(RANGE_MIN_BYTES, HELD_TIMES * held)
+    while shares[-1] * capacity / steps[0] >= least:
         shares.append(shares[-1] / steps[0])
         steps = steps[1:] or steps
     return tuple(reversed(shares))
+
+
+def held_bytes(system: dict[str, Any]) -> int:
+    """What buffers and caches hold."""
+    buffers = [disk["buffer"] for disk in disks(system)]
+    sectors = [buffer["segments"] * buffer["segment_sectors"] for buffer in buffers]
+    drives = len(system["array"]["members"]) if "array" in system else 1
+    cache = system["array"]["controller"].get("cache") if "array" in system else None
+    return SECTOR * max(sectors, default=0) * drives + (cache["data_bytes"] if cache else 0)
 
 
 def used_bytes(system: Drive | Array) -> int:
@@ -163,7 +182,9 @@ def characterized(system: Drive | Array, axes: Axes, progress: Progress | None) 
         rows = [figures[key] for key, (table, _) in zip(keys, places, strict=True) if table == name]
         service, half, bottleneck = (list(column) for column in zip(*rows, strict=True))
         tables[name] = Table(of, service, half, bottleneck)  # type: ignore[arg-type]
-    return tables | {OPEN: open_loops(system, axes, tables[MIXED], lambda share: told(CLOSED_SHARE + (1 - CLOSED_SHARE) * share))}
+    return tables | {
+        OPEN: open_loops(system, axes, tables[MIXED], lambda share: told(CLOSED_SHARE + (1 - CLOSED_SHARE) * share))
+    }
 
 
 def open_loops(system: Drive | Array, axes: Axes, mixed: Table, progress: Progress) -> Table:
@@ -235,9 +256,7 @@ def requests_of(axes: Axes, lines: list[dict[str, Any]], outstanding: int) -> in
     return round(enough * (1 + outstanding / DEPTH_DOUBLES))
 
 
-def run(
-    specs: Sequence[Spec], progress: Progress | None, response: bool = False
-) -> list[tuple[float, float, str]]:
+def run(specs: Sequence[Spec], progress: Progress | None, response: bool = False) -> list[tuple[float, float, str]]:
     """Time over requests (or their mean ``response`` time), relative half-width and bottleneck of each run."""
     return [one for batch in batches(specs, progress, response) for one in batch]
 

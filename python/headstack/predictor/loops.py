@@ -83,9 +83,7 @@ def product_form(clients: int, think_s: float, stations: Sequence[Callable[[int]
     held = [[1.0] for _ in stations]
     throughput, times = 0.0, [0.0] * len(stations)
     for population in range(1, clients + 1):
-        times = [
-            sum(j / rate(j) * held[s][j - 1] for j in range(1, population + 1)) for s, rate in enumerate(stations)
-        ]
+        times = [sum(j / rate(j) * held[s][j - 1] for j in range(1, population + 1)) for s, rate in enumerate(stations)]
         throughput = population / (think_s + sum(times))
         for s, rate in enumerate(stations):
             behind = [throughput / rate(j) * held[s][j - 1] for j in range(1, population + 1)]

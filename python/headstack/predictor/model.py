@@ -15,7 +15,7 @@ from itertools import product
 from math import exp, inf, log
 
 from headstack._native import InputError, format_bytes
-from headstack.predictor.environment import RANGE_MIN_BYTES, Environment, Open, RequestClass, Spread
+from headstack.predictor.environment import Environment, Open, RequestClass, Spread
 from headstack.predictor.grid import INTERLEAVED, MIXED, OPEN, RANDOM, SEQUENTIAL, Table, between
 from headstack.predictor.loops import Rates, opened
 
@@ -78,7 +78,9 @@ class Model:
         share = environment.random_share
         together = INTERLEAVED if environment.switch_share > 0 else MIXED
         kind = RANDOM if share > 1 - MIXED_FROM else SEQUENTIAL if share < MIXED_FROM else together
-        return Blend(random, sequential, excess, near, far, [] if kind == SEQUENTIAL else self._factor_terms(environment), kind)
+        return Blend(
+            random, sequential, excess, near, far, [] if kind == SEQUENTIAL else self._factor_terms(environment), kind
+        )
 
     def rates(self, blend: Blend) -> Rates:
         """The saturation curve: requests a second at each depth of the tests."""
@@ -211,8 +213,10 @@ class Model:
                 held = format_bytes(self.capacity_bytes)
                 raise InputError(f"{environment.name}: range: {text} is more than the {held} there are")
             share = self._share(one)
-            if RANGE_MIN_BYTES <= one.range_bytes < axis.knots[0] * self.capacity_bytes:
-                share = axis.knots[0]
+            # Near places of a trace that are not the same are as far apart as tests go, where they are fewer than buffers
+            # would hold; a range that all requests are in is another thing.
+            if one.share < 1:
+                share = max(share, axis.knots[0])
             what = f"{environment.name}: range: {text} is a share of {share:g} of the system, which"
             terms += [(place, one.share * weight) for place, weight in between(axis, share, True, what)]
         return joined(terms)

@@ -1,17 +1,17 @@
 """An environment that somebody writes by hand: a TOML file with a table ``[environment]``.
 
-    [environment]
-    depth   = 8                # or rate = 200, arrivals a second; with depth, think = "10ms"
-    range   = "20GB"           # what random requests spread over; the whole system where it is left out
-    streams = 2                # sequential streams at a time
-    switch_percent = 25        # of the sequential requests, those that come after a request elsewhere
-    align   = "4KiB"
+[environment]
+depth   = 8                # or rate = 200, arrivals a second; with depth, think = "10ms"
+range   = "20GB"           # what random requests spread over; the whole system where it is left out
+streams = 2                # sequential streams at a time
+switch_percent = 25        # of the sequential requests, those that come after a request elsewhere
+align   = "4KiB"
 
-    [[environment.lines]]      # as those of a workload
-    size = "8KiB"
-    share_percent = 100
-    read_percent = 67
-    random_percent = 80
+[[environment.lines]]      # as those of a workload
+size = "8KiB"
+share_percent = 100
+read_percent = 67
+random_percent = 80
 """
 
 from __future__ import annotations
