@@ -1,5 +1,8 @@
-"""Predictions a second: `predict.py SYSTEM FILE.json`, the file being what `headstack characterize SYSTEM` wrote, of as many
-environments drawn at random. Prints predictions over the processor's time of one core, without the start of Python."""
+"""Predictions a second: `predict.py SYSTEM FILE.json`, the file being what `headstack characterize SYSTEM` wrote.
+
+Of as many environments drawn at random. Prints predictions over the processor's time of one core, without the start of
+Python.
+"""
 
 import sys
 import time

@@ -1,9 +1,9 @@
-"""Predictions held against full simulations, on traces that no test of the predictor was made from: `predictor.py [SYSTEM...]`.
+"""Predictions held against full simulations, on traces that nothing was fitted to: `predictor.py [SYSTEM...]`.
 
-Traces recorded on a Cheetah 9LP, and real ones where there are any in $HEADSTACK_SHARED/traces, are predicted from their
-environments and replayed with 1 to 64 requests outstanding. Prints, for each trace, system and depth, the mean absolute
-error of the throughput (that of response times is its counterpart: their product is the depth), and the share of
-simulations within the 90 % intervals; then the gains over the first system.
+Traces recorded on a Cheetah 9LP, and real ones where there are any in $HEADSTACK_SHARED/traces, are predicted from
+their environments and replayed with 1 to 64 requests outstanding. Prints, for each trace, system and depth, the mean
+absolute error of the throughput (that of response times is its counterpart: their product is the depth), and the share
+of simulations within the 90 % intervals; then the gains over the first system.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def show_gains(rows: list[Held]) -> None:
     right = sum(there * told > 0 for there, told in clear)
     off = sum(abs(there - told) for there, told in gains) / len(gains)
     print(
-        f"\ngains: {right} of {len(clear)} above 5 % have the right sign; their ratios are {100 * off:.1f} % off in the mean"
+        f"\ngains: {right} of {len(clear)} above 5 % have the right sign; ratios are {100 * off:.1f} % off in the mean"
     )
 
 

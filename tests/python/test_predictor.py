@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import SHARED, Headstack
 
 import headstack as hs
+from conftest import SHARED, Headstack
 from headstack.predictor import Axes, Characterization, Environment, characterization_of, characterize, load_environment
 from headstack.predictor.calibration import quantile
-from headstack.predictor.environment import Closed, RequestClass, Spread, Staged, spread_of_seeks
+from headstack.predictor.environment import Closed, Open, RequestClass, Spread, Staged, spread_of_seeks
 from headstack.predictor.loops import Rates, closed, opened, product_form, staged
 from headstack.predictor.predictions import predicted
 
@@ -120,7 +120,7 @@ def test_intervals_hold_the_point_and_are_as_wide_as_errors_were(cheetah: Charac
     assert quantile([0.1, -0.9, 0.2, -0.3, 0.4, 0.5, 0.6, 0.7, 0.8]) == 0.9
     assert quantile([n / 100 for n in range(1, 100)]) == pytest.approx(0.9)
     inside = [abs(error) <= cheetah.errors[kind] for kind, errors in cheetah.residuals.items() for error in errors]
-    assert 0.9 <= sum(inside) / len(inside)
+    assert sum(inside) / len(inside) >= 0.9
 
 
 def test_gains_are_the_same_both_ways(cheetah: Characterization, atlas: Characterization) -> None:
@@ -154,19 +154,23 @@ def test_arrivals_wait_longer_as_there_are_more_until_the_system_is_saturated(ch
 def test_loops_agree_with_closed_forms() -> None:
     constant = Rates([1, 64], [1e6, 1e6])
     one = closed(Closed(1, think_ns=9e6), constant)
-    assert (one.iops, one.mean_ns) == (pytest.approx(100), pytest.approx(1e6))
+    assert one.iops == pytest.approx(100)
+    assert one.mean_ns == pytest.approx(1e6)
     # The machine repairman with two machines: idle 1 / (1 + 2 r + 2 r^2), r = service over think.
     two = product_form(2, 0.001, [lambda held: 1000.0])
     assert two.iops == pytest.approx(1000 * (1 - 1 / 5))
     # M/M/1.
-    assert opened(RANDOM_READS.at_rate(500).load, constant).mean_ns == pytest.approx(2e6)
+    assert opened(Open(500), constant).mean_ns == pytest.approx(2e6)
     # Two requests at a time on a system that does no more with two: a stage of three, then a pause.
     assert staged(Staged(2, (3,), 7e6), constant).iops == pytest.approx(300)
 
 
 def test_places_at_random_have_the_range_that_they_lie_in() -> None:
     """Distances within a range of 2^30: the share beyond x is (1 - x)^2."""
-    beyond = lambda low: (1 - min(1, low / 2**30)) ** 2  # noqa: E731
+
+    def beyond(low: int) -> float:
+        return (1 - min(1.0, low / 2**30)) ** 2
+
     seeks = [{"from": 2**n, "count": 1e6 * (beyond(2**n) - beyond(2 ** (n + 1)))} for n in range(9, 30)]
     spread = spread_of_seeks(seeks, 2**30)
     assert spread[0].range_bytes == 2**30
@@ -178,7 +182,8 @@ def test_places_at_random_have_the_range_that_they_lie_in() -> None:
 def test_the_environment_of_a_trace_is_that_of_its_workload(cheetah: Characterization, tmp_path: Path) -> None:
     hs.run(CHEETAH, size="16KiB", read=70, random=60, depth=4, requests=4000, record=tmp_path / "t.parquet")
     found = load_environment(tmp_path / "t.parquet")
-    assert (found.read_share, found.random_share) == (pytest.approx(0.7, abs=0.02), pytest.approx(0.6, abs=0.02))
+    assert found.read_share == pytest.approx(0.7, abs=0.02)
+    assert found.random_share == pytest.approx(0.6, abs=0.02)
     assert found.switch_share < 0.02
     told = predicted([found.at_depth(4)], [cheetah])[0]
     assert told.iops == pytest.approx(hs.replay(tmp_path / "t.parquet", CHEETAH, "asap", depth=4)[0]["iops"], rel=0.1)
@@ -227,9 +232,9 @@ def test_a_changed_system_is_another(cheetah: Characterization) -> None:
     changed = characterize(CHEETAH, axes=small, write_cache="off")
     assert changed.system == f"{CHEETAH},write_cache=off"
     assert changed.description_hash != characterize(CHEETAH, axes=small).description_hash
-    with pytest.raises(hs.InputError, match="^requests: is no option of a system"):
+    with pytest.raises(hs.InputError, match=r"^requests: is no option of a system"):
         characterize(CHEETAH, requests=10)
-    with pytest.raises(hs.InputError, match="^write_cache: several values"):
+    with pytest.raises(hs.InputError, match=r"^write_cache: several values"):
         characterize(CHEETAH, write_cache=["on", "off"])
 
 

@@ -43,7 +43,7 @@ def characterize(system: str, output: str | None, quiet: bool, **options: str | 
     """
     path = output or f"{system.replace('/', '_').removesuffix('.toml')}.json"
     check_writable([path])
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     with progress(f"tests of {system}", quiet) as show:
         found = characterized(system, progress=show, **given)
     write_all([(path, found.to_json)])
@@ -53,17 +53,12 @@ def characterize(system: str, output: str | None, quiet: bool, **options: str | 
 
 def print_tests(found: Characterization) -> None:
     """What was tested, and how far off predictions are."""
-    rows = [
-        [
-            kind,
-            f"{len(found.tables[kind].service_ns):,}",
-            f"{100 * max(found.tables[kind].half_width):.1f}",
-            f"{len(found.residuals[kind])}",
-            f"{100 * found.errors[kind]:.1f}",
-        ]
-        for kind in found.tables
-    ]
-    headings = ["tests", "places", "widest half-\nwidth %", "environments\nat random", "90 % are within\n± %"]
+    rows = []
+    for kind, error in found.errors.items():
+        table = found.tables.get(kind)
+        tests = ["", ""] if table is None else [f"{len(table.time_ns):,}", f"{100 * max(table.half_width):.1f}"]
+        rows.append([kind, *tests, f"{len(found.residuals[kind])}", f"{100 * error:.1f}"])
+    headings = ["", "tests", "widest ±\n%", "environments\nat random", "90 % are within\n±%"]
     print_table(headings, rows, [True, False, False, False, False])
 
 
@@ -117,9 +112,7 @@ def print_predictions(predictions: Predictions) -> None:
     print_table([headings[n] for n in keep], [[row[n] for n in keep] for row in rows], [text[n] for n in keep])
     saturated = sum(one.saturated for one in predictions)
     if saturated:
-        print(
-            f"\nsaturated: {saturated} of {len(predictions)} cannot keep up with these arrivals: IO/s is the most they do"
-        )
+        print(f"\nsaturated: {saturated} of {len(predictions)} cannot keep up with these arrivals; IO/s is their most")
     at_risk = sum(one.mean_ms_high is None and not one.saturated for one in predictions)
     if at_risk:
         print(f"\nnear saturation: {at_risk} of {len(predictions)} may not keep up with these arrivals")

@@ -18,7 +18,7 @@ from headstack.options import OPTIONS
 from headstack.predictor import characterization
 from headstack.predictor.characterization import Characterization, hash_of
 from headstack.predictor.environment import Environment, Open, load_environment
-from headstack.predictor.grid import Axes, Progress
+from headstack.predictor.grid import FULL, Axes, Progress
 from headstack.predictor.predictions import Prediction, Predictions, predicted
 from headstack.runs import Swept, changed, first_spec, loaded, several, texts
 from headstack.scenario import Scenario
@@ -51,7 +51,7 @@ CHANGEABLE = tuple(
 def characterize(
     system: str | os.PathLike[str] | Drive | Array,
     *,
-    axes: Axes = Axes(),
+    axes: Axes = FULL,
     progress: Progress | None = None,
     **options: Swept,
 ) -> Characterization:
@@ -139,9 +139,7 @@ def _each(given: Any, *single: type) -> list[Any]:
     return [given] if isinstance(given, single) else several(given)
 
 
-def characterization_of(
-    system: Characterized, progress: Progress | None = None, axes: Axes = Axes()
-) -> Characterization:
+def characterization_of(system: Characterized, progress: Progress | None = None, axes: Axes = FULL) -> Characterization:
     """The characterization of a system: itself, of a file, kept from before, or made now and kept."""
     if isinstance(system, Characterization):
         return system
@@ -168,8 +166,8 @@ def predicted_rows(
     environments: Iterable[Demand], systems: Iterable[Characterized], settings: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
     """The rows of a grid of predictions: for each environment, load and system the columns of ``Prediction``, and
-    ``workload``, ``depth`` and ``rate_per_s`` as in the results of runs. ``settings`` are ``depth`` or ``rate``, with one
-    value or several."""
+    ``workload``, ``depth`` and ``rate_per_s`` as in the results of runs. ``settings`` are ``depth`` or ``rate``, with
+    one value or several."""
     given = dict(settings or {})
     for name in given:
         if name not in ("depth", "rate"):

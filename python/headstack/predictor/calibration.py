@@ -1,7 +1,7 @@
 """How far off the predictor is: environments drawn at random from the range of the tests, predicted and simulated.
 
-Nothing is fitted to them, and none of them is a workload, a scenario or a trace that anybody uses: what is learned is the
-distance that 90 % of such predictions keep (split conformal prediction; Vovk, Gammerman and Shafer, 2005).
+Nothing is fitted to them, and none of them is a workload, a scenario or a trace that anybody uses: what is learned is
+the distance that 90 % of such predictions keep (split conformal prediction; Vovk, Gammerman and Shafer, 2005).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from headstack._native import InputError, version
 from headstack.array import Array
 from headstack.drive import Drive
 from headstack.predictor.calibration import drawn, quantile, residuals, response_residuals, with_loads
-from headstack.predictor.grid import OPEN, Axes, Axis, Progress, Table, characterized, run, used_bytes
+from headstack.predictor.grid import FULL, OPEN, Axes, Axis, Progress, Table, characterized, run, used_bytes
 from headstack.predictor.model import Model
 
 FORMAT = "headstack characterization"
@@ -38,7 +38,8 @@ class Characterization:
     """By kind of environment, the distance that 90 % of logarithms of throughput keep; of open loops, those of response
     times, times what is left of the load."""
     residuals: dict[str, list[float]]
-    """Where these come from: of environments drawn at random, the time simulated over that predicted, as a logarithm."""
+    """Where these come from: of environments drawn at random, the logarithm of the time simulated over that
+    predicted."""
 
     @cached_property
     def model(self) -> Model:
@@ -114,7 +115,7 @@ def hash_of(system: Drive | Array, axes: Axes) -> str:
     return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
 
 
-def characterize(system: Drive | Array, axes: Axes = Axes(), progress: Progress | None = None) -> Characterization:
+def characterize(system: Drive | Array, axes: Axes = FULL, progress: Progress | None = None) -> Characterization:
     """Runs the low-level tests of a system, and finds how far off predictions from them are, on all cores.
 
     Raises ``InputError`` for a system that cannot be run, ``RunError`` when a run fails.

@@ -62,6 +62,10 @@ class Axes:
     """Environments drawn at random that the predictor's error is found on."""
 
 
+FULL = Axes()
+"""What a characterization is made of unless somebody says otherwise."""
+
+
 @dataclass(frozen=True)
 class Axis:
     """One coordinate of a table."""
@@ -124,8 +128,8 @@ def axes_of(table: str, axes: Axes, system: dict[str, Any], capacity: int) -> tu
 
 
 def ranges_of(axes: Axes, capacity: int, held: int) -> tuple[float, ...]:
-    """Ranges as shares of the capacity, the smallest first. All are larger than what buffers and caches hold by far: else
-    the tests would be of these."""
+    """Ranges as shares of the capacity, the smallest first. All are larger than what buffers and caches hold by far:
+    else the tests would be of these."""
     shares = [1.0]
     steps = [*axes.range_steps]
     least = max(RANGE_MIN_BYTES, HELD_TIMES * held)
@@ -138,10 +142,10 @@ def ranges_of(axes: Axes, capacity: int, held: int) -> tuple[float, ...]:
 def held_bytes(system: dict[str, Any]) -> int:
     """What buffers and caches hold."""
     buffers = [disk["buffer"] for disk in disks(system)]
-    sectors = [buffer["segments"] * buffer["segment_sectors"] for buffer in buffers]
+    sectors = [int(buffer["segments"] * buffer["segment_sectors"]) for buffer in buffers]
     drives = len(system["array"]["members"]) if "array" in system else 1
     cache = system["array"]["controller"].get("cache") if "array" in system else None
-    return SECTOR * max(sectors, default=0) * drives + (cache["data_bytes"] if cache else 0)
+    return SECTOR * max(sectors, default=0) * drives + (int(cache["data_bytes"]) if cache else 0)
 
 
 def used_bytes(system: Drive | Array) -> int:
@@ -181,16 +185,16 @@ def characterized(system: Drive | Array, axes: Axes, progress: Progress | None) 
     for name, of in planned.items():
         rows = [figures[key] for key, (table, _) in zip(keys, places, strict=True) if table == name]
         service, half, bottleneck = (list(column) for column in zip(*rows, strict=True))
-        tables[name] = Table(of, service, half, bottleneck)  # type: ignore[arg-type]
+        tables[name] = Table(of, service, half, bottleneck)
     return tables | {
         OPEN: open_loops(system, axes, tables[MIXED], lambda share: told(CLOSED_SHARE + (1 - CLOSED_SHARE) * share))
     }
 
 
 def open_loops(system: Drive | Array, axes: Axes, mixed: Table, progress: Progress) -> Table:
-    """Arrivals on the whole system: what closed loops cannot tell is how much a system does where it is let be, above all
-    for writes that it has taken already."""
-    align, random, read, size, range_, depth = mixed.axes
+    """Arrivals on the whole system: what closed loops cannot tell is how much a system does where it is let be, above
+    all for writes that it has taken already."""
+    align, random, read, size, range_, _ = mixed.axes
     shares = Axis("random", tuple(random.knots[n] for n in axes.open_shares))
     of = (align, shares, read, size, Axis("load", axes.loads))
     specs = []
@@ -201,7 +205,7 @@ def open_loops(system: Drive | Array, axes: Axes, mixed: Table, progress: Progre
             specs.append(with_arrivals(spec, axes, load * most, load))
     rows = run(specs, progress, response=True)
     times, half, bottleneck = (list(column) for column in zip(*rows, strict=True))
-    return Table(of, times, half, bottleneck)  # type: ignore[arg-type]
+    return Table(of, times, half, bottleneck)
 
 
 def with_arrivals(spec: Spec, axes: Axes, rate_per_s: float, load: float) -> Spec:
@@ -251,7 +255,7 @@ def as_run(
 def requests_of(axes: Axes, lines: list[dict[str, Any]], outstanding: int) -> int:
     """How many requests a test takes: those that are large vary little, and a queue forgets its start when it has been
     served some times over."""
-    mean_bytes = sum(size_bytes("size", line["size"]) * line.get("share_percent", 100.0) / 100 for line in lines)
+    mean_bytes: float = sum(size_bytes("size", line["size"]) * line.get("share_percent", 100.0) / 100 for line in lines)
     enough = min(axes.requests, max(axes.requests / LARGE_LESS, TEST_BYTES / mean_bytes))
     return round(enough * (1 + outstanding / DEPTH_DOUBLES))
 

@@ -1,7 +1,7 @@
 """From the throughput of a system by its depth to that of loops: clients that think and compute, and arrivals.
 
-The system is a station whose rate depends on how many requests it holds (the flow-equivalent server of Chandy, Herzog and
-Woo, 1975); its rates are those of the closed loops of the tests.
+The system is a station whose rate depends on how many requests it holds (the flow-equivalent server of Chandy, Herzog
+and Woo, 1975); its rates are those of the closed loops of the tests.
 """
 
 from __future__ import annotations

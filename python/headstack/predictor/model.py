@@ -8,8 +8,8 @@ own, by the requests between two turns: a drive's time for a switch is spread ov
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import exp, inf, log
@@ -33,8 +33,8 @@ class Blend:
 
     random: Terms
     sequential: Terms
-    """Of requests that follow their stream, at the mean of their switches between streams over the whole system, or with
-    ``excess`` without any."""
+    """Of requests that follow their stream, at the mean of their switches between streams over the whole system, or
+    with ``excess`` without any."""
     excess: Terms
     """What switches add over the whole system."""
     near: Terms
@@ -61,7 +61,6 @@ class Model:
 
     def blend(self, environment: Environment) -> Blend:
         """Where the environment lies in the tables. Raises ``InputError`` outside their range."""
-        name = environment.name
         aligned, spreads = self._aligned(environment), self._spreads(environment)
         random = self._random_terms(environment, [c for c in environment.classes if c.is_random], aligned, spreads)
         sequential = self._sequential_terms(environment, environment.switch_share)
@@ -203,8 +202,8 @@ class Model:
         return min(1.0, spread.range_bytes / self.capacity_bytes)
 
     def _spreads(self, environment: Environment) -> Terms:
-        """The ranges around those of the environment. Raises ``InputError`` where they are beyond the system, or less than
-        any test has."""
+        """The ranges around those of the environment. Raises ``InputError`` where they are beyond the system, or less
+        than any test has."""
         axis = self._random.axes[3]
         terms: Terms = []
         for one in environment.spread or WHOLE:
@@ -213,8 +212,8 @@ class Model:
                 held = format_bytes(self.capacity_bytes)
                 raise InputError(f"{environment.name}: range: {text} is more than the {held} there are")
             share = self._share(one)
-            # Near places of a trace that are not the same are as far apart as tests go, where they are fewer than buffers
-            # would hold; a range that all requests are in is another thing.
+            # Near places of a trace that are not the same are as far apart as tests go, where they are fewer than
+            # buffers would hold; a range that all requests are in is another thing.
             if one.share < 1:
                 share = max(share, axis.knots[0])
             what = f"{environment.name}: range: {text} is a share of {share:g} of the system, which"
@@ -225,8 +224,8 @@ class Model:
         """Of each test of a mix, the logarithm of its time over that of its classes by themselves."""
         factors = []
         for place, (*at, depth) in enumerate(product(*(axis.knots for axis in self._mixed.axes))):
-            index = self.depths.index(depth)
-            factors.append(log(self._mixed.time_ns[place] / self._additive_ns(*at, index)))
+            additive_ns = self._additive_ns(at, self.depths.index(depth))
+            factors.append(log(self._mixed.time_ns[place] / additive_ns))
         return factors
 
     def _patience(self) -> list[float]:
@@ -239,9 +238,9 @@ class Model:
             factors.append(log(self._open.time_ns[place] / expected_ns))
         return factors
 
-    def _additive_ns(self, align: float, random: float, read: float, size: float, range_: float, depth: int) -> float:
+    def _additive_ns(self, at: Sequence[float], depth: int) -> float:
         """The mean of the times of the classes of a test of a mix."""
-
+        align, random, read, size, range_ = at
         time = 0.0
         for is_read, share in ((1.0, read), (0.0, 1 - read)):
             if share * random > 0:

@@ -19,7 +19,6 @@ from headstack.predictor.grid import OPEN
 from headstack.predictor.loops import SATURATED_SHARE, Rates, Reached, reached
 from headstack.predictor.model import Blend
 
-
 Found: TypeAlias = tuple[Reached, Reached, Reached]
 """What is reached, and what with the rates at the low and the high end of the interval."""
 Gain: TypeAlias = tuple[float | None, float | None, float | None]
@@ -132,8 +131,8 @@ def _with_interval(environment: Environment, system: Characterization, blend: Bl
 
 
 def _with_thinkers(environment: Environment, load: Closed, system: Characterization, rates: Rates) -> Reached:
-    """Clients that think leave the system be as arrivals do, the less the nearer it is to its most; of requests in a row
-    the first alone finds it so."""
+    """Clients that think leave the system be as arrivals do, the less the nearer it is to its most; of requests in a
+    row the first alone finds it so."""
     found = reached(load, rates)
     share = min(1.0, found.iops / rates.most)
     mean_ns = found.mean_ns * system.model.patience(environment, share) ** ((1 - share) / load.in_a_row)
@@ -142,8 +141,8 @@ def _with_thinkers(environment: Environment, load: Closed, system: Characterizat
 
 
 def _with_arrivals(environment: Environment, system: Characterization, rates: Rates, error: float) -> Found:
-    """An open loop: the closed loops' rates, and what the tests with arrivals say of response times beside them. What is
-    wrong about a rate is so much more about a response time as the load leaves less room."""
+    """An open loop: the closed loops' rates, and what the tests with arrivals say of response times beside them. What
+    is wrong about a rate is so much more about a response time as the load leaves less room."""
     load = environment.load
     assert isinstance(load, Open)
     point = reached(load, rates)
@@ -177,7 +176,7 @@ def check_depth(environment: Environment, system: Characterization) -> None:
 
 
 def gain(environment: Environment, reference: Found, other: Found) -> Gain:
-    """Gain of one system over another in percent, with its interval: errors of two systems are taken to be independent."""
+    """Gain of one system over another in percent, with its interval: errors of systems are taken to be independent."""
     if reference[0].saturated or other[0].saturated:
         return None, None, None
     before, after = _logarithms(environment, reference), _logarithms(environment, other)
