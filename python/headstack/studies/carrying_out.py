@@ -15,7 +15,7 @@ from headstack.results import Results
 from headstack.runs import Progress, swept
 from headstack.studies.claims import judge
 from headstack.studies.files import Study, load, shown_name
-from headstack.studies.grids import replayed, specified
+from headstack.studies.grids import predicted, replayed, specified
 from headstack.studies.outcome import Outcome
 from headstack.studies.pictures import draw, table_of
 from headstack.studies.tables import Tables
@@ -71,6 +71,9 @@ def _carry_out(study: Study, number: int, specs: list[Spec], tables: Tables, wor
         results = replays.results
         tables.add_results(grid, results, replays.keys)
         tables.add_rows(f"{grid['name']}_recorded", replays.recorded)
+    elif grid["kind"] == "predict":
+        tables.add_rows(grid["name"], predicted(study, number))
+        return []
     else:
         results = run_chunks(
             specs, swept=swept(grid["settings"]), store=work.store, executor=work.executor, progress=work.progress

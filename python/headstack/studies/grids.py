@@ -93,3 +93,13 @@ def replayed(study: Study, number: int, progress: Progress | None) -> Replayed:
     if joined is None:
         raise study.error(f"grids[{number}].record", "nothing is recorded")
     return Replayed(joined, keys, told)
+
+
+def predicted(study: Study, number: int) -> list[Row]:
+    """The predictions of a grid. Raises ``InputError`` where they are outside the range of the systems' tests."""
+    from headstack.predictor import predicted_rows
+
+    grid = study.grids[number]
+    workloads = [beside(study, name) for name in grid["workloads"]]
+    systems = [beside(study, name) for name in grid["systems"]]
+    return refused(study, f"grids[{number}]", partial(predicted_rows, workloads, systems, grid["settings"]))
