@@ -35,8 +35,8 @@ MANY = 30
 LABEL_SIZE = 7.5
 # Where a point's label may begin (or end), in points (1/72 inch) from it; best first.
 PLACES = ((6, -9, "left"), (-6, 4, "right"), (6, 4, "left"), (-6, -9, "right"))
-NOTE = 118
-"""Characters of a note on a line."""
+NOTE, TITLE = 118, 9.5
+"""Characters on a line of a note, and on an inch of a title."""
 
 
 def draw(data: Data, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -75,6 +75,9 @@ def _lines(data: Lines) -> Figure:
     values = [y for one in data.series for ys in (one.y, one.low, one.high) for y in ys if y is not None]
     _dress(axes.yaxis, data.y, values)
     axes.grid(axis="both", zorder=0)
+    ours = {series.name for series in data.series if not series.published}
+    if any(series.published and series.name in ours for series in data.series):
+        axes.plot([], [], "o", mfc="white", mec=FAINT, mew=1.3, ms=7, label="open marks: as published")
     has_names = len(data.series) > 1 or any(series.mark is not None for series in data.series)
     _head_and_foot(figure, data.title, data.note, has_names)
     if any(series.labels for series in data.series):
@@ -104,6 +107,7 @@ def _draw_series(axes: Axes, data: Lines, series: Series, x: list[float], look: 
     colour, marker, dash = look
     y = [math.nan if value is None else value for value in series.y]
     label = series_name(series)
+    has_twin = series.published and any(one.name == series.name and not one.published for one in data.series)
     if series.mark is not None:
         at = (f"{_figure(value)}{_unit(axis)}" for value, axis in zip(series.mark, (data.x, data.y), strict=True))
         label += f": knee at {', '.join(at)}"
@@ -122,7 +126,7 @@ def _draw_series(axes: Axes, data: Lines, series: Series, x: list[float], look: 
             "ecolor": colour,
             "elinewidth": 1.2,
         }
-        axes.errorbar(x, y, yerr=spread, fmt=marker, label=label, zorder=4, **open_mark)
+        axes.errorbar(x, y, yerr=spread, fmt=marker, label="" if has_twin else label, zorder=4, **open_mark)
         return
     if series.low:
         axes.fill_between(x, series.low, series.high, color=colour, alpha=0.18, lw=0)
@@ -272,11 +276,12 @@ def _grid(data: Grid) -> Figure:
         norm = TwoSlopeNorm(0, -most, most)
         shades = LinearSegmentedColormap.from_list("both", [_tinted(COLOURS[1]), "#ffffff", _tinted(COLOURS[0])])
     axes.imshow(values, aspect="auto", cmap=shades, norm=norm)
+    of_ours, of_others = _decimals(known), _decimals([v for row in data.published for v in row if v is not None])
     for row, cells in enumerate(values):
         for column, value in enumerate(cells):
             published = data.published[row][column] if data.published else None
-            said = "" if math.isnan(value) else _figure(value)
-            below = "" if published is None else f"\n({_figure(published)})"
+            said = "" if math.isnan(value) else f"{value:,.{of_ours}f}"
+            below = "" if published is None else f"\n({published:,.{of_others}f})"
             axes.text(column, row, said + below, ha="center", va="center", fontsize=8.5, linespacing=1.1)
     axes.set_xticks(range(len(data.columns)), data.columns)
     axes.set_yticks(range(len(data.rows)), data.rows)
@@ -287,6 +292,13 @@ def _grid(data: Grid) -> Figure:
     axes.spines[:].set_visible(False)
     _head_and_foot(figure, f"{data.title} ({data.unit})", _published_note(data), False)
     return figure
+
+
+def _decimals(values: Sequence[float]) -> int:
+    """How many decimals show four digits of the largest; none of whole numbers."""
+    if all(value == round(value) for value in values):
+        return 0
+    return max(0, 3 - math.floor(math.log10(max(map(abs, values)))))
 
 
 def _published_note(data: Grid) -> str:
@@ -336,7 +348,7 @@ def _edges(axis: Axis, reach: tuple[float, float], count: int) -> list[float]:
 
 def _table(data: Table) -> Figure:
     texts = [[_cell(value) for value in row] for row in data.rows]
-    widths = [max(map(len, cells)) for cells in zip(data.columns, *texts, strict=True)]
+    widths = [2 + max(map(len, cells)) for cells in zip(data.columns, *texts, strict=True)]
     figure = Figure(figsize=(max(4.0, 0.085 * sum(widths) + 0.3 * len(widths)), 1.0 + 0.24 * len(texts)))
     figure.set_layout_engine("constrained")
     axes = figure.add_subplot()
@@ -374,6 +386,7 @@ def _head_and_foot(figure: Figure, title: str, note: str, has_legend: bool) -> N
     import textwrap
 
     bold = {"weight": "bold", "size": 12}
+    title = "\n".join(textwrap.wrap(title, int(TITLE * figure.get_figwidth())))
     if has_legend:
         figure.legend(
             loc="outside upper left",
