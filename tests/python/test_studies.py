@@ -152,6 +152,10 @@ def test_recordings_are_replayed_with_what_was_recorded(tmp_path: Path) -> None:
     assert [(row["system"], row["workload"], row["depth"]) for row in rows] == [
         (system, "file-server", depth) for depth in (1, 4) for system in ("cheetah-x15-36lp", "wd1200bb")
     ]
+    recordings = list(outcome.data["again_recorded"].dicts())
+    assert [row["depth"] for row in recordings] == [1, 4]
+    assert [row["requests"] for row in recordings for _ in range(2)] == [row["requests"] for row in rows]
+    assert all(0 <= row["lowest_byte"] < row["highest_end_byte"] for row in recordings)
     (claim,) = outcome.claims
     assert claim.verdict == Verdict.REPRODUCED
     assert len(claim.rows) == 2

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,29 @@ import click
 from headstack import studies
 from headstack._native import InputError
 from headstack.cli.output import check_writable, print_table, progress, write_all
+from headstack.report import html
 from headstack.studies.files import Study
 
 EXIT_MISSED = 1
+
+OUTPUT = click.option(
+    "-o", "--output", metavar="DIR", default="studies-out", show_default=True, help="Where results go."
+)
+
+
+def carrying_out(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that carry out studies."""
+    store = click.option(
+        "--store", metavar="DIR", help="Keep finished runs there.  [default: ~/.cache/headstack/chunks]"
+    )
+    executor = click.option(
+        "--executor",
+        default="local",
+        metavar="local|dask://HOST:PORT",
+        help="On all cores of this machine, or on the workers of a Dask cluster.",
+    )
+    quiet = click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+    return store(executor(quiet(command)))
 
 
 @click.group()
@@ -36,44 +57,68 @@ def list_studies() -> None:
 @study.command("run")
 @click.argument("names", nargs=-1, metavar="NAME|FOLDER...")
 @click.option("--all", "every", is_flag=True, help="Run all that ship with headstack.")
-@click.option("-o", "--output", metavar="DIR", default="studies-out", show_default=True, help="Where results go.")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
-def run_studies(names: tuple[str, ...], every: bool, output: str, quiet: bool) -> int:
-    """Carry out studies; print each claim's verdict and write DIR/NAME/.
+@OUTPUT
+@click.option("--pictures", metavar="SUFFIX", help="Also write each figure as a picture: png, svg or pdf.")
+@carrying_out
+def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str | None, **how: Any) -> int:
+    """Carry out studies; print each claim's verdict, and write DIR/NAME/.
 
-    There are outcome.json (claims, figures, tables), a CSV file for each table and figure, and report.html.
+    There are report.html, outcome.json with claims and figures, and a CSV file for each table. Finished runs are kept
+    and never done twice: what was interrupted goes on where it was. Exits with 1 when a claim is missed and the study
+    states no reason.
     """
     if every == bool(names):
         raise InputError("name the studies to run, or give --all")
+    if pictures is not None:
+        from headstack.plots import picture_format
+
+        picture_format(f"figure.{pictures}")
     chosen = [studies.load(name) for name in (studies.listed() if every else names)]
     if len({one.name for one in chosen}) < len(chosen):
         raise InputError("two studies of one name cannot be written to one folder")
     missed = 0
     for one in chosen:
-        outcome = carried_out(one, quiet)
-        write(Path(output) / one.name, outcome)
+        outcome = carried_out(one, **how)
+        write(Path(output) / one.name, outcome, pictures)
         show(json.loads(outcome.to_json()))
         missed += len(outcome.unexplained())
     return EXIT_MISSED if missed else 0
 
 
-def carried_out(one: Study, quiet: bool) -> studies.Outcome:
+def carried_out(one: Study, store: str | None, executor: str, quiet: bool) -> studies.Outcome:
     """Carries out a study and shows its progress."""
     with progress(one.name, quiet) as tell:
-        return studies.run(one, progress=tell)
+        return studies.run(one, store=store, executor=executor, progress=tell)
 
 
-def write(folder: Path, outcome: studies.Outcome) -> None:
+def write(folder: Path, outcome: studies.Outcome, pictures: str | None) -> None:
     """Writes the files of an outcome: all of them, or none."""
     folder.mkdir(parents=True, exist_ok=True)
+    write_all((folder / name, put) for name, put in files(outcome, pictures))
+
+
+def files(outcome: studies.Outcome, pictures: str | None) -> Iterator[tuple[str, Callable[[Path], object]]]:
+    """The files of an outcome, each with what writes it."""
     texts = {"outcome.json": outcome.to_json()}
     texts |= {f"{name}.csv": csv_of(found.columns, found.rows) for name, found in outcome.data.items()}
-    write_all((folder / name, partial(Path.write_text, data=text, encoding="utf-8")) for name, text in texts.items())
+    try:
+        html.check_built()
+    except InputError as error:
+        print(f"headstack: no report.html: {error}", file=sys.stderr)
+    else:
+        texts["report.html"] = html.to_html(outcome.report())
+    for name, text in texts.items():
+        yield name, partial(Path.write_text, data=text, encoding="utf-8")
+    if pictures is not None:
+        from headstack.report.draw import draw
+
+        for figure in outcome.figures:
+            yield f"{figure.name}.{pictures}", partial(draw, figure)
 
 
 @study.command("show")
 @click.argument("name", metavar="NAME")
-@click.option("-o", "--output", metavar="DIR", default="studies-out", show_default=True, help="Where results are.")
+@OUTPUT
 @click.option("--claim", "only", metavar="ID", help="Show the rows of one claim.")
 def show_study(name: str, output: str, only: str | None) -> None:
     """Show what came of a study that was run."""
@@ -93,14 +138,14 @@ def show_study(name: str, output: str, only: str | None) -> None:
 @study.command("scorecard")
 @click.option("-o", "--output", metavar="FILE.md", help="Write it to a file.")
 @click.option("--check", "written", metavar="FILE.md", help="Exit with 1 unless this file is what would be written.")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
-def write_scorecard(output: str | None, written: str | None, quiet: bool) -> int:
+@carrying_out
+def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
     """Carry out all studies, and print every claim with its verdict as Markdown."""
     from headstack.studies.scorecard import first_difference, scorecard
 
     if output is not None:
         check_writable([output])
-    text = scorecard([carried_out(studies.load(name), quiet) for name in studies.listed()])
+    text = scorecard([carried_out(studies.load(name), **how) for name in studies.listed()])
     if written is not None:
         difference = first_difference(Path(written), text)
         if difference is not None:

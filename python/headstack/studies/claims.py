@@ -13,6 +13,8 @@ from headstack.results import Row
 from headstack.studies.files import Study
 from headstack.studies.tables import Found, Tables
 
+PUBLISHED = ("published", "low", "high")
+
 POINTS = "points"
 """The unit of gains: percent of one system's figure by which another's is larger."""
 
@@ -50,7 +52,7 @@ class Tolerance:
         nearest = min(max(found, low), high)
         if self.unit != "%":
             return float(found - nearest)
-        return 0.0 if found == nearest else float(100 * (found - nearest) / abs(nearest)) if nearest else math.inf
+        return 0.0 if found == nearest else float(100 * (found - nearest) / abs(nearest))
 
 
 @dataclass(frozen=True)
@@ -83,13 +85,24 @@ def judge(study: Study, number: int, tables: Tables) -> Judged:
     claim, path = study.claims[number], f"claims[{number}]"
     if claim["sql"] is None:
         return Judged(
-            claim["id"], claim["says"], Verdict.NOT_REPRODUCIBLE, claim["missing"], (), (), (), "", 0, is_explained=True
+            claim["id"],
+            claim["says"],
+            Verdict.NOT_REPRODUCIBLE,
+            _one_line(claim["missing"]),
+            (),
+            (),
+            (),
+            "",
+            0,
+            is_explained=True,
         )
     found = tables.query(path, claim["sql"])
     rows = list(found.dicts())
     has_figures = _check(study, path, claim, found, rows)
     tolerance = _tolerance(study, path, claim, "tolerance") if has_figures else None
     mean = _tolerance(study, path, claim, "mean") if claim["mean"] is not None else None
+    if tolerance is not None and tolerance.unit == "%" and any(0 in map(row.get, PUBLISHED) for row in rows):
+        raise study.error(f"{path}.tolerance", "a percentage of a published 0 is 0; state an amount")
     errors = [] if tolerance is None else [tolerance.error(row) for row in rows]
     agrees = (
         all(row.get("holds", True) for row in rows)
@@ -179,7 +192,12 @@ def _evidence(
         parts.append(f"fitted: {fitted['what']}, on {fitted['on']}")
     if claim["note"]:
         parts.append(claim["note"])
-    return "; ".join(part.strip().rstrip(".") for part in parts)
+    return "; ".join(_one_line(part).rstrip(".") for part in parts)
+
+
+def _one_line(text: str) -> str:
+    """Words of a study file, which may be written over several lines."""
+    return " ".join(text.split())
 
 
 def _figures(rows: Sequence[Row], errors: Sequence[float], tolerance: Tolerance) -> str:

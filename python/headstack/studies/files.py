@@ -107,8 +107,10 @@ def _check(study: Study) -> None:
         _check_grid(study, number, grid)
     for number, claim in enumerate(study.claims):
         _check_claim(study, number, claim)
-    for kind, key in (("claims", "id"), ("pictures", "name")):
-        _check_unique(study, kind, key)
+    _check_unique(study, "claims", "id", set())
+    _check_unique(
+        study, "pictures", "name", {shown_name(table) for table in study.tables if table["title"] is not None}
+    )
     ids = {claim["id"] for claim in study.claims}
     for name, fitted in study.fitted.items():
         for number, left_out in enumerate(fitted["left_out"]):
@@ -121,8 +123,12 @@ def _check(study: Study) -> None:
         _check_published(study, number, published)
 
 
-def _check_unique(study: Study, kind: str, key: str) -> None:
-    seen: set[str] = set()
+def shown_name(table: Mapping[str, Any]) -> str:
+    """What a derived table is called among the figures."""
+    return str(table["name"]).replace("_", "-")
+
+
+def _check_unique(study: Study, kind: str, key: str, seen: set[str]) -> None:
     for number, item in enumerate(getattr(study, kind)):
         if item[key] in seen:
             raise study.error(f"{kind}[{number}].{key}", f"{item[key]!r} is used twice")

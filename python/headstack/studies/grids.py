@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +17,7 @@ from headstack.results import Results, Row
 from headstack.runs import Progress, run_specs, specify
 from headstack.studies.files import Study, beside
 from headstack.system import load_system
+from headstack.traces import Trace
 
 T = TypeVar("T")
 
@@ -49,9 +51,20 @@ def refused(study: Study, path: str, work: Callable[[], T]) -> T:
         raise study.error(path, str(error)) from None
 
 
-def replayed(study: Study, number: int, progress: Progress | None) -> tuple[Results, list[Row]]:
-    """Records each run of a grid's ``record`` and replays it on each of its systems: the replays in the order of the
-    recordings, then of the systems, and for each of them the workload and the depth that were recorded.
+@dataclass(frozen=True)
+class Replayed:
+    """What came of a grid of replays."""
+
+    results: Results
+    """In the order of the recordings, then of the systems."""
+    keys: list[Row]
+    """For each replay the workload, depth and seed that were recorded."""
+    recorded: list[Row]
+    """For each recording the same, the number of its requests, and the bytes between which they lie."""
+
+
+def replayed(study: Study, number: int, progress: Progress | None) -> Replayed:
+    """Records each run of a grid's ``record`` and replays it on each of its systems.
 
     A replay as fast as possible keeps as many outstanding as the recorded run did, unless the settings say otherwise.
     """
@@ -59,6 +72,7 @@ def replayed(study: Study, number: int, progress: Progress | None) -> tuple[Resu
     systems = [beside(study, name) for name in grid["systems"]]
     joined: Results | None = None
     keys: list[Row] = []
+    told: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="headstack-study-") as folder:
         for place, spec in enumerate(recorded):
             trace = Path(folder) / f"{place}.parquet"
@@ -68,10 +82,14 @@ def replayed(study: Study, number: int, progress: Progress | None) -> tuple[Resu
             if mode == "asap" and row["depth"] is not None:
                 settings.setdefault("depth", row["depth"])
             results = refused(study, f"grids[{number}].settings", partial(replay, trace, systems, mode, **settings))
-            keys += [{key: row[key] for key in ("workload", "depth", "seed")}] * len(results)
+            load = {key: row[key] for key in ("workload", "depth", "seed")}
+            counted = Trace(trace).info()["summary"]["total"]
+            bytes_ = {key: counted[key] for key in ("lowest_byte", "highest_end_byte")}
+            told.append({**load, "requests": sum(counted["requests"].values()), **bytes_})
+            keys += [load] * len(results)
             joined = results if joined is None else joined.and_others(results)
             if progress is not None:
                 progress((place + 1) / len(recorded))
     if joined is None:
         raise study.error(f"grids[{number}].record", "nothing is recorded")
-    return joined, keys
+    return Replayed(joined, keys, told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -99,7 +100,9 @@ class Tables:
     def data(self) -> dict[str, Found]:
         """The tables of the grids and the derived ones, by name."""
         names = [item["name"] for item in (*self._study.grids, *self._study.tables)]
-        names += [f"{grid['name']}_{kind}" for grid in self._study.grids for kind in ("curves", *grid["keep"])]
+        names += [
+            f"{grid['name']}_{kind}" for grid in self._study.grids for kind in ("curves", "recorded", *grid["keep"])
+        ]
         there = {row[0] for row in self._database.execute("show tables").fetchall()}
         return {name: self._found(f"from {name}") for name in names if name in there}
 
@@ -159,8 +162,9 @@ def _kind(values: Iterable[Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Decimals as numbers."""
-    return value if value is None or isinstance(value, bool | int | float | str) else float(value)
+    """Decimals as numbers; what is no number is missing."""
+    plain = value if value is None or isinstance(value, bool | int | float | str) else float(value)
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
 def _percentiles(results: Results) -> Iterator[Row]:
