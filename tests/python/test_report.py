@@ -338,6 +338,18 @@ def test_pictures_show_what_the_page_shows() -> None:
     assert f"{BENDING.name} (published)" not in words
 
 
+def test_labels_of_percentiles_stand_at_their_nines() -> None:
+    labelled = [
+        Series("disk", [50, 99, 100], [5, 40, None], labels=["a", "b", "c"]),
+        Series("none", [50], [None], ["d"]),
+    ]
+    axes = draw(replace(PERCENTILES, series=labelled)).axes[0]
+    places = {text.get_text(): text.xy for text in axes.texts}  # type: ignore[attr-defined]
+    assert set(places) == {"a", "b"}
+    assert places["a"] == pytest.approx((0.30103, 5))
+    assert places["b"] == pytest.approx((2, 40))
+
+
 # Reports of what the package computes.
 
 
