@@ -248,7 +248,8 @@ def test_descriptions_are_kept_word_for_word(page: dict[str, Any]) -> None:
 def test_light_dark_phone_and_paper(page: dict[str, Any]) -> None:
     themes = page["themes"]
     assert themes["dark"] == themes["dark again"] != themes["light"] == "rgb(255, 255, 255)"
-    assert page["phone"] == {"width": 360, "wide": []}
+    assert (page["phone"]["width"], page["phone"]["wide"]) == (360, [])
+    assert f"{LOAD.label}: 800" in page["phone"]["tapped"]
     printed = page["printed"]
     assert printed["charts"] == [1] * 5
     assert printed["evidence"] == [True] * 6
@@ -333,7 +334,20 @@ def test_pictures_show_what_the_page_shows() -> None:
     assert axes.get_yscale() == "log"
     words = [text.get_text() for text in draw(CURVES).legends[0].get_texts()]
     assert f"{BENDING.name}: knee at 1,200 IO/s, 8 ms" in words
-    assert f"{BENDING.name} (published)" in words
+    assert words[-1] == "open marks: as published"
+    assert f"{BENDING.name} (published)" not in words
+
+
+def test_labels_of_percentiles_stand_at_their_nines() -> None:
+    labelled = [
+        Series("disk", [50, 99, 100], [5, 40, None], labels=["a", "b", "c"]),
+        Series("none", [50], [None], ["d"]),
+    ]
+    axes = draw(replace(PERCENTILES, series=labelled)).axes[0]
+    places = {text.get_text(): text.xy for text in axes.texts}  # type: ignore[attr-defined]
+    assert set(places) == {"a", "b"}
+    assert places["a"] == pytest.approx((0.30103, 5))
+    assert places["b"] == pytest.approx((2, 40))
 
 
 # Reports of what the package computes.

@@ -129,7 +129,8 @@ export class Chart {
       start = null;
       this.dragged.hidden = true;
     });
-    paper.addEventListener("pointerleave", () => start === null && this.leave());
+    // A finger that is lifted leaves too: what it pointed at stays.
+    paper.addEventListener("pointerleave", (event) => start === null && event.pointerType !== "touch" && this.leave());
     paper.addEventListener("dblclick", () => this.zoom(null, null));
     this.reset.addEventListener("click", () => {
       this.zoom(null, null);

@@ -64,26 +64,34 @@ function chartOf(figure: Lines | Bars | Heat, links: Linked): Chart {
 function legend(figure: Lines | Bars, chart: Chart): HTMLElement {
   const { kind, series } = figure;
   const styles = looks(series);
+  // What was published under the name of one of ours has its mark beside that one's.
+  const twinOf = (name: string) => (kind === "lines" ? series.findIndex((one) => one.published && one.name === name) : -1);
+  const ours = new Set(series.filter((one) => !one.published).map((one) => one.name));
   const entries = series.map((one, index) => {
+    if (kind === "lines" && one.published && ours.has(one.name)) return null;
     const look = styles[index];
-    const sample = svg("svg", { class: "sample", width: 26, height: 12, "aria-hidden": "true" });
+    const twin = one.published ? -1 : twinOf(one.name);
+    const width = twin < 0 ? 26 : 38;
+    const sample = svg("svg", { class: "sample", width, height: 12, "aria-hidden": "true" });
     if (look && kind === "lines") {
-      if (!look.published) sample.append(svg("path", { class: `${look.colour} line`, d: "M1 6H25", "stroke-dasharray": look.dash }));
-      sample.append(marked(look, { x: 13, y: 6 }));
+      if (!look.published) sample.append(svg("path", { class: `${look.colour} line`, d: `M1 6H${width - 1}`, "stroke-dasharray": look.dash }));
+      sample.append(marked(look, { x: twin < 0 ? 13 : 10, y: 6 }));
+      if (twin >= 0) sample.append(marked({ ...look, published: true }, { x: 28, y: 6 }));
     } else if (look) {
       sample.append(svg("path", { class: `${look.colour} bar${look.published ? " hatched" : ""}`, d: "M4 1h18v10h-18z" }));
       if (look.published) sample.append(svg("path", { class: "hatch", d: "M4 1h18v10h-18z" }));
     }
     const knee = one.mark && kind === "lines" ? `: knee at ${kneeOf(one.mark, figure)}` : "";
-    const button = html("button", { type: "button", "aria-pressed": "true" }, sample, nameOf(one), html("span", { class: "knee-note" }, knee));
+    const button = html("button", { type: "button", "aria-pressed": "true" }, sample, nameOf(one), html("span", {}, knee));
     button.addEventListener("click", () => {
       const isShown = button.ariaPressed !== "true";
       button.ariaPressed = String(isShown);
-      chart.toggle(index, isShown);
+      for (const shown of [index, twin]) if (shown >= 0) chart.toggle(shown, isShown);
     });
     return button;
   });
-  return html("div", { class: "legend", role: "group", "aria-label": "Series; press to hide or show" }, ...entries);
+  const open = entries.includes(null) ? html("span", {}, "open marks: as published") : null;
+  return html("div", { class: "legend", role: "group", "aria-label": "Series; press to hide or show" }, ...entries, open);
 }
 
 function kneeOf([x, y]: [number, number], figure: Lines): string {

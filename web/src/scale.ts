@@ -122,7 +122,31 @@ export function figure(value: number, digits = 5): string {
   const rounded = Number(value.toPrecision(Math.max(digits, Math.floor(Math.log10(size)) + 1)));
   const decimals = Math.max(0, Math.min(12, digits - 1 - Math.floor(Math.log10(size))));
   const [whole, part] = String(Number(rounded.toFixed(decimals))).split(".");
-  return sign((whole ?? "").replace(/\B(?=(\d{3})+$)/g, ",") + (part ? `.${part}` : ""));
+  return sign(setApart(whole ?? "") + (part ? `.${part}` : ""));
+}
+
+/**
+ * Numbers of a column or a grid with as many decimals each: so that the largest has so many digits, or fewer where no
+ * number has more. Where that would change a number by more than a share of it, each has digits of its own.
+ */
+export function alike(values: readonly number[], digits: number, share: number): (value: number) => string {
+  const [, most] = extent(values.map(Math.abs));
+  if (!(most > 0)) return (value) => figure(value, digits);
+  const room = Math.max(0, Math.min(9, digits - 1 - Math.floor(Math.log10(most))));
+  const needed = (value: number) => (String(Number(value.toFixed(room))).split(".")[1] ?? "").length;
+  const decimals = Math.max(...values.map(needed));
+  const isChanged = (value: number) => Math.abs(Number(value.toFixed(room)) - value) > share * Math.abs(value);
+  if (most >= 1e15 || values.some(isChanged)) return (value) => figure(value, digits);
+  return (value) => {
+    const [whole, part] = Math.abs(value).toFixed(decimals).split(".");
+    const text = setApart(whole ?? "") + (part ? `.${part}` : "");
+    return Number(value.toFixed(decimals)) < 0 ? `\u2212${text}` : text;
+  };
+}
+
+/** Thousands set apart. */
+function setApart(whole: string): string {
+  return whole.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** A minus sign is as wide as a plus. */

@@ -2,25 +2,22 @@
 
 import { html } from "./dom";
 import type { Cell, Grid, Table } from "./report";
-import { extent, figure } from "./scale";
+import { alike, extent, figure } from "./scale";
 
 /** More rows than this are shown when they are asked for, or printed. */
 const ROWS_MAX = 40;
 
 export function table(given: Table): HTMLElement {
-  const isFigure = given.columns.map((_, column) => {
-    const cells = given.rows.map((row) => row[column] ?? null).filter((value) => value !== null);
-    return cells.length > 0 && cells.every((value) => typeof value === "number");
-  });
+  const texts = given.columns.map((_, column) => textOf(given.rows.map((row) => row[column] ?? null)));
   const body = html("tbody");
   let rows = given.rows;
   let all = rows.length <= ROWS_MAX;
   const fill = () => {
     const shown = all ? rows : rows.slice(0, ROWS_MAX);
-    body.replaceChildren(...shown.map((row) => html("tr", {}, ...given.columns.map((_, n) => td(row[n] ?? null, isFigure[n] ?? false)))));
+    body.replaceChildren(...shown.map((row) => html("tr", {}, ...given.columns.map((_, n) => td(row[n] ?? null, texts[n] ?? null)))));
   };
   const heads = given.columns.map((name, column) => {
-    const head = html("th", { scope: "col", class: isFigure[column] ? "figure" : "" });
+    const head = html("th", { scope: "col", class: texts[column] ? "figure" : "" });
     const sort = () => {
       const direction = head.ariaSort === "ascending" ? -1 : 1;
       heads.forEach((other) => other.removeAttribute("aria-sort"));
@@ -53,37 +50,48 @@ export function sorted(rows: readonly Cell[][], column: number, direction: numbe
   });
 }
 
-function td(value: Cell, isFigure: boolean): HTMLElement {
-  return html("td", { class: isFigure ? "figure" : "" }, said(value));
+type Text = (value: number) => string;
+
+/** How the numbers of a column are written, if it is one of numbers. Years and seeds have no comma in them. */
+function textOf(cells: readonly Cell[]): Text | null {
+  const known = cells.filter((value) => value !== null);
+  const numbers = known.filter((value) => typeof value === "number");
+  if (!known.length || numbers.length < known.length) return null;
+  if (numbers.every((value) => Number.isInteger(value) && Math.abs(value) < 10_000)) return (value) => String(value).replace("-", "\u2212");
+  return alike(numbers, 5, 0.003);
 }
 
-/** A value for people, with the exact one for machines. Years and seeds have no comma in them. */
-export function said(value: Cell, digits = 5): Node | string {
+function td(value: Cell, text: Text | null): HTMLElement {
+  return html("td", { class: text ? "figure" : "" }, said(value, text ?? figure));
+}
+
+/** A value for people, with the exact one for machines. */
+function said(value: Cell, text: Text): Node | string {
   if (value === null) return "";
   if (typeof value === "boolean") return value ? "yes" : "no";
-  if (typeof value === "string") return value;
-  const text = Number.isInteger(value) && Math.abs(value) < 10_000 ? String(value).replace("-", "\u2212") : figure(value, digits);
-  return html("data", { value: String(value) }, text);
+  return typeof value === "string" ? value : html("data", { value: String(value) }, text(value));
 }
 
 export function grid(given: Grid): HTMLElement {
   const values = given.values.flat().filter((value) => value !== null);
   const [low, high] = values.length ? extent(values) : [0, 1];
+  const published = given.published.flat().filter((value) => value !== null);
+  const texts = { found: alike(values, 4, Infinity), published: alike(published, 5, Infinity) };
   const head = html("tr", {}, html("th", { scope: "col", class: "corner" }, `${given.row_label} \\ ${given.column_label}`));
   head.append(...given.columns.map((name) => html("th", { scope: "col", class: "figure" }, name)));
   const rows = given.rows.map((name, row) =>
-    html("tr", {}, html("th", { scope: "row" }, name), ...given.columns.map((_, column) => shaded(given, row, column, [low, high]))),
+    html("tr", {}, html("th", { scope: "row" }, name), ...given.columns.map((_, column) => shaded(given, row, column, [low, high], texts))),
   );
   const caption = html("div", { class: "unit" }, given.unit + (given.published.length ? "; below, as published" : ""));
   const drawn = html("table", { class: "grid" }, html("thead", {}, head), html("tbody", {}, ...rows));
   return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": given.title }, caption, drawn);
 }
 
-function shaded(given: Grid, row: number, column: number, [low, high]: [number, number]): HTMLElement {
+function shaded(given: Grid, row: number, column: number, [low, high]: [number, number], texts: { found: Text; published: Text }): HTMLElement {
   const value = given.values[row]?.[column] ?? null;
-  const cell = html("td", { class: "figure" }, said(value, 4));
+  const cell = html("td", { class: "figure" }, said(value, texts.found));
   const published = given.published[row]?.[column] ?? null;
-  if (published !== null) cell.append(html("div", { class: "published" }, said(published, 4)));
+  if (published !== null) cell.append(html("div", { class: "published" }, said(published, texts.published)));
   if (value === null) return cell;
   const { share, side } = shade(value, low, high, given.signed);
   cell.classList.add(side);

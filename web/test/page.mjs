@@ -156,6 +156,9 @@ async function themes() {
 /** What juts out beyond a phone's screen. */
 async function phone() {
   const page = await opened({ viewport: { width: 360, height: 700 }, isMobile: true, hasTouch: true });
+  const [line] = await drawn(page, await page.locator("figure.lines").first().getAttribute("id"));
+  await page.locator(".paper").first().tap({ position: { x: line[2][0], y: line[2][1] } });
+  const tapped = await page.locator(".tip").first().innerText();
   for (const summary of await page.locator("details > summary").all()) await summary.click();
   await page.waitForTimeout(200);
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
@@ -164,7 +167,7 @@ async function phone() {
     return [...document.body.querySelectorAll("*")].filter((e) => !inScroll(e) && e.getBoundingClientRect().right > 361).map((e) => e.outerHTML.slice(0, 90));
   });
   await page.close();
-  return { width, wide };
+  return { width, wide, tapped };
 }
 
 async function printed() {

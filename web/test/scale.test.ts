@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { figure, ninesEnd, padded, roundStep, scale } from "../src/scale";
+import { alike, figure, ninesEnd, padded, roundStep, scale } from "../src/scale";
 
 const near = (found: number, expected: number) => assert.ok(Math.abs(found - expected) < 1e-9 * Math.max(1, Math.abs(expected)), `${found} is not ${expected}`);
 
@@ -62,4 +62,14 @@ test("figures have the digits that count", () => {
   const texts = [0, 1234.5678, 12_345_678, 0.000123456, -3.5, 0.1 + 0.2, 1e-9].map((value) => figure(value));
   assert.deepEqual(texts, ["0", "1,234.6", "12,345,678", "0.00012346", "\u22123.5", "0.3", "1e\u22129"]);
   assert.equal(scale("linear", 0, 4e9).text(2e9), "2 G");
+});
+
+test("numbers of a column have as many decimals each", () => {
+  const texts = (values: number[], digits: number, share = 0.003) => values.map(alike(values, digits, share));
+  assert.deepEqual(texts([49.092, 31.02, 5, 0], 5), ["49.092", "31.020", "5.000", "0.000"]);
+  assert.deepEqual(texts([14.5212, -0.0254, 3], 4, Infinity), ["14.52", "\u22120.03", "3.00"]);
+  assert.deepEqual(texts([12_345.678, 99.5], 5), ["12,346", "99.5"]);
+  assert.deepEqual(texts([71_682_019, 36.701], 5), ["71,682,019", "36.701"]);
+  assert.deepEqual(texts([1200, 0.0003], 4), ["1,200", "0.0003"]);
+  assert.deepEqual(texts([0, 0], 4), ["0", "0"]);
 });

@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headstack.report.figures import Axis, Bars, Cell, Grid, Heat, Lines, Series, Table
@@ -14,6 +14,7 @@ from headstack.report.figures import Figure as Data
 
 # Says in one line what is missing where matplotlib is.
 from headstack.plots import COLOURS, FAINT, STYLE, save  # isort: skip
+from headstack.report.labels import label_points  # isort: skip
 
 import matplotlib as mpl  # isort: skip
 from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize, TwoSlopeNorm  # isort: skip
@@ -32,11 +33,8 @@ MARKS_MAX = 80
 NINES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 100)
 MANY = 30
 """A map is logarithmic where its greatest value is so many times its least."""
-LABEL_SIZE = 7.5
-# Where a point's label may begin (or end), in points (1/72 inch) from it; best first.
-PLACES = ((6, -9, "left"), (-6, 4, "right"), (6, 4, "left"), (-6, -9, "right"))
-NOTE = 118
-"""Characters of a note on a line."""
+NOTE, TITLE = 118, 9.5
+"""Characters on a line of a note, and on an inch of a title."""
 
 
 def draw(data: Data, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -65,9 +63,12 @@ def _lines(data: Lines) -> Figure:
     figure = Figure(figsize=(8.4, 5.0 + 0.2 * _legend_rows(data.series)), layout="constrained")
     axes = figure.add_subplot()
     percents = [x for one in data.series for x in one.x]
+    labelled = []
     for series, colour, marker, dash in _looks(data.series):
-        x = nines(series.x, percents) if data.x_is_percentile else list(series.x)
-        _draw_series(axes, data, series, x, (colour, marker, dash))
+        placed = replace(series, x=nines(series.x, percents)) if data.x_is_percentile else series
+        _draw_series(axes, data, placed, (colour, marker, dash))
+        if series.labels and any(y is not None for y in series.y):
+            labelled.append((placed, colour))
     if data.x_is_percentile:
         _dress_nines(axes, data.x, percents)
     else:
@@ -75,10 +76,13 @@ def _lines(data: Lines) -> Figure:
     values = [y for one in data.series for ys in (one.y, one.low, one.high) for y in ys if y is not None]
     _dress(axes.yaxis, data.y, values)
     axes.grid(axis="both", zorder=0)
+    ours = {series.name for series in data.series if not series.published}
+    if any(series.published and series.name in ours for series in data.series):
+        axes.plot([], [], "o", mfc="white", mec=FAINT, mew=1.3, ms=7, label="open marks: as published")
     has_names = len(data.series) > 1 or any(series.mark is not None for series in data.series)
     _head_and_foot(figure, data.title, data.note, has_names)
-    if any(series.labels for series in data.series):
-        _label_points(figure, data)
+    if labelled:
+        label_points(figure, labelled)
     return figure
 
 
@@ -100,10 +104,12 @@ def _named_in(name: str, ours: Sequence[str]) -> str:
     return max(stand, key=len, default=name)
 
 
-def _draw_series(axes: Axes, data: Lines, series: Series, x: list[float], look: tuple[str, str, Any]) -> None:
+def _draw_series(axes: Axes, data: Lines, series: Series, look: tuple[str, str, Any]) -> None:
     colour, marker, dash = look
+    x = list(series.x)
     y = [math.nan if value is None else value for value in series.y]
     label = series_name(series)
+    has_twin = series.published and any(one.name == series.name and not one.published for one in data.series)
     if series.mark is not None:
         at = (f"{_figure(value)}{_unit(axis)}" for value, axis in zip(series.mark, (data.x, data.y), strict=True))
         label += f": knee at {', '.join(at)}"
@@ -122,7 +128,7 @@ def _draw_series(axes: Axes, data: Lines, series: Series, x: list[float], look: 
             "ecolor": colour,
             "elinewidth": 1.2,
         }
-        axes.errorbar(x, y, yerr=spread, fmt=marker, label=label, zorder=4, **open_mark)
+        axes.errorbar(x, y, yerr=spread, fmt=marker, label="" if has_twin else label, zorder=4, **open_mark)
         return
     if series.low:
         axes.fill_between(x, series.low, series.high, color=colour, alpha=0.18, lw=0)
@@ -176,56 +182,6 @@ def _dress(drawn: Drawn, axis: Axis, values: list[float]) -> None:
         drawn.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
-def _label_points(figure: Figure, data: Lines) -> None:
-    """Writes what stands beside each point, where it covers the least of lines and of other labels."""
-    figure.draw_without_rendering()  # from here on, places on the paper are known
-    axes = figure.axes[0]
-    drawn = [(one, colour) for one, colour, _, _ in _looks(data.series) if one.labels]
-    known = [
-        [(x, y, label) for x, y, label in zip(one.x, one.y, one.labels, strict=True) if y is not None]
-        for one, _ in drawn
-    ]
-    places = [axes.transData.transform([point[:2] for point in points]) * 72 / figure.dpi for points in known]
-    inked = [
-        start + (end - start) * step / 20
-        for points in places
-        for start, end in pairwise([points[0], *points])
-        for step in range(21)
-    ]
-    for (_, colour), labelled, points in zip(drawn, known, places, strict=True):
-        for (x, y, label), point in zip(labelled, points, strict=True):
-            (right, up, side), middle = _best_place(label, point, inked)
-            inked += 20 * [middle]
-            axes.annotate(
-                label,
-                (x, y),
-                xytext=(right, up),
-                textcoords="offset points",
-                ha=side,
-                fontsize=LABEL_SIZE,
-                color=colour,
-                zorder=5,
-            )
-
-
-def _best_place(label: str, point: Any, inked: list[Any]) -> tuple[tuple[int, int, str], Any]:
-    """The place for a label that covers the least ink, and the middle of the label there."""
-    width, height = 0.6 * LABEL_SIZE * len(label), 0.9 * LABEL_SIZE
-
-    def middle(place: tuple[int, int, str]) -> Any:
-        right, up, side = place
-        x, y = point
-        return x + right + (width / 2 if side == "left" else -width / 2), y + up + height / 2
-
-    def covered(place: tuple[int, int, str]) -> int:
-        reach = (width / 2 + 2, height / 2 + 2)
-        x, y = middle(place)
-        return sum(abs(ink[0] - x) < reach[0] and abs(ink[1] - y) < reach[1] for ink in inked)
-
-    best = min(PLACES, key=covered)
-    return best, middle(best)
-
-
 # Bars.
 
 
@@ -272,11 +228,12 @@ def _grid(data: Grid) -> Figure:
         norm = TwoSlopeNorm(0, -most, most)
         shades = LinearSegmentedColormap.from_list("both", [_tinted(COLOURS[1]), "#ffffff", _tinted(COLOURS[0])])
     axes.imshow(values, aspect="auto", cmap=shades, norm=norm)
+    of_ours, of_others = _decimals(known), _decimals([v for row in data.published for v in row if v is not None])
     for row, cells in enumerate(values):
         for column, value in enumerate(cells):
             published = data.published[row][column] if data.published else None
-            said = "" if math.isnan(value) else _figure(value)
-            below = "" if published is None else f"\n({_figure(published)})"
+            said = "" if math.isnan(value) else f"{value:,.{of_ours}f}"
+            below = "" if published is None else f"\n({published:,.{of_others}f})"
             axes.text(column, row, said + below, ha="center", va="center", fontsize=8.5, linespacing=1.1)
     axes.set_xticks(range(len(data.columns)), data.columns)
     axes.set_yticks(range(len(data.rows)), data.rows)
@@ -287,6 +244,13 @@ def _grid(data: Grid) -> Figure:
     axes.spines[:].set_visible(False)
     _head_and_foot(figure, f"{data.title} ({data.unit})", _published_note(data), False)
     return figure
+
+
+def _decimals(values: Sequence[float]) -> int:
+    """How many decimals show four digits of the largest; none of whole numbers."""
+    if all(value == round(value) for value in values):
+        return 0
+    return max(0, 3 - math.floor(math.log10(max(map(abs, values)))))
 
 
 def _published_note(data: Grid) -> str:
@@ -336,7 +300,7 @@ def _edges(axis: Axis, reach: tuple[float, float], count: int) -> list[float]:
 
 def _table(data: Table) -> Figure:
     texts = [[_cell(value) for value in row] for row in data.rows]
-    widths = [max(map(len, cells)) for cells in zip(data.columns, *texts, strict=True)]
+    widths = [2 + max(map(len, cells)) for cells in zip(data.columns, *texts, strict=True)]
     figure = Figure(figsize=(max(4.0, 0.085 * sum(widths) + 0.3 * len(widths)), 1.0 + 0.24 * len(texts)))
     figure.set_layout_engine("constrained")
     axes = figure.add_subplot()
@@ -374,6 +338,7 @@ def _head_and_foot(figure: Figure, title: str, note: str, has_legend: bool) -> N
     import textwrap
 
     bold = {"weight": "bold", "size": 12}
+    title = "\n".join(textwrap.wrap(title, int(TITLE * figure.get_figwidth())))
     if has_legend:
         figure.legend(
             loc="outside upper left",
