@@ -27,6 +27,7 @@ from headstack.replays import replay
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
 from headstack.scenario import Scenario
+from headstack.sweeps import Sweep, sweep
 from headstack.traces import Trace, capture
 from headstack.validation import Validation, validate
 from headstack.workload import Workload
@@ -63,6 +64,7 @@ __all__ = [
     "Results",
     "RunError",
     "Scenario",
+    "Sweep",
     "Trace",
     "Validation",
     "Workload",
@@ -84,6 +86,7 @@ __all__ = [
     "run_jobs",
     "scenarios",
     "studies",
+    "sweep",
     "validate",
     "verify",
     "workloads",

@@ -3,6 +3,7 @@
 //! Descriptions cross the border as JSON, results as Arrow tables. An error of the crates becomes
 //! `headstack.InputError` or `headstack.RunError` with its one line.
 
+mod blueprint;
 mod capture;
 mod catalogue;
 mod error;
@@ -31,6 +32,8 @@ mod _native {
     use pyo3::prelude::*;
     use serde::Serialize;
 
+    #[pymodule_export]
+    use super::blueprint::{demand_blueprint, describe_points, system_blueprint};
     #[pymodule_export]
     use super::capture::trace_capture;
     #[pymodule_export]

@@ -41,13 +41,13 @@ impl Row {
     }
 
     /// What was asked for.
-    pub fn asked(&self) -> &Asked {
+    fn asked(&self) -> &Asked {
         &self.asked
     }
 
-    /// What came of it.
-    pub fn result(&self) -> &RunResult {
-        &self.result
+    /// The same, without what came of it.
+    pub fn into_asked(self) -> Asked {
+        self.asked
     }
 
     /// What it is made of, for other results.

@@ -30,22 +30,22 @@ pub struct Column<R> {
 }
 
 impl<R> Column<R> {
-    fn field_and_array(&self, rows: &[Option<&R>]) -> (Field, ArrayRef) {
+    fn field_and_array(&self, rows: &[R]) -> (Field, ArrayRef) {
         let (kind, array): (_, ArrayRef) = match self.cell {
             Cell::Text(of) => {
-                let texts: StringArray = rows.iter().map(|row| row.and_then(of)).collect();
+                let texts: StringArray = rows.iter().map(of).collect();
                 (DataType::Utf8, Arc::new(texts))
             }
             Cell::Count(of) => {
-                let counts: UInt64Array = rows.iter().map(|row| row.and_then(of)).collect();
+                let counts: UInt64Array = rows.iter().map(of).collect();
                 (DataType::UInt64, Arc::new(counts))
             }
             Cell::Figure(of) => {
-                let figures: Float64Array = rows.iter().map(|row| row.and_then(of)).collect();
+                let figures: Float64Array = rows.iter().map(of).collect();
                 (DataType::Float64, Arc::new(figures))
             }
             Cell::Flag(of) => {
-                let flags: BooleanArray = rows.iter().map(|row| row.and_then(of)).collect();
+                let flags: BooleanArray = rows.iter().map(of).collect();
                 (DataType::Boolean, Arc::new(flags))
             }
         };
@@ -75,12 +75,53 @@ pub const fn flag<R>(name: &'static str, of: fn(&R) -> Option<bool>) -> Column<R
 
 /// The columns of `rows` as fields and arrays.
 pub fn columns<R>(columns: &[Column<R>], rows: &[R]) -> Vec<(Field, ArrayRef)> {
-    columns_where(columns, &rows.iter().map(Some).collect::<Vec<_>>())
+    columns.iter().map(|column| column.field_and_array(rows)).collect()
 }
 
-/// The same of rows some of which are not there: their cells are empty.
-pub fn columns_where<R>(columns: &[Column<R>], rows: &[Option<&R>]) -> Vec<(Field, ArrayRef)> {
-    columns.iter().map(|column| column.field_and_array(rows)).collect()
+/// A cell whose row is gone.
+pub enum Kept {
+    Text(Option<String>),
+    Count(Option<u64>),
+    Figure(Option<f64>),
+    Flag(Option<bool>),
+}
+
+/// The cells of one row, so that the row itself, which may be large, need not be kept.
+pub fn kept_cells<R>(columns: &[Column<R>], row: &R) -> Vec<Kept> {
+    let keep = |column: &Column<R>| match column.cell {
+        Cell::Text(of) => Kept::Text(of(row)),
+        Cell::Count(of) => Kept::Count(of(row)),
+        Cell::Figure(of) => Kept::Figure(of(row)),
+        Cell::Flag(of) => Kept::Flag(of(row)),
+    };
+    columns.iter().map(keep).collect()
+}
+
+/// The columns of rows whose cells were kept; those of rows that never were are empty.
+pub fn kept_columns<R>(columns: &[Column<R>], rows: &[Option<&[Kept]>]) -> Vec<(Field, ArrayRef)> {
+    /// The cells of a column, all of which are of one kind.
+    macro_rules! array {
+        ($array:ty, $kind:path, $at:expr) => {
+            Arc::new(
+                rows.iter()
+                    .map(|row| match row.map(|cells| &cells[$at]) {
+                        Some($kind(cell)) => cell.clone(),
+                        _ => None,
+                    })
+                    .collect::<$array>(),
+            )
+        };
+    }
+    let column = |(at, column): (usize, &Column<R>)| {
+        let (kind, array): (_, ArrayRef) = match column.cell {
+            Cell::Text(_) => (DataType::Utf8, array!(StringArray, Kept::Text, at)),
+            Cell::Count(_) => (DataType::UInt64, array!(UInt64Array, Kept::Count, at)),
+            Cell::Figure(_) => (DataType::Float64, array!(Float64Array, Kept::Figure, at)),
+            Cell::Flag(_) => (DataType::Boolean, array!(BooleanArray, Kept::Flag, at)),
+        };
+        (Field::new(column.name, kind, true), array)
+    };
+    columns.iter().enumerate().map(column).collect()
 }
 
 /// One row as a Python dict, under the names of the columns.

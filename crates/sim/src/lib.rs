@@ -19,7 +19,7 @@ pub mod system;
 
 pub use recorder::{Observed, Sink};
 pub use rig::Progress;
-pub use run::{Demand, RunSpec, record, run, run_all, run_contained};
+pub use run::{Demand, RunSpec, contained, record, run, run_all, run_contained};
 pub use system::SystemDescription;
 
 /// What can be wrong with a simulation that was asked for.

@@ -91,10 +91,17 @@ fn run_with<'a>(spec: &RunSpec, progress: &Progress, sink: Option<&'a mut Sink<'
 /// As [`run`], and [`SimError::Panicked`].
 pub fn run_contained(spec: &RunSpec, progress: &Progress) -> Result<RunResult, SimError> {
     // Nothing outlives a run that another could find half-changed.
-    catch_unwind(AssertUnwindSafe(|| run(spec, progress))).unwrap_or_else(|panic| {
+    contained(|| run(spec, progress)).unwrap_or_else(|panic| Err(SimError::Panicked(panic)))
+}
+
+/// What `work` gives. It leaves nothing behind.
+///
+/// # Errors
+/// The words of its panic.
+pub fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words");
-        Err(SimError::Panicked(text.to_owned()))
+        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words").to_owned()
     })
 }
 

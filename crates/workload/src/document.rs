@@ -43,6 +43,16 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
+/// How an error about a key that does not exist begins.
+const UNKNOWN_KEY: &str = "unknown key; ";
+
+impl InputError {
+    /// Whether it is about a key that does not exist.
+    pub fn is_unknown_key(&self) -> bool {
+        self.message.starts_with(UNKNOWN_KEY)
+    }
+}
+
 /// A TOML file: its text and the place of every key in it.
 #[derive(Clone, Debug)]
 pub struct Document {
@@ -139,7 +149,7 @@ impl Document {
     fn explain(&self, path: &str, span: Option<&Range<usize>>, message: &str) -> InputError {
         if let Some((name, expected)) = unknown(message, "unknown field").or_else(|| unexpected(message)) {
             let key = self.key_named(path, name);
-            return self.error(&key, format!("unknown key; {}", allowed(name, expected)));
+            return self.error(&key, format!("{UNKNOWN_KEY}{}", allowed(name, expected)));
         }
         if let Some((name, expected)) = unknown(message, "unknown variant") {
             let text = format!("unknown value `{name}`; {}", allowed(name, expected));

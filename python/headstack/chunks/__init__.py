@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,9 @@ def finish(
         if progress is not None:
             progress((done + under_way) / max(runs, 1))
 
-    with opened(executor) as pool:
-        for chunk, answer in answers(pool, missing(), tell):
+    # Closed before the pool is, which would wait for what is under way.
+    with opened(executor) as pool, closing(answers(pool, missing(), tell)) as answered:
+        for chunk, answer in answered:
             paths[chunk.first] = kept.keep(chunk, answer)
             done += chunk.runs
     return [paths[first] for first in sorted(paths)]

@@ -24,7 +24,16 @@ RUNS_MAX = 256
 """Nor has it more runs than this: what is answered has to be held in memory."""
 
 _PACKAGE = Path(__file__).parent.parent
-_SPECIFYING = ("array.py", "chunks/work.py", "drive.py", "options.py", "scenario.py", "values.py", "workload.py")
+_SPECIFYING = (
+    "array.py",
+    "chunks/points.py",
+    "chunks/work.py",
+    "drive.py",
+    "options.py",
+    "scenario.py",
+    "values.py",
+    "workload.py",
+)
 """What turns the points of a sweep into specifications, beside the compiled part."""
 
 

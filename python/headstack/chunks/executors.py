@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import islice
@@ -101,7 +101,7 @@ class Task:
         return [Task([half], seeks=True) for half in chunk.halves()] if chunk.runs > 1 else []
 
 
-def answers(pool: Pool, chunks: Iterator[Chunk], tell: Tell) -> Iterator[tuple[Chunk, bytes]]:
+def answers(pool: Pool, chunks: Iterator[Chunk], tell: Tell) -> Generator[tuple[Chunk, bytes], None, None]:
     """Carries out chunks, and gives the answer of each as it comes; ``tell`` is called with the runs under way that are
     done already.
 

@@ -22,6 +22,7 @@ from headstack.cli import (
     runs,
     scenarios,
     studies,
+    sweep,
     traces,
     validation,
 )
@@ -111,6 +112,7 @@ def main() -> None:
 
 main.add_command(runs.run)
 main.add_command(runs.curve)
+main.add_command(sweep.sweep)
 main.add_command(measure.measure)
 main.add_command(catalogue.drives)
 main.add_command(arrays.arrays)
