@@ -56,12 +56,12 @@ RECORDED = {
 }
 # All fit the smallest system: what is beyond it is folded into it, for the prediction as for the replay.
 REAL = {
-    "cloudphysics": ("cloudphysics/cloudPhysicsIO.vscsi", ["fold=9.1GB"]),
-    "msr": ("msr/msr-cambridge1-sample.csv", ["fold=9.1GB"]),
-    "systor": ("systor17/systor17-traces-sample.csv", ["fold=9.1GB"]),
+    "cloudphysics": ("cloudphysics/cloudPhysicsIO.vscsi", ["fold=8GiB"]),
+    "msr": ("msr/msr-cambridge1-sample.csv", ["fold=8GiB"]),
+    "systor": ("systor17/systor17-traces-sample.csv", ["fold=8GiB"]),
     "loop-poisson": ("blktrace/loop0_poisson1500_8s.blktrace.bin", []),
     "disksim-ascii": ("disksim/ascii.trace", ["device=0"]),
-    "mqsim-wsrch": ("mqsim/wsrch-small.trace", ["device=0", "fold=9.1GB"]),
+    "mqsim-wsrch": ("mqsim/wsrch-small.trace", ["device=0", "fold=8GiB"]),
 }
 Held = tuple[str, str, int, float, Prediction]
 """Trace, system, depth, IO/s simulated, prediction."""

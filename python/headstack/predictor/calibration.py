@@ -24,7 +24,6 @@ from headstack.predictor.grid import (
     Axes,
     as_run,
     block_bytes,
-    held_bytes,
     ranges_of,
     with_arrivals,
 )
@@ -73,7 +72,7 @@ def _one(random: Random, kind: str, system: Drive | Array, axes: Axes, capacity:
             lines.append(_line(size(), 1 - share, _read_percent(random), 0.0, align))
         else:
             lines = [_line(size(), count / sum(counts), reads, 100 * share, align) for count in counts]
-    least = max(RANGE_MIN, ranges_of(axes, capacity, held_bytes(system.system))[0])
+    least = max(RANGE_MIN, ranges_of(axes, capacity)[0])
     range_share = 1.0 if random.random() < 0.5 else logarithmic(least, 1.0)
     depth = round(logarithmic(1, axes.depths[-1]))
     spec = as_run(system, axes, lines, depth, range_share, several)

@@ -14,7 +14,7 @@ from headstack._native import InputError, version
 from headstack.array import Array
 from headstack.drive import Drive
 from headstack.predictor.calibration import drawn, quantile, residuals, response_residuals, with_loads
-from headstack.predictor.grid import FULL, OPEN, Axes, Axis, Progress, Table, characterized, run, used_bytes
+from headstack.predictor.grid import FULL, OPEN, Axes, Axis, Progress, Table, characterized, held_bytes, run, used_bytes
 from headstack.predictor.model import Model
 
 FORMAT = "headstack characterization"
@@ -33,6 +33,8 @@ class Characterization:
     version: str
     """Of headstack, that ran them."""
     capacity_bytes: int
+    held_bytes: int
+    """What its buffers and caches hold."""
     tables: dict[str, Table]
     errors: dict[str, float]
     """By kind of environment, the distance that 90 % of logarithms of throughput keep; of open loops, those of response
@@ -44,14 +46,17 @@ class Characterization:
     @cached_property
     def model(self) -> Model:
         """What predictions are made from."""
-        return Model(self.tables, self.capacity_bytes)
+        return Model(self.tables, self.capacity_bytes, self.held_bytes)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """All of it as JSON text; written to ``path`` if one is given."""
         told = {
             "format": FORMAT,
             "schema": SCHEMA,
-            **{name: getattr(self, name) for name in ("system", "description_hash", "version", "capacity_bytes")},
+            **{
+                name: getattr(self, name)
+                for name in ("system", "description_hash", "version", "capacity_bytes", "held_bytes")
+            },
             "errors": self.errors,
             "residuals": {kind: [round(error, 6) for error in errors] for kind, errors in self.residuals.items()},
             "tables": {name: _told(table) for name, table in self.tables.items()},
@@ -79,6 +84,7 @@ class Characterization:
                 told["description_hash"],
                 told["version"],
                 told["capacity_bytes"],
+                told["held_bytes"],
                 {table: _table(columns) for table, columns in told["tables"].items()},
                 told["errors"],
                 told["residuals"],
@@ -125,7 +131,8 @@ def characterize(system: Drive | Array, axes: Axes = FULL, progress: Progress | 
     # What is stored is what is predicted from: the file must not differ from what made it.
     tables = {name: _table(_told(table)) for name, table in tables.items()}
     capacity = used_bytes(system)
-    model = Model(tables, capacity)
+    held = held_bytes(system.system)
+    model = Model(tables, capacity, held)
     environments = drawn(system, axes, capacity)
     figures = run([spec for _, spec in environments], lambda share: told(GRID_SHARE + (1 - GRID_SHARE) * share))
     simulated = [(environment, figure[0]) for (environment, _), figure in zip(environments, figures, strict=True)]
@@ -138,6 +145,7 @@ def characterize(system: Drive | Array, axes: Axes = FULL, progress: Progress | 
         hash_of(system, axes),
         version(),
         capacity,
+        held,
         tables,
         {kind: round(quantile(of), 6) for kind, of in errors.items()},
         {kind: [round(error, 6) for error in of] for kind, of in errors.items()},

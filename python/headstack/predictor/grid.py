@@ -25,7 +25,6 @@ KIB = 1024
 BATCH = 96
 """Runs handed over at once: progress is told between them."""
 SECTOR, PAGE = 512, 4096
-HELD_TIMES = 8
 TEST_BYTES = 256 << 20
 """A test of more than this ends early, with at least its requests over ``LARGE_LESS``."""
 LARGE_LESS = 6
@@ -107,7 +106,7 @@ def axes_of(table: str, axes: Axes, system: dict[str, Any], capacity: int) -> tu
     """The coordinates of a table for one system: what it cannot do is left out."""
     block = block_bytes(system)
     sizes = tuple(float(size) for size in axes.sizes_bytes if size >= block)
-    ranges = ranges_of(axes, capacity, held_bytes(system))
+    ranges = ranges_of(axes, capacity)
     depths = Axis("depth", tuple(map(float, axes.depths)))
     operation, align = Axis("read", (0.0, 1.0)), Axis("align", alignments(system))
     if table == RANDOM:
@@ -127,13 +126,11 @@ def axes_of(table: str, axes: Axes, system: dict[str, Any], capacity: int) -> tu
     )
 
 
-def ranges_of(axes: Axes, capacity: int, held: int) -> tuple[float, ...]:
-    """Ranges as shares of the capacity, the smallest first. All are larger than what buffers and caches hold by far:
-    else the tests would be of these."""
+def ranges_of(axes: Axes, capacity: int) -> tuple[float, ...]:
+    """Ranges as shares of the capacity, the smallest first."""
     shares = [1.0]
     steps = [*axes.range_steps]
-    least = max(RANGE_MIN_BYTES, HELD_TIMES * held)
-    while shares[-1] * capacity / steps[0] >= least:
+    while shares[-1] * capacity / steps[0] >= RANGE_MIN_BYTES:
         shares.append(shares[-1] / steps[0])
         steps = steps[1:] or steps
     return tuple(reversed(shares))

@@ -23,6 +23,7 @@ Terms = list[tuple[int, float]]
 """Places in a table at its first depth, and the weight of each."""
 
 WHOLE = (Spread(1.0, inf),)
+HELD_TIMES = 8
 MIXED_FROM = 0.02
 """A share below this is too small for what it does to the others to be found on tests."""
 
@@ -49,12 +50,14 @@ class Blend:
 class Model:
     """The tables of one system, ready to predict from."""
 
-    def __init__(self, tables: dict[str, Table], capacity_bytes: int) -> None:
+    def __init__(self, tables: dict[str, Table], capacity_bytes: int, held_bytes: int) -> None:
         self._random, self._sequential, self._mixed = (tables[name] for name in (RANDOM, SEQUENTIAL, MIXED))
         self.capacity_bytes = capacity_bytes
+        self._read_least = self._least_read(held_bytes)
         self.depths = tables[RANDOM].knots("depth")
         self._log_depths = [log(depth) for depth in self.depths]
-        self._whole: Terms = [(len(self._random.axes[3].knots) - 1, 1.0)]
+        whole: Terms = [(len(self._random.axes[3].knots) - 1, 1.0)]
+        self._whole = {True: whole, False: whole}
         self._open = tables[OPEN]
         self._factors = self._interference()
         self._responses = self._patience()
@@ -134,14 +137,14 @@ class Model:
         return max(sorted(spent), key=lambda name: spent[name])
 
     def _random_terms(
-        self, environment: Environment, classes: Iterable[RequestClass], aligned: int, spreads: Terms
+        self, environment: Environment, classes: Iterable[RequestClass], aligned: int, spreads: dict[bool, Terms]
     ) -> Terms:
         _, read, size, range_, depth = self._random.axes
         terms: Terms = []
         for one in classes:
             base = (aligned * len(read.knots) + one.is_read) * len(size.knots)
             for s, by_size in between(size, one.size_bytes, False, size_text(environment, one.size_bytes)):
-                for r, by_range in spreads:
+                for r, by_range in spreads[one.is_read]:
                     place = ((base + s) * len(range_.knots) + r) * len(depth.knots)
                     terms.append((place, one.share * by_size * by_range))
         return joined(terms)
@@ -201,24 +204,29 @@ class Model:
     def _share(self, spread: Spread) -> float:
         return min(1.0, spread.range_bytes / self.capacity_bytes)
 
-    def _spreads(self, environment: Environment) -> Terms:
-        """The ranges around those of the environment. Raises ``InputError`` where they are beyond the system, or less
-        than any test has."""
+    def _least_read(self, held_bytes: int) -> float:
+        """The least range, as a share of the capacity, of which buffers and caches hold a small part only."""
+        ranges = self._random.knots("range")
+        return next((share for share in ranges if share * self.capacity_bytes >= HELD_TIMES * held_bytes), ranges[-1])
+
+    def _spreads(self, environment: Environment) -> dict[bool, Terms]:
+        """The ranges around those of the environment, for reads and for writes. Raises ``InputError`` where they are
+        beyond the system, or less than any test has."""
         axis = self._random.axes[3]
-        terms: Terms = []
+        terms: dict[bool, Terms] = {True: [], False: []}
         for one in environment.spread or WHOLE:
             text = format_bytes(round(min(one.range_bytes, 2**62)))
             if one.range_bytes > self.capacity_bytes * (1 + 1e-6) and one is not WHOLE[0]:
                 held = format_bytes(self.capacity_bytes)
                 raise InputError(f"{environment.name}: range: {text} is more than the {held} there are")
             share = self._share(one)
-            # Near places of a trace that are not the same are as far apart as tests go, where they are fewer than
-            # buffers would hold; a range that all requests are in is another thing.
-            if one.share < 1:
-                share = max(share, axis.knots[0])
             what = f"{environment.name}: range: {text} is a share of {share:g} of the system, which"
-            terms += [(place, one.share * weight) for place, weight in between(axis, share, True, what)]
-        return joined(terms)
+            for is_read, least in ((True, self._read_least), (False, axis.knots[0])):
+                # In a range that all requests are in, reads find what buffers hold. Those of a trace that are near each
+                # other are not the same again; writes are sorted, whether they are or not.
+                near = max(share, least) if one.share < 1 else share
+                terms[is_read] += [(place, one.share * weight) for place, weight in between(axis, near, True, what)]
+        return {is_read: joined(of) for is_read, of in terms.items()}
 
     def _interference(self) -> list[float]:
         """Of each test of a mix, the logarithm of its time over that of its classes by themselves."""
