@@ -224,9 +224,11 @@ impl Array {
         let hit = cache.missing(offset, length).0.is_none();
         if cache.settings.keeps_reads && cache.prepare(offset, length) {
             for key in cache.keys(offset, length) {
-                let slot = cache.directory.find(key).expect("just prepared");
-                cache.directory.filled(slot, parts_of(key, cache.page_bytes, offset, length));
-                cache.directory.touch(slot);
+                // A page that was there may have made room for the next ones.
+                if let Some(slot) = cache.directory.find(key) {
+                    cache.directory.filled(slot, parts_of(key, cache.page_bytes, offset, length));
+                    cache.directory.touch(slot);
+                }
             }
         }
         hit && kind == Kind::Read
@@ -382,7 +384,10 @@ impl Array {
         let cache = self.cache();
         let mut waiting = Vec::new();
         for key in cache.keys(offset, length) {
-            let slot = cache.directory.find(key).expect("a page that is being filled stays");
+            // Of a page that was all there when the run was prepared, nothing is on its way: it may have gone since.
+            let Some(slot) = cache.directory.find(key) else {
+                continue;
+            };
             let parts = parts_of(key, cache.page_bytes, offset, length) & cache.directory.page(slot).filling;
             cache.directory.filled(slot, parts);
             waiting.extend(cache.waiting_reads.remove(&key).unwrap_or_default());
