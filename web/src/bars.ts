@@ -16,7 +16,7 @@ export function bars(figure: Bars, width: number, view: View): Drawing {
   const names = figure.groups.map((name) => (name.length > NAME_MAX ? `${name.slice(0, NAME_MAX - 1)}…` : name));
   const widest = CHARACTER * Math.max(1, ...names.map((name) => name.length));
   const isAslant = widest > ((width - 60) / figure.groups.length) * 0.96;
-  const below = isAslant ? Math.ceil(0.6 * widest) + 20 : 26;
+  const below = isAslant ? Math.ceil(0.5 * widest) + 26 : 26;
   const height = heightOf(width) + (isAslant ? below - 26 : 0);
   const shownSeries = figure.series.flatMap((series, index) => (view.hidden.has(index) ? [] : [{ series, index }]));
   const y = scaleOf(figure, shownSeries.flatMap(({ series }) => series.y.filter((value) => value !== null)));

@@ -18,11 +18,13 @@ export interface Look {
 type Shape = (typeof SHAPES)[number];
 const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "down"] as const;
 
-/** The look of each series. Those of one name look alike but for whether they were published: they belong together. */
+/** The look of each series. Published ones look like those of ours that they name: they belong together. */
 export function looks(series: readonly Series[]): Look[] {
-  const names = [...new Set(series.map((one) => one.name))];
+  const ours = series.filter((one) => !one.published).map((one) => one.name);
+  const belongs = (one: Series) => (one.published ? namedIn(one.name, ours) : one.name);
+  const names = [...new Set(series.map(belongs))];
   return series.map((one) => {
-    const number = names.indexOf(one.name);
+    const number = names.indexOf(belongs(one));
     return {
       colour: `c${number % COLOURS}`,
       dash: DASHES[Math.floor(number / COLOURS) % DASHES.length] ?? "",
@@ -30,6 +32,15 @@ export function looks(series: readonly Series[]): Look[] {
       published: one.published,
     };
   });
+}
+
+/** The longest of the names that stands in another as a whole; else that one itself. */
+function namedIn(name: string, ours: readonly string[]): string {
+  const stands = (our: string) => {
+    const at = ` ${name} `.indexOf(our);
+    return at > 0 && !/\w/.test(` ${name} `[at - 1] ?? "") && !/\w/.test(` ${name} `[at + our.length] ?? "");
+  };
+  return ours.filter(stands).sort((one, other) => other.length - one.length)[0] ?? name;
 }
 
 /** A mark at a point: full where it is ours, open and larger where it was published. */

@@ -14,12 +14,16 @@ import { figure as shown } from "./scale";
 import { grid, table } from "./table";
 
 const charts: Chart[] = [];
+const ids = new Set<string>();
 
 function figureOf(figure: Figure, links: Linked): HTMLElement {
   const title = html("figcaption", {}, figure.title);
   const note = figure.note ? html("p", { class: "note" }, ...linked(figure.note)) : null;
   const isWide = figure.kind === "table" || figure.kind === "grid";
-  const element = html("figure", { id: figure.name, class: `${figure.kind}${isWide ? " wide" : ""}` }, title);
+  // The first of a name has the anchor: a picture and the table of a study may be called alike.
+  const id = ids.has(figure.name) ? `${figure.name}-${ids.size}` : figure.name;
+  ids.add(id);
+  const element = html("figure", { id, class: `${figure.kind}${isWide ? " wide" : ""}` }, title);
   if (figure.kind === "table") element.append(table(figure));
   else if (figure.kind === "grid") element.append(grid(figure));
   else {

@@ -58,11 +58,11 @@ function td(value: Cell, isFigure: boolean): HTMLElement {
 }
 
 /** A value for people, with the exact one for machines. Years and seeds have no comma in them. */
-export function said(value: Cell): Node | string {
+export function said(value: Cell, digits = 5): Node | string {
   if (value === null) return "";
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "string") return value;
-  const text = Number.isInteger(value) && Math.abs(value) < 10_000 ? String(value).replace("-", "\u2212") : figure(value, 5);
+  const text = Number.isInteger(value) && Math.abs(value) < 10_000 ? String(value).replace("-", "\u2212") : figure(value, digits);
   return html("data", { value: String(value) }, text);
 }
 
@@ -81,9 +81,9 @@ export function grid(given: Grid): HTMLElement {
 
 function shaded(given: Grid, row: number, column: number, [low, high]: [number, number]): HTMLElement {
   const value = given.values[row]?.[column] ?? null;
-  const cell = html("td", { class: "figure" }, said(value));
+  const cell = html("td", { class: "figure" }, said(value, 4));
   const published = given.published[row]?.[column] ?? null;
-  if (published !== null) cell.append(html("div", { class: "published" }, said(published)));
+  if (published !== null) cell.append(html("div", { class: "published" }, said(published, 4)));
   if (value === null) return cell;
   const { share, side } = shade(value, low, high, given.signed);
   cell.classList.add(side);

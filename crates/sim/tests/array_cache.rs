@@ -225,3 +225,17 @@ fn streams_are_read_ahead() {
     // What was read ahead was used: nothing is read twice.
     assert!(counter(&ahead, "cache_prefetched_bytes") < 1.05 * 5_000.0 * 65536.0);
 }
+
+#[test]
+fn a_cache_much_too_small_for_what_is_outstanding_serves_all_of_it() {
+    // Requests that overlap: fills of pages on their way, pages written again while they leave, no room for a run.
+    let mixed = r#"{"size": "100KiB", "read_percent": 60, "random_percent": 100}"#;
+    for level in [Level::Raid0, Level::Raid5] {
+        for pages in [4, 8, 32] {
+            let mut small = cache(pages * 65536);
+            small.page_bytes = 8 << 10;
+            let result = run_on(&with_cache(level, 4, small), mixed, 64, 5_000);
+            assert!(result.checks.iter().all(|check| check.passed), "{level:?}, {pages} pages");
+        }
+    }
+}

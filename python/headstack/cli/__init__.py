@@ -17,6 +17,7 @@ from headstack.cli import (
     demo,
     inspect,
     measure,
+    prediction,
     replays,
     runs,
     scenarios,
@@ -121,5 +122,7 @@ main.add_command(replays.replay)
 main.add_command(compare.compare)
 main.add_command(inspect.inspect)
 main.add_command(studies.study)
+main.add_command(prediction.characterize)
+main.add_command(prediction.predict)
 main.add_command(validation.validate)
 main.add_command(demo.demo)

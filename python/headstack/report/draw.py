@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -82,13 +83,21 @@ def _lines(data: Lines) -> Figure:
 
 
 def _looks(series: Sequence[Series]) -> list[tuple[Series, str, str, Any]]:
-    """Each series with its colour, marker and dash; those of one name look alike."""
-    names = list(dict.fromkeys(one.name for one in series))
-    numbers = [names.index(one.name) for one in series]
+    """Each series with its colour, marker and dash; published ones look like those of ours that they name."""
+    ours = [one.name for one in series if not one.published]
+    belong = [_named_in(one.name, ours) if one.published else one.name for one in series]
+    names = list(dict.fromkeys(belong))
+    numbers = [names.index(name) for name in belong]
     return [
         (one, COLOURS[n % len(COLOURS)], MARKERS[n % len(MARKERS)], DASHES[n // len(COLOURS) % len(DASHES)])
         for one, n in zip(series, numbers, strict=True)
     ]
+
+
+def _named_in(name: str, ours: Sequence[str]) -> str:
+    """The longest of the names that stands in another as a whole; else that one itself."""
+    stand = [our for our in ours if re.search(rf"(?<!\w){re.escape(our)}(?!\w)", name)]
+    return max(stand, key=len, default=name)
 
 
 def _draw_series(axes: Axes, data: Lines, series: Series, x: list[float], look: tuple[str, str, Any]) -> None:

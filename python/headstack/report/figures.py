@@ -51,7 +51,7 @@ class Lines(_Inline):
     """Figures over another: saturation curves, rates over position, warming over time, percentiles."""
 
     name: str
-    """Short, of letters, digits and dashes: the file of the picture and the anchor in the page are named after it."""
+    """Short, of letters, digits and dashes, and its own within a section: the anchor in the page is named after it."""
     title: str
     x: Axis
     y: Axis

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -26,7 +27,7 @@ INLINE_HEIGHT = 470
 def to_html(report: Report) -> str:
     """The report as a page. Equal reports give equal text.
 
-    Raises ``InputError`` when the page was not built, two figures have one name, or a figure is not finite.
+    Raises ``InputError`` when the page was not built, figures of a section share a name, or a number is not finite.
     """
     return _page(report, is_inline=False)
 
@@ -124,11 +125,11 @@ def _plain(value: Any) -> Any:
 
 
 def _check(report: Report) -> None:
-    names: set[str] = set()
+    for section in report.sections:
+        names = Counter(figure.name for figure in section.figures)
+        for name in (name for name, count in names.items() if count > 1):
+            raise InputError(f"report: two figures of a section are named {name!r}; each needs a name of its own")
     for figure in (figure for section in report.sections for figure in section.figures):
-        if figure.name in names:
-            raise InputError(f"report: two figures are named {figure.name!r}; each needs a name of its own")
-        names.add(figure.name)
         if not all(map(math.isfinite, _numbers(asdict(figure)))):
             raise InputError(f"report: figure {figure.name!r} holds a number that is not finite")
 
