@@ -112,7 +112,10 @@ _SPELT = {"drives": "drives[0].count", "drive": "drives[0].drive"}
 def _check_options(fields: Mapping[str, Axis], workload: str | os.PathLike[str] | None) -> None:
     names = {option.name for option in OPTIONS if option.name not in CHANGES}
     given = {field: list(each.values) if isinstance(each, Listed) else [""] for field, each in fields.items()}
-    check({name: values for name, values in given.items() if name in names}, [workload and load_demand(workload)])
+    check(
+        {name: values for name, values in given.items() if name in names},
+        [None if workload is None else load_demand(workload)],
+    )
 
 
 def _kind(field: str, value: str, blueprints: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from headstack.chunks import chunk as chunk_module
 from headstack.chunks import run_chunks
 from headstack.runs import specify
 
-pytest.importorskip("distributed", reason="needs the extra headstack[cluster]")
+distributed: Any = pytest.importorskip("distributed", reason="needs the extra headstack[cluster]")
 
 # A worker as `dask worker` is one, but that what it carries out can be replaced.
 WORKER = """
@@ -80,9 +81,7 @@ class Processes:
         return process
 
     def until_there_are(self, workers: int) -> None:
-        from distributed import Client
-
-        with Client(self.address, set_as_default=False) as client:
+        with distributed.Client(self.address, set_as_default=False) as client:
             client.wait_for_workers(workers, timeout=120)
 
     def end(self) -> None:

@@ -110,7 +110,7 @@ def test_designs_have_their_points() -> None:
         ({"sample": "best"}, "sample: 'best' is unknown; allowed: grid, random, sobol"),
     ):
         with pytest.raises(hs.InputError, match=message):
-            Design(("a",), (axes[0],), **wrong)  # type: ignore[arg-type]
+            Design(("a",), (axes[0],), **wrong)
 
 
 # What is run.
