@@ -11,6 +11,7 @@ mod memory;
 mod recordings;
 mod report;
 mod rows;
+mod sweeps;
 mod traces;
 
 use std::process::ExitCode;
@@ -67,6 +68,8 @@ fn main() -> ExitCode {
     memory::of_runs(&mut report, simulated);
     memory::virtual_array(&mut report);
     memory::of_analyses(&mut report, analysed);
+    sweeps::configurations(&mut report);
+    sweeps::cluster(&mut report);
     finish(measured(report))
 }
 

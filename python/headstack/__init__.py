@@ -15,7 +15,7 @@ in place of a value is swept.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from headstack import arrays, drives, scenarios, workloads
+from headstack import arrays, drives, scenarios, studies, workloads
 from headstack._native import InputError, RunError, version
 from headstack.array import Array
 from headstack.comparison import Comparison, compare
@@ -27,6 +27,7 @@ from headstack.replays import replay
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
 from headstack.scenario import Scenario
+from headstack.sweeps import Sweep, sweep
 from headstack.traces import Trace, capture
 from headstack.validation import Validation, validate
 from headstack.workload import Workload
@@ -69,6 +70,7 @@ __all__ = [
     "Results",
     "RunError",
     "Scenario",
+    "Sweep",
     "Trace",
     "Validation",
     "Workload",
@@ -92,6 +94,8 @@ __all__ = [
     "run",
     "run_jobs",
     "scenarios",
+    "studies",
+    "sweep",
     "validate",
     "verify",
     "workloads",

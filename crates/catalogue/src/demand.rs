@@ -50,6 +50,6 @@ pub fn load_demand(name_or_path: &str) -> Result<Demand, InputError> {
 }
 
 /// Whether a file is a scenario's, by what only these have: tables of streams, where a workload has their number.
-fn is_scenario(document: &Document) -> bool {
+pub(crate) fn is_scenario(document: &Document) -> bool {
     ["streams[0]", "pool", "network", "cpus"].iter().any(|key| document.states(key))
 }

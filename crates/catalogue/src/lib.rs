@@ -2,6 +2,7 @@
 //! a complete description of the few figures of a data sheet.
 
 pub mod array;
+mod blueprint;
 pub mod complete;
 pub mod constants;
 mod demand;
@@ -9,6 +10,7 @@ pub mod disksim;
 pub mod file;
 pub mod resolve;
 pub mod ssd;
+mod study;
 
 use std::path::Path;
 
@@ -18,10 +20,12 @@ use headstack_workload::{Document, InputError};
 use serde::Deserialize;
 
 pub use array::{Changes, ResolvedArray};
+pub use blueprint::{Blueprint, Described, Drafter};
 pub use complete::description_to_toml;
 pub use demand::{load_demand, load_scenario, load_workload};
 pub use resolve::{Derived, Resolved, resolve};
 pub use ssd::ResolvedSsd;
+pub use study::Study;
 
 include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 

@@ -19,10 +19,10 @@ pub fn json_error(error: serde_json::Error) -> PyErr {
     input_error(error)
 }
 
-/// What was asked of the simulator is bad input, unless it was stopped.
+/// What was asked of the simulator is bad input, unless it was stopped, or broke down.
 pub fn sim_error(error: SimError) -> PyErr {
     match error {
-        SimError::Stopped => RunError::new_err(error.to_string()),
+        SimError::Stopped | SimError::Panicked(_) => RunError::new_err(error.to_string()),
         _ => input_error(error),
     }
 }

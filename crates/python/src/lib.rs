@@ -3,12 +3,14 @@
 //! Descriptions cross the border as JSON, results as Arrow tables. An error of the crates becomes
 //! `headstack.InputError` or `headstack.RunError` with its one line.
 
+mod blueprint;
 mod capture;
 mod catalogue;
 mod error;
 mod interruptible;
 mod jobs;
 mod measure;
+mod outcomes;
 mod play;
 mod quantity;
 mod recording;
@@ -31,11 +33,13 @@ mod _native {
     use serde::Serialize;
 
     #[pymodule_export]
+    use super::blueprint::{demand_blueprint, describe_points, system_blueprint};
+    #[pymodule_export]
     use super::capture::trace_capture;
     #[pymodule_export]
     use super::catalogue::{
         array_ids, array_toml, complete_workload, drive_ids, drive_to_toml, drive_toml, import_disksim, load_array,
-        load_demand, load_drive, load_scenario, load_system, load_workload, scenario_ids, scenario_toml,
+        load_demand, load_drive, load_scenario, load_system, load_workload, read_study, scenario_ids, scenario_toml,
         scenario_with_clients, scenario_writes, workload_ids, workload_toml,
     };
     #[pymodule_export]
@@ -46,6 +50,8 @@ mod _native {
     };
     #[pymodule_export]
     use super::measure::Targets;
+    #[pymodule_export]
+    use super::outcomes::{Outcomes, results_of_kept, run_each};
     #[pymodule_export]
     use super::quantity::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns};
     #[pymodule_export]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::StringArray;
+use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{DataType, Field};
 use headstack_result::{
     CurvePoint, Fact, Fidelity, Interval, KindResult, LatencyHistogram, RunResult, StreamResult,
@@ -28,13 +28,28 @@ pub struct Asked {
 }
 
 /// A run in the table of results: what was asked for, what came of it, and the response times of all kinds together.
-struct Row {
+pub struct Row {
     asked: Asked,
     result: RunResult,
     response: LatencyHistogram,
 }
 
 impl Row {
+    /// The row of a result.
+    pub fn new(asked: Asked, result: RunResult) -> Row {
+        Row { asked, response: result.response(), result }
+    }
+
+    /// What was asked for.
+    fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// The same, without what came of it.
+    pub fn into_asked(self) -> Asked {
+        self.asked
+    }
+
     /// What it is made of, for other results.
     fn taken(&self) -> (Asked, RunResult) {
         let asked = Asked { labels: self.asked.labels.clone(), clients: self.asked.clients };
@@ -88,7 +103,7 @@ impl Row {
 }
 
 /// One row a run. Throughput and times are those of all kinds of request together.
-static RUN_COLUMNS: &[Column<Row>] = &[
+const RUN_COLUMNS: &[Column<Row>] = &[
     text("system", |row| Some(row.result.system.name.clone())),
     text("workload", |row| Some(row.workload("/name")?.as_str()?.to_owned())),
     count("depth", Row::depth),
@@ -278,11 +293,29 @@ pub struct Results {
     table: OnceLock<Py<Table>>,
 }
 
+/// The labels of runs as columns, in the order in which they first occur.
+pub fn labelled(asked: &[&Asked]) -> Vec<(Field, ArrayRef)> {
+    let mut names: Vec<&String> = Vec::new();
+    for (name, _) in asked.iter().flat_map(|asked| &asked.labels) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let column = |name: &String| -> (Field, ArrayRef) {
+        let text = |asked: &&Asked| asked.labels.iter().find(|label| label.0 == *name).map(|label| label.1.clone());
+        let texts: StringArray = asked.iter().map(text).collect();
+        (Field::new(name, DataType::Utf8, true), Arc::new(texts))
+    };
+    names.into_iter().map(column).collect()
+}
+
 impl Results {
+    /// The columns of the table of results, but for the labels.
+    pub const COLUMNS: &[Column<Row>] = RUN_COLUMNS;
+
     /// Results with what was asked for.
     pub fn new(results: Vec<(Asked, RunResult)>) -> Self {
-        let rows =
-            results.into_iter().map(|(asked, result)| Row { asked, response: result.response(), result }).collect();
+        let rows = results.into_iter().map(|(asked, result)| Row::new(asked, result)).collect();
         Self { rows, table: OnceLock::new() }
     }
 
@@ -310,19 +343,8 @@ impl Results {
 
     fn run_table(&self) -> Table {
         let mut table = columns(RUN_COLUMNS, &self.rows);
-        let mut names: Vec<&String> = Vec::new();
-        for (name, _) in self.rows.iter().flat_map(|row| &row.asked.labels) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        let labels = names.into_iter().map(|name| {
-            let text =
-                |row: &'_ Row| row.asked.labels.iter().find(|label| label.0 == *name).map(|label| label.1.clone());
-            let texts: StringArray = self.rows.iter().map(text).collect();
-            (Field::new(name, DataType::Utf8, true), Arc::new(texts) as _)
-        });
-        table.extend(labels);
+        let asked: Vec<&Asked> = self.rows.iter().map(Row::asked).collect();
+        table.extend(labelled(&asked));
         Table::new(table)
     }
 }

@@ -18,7 +18,7 @@ use crate::results::{Asked, Results};
 /// One run as Python asks for it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Spec {
+pub struct Spec {
     system_name: String,
     system: SystemDescription,
     workload: Option<Workload>,
@@ -33,7 +33,7 @@ struct Spec {
     preload: u64,
     /// Under what name the result tells of each stream of the scenario, where not under its own.
     #[serde(default)]
-    stream_names: Vec<String>,
+    pub stream_names: Vec<String>,
     /// What distinguishes the run from others of a sweep: columns of the table of results.
     labels: Vec<(String, String)>,
 }
@@ -66,24 +66,38 @@ pub fn run(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>, record: Opt
 impl Spec {
     fn read(value: Value) -> PyResult<Spec> {
         let spec: Spec = serde_json::from_value(value).map_err(json_error)?;
-        spec.system.check().map_err(input_error)?;
-        match (&spec.workload, &spec.scenario) {
-            (Some(workload), None) => workload.validate().map_err(input_error)?,
-            (None, Some(scenario)) => scenario.validate().map_err(input_error)?,
-            _ => return Err(input_error("a run needs a workload or a scenario")),
-        }
+        spec.fault().map_err(input_error)?;
         Ok(spec)
     }
 
-    fn split(self) -> (Asked, RunSpec) {
-        let Spec { system_name, system, workload, scenario, clients, span, seed, interval_ns, preload, labels, .. } =
-            self;
+    /// Whether it is possible.
+    ///
+    /// # Errors
+    /// Why it is not, as one line.
+    pub fn fault(&self) -> Result<(), String> {
+        self.system.check().map_err(|fault| fault.to_string())?;
+        match (&self.workload, &self.scenario) {
+            (Some(workload), None) => workload.validate().map_err(|error| error.to_string()),
+            (None, Some(scenario)) => scenario.validate().map_err(|error| error.to_string()),
+            _ => Err("a run needs a workload or a scenario".to_owned()),
+        }
+    }
+
+    /// What was asked for that the result does not say.
+    pub fn asked(&self) -> Asked {
+        Asked { labels: self.labels.clone(), clients: self.clients }
+    }
+
+    /// The same, and what is run.
+    pub fn split(self) -> (Asked, RunSpec) {
+        let asked = self.asked();
+        let Spec { system_name, system, workload, scenario, span, seed, interval_ns, preload, .. } = self;
         let demand = match (workload, scenario) {
             (Some(workload), _) => workload.into(),
             (None, scenario) => scenario.expect("read has seen that there is one").into(),
         };
         let span = span.map(|(start_bytes, length_bytes)| Span { start_bytes, length_bytes });
-        (Asked { labels, clients }, RunSpec { system_name, system, demand, span, seed, interval_ns, preload })
+        (asked, RunSpec { system_name, system, demand, span, seed, interval_ns, preload })
     }
 }
 

@@ -78,6 +78,52 @@ pub fn columns<R>(columns: &[Column<R>], rows: &[R]) -> Vec<(Field, ArrayRef)> {
     columns.iter().map(|column| column.field_and_array(rows)).collect()
 }
 
+/// A cell whose row is gone.
+pub enum Kept {
+    Text(Option<String>),
+    Count(Option<u64>),
+    Figure(Option<f64>),
+    Flag(Option<bool>),
+}
+
+/// The cells of one row, so that the row itself, which may be large, need not be kept.
+pub fn kept_cells<R>(columns: &[Column<R>], row: &R) -> Vec<Kept> {
+    let keep = |column: &Column<R>| match column.cell {
+        Cell::Text(of) => Kept::Text(of(row)),
+        Cell::Count(of) => Kept::Count(of(row)),
+        Cell::Figure(of) => Kept::Figure(of(row)),
+        Cell::Flag(of) => Kept::Flag(of(row)),
+    };
+    columns.iter().map(keep).collect()
+}
+
+/// The columns of rows whose cells were kept; those of rows that never were are empty.
+pub fn kept_columns<R>(columns: &[Column<R>], rows: &[Option<&[Kept]>]) -> Vec<(Field, ArrayRef)> {
+    /// The cells of a column, all of which are of one kind.
+    macro_rules! array {
+        ($array:ty, $kind:path, $at:expr) => {
+            Arc::new(
+                rows.iter()
+                    .map(|row| match row.map(|cells| &cells[$at]) {
+                        Some($kind(cell)) => cell.clone(),
+                        _ => None,
+                    })
+                    .collect::<$array>(),
+            )
+        };
+    }
+    let column = |(at, column): (usize, &Column<R>)| {
+        let (kind, array): (_, ArrayRef) = match column.cell {
+            Cell::Text(_) => (DataType::Utf8, array!(StringArray, Kept::Text, at)),
+            Cell::Count(_) => (DataType::UInt64, array!(UInt64Array, Kept::Count, at)),
+            Cell::Figure(_) => (DataType::Float64, array!(Float64Array, Kept::Figure, at)),
+            Cell::Flag(_) => (DataType::Boolean, array!(BooleanArray, Kept::Flag, at)),
+        };
+        (Field::new(column.name, kind, true), array)
+    };
+    columns.iter().enumerate().map(column).collect()
+}
+
 /// One row as a Python dict, under the names of the columns.
 pub fn dict<'py, R>(py: Python<'py>, columns: &[Column<R>], row: &R) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);

@@ -19,7 +19,7 @@ pub mod system;
 
 pub use recorder::{Observed, Sink};
 pub use rig::Progress;
-pub use run::{Demand, RunSpec, record, run, run_all};
+pub use run::{Demand, RunSpec, contained, record, run, run_all, run_contained};
 pub use system::SystemDescription;
 
 /// What can be wrong with a simulation that was asked for.
@@ -40,4 +40,7 @@ pub enum SimError {
     /// The run was stopped from outside.
     #[error("stopped")]
     Stopped,
+    /// The simulator broke one of its own rules.
+    #[error("a bug of the simulator: {0}")]
+    Panicked(String),
 }

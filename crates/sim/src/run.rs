@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use headstack_result::RunResult;
 use headstack_workload::scenario::Scenario;
@@ -84,13 +85,33 @@ fn run_with<'a>(spec: &RunSpec, progress: &Progress, sink: Option<&'a mut Sink<'
     Ok(runner.finish(spec, workload))
 }
 
+/// Runs one specification to its end; a panic of the simulator is this run's error, and nobody else's.
+///
+/// # Errors
+/// As [`run`], and [`SimError::Panicked`].
+pub fn run_contained(spec: &RunSpec, progress: &Progress) -> Result<RunResult, SimError> {
+    // Nothing outlives a run that another could find half-changed.
+    contained(|| run(spec, progress)).unwrap_or_else(|panic| Err(SimError::Panicked(panic)))
+}
+
+/// What `work` gives. It leaves nothing behind.
+///
+/// # Errors
+/// The words of its panic.
+pub fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words").to_owned()
+    })
+}
+
 /// Runs many specifications on all cores; results stand in the order of the specifications, whatever core they ran on.
 pub fn run_all(specs: &[RunSpec], progress: &(dyn Fn(usize, f64) -> bool + Sync)) -> Vec<Result<RunResult, SimError>> {
     specs
         .par_iter()
         .enumerate()
         .with_max_len(1)
-        .map(|(index, spec)| run(spec, &|share| progress(index, share)))
+        .map(|(index, spec)| run_contained(spec, &|share| progress(index, share)))
         .collect()
 }
 

@@ -200,6 +200,19 @@ fn a_run_can_be_stopped() {
 }
 
 #[test]
+fn a_panic_is_the_error_of_its_run_alone() {
+    let specs = vec![spec(&bare_drive(), workload(random_reads(), closed(1), 1 << 20)); 3];
+    let hear = |index: usize, _| {
+        assert_ne!(index, 1, "the second run breaks down");
+        false
+    };
+    let results = run_all(&specs, &hear);
+    assert!(matches!(results[0], Err(SimError::Stopped)));
+    assert!(matches!(&results[1], Err(SimError::Panicked(words)) if words.contains("the second run breaks down")));
+    assert!(matches!(results[2], Err(SimError::Stopped)));
+}
+
+#[test]
 fn many_runs_are_the_same_on_any_number_of_threads() {
     let specs: Vec<RunSpec> = (1..=6)
         .map(|outstanding| {

@@ -5,6 +5,7 @@
 //! (a sum of shares, a range that depends on another key) report through [`Document::error`], which
 //! finds the line of the key they name.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -41,6 +42,16 @@ impl fmt::Display for InputError {
 }
 
 impl std::error::Error for InputError {}
+
+/// How an error about a key that does not exist begins.
+const UNKNOWN_KEY: &str = "unknown key; ";
+
+impl InputError {
+    /// Whether it is about a key that does not exist.
+    pub fn is_unknown_key(&self) -> bool {
+        self.message.starts_with(UNKNOWN_KEY)
+    }
+}
 
 /// A TOML file: its text and the place of every key in it.
 #[derive(Clone, Debug)]
@@ -105,6 +116,16 @@ impl Document {
         self.entries.iter().any(|entry| entry.path == key_path)
     }
 
+    /// The line of each key, and of each item of a list, by its path.
+    pub fn lines(&self) -> BTreeMap<String, usize> {
+        let mut lines = BTreeMap::new();
+        for entry in &self.entries {
+            // A key stands before its value.
+            lines.entry(entry.path.clone()).or_insert_with(|| self.line_at(entry.span.start));
+        }
+        lines
+    }
+
     /// An error about the key at `key_path`, such as `geometry.zones[3].first_cylinder`, with the line
     /// of that key or of its nearest parent that stands in the file.
     pub fn error(&self, key_path: &str, message: impl Into<String>) -> InputError {
@@ -128,7 +149,7 @@ impl Document {
     fn explain(&self, path: &str, span: Option<&Range<usize>>, message: &str) -> InputError {
         if let Some((name, expected)) = unknown(message, "unknown field").or_else(|| unexpected(message)) {
             let key = self.key_named(path, name);
-            return self.error(&key, format!("unknown key; {}", allowed(name, expected)));
+            return self.error(&key, format!("{UNKNOWN_KEY}{}", allowed(name, expected)));
         }
         if let Some((name, expected)) = unknown(message, "unknown variant") {
             let text = format!("unknown value `{name}`; {}", allowed(name, expected));

@@ -21,6 +21,8 @@ from headstack.cli import (
     replays,
     runs,
     scenarios,
+    studies,
+    sweep,
     traces,
     validation,
 )
@@ -110,6 +112,7 @@ def main() -> None:
 
 main.add_command(runs.run)
 main.add_command(runs.curve)
+main.add_command(sweep.sweep)
 main.add_command(measure.measure)
 main.add_command(catalogue.drives)
 main.add_command(arrays.arrays)
@@ -120,6 +123,7 @@ main.add_command(traces.trace)
 main.add_command(replays.replay)
 main.add_command(compare.compare)
 main.add_command(inspect.inspect)
+main.add_command(studies.study)
 main.add_command(prediction.characterize)
 main.add_command(prediction.predict)
 main.add_command(validation.validate)

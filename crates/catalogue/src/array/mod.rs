@@ -12,6 +12,7 @@ use headstack_workload::{Document, InputError};
 use crate::resolve::check_source;
 use file::ArrayFile;
 
+pub(crate) use resolve::resolve_with;
 pub use resolve::{Changes, ResolvedArray, resolve};
 
 /// Bases of bases at most; a longer chain is a circle.
@@ -57,6 +58,15 @@ fn read_layers(document: &Document) -> Result<(Layers, ArrayFile), InputError> {
         file = ArrayFile { base: below_file.base.clone(), ..file.over(below_file) };
     }
     Ok((layers, file))
+}
+
+/// An array file over those that it is based on, as one file beside which no other lies: paths are the process's own.
+pub(crate) fn flattened(document: &Document) -> Result<ArrayFile, InputError> {
+    let (layers, mut file) = read_layers(document)?;
+    for table in file.drives.iter_mut().flatten().filter(|table| table.drive.ends_with(".toml")) {
+        table.drive = crate::beside(layers.stating("drives"), &table.drive);
+    }
+    Ok(file)
 }
 
 fn read(document: &Document) -> Result<ArrayFile, InputError> {

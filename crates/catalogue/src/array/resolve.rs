@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::file::{ArrayFile, BatteryEvent, DrivesTable, IncidentTable};
 use super::links::Links;
 use super::{Layers, read_layers};
+use crate::ResolvedDevice;
 use crate::resolve::{Derived, source_of};
 
 /// An array, complete, with the file it came from.
@@ -55,6 +56,18 @@ impl Changes {
 /// When it is no array file, names what is not there, or describes what is impossible; the error names file, line and
 /// key.
 pub fn resolve(document: &Document, changes: &Changes) -> Result<ResolvedArray, InputError> {
+    resolve_with(document, changes, &crate::load_device)
+}
+
+/// The drive of a name or a path.
+type FindDrive<'a> = dyn Fn(&str) -> Result<ResolvedDevice, InputError> + 'a;
+
+/// The same with drives from elsewhere than the catalogue and the file system.
+pub(crate) fn resolve_with(
+    document: &Document,
+    changes: &Changes,
+    find: &FindDrive,
+) -> Result<ResolvedArray, InputError> {
     let (layers, mut file) = read_layers(document)?;
     let mut resolver = Resolver { layers: &layers, derived: Vec::new() };
     let Some(name) = file.name.clone() else {
@@ -65,7 +78,7 @@ pub fn resolve(document: &Document, changes: &Changes) -> Result<ResolvedArray, 
         return Err(resolver.error("drives", "this key is missing; an array has one [[drives]] table or more"));
     };
     first.count = changes.drives.or(first.count);
-    let devices = resolver.devices(&tables, changes)?;
+    let devices = resolver.devices(&tables, changes, find)?;
     let links = resolver.links(file.links.as_deref().unwrap_or_default())?;
     let members = resolver.members(&tables, &links)?;
     let parts = Parts { devices: &devices, members: &members };
@@ -159,16 +172,21 @@ impl Resolver<'_> {
         }
     }
 
-    fn devices(&self, tables: &[DrivesTable], changes: &Changes) -> Result<Vec<DeviceDescription>, InputError> {
+    fn devices(
+        &self,
+        tables: &[DrivesTable],
+        changes: &Changes,
+        find: &FindDrive,
+    ) -> Result<Vec<DeviceDescription>, InputError> {
         let mut devices = Vec::new();
         for (index, table) in tables.iter().enumerate() {
             let key = format!("drives[{index}].drive");
             let resolved = match (&changes.drive, index) {
-                (Some(drive), 0) => crate::load_device(drive),
+                (Some(drive), 0) => find(drive),
                 _ if table.drive.ends_with(".toml") => {
-                    crate::load_device(&crate::beside(self.layers.stating("drives"), &table.drive))
+                    find(&crate::beside(self.layers.stating("drives"), &table.drive))
                 }
-                _ => crate::load_device(&table.drive),
+                _ => find(&table.drive),
             };
             // An error within a drive's file says where it is by itself.
             let resolved = resolved

@@ -1,7 +1,7 @@
 //! A seek curve from the three figures of a data sheet and the shape of a measured curve.
 
 use headstack_sim::drive::description::{Geometry, SeekCurve};
-use headstack_sim::drive::mechanics::mean_seek_ns;
+use headstack_sim::drive::mechanics::Distances;
 use headstack_workload::InputError;
 
 use super::{Resolver, mechanics::Motion, ns};
@@ -203,11 +203,10 @@ impl Resolver<'_> {
             full_stroke: self.file.seek.read_full_stroke.map(|time| ns(time) as f64),
         };
         let last = geometry.cylinders.saturating_sub(1).max(1);
-        let sectors = sectors_by_cylinder(geometry);
+        let distances = Distances::new(&sectors_by_cylinder(geometry));
         let mean = |f: &dyn Fn(f64) -> f64| {
-            let table: Vec<u32> =
-                (0..=last).map(|d| (f(f64::from(d) / f64::from(last)) * MEAN_SCALE).round() as u32).collect();
-            mean_seek_ns(&table, &sectors) / MEAN_SCALE
+            let scaled = |distance| (f(f64::from(distance) / f64::from(last)) * MEAN_SCALE).round() as u32;
+            distances.mean_ns(last, scaled) / MEAN_SCALE
         };
         let shape = Shape::of(motion.rpm);
         let fit = Fit::new(&shape, &sheet, 1.0 / f64::from(last), mean);
@@ -235,7 +234,7 @@ impl Resolver<'_> {
 
 const MS_TO_NS: f64 = 1e6;
 
-/// Steps of the unit (ms, or a share) in which [`mean_seek_ns`]'s tables of whole numbers are written.
+/// Steps of the unit (ms, or a share) in which [`Distances::mean_ns`] is given whole numbers.
 const MEAN_SCALE: f64 = 1e7;
 
 /// Sectors of each cylinder, 0 where it holds none.

@@ -86,7 +86,7 @@ impl Arm {
     /// Tabulates the curve for every distance of a drive with `cylinders`.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Self {
         Arm {
-            seek_ns: (0..cylinders.max(1)).map(|distance| seek_ns(&mechanics.seek, distance, cylinders)).collect(),
+            seek_ns: seek_table(&mechanics.seek, cylinders),
             head_switch_ns: u32::try_from(mechanics.head_switch_ns).unwrap_or(u32::MAX),
             read_settle_ns: mechanics.read_settle_ns as i32,
             write_settle_ns: mechanics.write_settle_ns as i32,
@@ -110,6 +110,28 @@ impl Arm {
     pub fn seek_table_ns(&self) -> &[u32] {
         &self.seek_ns
     }
+}
+
+/// [`seek_ns`] for each distance.
+pub fn seek_table(curve: &SeekCurve, cylinders: u32) -> Vec<u32> {
+    let count = cylinders.max(1);
+    let SeekCurve::Points(points) = curve else {
+        return (0..count).map(|distance| seek_ns(curve, distance, cylinders)).collect();
+    };
+    // Line by line: to search for each distance's own takes as long as a thousand requests.
+    let mut table = vec![0; count as usize];
+    let mut from = 1;
+    for (at, &(until, _)) in points.iter().enumerate() {
+        let end = count.min(until.saturating_add(1));
+        for distance in from..end {
+            table[distance as usize] = whole_ns(on_line(points, at, distance));
+        }
+        from = from.max(end);
+    }
+    for distance in from..count {
+        table[distance as usize] = seek_ns(curve, distance, cylinders);
+    }
+    table
 }
 
 /// Seek time over `distance` cylinders of a drive with `cylinders`, without the kind's own settling.
@@ -146,47 +168,102 @@ pub fn seek_ns(curve: &SeekCurve, distance: u32, cylinders: u32) -> u32 {
             a * d.sqrt() + b * d + min
         }
     };
+    whole_ns(ns)
+}
+
+fn whole_ns(ns: f64) -> u32 {
     ns.round().clamp(0.0, f64::from(u32::MAX >> 1)) as u32
 }
 
 fn interpolate(points: &[(u32, u64)], distance: u32) -> f64 {
-    let line = |(x0, y0): (u32, u64), (x1, y1): (u32, u64)| {
-        let (x0, y0, x1, y1) = (f64::from(x0), y0 as f64, f64::from(x1), y1 as f64);
-        y0 + (y1 - y0) * (f64::from(distance) - x0) / (x1 - x0)
-    };
     match points.partition_point(|&(d, _)| d < distance) {
         _ if points.is_empty() => 0.0,
-        0 => line((0, 0), points[0]),
-        at if at < points.len() => line(points[at - 1], points[at]),
+        at if at < points.len() => on_line(points, at, distance),
         _ if points.len() == 1 => points[0].1 as f64,
-        at => line(points[at - 2], points[at - 1]),
+        at => on_line(points, at - 1, distance),
     }
 }
 
-/// Mean seek time over uniformly random pairs of the first `blocks` of a layout, in ns: the data sheet's "average seek",
-/// weighted by the sectors of each cylinder.
+/// The line that ends at point `end`; the first begins at 0.
+#[inline]
+fn on_line(points: &[(u32, u64)], end: usize, distance: u32) -> f64 {
+    let (x0, y0) = if end == 0 { (0, 0) } else { points[end - 1] };
+    let (x1, y1) = points[end];
+    let (x0, y0, x1, y1) = (f64::from(x0), y0 as f64, f64::from(x1), y1 as f64);
+    y0 + (y1 - y0) * (f64::from(distance) - x0) / (x1 - x0)
+}
+
+/// Mean seek time over uniformly random pairs of blocks, in ns: the data sheet's "average seek", weighted by the sectors
+/// of each cylinder.
 pub fn mean_seek_ns(table_ns: &[u32], sectors_by_cylinder: &[u64]) -> f64 {
-    // Sum over pairs by distance: the autocorrelation of the weights, taken in coarse cells so that 10^5 cylinders
-    // cost 10^6 steps.
-    let cells = sectors_by_cylinder.len().clamp(1, 2048);
-    let per_cell = sectors_by_cylinder.len() as f64 / cells as f64;
-    let mut weight = vec![0f64; cells];
-    for (cylinder, &sectors) in sectors_by_cylinder.iter().enumerate() {
-        weight[((cylinder as f64 / per_cell) as usize).min(cells - 1)] += sectors as f64;
+    let last = table_ns.len() as u32 - 1;
+    Distances::new(sectors_by_cylinder).mean_ns(last, |distance| table_ns[distance as usize])
+}
+
+/// How far apart uniformly random pairs of blocks lie.
+pub struct Distances {
+    /// Cylinders of a cell.
+    per_cell: f64,
+    /// Pairs of blocks that lie so many cells apart, each counted once.
+    pairs: Vec<f64>,
+    /// All blocks.
+    total: f64,
+}
+
+/// Cells that the cylinders are divided into: 10^5 cylinders cost 10^6 steps.
+const CELLS_MAX: usize = 2048;
+
+/// Lags that are summed up side by side, each in the order in which it would be alone.
+const LAGS: usize = 8;
+
+impl Distances {
+    /// Those of blocks of which each cylinder has so many.
+    pub fn new(sectors_by_cylinder: &[u64]) -> Distances {
+        let cells = sectors_by_cylinder.len().clamp(1, CELLS_MAX);
+        let per_cell = sectors_by_cylinder.len() as f64 / cells as f64;
+        let mut weight = vec![0f64; cells];
+        for (cylinder, &sectors) in sectors_by_cylinder.iter().enumerate() {
+            weight[((cylinder as f64 / per_cell) as usize).min(cells - 1)] += sectors as f64;
+        }
+        Distances { per_cell, pairs: autocorrelation(&weight), total: weight.iter().sum() }
     }
-    let total: f64 = weight.iter().sum();
-    let at = |distance: f64| {
-        let clamped = distance.clamp(0.0, (table_ns.len() - 1) as f64);
-        let low = clamped.floor() as usize;
-        let high = (low + 1).min(table_ns.len() - 1);
-        f64::from(table_ns[low]) + (clamped - low as f64) * (f64::from(table_ns[high]) - f64::from(table_ns[low]))
-    };
-    let mut sum = 0.0;
-    for lag in 0..cells {
-        let pairs: f64 = (0..cells - lag).map(|i| weight[i] * weight[i + lag]).sum();
-        // Two random places in the same cell are a third of a cell apart on average.
-        let seek = if lag == 0 { at(per_cell / 3.0) } else { at(lag as f64 * per_cell) };
-        sum += seek * pairs * if lag == 0 { 1.0 } else { 2.0 };
+
+    /// Mean of `seek_ns`, which is given the distance in cylinders, at most `last`.
+    pub fn mean_ns(&self, last: u32, seek_ns: impl Fn(u32) -> u32) -> f64 {
+        let at = |distance: f64| {
+            let clamped = distance.clamp(0.0, f64::from(last));
+            let low = clamped.floor() as u32;
+            let (low_ns, high_ns) = (f64::from(seek_ns(low)), f64::from(seek_ns((low + 1).min(last))));
+            low_ns + (clamped - f64::from(low)) * (high_ns - low_ns)
+        };
+        let mut sum = 0.0;
+        for (lag, pairs) in self.pairs.iter().enumerate() {
+            // Two random places in the same cell are a third of a cell apart on average.
+            let seek = if lag == 0 { at(self.per_cell / 3.0) } else { at(lag as f64 * self.per_cell) };
+            sum += seek * pairs * if lag == 0 { 1.0 } else { 2.0 };
+        }
+        sum / (self.total * self.total)
     }
-    sum / (total * total)
+}
+
+/// For each lag the sum of the products of weights so far apart.
+fn autocorrelation(weight: &[f64]) -> Vec<f64> {
+    let mut sums = Vec::with_capacity(weight.len() + LAGS);
+    for first in (0..weight.len()).step_by(LAGS) {
+        let mut sum = [0f64; LAGS];
+        let common = weight.len().saturating_sub(first + LAGS - 1);
+        for (&near, far) in weight.iter().zip(weight[first.min(weight.len())..].windows(LAGS)).take(common) {
+            for (sum, &far) in sum.iter_mut().zip(far) {
+                *sum += near * far;
+            }
+        }
+        for (lag, sum) in (first..).zip(&mut sum) {
+            for i in common..weight.len().saturating_sub(lag) {
+                *sum += weight[i] * weight[i + lag];
+            }
+        }
+        sums.extend(sum);
+    }
+    sums.truncate(weight.len());
+    sums
 }

@@ -223,9 +223,11 @@ impl Array {
         let hit = cache.missing(offset, length).0.is_none();
         if cache.settings.keeps_reads && cache.prepare(offset, length) {
             for key in cache.keys(offset, length) {
-                let slot = cache.directory.find(key).expect("just prepared");
-                cache.directory.filled(slot, parts_of(key, cache.page_bytes, offset, length));
-                cache.directory.touch(slot);
+                // A page that was there may have made room for the next ones.
+                if let Some(slot) = cache.directory.find(key) {
+                    cache.directory.filled(slot, parts_of(key, cache.page_bytes, offset, length));
+                    cache.directory.touch(slot);
+                }
             }
         }
         hit && kind == Kind::Read
@@ -381,7 +383,8 @@ impl Array {
         let cache = self.cache();
         let mut waiting = Vec::new();
         for key in cache.keys(offset, length) {
-            // Where fills overlap, the first to come completes a page, which may be gone when the other comes.
+            // A page may be gone: where fills overlap, the first to come completes it, and of one that was all there when
+            // the run was prepared, nothing was on its way.
             if let Some(slot) = cache.directory.find(key) {
                 let parts = parts_of(key, cache.page_bytes, offset, length) & cache.directory.page(slot).filling;
                 cache.directory.filled(slot, parts);

@@ -1,0 +1,99 @@
+"""The figures of sweeps: `python benches/sweep.py COMMAND ...`, a line of JSON each.
+
+configurations N        seconds, processor seconds and peak memory of N drives under 10,000 requests each
+cluster N               the same N here and on a Dask cluster of one worker with as many cores, and the price of it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import headstack as hs
+
+VARY = {
+    "seek.read_average": "3ms..5ms",
+    "spindle.speed": "7200rpm..15000rpm",
+    "queue.depth": "1..64:log",
+    "buffer.size": "1MiB..16MiB",
+    "depth": "16",
+    "requests": "10000",
+}
+
+SCHEDULER = """
+import asyncio
+from distributed import Scheduler, Worker
+async def serve():
+    async with Scheduler(host="127.0.0.1", port=0, dashboard=False) as scheduler:
+        async with Worker(scheduler.address, nthreads=1):
+            print(scheduler.address, flush=True)
+            await scheduler.finished()
+asyncio.run(serve())
+"""
+
+
+def carried_out(points: int, executor: str = "local") -> dict[str, Any]:
+    """A sweep that nothing is stored of, in seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        started, before = time.monotonic(), processor_s()
+        swept = hs.sweep(
+            "cheetah-x15-36lp",
+            "file-server",
+            vary=VARY,
+            sample="sobol",
+            points=points,
+            store=Path(folder, "store"),
+            executor=executor,
+        )
+        swept.to_parquet(Path(folder, "out.parquet"))
+        wall_s = time.monotonic() - started
+        if swept.impossible or swept.failed:
+            raise SystemExit(f"{swept.impossible} configurations are impossible: {swept.reasons()}")
+        answer = hashlib.sha256(Path(folder, "out.parquet").read_bytes()).hexdigest()[:16]
+        processor = processor_s() - before
+        return {"configurations": len(swept), "seconds": wall_s, "processor_s": processor, "answer": answer}
+
+
+def processor_s() -> float:
+    """What this process has taken so far."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def configurations(points: int) -> dict[str, Any]:
+    """The figures of one sweep here."""
+    found = carried_out(points)
+    return found | {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def cluster(points: int) -> dict[str, Any]:
+    """The best of three sweeps here and on a cluster, in turns."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    scheduler = subprocess.Popen(
+        [sys.executable, "-c", SCHEDULER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    )
+    try:
+        assert scheduler.stdout is not None
+        name = scheduler.stdout.readline().strip().replace("tcp://", "dask://")
+        here_s, there_s = [], []
+        for _ in range(3):
+            here_s.append(carried_out(points)["seconds"])
+            there_s.append(carried_out(points, name)["seconds"])
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+    here, there = min(here_s), min(there_s)
+    return {"configurations": points, "here_s": here, "cluster_s": there, "price_percent": 100 * (there / here - 1)}
+
+
+if __name__ == "__main__":
+    command, points = sys.argv[1:]
+    print(json.dumps({"configurations": configurations, "cluster": cluster}[command](int(points))))

@@ -1,0 +1,92 @@
+"""The points of a sweep: each is the files of a system and a workload with some values changed, and some options."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.array import capacity_bytes, sector_bytes
+from headstack.drive import parse_range
+from headstack.options import ACCESS, OPTIONS, Spec
+from headstack.workload import Workload
+
+SYSTEM, DEMAND, OPTION = "system", "demand", "option"
+"""What a field is one of."""
+
+MARK = "="
+"""Begins the columns of what was varied, some of which are called as columns of results are."""
+
+
+def specifications_of_points(chunk: dict[str, Any]) -> list[str]:
+    """The runs of a chunk's points, each as JSON; of what cannot be, why."""
+    systems = _described(chunk, SYSTEM)
+    demands = _described(chunk, DEMAND) if chunk["demand"] is not None else None
+    specs = []
+    for number, point in enumerate(chunk["points"]):
+        labels = [(MARK + column, value) for column, value in zip(chunk["columns"], _plain(chunk, point), strict=True)]
+        refused = [
+            found for found in (systems[number], demands and demands[number]) if found and found[0] != "described"
+        ]
+        if refused:
+            kind, why = refused[0]
+            specs.append(json.dumps(_refused("failed" if kind == "failed" else "impossible", why, labels)))
+            continue
+        try:
+            spec = _specified(chunk, point, systems[number][1], demands[number][1] if demands else None)
+            specs.append(json.dumps(spec | {"labels": labels}))
+        except InputError as error:
+            specs.append(json.dumps(_refused("impossible", str(error), labels)))
+    return specs
+
+
+def _refused(kind: str, why: str, labels: list[tuple[str, str]]) -> dict[str, Any]:
+    return {kind: {"why": why, "labels": labels}}
+
+
+def _plain(chunk: dict[str, Any], point: list[str]) -> list[str]:
+    """The values; those that are all in one unit without it, since the column names it."""
+
+    def plain(value: str, unit: str | None) -> str:
+        return value if unit is None else value.removesuffix(unit).rstrip().replace("_", "")
+
+    return [plain(value, unit) for value, unit in zip(point, chunk["units"], strict=True)]
+
+
+def _described(chunk: dict[str, Any], of: str) -> list[tuple[str, str]]:
+    """What the points make of the system or of the demand; points that are alike in it are described once."""
+    places = [place for place, kind in enumerate(chunk["kinds"]) if kind == of]
+    wanted = [tuple((chunk["fields"][place], point[place]) for place in places) for point in chunk["points"]]
+    distinct = list(dict.fromkeys(wanted))
+    found = _native.describe_points(json.dumps(chunk[of]["blueprint"]), [list(values) for values in distinct])
+    by_values = dict(zip(distinct, found, strict=True))
+    return [by_values[values] for values in wanted]
+
+
+def _specified(chunk: dict[str, Any], point: list[str], system: str, demand: str | None) -> Spec:
+    named = zip(chunk["fields"], chunk["kinds"], point, strict=True)
+    chosen = {field: value for field, kind, value in named if kind == OPTION}
+    name, part = chunk["system"]["name"], chunk["system"]["part"]
+    under = one_size(chosen) if demand is None else json.loads(demand)
+    spec: Spec = {
+        "system_name": name,
+        "system": json.loads(system),
+        **under,
+        "span": None,
+        "seed": 1,
+        "interval_ns": None,
+        "preload": 0,
+    }
+    if part is not None:
+        spec["span"] = parse_range(part, capacity_bytes(spec["system"]), sector_bytes(spec["system"]))
+        spec["system_name"] = f"{name}@{part}"
+    for option in OPTIONS:
+        if option.name in chosen:
+            option.apply(spec, chosen[option.name])
+    return spec
+
+
+def one_size(chosen: dict[str, str]) -> dict[str, Any]:
+    """The workload of the options for access."""
+    return Workload.uniform(**{name: chosen[name] for name in ACCESS if name in chosen}).demand

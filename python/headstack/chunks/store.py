@@ -1,0 +1,67 @@
+"""Where finished chunks are kept: a file each, which is there as a whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from pathlib import Path
+
+from headstack._native import InputError
+from headstack.chunks.chunk import Chunk, engine
+
+log = logging.getLogger("headstack")
+
+
+def default_store() -> Path:
+    """``headstack/chunks`` in the user's cache (``$XDG_CACHE_HOME``, else ``~/.cache``)."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "headstack" / "chunks"
+
+
+class Store:
+    """A folder of answers, with a folder in it for each build of headstack: others may be deleted at any time.
+
+    A file is called ``CHUNK-HASH.parquet``: what is asked for, and the hash of its own bytes, by which a damaged file
+    is known. Several processes may use a store at a time.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        """Raises ``InputError`` where nothing can be kept."""
+        self._folder = (Path(folder) if folder is not None else default_store()) / engine()
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"store: {error.filename}: {error.strerror}") from None
+        if not os.access(self._folder, os.W_OK):
+            raise InputError(f"store: {self._folder}: no permission to write")
+        self._found = {path.name.partition("-")[0]: path for path in self._folder.glob("*-*.parquet")}
+
+    def find(self, chunk: Chunk) -> Path | None:
+        """The answer to a chunk; what is damaged is removed, with a note."""
+        path = self._found.get(chunk.id)
+        if path is None:
+            return None
+        try:
+            if path.name == _name(chunk, path.read_bytes()):
+                return path
+        except FileNotFoundError:
+            return None
+        log.warning("%s is damaged and computed again", path)
+        path.unlink(missing_ok=True)
+        return None
+
+    def keep(self, chunk: Chunk, answer: bytes) -> Path:
+        """Keeps the answer to a chunk."""
+        path = self._folder / _name(chunk, answer)
+        unfinished = path.with_name(f".{os.getpid()}.{path.name}")
+        try:
+            unfinished.write_bytes(answer)
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        return path
+
+
+def _name(chunk: Chunk, answer: bytes) -> str:
+    return f"{chunk.id}-{hashlib.sha256(answer).hexdigest()[:16]}.parquet"
