@@ -54,10 +54,10 @@ RECORDED = {
     "neds-effects": {"time": "10s"},
     "neds-dual-stream": {"time": "10s"},
 }
-# All fit the smallest system: what is beyond it is folded into it, for the prediction as for the replay.
+# Places at terabytes are folded, for the prediction as for the replay; other traces go to the systems that hold them.
 REAL = {
-    "cloudphysics": ("cloudphysics/cloudPhysicsIO.vscsi", ["fold=8GiB"]),
-    "msr": ("msr/msr-cambridge1-sample.csv", ["fold=8GiB"]),
+    "cloudphysics": ("cloudphysics/cloudPhysicsIO.vscsi", []),
+    "msr": ("msr/msr-cambridge1-sample.csv", []),
     "systor": ("systor17/systor17-traces-sample.csv", ["fold=8GiB"]),
     "loop-poisson": ("blktrace/loop0_poisson1500_8s.blktrace.bin", []),
     "disksim-ascii": ("disksim/ascii.trace", ["device=0"]),
@@ -86,7 +86,11 @@ def traces(folder: Path) -> dict[str, hs.Trace]:
 def held(name: str, trace: hs.Trace, environment: Environment, systems: list[Characterization]) -> list[Held]:
     """One trace on all systems."""
     rows = []
+    span_bytes = trace.info()["summary"]["highest_end_bytes"]
     for system in systems:
+        if span_bytes > system.capacity_bytes:
+            print(f"{system.system} does not hold {name}")
+            continue
         replays = hs.replay(trace, system.system, "asap", depth=DEPTHS, requests=REQUESTS)
         for row in replays:
             prediction = predicted([environment.at_depth(row["depth"])], [system])[0]

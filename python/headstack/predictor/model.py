@@ -175,7 +175,8 @@ class Model:
         _, random, read, size, range_, depth = self._mixed.axes
         aligned = self._aligned(environment)
         name = environment.name
-        share = environment.random_share
+        # What returns to its stream disturbs others, and is disturbed, as random requests are.
+        share = environment.random_share + (1 - environment.random_share) * environment.switch_share
         # Towards no random requests at all the factor goes to 1, which is a logarithm of 0.
         fade = min(1.0, share / random.knots[0])
         shares = between(random, max(share, random.knots[0]), False, f"{name}: random share: {share:g}")
