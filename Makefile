@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 SHARED ?= ../shared
 
-.PHONY: help demo test check bench validate fuzz build clean
+.PHONY: help demo test check bench validate fuzz build web clean
 
 help:
 	@echo "make demo      build and run the main job; writes demo/curves.png, results.json, results.parquet"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench     the speed figures, also as target/bench.json"
 	@echo "make validate  the accuracy figures, from measurements of real drives"
 	@echo "make fuzz      each parser's fuzz target for a minute"
+	@echo "make web       the page of HTML reports; needs Node"
 	@echo "make clean     remove what was built"
 
 $(BIN)/maturin:
@@ -26,13 +27,20 @@ $(BIN)/maturin:
 install = @echo "building headstack (a minute or two the first time)" && . $(BIN)/activate && \
 	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 maturin develop --release --quiet --extras $(1)
 
-build: $(BIN)/maturin
+build: $(BIN)/maturin web
 	$(call install,plot)
+
+# The page of the reports. Who has no Node does everything but HTML.
+web: python/headstack/report/bundle.js
+
+python/headstack/report/bundle.js: $(wildcard web/src/*) web/build.mjs web/package-lock.json
+	@if command -v npm >/dev/null; then cd web && npm ci --silent && npm run --silent build; \
+	else echo "no Node here: reports are not written as HTML"; fi
 
 demo: build
 	$(BIN)/headstack demo -o demo
 
-test: $(BIN)/maturin
+test: $(BIN)/maturin web
 	$(call install,dev)
 	cargo test --workspace --quiet
 	$(BIN)/pytest -n 2 --dist loadfile
@@ -57,4 +65,4 @@ fuzz:
 	fuzz/run.sh 60
 
 clean:
-	rm -rf target $(VENV) demo fuzz/target
+	rm -rf target $(VENV) demo fuzz/target web/node_modules python/headstack/report/bundle.*

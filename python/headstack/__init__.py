@@ -15,7 +15,7 @@ in place of a value is swept.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from headstack import arrays, drives, scenarios, workloads
+from headstack import arrays, drives, scenarios, studies, workloads
 from headstack._native import InputError, RunError, version
 from headstack.array import Array
 from headstack.comparison import Comparison, compare
@@ -38,14 +38,18 @@ if TYPE_CHECKING:
     from headstack.classic.latency import latency
     from headstack.classic.prefill import prefill
     from headstack.classic.zones import zones
+    from headstack.predictor import Characterization, Environment, characterize, load_environment, predict
 
 __version__ = version()
 
 # Loaded by those who name them: nobody else waits for them.
 _TESTS = ("crystal", "fsync", "latency", "prefill", "zones")
+_PREDICTOR = ("Characterization", "Environment", "characterize", "load_environment", "predict")
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PREDICTOR:
+        return getattr(import_module("headstack.predictor"), name)
     if name not in _TESTS:
         raise AttributeError(f"module 'headstack' has no attribute {name!r}")
     return getattr(import_module(f"headstack.classic.{name}"), name)
@@ -54,8 +58,10 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Access",
     "Array",
+    "Characterization",
     "Comparison",
     "Drive",
+    "Environment",
     "InputError",
     "JobFile",
     "JobResults",
@@ -70,6 +76,7 @@ __all__ = [
     "Workload",
     "arrays",
     "capture",
+    "characterize",
     "compare",
     "crystal",
     "curve",
@@ -78,13 +85,16 @@ __all__ = [
     "import_disksim",
     "inspect",
     "latency",
+    "load_environment",
     "measure",
     "measure_jobs",
+    "predict",
     "prefill",
     "replay",
     "run",
     "run_jobs",
     "scenarios",
+    "studies",
     "sweep",
     "validate",
     "verify",

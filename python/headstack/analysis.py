@@ -7,9 +7,12 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError, version
+
+if TYPE_CHECKING:
+    from headstack.report.figures import Report
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,18 @@ class Analysis:
         from headstack.trace_plots import overview
 
         save(overview(self), path)
+
+    def to_report(self) -> Report:
+        """Addresses, rates, sizes, gaps, re-use and times as a report, which notebooks show."""
+        from headstack.report.of_analysis import report_of
+
+        return report_of(self)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes ``to_report`` as one HTML file. Needs the page, which a build of the package holds."""
+        from headstack.report.html import write_html
+
+        write_html(self.to_report(), path)
 
     @property
     def workload_toml(self) -> str:

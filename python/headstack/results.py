@@ -19,6 +19,8 @@ from headstack.values import duration_ns
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from headstack.report.figures import Report
+
 Row = dict[str, Any]
 
 
@@ -302,12 +304,22 @@ class Results:
 
         Needs the extra ``headstack[plot]``.
         """
-        from headstack import plots
+        from headstack.report.draw import draw
+        from headstack.report.of_results import saturation
 
-        figure = plots.saturation(self)
-        if path is not None:
-            plots.save(figure, path)
-        return figure
+        return draw(saturation(self), path)
+
+    def report(self) -> Report:
+        """Everything as a report, which notebooks show; ``headstack.report.html`` writes it as one HTML file."""
+        from headstack.report.of_results import report_of
+
+        return report_of(self)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes ``report`` as one HTML file. Needs the page, which a build of the package holds."""
+        from headstack.report.html import write_html
+
+        write_html(self.report(), path)
 
     def and_others(self, others: Results) -> Results:
         """These, and then others."""

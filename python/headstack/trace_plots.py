@@ -6,10 +6,26 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headstack._native import format_bytes, format_duration_ns, version
+from headstack._native import format_bytes, format_duration_ns
 
 # Says in one line what is missing where matplotlib is.
 from headstack.plots import COLOURS, FAINT, INK, STYLE
+from headstack.report.of_analysis import (
+    BYTES,
+    DURATIONS,
+    SIZES_MAX,
+    SPANS,
+    caption,
+    depth_classes,
+    figures,
+    is_exact,
+    kinds,
+    map_of,
+    map_title,
+    size_classes,
+    summary,
+    unit,
+)
 
 import matplotlib as mpl  # isort: skip
 from matplotlib.colors import LinearSegmentedColormap, LogNorm  # isort: skip
@@ -25,13 +41,8 @@ if TYPE_CHECKING:
 Report = dict[str, Any]
 
 READ, WRITE, OTHER = COLOURS[0], COLOURS[1], "#bbbbbb"
-SIZES_MAX = 14
-"""More sizes than this are drawn by powers of two."""
-DEPTH_MAX = 1_024
-"""The report counts greater depths as this one."""
-DURATIONS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
-SPANS = ((86_400e9, "days"), (3_600e9, "h"), (60e9, "min"), *DURATIONS)
-BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
+KINDS = (READ, WRITE, OTHER)
+"""Colours of what ``kinds`` tells apart."""
 
 
 def overview(found: Analysis) -> Figure:
@@ -61,44 +72,14 @@ def overview(found: Analysis) -> Figure:
     return figure
 
 
-def summary(report: Report) -> str:
-    """The trace in one line."""
-    parts = [f"{report['requests']:,} requests in {format_duration_ns(report['duration_ns'])}"]
-    if report["requests_per_s"] is not None:
-        parts.append(f"{figures(report['requests_per_s'])} IO/s, {figures(report['bytes_per_s'] / 1e6)} MB/s")
-    parts.append(f"{format_bytes(report['bytes'])} moved")
-    if report["highest_end_bytes"] is not None:
-        parts.append(f"addresses up to {format_bytes(report['highest_end_bytes'])}")
-    devices = len(report["devices"])
-    parts.append(f"{devices} device{'s' * (devices != 1)}")
-    return "; ".join(parts)
-
-
-def caption(found: Analysis) -> str:
-    """What the figure needs to be made again."""
-    origin = ", ".join(dict.fromkeys(entry["format"] for entry in found.meta["origin"]))
-    steps = "; ".join(found.meta.get("steps", []))
-    return f"Analysed by headstack {version()}; format {origin}" + bool(steps) * f"; steps: {steps}"
-
-
 def _draw_map(axes: Axes, report: Report, kind: str, colour: str) -> None:
     """Requests by time and address, the more the darker."""
     heat = report["heat"]
     if heat is None or not heat[kind]:
         _say(axes, "Addresses over time", "no requests that transfer data")
         return
-    known = report["operations"].get("read", {"requests": 0})["requests"]
-    unknown = report["operations"].get("unknown", {"requests": 0})["requests"]
-    what = kind if kind == "writes" or not unknown else "reads and requests of unknown kind" if known else "requests"
-    columns = max(len(heat["reads"]), len(heat["writes"]))
-    rows = max(len(column) for column in (*heat["reads"], *heat["writes"]))
-    fold = coarseness(heat, columns * rows)
-    columns, rows = -(-columns // fold), -(-rows // fold)
-    cells = [[0] * columns for _ in range(rows)]
-    for place, column in enumerate(heat[kind]):
-        for row, count in enumerate(column):
-            cells[row // fold][place // fold] += count
-    cell_ns, cell_bytes = fold * heat["column_ns"], fold * heat["row_bytes"]
+    cells, cell_ns, cell_bytes = map_of(report, kind)
+    columns, rows = len(cells[0]), len(cells)
     span_ns, (time_ns, time_unit) = columns * cell_ns, unit(report["duration_ns"], SPANS)
     bytes_end, (place_bytes, place_unit) = rows * cell_bytes, unit(report["highest_end_bytes"], BYTES)
     most = max(map(max, cells))
@@ -114,7 +95,7 @@ def _draw_map(axes: Axes, report: Report, kind: str, colour: str) -> None:
         cmap=shades,
     )
     axes.set_xlim(0, (report["duration_ns"] or span_ns) / time_ns)
-    axes.set_title(f"Addresses over time: {what}")
+    axes.set_title(f"Addresses over time: {map_title(report, kind)}")
     axes.set_xlabel(f"Time ({time_unit})")
     several = ", devices over each other" * (len(report["devices"]) > 1)
     axes.set_ylabel(f"Address ({place_unit}){several}")
@@ -124,12 +105,6 @@ def _draw_map(axes: Axes, report: Report, kind: str, colour: str) -> None:
     bar.ax.yaxis.set_minor_formatter(NullFormatter())
     bar.set_label(f"requests in {format_duration_ns(cell_ns)} × {format_bytes(cell_bytes)}", fontsize=7.5)
     bar.outline.set_visible(False)
-
-
-def coarseness(heat: Report, cells: int) -> int:
-    """Cells along each axis that are drawn as one, so that the few requests of a sparse map are seen."""
-    touched = max(sum(count > 0 for column in heat[kind] for count in column) for kind in ("reads", "writes"))
-    return 1 if touched > 0.08 * cells else 2 if touched > 0.01 * cells else 4
 
 
 def _draw_rate(axes: Axes, report: Report) -> None:
@@ -144,7 +119,7 @@ def _draw_rate(axes: Axes, report: Report) -> None:
     time_ns, time_unit = unit(report["duration_ns"], SPANS)
     edges = [index * width_ns / time_ns for index in range(len(complete) + 1)]
     base = [0.0] * len(complete)
-    for name, colour, count in kinds(report):
+    for colour, (name, count) in zip(KINDS, kinds(report), strict=True):
         top = [low + count(entry) * 1e9 / width_ns for low, entry in zip(base, complete, strict=True)]
         if top != base:
             axes.stairs(top, edges, baseline=base, fill=True, color=colour, lw=0, label=name)
@@ -167,14 +142,10 @@ def _draw_sizes(axes: Axes, report: Report) -> None:
     if not sizes:
         _say(axes, "Sizes", "no requests that have a size")
         return
-    exact = len(sizes) <= SIZES_MAX
-    classes: dict[int, list[Report]] = {}
-    for entry in sizes:
-        length = entry["length_bytes"]
-        classes.setdefault(length if exact or not length else 1 << (length.bit_length() - 1), []).append(entry)
+    classes = size_classes(report)
     total = sum(entry["requests"] for entry in sizes)
     base = [0.0] * len(classes)
-    for name, colour, count in kinds(report):
+    for colour, (name, count) in zip(KINDS, kinds(report), strict=True):
         top = [low + 100 * sum(map(count, of)) / total for low, of in zip(base, classes.values(), strict=True)]
         if top != base:
             heights = [high - low for high, low in zip(top, base, strict=True)]
@@ -184,7 +155,7 @@ def _draw_sizes(axes: Axes, report: Report) -> None:
     names = [format_bytes(length) for length in list(classes)[::step]]
     axes.set_xticks(range(0, len(classes), step), names, rotation=35, ha="right", rotation_mode="anchor")
     axes.set_title(f"Sizes: mean {format_bytes(round(report['sizes']['mean_bytes'] or 0))}")
-    axes.set_xlabel("Size" if exact else "Size, from this one up to twice as much")
+    axes.set_xlabel("Size" if is_exact(report) else "Size, from this one up to twice as much")
     axes.set_ylabel("% of the requests")
     axes.grid(axis="y", zorder=0)
     axes.set_axisbelow(True)
@@ -275,24 +246,14 @@ def _draw_mix(axes: Axes, report: Report) -> None:
 def _draw_depth(axes: Axes, report: Report) -> None:
     """How long so many requests were in flight."""
     depth = report["depth"]
-    shares = depth["time_shares"]
-    lows = [0, *(1 << power for power in range(11) if 1 << power < max(2, len(shares)))]
-    heights = [100 * sum(shares[low : max(1, 2 * low)]) for low in lows]
-    axes.bar(range(len(lows)), heights, color=COLOURS[4], width=0.82)
-    axes.set_xticks(range(len(lows)), [depths(low, depth["max"]) for low in lows])
+    names, heights = zip(*depth_classes(depth), strict=True)
+    axes.bar(range(len(names)), heights, color=COLOURS[4], width=0.82)
+    axes.set_xticks(range(len(names)), names)
     axes.set_title(f"Requests in flight: mean {figures(depth['mean'])}, most {depth['max']:,}")
     axes.set_xlabel("Requests in flight")
     axes.set_ylabel("% of the time")
     axes.grid(axis="y")
     axes.set_axisbelow(True)
-
-
-def depths(low: int, most: int) -> str:
-    """The depths from a power of two up to the next, or to the greatest."""
-    high = min(2 * low - 1, most)
-    if low == DEPTH_MAX < most:
-        return f"≥{low:,}"
-    return str(low) if high <= low else f"{low}–{high}"
 
 
 def _draw_response(axes: Axes, report: Report) -> None:
@@ -322,29 +283,6 @@ PANELS: dict[str, Callable[[Axes, Report], None]] = {
     "depth": _draw_depth,
     "response": _draw_response,
 }
-
-
-def kinds(report: Report) -> list[tuple[str, str, Callable[[Report], int]]]:
-    """What requests are stacked of: name, colour, how many of an entry's."""
-    return [
-        ("reads", READ, lambda entry: entry["reads"]),
-        ("writes", WRITE, lambda entry: entry["writes"]),
-        (
-            "kind not recorded" if "unknown" in report["operations"] else "others",
-            OTHER,
-            lambda entry: entry["requests"] - entry["reads"] - entry["writes"],
-        ),
-    ]
-
-
-def figures(value: float) -> str:
-    """A number with about three digits that count."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def unit(value: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]:
-    """The greatest unit of which the value has two or more."""
-    return next((entry for entry in units if value >= 2 * entry[0]), units[-1])
 
 
 def tinted(colour: str, share: float, towards: str = "#ffffff") -> str:

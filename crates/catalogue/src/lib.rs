@@ -10,6 +10,7 @@ pub mod disksim;
 pub mod file;
 pub mod resolve;
 pub mod ssd;
+mod study;
 
 use std::path::Path;
 
@@ -24,6 +25,7 @@ pub use complete::description_to_toml;
 pub use demand::{load_demand, load_scenario, load_workload};
 pub use resolve::{Derived, Resolved, resolve};
 pub use ssd::ResolvedSsd;
+pub use study::Study;
 
 include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 

@@ -8,8 +8,8 @@ use headstack_workload::Workload;
 use headstack_workload::scenario::{Scenario, ScenarioLength};
 use serde_json::json;
 
-fn spec(system: &str, changes: &Changes, demand: Demand) -> RunSpec {
-    let found = load_system(system, changes).unwrap_or_else(|error| panic!("{error}"));
+fn spec(system: &str, demand: Demand) -> RunSpec {
+    let found = load_system(system, &Changes::default()).unwrap_or_else(|error| panic!("{error}"));
     RunSpec {
         system_name: system.to_owned(),
         system: found.description(),
@@ -19,10 +19,6 @@ fn spec(system: &str, changes: &Changes, demand: Demand) -> RunSpec {
         interval_ns: None,
         preload: 0,
     }
-}
-
-fn drives(count: u32) -> Changes {
-    Changes { drives: Some(count), ..Changes::default() }
 }
 
 fn results(specs: &[RunSpec]) -> Vec<RunResult> {
@@ -52,47 +48,10 @@ fn scenario(id: &str, clients: u32, seconds: u64) -> Demand {
     scenario.into()
 }
 
-fn utilisation(result: &RunResult, component: &str) -> f64 {
-    let found = result.components.iter().find(|found| found.name == component);
-    result.utilisation(found.unwrap_or_else(|| panic!("no component {component}")))
-}
-
 fn assert_near(what: &str, simulated: f64, published: f64, percent: f64) {
     let deviation = 100.0 * (simulated / published - 1.0);
     println!("{what}: {simulated:.1} simulated, {published:.1} published, {deviation:+.1} %");
     assert!(deviation.abs() <= percent, "{what}: {simulated:.1}, {published:.1} published: {deviation:+.1} %");
-}
-
-#[test]
-fn compaq_1998_two_or_three_sequential_drives_saturate_a_wide_ultra_bus() {
-    for array in ["compaq-wide-ultra", "compaq-wide-ultra-7200"] {
-        let runs: Vec<RunSpec> =
-            (1..=4).map(|n| spec(array, &drives(n), workload("64KiB", 100.0, 0.0, n, 8_000))).collect();
-        let results = results(&runs);
-        let rates: Vec<f64> = results.iter().map(|result| result.throughput_bytes_per_s() / 1e6).collect();
-        println!("{array}, 1 to 4 sequential drives: {rates:.1?} MB/s");
-        assert!(rates[1] > 1.9 * rates[0], "two drives have a bus with room");
-        assert!(rates[2] > 35.0 && rates[3] < 1.02 * rates[2], "three saturate it");
-        assert!(utilisation(&results[2], "bus") > 0.95);
-        // "Effective about 36 to 38 MB/s".
-        assert!((36.0..38.0).contains(&rates[3]));
-    }
-}
-
-#[test]
-fn compaq_1998_figure_3_the_gain_vanishes_with_large_blocks_and_many_drives() {
-    let gain = |size: &str, count: u32| {
-        let mix = |array| spec(array, &drives(count), workload(size, 60.0, 97.0, 16 * count, 20_000));
-        let results = results(&[mix("compaq-wide-ultra"), mix("compaq-wide-ultra-7200")]);
-        let gain = 100.0 * (results[0].throughput_per_s() / results[1].throughput_per_s() - 1.0);
-        println!("{count} drives, {size}: {gain:.1} %, bus {:.2}", utilisation(&results[0], "bus"));
-        (gain, utilisation(&results[0], "bus"))
-    };
-    let (small, _) = gain("512B", 7);
-    let (large, busy) = gain("64KiB", 7);
-    assert!(small > 10.0, "{small}");
-    assert!(large < small / 2.0, "{large} % with 128 blocks, {small} % with one");
-    assert!(busy > 0.95, "because the bus is taken: {busy}");
 }
 
 /// Table 1: the largest of 1, 2, 4, ... processes whose mean response is at most 25 ms, as the guide varied them.
@@ -103,8 +62,7 @@ fn hp_2001_va_7100_table_1_random_requests_within_25_ms() {
         for size in ["2k", "8k"] {
             let id = if kind == "oltp" { format!("hp-oltp-{size}") } else { format!("hp-random-{kind}-{size}") };
             let processes = [16, 32, 64];
-            let runs: Vec<RunSpec> =
-                processes.iter().map(|&n| spec("va-7100", &Changes::default(), scenario(&id, n, 10))).collect();
+            let runs: Vec<RunSpec> = processes.iter().map(|&n| spec("va-7100", scenario(&id, n, 10))).collect();
             let within = results(&runs).into_iter().filter(|result| result.mean_response_ns() <= 25e6);
             let most = within.map(|result| result.throughput_per_s()).fold(0.0, f64::max);
             assert_near(&format!("VA 7100 {kind} {size}"), most, published, percent);
@@ -114,10 +72,8 @@ fn hp_2001_va_7100_table_1_random_requests_within_25_ms() {
 
 #[test]
 fn hp_2001_va_7100_figure_1_the_write_curve_turns_back_after_4_processes() {
-    let runs: Vec<RunSpec> = [1, 2, 4, 8, 16]
-        .iter()
-        .map(|&n| spec("va-7100", &Changes::default(), scenario("hp-random-write-8k", n, 20)))
-        .collect();
+    let runs: Vec<RunSpec> =
+        [1, 2, 4, 8, 16].iter().map(|&n| spec("va-7100", scenario("hp-random-write-8k", n, 20))).collect();
     let rates: Vec<f64> = results(&runs).iter().map(RunResult::throughput_per_s).collect();
     println!("1 to 16 processes: {rates:.0?} writes/s");
     assert!(rates[0] < rates[1] && rates[1] < rates[2]);
@@ -127,7 +83,7 @@ fn hp_2001_va_7100_figure_1_the_write_curve_turns_back_after_4_processes() {
 
 #[test]
 fn hp_2001_va_7100_figure_3_and_table_2_sequential_requests() {
-    let mb = |id: &str, n: u32| spec("va-7100", &Changes::default(), scenario(id, n, 20));
+    let mb = |id: &str, n: u32| spec("va-7100", scenario(id, n, 20));
     let reads = [1, 8, 24].map(|n| mb("hp-sequential-read-64k", n));
     let writes = [1, 16].map(|n| mb("hp-sequential-write-64k", n));
     let results = results(&[&reads[..], &writes].concat());
@@ -143,8 +99,7 @@ fn hp_2001_va_7100_figure_3_and_table_2_sequential_requests() {
 
 #[test]
 fn demartek_2016_24_drives_in_raid_10_start_at_5_ms_and_top_out_near_6000_reads() {
-    let runs = [1, 64]
-        .map(|n| spec("demartek-512n-raid10-24", &Changes::default(), workload("4KiB", 100.0, 100.0, n, 40_000)));
+    let runs = [1, 64].map(|n| spec("demartek-512n-raid10-24", workload("4KiB", 100.0, 100.0, n, 40_000)));
     let results = results(&runs);
     assert_near("response at depth 1, ms", results[0].mean_response_ns() / 1e6, 5.0, 15.0);
     assert_near("reads a second at depth 64", results[1].throughput_per_s(), 6000.0, 15.0);
@@ -169,7 +124,7 @@ fn demartek_2016_random_writes_of_the_three_variants() {
     let variants = [("512n", 4591.0), ("512n-awc", 7828.0), ("512e", 8017.0)];
     let runs = variants.map(|(variant, _)| {
         let array = format!("demartek-{variant}-raid10-24");
-        let mut spec = spec(&array, &Changes::default(), workload("4KiB", 0.0, 100.0, 64, 30_000));
+        let mut spec = spec(&array, workload("4KiB", 0.0, 100.0, 64, 30_000));
         let Demand::Workload(workload) = &mut spec.demand else { unreachable!() };
         // Until the buffers are full.
         workload.warm_up.requests = 40_000;
@@ -188,7 +143,7 @@ fn demartek_2016_oltp_of_the_two_variants_without_flash() {
         let array = format!("demartek-{variant}-raid5-20-log-raid10-4");
         let entry = scenarios().iter().find(|entry| entry.id == "demartek-oltp").unwrap();
         let scenario = Scenario::from_toml(entry.file_name, entry.text).unwrap();
-        spec(&array, &Changes::default(), scenario.into())
+        spec(&array, scenario.into())
     });
     for (result, published) in results(&runs).iter().zip([6614.0, 6601.0]) {
         assert_near("OLTP", result.throughput_per_s(), published, 15.0);

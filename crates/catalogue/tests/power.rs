@@ -31,6 +31,7 @@ fn random_reads(resolved: &Resolved) -> RunResult {
         specification: AccessSpecification { name: "random reads".to_owned(), lines: vec![line] },
         addresses: Addresses::Uniform,
         streams: 1,
+        stream_turn: 1,
         flush_every: 0,
         arrivals: Arrivals::Closed { outstanding: 1, think: Think::None },
         warm_up: WarmUp { requests: 0, time_ns: 0 },

@@ -12,7 +12,7 @@ use headstack_sim::drive::geometry::zone_blocks;
 use headstack_sim::replay::closed_responses_ns;
 use headstack_sim::{RunSpec, run, run_all};
 use headstack_trace::{ReadOptions, Record, TraceReader};
-use headstack_workload::{Arrivals, RunLength, Span, Think, Workload};
+use headstack_workload::{Arrivals, RunLength, Think, Workload};
 
 const REQUESTS: u64 = 40_000;
 
@@ -66,59 +66,8 @@ fn errors(cells: &[Cell]) -> Vec<f64> {
     errors
 }
 
-fn mean_absolute(errors: &[f64]) -> f64 {
-    errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len() as f64
-}
-
 fn worst(errors: &[f64]) -> f64 {
     errors.iter().fold(0.0, |worst, error| worst.max(error.abs()))
-}
-
-/// The innermost request of the recorded traces lay in the last whole BIOS cylinder: 4,462 x 255 x 63 sectors.
-const IPEAK_BYTES: u64 = 71_682_030 * 512;
-
-fn storage_review(method: &str) -> Vec<Cell> {
-    let path = repository().join("studies/storagereview-capacity/published.csv");
-    let text = std::fs::read_to_string(path).unwrap();
-    let rows = text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
-    rows.filter(|fields| fields[1] == method)
-        .map(|fields| {
-            let drive = load_drive(fields[0]).unwrap().description;
-            let capacity = drive.geometry.logical_blocks * u64::from(drive.geometry.logical_block_bytes);
-            let restricted = Span { start_bytes: 0, length_bytes: IPEAK_BYTES.min(capacity) };
-            Cell {
-                row: format!("{} {} {}", fields[0], fields[2], fields[3]),
-                published: fields[5].parse().unwrap(),
-                spec: RunSpec {
-                    system_name: fields[0].to_owned(),
-                    system: drive.into(),
-                    demand: workload(fields[3], fields[4].parse().unwrap()).into(),
-                    span: (fields[2] != "full").then_some(restricted),
-                    seed: 1,
-                    interval_ns: None,
-                    preload: 0,
-                },
-            }
-        })
-        .collect()
-}
-
-fn follows_storage_review(method: &str) {
-    let errors = errors(&storage_review(method));
-    println!("mean absolute error {:.2} %, worst {:.1} %", mean_absolute(&errors) * 100.0, worst(&errors) * 100.0);
-    assert_eq!(errors.len(), 56);
-    assert!(mean_absolute(&errors) <= 0.05);
-    assert!(worst(&errors) <= 0.15);
-}
-
-#[test]
-fn seven_drives_over_their_whole_capacity_follow_storage_review() {
-    follows_storage_review("iometer");
-}
-
-#[test]
-fn seven_drives_restricted_to_a_range_follow_storage_review() {
-    follows_storage_review("ipeak");
 }
 
 #[test]

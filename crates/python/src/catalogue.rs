@@ -13,6 +13,13 @@ use serde_json::{Value, json};
 
 use crate::error::{input_error, json_error};
 
+/// What the `study.toml` of that text says, as JSON, and the line of each key by its path. Raises `InputError`.
+#[pyfunction]
+pub fn read_study(file: &str, text: &str) -> PyResult<(String, BTreeMap<String, usize>)> {
+    let (study, lines) = headstack_catalogue::Study::from_toml(file, text).map_err(input_error)?;
+    Ok((serde_json::to_string(&study).map_err(json_error)?, lines))
+}
+
 /// Ids of the drives in the catalogue.
 #[pyfunction]
 pub fn drive_ids() -> Vec<&'static str> {

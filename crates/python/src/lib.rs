@@ -39,7 +39,7 @@ mod _native {
     #[pymodule_export]
     use super::catalogue::{
         array_ids, array_toml, complete_workload, drive_ids, drive_to_toml, drive_toml, import_disksim, load_array,
-        load_demand, load_drive, load_scenario, load_system, load_workload, scenario_ids, scenario_toml,
+        load_demand, load_drive, load_scenario, load_system, load_workload, read_study, scenario_ids, scenario_toml,
         scenario_with_clients, scenario_writes, workload_ids, workload_toml,
     };
     #[pymodule_export]

@@ -201,6 +201,17 @@ fn full_rows_leave_a_stripe_aware_cache_without_a_read() {
     assert_eq!((counters.parity_reads, counters.full_rows), (0, 16), "{counters:?}");
 }
 
+/// Reading ahead meets pages that are there already: they may be thrown out before the pages round them have come.
+#[test]
+fn a_page_that_is_there_may_go_while_its_neighbours_are_read() {
+    let prefetch = Prefetch { after_requests: 1, ahead_bytes: 8 * 65536, streams_max: 4 };
+    let description = with_cache(Level::Raid0, 4, Cache { prefetch: Some(prefetch), ..cache(24 * 65536) });
+    let line = r#"{"size": "64KiB", "align": "64KiB", "read_percent": 100, "random_percent": 50}"#;
+    let result = run_on(&description, line, 8, 20_000);
+    assert!(result.passed(), "{:?}", result.checks);
+    assert!(counter(&result, "cache_prefetched_bytes") > 0.0);
+}
+
 #[test]
 fn streams_are_read_ahead() {
     let line = r#"{"size": "64KiB", "read_percent": 100, "random_percent": 0}"#;
@@ -213,4 +224,18 @@ fn streams_are_read_ahead() {
     assert!(counter(&ahead, "cache_read_misses") < 100.0);
     // What was read ahead was used: nothing is read twice.
     assert!(counter(&ahead, "cache_prefetched_bytes") < 1.05 * 5_000.0 * 65536.0);
+}
+
+#[test]
+fn a_cache_much_too_small_for_what_is_outstanding_serves_all_of_it() {
+    // Requests that overlap: fills of pages on their way, pages written again while they leave, no room for a run.
+    let mixed = r#"{"size": "100KiB", "read_percent": 60, "random_percent": 100}"#;
+    for level in [Level::Raid0, Level::Raid5] {
+        for pages in [4, 8, 32] {
+            let mut small = cache(pages * 65536);
+            small.page_bytes = 8 << 10;
+            let result = run_on(&with_cache(level, 4, small), mixed, 64, 5_000);
+            assert!(result.checks.iter().all(|check| check.passed), "{level:?}, {pages} pages");
+        }
+    }
 }

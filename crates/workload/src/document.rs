@@ -5,6 +5,7 @@
 //! (a sum of shares, a range that depends on another key) report through [`Document::error`], which
 //! finds the line of the key they name.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -113,6 +114,16 @@ impl Document {
     /// Whether the key at `key_path` stands in the file.
     pub fn states(&self, key_path: &str) -> bool {
         self.entries.iter().any(|entry| entry.path == key_path)
+    }
+
+    /// The line of each key, and of each item of a list, by its path.
+    pub fn lines(&self) -> BTreeMap<String, usize> {
+        let mut lines = BTreeMap::new();
+        for entry in &self.entries {
+            // A key stands before its value.
+            lines.entry(entry.path.clone()).or_insert_with(|| self.line_at(entry.span.start));
+        }
+        lines
     }
 
     /// An error about the key at `key_path`, such as `geometry.zones[3].first_cylinder`, with the line

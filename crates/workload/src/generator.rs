@@ -31,6 +31,8 @@ pub struct Generator {
     pointers: Vec<u64>,
     end_bytes: u64,
     stream: usize,
+    stream_turn: u32,
+    left_in_turn: u32,
     line: usize,
     left_in_burst: u32,
     pending_delay_ns: u64,
@@ -195,6 +197,8 @@ impl Generator {
             lines,
             end_bytes: span.start_bytes + span.length_bytes,
             stream: 0,
+            stream_turn: workload.stream_turn,
+            left_in_turn: workload.stream_turn,
             line: 0,
             left_in_burst: 0,
             pending_delay_ns: 0,
@@ -232,7 +236,11 @@ impl Generator {
         };
         let length_bytes = u64::from(line.length_bytes);
         let stream = self.stream;
-        self.stream = if stream + 1 == self.pointers.len() { 0 } else { stream + 1 };
+        self.left_in_turn -= 1;
+        if self.left_in_turn == 0 {
+            self.left_in_turn = self.stream_turn;
+            self.stream = if stream + 1 == self.pointers.len() { 0 } else { stream + 1 };
+        }
         let pointer = &mut self.pointers[stream];
         let offset_bytes = if bits & 0xffff_ffff < line.random_below {
             self.sampler.offset_bytes(&line.places, line.length_bytes, kind, &mut self.addresses)

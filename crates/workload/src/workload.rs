@@ -40,6 +40,8 @@ pub struct Workload {
     pub addresses: Addresses,
     /// Sequential pointers, which requests use in turn; Iometer's worker has one.
     pub streams: u32,
+    /// Requests at a pointer before the next has its turn.
+    pub stream_turn: u32,
     /// Writes between two flushes; 0 for no flushes.
     pub flush_every: u64,
     /// How requests arrive.
@@ -64,6 +66,8 @@ struct WorkloadForm {
     addresses: Addresses,
     #[serde(default = "one_stream")]
     streams: u32,
+    #[serde(default = "one_request", skip_serializing_if = "is_one")]
+    stream_turn: u32,
     #[serde(default)]
     flush_every: u64,
     #[serde(default)]
@@ -79,6 +83,16 @@ fn one_stream() -> u32 {
     1
 }
 
+fn one_request() -> u32 {
+    1
+}
+
+// serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(requests: &u32) -> bool {
+    *requests == 1
+}
+
 impl From<WorkloadForm> for Workload {
     fn from(form: WorkloadForm) -> Workload {
         Workload {
@@ -90,6 +104,7 @@ impl From<WorkloadForm> for Workload {
             source: form.source,
             addresses: form.addresses,
             streams: form.streams,
+            stream_turn: form.stream_turn,
             flush_every: form.flush_every,
             arrivals: form.arrivals,
             warm_up: form.warm_up,
@@ -107,6 +122,7 @@ impl From<Workload> for WorkloadForm {
             source: workload.source,
             addresses: workload.addresses,
             streams: workload.streams,
+            stream_turn: workload.stream_turn,
             flush_every: workload.flush_every,
             arrivals: workload.arrivals,
             warm_up: workload.warm_up,
@@ -138,6 +154,10 @@ impl Workload {
                 key: "streams".to_owned(),
                 message: format!("{} is out of range; 1 to {STREAMS_MAX} is allowed", self.streams),
             });
+        }
+        if self.stream_turn == 0 {
+            let message = "0 is out of range; 1 or more is allowed".to_owned();
+            return Err(WorkloadError { key: "stream_turn".to_owned(), message });
         }
         self.specification.validate()?;
         self.addresses.validate()?;

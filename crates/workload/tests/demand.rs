@@ -43,6 +43,7 @@ fn job(name: &str) -> Job {
             specification: AccessSpecification { name: name.to_owned(), lines: vec![line] },
             addresses: Addresses::Uniform,
             streams: 1,
+            stream_turn: 1,
             flush_every: 0,
             arrivals: Arrivals::Closed { outstanding: 4, think: Think::None },
             warm_up: WarmUp { requests: 0, time_ns: 2 * GB },

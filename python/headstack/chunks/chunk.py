@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 CHUNK_S = 0.5
 """A chunk ends when its runs are estimated to take one core this long. Where it ends follows from the runs alone, so
-that whoever asks for the same runs again finds those that are finished; how many are handed over at a time is
+that whoever asks for the same runs again finds those that are finished. How many are handed over at a time is
 measured."""
 
 RUNS_MAX = 256

@@ -18,7 +18,9 @@ from headstack.measurement import Access, Opened
 from headstack.results import Results
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Picture
+
+    from headstack.report.figures import Figure, Report
 
 Workloads = dict[str, Any]
 NOTHING_ALLOWED = Access()
@@ -115,8 +117,24 @@ class Outcome(ABC):
         """The figures as a table."""
 
     @abstractmethod
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
         """The picture, written to ``path`` where one is given. Needs the extra ``headstack[plot]``."""
+
+    def main_figures(self) -> list[Figure]:
+        """Figures of a report that are this test's own, beside its table and its runs."""
+        return []
+
+    def report(self) -> Report:
+        """The figures of the test and its runs as a report, which notebooks show."""
+        from headstack.report.of_tests import report_of
+
+        return report_of(self)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes ``report`` as one HTML file. Needs the page, which a build of the package holds."""
+        from headstack.report.html import write_html
+
+        write_html(self.report(), path)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """An object: ``test``, ``version``, ``ended_early``, the figures of the test, ``runs`` (whole results)."""

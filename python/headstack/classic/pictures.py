@@ -50,9 +50,7 @@ def zones(test: Zones) -> Figure:
         axes.patch.set_visible(False)
         first = min(profile.start_bytes for profile in test.profiles)
         end = max(profile.start_bytes + profile.length_bytes for profile in test.profiles)
-        lengths = [profile.length_bytes for profile in test.profiles]
-        # Beside a much larger one, a small system is compared from edge to edge rather than byte by byte.
-        by_share = max(lengths) > 1.5 * min(lengths)
+        by_share = test.by_share
         scale, unit = (end / 100, "% of each system") if by_share else _unit(end)
         for profile, colour in zip(test.profiles, _cycled(len(test.profiles)), strict=True):
             rates = [rate for _, rate in profile.rates]

@@ -24,7 +24,9 @@ from headstack.values import duration_ns, size_bytes
 from headstack.workload import Workload
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Picture
+
+    from headstack.report.figures import Figure
 
 POSITIONS, SIZE, PART, TIME, DEPTH = 64, "1MiB", "32MiB", "2s", 2
 ACCESSES, ACCESS_SIZE = 500, "4KiB"
@@ -105,6 +107,19 @@ class Zones(Outcome):
         """Its name."""
         return "zones"
 
+    @property
+    def by_share(self) -> bool:
+        """Whether positions are compared as shares: beside a much larger one, a small system is compared from edge to
+        edge rather than byte by byte."""
+        lengths = [profile.length_bytes for profile in self.profiles]
+        return max(lengths) > 1.5 * min(lengths)
+
+    def main_figures(self) -> list[Figure]:
+        """The rates from the outer to the inner edge, and the access times by percentile."""
+        from headstack.report.of_tests import zone_figures
+
+        return zone_figures(self)
+
     def figures(self) -> dict[str, Any]:
         """For each system ``mb_per_s``, ``megabits_per_s``, ``access``, ``zones``, and the points themselves."""
         points = [
@@ -127,7 +142,7 @@ class Zones(Outcome):
             )
         ]
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
         """Rates as lines and access times as dots over position."""
         from headstack.classic import pictures
 

@@ -17,9 +17,11 @@ from headstack.cli import (
     demo,
     inspect,
     measure,
+    prediction,
     replays,
     runs,
     scenarios,
+    studies,
     sweep,
     traces,
     validation,
@@ -121,5 +123,8 @@ main.add_command(traces.trace)
 main.add_command(replays.replay)
 main.add_command(compare.compare)
 main.add_command(inspect.inspect)
+main.add_command(studies.study)
+main.add_command(prediction.characterize)
+main.add_command(prediction.predict)
 main.add_command(validation.validate)
 main.add_command(demo.demo)

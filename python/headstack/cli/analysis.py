@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ import click
 from headstack._native import InputError
 from headstack.analysis import Analysis
 from headstack.cli.analysis_tables import print_analysis
-from headstack.cli.output import check_writable, write_all
+from headstack.cli.output import Outputs, html_option
 from headstack.cli.traces import counting, opened, source_options
 from headstack.values import choice, number, size_bytes
 
@@ -31,6 +30,7 @@ REUSE = ("block", "request", "off")
 @click.option("--sample", metavar="SHARE", help="Count re-use from a share of the blocks, such as 0.01 (SHARDS).")
 @click.option("--json", "json_path", metavar="FILE", help="Write every figure (- for stdout).")
 @click.option("--plot", "plot_path", metavar="FILE.png", help="Draw addresses, rates, sizes, re-use, times.")
+@html_option
 @click.option("--workload", "workload_path", metavar="FILE.toml", help="Write a workload with the same mix.")
 def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
     """Say what a trace is like, and what environment it is.
@@ -39,26 +39,15 @@ def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
     requests in flight and response times, by device and process; then the whole in the terms of an access
     specification, which --workload writes for "headstack run DRIVE -w FILE.toml".
     """
-    paths = {name: given[f"{name}_path"] for name in EXPORTS if given[f"{name}_path"] is not None}
-    to_stdout = paths.get("json") == "-"
-    if to_stdout:
-        del paths["json"]
-    check_writable(paths.values())
-    if "plot" in paths:
-        from headstack.plots import picture_format
-
-        picture_format(paths["plot"])
+    outputs = Outputs(given, EXPORTS)
     found = analyzed(files, quiet, given)
-    write_all((path, partial(EXPORTS[name], found)) for name, path in paths.items())
-    if to_stdout:
-        print(found.to_json(), end="")
-    else:
-        print_analysis(found)
+    outputs.write(found, lambda: print_analysis(found))
 
 
 EXPORTS: dict[str, Callable[..., Any]] = {
     "json": Analysis.to_json,
     "plot": Analysis.plot,
+    "html": Analysis.to_html,
     "workload": Analysis.to_workload,
 }
 

@@ -180,5 +180,6 @@ def show_workload(name: str, as_json: bool, as_toml: bool) -> None:
     ]
     print_table(["share %", "size", "read %", "random %", "aligned to", "delay"], rows, [False] * 6)
     print()
-    for key in ("addresses", "arrivals", "streams", "flush_every", "warm_up", "run_length"):
+    keys = ["addresses", "arrivals", "streams", "stream_turn", "flush_every", "warm_up", "run_length"]
+    for key in filter(description.__contains__, keys):
         print(f"{key}: {json.dumps(description[key])}")

@@ -16,7 +16,7 @@ from headstack.classic import latency as latency_test
 from headstack.classic import prefill as prefill_test
 from headstack.classic import zones as zones_test
 from headstack.classic.outcome import Outcome
-from headstack.cli.output import Outputs, print_table
+from headstack.cli.output import Outputs, html_option, print_table
 from headstack.cli.runs import Command, listed
 from headstack.cli.targets import EXIT_RUN, access_of, course, ended_code, permission_options
 from headstack.measurement import Progress
@@ -33,6 +33,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {
     "csv": lambda outcome, path=None: outcome.to_csv(path),
     "parquet": lambda outcome, path: outcome.results.to_parquet(path),
     "plot": lambda outcome, path: outcome.plot(path),
+    "html": lambda outcome, path: outcome.to_html(path),
 }
 
 
@@ -44,6 +45,7 @@ def outputs(command: Command) -> Command:
         click.option("--csv", "csv_path", metavar="FILE", help="Write the figures as a table (- for stdout)."),
         click.option("--parquet", "parquet_path", metavar="FILE", help="Write the table of runs as Parquet."),
         click.option("--plot", "plot_path", metavar="FILE.png", help="Draw the picture."),
+        html_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)

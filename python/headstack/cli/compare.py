@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
+from collections.abc import Callable
+from typing import Any
 
 import click
 
-from headstack._native import InputError
-from headstack.cli.output import check_writable, print_table, progress, write_all
+from headstack.cli.output import Outputs, html_option, print_table, progress
 from headstack.comparison import TOLERANCE, Comparison, Point, is_file
 from headstack.comparison import compare as held_against
 from headstack.comparison.points import FIGURES
@@ -17,6 +17,13 @@ from headstack.values import percent
 EXIT_LIMIT = 1
 HEADINGS = ("IO/s", "MB/s", "mean\nms", "p50\nms", "p95\nms", "p99\nms")
 """Of ``FIGURES``."""
+
+EXPORTS: dict[str, Callable[..., Any]] = {
+    "json": Comparison.to_json,
+    "csv": Comparison.to_csv,
+    "plot": Comparison.plot,
+    "html": Comparison.to_html,
+}
 
 
 @click.command()
@@ -33,16 +40,15 @@ HEADINGS = ("IO/s", "MB/s", "mean\nms", "p50\nms", "p95\nms", "p99\nms")
 @click.option("--json", "json_path", metavar="FILE", help="Write everything (- for stdout).")
 @click.option("--csv", "csv_path", metavar="FILE", help="Write a row for each point (- for stdout).")
 @click.option("--plot", "plot_path", metavar="FILE.png", help="Draw both curves, and the errors below.")
+@html_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def compare(
     measured: str,
     predicted: str,
     tolerance: str,
     fail_below: str | None,
-    json_path: str | None,
-    csv_path: str | None,
-    plot_path: str | None,
     quiet: bool,
+    **given: Any,
 ) -> int:
     """Hold measurements against predictions, point by point.
 
@@ -55,23 +61,10 @@ def compare(
     the tolerance and the 95 % confidence of both sides together, it is said in words.
     """
     least = None if fail_below is None else percent("--fail-below", fail_below) / 100
-    files = {path: write for path, write in ((json_path, Comparison.to_json), (csv_path, Comparison.to_csv)) if path}
-    if json_path == csv_path == "-":
-        raise InputError("--json -, --csv -: only one of them can have stdout")
-    to_stdout = files.pop("-", None)
-    check_writable([*files, *([plot_path] if plot_path else [])])
-    if plot_path is not None:
-        from headstack.plots import picture_format
-
-        picture_format(plot_path)
+    outputs = Outputs(given, EXPORTS)
     with progress(f"simulation of {predicted}", quiet or is_file(predicted)) as show:
         comparison = held_against(measured, predicted, tolerance=tolerance, progress=show)
-    outputs = [(path, partial(write, comparison)) for path, write in files.items()]
-    write_all([*outputs, *([(plot_path, comparison.plot)] if plot_path else [])])
-    if to_stdout is not None:
-        print(to_stdout(comparison), end="")
-    else:
-        print_comparison(comparison)
+    outputs.write(comparison, lambda: print_comparison(comparison))
     missed = [] if least is None else comparison.shares_below(least)
     for point in missed:
         print(f"headstack: {point.name}: {point.share:.1%} of what is predicted, below {fail_below}", file=sys.stderr)

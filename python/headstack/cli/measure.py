@@ -10,7 +10,7 @@ import click
 
 from headstack._native import InputError
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
-from headstack.cli.output import Outputs, print_results
+from headstack.cli.output import Outputs, html_option, print_results
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, access_options, course, ending
 from headstack.cli.traces import Decorator
@@ -43,6 +43,7 @@ def measured(command: Command) -> Command:
         click.option("--csv", "csv_path", metavar="FILE", help="Write the table (- for stdout)."),
         click.option("--parquet", "parquet_path", metavar="FILE", help="Write the table as Parquet."),
         click.option("--plot", "plot_path", metavar="FILE.png", help="Draw response time over throughput."),
+        html_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)

@@ -13,6 +13,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import click
+
 from headstack._native import InputError
 from headstack.results import Results
 
@@ -134,22 +136,33 @@ def check_writable(paths: Iterable[str]) -> None:
         checked.add(path)
 
 
+html_option = click.option("--html", "html_path", metavar="FILE.html", help="Write a report, one page to look into.")
+"""Of every command that has a report; its exports hold ``html``."""
+
+
 class Outputs:
     """Where a command's results go beside the terminal: ``exports`` writes each kind, and gives it as text."""
 
-    def __init__(self, given: Mapping[str, Any], exports: Mapping[str, Callable[..., Any]]) -> None:
-        """Raises ``InputError`` for what could not be written: to be known before anything is measured."""
+    def __init__(
+        self, given: Mapping[str, Any], exports: Mapping[str, Callable[..., Any]], others: Sequence[str] = ()
+    ) -> None:
+        """Raises ``InputError`` for what could not be written: to be known before anything is measured. ``others`` are
+        files that the command itself writes."""
         self._exports = exports
         files = {name: given[f"{name}_path"] for name in exports if given.get(f"{name}_path") is not None}
         self._to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
         if len(self._to_stdout) > 1:
             raise InputError("--json -, --csv -: only one of them can have stdout")
         self._files = {name: path for name, path in files.items() if name not in self._to_stdout}
-        check_writable(self._files.values())
+        check_writable([*self._files.values(), *others])
         if "plot" in self._files:
             from headstack.plots import picture_format
 
             picture_format(self._files["plot"])
+        if "html" in self._files:
+            from headstack.report.html import check_built
+
+            check_built()
 
     @property
     def has_stdout(self) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import click
 
-from headstack._native import InputError, format_duration_ns
-from headstack.cli.output import check_writable, print_results, print_table, write_all
+from headstack._native import format_duration_ns
+from headstack.cli.output import Outputs, html_option, print_results, print_table
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, course, ending, one_thread_options
 from headstack.cli.traces import Decorator, counting, opened, reading_options
@@ -64,6 +64,7 @@ def replay_options(command: Command) -> Command:
         click.option("--json", "json_path", metavar="FILE", help="Write whole results (- for stdout)."),
         click.option("--csv", "csv_path", metavar="FILE", help="Write the table (- for stdout)."),
         click.option("--parquet", "parquet_path", metavar="FILE", help="Write the table as Parquet."),
+        html_option,
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
@@ -93,23 +94,17 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
         "requests": None if given["requests"] is None else whole("--requests", given["requests"]),
         **{name: given[name] for name in ("time_scale", "within", "outside", "time")},
     }
-    files = {name: given[f"{name}_path"] for name in ("json", "csv", "parquet") if given[f"{name}_path"] is not None}
-    to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
-    if len(to_stdout) > 1:
-        raise InputError("--json -, --csv -: only one of them can have stdout")
-    for name in to_stdout:
-        del files[name]
-    check_writable([*files.values(), *([given["record"]] if given["record"] else [])])
+    outputs = Outputs(given, EXPORTS, [given["record"]] if given["record"] else [])
     playback = Playback(access_of(given), given["writes"], given["realtime"])
     asked = Asked(opened((trace,), given), systems, tuple(listed(mode)), settings, values, playback)
-    with counting("replay", quiet) as show, course(quiet) as tell:
-        results = replay_all(asked, given["record"], show, tell)
-    write_all((path, partial(EXPORTS[name], results)) for name, path in files.items())
-    for name in to_stdout:
-        print(EXPORTS[name](results), end="")
-    if not to_stdout:
+    with counting("replay", quiet) as show, course(quiet) as tell_course:
+        results = replay_all(asked, given["record"], show, tell_course)
+
+    def tell() -> None:
         print_results(results)
         print_fidelity(results)
+
+    outputs.write(results, tell)
     return ending(results)
 
 

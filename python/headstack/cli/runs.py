@@ -11,11 +11,11 @@ import click
 from headstack._native import InputError
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, job_options
 from headstack.cli.output import (
-    check_writable,
+    Outputs,
+    html_option,
     print_results,
     print_table,
     progress,
-    write_all,
 )
 from headstack.cli.targets import access_of, access_options, course, ending
 from headstack.jobfiles import JobResults, run_file
@@ -66,6 +66,7 @@ def varied(command: Command) -> Command:
         click.option("--csv", "csv_path", metavar="FILE", help="Write the table (- for stdout)."),
         click.option("--parquet", "parquet_path", metavar="FILE", help="Write the table as Parquet."),
         click.option("--plot", "plot_path", metavar="FILE.png", help="Draw response time over throughput."),
+        html_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
@@ -159,6 +160,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {
     "csv": Results.to_csv,
     "parquet": Results.to_parquet,
     "plot": Results.plot,
+    "html": Results.to_html,
 }
 
 
@@ -182,27 +184,15 @@ def carry_out(
     """Runs (or does ``work``), and writes what was asked for; also whether stdout is taken by an export."""
     options = {o.name: listed(given[o.name]) for o in OPTIONS if given[o.name] is not None}
     specs = specify(systems, None if workload is None else listed(workload), options) if work is None else []
-    files = {name: given[f"{name}_path"] for name in EXPORTS if given[f"{name}_path"] is not None}
-    to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
-    if len(to_stdout) > 1:
-        raise InputError("--json -, --csv -: only one of them can have stdout")
-    for name in to_stdout:
-        del files[name]
     record = given.get("record")
-    check_writable([*files.values(), *([] if record is None else [record])])
-    if "plot" in files:
-        from headstack.plots import picture_format
-
-        picture_format(files["plot"])
+    outputs = Outputs(given, EXPORTS, [] if record is None else [record])
     if work is not None:
         results = work(options, given["quiet"])
     else:
         with progress(f"{len(specs)} run{'s' * (len(specs) > 1)}", given["quiet"]) as show:
             results = run_specs(specs, options, show, record)
-    write_all((path, partial(EXPORTS[name], results)) for name, path in files.items())
-    for name in to_stdout:
-        print(EXPORTS[name](results), end="")
-    return results, bool(to_stdout)
+    outputs.write(results)
+    return results, outputs.has_stdout
 
 
 def listed(text: str) -> list[str]:

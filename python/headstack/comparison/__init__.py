@@ -20,6 +20,8 @@ from headstack.values import percent
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from headstack.report.figures import Report
+
 TOLERANCE = "5%"
 """What a model may be off by before it is said, beside the statistical error of both sides."""
 SIGNS = {"iops": 1, "mb_per_s": 1, "mean_ms": -1, "p50_ms": -1, "p95_ms": -1, "p99_ms": -1}
@@ -167,6 +169,18 @@ class Comparison:
         if path is not None:
             plots.save(figure, path)
         return figure
+
+    def report(self) -> Report:
+        """Everything as a report, which notebooks show."""
+        from headstack.report.of_comparison import report_of
+
+        return report_of(self)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes ``report`` as one HTML file. Needs the page, which a build of the package holds."""
+        from headstack.report.html import write_html
+
+        write_html(self.report(), path)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Everything, as one JSON object."""

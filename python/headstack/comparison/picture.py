@@ -9,6 +9,7 @@ from headstack.comparison import Comparison, Point
 
 # Says in one line what is missing where matplotlib is.
 from headstack.plots import COLOURS, FAINT, INK, STYLE
+from headstack.report.of_comparison import by_curve
 
 import matplotlib as mpl  # isort: skip
 from matplotlib.figure import Figure  # isort: skip
@@ -45,16 +46,6 @@ def overlaid(comparison: Comparison) -> Figure:
         )
         figure.supxlabel(_caption(comparison), x=0.012, ha="left", fontsize=7.5, color=FAINT)
     return figure
-
-
-def by_curve(comparison: Comparison) -> dict[str, list[Point]]:
-    """The points that differ in load alone, lightest throughput first."""
-    curves: dict[str, list[Point]] = {}
-    for point in comparison:
-        measured = point.measured
-        name = ", ".join(part for part in (measured.workload, measured.mode, measured.part) if part)
-        curves.setdefault(name, []).append(point)
-    return curves
 
 
 def _draw_curve(axes: Axes, name: str, points: list[Point], colour: str) -> None:

@@ -10,6 +10,15 @@ from typing import Literal, TypeAlias
 Cell: TypeAlias = str | float | int | bool | None
 
 
+class _Inline:
+    """What notebooks show as the page does."""
+
+    def _repr_html_(self) -> str:
+        from headstack.report.html import inline
+
+        return inline(self)  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
 class Axis:
     """One axis: what it measures, with its unit."""
@@ -38,11 +47,11 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Lines:
+class Lines(_Inline):
     """Figures over another: saturation curves, rates over position, warming over time, percentiles."""
 
     name: str
-    """Short, of letters, digits and dashes: the file of the picture and the anchor in the page are named after it."""
+    """Short, of letters, digits and dashes, and its own within a section: the anchor in the page is named after it."""
     title: str
     x: Axis
     y: Axis
@@ -54,7 +63,7 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Bars:
+class Bars(_Inline):
     """Figures of things side by side, in groups; published ones stand beside ours."""
 
     name: str
@@ -68,7 +77,7 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(_Inline):
     """Figures over two things that come in steps: drives by block sizes, gains in percent."""
 
     name: str
@@ -88,7 +97,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Heat:
+class Heat(_Inline):
     """How much happened where and when: requests by place and time."""
 
     name: str
@@ -105,7 +114,7 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(_Inline):
     """Rows of figures and words."""
 
     name: str
@@ -152,11 +161,12 @@ class Provenance:
     version: str
     description_hash: str
     description: str
-    """The exact description of system and workload, as JSON; empty where another run of the same hash has told it."""
+    """The exact description of system and workload, as JSON; empty where an earlier run of the same hash has told it.
+    A report holds equal ones once."""
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(_Inline):
     """A whole report."""
 
     title: str

@@ -302,6 +302,7 @@ pub fn workload(line: AccessLine, arrivals: Arrivals, requests: u64) -> Workload
         specification: AccessSpecification { name: "test workload".to_owned(), lines: vec![line] },
         addresses: Addresses::Uniform,
         streams: 1,
+        stream_turn: 1,
         flush_every: 0,
         arrivals,
         warm_up: WarmUp { requests: 0, time_ns: 0 },

@@ -97,6 +97,7 @@ impl Found<'_> {
             specification: AccessSpecification { name: self.name.clone(), lines },
             addresses: self.addresses(),
             streams: self.concurrent_streams.unwrap_or(1.0).round().max(1.0) as u32,
+            stream_turn: 1,
             flush_every: writes.checked_div(self.flushes).unwrap_or(0),
             arrivals: self.arrivals(),
             warm_up: WarmUp::default(),

@@ -26,6 +26,7 @@ fn workload(lines: Vec<AccessLine>) -> Workload {
         specification: AccessSpecification { name: "test".to_owned(), lines },
         addresses: Addresses::Uniform,
         streams: 1,
+        stream_turn: 1,
         flush_every: 0,
         arrivals: Arrivals::default(),
         warm_up: WarmUp::default(),
@@ -160,6 +161,18 @@ fn sequential_accesses_continue_and_wrap_to_the_start() {
         .map(|request| request.offset_bytes - 8192)
         .collect();
     assert_eq!(offsets, [0, 65536, 131_072, 0, 65536]);
+}
+
+#[test]
+fn turns_of_streams_are_as_long_as_stated() {
+    let turns = Workload { streams: 2, stream_turn: 3, ..workload(vec![line(4096, 100.0, 0.0, 0.0)]) };
+    let requests = generate(&turns, SPAN, 1, 12);
+    let half = SPAN.length_bytes / 2;
+    let streams: Vec<u64> = requests.iter().map(|r| (r.offset_bytes - SPAN.start_bytes) / half).collect();
+    assert_eq!(streams, [0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1]);
+    assert_eq!(requests[6].offset_bytes, SPAN.start_bytes + 3 * 4096);
+    let none = Workload { stream_turn: 0, ..turns };
+    assert_eq!(error_of(&none, SPAN, 512).key, "stream_turn");
 }
 
 #[test]

@@ -332,6 +332,7 @@ impl Phases<'_> {
                 specification: known.clone(),
                 addresses: Addresses::Uniform,
                 streams: 1,
+                stream_turn: 1,
                 flush_every: 0,
                 arrivals: Arrivals::Closed { outstanding, think: Think::None },
                 warm_up: WarmUp { requests: 0, time_ns: setup.ramp_up_ns },

@@ -101,6 +101,7 @@ pub(crate) fn workload(lines: &[AccessLine], addresses: &Addresses, arrivals: Ar
         specification: AccessSpecification { name: String::new(), lines: lines.to_vec() },
         addresses: addresses.clone(),
         streams: 1,
+        stream_turn: 1,
         flush_every: 0,
         arrivals,
         warm_up: WarmUp::default(),

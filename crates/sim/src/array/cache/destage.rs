@@ -53,7 +53,7 @@ impl CacheState {
             let from = key * self.page_bytes / row_bytes * row_bytes;
             let whole = (from / self.page_bytes..(from + row_bytes).div_ceil(self.page_bytes)).all(|key| {
                 let wanted = parts_of(key, self.page_bytes, from, row_bytes);
-                self.directory.find(key).is_some_and(|slot| self.directory.page(slot).dirty & wanted == wanted)
+                self.directory.find(key).is_some_and(|slot| self.directory.page(slot).ready_parts() & wanted == wanted)
             });
             whole.then_some((from, row_bytes))
         })
@@ -63,7 +63,7 @@ impl CacheState {
     /// `bound_bytes`.
     fn dirty_run(&self, key: u64, bound_bytes: u64) -> (u64, u64) {
         let part = self.page_bytes / u64::from(PARTS);
-        let dirty = |key: u64| self.directory.find(key).map_or(0, |slot| self.directory.page(slot).dirty);
+        let dirty = |key: u64| self.directory.find(key).map_or(0, |slot| self.directory.page(slot).ready_parts());
         let first = dirty(key).trailing_zeros();
         let from = key * self.page_bytes + u64::from(first) * part;
         let bound = (from / bound_bytes + 1) * bound_bytes;

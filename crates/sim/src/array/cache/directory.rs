@@ -33,13 +33,19 @@ impl Page {
         self.dirty | self.leaving == 0
     }
 
-    /// It may begin to leave. What is written again while it leaves waits: else two writes of one place would be under
-    /// way at once.
+    /// It may begin to leave.
     fn is_ready(&self) -> bool {
-        self.dirty != 0 && self.leaving == 0
+        self.ready_parts() != 0
     }
 
-    fn is_evictable(&self) -> bool {
+    /// Parts that may begin to leave. What is written again while the page leaves waits: else two writes of one place
+    /// would be under way at once.
+    pub fn ready_parts(&self) -> u64 {
+        if self.leaving == 0 { self.dirty } else { 0 }
+    }
+
+    /// It may go.
+    pub fn is_evictable(&self) -> bool {
         self.dirty | self.leaving | self.filling == 0
     }
 }

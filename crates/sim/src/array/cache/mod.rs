@@ -190,14 +190,13 @@ impl CacheState {
 
     /// Makes pages for a run that will be read, and marks them; false if there is no room for all of it.
     fn prepare(&mut self, offset: u64, length: u64) -> bool {
-        let new = self.keys(offset, length).filter(|&key| self.directory.find(key).is_none()).count();
-        if new as u32 > self.directory.room() {
+        // Pages of the run that could go are no room for it: they are kept, or thrown out and taken again.
+        let taken = |key: &u64| self.directory.find(*key).is_none_or(|slot| self.directory.page(slot).is_evictable());
+        if self.keys(offset, length).filter(taken).count() as u32 > self.directory.room() {
             return false;
         }
         for key in self.keys(offset, length) {
-            let Some(slot) = self.directory.find_or_take(key) else {
-                return false;
-            };
+            let slot = self.directory.find_or_take(key).expect("there is room for the run");
             let page = self.directory.page(slot);
             let parts = parts_of(key, self.page_bytes, offset, length) & !page.valid;
             self.directory.fill(slot, parts);
@@ -224,9 +223,11 @@ impl Array {
         let hit = cache.missing(offset, length).0.is_none();
         if cache.settings.keeps_reads && cache.prepare(offset, length) {
             for key in cache.keys(offset, length) {
-                let slot = cache.directory.find(key).expect("just prepared");
-                cache.directory.filled(slot, parts_of(key, cache.page_bytes, offset, length));
-                cache.directory.touch(slot);
+                // A page that was there may have made room for the next ones.
+                if let Some(slot) = cache.directory.find(key) {
+                    cache.directory.filled(slot, parts_of(key, cache.page_bytes, offset, length));
+                    cache.directory.touch(slot);
+                }
             }
         }
         hit && kind == Kind::Read
@@ -382,9 +383,12 @@ impl Array {
         let cache = self.cache();
         let mut waiting = Vec::new();
         for key in cache.keys(offset, length) {
-            let slot = cache.directory.find(key).expect("a page that is being filled stays");
-            let parts = parts_of(key, cache.page_bytes, offset, length) & cache.directory.page(slot).filling;
-            cache.directory.filled(slot, parts);
+            // A page may be gone: where fills overlap, the first to come completes it, and of one that was all there when
+            // the run was prepared, nothing was on its way.
+            if let Some(slot) = cache.directory.find(key) {
+                let parts = parts_of(key, cache.page_bytes, offset, length) & cache.directory.page(slot).filling;
+                cache.directory.filled(slot, parts);
+            }
             waiting.extend(cache.waiting_reads.remove(&key).unwrap_or_default());
         }
         if !cache.settings.flash_members.is_empty() {

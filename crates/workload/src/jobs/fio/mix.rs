@@ -80,6 +80,7 @@ pub(super) fn mix(
         specification: AccessSpecification { name: String::new(), lines },
         addresses: pattern.addresses,
         streams: streams(settings, files, is_sequential, remarks),
+        stream_turn: 1,
         flush_every: flush_every(settings, remarks)?,
         arrivals,
         warm_up: WarmUp { requests: 0, time_ns: 0 },

@@ -52,6 +52,7 @@ pub(super) fn job(placed: &Placed) -> Result<Job, InputError> {
             specification: AccessSpecification { name: load.name.clone(), lines: placed.lines() },
             addresses,
             streams: load.streams,
+            stream_turn: 1,
             flush_every: 0,
             arrivals: Arrivals::default(),
             warm_up: WarmUp { requests: 0, time_ns: warm_up_ns },

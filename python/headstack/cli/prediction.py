@@ -1,0 +1,150 @@
+"""``headstack characterize`` and ``headstack predict``."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from typing import Any
+
+import click
+
+from headstack._native import InputError
+from headstack.cli.output import Outputs, check_writable, print_table, progress, write_all
+from headstack.cli.runs import Command
+from headstack.predictor import CHANGEABLE, characterization_of, load_environment, predicted_at
+from headstack.predictor import characterize as characterized
+from headstack.predictor.characterization import Characterization
+from headstack.predictor.predictions import Prediction, Predictions
+from headstack.values import number
+
+
+def changes(command: Command) -> Command:
+    """What can be changed in the system."""
+    return reduce(
+        lambda wrapped, o: click.option(f"--{o.name.replace('_', '-')}", o.name, metavar=o.metavar, help=o.help)(
+            wrapped
+        ),
+        reversed(CHANGEABLE),
+        command,
+    )
+
+
+@click.command()
+@click.argument("system", metavar="SYSTEM")
+@click.option("-o", "--output", metavar="FILE.json", help="The file; NAME.json of the system unless stated.")
+@changes
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def characterize(system: str, output: str | None, quiet: bool, **options: str | None) -> None:
+    """Run the low-level tests of a SYSTEM, which predictions are made from.
+
+    SYSTEM is a drive or an array of the catalogue or a TOML file, the whole or a part (NAME@RANGE), as in "headstack
+    run". Tests are random and sequential reads and writes, mixes of them, and streams that take turns, each of several
+    sizes and depths, random ones over ranges from the whole to some tracks. How far off predictions from them are is
+    found on environments drawn at random, and kept with them.
+    """
+    path = output or f"{system.replace('/', '_').removesuffix('.toml')}.json"
+    check_writable([path])
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    with progress(f"tests of {system}", quiet) as show:
+        found = characterized(system, progress=show, **given)
+    write_all([(path, found.to_json)])
+    print_tests(found)
+    print(f"\nwritten: {path}")
+
+
+def print_tests(found: Characterization) -> None:
+    """What was tested, and how far off predictions are."""
+    rows = []
+    for kind, error in found.errors.items():
+        table = found.tables.get(kind)
+        tests = ["", ""] if table is None else [f"{len(table.time_ns):,}", f"{100 * max(table.half_width):.1f}"]
+        rows.append([kind, *tests, f"{len(found.residuals[kind])}", f"{100 * error:.1f}"])
+    headings = ["", "tests", "widest ±\n%", "environments\nat random", "90 % are within\n±%"]
+    print_table(headings, rows, [True, False, False, False, False])
+
+
+@click.command()
+@click.argument("environment", metavar="ENVIRONMENT")
+@click.argument("systems", nargs=-1, required=True, metavar="SYSTEM...")
+@click.option("--depth", metavar="N", help="Closed loop: requests outstanding; of a scenario, clients. May be a list.")
+@click.option("--rate", metavar="N", help="Open loop: arrivals a second. May be a list.")
+@click.option("--json", "json_path", metavar="FILE", help="Write the predictions (- for stdout).")
+@click.option("--csv", "csv_path", metavar="FILE", help="Write the table (- for stdout).")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def predict(
+    environment: str, systems: tuple[str, ...], depth: str | None, rate: str | None, quiet: bool, **given: Any
+) -> None:
+    """Predict what an ENVIRONMENT comes to on SYSTEMs, from their low-level tests.
+
+    ENVIRONMENT is a workload or a scenario of the catalogue, a TOML file of one, an environment written by hand (TOML
+    with a table [environment]), or a trace, which is analysed. SYSTEM is a file of "headstack characterize", or a
+    system, which is characterized first unless that was done before.
+
+    Intervals hold 90 % of such predictions. Gains are over the first system: of throughput, or where arrivals set that,
+    of the speed of responses. What is outside the range of the tests is refused.
+    """
+    outputs = Outputs(given, {"json": Predictions.to_json, "csv": Predictions.to_csv})
+    found = load_environment(environment)
+    tested = []
+    for system in systems:
+        with progress(f"tests of {system}", quiet) as show:
+            tested.append(characterization_of(system, show))
+    predictions = predicted_at([found], tested, numbers("--depth", depth), numbers("--rate", rate))
+    outputs.write(predictions, partial(print_predictions, predictions))
+
+
+def numbers(name: str, text: str | None) -> list[float] | None:
+    """A list of numbers above 0."""
+    if text is None:
+        return None
+    values = [number(name, part) for part in text.split(",")]
+    if min(values) <= 0:
+        raise InputError(f"{name}: {min(values):g} is out of range; above 0 is allowed")
+    return values
+
+
+def print_predictions(predictions: Predictions) -> None:
+    """The table, and what has to be said about it."""
+    several = any(one.gain_percent is not None for one in predictions)
+    headings = ["system", "load", "IO/s", "90 %", "MB/s", "mean\nms", "90 %", "gain\n%", "90 %", "bottleneck"]
+    text = [True, True, False, False, False, False, False, False, False, True]
+    keep = [n for n in range(len(headings)) if several or n not in (7, 8)]
+    rows = [cells(one) for one in predictions]
+    print_table([headings[n] for n in keep], [[row[n] for n in keep] for row in rows], [text[n] for n in keep])
+    saturated = sum(one.saturated for one in predictions)
+    if saturated:
+        print(f"\nsaturated: {saturated} of {len(predictions)} cannot keep up with these arrivals; IO/s is their most")
+    at_risk = sum(one.mean_ms_high is None and not one.saturated for one in predictions)
+    if at_risk:
+        print(f"\nnear saturation: {at_risk} of {len(predictions)} may not keep up with these arrivals")
+
+
+def cells(one: Prediction) -> list[str]:
+    """A prediction's row."""
+    return [
+        one.system,
+        one.load + (", saturated" if one.saturated else ""),
+        per_s(one.iops),
+        f"{per_s(one.iops_low)} to {per_s(one.iops_high)}",
+        f"{one.mb_per_s:.2f}",
+        ms(one.mean_ms),
+        "" if one.mean_ms is None else f"{ms(one.mean_ms_low)} to {ms(one.mean_ms_high) or 'saturated'}",
+        "" if one.gain_percent is None else f"{one.gain_percent:+.0f}",
+        "" if one.gain_percent is None else gain_interval(one),
+        one.bottleneck,
+    ]
+
+
+def gain_interval(one: Prediction) -> str:
+    """The interval of a gain, which has no end where the first system may be saturated."""
+    high = "any" if one.gain_percent_high is None else f"{one.gain_percent_high:+.0f}"
+    return f"{one.gain_percent_low:+.0f} to {high}"
+
+
+def per_s(value: float) -> str:
+    """A rate."""
+    return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+
+
+def ms(value: float | None) -> str:
+    """A time."""
+    return "" if value is None else f"{value:.2f}" if value < 1000 else f"{value:,.0f}"

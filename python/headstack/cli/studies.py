@@ -1,0 +1,200 @@
+"""`headstack study`: lists studies, carries them out, shows what came of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headstack import studies
+from headstack._native import InputError
+from headstack.cli.output import check_writable, print_table, progress, write_all
+from headstack.report import html
+from headstack.studies.files import Study
+
+EXIT_MISSED = 1
+
+OUTPUT = click.option(
+    "-o", "--output", metavar="DIR", default="studies-out", show_default=True, help="Where results go."
+)
+
+
+def carrying_out(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that carry out studies."""
+    store = click.option(
+        "--store", metavar="DIR", help="Keep finished runs there.  [default: ~/.cache/headstack/chunks]"
+    )
+    executor = click.option(
+        "--executor",
+        default="local",
+        metavar="local|dask://HOST:PORT",
+        help="On all cores of this machine, or on the workers of a Dask cluster.",
+    )
+    quiet = click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+    return store(executor(quiet(command)))
+
+
+@click.group()
+def study() -> None:
+    """Studies: published figures held against runs, each claim with a verdict."""
+
+
+@study.command("list")
+def list_studies() -> None:
+    """List the studies that ship with headstack."""
+    known = [studies.load(name) for name in studies.listed()]
+    rows = [[one.name, one.title, str(len(one.claims))] for one in known]
+    print_table(["name", "title", "claims"], rows, [True, True, False])
+
+
+@study.command("run")
+@click.argument("names", nargs=-1, metavar="NAME|FOLDER...")
+@click.option("--all", "every", is_flag=True, help="Run all that ship with headstack.")
+@OUTPUT
+@click.option("--pictures", metavar="SUFFIX", help="Also write each figure as a picture: png, svg or pdf.")
+@carrying_out
+def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str | None, **how: Any) -> int:
+    """Carry out studies; print each claim's verdict, and write DIR/NAME/.
+
+    There are report.html, outcome.json with claims and figures, and a CSV file for each table. Finished runs are kept
+    and never done twice: what was interrupted goes on where it was. Exits with 1 when a claim is missed and the study
+    states no reason.
+    """
+    if every == bool(names):
+        raise InputError("name the studies to run, or give --all")
+    if pictures is not None:
+        from headstack.plots import picture_format
+
+        picture_format(f"figure.{pictures}")
+    chosen = [studies.load(name) for name in (studies.listed() if every else names)]
+    if len({one.name for one in chosen}) < len(chosen):
+        raise InputError("two studies of one name cannot be written to one folder")
+    missed = 0
+    for one in chosen:
+        outcome = carried_out(one, **how)
+        write(Path(output) / one.name, outcome, pictures)
+        show(json.loads(outcome.to_json()))
+        missed += len(outcome.unexplained())
+    return EXIT_MISSED if missed else 0
+
+
+def carried_out(one: Study, store: str | None, executor: str, quiet: bool) -> studies.Outcome:
+    """Carries out a study and shows its progress."""
+    with progress(one.name, quiet) as tell:
+        return studies.run(one, store=store, executor=executor, progress=tell)
+
+
+def write(folder: Path, outcome: studies.Outcome, pictures: str | None) -> None:
+    """Writes the files of an outcome: all of them, or none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_all((folder / name, put) for name, put in files(outcome, pictures))
+
+
+def files(outcome: studies.Outcome, pictures: str | None) -> Iterator[tuple[str, Callable[[Path], object]]]:
+    """The files of an outcome, each with what writes it."""
+    texts = {"outcome.json": outcome.to_json()}
+    texts |= {f"{name}.csv": csv_of(found.columns, found.rows) for name, found in outcome.data.items()}
+    try:
+        html.check_built()
+    except InputError as error:
+        print(f"headstack: no report.html: {error}", file=sys.stderr)
+    else:
+        texts["report.html"] = html.to_html(outcome.report())
+    for name, text in texts.items():
+        yield name, partial(Path.write_text, data=text, encoding="utf-8")
+    if pictures is not None:
+        from headstack.report.draw import draw
+
+        for figure in outcome.figures:
+            yield f"{figure.name}.{pictures}", partial(draw, figure)
+
+
+@study.command("show")
+@click.argument("name", metavar="NAME")
+@OUTPUT
+@click.option("--claim", "only", metavar="ID", help="Show the rows of one claim.")
+def show_study(name: str, output: str, only: str | None) -> None:
+    """Show what came of a study that was run."""
+    file = Path(output) / name / "outcome.json"
+    if not file.is_file():
+        raise InputError(f"{file} does not exist; run it first: headstack study run {name} -o {output}")
+    outcome = json.loads(file.read_text(encoding="utf-8"))
+    if only is None:
+        show(outcome)
+        return
+    found = [claim for claim in outcome["claims"] if claim["id"] == only]
+    if not found:
+        raise InputError(f"no claim {only!r} in {name}; there are {', '.join(c['id'] for c in outcome['claims'])}")
+    show_claim(found[0])
+
+
+@study.command("scorecard")
+@click.option("-o", "--output", metavar="FILE.md", help="Write it to a file.")
+@click.option("--check", "written", metavar="FILE.md", help="Exit with 1 unless this file is what would be written.")
+@carrying_out
+def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
+    """Carry out all studies, and print every claim with its verdict as Markdown."""
+    from headstack.studies.scorecard import first_difference, scorecard
+
+    if output is not None:
+        check_writable([output])
+    text = scorecard([carried_out(studies.load(name), **how) for name in studies.listed()])
+    if written is not None:
+        difference = first_difference(Path(written), text)
+        if difference is not None:
+            print(difference)
+            return EXIT_MISSED
+        print(f"{written} is current")
+    elif output is not None:
+        write_all([(output, lambda path: path.write_text(text, encoding="utf-8"))])
+    else:
+        print(text, end="")
+    return 0
+
+
+def show(outcome: dict[str, Any]) -> None:
+    """Prints the claims of a study, a line each, and how many came to each verdict."""
+    print(f"\n{outcome['title']}\n{outcome['question']}\n")
+    rows = [[claim["id"], claim["says"], claim["verdict"], claim["evidence"]] for claim in outcome["claims"]]
+    if rows:
+        print_table(["id", "published", "verdict", "evidence"], rows, [True] * 4, fold=True)
+        counted = ", ".join(f"{count} {verdict}" for verdict, count in counts(outcome).items())
+        print(f"\n{len(rows)} claims: {counted}")
+    if outcome["summary"]:
+        print(f"\n{outcome['summary']}")
+
+
+def counts(outcome: dict[str, Any]) -> dict[str, int]:
+    """How many claims came to each verdict, of those that occur."""
+    found = [claim["verdict"] for claim in outcome["claims"]]
+    return {verdict: found.count(verdict) for verdict in dict.fromkeys(found)}
+
+
+def show_claim(claim: dict[str, Any]) -> None:
+    """Prints one claim with its evidence, row by row."""
+    print(f"{claim['id']}: {claim['says']}\n{claim['verdict']}: {claim['evidence']}\n")
+    if claim["rows"]:
+        rows = [[cell(value) for value in row] for row in claim["rows"]]
+        is_text = [all(isinstance(row[n], str | None) for row in claim["rows"]) for n in range(len(claim["columns"]))]
+        print_table(claim["columns"], rows, is_text)
+
+
+def cell(value: Any) -> str:
+    """A cell as text."""
+    return "" if value is None else f"{value:,.4g}" if isinstance(value, float) else str(value)
+
+
+def csv_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,187 @@
+"""The predictor: low-level tests of systems, once; then what any environment comes to on them, without a simulation.
+
+tested = characterize("cheetah-x15-36lp")
+predict("file-server", ["cheetah-9lp", tested], depth=[1, 4, 16])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from headstack._native import InputError, version
+from headstack.array import Array
+from headstack.drive import Drive
+from headstack.options import OPTIONS
+from headstack.predictor import characterization
+from headstack.predictor.characterization import Characterization, hash_of
+from headstack.predictor.environment import Environment, Open, load_environment
+from headstack.predictor.grid import FULL, Axes, Progress
+from headstack.predictor.predictions import Prediction, Predictions, predicted
+from headstack.runs import Swept, changed, first_spec, loaded, several, texts
+from headstack.scenario import Scenario
+from headstack.system import load_system
+from headstack.traces import Trace
+from headstack.values import number
+from headstack.workload import Workload
+
+__all__ = [
+    "Axes",
+    "Characterization",
+    "Environment",
+    "Prediction",
+    "Predictions",
+    "characterize",
+    "load_environment",
+    "predict",
+    "predicted_rows",
+]
+
+Demand: TypeAlias = str | os.PathLike[str] | Environment | Workload | Scenario | Trace
+Characterized: TypeAlias = str | os.PathLike[str] | Drive | Array | Characterization
+
+CHANGEABLE = tuple(
+    option for option in OPTIONS if option.group in ("Array", "Drive") and option.name not in ("lun", "fail")
+)
+"""What can be changed in a system before it is tested, as in a run."""
+
+
+def characterize(
+    system: str | os.PathLike[str] | Drive | Array,
+    *,
+    axes: Axes = FULL,
+    progress: Progress | None = None,
+    **options: Swept,
+) -> Characterization:
+    """Runs the low-level tests of a system on all cores. ``options`` change it as in a run (``write_cache="off"``,
+    ``drives=4``), one value each.
+
+    Raises ``InputError`` for a system or an option that is not acceptable.
+    """
+    return characterization.characterize(_changed(system, options), axes, progress)
+
+
+def _changed(system: str | os.PathLike[str] | Drive | Array, options: Mapping[str, Swept]) -> Drive | Array:
+    """The system with some of its values changed, which its name tells."""
+    allowed = {option.name: option for option in CHANGEABLE}
+    chosen: dict[str, str] = {}
+    for name, value in options.items():
+        if name not in allowed:
+            raise InputError(f"{name}: is no option of a system; allowed: {', '.join(sorted(allowed))}")
+        if len(texts(value)) != 1:
+            raise InputError(f"{name}: several values; a characterization is of one system")
+        chosen[name] = texts(value)[0]
+    found = changed(loaded(system, {name: [text] for name, text in chosen.items()})[0], chosen)
+    if not chosen:
+        return found
+    spec = first_spec(found, None)
+    for option in CHANGEABLE:
+        if option.name in chosen:
+            option.apply(spec, chosen[option.name])
+    called = ",".join([found.name, *(f"{name}={text}" for name, text in chosen.items())])
+    if isinstance(found, Drive):
+        return Drive(called, spec["system"]["drive"][found.kind], span=found.span, kind=found.kind)
+    return Array(called, spec["system"]["array"], span=found.span)
+
+
+def predict(
+    environments: Demand | Iterable[Demand],
+    systems: Characterized | Iterable[Characterized],
+    *,
+    depth: float | Iterable[float] | None = None,
+    rate: float | Iterable[float] | None = None,
+    progress: Progress | None = None,
+) -> Predictions:
+    """Predicts throughput and mean response time of every environment on every system, with 90 % intervals.
+
+    Environments are workloads and scenarios of the catalogue or of TOML files, traces, or ``Environment``; systems are
+    characterizations, their files, or systems, which are characterized first unless that was done before. ``depth``
+    replaces the requests outstanding, or the clients, ``rate`` the arrivals a second.
+
+    Raises ``InputError`` outside the range of the tests, naming what is outside.
+    """
+    tested = [characterization_of(system, progress) for system in _each(systems, Characterization)]
+    return predicted_at([load_environment(one) for one in _each(environments, Environment, Trace)], tested, depth, rate)
+
+
+def predicted_at(
+    environments: Sequence[Environment],
+    systems: Sequence[Characterization],
+    depth: float | Iterable[float] | None = None,
+    rate: float | Iterable[float] | None = None,
+) -> Predictions:
+    """As ``predict``, of what is loaded already."""
+    return predicted(at_loads(environments, depth, rate), systems)
+
+
+def at_loads(
+    environments: Sequence[Environment],
+    depth: float | Iterable[float] | None,
+    rate: float | Iterable[float] | None,
+) -> list[Environment]:
+    """The environments at each of the loads, or as they state themselves."""
+    if depth is not None and rate is not None:
+        raise InputError("depth, rate: only one of them can be given")
+    if depth is not None:
+        return [one.at_depth(value) for one in environments for value in _numbers(depth)]
+    if rate is not None:
+        return [one.at_rate(value) for one in environments for value in _numbers(rate)]
+    return list(environments)
+
+
+def _numbers(values: float | Iterable[float]) -> list[float]:
+    return [float(values)] if isinstance(values, int | float) else [float(value) for value in values]
+
+
+def _each(given: Any, *single: type) -> list[Any]:
+    return [given] if isinstance(given, single) else several(given)
+
+
+def characterization_of(system: Characterized, progress: Progress | None = None, axes: Axes = FULL) -> Characterization:
+    """The characterization of a system: itself, of a file, kept from before, or made now and kept."""
+    if isinstance(system, Characterization):
+        return system
+    if isinstance(system, str | os.PathLike) and Path(system).suffix == ".json":
+        return Characterization.load(system)
+    loaded_system = system if isinstance(system, Drive | Array) else load_system(system)
+    kept = kept_folder() / f"{hash_of(loaded_system, axes)}-{version()}.json"
+    if kept.is_file():
+        return Characterization.load(kept)
+    made = characterization.characterize(loaded_system, axes, progress)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = kept.with_name(f".{os.getpid()}.{kept.name}")
+    made.to_json(unfinished)
+    os.replace(unfinished, kept)
+    return made
+
+
+def kept_folder() -> Path:
+    """Where characterizations are kept: ``$XDG_CACHE_HOME/headstack``, in ``~/.cache`` where that is not set."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headstack" / "characterizations"
+
+
+def predicted_rows(
+    environments: Iterable[Demand], systems: Iterable[Characterized], settings: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """The rows of a grid of predictions: for each environment, load and system the columns of ``Prediction``, and
+    ``workload``, ``depth`` and ``rate_per_s`` as in the results of runs. ``settings`` are ``depth`` or ``rate``, with
+    one value or several."""
+    given = dict(settings or {})
+    for name in given:
+        if name not in ("depth", "rate"):
+            raise InputError(f"settings.{name}: is no setting of predictions; depth or rate is allowed")
+    loads = {name: [number(name, text) for text in texts(value)] for name, value in given.items()}
+    tested = [characterization_of(system) for system in systems]
+    asked = at_loads([load_environment(one) for one in environments], loads.get("depth"), loads.get("rate"))
+    rows = []
+    for environment in asked:
+        load = environment.load
+        keys = {
+            "workload": environment.name,
+            "depth": None if isinstance(load, Open) else load.outstanding,
+            "rate_per_s": load.rate_per_s if isinstance(load, Open) else None,
+        }
+        rows += [keys | row for row in predicted([environment], tested).rows()]
+    return rows

@@ -1,0 +1,144 @@
+"""How far off the predictor is: environments drawn at random from the range of the tests, predicted and simulated.
+
+Nothing is fitted to them, and none of them is a workload, a scenario or a trace that anybody uses: what is learned is
+the distance that 90 % of such predictions keep (split conformal prediction; Vovk, Gammerman and Shafer, 2005).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+from headstack.array import Array
+from headstack.drive import Drive
+from headstack.options import Spec
+from headstack.predictor.environment import Environment, completed, of_workload
+from headstack.predictor.grid import (
+    INTERLEAVED,
+    MIXED,
+    RANDOM,
+    SEQUENTIAL,
+    Axes,
+    as_run,
+    block_bytes,
+    ranges_of,
+    with_arrivals,
+)
+from headstack.predictor.loops import reached
+from headstack.predictor.model import Model
+
+KINDS = (RANDOM, MIXED, INTERLEAVED, SEQUENTIAL)
+COVERAGE = 0.9
+RANGE_MIN = 0.001
+SIZE_MAX = 256 << 10
+
+
+def drawn(system: Drive | Array, axes: Axes, capacity: int) -> list[tuple[Environment, Spec]]:
+    """The environments, as predictions and as runs; each kind as often."""
+    random = Random(1998)
+    return [_one(random, KINDS[n % len(KINDS)], system, axes, capacity) for n in range(axes.environments)]
+
+
+def _one(random: Random, kind: str, system: Drive | Array, axes: Axes, capacity: int) -> tuple[Environment, Spec]:
+    block = max(block_bytes(system.system), min(axes.sizes_bytes))
+    align = block if random.random() < 0.5 else max(4096, block)
+
+    def logarithmic(low: float, high: float) -> float:
+        return low * math.exp(random.random() * math.log(high / low))
+
+    def size() -> int:
+        return round(logarithmic(align, min(SIZE_MAX, axes.sizes_bytes[-1])) / align) * align
+
+    lines: list[dict[str, Any]] = []
+    several: dict[str, Any] = {}
+    if kind == INTERLEAVED or (kind == SEQUENTIAL and random.random() < 0.75):
+        several = {
+            "streams": round(logarithmic(2, axes.streams[-1])),
+            "stream_turn": round(logarithmic(1, 1 / axes.switches[1])),
+        }
+    if kind == SEQUENTIAL:
+        read = 100.0 if random.random() < 0.5 else 0.0
+        lines = [_line(size(), 1.0, read, 0.0, align)]
+    else:
+        share = 1.0 if kind == RANDOM else 0.05 + 0.9 * random.random()
+        counts = [random.random() + 0.05 for _ in range(1 + int(3 * random.random()))]
+        reads = _read_percent(random)
+        if kind != RANDOM and random.random() < 0.5:
+            # A stream of its own beside random requests, as a log has.
+            lines = [_line(size(), count / sum(counts) * share, reads, 100.0, align) for count in counts]
+            lines.append(_line(size(), 1 - share, _read_percent(random), 0.0, align))
+        else:
+            lines = [_line(size(), count / sum(counts), reads, 100 * share, align) for count in counts]
+    least = max(RANGE_MIN, ranges_of(axes, capacity)[0])
+    range_share = 1.0 if random.random() < 0.5 else logarithmic(least, 1.0)
+    depth = round(logarithmic(1, axes.depths[-1]))
+    spec = as_run(system, axes, lines, depth, range_share, several)
+    spec["seed"] = 1 + int(random.random() * 2**31)
+    environment = of_workload(completed(spec["workload"]), spec["span"][1])
+    return environment, spec
+
+
+def _read_percent(random: Random) -> float:
+    """Reads alone, writes alone, or both."""
+    kind = random.random()
+    return 100.0 if kind < 0.25 else 0.0 if kind < 0.4 else 100 * random.random()
+
+
+def _line(size: int, share: float, read: float, random: float, align: int) -> dict[str, Any]:
+    return {
+        "size": f"{size}B",
+        "share_percent": 100 * share,
+        "read_percent": read,
+        "random_percent": random,
+        "align": f"{align}B",
+    }
+
+
+def residuals(model: Model, drawn: Iterable[tuple[Environment, float]]) -> dict[str, list[float]]:
+    """Of each environment the logarithm of the time it took over that predicted, by kind."""
+    found: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for environment, service_ns in drawn:
+        blend = model.blend(environment)
+        rate = model.rates(blend).at(environment.load.outstanding)  # type: ignore[union-attr]
+        found[blend.kind].append(math.log(service_ns * rate / 1e9))
+    return found
+
+
+def with_loads(
+    model: Model, drawn: Iterable[tuple[Environment, Spec]], axes: Axes
+) -> list[tuple[Environment, Spec, float]]:
+    """Those with random requests in open loops: as predictions, as runs, and what is left of the most they do."""
+    random = Random(1961)
+    found = []
+    for environment, spec in drawn:
+        blend = model.blend(environment)
+        if blend.kind == SEQUENTIAL:
+            continue
+        load = axes.loads[0] + (axes.loads[-1] - axes.loads[0]) * random.random()
+        rate = load * model.rates(blend).most
+        found.append((environment.at_rate(rate), with_arrivals(deepcopy(spec), axes, rate, load), 1 - load))
+    return found
+
+
+def response_residuals(
+    model: Model, environments: Iterable[tuple[Environment, Spec, float]], response_ns: Iterable[float]
+) -> list[float]:
+    """Of each the logarithm of the response time simulated over that predicted, times what is left of the load: near
+    saturation a small error of the rate is a large one of the response time."""
+    found = []
+    for (environment, _, left), simulated_ns in zip(environments, response_ns, strict=True):
+        rates = model.rates(model.blend(environment))
+        predicted_ns = reached(environment.load, rates).mean_ns * model.patience(environment, 1 - left)
+        found.append(left * math.log(simulated_ns / predicted_ns))
+    return found
+
+
+def quantile(errors: Iterable[float], coverage: float = COVERAGE) -> float:
+    """The distance that this share keeps, of these and one more; with too few for that, the greatest."""
+    sizes = sorted(abs(error) for error in errors)
+    if not sizes:
+        return 0.0
+    return sizes[min(len(sizes), math.ceil((len(sizes) + 1) * coverage)) - 1]

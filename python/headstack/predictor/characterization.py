@@ -1,0 +1,152 @@
+"""What a system is like: the tables of its low-level tests, as a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from headstack._native import InputError, version
+from headstack.array import Array
+from headstack.drive import Drive
+from headstack.predictor.calibration import drawn, quantile, residuals, response_residuals, with_loads
+from headstack.predictor.grid import FULL, OPEN, Axes, Axis, Progress, Table, characterized, held_bytes, run, used_bytes
+from headstack.predictor.model import Model
+
+FORMAT = "headstack characterization"
+SCHEMA = 1
+GRID_SHARE = 0.9
+"""Of the progress, until the environments drawn at random begin."""
+
+
+@dataclass(frozen=True)
+class Characterization:
+    """The low-level tests of one system, and how far off predictions from them are."""
+
+    system: str
+    description_hash: str
+    """Of the resolved description, the part of the system that is used, and the tests."""
+    version: str
+    """Of headstack, that ran them."""
+    capacity_bytes: int
+    held_bytes: int
+    """What its buffers and caches hold."""
+    tables: dict[str, Table]
+    errors: dict[str, float]
+    """By kind of environment, the distance that 90 % of logarithms of throughput keep; of open loops, those of response
+    times, times what is left of the load."""
+    residuals: dict[str, list[float]]
+    """Where these come from: of environments drawn at random, the logarithm of the time simulated over that
+    predicted."""
+
+    @cached_property
+    def model(self) -> Model:
+        """What predictions are made from."""
+        return Model(self.tables, self.capacity_bytes, self.held_bytes)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """All of it as JSON text; written to ``path`` if one is given."""
+        told = {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            **{
+                name: getattr(self, name)
+                for name in ("system", "description_hash", "version", "capacity_bytes", "held_bytes")
+            },
+            "errors": self.errors,
+            "residuals": {kind: [round(error, 6) for error in errors] for kind, errors in self.residuals.items()},
+            "tables": {name: _told(table) for name, table in self.tables.items()},
+        }
+        text = json.dumps(told, separators=(",", ":")) + "\n"
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Characterization:
+        """What ``to_json`` wrote. Raises ``InputError`` when it is something else."""
+        name = os.fspath(path)
+        try:
+            told = json.loads(Path(path).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"{name}: is no characterization: {error}") from None
+        if not isinstance(told, dict) or told.get("format") != FORMAT:
+            raise InputError(f"{name}: is no characterization; headstack characterize writes them")
+        if told.get("schema") != SCHEMA:
+            raise InputError(f"{name}: schema: {told.get('schema')} is not known; {SCHEMA} is allowed")
+        try:
+            return cls(
+                told["system"],
+                told["description_hash"],
+                told["version"],
+                told["capacity_bytes"],
+                told["held_bytes"],
+                {table: _table(columns) for table, columns in told["tables"].items()},
+                told["errors"],
+                told["residuals"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{name}: is a damaged characterization: {error!r}") from None
+
+
+def _told(table: Table) -> dict[str, Any]:
+    names = sorted(set(table.bottleneck))
+    return {
+        "axes": [[axis.name, axis.knots] for axis in table.axes],
+        "time_ns": [round(time, 1) for time in table.time_ns],
+        "half_width": [round(half, 5) for half in table.half_width],
+        "components": names,
+        "bottleneck": [names.index(name) for name in table.bottleneck],
+    }
+
+
+def _table(told: dict[str, Any]) -> Table:
+    axes = tuple(Axis(name, tuple(knots)) for name, knots in told["axes"])
+    points = 1
+    for axis in axes:
+        points *= len(axis.knots)
+    if any(len(told[column]) != points for column in ("time_ns", "half_width", "bottleneck")):
+        raise ValueError(f"a table of {points} tests has columns of another length")
+    names = told["components"]
+    return Table(axes, told["time_ns"], told["half_width"], [names[index] for index in told["bottleneck"]])
+
+
+def hash_of(system: Drive | Array, axes: Axes) -> str:
+    """Of all that the tests depend on, headstack's version apart."""
+    told = json.dumps([system.system, used_bytes(system), system.span, asdict(axes)], sort_keys=True)
+    return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+
+
+def characterize(system: Drive | Array, axes: Axes = FULL, progress: Progress | None = None) -> Characterization:
+    """Runs the low-level tests of a system, and finds how far off predictions from them are, on all cores.
+
+    Raises ``InputError`` for a system that cannot be run, ``RunError`` when a run fails.
+    """
+    told = progress or (lambda share: None)
+    tables = characterized(system, axes, lambda share: told(GRID_SHARE * share))
+    # What is stored is what is predicted from: the file must not differ from what made it.
+    tables = {name: _table(_told(table)) for name, table in tables.items()}
+    capacity = used_bytes(system)
+    held = held_bytes(system.system)
+    model = Model(tables, capacity, held)
+    environments = drawn(system, axes, capacity)
+    figures = run([spec for _, spec in environments], lambda share: told(GRID_SHARE + (1 - GRID_SHARE) * share))
+    simulated = [(environment, figure[0]) for (environment, _), figure in zip(environments, figures, strict=True)]
+    errors = residuals(model, simulated)
+    loaded = with_loads(model, environments, axes)
+    responses = run([spec for _, spec, _ in loaded], None, response=True)
+    errors[OPEN] = response_residuals(model, loaded, [figure[0] for figure in responses])
+    return Characterization(
+        system.name,
+        hash_of(system, axes),
+        version(),
+        capacity,
+        held,
+        tables,
+        {kind: round(quantile(of), 6) for kind, of in errors.items()},
+        {kind: [round(error, 6) for error in of] for kind, of in errors.items()},
+    )

@@ -1,0 +1,339 @@
+"""The environment of a prediction: what a system is put under, in terms that low-level tests have too."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.analysis import Analysis
+from headstack.demand import load_demand
+from headstack.scenario import Scenario, kind_of
+from headstack.traces import Trace
+from headstack.values import duration_ns, size_bytes
+from headstack.workload import Workload
+
+SCENARIOS = "one stream of access, transactions or video without a frame rate"
+RANGE_MIN_BYTES = 2 << 20
+"""What lies closer together than at random over this lies in the buffer, or on a track or two."""
+FARTHER_THAN_A_QUARTER = 0.75**2
+
+
+@dataclass(frozen=True)
+class RequestClass:
+    """Requests that are alike."""
+
+    share: float
+    """Of all requests, from 0 to 1."""
+    size_bytes: int
+    is_read: bool
+    is_random: bool
+    """Goes to a new place; else it continues a stream."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A share of the requests that are so far apart as if at random over a range."""
+
+    share: float
+    """From 0 to 1."""
+    range_bytes: float
+
+
+@dataclass(frozen=True)
+class Processors:
+    """Processors that requests queue for before they are issued."""
+
+    count: int
+    demand_ns: float
+    """For each request, in the mean."""
+
+
+@dataclass(frozen=True)
+class Closed:
+    """So many requests at a time, or clients that wait for their answers."""
+
+    outstanding: float
+    think_ns: float = 0.0
+    """Of a client between an answer and its next request, in the mean."""
+    processors: Processors | None = None
+    in_a_row: int = 1
+    """Requests between two thoughts."""
+
+
+@dataclass(frozen=True)
+class Open:
+    """Requests that come whether or not those before them are answered (Poisson)."""
+
+    rate_per_s: float
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Stages of requests with so many at a time, the next when all of the last are answered, as frames of video are."""
+
+    outstanding: int
+    stages: tuple[int, ...]
+    """Requests of each stage of a round."""
+    pause_ns: float
+    """In each round, with nothing outstanding."""
+
+
+Load: TypeAlias = Closed | Open | Staged
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A mix of requests, where they go, and how they come."""
+
+    name: str
+    classes: tuple[RequestClass, ...]
+    """Their shares sum to 1."""
+    load: Load
+    spread: tuple[Spread, ...] = ()
+    """What requests that continue nothing spread over; empty for the whole system."""
+    streams: int = 1
+    """Sequential streams at a time."""
+    switch_share: float = 0.0
+    """Of the requests that continue a stream, those that come after a request elsewhere, from 0 to 1."""
+    align_bytes: int = 512
+    """Places of random requests are multiples of this."""
+
+    def __post_init__(self) -> None:
+        if not math.isclose(sum(one.share for one in self.classes), 1.0, abs_tol=1e-6):
+            raise InputError(f"{self.name}: shares of classes sum to {sum(c.share for c in self.classes):g}, not to 1")
+        if not 0 <= self.switch_share <= 1:
+            raise InputError(f"{self.name}: switch_share: {self.switch_share:g} is no share; 0 to 1 is allowed")
+        if self.streams < 1:
+            raise InputError(f"{self.name}: streams: {self.streams} is out of range; 1 or more is allowed")
+
+    @cached_property
+    def random_share(self) -> float:
+        """Random requests over all."""
+        return min(1.0, sum(one.share for one in self.classes if one.is_random))
+
+    @cached_property
+    def read_share(self) -> float:
+        """Reads over all."""
+        return min(1.0, sum(one.share for one in self.classes if one.is_read))
+
+    @cached_property
+    def mean_bytes(self) -> float:
+        """Mean length of a request."""
+        return sum(one.share * one.size_bytes for one in self.classes)
+
+    def at_depth(self, outstanding: float) -> Environment:
+        """The same in a closed loop of so many requests, or clients where it has clients that think."""
+        if isinstance(self.load, Staged):
+            raise InputError(f"{self.name}: depth: its stages have one of their own")
+        load = replace(self.load, outstanding=outstanding) if isinstance(self.load, Closed) else Closed(outstanding)
+        return replace(self, load=load)
+
+    def at_rate(self, rate_per_s: float) -> Environment:
+        """The same in an open loop of so many arrivals a second."""
+        return replace(self, load=Open(rate_per_s))
+
+
+def load_environment(source: str | os.PathLike[str] | Environment | Workload | Scenario | Trace) -> Environment:
+    """The environment of a workload or scenario, of the catalogue or a TOML file, or of a trace, which is analysed.
+
+    Raises ``InputError`` when there is none of that name, or it has something that no low-level test has.
+    """
+    if isinstance(source, Environment):
+        return source
+    if isinstance(source, Trace):
+        return of_trace(source)
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if path.is_file():
+            if path.suffix != ".toml":
+                return of_trace(Trace(path))
+            from headstack.predictor.written import written
+
+            found = written(path)
+            if found is not None:
+                return found
+        source = load_demand(source)
+    return of_workload(source) if isinstance(source, Workload) else of_scenario(source)
+
+
+def classes_of(name: str, lines: Iterable[dict[str, Any]]) -> tuple[RequestClass, ...]:
+    """The classes of the lines of an access specification."""
+    shares: dict[tuple[int, bool, bool], float] = {}
+    for number, line in enumerate(lines):
+        if line.get("trim_percent", 0) > 0 and line["read_percent"] < 100:
+            raise InputError(f"{name}: lines[{number}].trim_percent: trims have no low-level test; 0 is allowed")
+        if duration_ns("delay", line.get("delay", "0ns")) > 0:
+            raise InputError(f"{name}: lines[{number}].delay: no low-level test has pauses; 0 is allowed")
+        size = size_bytes("size", line["size"])
+        for is_read in (True, False):
+            for is_random in (True, False):
+                read = line["read_percent"] if is_read else 100 - line["read_percent"]
+                random = line["random_percent"] if is_random else 100 - line["random_percent"]
+                key = (size, is_read, is_random)
+                shares[key] = shares.get(key, 0.0) + line["share_percent"] * read * random / 1e6
+    total = sum(shares.values())
+    return tuple(RequestClass(share / total, *key) for key, share in sorted(shares.items()) if share > 0)
+
+
+def of_workload(workload: Workload, span_bytes: int | None = None) -> Environment:
+    """The environment of an access specification; ``span_bytes`` is what its addresses lie in, where that is stated."""
+    told = workload.description
+    name = workload.name
+    if told["flush_every"]:
+        raise InputError(f"{name}: flush_every: flushes have no low-level test; 0 is allowed")
+    turn = told.get("stream_turn", 1)
+    aligns = [size_bytes("align", line["align"]) if "align" in line else 512 for line in told["lines"]]
+    return Environment(
+        name,
+        classes_of(name, told["lines"]),
+        load_of(name, told["arrivals"]),
+        spread=spread_of(name, told["addresses"], span_bytes),
+        streams=told["streams"],
+        switch_share=0.0 if told["streams"] == 1 else 1 / turn,
+        align_bytes=math.gcd(*aligns),
+    )
+
+
+def load_of(name: str, arrivals: dict[str, Any]) -> Load:
+    """How requests come."""
+    if "open" in arrivals:
+        if arrivals["open"]["process"] not in ("poisson", "fixed"):
+            raise InputError(f"{name}: arrivals.process: bursts have no low-level test; poisson or fixed is allowed")
+        return Open(arrivals["open"]["rate_per_s"])
+    return Closed(arrivals["closed"]["outstanding"], think_ns=mean_think_ns(arrivals["closed"]["think"]))
+
+
+def mean_think_ns(think: str | dict[str, str]) -> float:
+    """Mean think time."""
+    return 0.0 if isinstance(think, str) else float(duration_ns("think", next(iter(think.values()))))
+
+
+def spread_of(name: str, addresses: str | dict[str, Any], span_bytes: int | None) -> tuple[Spread, ...]:
+    """What a workload's random requests spread over."""
+    if addresses != "uniform":
+        raise InputError(f"{name}: addresses: no low-level test is skewed; uniform is allowed")
+    return () if span_bytes is None else (Spread(1.0, float(span_bytes)),)
+
+
+def spread_of_seeks(seeks: Sequence[dict[str, Any]], span_bytes: int) -> tuple[Spread, ...]:
+    """The ranges over which random requests would lie as far apart as these, from histograms in powers of two.
+
+    Places at random over a range are farther apart than a quarter of it in (3/4)^2 of the cases: the widest range gets
+    the share that explains the farthest, the next explains what is left of the nearer ones, and so on.
+    """
+    bins = sorted((int(one["from"]), float(one["count"])) for one in seeks if one["from"] > 0)
+    total = sum(count for _, count in bins)
+    if total == 0:
+        return ()
+
+    def beyond(distance: float) -> float:
+        """Share of the seeks that are longer; within a bin their logarithms are spread evenly."""
+        found = (count * min(1.0, max(0.0, math.log2(2 * low / distance))) for low, count in bins)
+        return sum(found) / total
+
+    spread: list[Spread] = []
+    width, left = float(span_bytes), 1.0
+    while width > 4 * RANGE_MIN_BYTES and left > 0:
+        far = beyond(width / 4)
+        explained = sum(one.share * (1 - min(1.0, width / 4 / one.range_bytes)) ** 2 for one in spread)
+        share = min(left, max(0.0, (far - explained) / FARTHER_THAN_A_QUARTER))
+        if share > 0:
+            spread.append(Spread(share, width))
+            left -= share
+        width /= 4
+    if left > 0:
+        spread.append(Spread(left, width))
+    return tuple(spread)
+
+
+def of_trace(trace: Trace) -> Environment:
+    """The environment of a trace by its analysis: mix, streams, spread and rate."""
+    return of_analysis(trace.analyze(reuse=None))
+
+
+def of_analysis(analysis: Analysis) -> Environment:
+    """The environment that an analysis found. Raises ``InputError`` where the trace does not say enough."""
+    told = json.loads(_native.complete_workload(json.dumps(tomllib.loads(analysis.workload_toml))))
+    report = analysis.report
+    seeks = report["sequence"]["forward_seeks_bytes"] + report["sequence"]["backward_seeks_bytes"]
+    environment = replace(of_workload(Workload(told | {"addresses": "uniform"})), name=analysis.name)
+    strict = report["sequence"]["strict"]["share"] or 0.0
+    continuing = 1 - environment.random_share
+    # What continues a stream, yet not the request before it, comes back to the stream.
+    back = max(0.0, continuing - strict)
+    return replace(
+        environment,
+        spread=spread_of_seeks(seeks, int(report["highest_end_bytes"] or 0)),
+        streams=max(told["streams"], 1),
+        switch_share=min(1.0, back / continuing) if continuing > 0 else 0.0,
+        align_bytes=report["alignment"]["common_bytes"] or 512,
+    )
+
+
+def of_scenario(scenario: Scenario) -> Environment:
+    """The environment of a scenario with one kind of clients."""
+    told, name = scenario.description, scenario.name
+    streams = told["streams"]
+    kind = kind_of(streams[0])
+    stream = streams[0][kind]
+    plain = len(streams) == 1 and "pool" not in told and "network" not in told
+    if not plain or kind not in ("access", "transactions", "video") or "lun" in streams[0]:
+        raise InputError(f"{name}: {SCENARIOS} is allowed; record others (run --record), and predict the trace")
+    if kind == "video":
+        return of_video(name, stream)
+    workload = {"name": name, "lines": stream["lines"], "addresses": stream["addresses"]}
+    if kind == "access":
+        workload |= {"arrivals": stream["arrivals"], "streams": stream.get("pointers", 1)}
+        return of_workload(completed(workload))
+    requests = stream["requests"]
+    load = Closed(
+        stream["clients"],
+        mean_think_ns(stream["think"]) / requests,
+        Processors(told["cpus"], duration_ns("cpu", stream["cpu"]) / requests),
+        in_a_row=requests,
+    )
+    return replace(of_workload(completed(workload)), load=load)
+
+
+def completed(workload: dict[str, Any]) -> Workload:
+    """With every default filled in."""
+    return Workload(json.loads(_native.complete_workload(json.dumps(workload))))
+
+
+def of_video(name: str, video: dict[str, Any]) -> Environment:
+    """Tracks in turn, a frame at a time: reads, then a processor, then writes."""
+    if video.get("frames_per_s") is not None or video["buffer_frames"] != 1:
+        raise InputError(
+            f"{name}: video: frames at a rate or in a buffer; {SCENARIOS}, one frame at a time, is allowed"
+        )
+    frame, request = size_bytes("frame", video["frame"]), size_bytes("request", video["request"])
+    whole, rest = divmod(-(-frame // 512) * 512, request)
+    sizes = [(request, whole)] + ([(rest, 1)] if rest else [])
+    in_frame = sum(count for _, count in sizes)
+    tracks = {True: video["reads"], False: video["writes"]}
+    total = in_frame * sum(tracks.values())
+    classes = [
+        RequestClass(count * tracks[is_read] / total, size, is_read, is_random=False)
+        for is_read in (True, False)
+        for size, count in sizes
+        if tracks[is_read] * count
+    ]
+    several = sum(tracks.values())
+    return Environment(
+        name,
+        tuple(classes),
+        Staged(
+            video["outstanding"], tuple(t * in_frame for t in tracks.values() if t), duration_ns("cpu", video["cpu"])
+        ),
+        streams=several,
+        switch_share=0.0 if several == 1 else 1 / in_frame,
+    )

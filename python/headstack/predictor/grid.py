@@ -1,0 +1,308 @@
+"""The low-level tests of a characterization: which, how they are run, and the tables that they fill."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError, RunError
+from headstack.array import Array, capacity_bytes, disks, ssds
+from headstack.drive import Drive
+from headstack.options import Spec
+from headstack.predictor.environment import RANGE_MIN_BYTES
+from headstack.runs import first_spec
+from headstack.values import size_bytes
+from headstack.workload import Workload
+
+Progress = Callable[[float], object]
+
+KIB = 1024
+BATCH = 96
+"""Runs handed over at once: progress is told between them."""
+SECTOR, PAGE = 512, 4096
+TEST_BYTES = 256 << 20
+"""A test of more than this ends early, with at least its requests over ``LARGE_LESS``."""
+LARGE_LESS = 6
+DEPTH_DOUBLES = 200
+"""Requests outstanding that take a test of twice the length."""
+CLOSED_SHARE = 0.85
+"""Of the progress, until the open loops begin."""
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The knots of the grid, and how long each test is."""
+
+    depths: tuple[int, ...] = (1, 2, 4, 8, 16, 64, 256)
+    sizes_bytes: tuple[int, ...] = (512, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB)
+    range_steps: tuple[float, ...] = (3, 3, 8)
+    """Each range is the one before over this, from the whole capacity to some tracks; the last is repeated."""
+    streams: tuple[int, ...] = (2, 4, 16)
+    switches: tuple[float, ...] = (0.0, 1 / 64, 1 / 16, 1 / 4, 1.0)
+    """Switches between streams for each request; 0 is one stream."""
+    random_shares: tuple[float, ...] = (0.1, 0.3, 0.6, 0.85, 1.0)
+    read_shares: tuple[float, ...] = (0.0, 0.3, 0.6, 0.85, 1.0)
+    mixed_sizes_bytes: tuple[int, ...] = (4 * KIB, 16 * KIB, 64 * KIB)
+    mixed_ranges: tuple[int, ...] = (0, 2)
+    """Which of the ranges, from the whole on."""
+    open_shares: tuple[int, ...] = (0, 2, 4)
+    """Which of the random shares are tested with arrivals, too."""
+    loads: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
+    """Arrivals over the most that the closed loops of the same mix do."""
+    requests: int = 2500
+    """Of each test, but less where they are large, and more where many are outstanding."""
+    warm_up: int = 500
+    environments: int = 160
+    """Environments drawn at random that the predictor's error is found on."""
+
+
+FULL = Axes()
+"""What a characterization is made of unless somebody says otherwise."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One coordinate of a table."""
+
+    name: str
+    knots: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Times of one kind of test over its coordinates, the last of which varies fastest."""
+
+    axes: tuple[Axis, ...]
+    time_ns: list[float]
+    """Time over requests, the reciprocal of the throughput; of open loops, mean response time."""
+    half_width: list[float]
+    """Half of the 95 % interval of the mean response time, over it."""
+    bottleneck: list[str]
+
+    def knots(self, name: str) -> tuple[float, ...]:
+        """The knots of one axis."""
+        return next(axis.knots for axis in self.axes if axis.name == name)
+
+    def curve(self, *at: float) -> list[float]:
+        """The times over the last coordinate, at knots of all others."""
+        place = 0
+        for axis, knot in zip(self.axes, at, strict=False):
+            place = place * len(axis.knots) + axis.knots.index(knot)
+        last = len(self.axes[-1].knots)
+        return self.time_ns[place * last : (place + 1) * last]
+
+
+RANDOM, SEQUENTIAL, MIXED, OPEN = "random", "sequential", "mixed", "open"
+INTERLEAVED = "interleaved"
+"""No table, but a kind of environment: random requests between streams that take turns, told from tests of each."""
+
+
+def axes_of(table: str, axes: Axes, system: dict[str, Any], capacity: int) -> tuple[Axis, ...]:
+    """The coordinates of a table for one system: what it cannot do is left out."""
+    block = block_bytes(system)
+    sizes = tuple(float(size) for size in axes.sizes_bytes if size >= block)
+    ranges = ranges_of(axes, capacity)
+    depths = Axis("depth", tuple(map(float, axes.depths)))
+    operation, align = Axis("read", (0.0, 1.0)), Axis("align", alignments(system))
+    if table == RANDOM:
+        return (align, operation, Axis("size", sizes), Axis("range", ranges), depths)
+    if table == SEQUENTIAL:
+        streams, switches = Axis("streams", tuple(map(float, axes.streams))), Axis("switch", axes.switches)
+        return (operation, Axis("size", sizes), streams, switches, depths)
+    mixed_sizes = Axis("size", tuple(map(float, axes.mixed_sizes_bytes)))
+    mixed_ranges = Axis("range", tuple(sorted(ranges[-1 - n] for n in axes.mixed_ranges if n < len(ranges))))
+    return (
+        align,
+        Axis("random", axes.random_shares),
+        Axis("read", axes.read_shares),
+        mixed_sizes,
+        mixed_ranges,
+        depths,
+    )
+
+
+def ranges_of(axes: Axes, capacity: int) -> tuple[float, ...]:
+    """Ranges as shares of the capacity, the smallest first."""
+    shares = [1.0]
+    steps = [*axes.range_steps]
+    while shares[-1] * capacity / steps[0] >= RANGE_MIN_BYTES:
+        shares.append(shares[-1] / steps[0])
+        steps = steps[1:] or steps
+    return tuple(reversed(shares))
+
+
+def held_bytes(system: dict[str, Any]) -> int:
+    """What buffers and caches hold."""
+    buffers = [disk["buffer"] for disk in disks(system)]
+    sectors = [int(buffer["segments"] * buffer["segment_sectors"]) for buffer in buffers]
+    drives = len(system["array"]["members"]) if "array" in system else 1
+    cache = system["array"]["controller"].get("cache") if "array" in system else None
+    return SECTOR * max(sectors, default=0) * drives + (int(cache["data_bytes"]) if cache else 0)
+
+
+def used_bytes(system: Drive | Array) -> int:
+    """The capacity of what is used of a system."""
+    return system.span[1] if system.span else capacity_bytes(system.system)
+
+
+def block_bytes(system: dict[str, Any]) -> int:
+    """The smallest request that every device takes."""
+    return max([SECTOR, *(int(disk["geometry"]["logical_block_bytes"]) for disk in disks(system))])
+
+
+def alignments(system: dict[str, Any]) -> tuple[float, ...]:
+    """Where it matters whether requests lie at multiples of 4 KiB: in pages, and sectors of that size."""
+    if block_bytes(system) >= PAGE:
+        return (float(PAGE),)
+    sectors = [int(disk["geometry"]["physical_sector_bytes"]) for disk in disks(system)]
+    matters = bool(ssds(system)) or max(sectors) > SECTOR
+    return (float(SECTOR), float(PAGE)) if matters else (float(SECTOR),)
+
+
+def characterized(system: Drive | Array, axes: Axes, progress: Progress | None) -> dict[str, Table]:
+    """Runs all tests on all cores."""
+    planned = {name: axes_of(name, axes, system.system, used_bytes(system)) for name in (RANDOM, SEQUENTIAL, MIXED)}
+    places = [(name, point) for name, of in planned.items() for point in itertools.product(*(a.knots for a in of))]
+    specs: dict[str, Spec] = {}
+    keys = []
+    for name, point in places:
+        spec = test(system, axes, name, dict(zip((a.name for a in planned[name]), point, strict=True)))
+        # Tests that are the same, as those of one stream are for any number of streams, are run once.
+        key = json.dumps([spec["workload"], spec["span"]], sort_keys=True)
+        specs.setdefault(key, spec)
+        keys.append(key)
+    told = progress or (lambda share: None)
+    figures = dict(zip(specs, run(list(specs.values()), lambda share: told(CLOSED_SHARE * share)), strict=True))
+    tables: dict[str, Table] = {}
+    for name, of in planned.items():
+        rows = [figures[key] for key, (table, _) in zip(keys, places, strict=True) if table == name]
+        service, half, bottleneck = (list(column) for column in zip(*rows, strict=True))
+        tables[name] = Table(of, service, half, bottleneck)
+    return tables | {
+        OPEN: open_loops(system, axes, tables[MIXED], lambda share: told(CLOSED_SHARE + (1 - CLOSED_SHARE) * share))
+    }
+
+
+def open_loops(system: Drive | Array, axes: Axes, mixed: Table, progress: Progress) -> Table:
+    """Arrivals on the whole system: what closed loops cannot tell is how much a system does where it is let be, above
+    all for writes that it has taken already."""
+    align, random, read, size, range_, _ = mixed.axes
+    shares = Axis("random", tuple(random.knots[n] for n in axes.open_shares))
+    of = (align, shares, read, size, Axis("load", axes.loads))
+    specs = []
+    for a, f, r, s in itertools.product(*(axis.knots for axis in of[:-1])):
+        most = 1e9 / min(mixed.curve(a, f, r, s, range_.knots[-1]))
+        for load in axes.loads:
+            spec = test(system, axes, MIXED, {"align": a, "random": f, "read": r, "size": s, "depth": 1.0})
+            specs.append(with_arrivals(spec, axes, load * most, load))
+    rows = run(specs, progress, response=True)
+    times, half, bottleneck = (list(column) for column in zip(*rows, strict=True))
+    return Table(of, times, half, bottleneck)
+
+
+def with_arrivals(spec: Spec, axes: Axes, rate_per_s: float, load: float) -> Spec:
+    """The run in an open loop, so long that its queue has been empty and full many times."""
+    spec["workload"]["arrivals"] = {"open": {"rate_per_s": rate_per_s, "process": "poisson"}}
+    spec["workload"]["run_length"] = {"requests": round(axes.requests * max(1.0, 0.6 / (1 - load)))}
+    return spec
+
+
+def test(system: Drive | Array, axes: Axes, table: str, at: dict[str, float]) -> Spec:
+    """One test, as a run."""
+    random = {RANDOM: 1.0, SEQUENTIAL: 0.0}.get(table, at.get("random", 0.0))
+    line = {"size": f"{at['size']:.0f}B", "read_percent": 100 * at["read"], "random_percent": 100 * random}
+    if at.get("align", SECTOR) > SECTOR:
+        line["align"] = f"{at['align']:.0f}B"
+    several = {}
+    if at.get("switch", 0.0) > 0:
+        several = {"streams": int(at["streams"]), "stream_turn": round(1 / at["switch"])}
+    return as_run(system, axes, [line], at["depth"], at.get("range", 1.0), several)
+
+
+def as_run(
+    system: Drive | Array,
+    axes: Axes,
+    lines: list[dict[str, Any]],
+    depth: float,
+    range_share: float,
+    several: dict[str, Any],
+) -> Spec:
+    """A closed loop of these lines on the first part of a system."""
+    outstanding = round(depth)
+    workload = {
+        "name": "test",
+        "lines": lines,
+        "arrivals": {"closed": {"outstanding": outstanding}},
+        "warm_up": {"requests": axes.warm_up + 4 * outstanding},
+        "run_length": {"requests": requests_of(axes, lines, outstanding)},
+        **several,
+    }
+    spec = first_spec(system, Workload(workload))
+    start, length = system.span or (0, capacity_bytes(system.system))
+    spec["span"] = (start, int(length * range_share) // PAGE * PAGE if range_share < 1 else length)
+    spec["labels"] = []
+    return spec
+
+
+def requests_of(axes: Axes, lines: list[dict[str, Any]], outstanding: int) -> int:
+    """How many requests a test takes: those that are large vary little, and a queue forgets its start when it has been
+    served some times over."""
+    mean_bytes: float = sum(size_bytes("size", line["size"]) * line.get("share_percent", 100.0) / 100 for line in lines)
+    enough = min(axes.requests, max(axes.requests / LARGE_LESS, TEST_BYTES / mean_bytes))
+    return round(enough * (1 + outstanding / DEPTH_DOUBLES))
+
+
+def run(specs: Sequence[Spec], progress: Progress | None, response: bool = False) -> list[tuple[float, float, str]]:
+    """Time over requests (or their mean ``response`` time), relative half-width and bottleneck of each run."""
+    return [one for batch in batches(specs, progress, response) for one in batch]
+
+
+def batches(
+    specs: Sequence[Spec], progress: Progress | None, response: bool
+) -> Iterator[list[tuple[float, float, str]]]:
+    """The same, batch by batch."""
+    for first in range(0, len(specs), BATCH):
+        results = _native.run(json.dumps(specs[first : first + BATCH]), None, None)
+        figures = []
+        for index in range(len(results)):
+            row = results[index]
+            if not row["checks_passed"]:
+                raise RunError(f"{row['system']}: {results.failed_checks(index)[0]}")
+            half = (row["half_width_ms"] or 0.0) / row["mean_ms"] if row["mean_ms"] else 0.0
+            time_ns = row["mean_ms"] * 1e6 if response else 1e9 / row["iops"]
+            figures.append((time_ns, half, component(row["bottleneck"])))
+        yield figures
+        if progress is not None:
+            progress(min(1.0, (first + BATCH) / len(specs)))
+
+
+def component(bottleneck: str | None) -> str:
+    """The kind of component: which of several drives was busiest is chance."""
+    if not bottleneck:
+        return ""
+    first, _, rest = bottleneck.partition(" ")
+    return rest if rest and first[0] == "d" and first[1:].isdecimal() else bottleneck.rstrip("0123456789")
+
+
+def between(axis: Axis, value: float, is_log: bool, what: str) -> tuple[tuple[int, float], ...]:
+    """The knots around a value, with their weights. Raises ``InputError`` outside the range of the axis."""
+    knots = axis.knots
+    low, high = knots[0], knots[-1]
+    if not low * (1 - 1e-9) <= value <= high * (1 + 1e-9):
+        raise InputError(f"{what} is outside the tests, which have {low:g} to {high:g}")
+    for index in range(len(knots) - 1):
+        if value <= knots[index + 1]:
+            a, b = knots[index], knots[index + 1]
+            share = math.log(value / a) / math.log(b / a) if is_log else (value - a) / (b - a)
+            share = min(1.0, max(0.0, share))
+            if share == 0.0:
+                return ((index, 1.0),)
+            if share == 1.0:
+                return ((index + 1, 1.0),)
+            return ((index, 1 - share), (index + 1, share))
+    return ((len(knots) - 1, 1.0),)

@@ -1,0 +1,273 @@
+"""How the times of low-level tests combine.
+
+The time of a request of a mix is the mean of the times of its classes, random and sequential, reads and writes, each of
+which is a straight line over the size between two tests. What they do to each other is a factor, found on tests of
+mixes: reads between writes, random requests that break sequential runs. Streams that take turns are tests of their
+own, by the requests between two turns: a drive's time for a switch is spread over them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import exp, inf, log
+
+from headstack._native import InputError, format_bytes
+from headstack.predictor.environment import Environment, Open, RequestClass, Spread
+from headstack.predictor.grid import INTERLEAVED, MIXED, OPEN, RANDOM, SEQUENTIAL, Table, between
+from headstack.predictor.loops import Rates, opened
+
+Terms = list[tuple[int, float]]
+"""Places in a table at its first depth, and the weight of each."""
+
+WHOLE = (Spread(1.0, inf),)
+HELD_TIMES = 8
+MIXED_FROM = 0.02
+"""A share below this is too small for what it does to the others to be found on tests."""
+
+
+@dataclass(frozen=True)
+class Blend:
+    """An environment in the terms of one system's tables."""
+
+    random: Terms
+    sequential: Terms
+    """Of requests that follow their stream, at the mean of their switches between streams over the whole system, or
+    with ``excess`` without any."""
+    excess: Terms
+    """What switches add over the whole system."""
+    near: Terms
+    """Random requests like those of the streams, over the spread of the environment."""
+    far: Terms
+    """The same over the whole system."""
+    factor: Terms
+    kind: str
+    """Random, sequential, mixed or interleaved: errors differ between them."""
+
+
+class Model:
+    """The tables of one system, ready to predict from."""
+
+    def __init__(self, tables: dict[str, Table], capacity_bytes: int, held_bytes: int) -> None:
+        self._random, self._sequential, self._mixed = (tables[name] for name in (RANDOM, SEQUENTIAL, MIXED))
+        self.capacity_bytes = capacity_bytes
+        self._read_least = self._least_read(held_bytes)
+        self.depths = tables[RANDOM].knots("depth")
+        self._log_depths = [log(depth) for depth in self.depths]
+        whole: Terms = [(len(self._random.axes[3].knots) - 1, 1.0)]
+        self._whole = {True: whole, False: whole}
+        self._open = tables[OPEN]
+        self._factors = self._interference()
+        self._responses = self._patience()
+
+    def blend(self, environment: Environment) -> Blend:
+        """Where the environment lies in the tables. Raises ``InputError`` outside their range."""
+        aligned, spreads = self._aligned(environment), self._spreads(environment)
+        random = self._random_terms(environment, [c for c in environment.classes if c.is_random], aligned, spreads)
+        sequential = self._sequential_terms(environment, environment.switch_share)
+        excess: Terms = []
+        near: Terms = []
+        far: Terms = []
+        if environment.spread and sequential and environment.switch_share > 0:
+            still = self._sequential_terms(environment, 0.0)
+            excess = joined([*sequential, *((place, -weight) for place, weight in still)])
+            sequential = still
+            others = [one for one in environment.classes if not one.is_random]
+            near = self._random_terms(environment, others, aligned, spreads)
+            far = self._random_terms(environment, others, aligned, self._whole)
+        share = environment.random_share
+        together = INTERLEAVED if environment.switch_share > 0 else MIXED
+        kind = RANDOM if share > 1 - MIXED_FROM else SEQUENTIAL if share < MIXED_FROM else together
+        return Blend(
+            random, sequential, excess, near, far, [] if kind == SEQUENTIAL else self._factor_terms(environment), kind
+        )
+
+    def rates(self, blend: Blend) -> Rates:
+        """The saturation curve: requests a second at each depth of the tests."""
+        return Rates(self.depths, [self.service_ns(blend, index) for index in range(len(self.depths))])
+
+    def service_at_ns(self, blend: Blend, depth: float) -> float:
+        """Time over requests at any depth of the tests' range; below one request, those that are there take as long."""
+        if depth <= 1:
+            return self.service_ns(blend, 0) / depth
+        upper = min(bisect_left(self.depths, depth), len(self.depths) - 1)
+        x0, x1 = self._log_depths[upper - 1], self._log_depths[upper]
+        low, high = self.service_ns(blend, upper - 1), self.service_ns(blend, upper)
+        return float(low * (high / low) ** ((log(depth) - x0) / (x1 - x0)))
+
+    def service_ns(self, blend: Blend, depth: int) -> float:
+        """Time over requests at one depth of the tests."""
+        random, sequential, factors = self._random.time_ns, self._sequential.time_ns, self._factors
+        time = sum([weight * random[place + depth] for place, weight in blend.random])
+        time += sum([weight * sequential[place + depth] for place, weight in blend.sequential])
+        if blend.excess:
+            # A switch is a seek: what it takes goes with the distance as that of a random request does.
+            nearness = sum([weight * random[place + depth] for place, weight in blend.near])
+            nearness /= sum([weight * random[place + depth] for place, weight in blend.far])
+            time += nearness * sum([weight * sequential[place + depth] for place, weight in blend.excess])
+        return time * exp(sum([weight * factors[place + depth] for place, weight in blend.factor]))
+
+    def patience(self, environment: Environment, load: float) -> float:
+        """The response time of arrivals over that of closed loops' rates; ``load`` is over the most that these do."""
+        _, random, read, size, loads = self._open.axes
+        aligned, name = self._aligned(environment), environment.name
+        around = [
+            between(random, max(environment.random_share, random.knots[0]), False, name),
+            between(read, environment.read_share, False, name),
+            between(size, min(max(environment.mean_bytes, size.knots[0]), size.knots[-1]), True, name),
+            between(loads, min(max(load, loads.knots[0]), loads.knots[-1]), False, name),
+        ]
+        factor = 0.0
+        for (f, by_share), (r, by_read), (s, by_size), (load_place, by_load) in product(*around):
+            place = ((aligned * len(random.knots) + f) * len(read.knots) + r) * len(size.knots) + s
+            weight = by_share * by_read * by_size * by_load
+            factor += weight * self._responses[place * len(loads.knots) + load_place]
+        return exp(factor)
+
+    def bottleneck(self, blend: Blend, depth: float) -> str:
+        """The component that is busiest in the tests with most of the time."""
+        index = min(range(len(self.depths)), key=lambda i: abs(self.depths[i] - depth))
+        spent: dict[str, float] = {}
+        for table, terms in ((self._random, blend.random), (self._sequential, blend.sequential)):
+            for place, weight in terms:
+                name = table.bottleneck[place + index]
+                spent[name] = spent.get(name, 0.0) + weight * table.time_ns[place + index]
+        return max(sorted(spent), key=lambda name: spent[name])
+
+    def _random_terms(
+        self, environment: Environment, classes: Iterable[RequestClass], aligned: int, spreads: dict[bool, Terms]
+    ) -> Terms:
+        _, read, size, range_, depth = self._random.axes
+        terms: Terms = []
+        for one in classes:
+            base = (aligned * len(read.knots) + one.is_read) * len(size.knots)
+            for s, by_size in between(size, one.size_bytes, False, size_text(environment, one.size_bytes)):
+                for r, by_range in spreads[one.is_read]:
+                    place = ((base + s) * len(range_.knots) + r) * len(depth.knots)
+                    terms.append((place, one.share * by_size * by_range))
+        return joined(terms)
+
+    def _sequential_terms(self, environment: Environment, back: float) -> Terms:
+        _, size, streams, switch, depth = self._sequential.axes
+        if environment.random_share == 1:
+            return []
+        switches = between(switch, back, False, f"{environment.name}: switch_share: {back:g}")
+        # Requests that return to the only stream come back from random places, as from another stream.
+        several = max(streams.knots[0], environment.streams)
+        if back == 0:
+            several = streams.knots[0]
+        counts = between(streams, several, True, f"{environment.name}: streams: {environment.streams}")
+        terms: Terms = []
+        for one in environment.classes:
+            if one.is_random:
+                continue
+            base = one.is_read * len(size.knots)
+            for s, by_size in between(size, one.size_bytes, False, size_text(environment, one.size_bytes)):
+                for k, by_count in counts:
+                    for w, by_switch in switches:
+                        place = (((base + s) * len(streams.knots) + k) * len(switch.knots) + w) * len(depth.knots)
+                        terms.append((place, one.share * by_size * by_count * by_switch))
+        return joined(terms)
+
+    def _factor_terms(self, environment: Environment) -> Terms:
+        _, random, read, size, range_, depth = self._mixed.axes
+        aligned = self._aligned(environment)
+        name = environment.name
+        # What returns to its stream disturbs others, and is disturbed, as random requests are.
+        share = environment.random_share + (1 - environment.random_share) * environment.switch_share
+        # Towards no random requests at all the factor goes to 1, which is a logarithm of 0.
+        fade = min(1.0, share / random.knots[0])
+        shares = between(random, max(share, random.knots[0]), False, f"{name}: random share: {share:g}")
+        reads = between(read, environment.read_share, False, f"{name}: read share: {environment.read_share:g}")
+        clamped = min(max(environment.mean_bytes, size.knots[0]), size.knots[-1])
+        sizes = between(size, clamped, True, name)
+        ranges = [
+            (place, one.share * weight)
+            for one in environment.spread or WHOLE
+            for place, weight in between(range_, max(self._share(one), range_.knots[0]), True, name)
+        ]
+        terms: Terms = []
+        for f, by_share in shares:
+            for r, by_read in reads:
+                for s, by_size in sizes:
+                    base = ((aligned * len(random.knots) + f) * len(read.knots) + r) * len(size.knots) + s
+                    for g, by_range in ranges:
+                        place = (base * len(range_.knots) + g) * len(depth.knots)
+                        terms.append((place, fade * by_share * by_read * by_size * by_range))
+        return terms
+
+    def _aligned(self, environment: Environment) -> int:
+        align = self._random.axes[0]
+        return max([i for i, knot in enumerate(align.knots) if environment.align_bytes % knot == 0], default=0)
+
+    def _share(self, spread: Spread) -> float:
+        return min(1.0, spread.range_bytes / self.capacity_bytes)
+
+    def _least_read(self, held_bytes: int) -> float:
+        """The least range, as a share of the capacity, of which buffers and caches hold a small part only."""
+        ranges = self._random.knots("range")
+        return next((share for share in ranges if share * self.capacity_bytes >= HELD_TIMES * held_bytes), ranges[-1])
+
+    def _spreads(self, environment: Environment) -> dict[bool, Terms]:
+        """The ranges around those of the environment, for reads and for writes. Raises ``InputError`` where they are
+        beyond the system, or less than any test has."""
+        axis = self._random.axes[3]
+        terms: dict[bool, Terms] = {True: [], False: []}
+        for one in environment.spread or WHOLE:
+            text = format_bytes(round(min(one.range_bytes, 2**62)))
+            if one.range_bytes > self.capacity_bytes * (1 + 1e-6) and one is not WHOLE[0]:
+                held = format_bytes(self.capacity_bytes)
+                raise InputError(f"{environment.name}: range: {text} is more than the {held} there are")
+            share = self._share(one)
+            what = f"{environment.name}: range: {text} is a share of {share:g} of the system, which"
+            for is_read, least in ((True, self._read_least), (False, axis.knots[0])):
+                # In a range that all requests are in, reads find what buffers hold. Those of a trace that are near each
+                # other are not the same again; writes are sorted, whether they are or not.
+                near = max(share, least) if one.share < 1 else share
+                terms[is_read] += [(place, one.share * weight) for place, weight in between(axis, near, True, what)]
+        return {is_read: joined(of) for is_read, of in terms.items()}
+
+    def _interference(self) -> list[float]:
+        """Of each test of a mix, the logarithm of its time over that of its classes by themselves."""
+        factors = []
+        for place, (*at, depth) in enumerate(product(*(axis.knots for axis in self._mixed.axes))):
+            additive_ns = self._additive_ns(at, self.depths.index(depth))
+            factors.append(log(self._mixed.time_ns[place] / additive_ns))
+        return factors
+
+    def _patience(self) -> list[float]:
+        """Of each test with arrivals, the logarithm of its response time over that of the closed loops' rates."""
+        whole = self._mixed.knots("range")[-1]
+        factors = []
+        for place, (*at, load) in enumerate(product(*(axis.knots for axis in self._open.axes))):
+            rates = Rates(self.depths, self._mixed.curve(*at, whole))
+            expected_ns = opened(Open(load * rates.most), rates).mean_ns
+            factors.append(log(self._open.time_ns[place] / expected_ns))
+        return factors
+
+    def _additive_ns(self, at: Sequence[float], depth: int) -> float:
+        """The mean of the times of the classes of a test of a mix."""
+        align, random, read, size, range_ = at
+        time = 0.0
+        for is_read, share in ((1.0, read), (0.0, 1 - read)):
+            if share * random > 0:
+                time += share * random * self._random.curve(align, is_read, size, range_)[depth]
+            if share * (1 - random) > 0:
+                streams = self._sequential.knots("streams")[0]
+                time += share * (1 - random) * self._sequential.curve(is_read, size, streams, 0.0)[depth]
+        return time
+
+
+def size_text(environment: Environment, size_bytes: int) -> str:
+    """What is said of a size that is outside."""
+    return f"{environment.name}: size: {size_bytes} bytes"
+
+
+def joined(terms: Terms) -> Terms:
+    """Each place once."""
+    weights: dict[int, float] = {}
+    for place, weight in terms:
+        weights[place] = weights.get(place, 0.0) + weight
+    return list(weights.items())

@@ -1,0 +1,234 @@
+"""Predictions: environments on systems, from the tables of low-level tests."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from headstack._native import InputError
+from headstack.predictor.characterization import Characterization
+from headstack.predictor.environment import Closed, Environment, Open, Staged
+from headstack.predictor.grid import OPEN
+from headstack.predictor.loops import SATURATED_SHARE, Rates, Reached, reached
+from headstack.predictor.model import Blend
+
+Found: TypeAlias = tuple[Reached, Reached, Reached]
+"""What is reached, and what with the rates at the low and the high end of the interval."""
+Gain: TypeAlias = tuple[float | None, float | None, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What an environment comes to on a system."""
+
+    system: str
+    environment: str
+    load: str
+    """``depth 16``, ``600/s``, or ``as stated`` of stages."""
+    iops: float
+    iops_low: float
+    """From here to ``iops_high`` in nine of ten predictions."""
+    iops_high: float
+    mb_per_s: float
+    mean_ms: float | None
+    """Mean response time; ``None`` where arrivals saturate the system."""
+    mean_ms_low: float | None
+    mean_ms_high: float | None
+    """``None`` where the system may be saturated."""
+    bottleneck: str
+    """The component that takes most of the time in the tests that the prediction is made of."""
+    saturated: bool
+    gain_percent: float | None = None
+    """Over the first system: of throughput, or where arrivals set that, of the speed of responses."""
+    gain_percent_low: float | None = None
+    gain_percent_high: float | None = None
+
+
+class Predictions(Sequence[Prediction]):
+    """Predictions in order: environments, loads, then systems, the last varying fastest."""
+
+    def __init__(self, predictions: Iterable[Prediction]) -> None:
+        self._all = list(predictions)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._all[index]
+
+    def __iter__(self) -> Iterator[Prediction]:
+        return iter(self._all)
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns, with their units."""
+        return [field.name for field in fields(Prediction)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each."""
+        return [asdict(one) for one in self._all]
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """All of them as a JSON list, one a line."""
+        return _written("[\n" + ",\n".join(json.dumps(row) for row in self.rows()) + "\n]\n", path)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The table as CSV."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, self.column_names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.rows())
+        return _written(text.getvalue(), path)
+
+
+def _written(text: str, path: str | os.PathLike[str] | None) -> str:
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+def predicted(environments: Sequence[Environment], systems: Sequence[Characterization]) -> Predictions:
+    """Every environment on every system. Raises ``InputError`` outside the range of the tests."""
+    return Predictions(one for environment in environments for one in _on_all(environment, systems))
+
+
+def _on_all(environment: Environment, systems: Sequence[Characterization]) -> Iterator[Prediction]:
+    first: Found | None = None
+    for system in systems:
+        blend = system.model.blend(environment)
+        error = system.errors[blend.kind]
+        check_depth(environment, system)
+        found = _with_interval(environment, system, blend, error)
+        gains = (None, None, None) if first is None else gain(environment, first, found)
+        first = first or found
+        yield _told(environment, system, blend, found, gains)
+
+
+def _with_interval(environment: Environment, system: Characterization, blend: Blend, error: float) -> Found:
+    """What is reached, and with all rates so much lower and higher as errors go."""
+    load, model = environment.load, system.model
+    down, up = math.exp(-error), math.exp(error)
+    if isinstance(load, Closed) and load.think_ns == 0 and load.processors is None:
+        # Nobody thinks: one point of the curve is all that is needed, and errors are those of its throughput.
+        iops = 1e9 / model.service_at_ns(blend, load.outstanding)
+        mean_ns = load.outstanding / iops * 1e9
+        return Reached(iops, mean_ns), Reached(iops * down, mean_ns / down), Reached(iops * up, mean_ns / up)
+    rates: Rates = model.rates(blend)
+    if isinstance(load, Open):
+        return _with_arrivals(environment, system, rates, error)
+    if isinstance(load, Closed):
+        return tuple(  # type: ignore[return-value]
+            _with_thinkers(environment, load, system, rates.scaled(factor)) for factor in (1.0, down, up)
+        )
+    return reached(load, rates), reached(load, rates.scaled(down)), reached(load, rates.scaled(up))
+
+
+def _with_thinkers(environment: Environment, load: Closed, system: Characterization, rates: Rates) -> Reached:
+    """Clients that think leave the system be as arrivals do, the less the nearer it is to its most; of requests in a
+    row the first alone finds it so."""
+    found = reached(load, rates)
+    share = min(1.0, found.iops / rates.most)
+    mean_ns = found.mean_ns * system.model.patience(environment, share) ** ((1 - share) / load.in_a_row)
+    elsewhere_ns = load.outstanding / found.iops * 1e9 - found.mean_ns
+    return Reached(load.outstanding / (elsewhere_ns + mean_ns) * 1e9, mean_ns)
+
+
+def _with_arrivals(environment: Environment, system: Characterization, rates: Rates, error: float) -> Found:
+    """An open loop: the closed loops' rates, and what the tests with arrivals say of response times beside them. What
+    is wrong about a rate is so much more about a response time as the load leaves less room."""
+    load = environment.load
+    assert isinstance(load, Open)
+    point = reached(load, rates)
+    most = rates.most
+    share = load.rate_per_s / most
+    apart = math.exp(error)
+    late = Reached(min(load.rate_per_s, most / apart), math.inf, saturated=True)
+    if point.saturated:
+        return point, late, Reached(min(load.rate_per_s, most * apart), math.inf, saturated=True)
+    mean_ns = point.mean_ns * system.model.patience(environment, share)
+    spread = math.exp(system.errors[OPEN] / (1 - share))
+    if share * apart < SATURATED_SHARE:
+        late = Reached(point.iops, mean_ns * spread)
+    return Reached(point.iops, mean_ns), late, Reached(point.iops, mean_ns / spread)
+
+
+def check_depth(environment: Environment, system: Characterization) -> None:
+    """Raises ``InputError`` for loops deeper than the tests."""
+    load, depths = environment.load, system.model.depths
+    if isinstance(load, Open):
+        if load.rate_per_s <= 0:
+            raise InputError(f"{environment.name}: rate: {load.rate_per_s:g} is out of range; above 0 is allowed")
+        return
+    # Thinkers are not outstanding all at once.
+    thinks = isinstance(load, Closed) and load.think_ns > 0
+    if load.outstanding <= 0 or not (thinks or load.outstanding <= depths[-1]):
+        raise InputError(
+            f"{environment.name}: depth: {load.outstanding:g} is outside the tests of {system.system}, "
+            f"which have {depths[0]:g} to {depths[-1]:g}"
+        )
+
+
+def gain(environment: Environment, reference: Found, other: Found) -> Gain:
+    """Gain of one system over another in percent, with its interval: errors of systems are taken to be independent."""
+    if reference[0].saturated or other[0].saturated:
+        return None, None, None
+    before, after = _logarithms(environment, reference), _logarithms(environment, other)
+    apart = after[0] - before[0]
+    down = math.hypot(after[0] - after[1], before[2] - before[0])
+    up = math.hypot(after[2] - after[0], before[0] - before[1])
+    high = None if math.isinf(up) else 100 * math.expm1(apart + up)
+    return 100 * math.expm1(apart), 100 * math.expm1(apart - down), high
+
+
+def _logarithms(environment: Environment, found: Found) -> list[float]:
+    """Logarithms of what gains are of: throughput, or the speed of responses where arrivals set the throughput."""
+    if isinstance(environment.load, Open):
+        return [-math.inf if one.saturated else -math.log(one.mean_ns) for one in found]
+    return [math.log(one.iops) for one in found]
+
+
+def _told(
+    environment: Environment,
+    system: Characterization,
+    blend: Blend,
+    found: Found,
+    gains: Gain,
+) -> Prediction:
+    point, slow, fast = found
+    return Prediction(
+        system.system,
+        environment.name,
+        load_text(environment),
+        point.iops,
+        slow.iops,
+        fast.iops,
+        point.iops * environment.mean_bytes / 1e6,
+        _ms(point),
+        _ms(fast),
+        _ms(slow),
+        system.model.bottleneck(blend, min(point.iops * point.mean_ns / 1e9, system.model.depths[-1])),
+        point.saturated,
+        *gains,
+    )
+
+
+def _ms(reached: Reached) -> float | None:
+    return None if reached.saturated else reached.mean_ns / 1e6
+
+
+def load_text(environment: Environment) -> str:
+    """The load, for people."""
+    match environment.load:
+        case Closed(outstanding, think_ns):
+            return f"{outstanding:g} clients" if think_ns > 0 else f"depth {outstanding:g}"
+        case Open(rate_per_s):
+            return f"{rate_per_s:g}/s"
+        case Staged():
+            return "as stated"

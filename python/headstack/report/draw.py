@@ -1,0 +1,378 @@
+"""Figures of reports drawn by matplotlib, as PNG, SVG or PDF: the data of the page in the style of the plots."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from headstack.report.figures import Axis, Bars, Cell, Grid, Heat, Lines, Series, Table
+from headstack.report.figures import Figure as Data
+
+# Says in one line what is missing where matplotlib is.
+from headstack.plots import COLOURS, FAINT, STYLE, save  # isort: skip
+from headstack.report.labels import label_points  # isort: skip
+
+import matplotlib as mpl  # isort: skip
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize, TwoSlopeNorm  # isort: skip
+from matplotlib.figure import Figure  # isort: skip
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator  # isort: skip
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis as Drawn
+
+DASHES = ("-", (0, (5, 2)), (0, (1.5, 2)), (0, (6, 2, 1.5, 2)))
+MARKERS = ("o", "s", "^", "D", "P", "v")
+"""As in the page (web/src/looks.ts): colour, dash and shape tell series apart."""
+MARKS_MAX = 80
+"""More points than this have no marks of their own."""
+NINES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 100)
+MANY = 30
+"""A map is logarithmic where its greatest value is so many times its least."""
+NOTE, TITLE = 118, 9.5
+"""Characters on a line of a note, and on an inch of a title."""
+
+
+def draw(data: Data, path: str | os.PathLike[str] | None = None) -> Figure:
+    """The picture of a figure; written where a path is given, in the format of its suffix: png, svg or pdf."""
+    with mpl.rc_context(STYLE):
+        match data:
+            case Lines():
+                figure = _lines(data)
+            case Bars():
+                figure = _bars(data)
+            case Grid():
+                figure = _grid(data)
+            case Heat():
+                figure = _heat(data)
+            case Table():
+                figure = _table(data)
+    if path is not None:
+        save(figure, path)
+    return figure
+
+
+# Lines.
+
+
+def _lines(data: Lines) -> Figure:
+    figure = Figure(figsize=(8.4, 5.0 + 0.2 * _legend_rows(data.series)), layout="constrained")
+    axes = figure.add_subplot()
+    percents = [x for one in data.series for x in one.x]
+    labelled = []
+    for series, colour, marker, dash in _looks(data.series):
+        placed = replace(series, x=nines(series.x, percents)) if data.x_is_percentile else series
+        _draw_series(axes, data, placed, (colour, marker, dash))
+        if series.labels and any(y is not None for y in series.y):
+            labelled.append((placed, colour))
+    if data.x_is_percentile:
+        _dress_nines(axes, data.x, percents)
+    else:
+        _dress(axes.xaxis, data.x, percents)
+    values = [y for one in data.series for ys in (one.y, one.low, one.high) for y in ys if y is not None]
+    _dress(axes.yaxis, data.y, values)
+    axes.grid(axis="both", zorder=0)
+    ours = {series.name for series in data.series if not series.published}
+    if any(series.published and series.name in ours for series in data.series):
+        axes.plot([], [], "o", mfc="white", mec=FAINT, mew=1.3, ms=7, label="open marks: as published")
+    has_names = len(data.series) > 1 or any(series.mark is not None for series in data.series)
+    _head_and_foot(figure, data.title, data.note, has_names)
+    if labelled:
+        label_points(figure, labelled)
+    return figure
+
+
+def _looks(series: Sequence[Series]) -> list[tuple[Series, str, str, Any]]:
+    """Each series with its colour, marker and dash; published ones look like those of ours that they name."""
+    ours = [one.name for one in series if not one.published]
+    belong = [_named_in(one.name, ours) if one.published else one.name for one in series]
+    names = list(dict.fromkeys(belong))
+    numbers = [names.index(name) for name in belong]
+    return [
+        (one, COLOURS[n % len(COLOURS)], MARKERS[n % len(MARKERS)], DASHES[n // len(COLOURS) % len(DASHES)])
+        for one, n in zip(series, numbers, strict=True)
+    ]
+
+
+def _named_in(name: str, ours: Sequence[str]) -> str:
+    """The longest of the names that stands in another as a whole; else that one itself."""
+    stand = [our for our in ours if re.search(rf"(?<!\w){re.escape(our)}(?!\w)", name)]
+    return max(stand, key=len, default=name)
+
+
+def _draw_series(axes: Axes, data: Lines, series: Series, look: tuple[str, str, Any]) -> None:
+    colour, marker, dash = look
+    x = list(series.x)
+    y = [math.nan if value is None else value for value in series.y]
+    label = series_name(series)
+    has_twin = series.published and any(one.name == series.name and not one.published for one in data.series)
+    if series.mark is not None:
+        at = (f"{_figure(value)}{_unit(axis)}" for value, axis in zip(series.mark, (data.x, data.y), strict=True))
+        label += f": knee at {', '.join(at)}"
+    if series.published:
+        spread = None
+        if series.low:
+            spread = [
+                [v - low for v, low in zip(y, series.low, strict=True)],
+                [high - v for v, high in zip(y, series.high, strict=True)],
+            ]
+        open_mark: dict[str, Any] = {
+            "mfc": "white",
+            "mec": colour,
+            "mew": 1.3,
+            "ms": 7,
+            "ecolor": colour,
+            "elinewidth": 1.2,
+        }
+        axes.errorbar(x, y, yerr=spread, fmt=marker, label="" if has_twin else label, zorder=4, **open_mark)
+        return
+    if series.low:
+        axes.fill_between(x, series.low, series.high, color=colour, alpha=0.18, lw=0)
+    shown = marker if len(x) <= MARKS_MAX else ""
+    axes.plot(x, y, marker=shown, ls=dash, color=colour, lw=1.8, ms=4.5, mew=0, label=label, zorder=3)
+    if series.mark is not None:
+        axes.plot(*series.mark, "o", ms=11, mfc="none", mec=colour, mew=1.4, zorder=4)
+
+
+def series_name(series: Series) -> str:
+    """The name of a series in a legend: it says of published figures that they are."""
+    said = series.published and "published" not in series.name.lower()
+    return f"{series.name} (published)" if said else series.name
+
+
+def nines(percents: Sequence[float], among: Sequence[float]) -> list[float]:
+    """How many nines percentiles have; 100, which has no end of them, lies one beyond the others."""
+    finite = [-math.log10(1 - percent / 100) for percent in among if percent < 100]
+    end = 1 + math.ceil(max(finite, default=1) - 1e-9)
+    return [end if percent >= 100 else -math.log10(1 - percent / 100) for percent in percents]
+
+
+def _dress_nines(axes: Axes, axis: Axis, percents: list[float]) -> None:
+    axes.set_xlabel(axis.label)
+    within = [tick for tick in NINES if min(percents) <= tick <= max(percents)]
+    end = max(nines(percents, percents))
+    ticks = [tick for tick in within if tick == 100 or nines([tick], percents)[0] < end - 0.5]
+    axes.set_xticks(nines(ticks, percents), [f"{tick:g}" for tick in ticks])
+
+
+def _dress(drawn: Drawn, axis: Axis, values: list[float]) -> None:
+    """An axis with its label, round ticks, and 0 where there is no long way to it."""
+    drawn.set_label_text(axis.label)
+    set_limits = drawn.axes.set_xlim if drawn is drawn.axes.xaxis else drawn.axes.set_ylim
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if axis.log:
+        positive = [value for value in values if value > 0] or [1.0]
+        drawn._set_axes_scale("log")  # type: ignore[attr-defined]
+        low, high = 0.75 * min(positive), 1.3 * max(positive)
+        factors = (1, 2, 5) if high < 1000 * low else (1,)
+        steps = [step * 10.0**power for power in range(-12, 16) for step in factors]
+        set_limits(low, high)
+        drawn.set_major_locator(FixedLocator([step for step in steps if low <= step <= high]))
+        drawn.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        drawn.set_minor_locator(NullLocator())
+        drawn.set_minor_formatter(NullFormatter())
+    else:
+        is_near = 0 <= low < 0.4 * high or low == high
+        bottom = min(0.0, low) if is_near else low - 0.12 * (high - low)
+        set_limits(bottom, high + 0.08 * (high - bottom) or 1.0)
+        drawn.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+# Bars.
+
+
+def _bars(data: Bars) -> Figure:
+    count = len(data.groups) * len(data.series)
+    figure = Figure(figsize=(max(8.4, 0.28 * count + 1.5), 4.8 + 0.2 * _legend_rows(data.series)), layout="constrained")
+    axes = figure.add_subplot()
+    width = 0.82 / max(1, len(data.series))
+    for number, (series, colour, _, _) in enumerate(_looks(data.series)):
+        places = [group + (number + 0.5 - len(data.series) / 2) * width for group in range(len(data.groups))]
+        heights = [math.nan if value is None else value for value in series.y]
+        face: dict[str, Any] = {"color": colour, "lw": 0}
+        if series.published:
+            face = {"facecolor": "white", "edgecolor": colour, "hatch": "////", "lw": 1}
+        axes.bar(places, heights, width=0.94 * width, label=series_name(series), zorder=3, **face)
+    axes.axhline(0, color=FAINT, lw=0.8)
+    axes.set_xticks(range(len(data.groups)), data.groups)
+    axes.tick_params(axis="x", length=0)
+    if sum(map(len, data.groups)) > 80 or max(map(len, data.groups), default=0) > 100 / max(1, len(data.groups)):
+        for name in axes.get_xticklabels():
+            name.set(rotation=30, ha="right", rotation_mode="anchor")
+    axes.set_ylabel(data.y.label)
+    if data.y.log:
+        axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axes.grid(axis="y", zorder=0)
+    _head_and_foot(figure, data.title, data.note, len(data.series) > 1)
+    return figure
+
+
+# Grids, maps and tables.
+
+
+def _grid(data: Grid) -> Figure:
+    values = [[math.nan if value is None else value for value in row] for row in data.values]
+    known = [value for row in values for value in row if not math.isnan(value)] or [0.0]
+    wide = 2.2 + max((len(name) for name in data.rows), default=0) * 0.075 + 0.95 * len(data.columns)
+    figure = Figure(figsize=(max(5.0, wide), 1.7 + 0.45 * len(data.rows)), layout="constrained")
+    axes = figure.add_subplot()
+    norm: Normalize = Normalize(min(known), max(known) or 1.0)
+    shades = LinearSegmentedColormap.from_list("more", ["#ffffff", _tinted(COLOURS[0])])
+    if data.signed:
+        most = max(map(abs, known)) or 1.0
+        norm = TwoSlopeNorm(0, -most, most)
+        shades = LinearSegmentedColormap.from_list("both", [_tinted(COLOURS[1]), "#ffffff", _tinted(COLOURS[0])])
+    axes.imshow(values, aspect="auto", cmap=shades, norm=norm)
+    of_ours, of_others = _decimals(known), _decimals([v for row in data.published for v in row if v is not None])
+    for row, cells in enumerate(values):
+        for column, value in enumerate(cells):
+            published = data.published[row][column] if data.published else None
+            said = "" if math.isnan(value) else f"{value:,.{of_ours}f}"
+            below = "" if published is None else f"\n({published:,.{of_others}f})"
+            axes.text(column, row, said + below, ha="center", va="center", fontsize=8.5, linespacing=1.1)
+    axes.set_xticks(range(len(data.columns)), data.columns)
+    axes.set_yticks(range(len(data.rows)), data.rows)
+    axes.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
+    axes.xaxis.set_label_position("top")
+    axes.set_xlabel(data.column_label)
+    axes.set_ylabel(data.row_label)
+    axes.spines[:].set_visible(False)
+    _head_and_foot(figure, f"{data.title} ({data.unit})", _published_note(data), False)
+    return figure
+
+
+def _decimals(values: Sequence[float]) -> int:
+    """How many decimals show four digits of the largest; none of whole numbers."""
+    if all(value == round(value) for value in values):
+        return 0
+    return max(0, 3 - math.floor(math.log10(max(map(abs, values)))))
+
+
+def _published_note(data: Grid) -> str:
+    return f"{data.note} In parentheses: as published.".strip() if data.published else data.note
+
+
+def _heat(data: Heat) -> Figure:
+    figure = Figure(figsize=(8.4, 5.0), layout="constrained")
+    axes = figure.add_subplot()
+    known = [value for row in data.values for value in row if value] or [1.0]
+    is_log = min(known) > 0 and max(known) > MANY * min(known)
+    low = min(known) if is_log else min(0.0, *known)
+    scale = LogNorm if is_log else Normalize
+    # From a tint on: a single request must be seen.
+    shades = LinearSegmentedColormap.from_list("heat", [_tinted(COLOURS[0], 0.3), COLOURS[0], "#0c1f33"])
+    cells = [[value or math.nan for value in row] for row in data.values]
+    edges = [
+        _edges(axis, reach, count)
+        for axis, reach, count in (
+            (data.x, data.x_range, len(data.values[0]) if data.values else 0),
+            (data.y, data.y_range, len(data.values)),
+        )
+    ]
+    norm = scale(low, max(known) if max(known) > low else low + 1)
+    image = axes.pcolormesh(*edges, cells, cmap=shades, norm=norm, rasterized=True)
+    for axis, set_scale, label in (
+        (data.x, axes.set_xscale, axes.set_xlabel),
+        (data.y, axes.set_yscale, axes.set_ylabel),
+    ):
+        label(axis.label)
+        if axis.log:
+            set_scale("log")
+    bar = figure.colorbar(image, ax=axes, pad=0.01, aspect=30)
+    bar.set_label(data.unit)
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    bar.ax.yaxis.set_minor_formatter(NullFormatter())
+    _head_and_foot(figure, data.title, data.note, False)
+    return figure
+
+
+def _edges(axis: Axis, reach: tuple[float, float], count: int) -> list[float]:
+    low, high = reach
+    if axis.log:
+        return [low * (high / low) ** (step / count) for step in range(count + 1)]
+    return [low + (high - low) * step / count for step in range(count + 1)]
+
+
+def _table(data: Table) -> Figure:
+    texts = [[_cell(value) for value in row] for row in data.rows]
+    widths = [2 + max(map(len, cells)) for cells in zip(data.columns, *texts, strict=True)]
+    figure = Figure(figsize=(max(4.0, 0.085 * sum(widths) + 0.3 * len(widths)), 1.0 + 0.24 * len(texts)))
+    figure.set_layout_engine("constrained")
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    shares = [width / sum(widths) for width in widths]
+    drawn = axes.table(texts or [[""] * len(widths)], colLabels=list(data.columns), colWidths=shares, loc="upper left")
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(8.5)
+    for (row, column), cell in drawn.get_celld().items():
+        cell.visible_edges = "B"
+        cell.set_edgecolor("#dddddd")
+        is_figure = all(type(value[column]) in (int, float, type(None)) for value in data.rows)
+        cell.set_text_props(ha="right" if is_figure else "left", weight="bold" if row == 0 else "normal")
+        cell.PAD = 0.04
+    _head_and_foot(figure, data.title, data.note, False)
+    return figure
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    # Years and seeds have no comma in them.
+    if isinstance(value, int) and abs(value) < 10_000:
+        return str(value)
+    return value if isinstance(value, str) else _figure(value)
+
+
+# What they have in common.
+
+
+def _head_and_foot(figure: Figure, title: str, note: str, has_legend: bool) -> None:
+    """The title over all, with the names of series below it; the note at the foot."""
+    import textwrap
+
+    bold = {"weight": "bold", "size": 12}
+    title = "\n".join(textwrap.wrap(title, int(TITLE * figure.get_figwidth())))
+    if has_legend:
+        figure.legend(
+            loc="outside upper left",
+            title=title,
+            title_fontproperties=bold,
+            alignment="left",
+            frameon=False,
+            fontsize=9,
+            ncols=2 if len(figure.axes[0].get_legend_handles_labels()[1]) > 6 else 1,
+            handlelength=2.2,
+        )
+    else:
+        figure.suptitle(title, x=0.012, ha="left", **bold)
+    if note:
+        folded = "\n".join(textwrap.wrap(note, NOTE))
+        figure.supxlabel(folded, x=0.012, ha="left", fontsize=7.5, color=FAINT)
+
+
+def _legend_rows(series: Sequence[Series]) -> int:
+    return len(series) if len(series) <= 6 else -(-len(series) // 2)
+
+
+def _unit(axis: Axis) -> str:
+    """The unit of an axis, which stands in parentheses at the end of its label."""
+    _, opened, rest = axis.label.rpartition("(")
+    return f" {rest[:-1]}" if opened and rest.endswith(")") else ""
+
+
+def _figure(value: float) -> str:
+    """A number with about four digits that count."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _tinted(colour: str, share: float = 0.65) -> str:
+    """The colour on its way from white."""
+    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(255 + share * (part - 255)):02x}" for part in parts)

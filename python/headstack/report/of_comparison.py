@@ -1,0 +1,88 @@
+"""The report of a comparison: both curves over each other, the errors of each point, where the device falls short."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headstack._native import version
+from headstack.report.figures import Axis, Bars, Lines, Provenance, Report, Section, Series, Table
+from headstack.report.of_results import RESPONSE, THROUGHPUT, provenance_of
+
+if TYPE_CHECKING:
+    from headstack.comparison import Comparison, Point
+
+ERRORS = (("iops", "throughput"), ("mean_ms", "mean response"), ("p99_ms", "p99 response"))
+"""Which errors are drawn, and what they are called."""
+
+
+def report_of(comparison: Comparison) -> Report:
+    """Everything that a comparison says, as a report."""
+    title = f"{comparison.measured} as measured, and {comparison.predicted} as predicted"
+    sections = [
+        Section("Measured and predicted", "", [_curves(comparison)]),
+        Section("Errors", "", [_errors(comparison), _table(comparison)]),
+    ]
+    return Report(title, "", _summary(comparison), sections, (), _runs(comparison), version())
+
+
+def _summary(comparison: Comparison) -> str:
+    errors = {name: error for name, error in comparison.mean_absolute_errors().items() if error is not None}
+    told = ", ".join(f"{name.removesuffix('_ms')} {error:.1%}" for name, error in errors.items() if name != "mb_per_s")
+    said = [f"Mean absolute error: {told}."]
+    said += [f"{line[:1].upper()}{line[1:]}." for line in comparison.shortfalls()]
+    if len(said) == 1:
+        said.append("Nowhere is the device below its model by more than the stated error.")
+    for names, what in (
+        (comparison.alone_measured, "Measured, not predicted"),
+        (comparison.alone_predicted, "Predicted, not measured"),
+    ):
+        said += [f"{what}: {'; '.join(names)}."] * bool(names)
+    return "\n\n".join(said)
+
+
+def _curves(comparison: Comparison) -> Lines:
+    series = []
+    for name, points in by_curve(comparison).items():
+        for side in ("measured", "predicted"):
+            shown = [getattr(point, side).figures for point in points]
+            series.append(
+                Series(
+                    f"{name}, {side}",
+                    [figures["iops"] or 0.0 for figures in shown],
+                    [figures["mean_ms"] for figures in shown],
+                    labels=[point.measured.load.removeprefix("depth ") for point in points],
+                )
+            )
+    title = "Response time over throughput"
+    return Lines("curves", title, THROUGHPUT, RESPONSE, series, "Numbers at points: the load.")
+
+
+def by_curve(comparison: Comparison) -> dict[str, list[Point]]:
+    """The points that differ in load alone, in the order of measurement."""
+    curves: dict[str, list[Point]] = {}
+    for point in comparison:
+        measured = point.measured
+        name = ", ".join(part for part in (measured.workload, measured.mode, measured.part) if part)
+        curves.setdefault(name, []).append(point)
+    return curves
+
+
+def _errors(comparison: Comparison) -> Bars:
+    series = []
+    for figure, name in ERRORS:
+        errors = [point.error(figure) for point in comparison]
+        series.append(Series(name, (), [None if error is None else 100 * error for error in errors]))
+    axis = Axis("Predicted / measured − 1 (%)")
+    note = f"{100 * comparison.tolerance:.3g} % are tolerated, beside the statistical error of both sides."
+    return Bars("errors", "Errors of the prediction", axis, [point.name for point in comparison], series, note)
+
+
+def _table(comparison: Comparison) -> Table:
+    rows = comparison.figures()
+    columns = [name.replace("_", " ") for name in rows[0]] if rows else []
+    return Table("points", "Point by point", columns, [list(row.values()) for row in rows])
+
+
+def _runs(comparison: Comparison) -> list[Provenance]:
+    sides = [seen for point in comparison for seen in (point.measured, point.predicted)]
+    return [provenance_of(seen.whole) for seen in sides if seen.whole is not None]

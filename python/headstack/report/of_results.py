@@ -1,0 +1,320 @@
+"""The report of results: saturation curves, percentiles, what was busy, the course of the runs, streams, provenance."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from headstack._native import version
+from headstack.report.figures import Axis, Bars, Cell, Figure, Grid, Lines, Provenance, Report, Section, Series, Table
+
+if TYPE_CHECKING:
+    from headstack.results import Results, Row, Shown
+
+THROUGHPUT, RESPONSE = Axis("Throughput (IO/s)"), Axis("Mean response time (ms)", log=True)
+KNEE = "Ring: the knee; from there on, 1 % more IO/s costs more than 1 % more response time."
+PERCENTS = (0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999)
+RUNS_MAX = 8
+"""More runs than this are not drawn over each other: one of each curve stands for it."""
+BARS_MAX = 64
+"""Figures that streams count one by one, such as the boots of guests: more than this are not drawn."""
+
+
+def report_of(results: Results) -> Report:
+    """Everything that results say, as a report."""
+    sections = [
+        Section("Throughput and response time", "", [*_curves(results), runs_table(results)]),
+        Section("Distribution of response times", "", list(_percentiles(results))),
+        Section("What was busy", "", list(_components(results))),
+        Section("Over time", "", list(_intervals(results))),
+        Section("Streams", "", list(_streams(results))),
+        Section("Fidelity of the replays", "", list(_fidelity(results))),
+    ]
+    shown = [section for section in sections if section.figures]
+    return Report(_title(results), "", _summary(results), shown, (), provenance(results), version())
+
+
+def provenance(results: Results) -> list[Provenance]:
+    """What each run needs to be made again."""
+    return [provenance_of(results.whole(index)) for index in range(len(results))]
+
+
+def provenance_of(whole: Row) -> Provenance:
+    """What a run needs to be made again, from its whole result."""
+    described = {"system": whole["system"]["description"], "workload": whole["workload"]}
+    return Provenance(
+        system=whole["system"]["name"],
+        workload=whole["workload"]["name"],
+        seed=whole["seed"],
+        version=whole["version"],
+        description_hash=whole["system"]["hash"],
+        description=json.dumps(described, ensure_ascii=False, separators=(",", ":")),
+    )
+
+
+def _title(results: Results) -> str:
+    """What all runs have in common."""
+    alike = [results[0][key] for key in ("system", "workload") if len({row[key] for row in results}) == 1]
+    return ", ".join(alike) or f"{len(results)} runs"
+
+
+def _summary(results: Results) -> str:
+    """What has to be said: failed checks first, saturated runs, lost data, remarks of the runs on themselves."""
+    said = [f"Failed check: {check}." for check in results.failed_checks()]
+    said += [f"Run {n} lost data: {row['data_loss']}." for n, row in enumerate(results, 1) if row["data_loss"]]
+    said += [f"Run {n} ended early: {row['ended_early']}." for n, row in enumerate(results, 1) if row["ended_early"]]
+    saturated = sum(row["saturated"] for row in results)
+    if saturated:
+        said.append(
+            f"{saturated} of {len(results)} runs could not keep up with the rate offered: their response times grow "
+            "with the length of the run."
+        )
+    return "\n\n".join([*said, *(f"{note[:1].upper()}{note[1:]}." for note in results.notes)])
+
+
+# Saturation curves.
+
+
+def saturation(results: Results) -> Lines:
+    """Mean response time over throughput, one curve for all runs that differ in load alone, in the order of load.
+
+    Points of a closed loop carry their load; a ring marks the knee. Runs of a saturated open loop are left out: their
+    response time is that of the queue at the end, however long the run.
+    """
+    knees = {knee.curve: knee for knee in results.knees()}
+    curves = _drawn(results)
+    series = [
+        Series(
+            name,
+            [results[run]["iops"] for run in runs],
+            [results[run]["mean_ms"] for run in runs],
+            labels=[f"{results.load(run):.4g}" for run in runs] if _is_closed(results) else (),
+            mark=(knees[name].iops, knees[name].mean_ms) if name in knees else None,
+        )
+        for name, runs in curves.items()
+    ]
+    load = "clients" if results.streams_of(0) else "requests outstanding"
+    said = [f"Numbers at points: {load}."] if _is_closed(results) else []
+    said += [KNEE] if knees else []
+    at_first = " and ".join(knee.curve for knee in knees.values() if knee.at_first_point)
+    said += [f"Of {at_first}, the first step already costs more than it gains: the knee is there or before."] * bool(
+        at_first
+    )
+    left_out = len(results) - sum(map(len, curves.values()))
+    said += [f"{left_out} saturated runs are not shown."] if left_out else []
+    title = f"Response time over throughput{_common(results)}"
+    return Lines("saturation", title, THROUGHPUT, RESPONSE, series, " ".join([*said, origin(results)]))
+
+
+def _drawn(results: Results) -> dict[str, list[int]]:
+    """The curves without their saturated runs, unless they have no others."""
+    curves = results.curves()
+    unsaturated = {name: [run for run in runs if not results[run]["saturated"]] for name, runs in curves.items()}
+    return {name: unsaturated[name] or runs for name, runs in curves.items()}
+
+
+def _is_closed(results: Results) -> bool:
+    return results[0]["depth"] is not None
+
+
+def _common(results: Results) -> str:
+    common = [results[0][key] for key in ("system", "workload") if len({row[key] for row in results}) == 1]
+    return bool(common) * ": " + ", ".join(common)
+
+
+def origin(results: Results) -> str:
+    """How figures were come by: what is needed to come by them again."""
+    modes = {results.whole(index)["mode"] for index in range(len(results))}
+    seeds = ", ".join(dict.fromkeys(str(row["seed"]) for row in results))
+    requests = min(row["requests"] for row in results)
+    how = " and ".join(sorted(modes)).capitalize()
+    first = results[0]
+    return (
+        f"{how} by headstack {first['version']}; at least {requests:,} requests a point; "
+        f"seed {seeds} ({first['generator']})."
+    )
+
+
+def _curves(results: Results) -> list[Figure]:
+    curves = results.curves()
+    if any(len(runs) > 1 for runs in curves.values()):
+        return [saturation(results)]
+    if len(curves) < 2:
+        return []
+    rows = [results[runs[0]] for runs in curves.values()]
+    return [
+        Bars(name, title, axis, list(curves), [Series(_title(results), (), [row[key] for row in rows])])
+        for name, title, axis, key in (
+            ("throughput", "Throughput", THROUGHPUT, "iops"),
+            ("response", "Mean response time", Axis("Mean response time (ms)"), "mean_ms"),
+        )
+    ]
+
+
+def runs_table(results: Results) -> Table:
+    """The table that people see of results, with the figures themselves."""
+    columns, _ = results.shown()
+    rows = [[_cell(row[column.name]) for column in columns] for row in results]
+    return Table("runs", "Runs", [_heading(column) for column in columns], rows)
+
+
+def _heading(column: Shown) -> str:
+    return " ".join(column.heading.split()) or column.name
+
+
+def _cell(value: Any) -> Cell:
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
+
+
+# Runs one by one.
+
+
+def _chosen(results: Results) -> tuple[dict[str, int], str]:
+    """The runs that are drawn one by one, by their names, and which these are."""
+    curves = results.curves()
+    if len(results) <= RUNS_MAX:
+        named = {_named(results, name, run, len(curves)): run for name, runs in curves.items() for run in runs}
+        if len(named) == len(results):
+            return named, ""
+    knees = {knee.curve: knee.load for knee in results.knees()}
+    at_knee = {
+        name: min(runs, key=lambda run: abs(results.load(run) - knees[name])) if name in knees else runs[-1]
+        for name, runs in curves.items()
+    }
+    named = {_named(results, name, run, len(curves)): run for name, run in list(at_knee.items())[:RUNS_MAX]}
+    left_out = len(curves) - len(named)
+    rest = f" {left_out} further curves are not shown." * bool(left_out)
+    return named, f"Of each curve the run nearest to its knee, or else under the heaviest load.{rest}"
+
+
+def _named(results: Results, curve: str, run: int, curves: int) -> str:
+    row = results[run]
+    unit = "clients" if results.streams_of(run) else "outstanding"
+    load = f"{row['depth']} {unit}" if row["depth"] is not None else ""
+    if row["rate_per_s"] is not None:
+        load = f"{row['rate_per_s']:.4g} IO/s offered"
+    return ", ".join(part for part in (curve if curves > 1 or not load else "", load) if part)
+
+
+def _percentiles(results: Results) -> Iterable[Figure]:
+    chosen, note = _chosen(results)
+    series = []
+    for name, run in chosen.items():
+        count = results[run]["requests"]
+        # A percentile takes ten requests beyond it, lest it is the largest by another name.
+        known = [p for p in PERCENTS if count * (1 - p / 100) >= 10]
+        points = [(p, results.percentile_ms(run, p)) for p in (*known, 100)]
+        if points[-1][1] is not None:
+            series.append(Series(name, [p for p, _ in points], [ms for _, ms in points]))
+    if series:
+        axes = Axis("Percentile (%)"), Axis("Response time (ms)", log=True)
+        title = f"Response times by percentile{_common(results)}"
+        yield Lines("percentiles", title, *axes, series, note, x_is_percentile=True)
+
+
+def _components(results: Results) -> Iterable[Figure]:
+    """How busy each component was; of drives that do the same, the busiest."""
+    chosen, note = _chosen(results)
+    busy = {name: _busy_percent(results.whole(run)) for name, run in chosen.items()}
+    rows = list(dict.fromkeys(component for shares in busy.values() for component in shares))
+    if not rows:
+        return
+    values = [[shares.get(row) for shares in busy.values()] for row in rows]
+    bottlenecks = [
+        f"{name}: {results[run]['bottleneck']}" for name, run in chosen.items() if results[run]["bottleneck"]
+    ]
+    said = [note, f"Bottleneck of {'; '.join(bottlenecks)}." if bottlenecks else ""]
+    text = " ".join(part for part in said if part)
+    yield Grid("busy", "Share of the time in use", rows, "component", list(busy), "run", values, "% busy", note=text)
+
+
+def _busy_percent(whole: Row) -> dict[str, float]:
+    """Percent of the time by component. ``d0 mechanism`` to ``d14 mechanism`` are one row: the busiest limits."""
+    alike: dict[str, dict[str, float]] = {}
+    for component in whole["components"]:
+        name, time_ns = component["name"], component["servers"] * whole["duration_ns"]
+        general = re.sub(r"\d+( |$)", r"\1", name)
+        alike.setdefault(general, {})[name] = 100 * component["busy_ns"] / time_ns if time_ns else 0.0
+    return {
+        next(iter(shares)) + f" and {len(shares) - 1} alike: the busiest" * (len(shares) > 1): max(shares.values())
+        for shares in alike.values()
+    }
+
+
+def _intervals(results: Results) -> Iterable[Figure]:
+    chosen, note = _chosen(results)
+    kept = {name: results.intervals_of(run) for name, run in chosen.items()}
+    kept = {name: intervals for name, intervals in kept.items() if intervals}
+    if not kept:
+        return
+    time = Axis("Time (s)")
+    for figure, title, axis, key in (
+        ("rate-over-time", "Throughput over time", THROUGHPUT, "iops"),
+        ("response-over-time", "Response time over time", RESPONSE, "mean_ms"),
+    ):
+        series = [
+            Series(
+                name,
+                [part["start_s"] - intervals[0]["start_s"] + part["duration_s"] / 2 for part in intervals],
+                [part[key] for part in intervals],
+            )
+            for name, intervals in kept.items()
+        ]
+        yield Lines(figure, title, time, axis, series, note)
+
+
+# Scenarios and replays.
+
+
+def _streams(results: Results) -> Iterable[Figure]:
+    columns, texts = results.shown_streams()
+    if not texts:
+        return
+    rows: list[list[Cell]] = []
+    for text in texts:
+        run, system, *figures, facts = text
+        # What is a figure is told as one.
+        rows.append([int(run), system, figures[0], *(_number(figure) for figure in figures[1:]), facts])
+    yield Table("streams", "Streams", [_heading(column) for column in columns], rows)
+    yield from _counted(results)
+
+
+def _number(text: str) -> float | None:
+    return float(text.replace(",", "")) if text else None
+
+
+def _counted(results: Results) -> Iterable[Figure]:
+    """What streams count for each of their members, such as the seconds to boot of each guest."""
+    alike: dict[str, dict[str, dict[int, float]]] = {}
+    chosen, note = _chosen(results)
+    for name, run in chosen.items():
+        for stream in results.streams_of(run):
+            for fact, value in stream["facts"].items():
+                numbered = re.fullmatch(r"(.*)_(\d+)_(.*)", fact)
+                if numbered:
+                    member, number, what = numbered.groups()
+                    alike.setdefault(f"{member} {what}", {}).setdefault(name, {})[int(number)] = value
+    for fact, runs in alike.items():
+        numbers = sorted({number for values in runs.values() for number in values})
+        if 1 < len(numbers) <= BARS_MAX:
+            member, what = fact.split(" ", 1)
+            words = what.removesuffix("_s").replace("_", " ")
+            series = [Series(name, (), [values.get(number) for number in numbers]) for name, values in runs.items()]
+            axis = Axis(f"{words.capitalize()} (s)" if what.endswith("_s") else what.replace("_", " ").capitalize())
+            title = f"{axis.label.split(' (')[0]} of each {member}"
+            name = f"{member}-{what}".replace("_", "-")
+            yield Bars(name, title, axis, [str(number) for number in numbers], series, note)
+
+
+FIDELITY_TIMES = ("recorded_per_s", "rate_ratio", "lateness_p50_ms", "lateness_p99_ms", "lateness_max_ms")
+FIDELITY = (*FIDELITY_TIMES, "causality_violations", "reordered", "folded", "dropped", "rounded", "without_completion")
+
+
+def _fidelity(results: Results) -> Iterable[Figure]:
+    rows = [row for row in results if row["causality_violations"] is not None]
+    if rows:
+        columns = ["system", "mode", *(name.replace("_", " ") for name in FIDELITY)]
+        cells = [[row["system"], row["mode"], *(row[name] for name in FIDELITY)] for row in rows]
+        yield Table("fidelity", "How well each replay repeats what was recorded", columns, cells)

@@ -1,0 +1,16 @@
+"""Studies: questions answered in public, with the runs, the published figures, and how far apart they are.
+
+    import headstack as hs
+
+    outcome = hs.studies.run("storagereview")
+    outcome.verdicts()
+    outcome.report()
+
+``studies/README.md`` tells what a ``study.toml`` says.
+"""
+
+from headstack.studies.carrying_out import run
+from headstack.studies.files import Study, listed, load
+from headstack.studies.outcome import Outcome
+
+__all__ = ["Outcome", "Study", "listed", "load", "run"]

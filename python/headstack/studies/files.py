@@ -1,0 +1,184 @@
+"""Study files: found, read and checked before anything is run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.values import duration_ns
+
+FILE = "study.toml"
+SHIPPED = Path(__file__).parents[3] / "studies"
+"""The studies of a checkout."""
+
+NAME = "letters, digits, _"
+TAKEN = ("drives",)
+"""Names of tables that are always there."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study as its file states it: see ``studies/README.md``."""
+
+    name: str
+    """Of its folder."""
+    folder: Path
+    title: str
+    question: str
+    sources: tuple[str, ...]
+    summary: str
+    grids: tuple[dict[str, Any], ...]
+    published: tuple[dict[str, Any], ...]
+    tables: tuple[dict[str, Any], ...]
+    fitted: Mapping[str, dict[str, Any]]
+    claims: tuple[dict[str, Any], ...]
+    pictures: tuple[dict[str, Any], ...]
+    lines: Mapping[str, int]
+    """The line of each key, by its path."""
+
+    def error(self, path: str, message: str) -> InputError:
+        """What is wrong with the key at ``path``, such as ``claims[3].tolerance``, with its line."""
+        known = path
+        while known and known not in self.lines:
+            known = known[: max(known.rfind("."), known.rfind("["), 0)]
+        place = f"{self.folder / FILE}:{self.lines[known]}" if known else f"{self.folder / FILE}"
+        return InputError(f"{place}: {path}: {message}")
+
+    def table_names(self) -> dict[str, Path]:
+        """The tables that lie beside the study, by name."""
+        return {path.stem.replace("-", "_"): path for path in sorted(self.folder.glob("*.csv"))}
+
+
+def listed() -> list[str]:
+    """The names of the studies that ship with headstack."""
+    return sorted(path.parent.name for path in SHIPPED.glob(f"*/{FILE}"))
+
+
+def load(name: str | os.PathLike[str]) -> Study:
+    """The study of that name, or in that folder.
+
+    Raises ``InputError`` with file, line and key when there is none, or it is not acceptable.
+    """
+    folder = _folder(os.fspath(name))
+    file = folder / FILE
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: {error}") from None
+    read, lines = _native.read_study(str(file), text)
+    stated: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(read).items()
+    }
+    study = Study(name=folder.name, folder=folder, lines=lines, **stated)
+    _check(study)
+    return study
+
+
+def _folder(name: str) -> Path:
+    """Where a study lies: a path goes before a name."""
+    for folder in (Path(name), SHIPPED / name):
+        if (folder / FILE).is_file():
+            return folder
+    if Path(name).is_dir():
+        raise InputError(f"{name}: no study; there is no {FILE} in this folder")
+    raise InputError(f"no study {name!r}; there are {', '.join(listed())}, or name a folder that holds a {FILE}")
+
+
+def _check(study: Study) -> None:
+    """Refuses what contradicts itself; systems and workloads are looked up when runs are specified."""
+    names: dict[str, str] = dict.fromkeys(TAKEN, "a table that is always there")
+    names |= {name: f"the table {path.name}" for name, path in study.table_names().items()}
+    for kind in ("grids", "tables"):
+        for number, named in enumerate(getattr(study, kind)):
+            path = f"{kind}[{number}].name"
+            if not named["name"].replace("_", "a").isidentifier() or not named["name"].isascii():
+                raise study.error(path, f"{named['name']!r} cannot name a table; {NAME} are allowed")
+            if named["name"] in names:
+                raise study.error(path, f"{named['name']!r} is the name of {names[named['name']]} as well")
+            names[named["name"]] = f"{kind}[{number}]"
+    for number, grid in enumerate(study.grids):
+        _check_grid(study, number, grid)
+    for number, claim in enumerate(study.claims):
+        _check_claim(study, number, claim)
+    _check_unique(study, "claims", "id", set())
+    _check_unique(
+        study, "pictures", "name", {shown_name(table) for table in study.tables if table["title"] is not None}
+    )
+    ids = {claim["id"] for claim in study.claims}
+    for name, fitted in study.fitted.items():
+        for number, left_out in enumerate(fitted["left_out"]):
+            if left_out not in ids:
+                raise study.error(f"fitted.{name}.left_out[{number}]", f"no claim has the id {left_out!r}")
+    for number, picture in enumerate(study.pictures):
+        if picture["log"] not in ("", "x", "y", "xy"):
+            raise study.error(f"pictures[{number}].log", f"{picture['log']!r} is no axis; allowed: x, y, xy")
+    for number, published in enumerate(study.published):
+        _check_published(study, number, published)
+
+
+def shown_name(table: Mapping[str, Any]) -> str:
+    """What a derived table is called among the figures."""
+    return str(table["name"]).replace("_", "-")
+
+
+def _check_unique(study: Study, kind: str, key: str, seen: set[str]) -> None:
+    for number, item in enumerate(getattr(study, kind)):
+        if item[key] in seen:
+            raise study.error(f"{kind}[{number}].{key}", f"{item[key]!r} is used twice")
+        seen.add(item[key])
+
+
+def _check_grid(study: Study, number: int, grid: Mapping[str, Any]) -> None:
+    if (grid["record"] is not None) != (grid["kind"] == "replay"):
+        needed = "a replay needs one" if grid["kind"] == "replay" else 'only grids of kind = "replay" have one'
+        raise study.error(f"grids[{number}].record", needed)
+    if grid["kind"] == "replay" and grid["workloads"]:
+        raise study.error(f"grids[{number}].workloads", "what is replayed is stated in record")
+    for place, limit in enumerate(grid["within"]):
+        try:
+            duration_ns(limit, limit)
+        except InputError as error:
+            raise study.error(f"grids[{number}].within[{place}]", str(error)) from None
+    if grid["kind"] == "predict" and (grid["keep"] or grid["within"]):
+        raise study.error(f"grids[{number}]", "predictions have no further tables; leave keep and within out")
+
+
+def _check_claim(study: Study, number: int, claim: Mapping[str, Any]) -> None:
+    path = f"claims[{number}]"
+    if claim["fitted"] is not None and claim["fitted"] not in study.fitted:
+        known = ", ".join(study.fitted) or "there is none"
+        raise study.error(f"{path}.fitted", f"nothing fitted is called {claim['fitted']!r}; known: {known}")
+    if claim["contradicted"] is not None and claim["missing"] is not None:
+        raise study.error(f"{path}.missing", "a claim is contradicted or not reproducible, not both")
+    if claim["sql"] is None and claim["missing"] is None:
+        raise study.error(f"{path}.sql", "this key is missing: what is the evidence? or state what is missing")
+
+
+def _check_published(study: Study, number: int, published: Mapping[str, Any]) -> None:
+    path = study.folder / published["file"]
+    if not path.is_file():
+        raise study.error(f"published[{number}].file", f"{path} does not exist")
+    if published["grid"] not in {grid["name"] for grid in study.grids}:
+        raise study.error(f"published[{number}].grid", f"no grid is called {published['grid']!r}")
+    columns = headings(path)
+    for place, name in enumerate(published["by"]):
+        if name not in columns:
+            raise study.error(f"published[{number}].by[{place}]", f"{path.name} has no column {name!r}")
+
+
+def headings(path: Path) -> list[str]:
+    """The names of the columns of a CSV file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return next(csv.reader(file), [])
+
+
+def beside(study: Study, name: str) -> str:
+    """A system or workload by name; a file is one of the study's folder."""
+    return str(study.folder / name) if name.partition("@")[0].endswith(".toml") else name

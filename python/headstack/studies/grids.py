@@ -1,0 +1,105 @@
+"""Carrying out the grids of a study: runs, replays of recordings, predictions."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from headstack._native import InputError
+from headstack.demand import load_demand
+from headstack.options import Spec
+from headstack.replays import replay
+from headstack.results import Results, Row
+from headstack.runs import Progress, run_specs, specify
+from headstack.studies.files import Study, beside
+from headstack.system import load_system
+from headstack.traces import Trace
+
+T = TypeVar("T")
+
+
+def specified(study: Study, number: int) -> list[Spec]:
+    """The runs of a grid, or those that a replay records. Raises ``InputError`` where they are not acceptable."""
+    grid, path = study.grids[number], f"grids[{number}]"
+    if grid["record"] is not None:
+        path += ".record"
+        systems, asked = [grid["record"]["system"]], grid["record"]
+    else:
+        systems, asked = grid["systems"], grid
+    # One after the other: what is refused is known by its key then.
+    for name, loads, names in (("systems", load_system, systems), ("workloads", load_demand, asked["workloads"])):
+        for place, one in enumerate(names):
+            key = f"{path}.system" if name == "systems" and grid["record"] is not None else f"{path}.{name}[{place}]"
+            refused(study, key, partial(loads, beside(study, one)))
+    workloads = [beside(study, name) for name in asked["workloads"]]
+    return refused(
+        study,
+        f"{path}.settings",
+        lambda: specify([beside(study, name) for name in systems], workloads or None, asked["settings"]),
+    )
+
+
+def refused(study: Study, path: str, work: Callable[[], T]) -> T:
+    """Does ``work``; what it refuses is about the key at ``path``."""
+    try:
+        return work()
+    except InputError as error:
+        raise study.error(path, str(error)) from None
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What came of a grid of replays."""
+
+    results: Results
+    """In the order of the recordings, then of the systems."""
+    keys: list[Row]
+    """For each replay the workload, depth and seed that were recorded."""
+    recorded: list[Row]
+    """For each recording the same, the number of its requests, and the bytes between which they lie."""
+
+
+def replayed(study: Study, number: int, progress: Progress | None) -> Replayed:
+    """Records each run of a grid's ``record`` and replays it on each of its systems.
+
+    A replay as fast as possible keeps as many outstanding as the recorded run did, unless the settings say otherwise.
+    """
+    grid, recorded = study.grids[number], specified(study, number)
+    systems = [beside(study, name) for name in grid["systems"]]
+    joined: Results | None = None
+    keys: list[Row] = []
+    told: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="headstack-study-") as folder:
+        for place, spec in enumerate(recorded):
+            trace = Path(folder) / f"{place}.parquet"
+            row = run_specs([spec], {}, None, trace)[0]
+            settings = dict(grid["settings"])
+            mode = settings.pop("mode", "timed")
+            if mode == "asap" and row["depth"] is not None:
+                settings.setdefault("depth", row["depth"])
+            results = refused(study, f"grids[{number}].settings", partial(replay, trace, systems, mode, **settings))
+            load = {key: row[key] for key in ("workload", "depth", "seed")}
+            counted = Trace(trace).info()["summary"]["total"]
+            bytes_ = {key: counted[key] for key in ("lowest_byte", "highest_end_byte")}
+            told.append({**load, "requests": sum(counted["requests"].values()), **bytes_})
+            keys += [load] * len(results)
+            joined = results if joined is None else joined.and_others(results)
+            if progress is not None:
+                progress((place + 1) / len(recorded))
+    if joined is None:
+        raise study.error(f"grids[{number}].record", "nothing is recorded")
+    return Replayed(joined, keys, told)
+
+
+def predicted(study: Study, number: int) -> list[Row]:
+    """The predictions of a grid. Raises ``InputError`` where they are outside the range of the systems' tests."""
+    from headstack.predictor import predicted_rows
+
+    grid = study.grids[number]
+    workloads = [beside(study, name) for name in grid["workloads"]]
+    systems = [beside(study, name) for name in grid["systems"]]
+    return refused(study, f"grids[{number}]", partial(predicted_rows, workloads, systems, grid["settings"]))

@@ -1,0 +1,103 @@
+"""What came of a study: claims with verdicts, figures, tables, and what each run needs to be made again."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING
+
+from headstack import _native
+from headstack.report.figures import Claim, Figure, Provenance, Report, Section, Table
+from headstack.studies.claims import Judged, Verdict, left_out
+
+if TYPE_CHECKING:
+    from headstack.studies.files import Study
+    from headstack.studies.tables import Found
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A study that was carried out. Equal inputs and versions give equal outcomes, byte for byte."""
+
+    study: str
+    title: str
+    question: str
+    summary: str
+    sources: tuple[str, ...]
+    claims: tuple[Judged, ...]
+    left_out: Mapping[str, str]
+    """By what was fitted, how it does on the figures that were left out of the fit."""
+    figures: tuple[Figure, ...]
+    tables: tuple[Table, ...]
+    runs: tuple[Provenance, ...]
+    data: Mapping[str, Found]
+    """The tables of the grids and the derived ones, by name."""
+    version: str
+
+    @classmethod
+    def of(
+        cls,
+        study: Study,
+        judged: list[Judged],
+        figures: list[Figure],
+        tables: list[Table],
+        runs: list[Provenance],
+        data: Mapping[str, Found],
+    ) -> Outcome:
+        """What a study came to."""
+        by_id = {claim.id: claim for claim in judged}
+        return cls(
+            study=study.name,
+            title=study.title,
+            question=study.question,
+            summary=study.summary,
+            sources=tuple(study.sources),
+            claims=tuple(judged),
+            left_out={name: left_out(study, name, by_id) for name in study.fitted},
+            figures=tuple(figures),
+            tables=tuple(tables),
+            runs=tuple(runs),
+            data=data,
+            version=_native.version(),
+        )
+
+    def verdicts(self) -> dict[str, int]:
+        """How many claims came to each verdict."""
+        counted = Counter(claim.verdict for claim in self.claims)
+        return {str(verdict): counted[verdict] for verdict in Verdict}
+
+    def unexplained(self) -> list[Judged]:
+        """Claims that are missed without a reason in the study."""
+        return [claim for claim in self.claims if not claim.is_explained]
+
+    def report(self) -> Report:
+        """The study as a report."""
+        sections = [Section("Figures", figures=self.figures)] if self.figures else []
+        sections += [Section("Tables", figures=self.tables)] if self.tables else []
+        return Report(
+            title=self.title,
+            question=self.question,
+            summary=self.summary,
+            sections=sections,
+            claims=[_shown(claim) for claim in self.claims],
+            runs=self.runs,
+            version=self.version,
+            sources=self.sources,
+        )
+
+    def to_json(self) -> str:
+        """Everything but the tables, and the descriptions of the runs, which their hashes name."""
+        told = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("data", "runs")}
+        runs = [{key: value for key, value in vars(run).items() if key != "description"} for run in self.runs]
+        return json.dumps(told | {"runs": runs}, indent=1, default=asdict) + "\n"
+
+    def _repr_html_(self) -> str:
+        counted = ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts().items() if count)
+        return f"<b>{self.title}</b>: {counted or 'no claims'}"
+
+
+def _shown(claim: Judged) -> Claim:
+    rows = Table(f"claim-{claim.id}", claim.says, claim.columns, claim.rows) if claim.rows else None
+    return Claim(claim.id, claim.says, str(claim.verdict), claim.evidence, rows)

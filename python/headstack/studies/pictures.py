@@ -1,0 +1,148 @@
+"""What a study draws: the rows of a query as a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from headstack.report.figures import Axis, Bars, Cell, Figure, Grid, Heat, Lines, Series, Table
+from headstack.results import Row
+from headstack.studies.files import Study
+from headstack.studies.tables import Found, Tables
+
+NEEDED = {
+    "lines": ("x", "y", "series"),
+    "bars": ("group", "series", "y"),
+    "grid": ("row", "column", "value"),
+    "heat": ("x", "y", "value"),
+    "table": (),
+}
+"""Columns that the query of each kind must give."""
+
+
+def draw(study: Study, number: int, tables: Tables) -> Figure:
+    """The figure of a picture. Raises ``InputError`` where its query fails or lacks a column."""
+    picture, path = study.pictures[number], f"pictures[{number}]"
+    found = tables.query(path, picture["sql"])
+    missing = [name for name in NEEDED[picture["kind"]] if name not in found.columns]
+    if missing:
+        raise study.error(f"{path}.sql", f"gives no column {missing[0]!r}, which pictures of this kind need")
+    if not found.rows:
+        raise study.error(f"{path}.sql", "the query gives no rows")
+    match picture["kind"]:
+        case "lines":
+            return _lines(picture, list(found.dicts()))
+        case "bars":
+            return _bars(picture, list(found.dicts()))
+        case "grid":
+            return _grid(picture, list(found.dicts()))
+        case "heat":
+            return _heat(picture, list(found.dicts()))
+        case _:
+            return table_of(picture["name"], picture["title"], found, picture["note"])
+
+
+def table_of(name: str, title: str, found: Found, note: str = "") -> Table:
+    """The rows of a query as they stand."""
+    return Table(name, title, found.columns, [list(map(_cell, row)) for row in found.rows], note)
+
+
+def _cell(value: Any) -> Cell:
+    return value if value is None or isinstance(value, str | float | int | bool) else str(value)
+
+
+def _lines(picture: Mapping[str, Any], rows: list[Row]) -> Lines:
+    return Lines(
+        name=picture["name"],
+        title=picture["title"],
+        x=Axis(picture["x_label"], "x" in picture["log"]),
+        y=Axis(picture["y_label"], "y" in picture["log"]),
+        series=[_line(name, published, points) for (name, published), points in _by_series(rows).items()],
+        note=picture["note"],
+        x_is_percentile=picture["percentiles"],
+    )
+
+
+def _line(name: str, published: bool, points: list[Row]) -> Series:
+    has_band = all(point.get("low") is not None and point.get("high") is not None for point in points)
+    marks = [(float(point["x"]), float(point["y"])) for point in points if point.get("mark")]
+    return Series(
+        name=name,
+        x=[float(point["x"]) for point in points],
+        y=[None if point["y"] is None else float(point["y"]) for point in points],
+        labels=[str(point["label"]) for point in points] if points[0].get("label") is not None else (),
+        low=[float(point["low"]) for point in points] if has_band else (),
+        high=[float(point["high"]) for point in points] if has_band else (),
+        mark=marks[0] if marks else None,
+        published=published,
+    )
+
+
+def _by_series(rows: Iterable[Row]) -> dict[tuple[str, bool], list[Row]]:
+    """The rows of each series, in their order; published ones apart."""
+    series: dict[tuple[str, bool], list[Row]] = {}
+    for row in rows:
+        series.setdefault((str(row["series"]), bool(row.get("published"))), []).append(row)
+    return series
+
+
+def _bars(picture: Mapping[str, Any], rows: list[Row]) -> Bars:
+    groups = list(dict.fromkeys(str(row["group"]) for row in rows))
+    series = []
+    for (name, published), points in _by_series(rows).items():
+        values = {str(point["group"]): point["y"] for point in points}
+        series.append(Series(name, x=(), y=[values.get(group) for group in groups], published=published))
+    return Bars(
+        name=picture["name"],
+        title=picture["title"],
+        y=Axis(picture["y_label"], "y" in picture["log"]),
+        groups=groups,
+        series=series,
+        note=picture["note"],
+    )
+
+
+def _grid(picture: Mapping[str, Any], rows: list[Row]) -> Grid:
+    down = list(dict.fromkeys(str(row["row"]) for row in rows))
+    across = list(dict.fromkeys(str(row["column"]) for row in rows))
+
+    def cells(key: str) -> list[list[float | None]]:
+        values = {(str(row["row"]), str(row["column"])): row[key] for row in rows}
+        return [[values.get((one, other)) for other in across] for one in down]
+
+    return Grid(
+        name=picture["name"],
+        title=picture["title"],
+        rows=down,
+        row_label=picture["y_label"],
+        columns=across,
+        column_label=picture["x_label"],
+        values=cells("value"),
+        unit=picture["unit"],
+        published=cells("published") if "published" in rows[0] else (),
+        signed=picture["signed"],
+        note=picture["note"],
+    )
+
+
+def _heat(picture: Mapping[str, Any], rows: list[Row]) -> Heat:
+    """Cells from the places that occur, which are evenly apart."""
+    xs, ys = (sorted({float(row[key]) for row in rows}) for key in ("x", "y"))
+    values = {(float(row["x"]), float(row["y"])): float(row["value"]) for row in rows}
+    return Heat(
+        name=picture["name"],
+        title=picture["title"],
+        x=Axis(picture["x_label"]),
+        x_range=_range(xs),
+        y=Axis(picture["y_label"]),
+        y_range=_range(ys),
+        values=[[values.get((x, y), 0.0) for x in xs] for y in ys],
+        unit=picture["unit"],
+        note=picture["note"],
+    )
+
+
+def _range(places: list[float]) -> tuple[float, float]:
+    """From the first place to the end of the last cell."""
+    step = (places[-1] - places[0]) / (len(places) - 1) if len(places) > 1 else 1.0
+    return places[0], places[-1] + step

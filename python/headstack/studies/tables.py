@@ -1,0 +1,239 @@
+"""The tables of a study, and queries over them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.drive import Drive
+from headstack.results import Results, Row
+from headstack.studies.files import Study
+
+PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
+"""Of response times, in the table of percentiles."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a query gives."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+    def dicts(self) -> Iterator[Row]:
+        """The rows by column."""
+        return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+
+
+class Tables:
+    """An in-memory database of one thread, so that sums are made in one order and rows keep theirs."""
+
+    def __init__(self, study: Study) -> None:
+        import duckdb
+
+        self._study, self._wrong = study, duckdb.Error
+        self._database = duckdb.connect(config={"threads": 1})
+        for name, path in study.table_names().items():
+            quoted = str(path).replace("'", "''")
+            try:
+                self._database.execute(f"create table {name} as from read_csv('{quoted}', header = true)")
+            except duckdb.Error as error:
+                raise InputError(f"{path}: {_one_line(error)}") from None
+        if "drives" in _words(study):
+            self.add_rows("drives", list(_drives()))
+
+    def add_results(self, grid: Mapping[str, Any], results: Results, keys: Sequence[Row] = ()) -> None:
+        """The table of a grid's runs, and those that it keeps besides. ``keys`` go before the columns of the same
+        names: what was recorded, of replays."""
+        name = grid["name"]
+        columns = results.column_names
+        with self._registered(results._native.table()):
+            self._database.execute(f"create table {name} as select row_number() over () as run, * from given")
+        for run, row in enumerate(keys, 1):
+            changes = ", ".join(f'"{key}" = ?' for key in row)
+            self._database.execute(f"update {name} set {changes} where run = ?", [*row.values(), run])
+        own = _quoted(["run", "system", "workload", "depth", "rate_per_s", *columns[columns.index("version") + 1 :]])
+        natives = {"intervals": results.intervals, "streams": results.streams, "facts": results.facts}
+        for kind in grid["keep"]:
+            joined = f"create table {name}_{kind} as select * from (select {own} from {name}) join"
+            if kind in natives:
+                with self._registered(natives[kind]()):
+                    ours = "select * exclude (run, system), run + 1 as run from given"
+                    self._database.execute(f"{joined} ({ours}) using (run)")
+            else:
+                self.add_rows("kept", list(_percentiles(results) if kind == "percentiles" else _components(results)))
+                self._database.execute(f"{joined} kept using (run)")
+                self._database.execute("drop table kept")
+        if any(len({row[load] for row in results}) > 1 for load in ("depth", "rate_per_s")):
+            self.add_rows(f"{name}_curves", list(_curves(results, grid["within"])))
+
+    def add_rows(self, name: str, rows: Sequence[Row]) -> None:
+        """A table of these rows, all of the same columns."""
+        if not rows:
+            raise InputError(f"{name}: a table without rows")
+        kinds = {key: _kind(row[key] for row in rows) for key in rows[0]}
+        columns = ", ".join(f'"{key}" {kind}' for key, kind in kinds.items())
+        self._database.execute(f"create table {name} ({columns})")
+        marks = ", ".join("?" * len(kinds))
+        self._database.executemany(f"insert into {name} values ({marks})", [list(row.values()) for row in rows])
+
+    def derive(self, path: str, name: str, sql: str) -> None:
+        """A table that a query makes; ``path`` is the key that states it."""
+        try:
+            self._database.execute(f"create table {name} as {sql}")
+        except self._wrong as error:
+            raise self._study.error(f"{path}.sql", _one_line(error)) from None
+
+    def query(self, path: str, sql: str) -> Found:
+        """What a query gives; ``path`` is the key that states it. Raises ``InputError`` with its line."""
+        try:
+            return self._found(sql)
+        except self._wrong as error:
+            raise self._study.error(f"{path}.sql", _one_line(error)) from None
+
+    def data(self) -> dict[str, Found]:
+        """The tables of the grids and the derived ones, by name."""
+        names = [item["name"] for item in (*self._study.grids, *self._study.tables)]
+        names += [
+            f"{grid['name']}_{kind}" for grid in self._study.grids for kind in ("curves", "recorded", *grid["keep"])
+        ]
+        there = {row[0] for row in self._database.execute("show tables").fetchall()}
+        return {name: self._found(f"from {name}") for name in names if name in there}
+
+    def match(self, number: int, published: Mapping[str, Any]) -> None:
+        """Refuses a published row that no run of its grid belongs to."""
+        path, grid = self._study.folder / published["file"], published["grid"]
+        name = path.stem.replace("-", "_")
+        there = {column[0] for column in self._database.execute(f"describe {grid}").fetchall()}
+        for place, column in enumerate(published["by"]):
+            if column not in there:
+                raise self._study.error(f"published[{number}].by[{place}]", f"the grid {grid} has no column {column!r}")
+        by = _quoted(published["by"])
+        same = " and ".join(f'cast(p."{c}" as varchar) = cast(g."{c}" as varchar)' for c in published["by"])
+        alone = self._database.execute(
+            f"select line, {by} from (select row_number() over () + 1 as line, * from {name}) as p "
+            f"where not exists (select 1 from {grid} as g where {same}) order by line limit 1"
+        ).fetchone()
+        if alone is not None:
+            cells = ", ".join(f"{c} {value}" for c, value in zip(published["by"], alone[1:], strict=True))
+            raise InputError(f"{path}:{alone[0]}: no run of the grid {grid} has {cells}")
+
+    @contextmanager
+    def _registered(self, table: _native.Table) -> Iterator[None]:
+        """The table under the name ``given``."""
+        self._database.register("given", table)
+        yield
+        self._database.unregister("given")
+
+    def _found(self, sql: str) -> Found:
+        self._database.execute(sql)
+        columns = [column[0] for column in self._database.description or []]
+        return Found(columns, [tuple(_plain(value) for value in row) for row in self._database.fetchall()])
+
+
+def _one_line(error: Exception) -> str:
+    """What is wrong, without the picture of where."""
+    return " ".join(str(error).partition("\n\nLINE")[0].split())
+
+
+def _words(study: Study) -> set[str]:
+    """The words of all queries: completing the catalogue's drives takes half a second, not for studies without them."""
+    queries = [item["sql"] or "" for item in (*study.tables, *study.claims, *study.pictures)]
+    return set(re.findall(r"\w+", " ".join(queries)))
+
+
+def _quoted(columns: Iterable[str]) -> str:
+    return ", ".join(f'"{column}"' for column in dict.fromkeys(columns))
+
+
+def _kind(values: Iterable[Any]) -> str:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return "boolean"
+    if kinds == {int}:
+        return "bigint"
+    return "double" if kinds and kinds <= {int, float} else "varchar"
+
+
+def _plain(value: Any) -> Any:
+    """Decimals as numbers; what is no number is missing."""
+    plain = value if value is None or isinstance(value, bool | int | float | str) else float(value)
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def _percentiles(results: Results) -> Iterator[Row]:
+    for index in range(len(results)):
+        for percent in PERCENTS:
+            yield {"run": index + 1, "percent": percent, "ms": results.percentile_ms(index, percent)}
+
+
+def _components(results: Results) -> Iterator[Row]:
+    for index in range(len(results)):
+        whole = results.whole(index)
+        for component in whole["components"]:
+            busy = 100 * component["busy_ns"] / max(1, component["servers"] * whole["duration_ns"])
+            yield {"run": index + 1, "component": component["name"], "busy_percent": busy}
+
+
+def _curves(results: Results, within: Sequence[str]) -> Iterator[Row]:
+    """A row for each curve: what its runs have in common, its knee, and its throughput at response times."""
+    knees = {knee.curve: knee for knee in results.knees()}
+    limits = {limit: results.iops_at(limit) for limit in within}
+    own = results.column_names
+    labels = own[own.index("version") + 1 :]
+    for name, runs in results.curves().items():
+        knee, first = knees.get(name), results[runs[0]]
+        yield {
+            **{key: first[key] for key in ("system", "workload", *labels)},
+            "knee_iops": None if knee is None else knee.iops,
+            "knee_ms": None if knee is None else knee.mean_ms,
+            "knee_load": None if knee is None else knee.load,
+            "most_iops": max(results[run]["iops"] for run in runs),
+            **{f"iops_at_{limit}".replace(".", "_"): values[name] for limit, values in limits.items()},
+        }
+
+
+def _drives() -> Iterator[Row]:
+    """The disk drives of the catalogue."""
+    for name in _native.drive_ids():
+        drive = Drive.load(name)
+        if drive.kind == "disk":
+            yield drive_row(drive)
+
+
+def drive_row(drive: Drive) -> Row:
+    """What a sheet says of a disk drive, and what the model makes of the rest.
+
+    Rates are those of the media: a track's sectors a turn, at the outer and the inner edge. Average seeks are those
+    that are stated.
+    """
+    geometry, rpm = drive.description["geometry"], drive.description["mechanics"]["rpm"]
+    stated = {value["key"]: value["value"] for value in drive.stated}
+    zones = geometry["zones"]
+
+    def ms(key: str) -> float | None:
+        return _native.parse_duration_ns(stated[key]) / 1e6 if key in stated else None
+
+    def rate(zone: dict[str, Any]) -> float:
+        return float(zone["sectors_per_track"] * geometry["physical_sector_bytes"] * rpm / 60 / 1e6)
+
+    return {
+        "drive": drive.name,
+        "name": drive.description["name"],
+        "year": int(stated["year"]) if "year" in stated else None,
+        "capacity_gb": drive.capacity_bytes / 1e9,
+        "sectors": geometry["logical_blocks"],
+        "heads": geometry["heads"],
+        "rpm": float(rpm),
+        "latency_ms": 30_000 / rpm,
+        "seek_read_ms": ms("seek.read_average"),
+        "seek_write_ms": ms("seek.write_average"),
+        "outer_mb_per_s": rate(zones[0]),
+        "inner_mb_per_s": rate(zones[-1]),
+    }

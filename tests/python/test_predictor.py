@@ -1,0 +1,326 @@
+"""The predictor: tests, what is predicted from them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import headstack as hs
+from conftest import SHARED, Headstack
+from headstack.predictor import Axes, Characterization, Environment, characterization_of, characterize, load_environment
+from headstack.predictor.calibration import quantile
+from headstack.predictor.environment import Closed, Open, RequestClass, Spread, Staged, spread_of_seeks
+from headstack.predictor.loops import Rates, closed, opened, product_form, staged
+from headstack.predictor.predictions import predicted
+
+KIB = 1024
+COARSE = Axes(
+    depths=(1, 4, 16),
+    sizes_bytes=(4 * KIB, 16 * KIB, 64 * KIB),
+    range_steps=(4, 32),
+    streams=(2, 4),
+    switches=(0.0, 1 / 16, 1.0),
+    random_shares=(0.3, 1.0),
+    read_shares=(0.0, 0.5, 1.0),
+    mixed_sizes_bytes=(4 * KIB, 64 * KIB),
+    mixed_ranges=(0,),
+    open_shares=(0, 1),
+    loads=(0.2, 0.8),
+    requests=1500,
+    warm_up=200,
+    environments=40,
+)
+CHEETAH, ATLAS, ARRAY = "cheetah-x15-36lp", "atlas-10k-iii-73", "compaq-raid0-7"
+
+RANDOM_READS = Environment("reads", (RequestClass(1.0, 4 * KIB, True, True),), Closed(4))
+
+
+@pytest.fixture(scope="module")
+def cheetah() -> Characterization:
+    return characterize(CHEETAH, axes=COARSE)
+
+
+@pytest.fixture(scope="module")
+def atlas() -> Characterization:
+    return characterize(ATLAS, axes=COARSE)
+
+
+def simulated(system: str, lines: str, depth: int) -> float:
+    """IO/s of a simulation."""
+    size, read, random = lines.split()
+    return float(hs.run(system, size=size, read=read, random=random, depth=depth, requests=4000)[0]["iops"])
+
+
+def environment(lines: str, depth: float) -> Environment:
+    size, read, random = lines.split()
+    return replace(load_environment(hs.Workload.uniform(size, read, random)), load=Closed(depth))
+
+
+@pytest.mark.parametrize(
+    ("lines", "depth"), [("4KiB 100 100", 4), ("64KiB 0 100", 16), ("16KiB 100 0", 1), ("4KiB 50 30", 4)]
+)
+def test_a_test_of_the_grid_is_predicted_as_it_was(cheetah: Characterization, lines: str, depth: int) -> None:
+    found = predicted([environment(lines, depth)], [cheetah])[0]
+    assert found.iops == pytest.approx(simulated(CHEETAH, lines, depth), rel=0.05)
+    assert found.mean_ms == pytest.approx(depth / found.iops * 1e3)
+
+
+@pytest.mark.parametrize(("lines", "depth"), [("8KiB 70 100", 8), ("32KiB 100 60", 4), ("24KiB 0 0", 2)])
+def test_between_the_tests_predictions_hold(cheetah: Characterization, lines: str, depth: int) -> None:
+    found = predicted([environment(lines, depth)], [cheetah])[0]
+    assert found.iops == pytest.approx(simulated(CHEETAH, lines, depth), rel=0.12)
+
+
+def test_streams_that_take_turns_lose_their_sequentiality(cheetah: Characterization) -> None:
+    """What weighted averages of sequential tests miss."""
+    (play,) = predicted([load_environment("neds-play")], [cheetah])
+    (dual,) = predicted([load_environment("neds-dual-stream")], [cheetah])
+    assert dual.iops < 0.9 * play.iops
+    row = hs.run(CHEETAH, "neds-dual-stream")[0]
+    assert dual.iops == pytest.approx(row["iops"], rel=0.1)
+
+
+def test_the_same_tests_give_the_same_bytes_on_any_number_of_cores(cheetah: Characterization, tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import test_predictor as t; "
+        "print(t.characterize(t.CHEETAH, axes=t.COARSE).to_json(), end='')"
+    )
+    again = subprocess.run(
+        [sys.executable, "-c", script, str(Path(__file__).parent)],
+        env=os.environ | {"RAYON_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert again.stdout == cheetah.to_json()
+
+
+def test_a_characterization_is_what_was_written(cheetah: Characterization, tmp_path: Path) -> None:
+    cheetah.to_json(tmp_path / "c.json")
+    read = Characterization.load(tmp_path / "c.json")
+    assert read == cheetah
+    assert predicted([RANDOM_READS], [read])[0] == predicted([RANDOM_READS], [cheetah])[0]
+
+
+def test_intervals_hold_the_point_and_are_as_wide_as_errors_were(cheetah: Characterization) -> None:
+    found = predicted([RANDOM_READS], [cheetah])[0]
+    width = cheetah.errors["random"]
+    assert 0 < width < 0.3
+    assert math.log(found.iops_high / found.iops) == pytest.approx(width)
+    assert math.log(found.iops / found.iops_low) == pytest.approx(width)
+    assert found.mean_ms_low < found.mean_ms < found.mean_ms_high
+    # Nine of ten and one more: the ninth of nine.
+    assert quantile([0.1, -0.9, 0.2, -0.3, 0.4, 0.5, 0.6, 0.7, 0.8]) == 0.9
+    assert quantile([n / 100 for n in range(1, 100)]) == pytest.approx(0.9)
+    inside = [abs(error) <= cheetah.errors[kind] for kind, errors in cheetah.residuals.items() for error in errors]
+    assert sum(inside) / len(inside) >= 0.9
+
+
+def test_gains_are_the_same_both_ways(cheetah: Characterization, atlas: Characterization) -> None:
+    there = predicted([RANDOM_READS], [cheetah, atlas])[1]
+    back = predicted([RANDOM_READS], [atlas, cheetah])[1]
+    pairs = [
+        (there.gain_percent, back.gain_percent),
+        (there.gain_percent_low, back.gain_percent_high),
+        (there.gain_percent_high, back.gain_percent_low),
+    ]
+    for one, other in pairs:
+        assert (1 + one / 100) * (1 + other / 100) == pytest.approx(1)
+    assert there.gain_percent_low < there.gain_percent < 0
+    slower = hs.run([CHEETAH, ATLAS], size="4KiB", depth=4, requests=4000)
+    gain = 100 * (slower[1]["iops"] / slower[0]["iops"] - 1)
+    assert there.gain_percent == pytest.approx(gain, abs=5)
+
+
+def test_arrivals_wait_longer_as_there_are_more_until_the_system_is_saturated(cheetah: Characterization) -> None:
+    found = predicted([RANDOM_READS.at_rate(rate) for rate in (20, 80, 140, 1000)], [cheetah])
+    times = [one.mean_ms for one in found[:3]]
+    assert times == sorted(times)
+    assert [one.saturated for one in found] == [False, False, False, True]
+    assert found[3].mean_ms is None
+    assert found[3].iops < 400
+    row = hs.run(CHEETAH, size="4KiB", rate=80, requests=20_000)[0]
+    assert found[1].mean_ms == pytest.approx(row["mean_ms"], rel=0.1)
+    assert found[1].mean_ms_low < row["mean_ms"] < found[1].mean_ms_high
+
+
+def test_loops_agree_with_closed_forms() -> None:
+    constant = Rates([1, 64], [1e6, 1e6])
+    one = closed(Closed(1, think_ns=9e6), constant)
+    assert one.iops == pytest.approx(100)
+    assert one.mean_ns == pytest.approx(1e6)
+    # The machine repairman with two machines: idle 1 / (1 + 2 r + 2 r^2), r = service over think.
+    two = product_form(2, 0.001, [lambda held: 1000.0])
+    assert two.iops == pytest.approx(1000 * (1 - 1 / 5))
+    # M/M/1.
+    assert opened(Open(500), constant).mean_ns == pytest.approx(2e6)
+    # Two requests at a time on a system that does no more with two: a stage of three, then a pause.
+    assert staged(Staged(2, (3,), 7e6), constant).iops == pytest.approx(300)
+
+
+def test_places_at_random_have_the_range_that_they_lie_in() -> None:
+    """Distances within a range of 2^30: the share beyond x is (1 - x)^2."""
+
+    def beyond(low: int) -> float:
+        return (1 - min(1.0, low / 2**30)) ** 2
+
+    seeks = [{"from": 2**n, "count": 1e6 * (beyond(2**n) - beyond(2 ** (n + 1)))} for n in range(9, 30)]
+    spread = spread_of_seeks(seeks, 2**30)
+    assert spread[0].range_bytes == 2**30
+    assert spread[0].share == pytest.approx(1, abs=0.05)
+    near = spread_of_seeks([{"from": 2**14, "count": 10.0}, {"from": 0, "count": 90.0}], 2**30)
+    assert near == (Spread(1.0, 2.0**22),)
+
+
+def test_the_environment_of_a_trace_is_that_of_its_workload(cheetah: Characterization, tmp_path: Path) -> None:
+    hs.run(CHEETAH, size="16KiB", read=70, random=60, depth=4, requests=4000, record=tmp_path / "t.parquet")
+    found = load_environment(tmp_path / "t.parquet")
+    assert found.read_share == pytest.approx(0.7, abs=0.02)
+    assert found.random_share == pytest.approx(0.6, abs=0.02)
+    assert found.switch_share < 0.02
+    told = predicted([found.at_depth(4)], [cheetah])[0]
+    assert told.iops == pytest.approx(hs.replay(tmp_path / "t.parquet", CHEETAH, "asap", depth=4)[0]["iops"], rel=0.1)
+
+
+def test_a_real_trace_is_predicted_on_an_array() -> None:
+    trace = SHARED / "traces" / "blktrace" / "loop0_poisson1500_8s.blktrace.bin"
+    if not trace.is_file():
+        pytest.skip(f"no sample traces in {SHARED}")
+    array = characterize(ARRAY, axes=COARSE)
+    found = predicted([load_environment(trace).at_depth(4)], [array])[0]
+    assert found.iops == pytest.approx(hs.replay(trace, ARRAY, "asap", depth=4)[0]["iops"], rel=0.2)
+
+
+REFUSED = {
+    "size: 131072 bytes is outside the tests, which have 4096 to 65536": environment("128KiB 100 100", 1),
+    "depth: 64 is outside the tests of": environment("4KiB 100 100", 64),
+    "streams: 8 is outside the tests, which have 2 to 4": replace(
+        environment("4KiB 100 0", 1), streams=8, switch_share=0.5
+    ),
+    "range: 100GB is more than": replace(RANDOM_READS, spread=(Spread(1.0, 1e11),)),
+    "range: 1MB is a share of": replace(RANDOM_READS, spread=(Spread(1.0, 1e6),)),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_outside_the_tests_is_refused(cheetah: Characterization, message: str) -> None:
+    with pytest.raises(hs.InputError) as error:
+        predicted([REFUSED[message]], [cheetah])
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_systems_are_tested_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    small = replace(COARSE, requests=100, environments=8)
+    first = characterization_of(CHEETAH, axes=small)
+    (kept,) = tmp_path.rglob("*.json")
+    kept.write_text(kept.read_text().replace(CHEETAH, "kept"))
+    assert characterization_of(CHEETAH, axes=small) == replace(first, system="kept")
+    assert characterization_of(f"{CHEETAH}@10GB", axes=small).capacity_bytes == pytest.approx(1e10, rel=1e-6)
+
+
+def test_a_changed_system_is_another(cheetah: Characterization) -> None:
+    small = replace(COARSE, requests=100, environments=8)
+    changed = characterize(CHEETAH, axes=small, write_cache="off")
+    assert changed.system == f"{CHEETAH},write_cache=off"
+    assert changed.description_hash != characterize(CHEETAH, axes=small).description_hash
+    with pytest.raises(hs.InputError, match=r"^requests: is no option of a system"):
+        characterize(CHEETAH, requests=10)
+    with pytest.raises(hs.InputError, match=r"^write_cache: several values"):
+        characterize(CHEETAH, write_cache=["on", "off"])
+
+
+WRITTEN = """
+[environment]
+depth = 4
+streams = 2
+switch_percent = 50
+
+[[environment.lines]]
+size = "8KiB"
+read_percent = 100
+random_percent = 25
+"""
+
+BAD_FILES = {
+    "environment: one of depth and rate is needed": WRITTEN.replace("depth = 4", ""),
+    "environment.dept: unknown key; allowed: depth": WRITTEN.replace("depth = 4", "dept = 4"),
+    "environment.lines[0].read_percent: 120 is not allowed; a number from 0 to 100 is": WRITTEN.replace(
+        "read_percent = 100", "read_percent = 120"
+    ),
+    "environment.lines: share_percent sums to 40": WRITTEN + "share_percent = 40\n",
+    "environment.lines: at least one": "[environment]\ndepth = 1\n",
+    "environment.depth: 'four' is not allowed": WRITTEN.replace("depth = 4", "depth = 'four'"),
+    "environment.lines[0].size: None is not allowed; text with a unit is": WRITTEN.replace('size = "8KiB"', ""),
+    "environment: is no table": "environment = 3\n",
+}
+
+
+def test_an_environment_can_be_written_by_hand(headstack: Headstack, cheetah: Characterization, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(WRITTEN)
+    cheetah.to_json(tmp_path / "cheetah.json")
+    done = headstack("predict", "mine.toml", "cheetah.json", "--json", "-")
+    (row,) = json.loads(done.stdout)
+    found = load_environment(tmp_path / "mine.toml")
+    assert (found.streams, found.switch_share, found.random_share) == (2, 0.5, 0.25)
+    assert row["iops"] == predicted([found], [cheetah])[0].iops
+    csv = headstack("predict", "mine.toml", "cheetah.json", "--csv", "-").stdout.splitlines()
+    assert csv[0].startswith("system,environment,load,iops,iops_low")
+    assert len(csv) == 2
+
+
+@pytest.mark.parametrize("message", BAD_FILES)
+def test_bad_files_are_refused_in_one_line(message: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(BAD_FILES[message])
+    with pytest.raises(hs.InputError) as error:
+        load_environment(path)
+    assert str(error.value).startswith(f"{path}: {message}")
+    assert "\n" not in str(error.value)
+
+
+def test_bad_input_is_one_line_and_exit_code_2(headstack: Headstack, cheetah: Characterization, tmp_path: Path) -> None:
+    cheetah.to_json(tmp_path / "cheetah.json")
+    (tmp_path / "other.json").write_text('{"format": "something"}')
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "short.json").write_text(cheetah.to_json().replace('"half_width":[0.', '"half_width":[7,0.', 1))
+    bad = {
+        ("predict", "file-server", "other.json"): "other.json: is no characterization; headstack characterize",
+        ("predict", "file-server", "broken.json"): "broken.json: is no characterization: ",
+        ("predict", "file-server", "short.json"): "short.json: is a damaged characterization: ",
+        ("predict", "no-such", "cheetah.json"): "no-such",
+        ("predict", "web-server", "cheetah.json"): "web-server: size: 512 bytes is outside the tests",
+        ("predict", "oltp-8k", "cheetah.json", "--depth", "0"): "--depth: 0 is out of range; above 0 is allowed",
+        ("predict", "oltp-8k", "cheetah.json", "--depth", "1", "--rate", "1"): "depth, rate: only one",
+        ("predict", "neds-effects", "cheetah.json", "--depth", "4"): "neds-effects: depth: its stages have one",
+        ("predict", "demartek-web", "cheetah.json"): "demartek-web: one stream of access, transactions or video",
+        ("predict", "oltp-8k", "no.json"): "no.json: No such file",
+        ("characterize", "no-such-drive"): "no-such-drive",
+        ("characterize", CHEETAH, "-o", "nowhere/x.json"): "nowhere/x.json: the folder nowhere does not exist",
+        ("characterize", CHEETAH, "--write-cache", "maybe"): "--write-cache: 'maybe' is unknown; allowed: ",
+    }
+    for arguments, message in bad.items():
+        done = headstack(*arguments)
+        assert done.returncode == 2, arguments
+        assert message in done.stderr, (arguments, done.stderr)
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_table_for_people(
+    headstack: Headstack, cheetah: Characterization, atlas: Characterization, tmp_path: Path
+) -> None:
+    cheetah.to_json(tmp_path / "cheetah.json")
+    atlas.to_json(tmp_path / "atlas.json")
+    done = headstack("predict", "oltp-8k", "cheetah.json", "atlas.json", "--rate", "100,1000")
+    assert done.returncode == 0, done.stderr
+    assert "saturated: 2 of 4 cannot keep up" in done.stdout
+    assert "mechanism" in done.stdout
+    assert "gain" in done.stdout

@@ -1,0 +1,322 @@
+"""Studies: from a file to verdicts; what is wrong is said in one line with its place."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import headstack as hs
+from conftest import Headstack
+from headstack.studies.claims import Tolerance, Verdict
+from headstack.studies.scorecard import first_difference, scorecard
+
+HEAD = """\
+title    = "Two drives"
+question = "Which is quicker?"
+
+[[grids]]
+name      = "runs"
+systems   = ["cheetah-x15-36lp", "atlas-10k-iii-73"]
+workloads = ["file-server"]
+settings  = { depth = [1, 4], requests = 500 }
+within    = ["25ms"]
+keep      = ["percentiles", "components"]
+
+[[published]]
+file = "theirs.csv"
+grid = "runs"
+by   = ["system", "depth"]
+
+[[tables]]
+name  = "gains"
+title = "Gains"
+sql   = \"\"\"
+select depth, 100 * (ours.iops / theirs.iops - 1) as found
+from (from runs where system = 'cheetah-x15-36lp') as ours
+join (from runs where system = 'atlas-10k-iii-73') as theirs using (depth)
+order by depth\"\"\"
+
+[[claims]]
+id        = "gain"
+says      = "The Cheetah is 30 % faster"
+sql       = "select depth, 30 as published, found from gains order by depth"
+tolerance = "15 points"
+
+[[pictures]]
+name  = "curves"
+title = "Curves"
+kind  = "lines"
+sql   = "select iops as x, mean_ms as y, system as series, depth as label from runs order by run"
+"""
+THEIRS = "system,depth,iops\ncheetah-x15-36lp,1,157\natlas-10k-iii-73,1,120\n"
+CLAIM = '\n[[claims]]\nid = "c"\nsays = "s"\n'
+
+
+def put(folder: Path, text: str = HEAD, theirs: str = THEIRS) -> Path:
+    """A study in a folder of its own."""
+    study = folder / "mine"
+    study.mkdir(exist_ok=True)
+    (study / "study.toml").write_text(text)
+    (study / "theirs.csv").write_text(theirs)
+    return study
+
+
+def line_of(text: str, part: str) -> int:
+    return 1 + text[: text.index(part)].count("\n")
+
+
+def test_a_study_gives_verdicts_tables_and_figures(tmp_path: Path) -> None:
+    outcome = hs.studies.run(put(tmp_path))
+    (claim,) = outcome.claims
+    assert claim.verdict == Verdict.REPRODUCED
+    assert claim.unit == "points"
+    runs = hs.run(["cheetah-x15-36lp", "atlas-10k-iii-73"], "file-server", depth=[1, 4], requests=500)
+    gains = [100 * (runs[n]["iops"] / runs[n + 2]["iops"] - 1) for n in (0, 1)]
+    assert [row[2] for row in claim.rows] == pytest.approx(gains)
+    assert claim.errors == pytest.approx([gain - 30 for gain in gains])
+    assert outcome.data["runs"].columns[:4] == ["run", "system", "workload", "depth"]
+    knees = list(outcome.data["runs_curves"].dicts())
+    assert [row["system"] for row in knees] == ["cheetah-x15-36lp", "atlas-10k-iii-73"]
+    assert knees[0]["iops_at_25ms"] == pytest.approx(runs.iops_at("25ms")["cheetah-x15-36lp"])
+    percentiles = {(row["run"], row["percent"]): row["ms"] for row in outcome.data["runs_percentiles"].dicts()}
+    assert percentiles[2, 99.0] == runs.percentile_ms(1, 99)
+    busy = [row for row in outcome.data["runs_components"].dicts() if row["run"] == 1]
+    assert max(row["busy_percent"] for row in busy) == pytest.approx(runs[0]["utilisation_percent"])
+    (curves,) = outcome.figures
+    assert curves.kind == "lines"
+    assert [series.name for series in curves.series] == ["cheetah-x15-36lp", "atlas-10k-iii-73"]
+    assert curves.series[0].x == [runs[0]["iops"], runs[1]["iops"]]
+    assert [table.name for table in outcome.tables] == ["gains"]
+    assert {run.system for run in outcome.runs} == {"cheetah-x15-36lp", "atlas-10k-iii-73"}
+
+
+def test_the_bytes_do_not_depend_on_threads(tmp_path: Path, headstack: Headstack) -> None:
+    study = str(put(tmp_path))
+    for threads in ("1", "2"):
+        done = headstack("study", "run", study, "-o", f"out-{threads}", RAYON_NUM_THREADS=threads)
+        assert done.returncode == 0, done.stderr
+    one, two = (tmp_path / f"out-{threads}" / "mine" for threads in ("1", "2"))
+    names = sorted(path.name for path in one.iterdir())
+    assert {"outcome.json", "runs.csv", "gains.csv", "runs_curves.csv"} <= set(names)
+    for name in names:
+        assert (one / name).read_bytes() == (two / name).read_bytes(), name
+
+
+def test_a_run_study_is_shown_again(tmp_path: Path, headstack: Headstack) -> None:
+    assert "run it first" in headstack("study", "show", "mine").stderr
+    ran = headstack("study", "run", str(put(tmp_path)), "-q")
+    assert ran.returncode == 0, ran.stderr
+    assert headstack("study", "show", "mine").stdout == ran.stdout
+    shown = headstack("study", "show", "mine", "--claim", "gain").stdout
+    assert "error (points)" in shown
+    assert "there are gain" in headstack("study", "show", "mine", "--claim", "nosuch").stderr
+    with (tmp_path / "studies-out" / "mine" / "runs.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 4
+    outcome = json.loads((tmp_path / "studies-out" / "mine" / "outcome.json").read_text())
+    assert outcome["runs"][0]["description_hash"]
+
+
+REPLAY = """\
+title    = "A recording"
+question = "Does it come out the same?"
+
+[[grids]]
+name     = "again"
+kind     = "replay"
+record   = { system = "cheetah-x15-36lp", workloads = ["file-server"], settings = { depth = [1, 4], requests = 400 } }
+systems  = ["cheetah-x15-36lp", "wd1200bb"]
+settings = { mode = "asap" }
+
+[[grids]]
+name      = "first"
+systems   = ["cheetah-x15-36lp"]
+workloads = ["file-server"]
+settings  = { depth = [1, 4], requests = 400 }
+
+[[claims]]
+id        = "same"
+says      = "A drive replays its own recording in its own time"
+sql       = \"\"\"
+select depth, first.iops as published, again.iops as found
+from first join again using (system, workload, depth) order by all\"\"\"
+tolerance = "2%"
+"""
+
+
+def test_recordings_are_replayed_with_what_was_recorded(tmp_path: Path) -> None:
+    outcome = hs.studies.run(put(tmp_path, REPLAY))
+    rows = list(outcome.data["again"].dicts())
+    assert [(row["system"], row["workload"], row["depth"]) for row in rows] == [
+        (system, "file-server", depth) for depth in (1, 4) for system in ("cheetah-x15-36lp", "wd1200bb")
+    ]
+    recordings = list(outcome.data["again_recorded"].dicts())
+    assert [row["depth"] for row in recordings] == [1, 4]
+    assert [row["requests"] for row in recordings for _ in range(2)] == [row["requests"] for row in rows]
+    assert all(0 <= row["lowest_byte"] < row["highest_end_byte"] for row in recordings)
+    (claim,) = outcome.claims
+    assert claim.verdict == Verdict.REPRODUCED
+    assert len(claim.rows) == 2
+
+
+def judged(tmp_path: Path, claim: str, head: str = HEAD) -> hs.studies.Outcome:
+    return hs.studies.run(put(tmp_path, f"{head}{CLAIM}{claim}"))
+
+
+FITTED = '\n[fitted.tags]\nwhat = "32 tags"\non = "one drive"\nleft_out = ["gain"]\n'
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict", "evidence", "explained"),
+    [
+        ('sql = "select 1 < 2 as holds"', Verdict.REPRODUCED, "", True),
+        ('sql = "select 1 > 2 as holds"', Verdict.NOT_REPRODUCIBLE, "no reason is stated", False),
+        ('sql = "select 1 > 2 as holds"\ncontradicted = "it is 2"', Verdict.CONTRADICTED, "it is 2", True),
+        ('missing = "the trace"', Verdict.NOT_REPRODUCIBLE, "the trace", True),
+        ('sql = "select 10 as published, 11 as found"\ntolerance = "10%"', Verdict.REPRODUCED, "11 against 10", True),
+        ('sql = "select 10 as published, 11 as found"\ntolerance = "0.9 ms"', Verdict.NOT_REPRODUCIBLE, "11", False),
+        (
+            'sql = "select 10 as published, 11 as found"\ntolerance = "9%"\nmissing = "the skew"',
+            Verdict.NOT_REPRODUCIBLE,
+            "11 against 10; the skew",
+            True,
+        ),
+        (
+            'sql = "select 1 as low, 3 as high, x as found from range(1, 4) as r(x)"\ntolerance = "0%"',
+            Verdict.REPRODUCED,
+            "3 figures, mean error 0%",
+            True,
+        ),
+        (
+            'sql = "select 10 as published, x as found from range(9, 12) as r(x)"\ntolerance = "10%"\nmean = "6%"',
+            Verdict.NOT_REPRODUCIBLE,
+            "mean error 6.67%",
+            False,
+        ),
+        (
+            f'sql = "select 1 as published, 1 as found"\ntolerance = "1%"\nfitted = "tags"{FITTED}',
+            Verdict.FITTED,
+            "fitted: 32 tags, on one drive",
+            True,
+        ),
+    ],
+)
+def test_verdicts_follow_from_figures(
+    claim: str, verdict: Verdict, evidence: str, explained: bool, tmp_path: Path
+) -> None:
+    outcome = judged(tmp_path, claim)
+    found = outcome.claims[1]
+    assert (found.verdict, found.is_explained) == (verdict, explained)
+    assert evidence in found.evidence
+    assert len(outcome.unexplained()) == (not explained)
+    if "fitted" in claim:
+        assert outcome.left_out["tags"].startswith("2 figures left out of the fit: mean error")
+
+
+def test_a_miss_without_a_reason_ends_with_1(tmp_path: Path, headstack: Headstack) -> None:
+    study = put(tmp_path, f'{HEAD}{CLAIM}sql = "select false as holds"\n')
+    assert headstack("study", "run", str(study)).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("claim", "where", "message"),
+    [
+        ('sql = "select 1 as published, 1 as found"', "says", "tolerance: this key is missing"),
+        ("", "says", "sql: this key is missing"),
+        ('sql = "select 1 as published, 1 as found"\ntolerance = "wide"', "wide", "'wide' is no tolerance"),
+        ('sql = "select 1 as found"\ntolerance = "5%"', "1 as found", "found has nothing beside it"),
+        ('sql = "select depth from runs"', "select depth from runs", "found and published, or holds, are needed"),
+        ('sql = "select 1 as holds where false"', "where false", "no rows"),
+        ('sql = "select null as found, 1 as published"\ntolerance = "5%"', "select null", "row 1 () has no found"),
+        ('sql = "select iopss from runs"', "iopss", "iopss"),
+        ('sql = "select true as holds"\nmissing = "much"', "much", "c agrees with what was published"),
+        ('sql = "select true as holds"\ncontradicted = "no"', '"no"', "c agrees with what was published"),
+        ('missing = "a"\ncontradicted = "no"', '"a"', "not both"),
+        ('sql = "select true as holds"\nfitted = "tags"', '"tags"', "nothing fitted is called 'tags'"),
+        ('missing = "a"\ntolerence = "5%"', "tolerence", "did you mean `tolerance`?"),
+    ],
+)
+def test_bad_claims_are_refused_with_their_line(
+    claim: str, where: str, message: str, tmp_path: Path, headstack: Headstack
+) -> None:
+    text = f"{HEAD}{CLAIM}{claim}\n"
+    shown = headstack("study", "run", str(put(tmp_path, text)))
+    assert (shown.returncode, shown.stderr.count("\n")) == (2, 1), shown.stderr
+    assert message in shown.stderr
+    after = line_of(text, CLAIM.strip())
+    place = int(shown.stderr.split("study.toml:")[1].split(":")[0])
+    assert place == after + 3 + claim[: claim.find(where)].count("\n") if where in claim else place >= after
+    assert not (tmp_path / "studies-out").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "message"),
+    [
+        ('"atlas-10k-iii-73"]', '"atlas-10k-iii-37"]', "grids[0].systems[1]", "atlas-10k-iii-37"),
+        ('"file-server"', '"file-sever"', "grids[0].workloads[0]", "file-sever"),
+        ("depth = [1, 4]", "depht = [1, 4]", "grids[0].settings", "depht: unknown option"),
+        ("requests = 500", 'requests = "many"', "grids[0].settings", "'many' is not a whole number"),
+        ('name  = "gains"', 'name  = "runs"', "tables[0].name", "'runs' is the name of grids[0] as well"),
+        ('name      = "runs"', 'name      = "the runs"', "grids[0].name", "cannot name a table"),
+        ('file = "theirs.csv"', 'file = "ours.csv"', "published[0].file", "does not exist"),
+        ('by   = ["system", "depth"]', 'by   = ["system", "size"]', "published[0].by[1]", "no column 'size'"),
+        ('within    = ["25ms"]', 'within    = ["25"]', "grids[0].within", "25"),
+        ("mean_ms as y, ", "", "pictures[0].sql", "no column 'y'"),
+        ('kind  = "lines"', 'kind  = "line"', "pictures[0].kind", "did you mean `lines`?"),
+    ],
+)
+def test_bad_studies_are_refused_with_their_line(
+    old: str, new: str, key: str, message: str, tmp_path: Path, headstack: Headstack
+) -> None:
+    text = HEAD.replace(old, new)
+    assert text != HEAD
+    shown = headstack("study", "run", str(put(tmp_path, text)))
+    assert (shown.returncode, shown.stderr.count("\n")) == (2, 1), shown.stderr
+    assert f": {key}" in shown.stderr
+    assert message in shown.stderr
+    assert not (tmp_path / "studies-out").exists()
+
+
+def test_a_published_row_without_a_run_is_refused(tmp_path: Path, headstack: Headstack) -> None:
+    shown = headstack("study", "run", str(put(tmp_path, theirs=THEIRS + "wd1200bb,1,76\n")))
+    assert shown.returncode == 2
+    assert "theirs.csv:4: no run of the grid runs has system wd1200bb, depth 1" in shown.stderr
+
+
+def test_unknown_studies_are_named(headstack: Headstack, tmp_path: Path) -> None:
+    shown = headstack("study", "run", "nosuch")
+    assert shown.returncode == 2
+    assert all(name in shown.stderr for name in hs.studies.listed())
+    (tmp_path / "empty").mkdir()
+    assert "there is no study.toml in this folder" in headstack("study", "run", "empty").stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "tolerance"),
+    [
+        ("5%", Tolerance(5, "%")),
+        ("5 %", Tolerance(5, "%")),
+        ("6 points", Tolerance(6, "points")),
+        ("0.1ms", Tolerance(0.1, "ms")),
+        ("3", Tolerance(3, "")),
+        ("-3", None),
+        ("about 3", None),
+    ],
+)
+def test_tolerances(text: str, tolerance: Tolerance | None) -> None:
+    assert Tolerance.parse(text) == tolerance
+
+
+def test_the_scorecard_tells_where_it_is_out_of_date(tmp_path: Path) -> None:
+    outcome = hs.studies.run(put(tmp_path))
+    text = scorecard([outcome])
+    assert "| gain | The Cheetah is 30 % faster | reproduced |" in text
+    file = tmp_path / "scorecard.md"
+    file.write_text(text)
+    assert first_difference(file, text) is None
+    file.write_text(text.replace("30 %", "31 %"))
+    assert "31 % faster" in (first_difference(file, text) or "")
+    file.write_text(text + "more\n")
+    assert "are needed" in (first_difference(file, text) or "")

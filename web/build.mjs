@@ -1,0 +1,23 @@
+// Builds the page that Python embeds, or with --test the unit tests, as plain JavaScript.
+import { build } from "esbuild";
+import { readdirSync } from "node:fs";
+
+const folder = import.meta.dirname;
+const common = { bundle: true, minify: true, target: "es2022", legalComments: "none", logLevel: "warning", charset: "utf8" };
+const page = `${folder}/../python/headstack/report`;
+
+if (process.argv.includes("--test")) {
+  const tests = readdirSync(`${folder}/test`).filter((name) => name.endsWith(".test.ts"));
+  await build({
+    ...common,
+    minify: false,
+    entryPoints: tests.map((name) => `${folder}/test/${name}`),
+    outdir: `${folder}/build`,
+    platform: "node",
+    format: "esm",
+    outExtension: { ".js": ".mjs" },
+  });
+} else {
+  await build({ ...common, entryPoints: [`${folder}/src/page.ts`], outfile: `${page}/bundle.js`, format: "iife" });
+  await build({ ...common, entryPoints: [`${folder}/src/page.css`], outfile: `${page}/bundle.css` });
+}

@@ -1,0 +1,78 @@
+/** The frame of a chart: room for its axes, lines at round values, what stands beside them. */
+
+import { svg } from "./dom";
+import { short, type Box } from "./geometry";
+import type { Scale } from "./scale";
+
+const CHARACTER = 6.6;
+
+/** The height of a chart of that width: flat enough for a screen, high enough to read on a phone. */
+export function heightOf(width: number): number {
+  return Math.round(Math.min(400, Math.max(250, 0.6 * width)));
+}
+
+/** The part of a chart within its axes. The y axis takes what its widest text needs. */
+export function within(width: number, height: number, yTexts: string[], bottom = 42, right = 14): Box {
+  const widest = Math.max(2, ...yTexts.map((text) => text.length));
+  return { left: Math.ceil(CHARACTER * widest + 14), top: 26, right: width - right, bottom: height - bottom };
+}
+
+/** An empty chart that says to those who cannot see it what it shows. */
+export function canvas(width: number, height: number, title: string): SVGSVGElement {
+  const attributes = { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": title };
+  return svg("svg", attributes, svg("title", {}, title));
+}
+
+export function xAxis(box: Box, x: Scale, label: string): SVGElement {
+  const group = svg("g", { class: "axis" });
+  const room = x.ticks(Math.floor((box.right - box.left) / 62));
+  const most = Math.max(...room.map((tick) => x.text(tick).length));
+  const ticks = x.ticks(Math.floor((box.right - box.left) / Math.max(48, CHARACTER * most + 16)));
+  for (const tick of ticks) {
+    const at = short(box.left + x.at(tick) * (box.right - box.left));
+    group.append(
+      svg("path", { class: "rule", d: `M${at} ${box.top}V${box.bottom}` }),
+      svg("text", { x: at, y: box.bottom + 16, "text-anchor": "middle" }, x.text(tick)),
+    );
+  }
+  group.append(named(box, label));
+  return group;
+}
+
+/** What the x axis is of, below it. */
+export function named(box: Box, label: string, below = 34): SVGElement {
+  return svg("text", { class: "label", x: box.right, y: box.bottom + below, "text-anchor": "end" }, label);
+}
+
+export function yTicks(y: Scale, height: number): number[] {
+  return y.ticks(Math.floor((height - 70) / 38));
+}
+
+export function yAxis(box: Box, y: Scale, ticks: number[], label: string): SVGElement {
+  const group = svg("g", { class: "axis" });
+  for (const tick of ticks) {
+    const at = short(box.bottom - y.at(tick) * (box.bottom - box.top));
+    group.append(
+      svg("path", { class: tick === 0 ? "rule zero" : "rule", d: `M${box.left} ${at}H${box.right}` }),
+      svg("text", { x: box.left - 7, y: at + 4, "text-anchor": "end" }, y.text(tick)),
+    );
+  }
+  group.append(svg("text", { class: "label", x: 2, y: 12 }, label));
+  return group;
+}
+
+let clips = 0;
+
+/** What is drawn within the axes alone, such as lines that a zoom leads out of them. */
+export function clipped(box: Box, ...children: SVGElement[]): SVGElement {
+  const id = `clip-${clips++}`;
+  // Marks at the edge are whole.
+  const [x, y] = [box.left - 4, box.top - 4];
+  const size = { width: Math.max(0, box.right - box.left + 8), height: Math.max(0, box.bottom - box.top + 8) };
+  return svg(
+    "g",
+    { "clip-path": `url(#${id})` },
+    svg("clipPath", { id }, svg("rect", { x, y, ...size })),
+    ...children,
+  );
+}

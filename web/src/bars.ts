@@ -1,0 +1,81 @@
+/** Figures of things side by side, in groups; published ones are hatched. */
+
+import { canvas, heightOf, within, yAxis, yTicks } from "./axes";
+import type { Drawing, Spot, View } from "./chart";
+import { svg } from "./dom";
+import { short, type Box } from "./geometry";
+import { looks, nameOf } from "./looks";
+import type { Bars } from "./report";
+import { extent, figure as shown, padded, scale, type Scale } from "./scale";
+
+const CHARACTER = 6.3;
+/** Names of groups are cut to so many characters where they stand aslant. */
+const NAME_MAX = 34;
+
+export function bars(figure: Bars, width: number, view: View): Drawing {
+  const names = figure.groups.map((name) => (name.length > NAME_MAX ? `${name.slice(0, NAME_MAX - 1)}…` : name));
+  const widest = CHARACTER * Math.max(1, ...names.map((name) => name.length));
+  const isAslant = widest > ((width - 60) / figure.groups.length) * 0.96;
+  const below = isAslant ? Math.ceil(0.5 * widest) + 26 : 26;
+  const height = heightOf(width) + (isAslant ? below - 26 : 0);
+  const shownSeries = figure.series.flatMap((series, index) => (view.hidden.has(index) ? [] : [{ series, index }]));
+  const y = scaleOf(figure, shownSeries.flatMap(({ series }) => series.y.filter((value) => value !== null)));
+  const ticks = yTicks(y, height - below + 42);
+  const box = within(width, height, ticks.map(y.text), below);
+  const element = canvas(width, height, figure.title);
+  element.append(yAxis(box, y, ticks, figure.y.label), hatches());
+  const spots: (Spot | null)[][] = figure.series.map(() => []);
+  const styles = looks(figure.series);
+  const groupWidth = (box.right - box.left) / figure.groups.length;
+  const barWidth = Math.min(56, (0.82 * groupWidth) / Math.max(1, shownSeries.length));
+  shownSeries.forEach(({ series, index }, place) => {
+    const look = styles[index];
+    figure.groups.forEach((group, n) => {
+      const value = series.y[n] ?? null;
+      const left = box.left + (n + 0.5) * groupWidth + (place - shownSeries.length / 2) * barWidth;
+      const spot = value === null || !look ? null : bar(box, y, left, barWidth, value);
+      if (spot && look) {
+        element.append(svg("path", { class: `${look.colour} bar${look.published ? " hatched" : ""}`, d: spot.d }));
+        if (look.published) element.append(svg("path", { class: "hatch", d: spot.d }));
+      }
+      const text = () => [nameOf(series), group, `${figure.y.label}: ${value === null ? "" : shown(value, 6)}`];
+      spots[index]?.push(spot && { at: spot.at, text });
+    });
+  });
+  names.forEach((name, n) => element.append(groupName(name, box, box.left + (n + 0.5) * groupWidth, isAslant)));
+  return { element, box, x: null, y: null, spots };
+}
+
+/** From 0, so that lengths compare; a logarithmic axis from the decade below the least. */
+function scaleOf(figure: Bars, values: number[]): Scale {
+  const kind = figure.y.log ? "log" : "linear";
+  if (kind === "log") {
+    const [low, high] = padded(kind, values);
+    return scale(kind, 10 ** Math.floor(Math.log10(low)), high);
+  }
+  const [low, high] = extent([0, ...values]);
+  return scale(kind, 1.06 * low, low === high ? 1 : 1.06 * high);
+}
+
+function bar(box: Box, y: Scale, left: number, width: number, value: number): { d: string; at: { x: number; y: number } } | null {
+  const up = (of: number) => box.bottom - Math.max(0, y.at(of)) * (box.bottom - box.top);
+  const isLog = y.low > 0;
+  if (isLog && value <= 0) return null;
+  const [base, top] = [isLog ? box.bottom : up(0), up(value)];
+  const inset = width > 5 ? 1 : 0.3;
+  const d = `M${short(left + inset)} ${short(base)}V${short(top)}h${short(width - 2 * inset)}V${short(base)}z`;
+  return { d, at: { x: left + width / 2, y: top } };
+}
+
+function hatches(): SVGElement {
+  const line = svg("path", { class: "hatch-line", d: "M-1 7L7 -1M-1 1L1 -1M5 7L7 5" });
+  return svg("defs", {}, svg("pattern", { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse" }, line));
+}
+
+function groupName(name: string, box: Box, at: number, isAslant: boolean): SVGElement {
+  const [x, y] = [short(at), box.bottom + 16];
+  const place = isAslant
+    ? { x, y: y - 2, "text-anchor": "end", transform: `rotate(-35 ${x} ${y - 2})` }
+    : { x, y, "text-anchor": "middle" };
+  return svg("text", { ...place, class: "group" }, name);
+}

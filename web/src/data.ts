@@ -1,0 +1,55 @@
+/** The values behind a figure, as a table. */
+
+import { cell } from "./heat";
+import { nameOf } from "./looks";
+import type { Bars, Cell, Figure, Grid, Heat, Lines, Table } from "./report";
+
+/** Of a map only so many cells are told, the greatest. */
+const CELLS_MAX = 1000;
+
+export function dataOf(figure: Figure): Table {
+  const head = { kind: "table" as const, name: `${figure.name}-data`, title: "", note: "" };
+  switch (figure.kind) {
+    case "lines":
+      return { ...head, ...ofLines(figure) };
+    case "bars":
+      return { ...head, ...ofBars(figure) };
+    case "grid":
+      return { ...head, ...ofGrid(figure) };
+    case "heat":
+      return { ...head, ...ofHeat(figure) };
+    case "table":
+      return figure;
+  }
+}
+
+type Rows = Pick<Table, "columns" | "rows"> & { note?: string };
+
+function ofLines(figure: Lines): Rows {
+  const has = (of: "labels" | "low" | "high") => figure.series.some((series) => series[of].length);
+  const optional = (["labels", "low", "high"] as const).filter(has);
+  const columns = ["series", figure.x.label, figure.y.label, ...optional.map((name) => (name === "labels" ? "at" : name))];
+  const rows = figure.series.flatMap((series) =>
+    series.x.map((x, n): Cell[] => [nameOf(series), x, series.y[n] ?? null, ...optional.map((name) => series[name][n] ?? null)]),
+  );
+  return { columns, rows };
+}
+
+function ofBars(figure: Bars): Rows {
+  const rows = figure.groups.map((group, n): Cell[] => [group, ...figure.series.map((series) => series.y[n] ?? null)]);
+  return { columns: ["", ...figure.series.map((series) => `${nameOf(series)}: ${figure.y.label}`)], rows };
+}
+
+function ofGrid(figure: Grid): Rows {
+  const rows = figure.rows.map((row, n): Cell[] => [row, ...(figure.values[n] ?? [])]);
+  return { columns: [figure.row_label, ...figure.columns], rows };
+}
+
+function ofHeat(figure: Heat): Rows {
+  const cells = figure.values.flatMap((values, row) => values.flatMap((value, column) => (value === 0 ? [] : [{ value, row, column }])));
+  cells.sort((one, other) => other.value - one.value);
+  const rows = cells.slice(0, CELLS_MAX).map(({ value, row, column }): Cell[] => [...cell(figure, "x", column), ...cell(figure, "y", row), value]);
+  const axes = [figure.x.label, figure.y.label].flatMap((label) => [`${label} from`, "to"]);
+  const note = cells.length > CELLS_MAX ? `The ${CELLS_MAX} greatest of ${cells.length} cells that are not empty.` : "";
+  return { columns: [...axes, figure.unit], rows, note };
+}

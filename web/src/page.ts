@@ -1,0 +1,216 @@
+/** The page: a report from its heading to its runs, or a figure on its own in a notebook. */
+
+import { bars } from "./bars";
+import { Chart, type Linked } from "./chart";
+import { badge, claimsOf, verdicts } from "./claims";
+import { dataOf } from "./data";
+import { fold, html, linked, paragraphs, svg } from "./dom";
+import { heat } from "./heat";
+import { lines } from "./lines";
+import { looks, marked, nameOf } from "./looks";
+import type { Axis, Bars, Figure, Given, Heat, Lines, Report, Section } from "./report";
+import { runsOf } from "./runs";
+import { figure as shown } from "./scale";
+import { grid, table } from "./table";
+
+const charts: Chart[] = [];
+const ids = new Set<string>();
+
+function figureOf(figure: Figure, links: Linked): HTMLElement {
+  const title = html("figcaption", {}, figure.title);
+  const note = figure.note ? html("p", { class: "note" }, ...linked(figure.note)) : null;
+  const isWide = figure.kind === "table" || figure.kind === "grid";
+  // The first of a name has the anchor: a picture and the table of a study may be called alike.
+  const id = ids.has(figure.name) ? `${figure.name}-${ids.size}` : figure.name;
+  ids.add(id);
+  const element = html("figure", { id, class: `${figure.kind}${isWide ? " wide" : ""}` }, title);
+  if (figure.kind === "table") element.append(table(figure));
+  else if (figure.kind === "grid") element.append(grid(figure));
+  else {
+    const chart = chartOf(figure, links);
+    const hasNames = figure.kind !== "heat" && (figure.series.length > 1 || figure.series.some((one) => one.mark));
+    if (hasNames) element.append(legend(figure, chart));
+    const data = dataOf(figure);
+    const behind = () => [table(data), ...(data.note ? [html("p", { class: "note" }, data.note)] : [])];
+    element.append(chart.element, fold({ class: "data" }, ["data"], behind));
+  }
+  if (note) element.append(note);
+  return element;
+}
+
+function chartOf(figure: Lines | Bars | Heat, links: Linked): Chart {
+  const key = figure.kind === "bars" ? "" : `${figure.x.label}${figure.x.log}`;
+  const together = () => (key ? (links.get(key) ?? []) : []);
+  const chart = new Chart(
+    figure.title,
+    (width, view) => {
+      switch (figure.kind) {
+        case "lines":
+          return lines(figure, width, view);
+        case "bars":
+          return bars(figure, width, view);
+        case "heat":
+          return heat(figure, width, view);
+      }
+    },
+    together,
+  );
+  if (key) links.set(key, [...together(), chart]);
+  charts.push(chart);
+  return chart;
+}
+
+/** The names of series, which show and hide them. */
+function legend(figure: Lines | Bars, chart: Chart): HTMLElement {
+  const { kind, series } = figure;
+  const styles = looks(series);
+  // What was published under the name of one of ours has its mark beside that one's.
+  const twinOf = (name: string) => (kind === "lines" ? series.findIndex((one) => one.published && one.name === name) : -1);
+  const ours = new Set(series.filter((one) => !one.published).map((one) => one.name));
+  const entries = series.map((one, index) => {
+    if (kind === "lines" && one.published && ours.has(one.name)) return null;
+    const look = styles[index];
+    const twin = one.published ? -1 : twinOf(one.name);
+    const width = twin < 0 ? 26 : 38;
+    const sample = svg("svg", { class: "sample", width, height: 12, "aria-hidden": "true" });
+    if (look && kind === "lines") {
+      if (!look.published) sample.append(svg("path", { class: `${look.colour} line`, d: `M1 6H${width - 1}`, "stroke-dasharray": look.dash }));
+      sample.append(marked(look, { x: twin < 0 ? 13 : 10, y: 6 }));
+      if (twin >= 0) sample.append(marked({ ...look, published: true }, { x: 28, y: 6 }));
+    } else if (look) {
+      sample.append(svg("path", { class: `${look.colour} bar${look.published ? " hatched" : ""}`, d: "M4 1h18v10h-18z" }));
+      if (look.published) sample.append(svg("path", { class: "hatch", d: "M4 1h18v10h-18z" }));
+    }
+    const knee = one.mark && kind === "lines" ? `: knee at ${kneeOf(one.mark, figure)}` : "";
+    const button = html("button", { type: "button", "aria-pressed": "true" }, sample, nameOf(one), html("span", {}, knee));
+    button.addEventListener("click", () => {
+      const isShown = button.ariaPressed !== "true";
+      button.ariaPressed = String(isShown);
+      for (const shown of [index, twin]) if (shown >= 0) chart.toggle(shown, isShown);
+    });
+    return button;
+  });
+  const open = entries.includes(null) ? html("span", {}, "open marks: as published") : null;
+  return html("div", { class: "legend", role: "group", "aria-label": "Series; press to hide or show" }, ...entries, open);
+}
+
+function kneeOf([x, y]: [number, number], figure: Lines): string {
+  return `${shown(x, 4)}${unitOf(figure.x)}, ${shown(y, 3)}${unitOf(figure.y)}`;
+}
+
+/** The unit of an axis, which stands in parentheses at the end of its label. */
+function unitOf(axis: Axis): string {
+  const unit = /\(([^()]*)\)$/.exec(axis.label)?.[1];
+  return unit ? ` ${unit}` : "";
+}
+
+function sectionOf(section: Section, id: string): HTMLElement {
+  const links: Linked = new Map();
+  const figures = section.figures.map((figure) => figureOf(figure, links));
+  const drawn = figures.filter((figure) => !figure.classList.contains("wide"));
+  if (drawn.length === 1) drawn[0]?.classList.add("alone");
+  return html(
+    "section",
+    { id },
+    html("h2", {}, section.title),
+    ...paragraphs(section.text),
+    html("div", { class: "figures" }, ...figures),
+  );
+}
+
+function heading(report: Report): HTMLElement {
+  const counts = verdicts(report.claims).map(([verdict, count]) => badge(verdict, count));
+  const score = counts.length ? html("a", { class: "score", href: "#claims" }, ...counts) : null;
+  const question = report.question ? html("p", { class: "question" }, report.question) : null;
+  return html("header", {}, html("h1", {}, report.title), question, ...paragraphs(report.summary), score);
+}
+
+function contents(entries: [string, string][]): HTMLElement | null {
+  if (entries.length < 2) return null;
+  return html("nav", { "aria-label": "Contents" }, ...entries.map(([id, title]) => html("a", { href: `#${id}` }, title)));
+}
+
+const THEMES = ["light dark", "light", "dark"];
+const NAMES = ["theme: system", "theme: light", "theme: dark"];
+
+function themes(): HTMLElement {
+  let theme = 0;
+  const button = html("button", { type: "button", class: "theme" }, NAMES[0] ?? "");
+  button.addEventListener("click", () => {
+    theme = (theme + 1) % THEMES.length;
+    document.documentElement.style.setProperty("--scheme", THEMES[theme] ?? "");
+    button.textContent = NAMES[theme] ?? "";
+    redrawn();
+  });
+  return button;
+}
+
+/** Maps are painted, not styled: they follow the theme by being painted again. */
+function redrawn(): void {
+  for (const chart of charts) chart.redraw();
+}
+
+/** On paper: light, with the evidence of every claim that is listed. */
+function printing(): void {
+  const root = document.documentElement.style;
+  let scheme = "";
+  let opened: HTMLDetailsElement[] = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll<HTMLDetailsElement>("details.printed:not([open])")];
+    opened.forEach((details) => details.dispatchEvent(new Event("unfold")));
+    document.querySelectorAll<HTMLElement>("figure.wide .more, .claim .more").forEach((more) => more.click());
+    scheme = root.getPropertyValue("--scheme");
+    root.setProperty("--scheme", "light");
+    redrawn();
+  });
+  addEventListener("afterprint", () => {
+    opened.forEach((details) => (details.open = false));
+    root.setProperty("--scheme", scheme);
+    redrawn();
+  });
+}
+
+function whole({ report, descriptions }: Given): HTMLElement[] {
+  const entries = report.sections.map((section, n): [string, string] => [`section-${n + 1}`, section.title]);
+  const body = report.sections.map((section, n) => sectionOf(section, `section-${n + 1}`));
+  if (report.claims.length) {
+    entries.push(["claims", "Claims"]);
+    body.push(html("section", { id: "claims" }, html("h2", {}, "Claims"), claimsOf(report.claims)));
+  }
+  if (report.sources.length) {
+    entries.push(["sources", "Sources"]);
+    const list = html("ul", {}, ...report.sources.map((source) => html("li", {}, ...linked(source))));
+    body.push(html("section", { id: "sources" }, html("h2", {}, "Sources"), list));
+  }
+  if (report.runs.length) {
+    entries.push(["runs", "Provenance"]);
+    body.push(html("section", { id: "runs" }, html("h2", {}, "Provenance"), runsOf(report.runs, descriptions)));
+  }
+  const footer = html("footer", {}, report.version ? `headstack ${report.version}` : "headstack");
+  return [themes(), heading(report), contents(entries), html("main", {}, ...body), footer].filter((part) => part !== null);
+}
+
+/** Whether a notebook is dark round the frame: it has a theme of its own, whatever the system prefers. */
+function isDarkRound(frame: HTMLElement): boolean {
+  for (let around: HTMLElement | null = frame; around; around = around.parentElement) {
+    const [red = 0, green = 0, blue = 0, alpha = 1] = getComputedStyle(around).backgroundColor.match(/[\d.]+/g)?.map(Number) ?? [0, 0, 0, 0];
+    if (alpha > 0) return 0.3 * red + 0.59 * green + 0.11 * blue < 128;
+  }
+  return false;
+}
+
+function start(): void {
+  const given = JSON.parse(document.getElementById("report")?.textContent ?? "") as Given;
+  document.body.classList.toggle("inline", given.inline);
+  const figures = given.report.sections.flatMap((section) => section.figures);
+  const links: Linked = new Map();
+  document.body.append(...(given.inline ? figures.map((figure) => figureOf(figure, links)) : whole(given)));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawn);
+  printing();
+  const frame = window.frameElement as HTMLElement | null;
+  if (frame) document.documentElement.style.setProperty("--scheme", isDarkRound(frame) ? "dark" : "light");
+  // In a notebook the frame of a figure is as high as what it holds.
+  if (frame && given.inline) new ResizeObserver(() => (frame.style.height = `${document.documentElement.offsetHeight}px`)).observe(document.body);
+}
+
+start();

@@ -1,0 +1,123 @@
+/** What a report holds, as python/headstack/report/figures.py describes it field by field. */
+
+export type Cell = string | number | boolean | null;
+
+export interface Axis {
+  label: string;
+  log: boolean;
+}
+
+export interface Series {
+  name: string;
+  x: number[];
+  y: (number | null)[];
+  labels: string[];
+  low: number[];
+  high: number[];
+  mark: [number, number] | null;
+  published: boolean;
+}
+
+export interface Lines {
+  kind: "lines";
+  name: string;
+  title: string;
+  x: Axis;
+  y: Axis;
+  series: Series[];
+  note: string;
+  x_is_percentile: boolean;
+}
+
+export interface Bars {
+  kind: "bars";
+  name: string;
+  title: string;
+  y: Axis;
+  groups: string[];
+  series: Series[];
+  note: string;
+}
+
+export interface Grid {
+  kind: "grid";
+  name: string;
+  title: string;
+  rows: string[];
+  row_label: string;
+  columns: string[];
+  column_label: string;
+  values: (number | null)[][];
+  unit: string;
+  published: (number | null)[][];
+  signed: boolean;
+  note: string;
+}
+
+export interface Heat {
+  kind: "heat";
+  name: string;
+  title: string;
+  x: Axis;
+  x_range: [number, number];
+  y: Axis;
+  y_range: [number, number];
+  values: number[][];
+  unit: string;
+  note: string;
+}
+
+export interface Table {
+  kind: "table";
+  name: string;
+  title: string;
+  columns: string[];
+  rows: Cell[][];
+  note: string;
+}
+
+export type Figure = Lines | Bars | Grid | Heat | Table;
+
+export interface Claim {
+  id: string;
+  says: string;
+  verdict: string;
+  evidence: string;
+  rows: Table | null;
+}
+
+export interface Section {
+  title: string;
+  text: string;
+  figures: Figure[];
+}
+
+/** As html.py packs it: the description is a place in the packed list, which holds equal ones once. */
+export interface Provenance {
+  system: string;
+  workload: string;
+  seed: number;
+  version: string;
+  description_hash: string;
+  description: number;
+}
+
+export interface Report {
+  title: string;
+  question: string;
+  summary: string;
+  sections: Section[];
+  claims: Claim[];
+  runs: Provenance[];
+  version: string;
+  sources: string[];
+}
+
+/** What the page is given. */
+export interface Given {
+  report: Report;
+  /** The descriptions of runs: a JSON list, deflated (zlib) and in base64. */
+  descriptions: string;
+  /** A figure on its own in a notebook: no heading, no contents. */
+  inline: boolean;
+}

@@ -1,0 +1,107 @@
+/** Tables that sort, and grids that are coloured by their figures. */
+
+import { html } from "./dom";
+import type { Cell, Grid, Table } from "./report";
+import { alike, extent, figure } from "./scale";
+
+/** More rows than this are shown when they are asked for, or printed. */
+const ROWS_MAX = 40;
+
+export function table(given: Table): HTMLElement {
+  const texts = given.columns.map((_, column) => textOf(given.rows.map((row) => row[column] ?? null)));
+  const body = html("tbody");
+  let rows = given.rows;
+  let all = rows.length <= ROWS_MAX;
+  const fill = () => {
+    const shown = all ? rows : rows.slice(0, ROWS_MAX);
+    body.replaceChildren(...shown.map((row) => html("tr", {}, ...given.columns.map((_, n) => td(row[n] ?? null, texts[n] ?? null)))));
+  };
+  const heads = given.columns.map((name, column) => {
+    const head = html("th", { scope: "col", class: texts[column] ? "figure" : "" });
+    const sort = () => {
+      const direction = head.ariaSort === "ascending" ? -1 : 1;
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.ariaSort = direction > 0 ? "ascending" : "descending";
+      rows = sorted(given.rows, column, direction);
+      fill();
+    };
+    head.append(html("button", { type: "button", click: sort }, name));
+    return head;
+  });
+  fill();
+  const element = html("table", {}, html("thead", {}, html("tr", {}, ...heads)), body);
+  const more = html("button", { type: "button", class: "more" }, `all ${given.rows.length} rows`);
+  more.addEventListener("click", () => {
+    all = true;
+    fill();
+    more.remove();
+  });
+  return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": given.title || "data" }, element, all ? null : more);
+}
+
+/** Rows by a column: figures by size, words by the alphabet with numbers in them by size, what is missing last. */
+export function sorted(rows: readonly Cell[][], column: number, direction: number): Cell[][] {
+  const words = new Intl.Collator("en", { numeric: true });
+  return [...rows].sort((one, other) => {
+    const [a, b] = [one[column] ?? null, other[column] ?? null];
+    if (a === null || b === null) return Number(a === null) - Number(b === null);
+    const order = typeof a === "number" && typeof b === "number" ? a - b : words.compare(String(a), String(b));
+    return direction * order;
+  });
+}
+
+type Text = (value: number) => string;
+
+/** How the numbers of a column are written, if it is one of numbers. Years and seeds have no comma in them. */
+function textOf(cells: readonly Cell[]): Text | null {
+  const known = cells.filter((value) => value !== null);
+  const numbers = known.filter((value) => typeof value === "number");
+  if (!known.length || numbers.length < known.length) return null;
+  if (numbers.every((value) => Number.isInteger(value) && Math.abs(value) < 10_000)) return (value) => String(value).replace("-", "\u2212");
+  return alike(numbers, 5, 0.003);
+}
+
+function td(value: Cell, text: Text | null): HTMLElement {
+  return html("td", { class: text ? "figure" : "" }, said(value, text ?? figure));
+}
+
+/** A value for people, with the exact one for machines. */
+function said(value: Cell, text: Text): Node | string {
+  if (value === null) return "";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return typeof value === "string" ? value : html("data", { value: String(value) }, text(value));
+}
+
+export function grid(given: Grid): HTMLElement {
+  const values = given.values.flat().filter((value) => value !== null);
+  const [low, high] = values.length ? extent(values) : [0, 1];
+  const published = given.published.flat().filter((value) => value !== null);
+  const texts = { found: alike(values, 4, Infinity), published: alike(published, 5, Infinity) };
+  const head = html("tr", {}, html("th", { scope: "col", class: "corner" }, `${given.row_label} \\ ${given.column_label}`));
+  head.append(...given.columns.map((name) => html("th", { scope: "col", class: "figure" }, name)));
+  const rows = given.rows.map((name, row) =>
+    html("tr", {}, html("th", { scope: "row" }, name), ...given.columns.map((_, column) => shaded(given, row, column, [low, high], texts))),
+  );
+  const caption = html("div", { class: "unit" }, given.unit + (given.published.length ? "; below, as published" : ""));
+  const drawn = html("table", { class: "grid" }, html("thead", {}, head), html("tbody", {}, ...rows));
+  return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": given.title }, caption, drawn);
+}
+
+function shaded(given: Grid, row: number, column: number, [low, high]: [number, number], texts: { found: Text; published: Text }): HTMLElement {
+  const value = given.values[row]?.[column] ?? null;
+  const cell = html("td", { class: "figure" }, said(value, texts.found));
+  const published = given.published[row]?.[column] ?? null;
+  if (published !== null) cell.append(html("div", { class: "published" }, said(published, texts.published)));
+  if (value === null) return cell;
+  const { share, side } = shade(value, low, high, given.signed);
+  cell.classList.add(side);
+  cell.style.setProperty("--share", `${Math.round(60 * share)}%`);
+  return cell;
+}
+
+/** How dark a cell is, from 0 to 1, and on which side of the middle of signed figures it lies. */
+export function shade(value: number, low: number, high: number, signed: boolean): { share: number; side: "above" | "below" } {
+  if (!signed) return { share: high > low ? (value - low) / (high - low) : 0, side: "above" };
+  const most = Math.max(Math.abs(low), Math.abs(high)) || 1;
+  return { share: Math.abs(value) / most, side: value < 0 ? "below" : "above" };
+}
