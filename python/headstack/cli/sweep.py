@@ -101,7 +101,8 @@ def sweep(
     if output is not None:
         write_all([(output, swept.to_csv if output.endswith(".csv") else swept.to_parquet)])
     print_rows(plan, rows)
-    print(f"\n{len(swept):,} configurations; shown: {order}")
+    impossible = f", {swept.impossible:,} of them impossible" if swept.impossible else ""
+    print(f"\n{len(swept):,} configurations{impossible}; shown: {order}")
     for why, count in swept.reasons():
         print(f"impossible: {count:,}: {why}")
     for why, count in swept.reasons("failed"):
