@@ -15,7 +15,7 @@ in place of a value is swept.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from headstack import arrays, drives, scenarios, studies, workloads
+from headstack import arrays, drives, scenarios, workloads
 from headstack._native import InputError, RunError, version
 from headstack.array import Array
 from headstack.comparison import Comparison, compare
@@ -27,32 +27,38 @@ from headstack.replays import replay
 from headstack.results import Knee, Results
 from headstack.runs import Options, curve, run
 from headstack.scenario import Scenario
-from headstack.sweeps import Sweep, sweep
 from headstack.traces import Trace, capture
 from headstack.validation import Validation, validate
 from headstack.workload import Workload
 
 if TYPE_CHECKING:
+    from headstack import studies
     from headstack.classic.crystal import crystal
     from headstack.classic.fsync import fsync
     from headstack.classic.latency import latency
     from headstack.classic.prefill import prefill
     from headstack.classic.zones import zones
     from headstack.predictor import Characterization, Environment, characterize, load_environment, predict
+    from headstack.sweeps import Sweep, sweep
 
 __version__ = version()
 
 # Loaded by those who name them: nobody else waits for them.
-_TESTS = ("crystal", "fsync", "latency", "prefill", "zones")
-_PREDICTOR = ("Characterization", "Environment", "characterize", "load_environment", "predict")
+_LATE = {
+    **{name: f"headstack.classic.{name}" for name in ("crystal", "fsync", "latency", "prefill", "zones")},
+    **dict.fromkeys(
+        ("Characterization", "Environment", "characterize", "load_environment", "predict"), "headstack.predictor"
+    ),
+    **dict.fromkeys(("Sweep", "sweep"), "headstack.sweeps"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PREDICTOR:
-        return getattr(import_module("headstack.predictor"), name)
-    if name not in _TESTS:
+    if name == "studies":
+        return import_module("headstack.studies")
+    if name not in _LATE:
         raise AttributeError(f"module 'headstack' has no attribute {name!r}")
-    return getattr(import_module(f"headstack.classic.{name}"), name)
+    return getattr(import_module(_LATE[name]), name)
 
 
 __all__ = [

@@ -356,3 +356,8 @@ IN_RESULTS = ("depth", "rate", "seed", "requests")
 
 EXCLUSIVE = (("depth", "rate"), ("requests", "time", "confidence"), ("range", "lun"))
 """Of each of these at most one may be given."""
+
+CHANGEABLE = tuple(
+    option for option in OPTIONS if option.group in ("Array", "Drive") and option.name not in ("lun", "fail")
+)
+"""What can be changed in a system before it is tested, as in a run."""

@@ -38,13 +38,14 @@ _SPECIFYING = (
 
 
 @cache
-def engine() -> str:
-    """What computes: the version, and a hash of the compiled part and of what specifies runs for it.
+def engine(others: tuple[str, ...] = ()) -> str:
+    """What computes: the version, and a hash of the compiled part, of what specifies runs for it, and of ``others``,
+    files of the package that a result depends on besides.
 
     The hash tells one build from another, so that nothing is taken from the store that an older build has left.
     """
     digest = hashlib.sha256()
-    for path in (Path(_native.__file__), *(_PACKAGE / name for name in _SPECIFYING)):
+    for path in (Path(_native.__file__), *(_PACKAGE / name for name in (*_SPECIFYING, *others))):
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return f"{_native.version()}-{digest.hexdigest()[:16]}"
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from functools import partial, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+import headstack as hs
 from headstack._native import InputError
 from headstack.cli.output import Outputs, check_writable, print_table, progress, write_all
 from headstack.cli.runs import Command
-from headstack.predictor import CHANGEABLE, characterization_of, load_environment, predicted_at
-from headstack.predictor import characterize as characterized
-from headstack.predictor.characterization import Characterization
-from headstack.predictor.predictions import Prediction, Predictions
+from headstack.options import CHANGEABLE
 from headstack.values import number
+
+if TYPE_CHECKING:
+    from headstack.predictor import Characterization, Prediction, Predictions
 
 
 def changes(command: Command) -> Command:
@@ -45,7 +46,7 @@ def characterize(system: str, output: str | None, quiet: bool, **options: str | 
     check_writable([path])
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     with progress(f"tests of {system}", quiet) as show:
-        found = characterized(system, progress=show, **given)
+        found = hs.characterize(system, progress=show, **given)
     write_all([(path, found.to_json)])
     print_tests(found)
     print(f"\nwritten: {path}")
@@ -82,6 +83,9 @@ def predict(
     Intervals hold 90 % of such predictions. Gains are over the first system: of throughput, or where arrivals set that,
     of the speed of responses. What is outside the range of the tests is refused.
     """
+    # Loading the predictor takes as long as all the rest of the command line.
+    from headstack.predictor import Predictions, characterization_of, load_environment, predicted_at
+
     outputs = Outputs(given, {"json": Predictions.to_json, "csv": Predictions.to_csv})
     found = load_environment(environment)
     tested = []

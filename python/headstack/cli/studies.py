@@ -13,11 +13,9 @@ from typing import Any
 
 import click
 
-from headstack import studies
+import headstack as hs
 from headstack._native import InputError
 from headstack.cli.output import check_writable, print_table, progress, write_all
-from headstack.report import html
-from headstack.studies.files import Study
 
 EXIT_MISSED = 1
 
@@ -49,7 +47,7 @@ def study() -> None:
 @study.command("list")
 def list_studies() -> None:
     """List the studies that ship with headstack."""
-    known = [studies.load(name) for name in studies.listed()]
+    known = [hs.studies.load(name) for name in hs.studies.listed()]
     rows = [[one.name, one.title, str(len(one.claims))] for one in known]
     print_table(["name", "title", "claims"], rows, [True, True, False])
 
@@ -73,7 +71,7 @@ def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str 
         from headstack.plots import picture_format
 
         picture_format(f"figure.{pictures}")
-    chosen = [studies.load(name) for name in (studies.listed() if every else names)]
+    chosen = [hs.studies.load(name) for name in (hs.studies.listed() if every else names)]
     if len({one.name for one in chosen}) < len(chosen):
         raise InputError("two studies of one name cannot be written to one folder")
     missed = 0
@@ -85,20 +83,22 @@ def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str 
     return EXIT_MISSED if missed else 0
 
 
-def carried_out(one: Study, store: str | None, executor: str, quiet: bool) -> studies.Outcome:
+def carried_out(one: hs.studies.Study, store: str | None, executor: str, quiet: bool) -> hs.studies.Outcome:
     """Carries out a study and shows its progress."""
     with progress(one.name, quiet) as tell:
-        return studies.run(one, store=store, executor=executor, progress=tell)
+        return hs.studies.run(one, store=store, executor=executor, progress=tell)
 
 
-def write(folder: Path, outcome: studies.Outcome, pictures: str | None) -> None:
+def write(folder: Path, outcome: hs.studies.Outcome, pictures: str | None) -> None:
     """Writes the files of an outcome: all of them, or none."""
     folder.mkdir(parents=True, exist_ok=True)
     write_all((folder / name, put) for name, put in files(outcome, pictures))
 
 
-def files(outcome: studies.Outcome, pictures: str | None) -> Iterator[tuple[str, Callable[[Path], object]]]:
+def files(outcome: hs.studies.Outcome, pictures: str | None) -> Iterator[tuple[str, Callable[[Path], object]]]:
     """The files of an outcome, each with what writes it."""
+    from headstack.report import html
+
     texts = {"outcome.json": outcome.to_json()}
     texts |= {f"{name}.csv": csv_of(found.columns, found.rows) for name, found in outcome.data.items()}
     try:
@@ -145,7 +145,7 @@ def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
 
     if output is not None:
         check_writable([output])
-    text = scorecard([carried_out(studies.load(name), **how) for name in studies.listed()])
+    text = scorecard([carried_out(hs.studies.load(name), **how) for name in hs.studies.listed()])
     if written is not None:
         difference = first_difference(Path(written), text)
         if difference is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,9 @@ from headstack.cli.output import check_writable, print_table, progress, write_al
 from headstack.cli.runs import Command, Grouped
 from headstack.designs import SAMPLES
 from headstack.options import OPTIONS
-from headstack.sweeps import Plan, Sweep, carried_out
+
+if TYPE_CHECKING:
+    from headstack.sweeps import Plan, Sweep
 
 EXIT_RUN, EXIT_INTERRUPTED = 3, 130
 
@@ -83,6 +85,8 @@ def sweep(
     A configuration that is impossible is a row that says why. What is finished is kept: the same command goes on where
     it was interrupted. --seed is the seed of all runs, and of the sample.
     """
+    from headstack.sweeps import Plan, carried_out
+
     if best is not None and least is not None:
         raise InputError("--best, --min: only one of them can be given")
     plan = Plan(system, workload, fields(vary, given), sample, points)

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from headstack._native import InputError, version
+from headstack._native import InputError
 from headstack.array import Array
+from headstack.chunks.chunk import engine
 from headstack.drive import Drive
-from headstack.options import OPTIONS
+from headstack.options import CHANGEABLE
 from headstack.predictor import characterization
 from headstack.predictor.characterization import Characterization, hash_of
 from headstack.predictor.environment import Environment, Open, load_environment
@@ -42,10 +43,9 @@ __all__ = [
 Demand: TypeAlias = str | os.PathLike[str] | Environment | Workload | Scenario | Trace
 Characterized: TypeAlias = str | os.PathLike[str] | Drive | Array | Characterization
 
-CHANGEABLE = tuple(
-    option for option in OPTIONS if option.group in ("Array", "Drive") and option.name not in ("lun", "fail")
-)
-"""What can be changed in a system before it is tested, as in a run."""
+
+_MAKING = tuple(f"predictor/{name}.py" for name in ("calibration", "characterization", "environment", "grid", "model"))
+"""What a characterization depends on beside the runs."""
 
 
 def characterize(
@@ -146,7 +146,7 @@ def characterization_of(system: Characterized, progress: Progress | None = None,
     if isinstance(system, str | os.PathLike) and Path(system).suffix == ".json":
         return Characterization.load(system)
     loaded_system = system if isinstance(system, Drive | Array) else load_system(system)
-    kept = kept_folder() / f"{hash_of(loaded_system, axes)}-{version()}.json"
+    kept = kept_folder() / engine(_MAKING) / f"{hash_of(loaded_system, axes)}.json"
     if kept.is_file():
         return Characterization.load(kept)
     made = characterization.characterize(loaded_system, axes, progress)
@@ -158,7 +158,7 @@ def characterization_of(system: Characterized, progress: Progress | None = None,
 
 
 def kept_folder() -> Path:
-    """Where characterizations are kept: ``$XDG_CACHE_HOME/headstack``, in ``~/.cache`` where that is not set."""
+    """Where characterizations are kept, by the build that made them: in ``$XDG_CACHE_HOME``, or ``~/.cache``."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headstack" / "characterizations"
 
 
