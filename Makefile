@@ -45,13 +45,14 @@ test: $(BIN)/maturin web
 	cargo test --workspace --quiet
 	$(BIN)/pytest -n 2 --dist loadfile
 
-check: $(BIN)/maturin
+check: $(BIN)/maturin web
 	$(call install,dev)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+	@if command -v npm >/dev/null; then cd web && npm run --silent check; fi
 
 bench:
 	cargo run --release --quiet -p headstack-benches --bin speed

@@ -41,7 +41,7 @@ def test_headstack_commands(page: str, text: str, tmp_path: Path) -> None:
         done = subprocess.run([program, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{page}: {command}\n{done.stderr}"
         assert done.stdout
-        for option in ("--plot", "--parquet", "--json", "-o", "--record", "--workload"):
+        for option in ("--plot", "--html", "--parquet", "--json", "-o", "--record", "--workload"):
             if option in words and words[words.index(option) + 1] != "-":
                 assert (tmp_path / words[words.index(option) + 1]).stat().st_size > 0
 
