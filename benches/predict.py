@@ -13,7 +13,7 @@ from headstack.predictor.calibration import drawn
 from headstack.predictor.predictions import predicted
 from headstack.system import load_system
 
-COUNT = 10_000
+COUNT = 4_000
 
 system, path = sys.argv[1:]
 tested = Characterization.load(path)
