@@ -1,28 +1,29 @@
-"""Predictions a second: `predict.py SYSTEM FILE.json`, the file being what `headstack characterize SYSTEM` wrote.
+"""Predictions a second of a system: `predict.py SYSTEM`, a line of JSON.
 
-Of as many environments drawn at random. Prints predictions over the processor's time of one core, without the start of
-Python.
+Of environments drawn at random, over the processor's time of one core, without the start of Python. The system is
+characterized first, unless that was done before.
 """
 
+import json
 import sys
 import time
 from dataclasses import replace
 
-from headstack.predictor import Axes, Characterization
+from headstack.predictor import Axes, characterization_of
 from headstack.predictor.calibration import drawn
 from headstack.predictor.predictions import predicted
 from headstack.system import load_system
 
 COUNT = 4_000
 
-system, path = sys.argv[1:]
-tested = Characterization.load(path)
-axes = replace(Axes(), environments=COUNT)
-environments = [environment for environment, _ in drawn(load_system(system), axes, tested.capacity_bytes)]
+system = load_system(sys.argv[1])
+tested = characterization_of(system)
+environments = [one for one, _ in drawn(system, replace(Axes(), environments=COUNT), tested.capacity_bytes)]
 predicted(environments[:1], [tested])  # The tables are made ready.
-arrivals = [one.at_rate(20) for one in environments[: COUNT // 10]]
-
-for loops, asked in (("closed", environments), ("open", arrivals)):
+asked = {"closed": environments, "open": [one.at_rate(20) for one in environments[: COUNT // 10]]}
+figures = {}
+for loops, ones in asked.items():
     start = time.process_time()
-    predictions = predicted(asked, [tested])
-    print(f"{loops} loops: {len(predictions) / (time.process_time() - start):,.0f} predictions/s")
+    predicted(ones, [tested])
+    figures[loops] = len(ones) / (time.process_time() - start)
+print(json.dumps(figures))

@@ -8,10 +8,10 @@ mod bare;
 mod measure;
 mod measuring;
 mod memory;
+mod python;
 mod recordings;
 mod report;
 mod rows;
-mod sweeps;
 mod traces;
 
 use std::process::ExitCode;
@@ -68,8 +68,9 @@ fn main() -> ExitCode {
     memory::of_runs(&mut report, simulated);
     memory::virtual_array(&mut report);
     memory::of_analyses(&mut report, analysed);
-    sweeps::configurations(&mut report);
-    sweeps::cluster(&mut report);
+    python::configurations(&mut report);
+    python::cluster(&mut report);
+    python::predictions(&mut report);
     finish(measured(report))
 }
 

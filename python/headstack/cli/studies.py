@@ -188,7 +188,9 @@ def show_claim(claim: dict[str, Any]) -> None:
 
 def cell(value: Any) -> str:
     """A cell as text."""
-    return "" if value is None else f"{value:,.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return "" if value is None else str(value)
 
 
 def csv_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

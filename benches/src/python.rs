@@ -1,4 +1,4 @@
-//! Sweeps, through Python as users run them: how long, how much memory, and what a cluster adds.
+//! What is measured through Python, as users run it: sweeps with their memory, what a cluster adds, predictions.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ pub fn configurations(report: &mut Report) {
     for (count, bar_s) in [(1_000, None), (10_000, Some(Bar::AtMost(60.0)))] {
         let name = format!("sweep of {count} drives, 10,000 requests each");
         let memory = format!("peak memory, {name}");
-        let told = match tell("configurations", count) {
+        let told = match tell("sweep.py", &["configurations", &count.to_string()]) {
             Err(reason) => {
                 report.skip(&name, reason);
                 continue;
@@ -29,10 +29,23 @@ pub fn configurations(report: &mut Report) {
 /// The same sweep here and on a cluster of this machine.
 pub fn cluster(report: &mut Report) {
     let name = "a sweep on a Dask cluster, beyond what it takes here";
-    match tell("cluster", 2_000) {
+    match tell("sweep.py", &["cluster", "4000"]) {
         Err(reason) => report.skip(name, reason),
         Ok(told) => {
             report.add(figure(name.to_owned(), number(&told, "price_percent"), "%", Some(Bar::AtMost(3.0)), None));
+        }
+    }
+}
+
+/// Predictions from the low-level tests of a drive.
+pub fn predictions(report: &mut Report) {
+    match tell("predict.py", &["cheetah-9lp"]) {
+        Err(reason) => report.skip("predictions", reason),
+        Ok(told) => {
+            for (loops, bar) in [("closed", Some(Bar::AtLeast(10_000.0))), ("open", None)] {
+                let name = format!("predictions, {loops} loops");
+                report.add(figure(name, number(&told, loops), "predictions/s", bar, None));
+            }
         }
     }
 }
@@ -41,11 +54,11 @@ fn figure(name: String, value: f64, unit: &'static str, bar: Option<Bar>, answer
     Figure { name, value, best: None, unit, peer: None, bar, answer }
 }
 
-/// What `benches/sweep.py` says.
-fn tell(command: &str, count: u32) -> Result<Value, String> {
+/// What a script of this folder says.
+fn tell(script: &str, arguments: &[&str]) -> Result<Value, String> {
     let python = repository().join(".venv/bin/python");
-    let script = repository().join("benches/sweep.py");
-    let output = Command::new(&python).arg(script).args([command, &count.to_string()]).output();
+    let script = repository().join("benches").join(script);
+    let output = Command::new(&python).arg(script).args(arguments).output();
     let output = output.map_err(|error| format!("{}: {error}", python.display()))?;
     serde_json::from_slice(&output.stdout).map_err(|_| {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
