@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -159,6 +163,29 @@ def test_recordings_are_replayed_with_what_was_recorded(tmp_path: Path) -> None:
     (claim,) = outcome.claims
     assert claim.verdict == Verdict.REPRODUCED
     assert len(claim.rows) == 2
+
+
+def test_an_interrupted_study_goes_on_where_it_was(tmp_path: Path, headstack: Headstack) -> None:
+    """Forty runs of some tenths of a second each: some are kept when it is interrupted, and not done again."""
+    text = HEAD.replace("requests = 500", "requests = 400000, seed = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
+    study = str(put(tmp_path, text))
+    command = [sys.executable, "-c", "from headstack.cli import main; main()", "study", "run", study, "--store", "kept"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not list(tmp_path.glob("kept/*/*.parquet")):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        assert "finished runs are kept, the same command goes on from there" in process.stderr.read()
+    assert process.returncode == 130
+    assert not (tmp_path / "studies-out").exists()
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("kept/*/*.parquet")}
+    assert headstack("study", "run", study, "--store", "kept").returncode == 0
+    assert headstack("study", "run", study, "--store", "other", "-o", "whole").returncode == 0
+    after = {path: path.stat().st_mtime_ns for path in tmp_path.glob("kept/*/*.parquet")}
+    assert len(after) > len(before) > 0
+    assert before.items() <= after.items()
+    for path in (tmp_path / "studies-out" / "mine").iterdir():
+        assert path.read_bytes() == (tmp_path / "whole" / "mine" / path.name).read_bytes(), path.name
 
 
 def judged(tmp_path: Path, claim: str, head: str = HEAD) -> hs.studies.Outcome:

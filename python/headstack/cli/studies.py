@@ -17,7 +17,7 @@ import headstack as hs
 from headstack._native import InputError
 from headstack.cli.output import check_writable, print_table, progress, write_all
 
-EXIT_MISSED = 1
+EXIT_MISSED, EXIT_INTERRUPTED = 1, 130
 
 OUTPUT = click.option(
     "-o", "--output", metavar="DIR", default="studies-out", show_default=True, help="Where results go."
@@ -85,8 +85,13 @@ def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str 
 
 def carried_out(one: hs.studies.Study, store: str | None, executor: str, quiet: bool) -> hs.studies.Outcome:
     """Carries out a study and shows its progress."""
-    with progress(one.name, quiet) as tell:
-        return hs.studies.run(one, store=store, executor=executor, progress=tell)
+    try:
+        with progress(one.name, quiet) as tell:
+            return hs.studies.run(one, store=store, executor=executor, progress=tell)
+    except KeyboardInterrupt:
+        message = "interrupted; finished runs are kept, the same command goes on from there"
+        print(f"headstack: {message}", file=sys.stderr)
+        raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
 
 
 def write(folder: Path, outcome: hs.studies.Outcome, pictures: str | None) -> None:
