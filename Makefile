@@ -59,6 +59,7 @@ bench:
 
 validate: build
 	cargo test --quiet -p headstack-catalogue --test published -- --nocapture
+	$(BIN)/headstack study run --all -o target/studies --quiet
 	@if [ -d $(SHARED)/validation/disksim ]; then $(BIN)/headstack validate $(SHARED)/validation/disksim; \
 	else echo "skipped: no validation data in $(SHARED)/validation/disksim (SHARED=... names another folder)"; fi
 

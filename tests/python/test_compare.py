@@ -118,7 +118,7 @@ def test_a_constant_service_time_is_what_a_flash_drive_predicts() -> None:
 
 
 def test_intervals_say_from_when_to_when() -> None:
-    options = {"depth": 8, "time": "16s", "warm_up": "0s", "interval": "1s"}
+    options = {"depth": 16, "time": "16s", "warm_up": "0s", "interval": "1s"}
     sound = hs.run("compaq-raid5-7", "file-server", **options)  # type: ignore[arg-type]
     degraded = hs.run("compaq-raid5-7", "file-server", fail="d0@8s", **options)  # type: ignore[arg-type]
     [point] = hs.compare(degraded, sound)
