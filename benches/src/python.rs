@@ -29,7 +29,7 @@ pub fn configurations(report: &mut Report) {
 /// The same sweep here and on a cluster of this machine.
 pub fn cluster(report: &mut Report) {
     let name = "a sweep on a Dask cluster, beyond what it takes here";
-    match tell("sweep.py", &["cluster", "4000"]) {
+    match tell("sweep.py", &["cluster", "2000"]) {
         Err(reason) => report.skip(name, reason),
         Ok(told) => {
             report.add(figure(name.to_owned(), number(&told, "price_percent"), "%", Some(Bar::AtMost(3.0)), None));

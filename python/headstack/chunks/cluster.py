@@ -1,6 +1,7 @@
 """The workers of a Dask cluster: they are sent chunks as bytes and send back tables as bytes, and share no folder.
 
-A worker computes on all the cores of its machine, so that one with one thread (``--nthreads 1``) on each is enough.
+A worker computes on all the cores of its machine, whatever the number of its threads: with one more than cores
+(``--nthreads 3`` on two), as there are here, no core waits while an answer is written.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def connected(name: str) -> Iterator[Cluster]:
         except Exception as error:
             raise InputError(f"executor: a worker of {name} has no headstack of this build: {error}") from None
         if not builds:
-            raise InputError(f"executor: {name} has no workers; start one with `dask worker HOST:PORT --nthreads 1`")
+            raise InputError(f"executor: {name} has no workers; start one with `dask worker HOST:PORT`")
         others = {worker: build for worker, build in builds.items() if build != engine()}
         for worker, build in others.items():
             more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
