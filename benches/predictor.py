@@ -86,7 +86,7 @@ def traces(folder: Path) -> dict[str, hs.Trace]:
 def held(name: str, trace: hs.Trace, environment: Environment, systems: list[Characterization]) -> list[Held]:
     """One trace on all systems."""
     rows = []
-    span_bytes = trace.info()["summary"]["highest_end_bytes"]
+    span_bytes = trace.info()["summary"]["total"]["highest_end_byte"]
     for system in systems:
         if span_bytes > system.capacity_bytes:
             print(f"{system.system} does not hold {name}")
@@ -123,7 +123,7 @@ def show_gains(rows: list[Held]) -> None:
     gains = [
         (math.log(iops / first[name, depth][0]), math.log(p.iops / first[name, depth][1]))
         for name, system, depth, iops, p in rows
-        if system != rows[0][1]
+        if system != rows[0][1] and (name, depth) in first
     ]
     clear = [(there, told) for there, told in gains if abs(there) > 0.05]
     right = sum(there * told > 0 for there, told in clear)
