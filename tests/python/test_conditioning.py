@@ -471,7 +471,8 @@ def test_devices_are_conditioned_only_when_all_are_named(
     )
     assert code == 0
     assert_each_position_once(Conditioning.read(log))
-    assert out.count("  ok") == 3
+    # Which of them is slow, a busy machine decides.
+    assert all(f"{device} " in out for device in loop_devices)
     [module, *_], _ = read_log(str(log))
     assert [target["identity"]["backing_file"][-8:] for target in module["targets"]] == [
         "backing0",

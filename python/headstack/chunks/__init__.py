@@ -61,6 +61,9 @@ def finish(
         for chunk, answer in answered:
             paths[chunk.first] = kept.keep(chunk, answer)
             done += chunk.runs
+    if done < runs:
+        # Chunks that were taken for the death of their workers, and of whose runs none was it.
+        raise RunError(f"workers died over {runs - done} runs; finished chunks are kept, the same command goes on")
     return [paths[first] for first in sorted(paths)]
 
 
