@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import json
 import os
 import re
@@ -12,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-from headstack import _native
+from headstack import _native, tables
 from headstack._native import InputError
 from headstack.values import duration_ns
 
@@ -335,15 +333,11 @@ class Results:
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """The whole results as a JSON list, one run a line."""
         runs = (self._native.to_json(index) for index in range(len(self)))
-        return _written("[\n" + ",\n".join(runs) + "\n]\n", path)
+        return tables.written("[\n" + ",\n".join(runs) + "\n]\n", path)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """The table of results as CSV."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, self.column_names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self)
-        return _written(text.getvalue(), path)
+        return tables.to_csv(self.column_names, self, path)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """The table of results as Parquet."""
@@ -352,10 +346,3 @@ class Results:
         with duckdb.connect() as connection:
             connection.register("results", self._native.table())
             connection.table("results").write_parquet(os.fspath(path), compression="zstd")
-
-
-def _written(text: str, path: str | os.PathLike[str] | None) -> str:
-    if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    return text

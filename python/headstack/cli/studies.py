@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import click
 import headstack as hs
 from headstack._native import InputError
 from headstack.cli.output import check_writable, print_table, progress, write_all
+from headstack.tables import to_csv
 
 EXIT_MISSED, EXIT_INTERRUPTED = 1, 130
 
@@ -105,7 +104,7 @@ def files(outcome: hs.studies.Outcome, pictures: str | None) -> Iterator[tuple[s
     from headstack.report import html
 
     texts = {"outcome.json": outcome.to_json()}
-    texts |= {f"{name}.csv": csv_of(found.columns, found.rows) for name, found in outcome.data.items()}
+    texts |= {f"{name}.csv": to_csv(found.columns, found.dicts()) for name, found in outcome.data.items()}
     try:
         html.check_built()
     except InputError as error:
@@ -197,12 +196,3 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     return "" if value is None else str(value)
-
-
-def csv_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table as CSV."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from headstack._native import InputError
@@ -18,6 +15,7 @@ from headstack.predictor.environment import Closed, Environment, Open, Staged
 from headstack.predictor.grid import OPEN
 from headstack.predictor.loops import SATURATED_SHARE, Rates, Reached, reached
 from headstack.predictor.model import Blend
+from headstack.tables import to_csv, written
 
 Found: TypeAlias = tuple[Reached, Reached, Reached]
 """What is reached, and what with the rates at the low and the high end of the interval."""
@@ -77,21 +75,11 @@ class Predictions(Sequence[Prediction]):
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """All of them as a JSON list, one a line."""
-        return _written("[\n" + ",\n".join(json.dumps(row) for row in self.rows()) + "\n]\n", path)
+        return written("[\n" + ",\n".join(json.dumps(row) for row in self.rows()) + "\n]\n", path)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """The table as CSV."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, self.column_names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows())
-        return _written(text.getvalue(), path)
-
-
-def _written(text: str, path: str | os.PathLike[str] | None) -> str:
-    if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
-    return text
+        return to_csv(self.column_names, self.rows(), path)
 
 
 def predicted(environments: Sequence[Environment], systems: Sequence[Characterization]) -> Predictions:
