@@ -5,18 +5,14 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+from functools import partial
 from pathlib import Path
 
 from headstack._native import InputError
 from headstack.chunks.chunk import Chunk, engine
+from headstack.keeping import cache_folder, write_all
 
 log = logging.getLogger("headstack")
-
-
-def default_store() -> Path:
-    """``headstack/chunks`` in the user's cache (``$XDG_CACHE_HOME``, else ``~/.cache``)."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "headstack" / "chunks"
 
 
 class Store:
@@ -28,7 +24,7 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         """Raises ``InputError`` where nothing can be kept."""
-        self._folder = (Path(folder) if folder is not None else default_store()) / engine()
+        self._folder = (Path(folder) if folder is not None else cache_folder() / "chunks") / engine()
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -54,12 +50,7 @@ class Store:
     def keep(self, chunk: Chunk, answer: bytes) -> Path:
         """Keeps the answer to a chunk."""
         path = self._folder / _name(chunk, answer)
-        unfinished = path.with_name(f".{os.getpid()}.{path.name}")
-        try:
-            unfinished.write_bytes(answer)
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        write_all([(path, partial(Path.write_bytes, data=answer))])
         return path
 
 

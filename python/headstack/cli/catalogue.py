@@ -9,8 +9,9 @@ import click
 
 import headstack as hs
 from headstack import _native
-from headstack.cli.output import check_writable, print_table, write_all
+from headstack.cli.output import check_writable, print_table
 from headstack.drive import Drive, import_disksim
+from headstack.keeping import write_all
 from headstack.workload import Workload
 
 

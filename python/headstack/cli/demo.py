@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from headstack.cli.output import check_writable, print_results, progress, write_all
+from headstack.cli.output import check_writable, print_results, progress
 from headstack.cli.runs import print_knees
+from headstack.keeping import write_all
 from headstack.results import Results
 from headstack.runs import run_specs, specify
 

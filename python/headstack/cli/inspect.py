@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headstack._native import InputError
-from headstack.cli.output import check_writable, write_all
+from headstack.cli.output import check_writable
+from headstack.keeping import write_all
 
 if TYPE_CHECKING:
     from headstack.inspection.model import Inspection

@@ -12,8 +12,9 @@ from typing import Any
 import click
 
 from headstack._native import InputError
-from headstack.cli.output import check_writable, print_results, write_all
+from headstack.cli.output import check_writable, print_results
 from headstack.jobfiles import JobFile, JobResults
+from headstack.keeping import write_all
 from headstack.measurement import SLOTS, Access
 from headstack.options import OPTIONS
 from headstack.values import choice

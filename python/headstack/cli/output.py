@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from headstack._native import InputError
+from headstack.keeping import write_all
 from headstack.results import Results
 
 SILENT_S = 2.0
@@ -176,19 +177,3 @@ class Outputs:
             print(self._exports[name](results), end="")
         if not self._to_stdout:
             show()
-
-
-def write_all(files: Iterable[tuple[str | Path, Callable[[Path], object]]]) -> None:
-    """Writes files beside their places, then moves them there: each appears whole, or none at all."""
-    unfinished: list[tuple[Path, Path]] = []
-    try:
-        for path, write in files:
-            path = Path(path)
-            # The suffix stays: it names the format of a picture.
-            unfinished.append((path.with_name(f".{os.getpid()}.{path.name}"), path))
-            write(unfinished[-1][0])
-        for written, path in unfinished:
-            os.replace(written, path)
-    finally:
-        for written, _ in unfinished:
-            written.unlink(missing_ok=True)

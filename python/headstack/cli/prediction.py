@@ -9,8 +9,9 @@ import click
 
 import headstack as hs
 from headstack._native import InputError
-from headstack.cli.output import Outputs, check_writable, print_table, progress, write_all
+from headstack.cli.output import Outputs, check_writable, print_table, progress
 from headstack.cli.runs import Command
+from headstack.keeping import write_all
 from headstack.options import CHANGEABLE
 from headstack.values import number
 

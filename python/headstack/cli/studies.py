@@ -13,7 +13,8 @@ import click
 
 import headstack as hs
 from headstack._native import InputError
-from headstack.cli.output import check_writable, print_table, progress, write_all
+from headstack.cli.output import check_writable, print_table, progress
+from headstack.keeping import write_all
 from headstack.tables import to_csv
 
 EXIT_MISSED, EXIT_INTERRUPTED = 1, 130

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headstack._native import InputError
-from headstack.cli.output import check_writable, print_table, progress, write_all
+from headstack.cli.output import check_writable, print_table, progress
 from headstack.cli.runs import Command, Grouped
 from headstack.designs import SAMPLES
+from headstack.keeping import write_all
 from headstack.options import OPTIONS
 
 if TYPE_CHECKING:

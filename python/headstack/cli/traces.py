@@ -15,7 +15,8 @@ from typing import Any
 import click
 
 from headstack._native import format_bytes, format_duration_ns
-from headstack.cli.output import SILENT_S, check_writable, print_table, write_all
+from headstack.cli.output import SILENT_S, check_writable, print_table
+from headstack.keeping import write_all
 from headstack.traces import Trace, capture, export_formats, formats
 from headstack.values import size_bytes
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from headstack._native import InputError
-from headstack.cli.output import print_table, progress, write_all
+from headstack.cli.output import print_table, progress
+from headstack.keeping import write_all
 from headstack.validation import Validation
 from headstack.validation import validate as replay
 from headstack.values import percent

@@ -10,8 +10,9 @@ import click
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.cli.output import check_writable, print_table, write_all
+from headstack.cli.output import check_writable, print_table
 from headstack.cli.targets import Command, course, ending
+from headstack.keeping import write_all
 from headstack.measurement import ENGINES
 from headstack.measurement import verify as verify_target
 from headstack.measurement.verifying import Verifying, ledger_of

@@ -9,6 +9,7 @@ import stat
 import subprocess
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from headstack._native import InputError
@@ -16,6 +17,7 @@ from headstack.inspection import hdparm, nvme, smartctl_text, stored, sysfs
 from headstack.inspection.fields import Fields
 from headstack.inspection.model import SOURCES, Inspection, joined, program_of
 from headstack.inspection.smartctl import read_smartctl
+from headstack.keeping import write_all
 
 LARGEST_OUTPUT_BYTES = 4 << 20
 """No program prints as much of one device: a larger file is data, and stands for the device that it lies on."""
@@ -206,11 +208,10 @@ def _save(folder: str, name: str, outputs: dict[str, str]) -> None:
     """The raw outputs, each whole or not at all."""
     try:
         os.makedirs(folder, exist_ok=True)
-        for file, text in outputs.items():
-            path = Path(folder) / f"{name}.{file}"
-            unfinished = path.with_name(f".{os.getpid()}.{path.name}")
-            unfinished.write_text(text, encoding="utf-8")
-            os.replace(unfinished, path)
+        write_all(
+            (Path(folder) / f"{name}.{file}", partial(Path.write_text, data=text, encoding="utf-8"))
+            for file, text in outputs.items()
+        )
     except OSError as error:
         raise InputError(f"{error.filename or folder}: {(error.strerror or str(error)).lower()}") from None
 

@@ -15,6 +15,7 @@ from headstack._native import InputError
 from headstack.array import Array
 from headstack.chunks.chunk import engine
 from headstack.drive import Drive
+from headstack.keeping import cache_folder, write_all
 from headstack.options import CHANGEABLE
 from headstack.predictor import characterization
 from headstack.predictor.characterization import Characterization, hash_of
@@ -146,20 +147,13 @@ def characterization_of(system: Characterized, progress: Progress | None = None,
     if isinstance(system, str | os.PathLike) and Path(system).suffix == ".json":
         return Characterization.load(system)
     loaded_system = system if isinstance(system, Drive | Array) else load_system(system)
-    kept = kept_folder() / engine(_MAKING) / f"{hash_of(loaded_system, axes)}.json"
+    kept = cache_folder() / "characterizations" / engine(_MAKING) / f"{hash_of(loaded_system, axes)}.json"
     if kept.is_file():
         return Characterization.load(kept)
     made = characterization.characterize(loaded_system, axes, progress)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = kept.with_name(f".{os.getpid()}.{kept.name}")
-    made.to_json(unfinished)
-    os.replace(unfinished, kept)
+    write_all([(kept, made.to_json)])
     return made
-
-
-def kept_folder() -> Path:
-    """Where characterizations are kept, by the build that made them: in ``$XDG_CACHE_HOME``, or ``~/.cache``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headstack" / "characterizations"
 
 
 def predicted_rows(

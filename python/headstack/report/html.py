@@ -11,10 +11,12 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from headstack._native import InputError
+from headstack.keeping import write_all
 from headstack.report.figures import Figure, Report, Section
 
 FOLDER = Path(__file__).parent
@@ -34,14 +36,8 @@ def to_html(report: Report) -> str:
 
 def write_html(report: Report, path: str | os.PathLike[str]) -> None:
     """Writes ``to_html`` to a file, which appears whole or not at all."""
-    path = Path(path)
     text = to_html(report)
-    unfinished = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_all([(path, partial(Path.write_text, data=text, encoding="utf-8"))])
 
 
 def inline(shown: Figure | Report) -> str:
