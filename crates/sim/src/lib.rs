@@ -17,7 +17,8 @@ mod snapshot;
 pub mod ssd;
 pub mod system;
 
-pub use recorder::{Observed, Sink};
+pub use flights::Flight;
+pub use recorder::{Observed, Recorder, Sink};
 pub use rig::Progress;
 pub use run::{Demand, RunSpec, contained, record, run, run_all, run_contained};
 pub use system::SystemDescription;

@@ -25,8 +25,9 @@ pub type Sink<'a> = dyn FnMut(&Observed) + 'a;
 
 /// Holds requests back until all that were issued before them are complete, so that a recording is in order of arrival
 /// with requests of one moment in theirs.
-pub struct Recorder<'a> {
-    sink: &'a mut Sink<'a>,
+#[derive(Debug)]
+pub struct Recorder<S> {
+    sink: S,
     /// Requests from the oldest that is under way on, and whether each is complete.
     window: VecDeque<(Observed, bool)>,
     /// Requests handed out.
@@ -35,9 +36,9 @@ pub struct Recorder<'a> {
     numbers: Vec<u64>,
 }
 
-impl<'a> Recorder<'a> {
+impl<S: FnMut(&Observed)> Recorder<S> {
     /// A recorder that has heard of nothing.
-    pub fn new(sink: &'a mut Sink<'a>) -> Self {
+    pub fn new(sink: S) -> Self {
         Recorder { sink, window: VecDeque::new(), first: 0, numbers: Vec::new() }
     }
 
@@ -69,7 +70,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// The run is over: what is left is handed out, some of it without completion.
-    pub fn finish(self) {
+    pub fn finish(mut self) {
         for (observed, _) in self.window {
             (self.sink)(&observed);
         }

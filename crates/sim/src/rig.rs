@@ -30,7 +30,7 @@ pub struct Rig<'a> {
     before: Snapshot,
     pub now_ns: u64,
     interval_ns: u64,
-    recorder: Option<Recorder<'a>>,
+    recorder: Option<Recorder<&'a mut Sink<'a>>>,
     next_progress: u64,
 }
 

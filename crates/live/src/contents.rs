@@ -1,0 +1,218 @@
+//! What an exported system holds: bytes in memory, in a sparse file that survives restarts, or nowhere.
+//!
+//! Memory is an anonymous file, so that both are read and written by the same system calls, know their holes, and give
+//! pages back when a range is trimmed.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use headstack_workload::Span;
+use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom, fallocate, memfd_create, seek};
+
+use crate::LiveError;
+
+/// Where the bytes are.
+#[derive(Debug)]
+pub enum Contents {
+    /// In memory, gone with the process, or in a file.
+    Kept(File),
+    /// Nowhere, but for some ranges: the rest reads as zeros.
+    Discarded {
+        /// What is kept all the same, in memory.
+        kept: Vec<Span>,
+        /// Its bytes, at their own places.
+        memory: File,
+    },
+}
+
+/// A run of bytes that were written, or never were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Its length.
+    pub length_bytes: u64,
+    /// Nothing was written there: it reads as zeros.
+    pub is_hole: bool,
+}
+
+impl Contents {
+    /// `capacity_bytes` of zeros in memory, which takes what is written of them.
+    ///
+    /// # Errors
+    /// The machine has no such memory.
+    pub fn in_memory(capacity_bytes: u64) -> Result<Contents, LiveError> {
+        Ok(Contents::Kept(memory(capacity_bytes)?))
+    }
+
+    /// Nothing is kept but the ranges of `kept`.
+    ///
+    /// # Errors
+    /// The machine has no such memory.
+    pub fn discarded(capacity_bytes: u64, kept: Vec<Span>) -> Result<Contents, LiveError> {
+        Ok(Contents::Discarded { kept, memory: memory(capacity_bytes)? })
+    }
+
+    /// The file at `path`: a new one, sparse, or one of exactly this size that an earlier session left.
+    ///
+    /// # Errors
+    /// Another size, something that is no regular file, a file that another server has open, a full file system.
+    pub fn in_file(path: &Path, capacity_bytes: u64) -> Result<Contents, LiveError> {
+        let name = || path.display().to_string();
+        let existed = path.exists();
+        if existed && !path.is_file() {
+            return Err(LiveError::Asked(format!(
+                "{}: contents are kept in a regular file, which this is not",
+                name()
+            )));
+        }
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let file = opened.map_err(LiveError::io(name()))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(LiveError::Asked(format!("{}: another server holds these contents", name())));
+            }
+            Err(TryLockError::Error(error)) => return Err(LiveError::io(name())(error)),
+        }
+        let size = file.metadata().map_err(LiveError::io(name()))?.len();
+        if existed && size != 0 && size != capacity_bytes {
+            let message = format!("{}: has {size} bytes, not the system's {capacity_bytes}: not touched", name());
+            return Err(LiveError::Asked(message));
+        }
+        file.set_len(capacity_bytes).map_err(LiveError::io(name()))?;
+        Ok(Contents::Kept(file))
+    }
+
+    /// Fills `into` with what is at `offset_bytes`.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn read(&self, offset_bytes: u64, into: &mut [u8]) -> std::io::Result<()> {
+        match self {
+            Contents::Kept(file) => file.read_exact_at(into, offset_bytes),
+            Contents::Discarded { kept, memory } => {
+                into.fill(0);
+                each_kept(kept, offset_bytes, into.len() as u64, |at_bytes, range| {
+                    memory.read_exact_at(&mut into[range], at_bytes)
+                })
+            }
+        }
+    }
+
+    /// Stores `data` at `offset_bytes`.
+    ///
+    /// # Errors
+    /// What the file system says, of which a full one is the usual.
+    pub fn write(&self, offset_bytes: u64, data: &[u8]) -> std::io::Result<()> {
+        match self {
+            Contents::Kept(file) => file.write_all_at(data, offset_bytes),
+            Contents::Discarded { kept, memory } => {
+                each_kept(kept, offset_bytes, data.len() as u64, |at_bytes, range| {
+                    memory.write_all_at(&data[range], at_bytes)
+                })
+            }
+        }
+    }
+
+    /// Has a range read as zeros, and gives back what it took.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn zero(&self, offset_bytes: u64, length_bytes: u64) -> std::io::Result<()> {
+        let file = match self {
+            Contents::Kept(file) => file,
+            Contents::Discarded { memory, .. } => memory,
+        };
+        if length_bytes == 0 {
+            return Ok(());
+        }
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match fallocate(file, hole, offset_bytes, length_bytes) {
+            // A file system without holes is written.
+            Err(rustix::io::Errno::OPNOTSUPP) => self.fill(offset_bytes, length_bytes),
+            other => other.map_err(Into::into),
+        }
+    }
+
+    /// Writes zeros that take their place.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn fill(&self, offset_bytes: u64, length_bytes: u64) -> std::io::Result<()> {
+        let zeros = vec![0; length_bytes.min(1 << 20) as usize];
+        let mut done = 0;
+        while done < length_bytes {
+            let part = (length_bytes - done).min(zeros.len() as u64);
+            self.write(offset_bytes + done, &zeros[..part as usize])?;
+            done += part;
+        }
+        Ok(())
+    }
+
+    /// What of a range was written: extents that follow each other, at most `extents_max` of them, from its start on.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn extents(&self, offset_bytes: u64, length_bytes: u64, extents_max: usize) -> std::io::Result<Vec<Extent>> {
+        let file = match self {
+            Contents::Kept(file) => file,
+            Contents::Discarded { memory, .. } => memory,
+        };
+        let end_bytes = offset_bytes + length_bytes;
+        let (mut extents, mut at_bytes) = (Vec::new(), offset_bytes);
+        while at_bytes < end_bytes && extents.len() < extents_max {
+            let data_bytes = match seek(file, SeekFrom::Data(at_bytes)) {
+                Ok(data_bytes) => data_bytes.min(end_bytes),
+                Err(rustix::io::Errno::NXIO) => end_bytes,
+                Err(error) => return Err(error.into()),
+            };
+            let is_hole = data_bytes > at_bytes;
+            let next_bytes = if is_hole { data_bytes } else { seek(file, SeekFrom::Hole(at_bytes))?.min(end_bytes) };
+            extents.push(Extent { length_bytes: next_bytes - at_bytes, is_hole });
+            at_bytes = next_bytes;
+        }
+        Ok(extents)
+    }
+
+    /// Nothing was written in a range.
+    pub fn is_hole(&self, offset_bytes: u64, length_bytes: u64) -> bool {
+        let extents = self.extents(offset_bytes, length_bytes, 1);
+        extents.is_ok_and(|extents| extents.first().is_some_and(|e| e.is_hole && e.length_bytes == length_bytes))
+    }
+
+    /// Has a file's bytes on its own disk.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn sync(&self) -> std::io::Result<()> {
+        match self {
+            Contents::Kept(file) => file.sync_data(),
+            Contents::Discarded { .. } => Ok(()),
+        }
+    }
+}
+
+fn memory(capacity_bytes: u64) -> Result<File, LiveError> {
+    let file = memfd_create("headstack-contents", MemfdFlags::CLOEXEC);
+    let file = file.map(File::from).map_err(|error| LiveError::io("memory for contents")(error.into()))?;
+    file.set_len(capacity_bytes).map_err(LiveError::io("memory for contents"))?;
+    Ok(file)
+}
+
+/// Calls `each` for every part of a range that is kept: its place, and which bytes of the range it is.
+fn each_kept(
+    kept: &[Span],
+    offset_bytes: u64,
+    length_bytes: u64,
+    mut each: impl FnMut(u64, std::ops::Range<usize>) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    for span in kept {
+        let start_bytes = span.start_bytes.max(offset_bytes);
+        let end_bytes = (span.start_bytes + span.length_bytes).min(offset_bytes + length_bytes);
+        if start_bytes < end_bytes {
+            let from = (start_bytes - offset_bytes) as usize;
+            each(start_bytes, from..from + (end_bytes - start_bytes) as usize)?;
+        }
+    }
+    Ok(())
+}

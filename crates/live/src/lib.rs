@@ -1,0 +1,50 @@
+//! The simulated system as a live block device: its model in virtual time, paced by the wall clock, behind NBD and FUSE.
+//!
+//! The model keeps a timeline of its own ([`timeline`]): it is told when requests came and says when they are complete, and
+//! a thread that wakes late computes what it would have computed on time. Lateness is measured and reported
+//! ([`fidelity`]), never fed back. So a recorded session, replayed in virtual time, has the same completions to the
+//! nanosecond.
+
+pub mod contents;
+pub mod device;
+pub mod fidelity;
+pub mod floor;
+pub mod nbd;
+pub mod pacer;
+pub mod timeline;
+pub mod wall;
+
+pub use contents::{Contents, Extent};
+pub use device::{Device, Export};
+pub use fidelity::Fidelity;
+pub use pacer::{Answer, Outcome, Session, SessionOptions, Submitter};
+pub use timeline::{Constant, Model};
+
+use std::io;
+
+/// What can be wrong with a live export.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The system or its schedule cannot be.
+    #[error("{0}")]
+    Sim(#[from] headstack_sim::SimError),
+    /// Something that was asked for cannot be done.
+    #[error("{0}")]
+    Asked(String),
+    /// The machine refused: what was tried, and what it said.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was tried, on what.
+        what: String,
+        /// What the machine said.
+        error: io::Error,
+    },
+}
+
+impl LiveError {
+    /// Names what was tried when the machine refused.
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> LiveError {
+        let what = what.into();
+        |error| LiveError::Io { what, error }
+    }
+}

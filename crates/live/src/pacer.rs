@@ -1,0 +1,266 @@
+//! The clock thread: it owns the model, hears of arrivals, and answers each request when the model says so.
+//!
+//! Nothing else happens there. Exports copy data before they hand a request in, and send what is large from threads of
+//! their own, so that a megabyte on its way makes nobody else late.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use headstack_workload::Request;
+
+use crate::LiveError;
+use crate::fidelity::{Fidelity, Ledger};
+use crate::nbd::Reply;
+use crate::timeline::{Finished, Listener, Model, Timeline};
+use crate::wall::{Wall, be_punctual};
+
+/// How a session is paced.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionOptions {
+    /// Nanoseconds of the model in one of the wall.
+    pub speed: f64,
+    /// Seed of the system's own random processes.
+    pub seed: u64,
+    /// Asks for SCHED_FIFO.
+    pub realtime: bool,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        SessionOptions { speed: 1.0, seed: 0, realtime: true }
+    }
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is done.
+    Done,
+    /// It failed, at this byte of the system where one is to blame.
+    Failed(Option<u64>),
+    /// Nobody will ever answer it: the power is gone, or the session.
+    Vanished,
+}
+
+/// How the sender of a request hears of its end.
+#[derive(Debug)]
+pub enum Answer {
+    /// By a reply over NBD.
+    Nbd(Reply),
+    /// By a word to another thread: floors are measured so, and tests.
+    Word(std::sync::mpsc::Sender<Outcome>),
+}
+
+impl Answer {
+    fn send(self, outcome: Outcome) {
+        match self {
+            Answer::Nbd(reply) => reply.send(outcome),
+            // Who has gone does not need to know.
+            Answer::Word(sender) => drop(sender.send(outcome)),
+        }
+    }
+}
+
+/// A request on its way to the clock thread.
+#[derive(Debug)]
+struct Arrival {
+    /// When it was received.
+    at: Instant,
+    request: Request,
+    answer: Answer,
+}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    arrivals: Vec<Arrival>,
+    closing: bool,
+}
+
+#[derive(Debug)]
+struct Shared {
+    inbox: Mutex<Inbox>,
+    /// The clock thread, once it runs.
+    clock: RwLock<Option<Thread>>,
+    floor_ns: AtomicU64,
+    /// Requests that needed no clock.
+    at_once: AtomicU64,
+}
+
+impl Shared {
+    fn inbox(&self) -> std::sync::MutexGuard<'_, Inbox> {
+        self.inbox.lock().expect("nobody panics with the inbox in hand")
+    }
+
+    fn wake(&self) {
+        if let Some(clock) = &*self.clock.read().expect("nobody panics with it") {
+            clock.unpark();
+        }
+    }
+}
+
+/// Hands requests in.
+#[derive(Clone, Debug)]
+pub struct Submitter {
+    shared: Arc<Shared>,
+    is_instant: bool,
+}
+
+impl Submitter {
+    /// Whether every request takes no time at all: exports may answer by themselves then, and only count.
+    pub fn is_instant(&self) -> bool {
+        self.is_instant
+    }
+
+    /// Requests were answered without the clock.
+    pub fn count_at_once(&self, requests: u64) {
+        self.shared.at_once.fetch_add(requests, Ordering::Relaxed);
+    }
+
+    /// A request was received at `at`; its answer comes from the clock thread.
+    pub fn submit(&self, at: Instant, request: Request, answer: Answer) {
+        let mut inbox = self.shared.inbox();
+        if inbox.closing {
+            drop(inbox);
+            return answer.send(Outcome::Vanished);
+        }
+        inbox.arrivals.push(Arrival { at, request, answer });
+        // The first of a batch wakes the clock; the others find it awake.
+        let first = inbox.arrivals.len() == 1;
+        drop(inbox);
+        if first {
+            self.shared.wake();
+        }
+    }
+}
+
+/// A model that runs by the wall clock.
+#[derive(Debug)]
+pub struct Session {
+    shared: Arc<Shared>,
+    is_instant: bool,
+    clock: JoinHandle<Fidelity>,
+}
+
+impl Session {
+    /// Starts the clock at model time 0. `listener` hears of every request.
+    ///
+    /// # Errors
+    /// What is impossible in the model; a thread that could not be had.
+    pub fn start(model: &Model, options: SessionOptions, listener: Option<Listener>) -> Result<Session, LiveError> {
+        let shared = Arc::new(Shared {
+            inbox: Mutex::default(),
+            clock: RwLock::default(),
+            floor_ns: AtomicU64::new(0),
+            at_once: AtomicU64::new(0),
+        });
+        let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0);
+        let clock = Clock {
+            timeline: Timeline::new(model, options.seed, listener)?,
+            wall: Wall::starting_now(options.speed),
+            shared: Arc::clone(&shared),
+            ledger: Ledger::new(),
+        };
+        let spawned =
+            thread::Builder::new().name("headstack-clock".to_owned()).spawn(move || clock.run(options.realtime));
+        let clock = spawned.map_err(LiveError::io("the clock's thread"))?;
+        *shared.clock.write().expect("nobody panics with it") = Some(clock.thread().clone());
+        Ok(Session { shared, is_instant, clock })
+    }
+
+    /// Who hands requests in.
+    pub fn submitter(&self) -> Submitter {
+        Submitter { shared: Arc::clone(&self.shared), is_instant: self.is_instant }
+    }
+
+    /// Takes what the path costs into account from now on: a request counts as issued so long before it is received.
+    pub fn set_floor_ns(&self, floor_ns: u64) {
+        self.shared.floor_ns.store(floor_ns, Ordering::Relaxed);
+    }
+
+    /// Ends the session: what is under way is never answered. Returns how true it was.
+    pub fn stop(self) -> Fidelity {
+        self.shared.inbox().closing = true;
+        self.shared.wake();
+        let mut fidelity = self.clock.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        fidelity.requests += self.shared.at_once.load(Ordering::Relaxed);
+        fidelity
+    }
+}
+
+/// A request under way.
+#[derive(Debug)]
+struct Ticket {
+    answer: Answer,
+    /// When the answer can leave at the soonest.
+    received: Instant,
+}
+
+struct Clock {
+    timeline: Timeline<Ticket>,
+    wall: Wall,
+    shared: Arc<Shared>,
+    ledger: Ledger,
+}
+
+impl Clock {
+    fn run(mut self, realtime: bool) -> Fidelity {
+        self.ledger.scheduling = be_punctual(realtime);
+        let (mut arrivals, mut finished) = (Vec::new(), Vec::new());
+        loop {
+            let closing = self.take(&mut arrivals);
+            if closing {
+                break;
+            }
+            self.timeline.advance(self.wall.model_ns(Instant::now()), &mut finished);
+            finished.drain(..).for_each(|finished| self.answer(finished));
+            self.sleep();
+        }
+        let floor_ns = self.shared.floor_ns.load(Ordering::Relaxed);
+        self.timeline.finish();
+        self.ledger.fidelity(floor_ns, self.wall.speed())
+    }
+
+    /// Tells the model of what came.
+    fn take(&mut self, arrivals: &mut Vec<Arrival>) -> bool {
+        let closing = {
+            let mut inbox = self.shared.inbox();
+            std::mem::swap(&mut inbox.arrivals, arrivals);
+            inbox.closing
+        };
+        let floor = Duration::from_nanos(self.shared.floor_ns.load(Ordering::Relaxed));
+        for Arrival { at, request, answer } in arrivals.drain(..) {
+            if closing {
+                answer.send(Outcome::Vanished);
+                continue;
+            }
+            let issued_ns = self.wall.model_ns(at.checked_sub(floor).unwrap_or(at));
+            self.timeline.arrive(issued_ns, request, Ticket { answer, received: at });
+            self.ledger.outstanding(self.timeline.outstanding());
+        }
+        closing
+    }
+
+    fn answer(&mut self, finished: Finished<Ticket>) {
+        let Finished { ticket, at_ns, .. } = finished;
+        let due = self.wall.at(at_ns).expect("what is finished has a time");
+        ticket.answer.send(Outcome::Done);
+        let below_floor = due < ticket.received;
+        let late = Instant::now().saturating_duration_since(due.max(ticket.received));
+        self.ledger.answered(late.as_nanos() as u64, below_floor);
+    }
+
+    /// Until the next event, or until somebody comes.
+    fn sleep(&self) {
+        match self.wall.at(self.timeline.next_ns()) {
+            None => thread::park(),
+            Some(due) => {
+                let now = Instant::now();
+                if due > now {
+                    thread::park_timeout(due - now);
+                }
+            }
+        }
+    }
+}

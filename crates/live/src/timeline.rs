@@ -1,0 +1,270 @@
+//! The model in virtual time as a live export uses it: requests come when they come, completions are said in advance of the
+//! clock that waits for them. No clock, no I/O: the same arrivals give the same completions, live or replayed.
+
+use std::collections::VecDeque;
+
+use headstack_sim::drive::Completion;
+use headstack_sim::system::System;
+use headstack_sim::{Flight as Issued, Observed, Recorder, SystemDescription};
+use headstack_workload::{Kind, Request};
+
+use crate::LiveError;
+
+/// A request longer than this goes to the system in parts, as the block layer would send it (1,280 KiB is Linux' default).
+pub const PART_BYTES: u32 = 1280 << 10;
+
+/// A device on which every request takes the same time, however many there are: what a path itself costs shows on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Constant {
+    /// What a request takes.
+    pub latency_ns: u64,
+    /// Bytes that it exports.
+    pub capacity_bytes: u64,
+}
+
+/// What is exported.
+#[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // One a session.
+pub enum Model {
+    /// A simulated system.
+    System(SystemDescription),
+    /// A device without mechanics.
+    Constant(Constant),
+}
+
+/// Hears of every request that reached the system, in order of arrival, on the thread that tells the time: it must be quick.
+pub type Listener = Box<dyn FnMut(&Observed) + Send>;
+
+/// The state of what is exported.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // One a session.
+enum Machine {
+    System(System),
+    /// Completions, in order.
+    Constant(u64, VecDeque<Completion>),
+}
+
+/// A request that is complete.
+#[derive(Debug)]
+pub struct Finished<T> {
+    /// When it came.
+    pub arrival_ns: u64,
+    /// When it was complete.
+    pub at_ns: u64,
+    /// When the system began to work on it.
+    pub started_ns: u64,
+    /// What it was.
+    pub request: Request,
+    /// What its sender knows it by.
+    pub ticket: T,
+}
+
+/// A part of a request on its way through the system.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    flight: u32,
+}
+
+#[derive(Debug)]
+struct Flight<T> {
+    arrival_ns: u64,
+    started_ns: u64,
+    request: Request,
+    parts: u32,
+    ticket: T,
+}
+
+/// A system's own time, and what is under way in it.
+pub struct Timeline<T> {
+    machine: Machine,
+    parts: Slots<Part>,
+    flights: Slots<Flight<T>>,
+    /// The last moment at which anything came or happened: nothing comes before or at it.
+    last_ns: u64,
+    recorder: Option<Recorder<Listener>>,
+    /// Complete, not yet handed out.
+    finished: Vec<Finished<T>>,
+    done: Vec<Completion>,
+}
+
+impl<T> Timeline<T> {
+    /// A system at rest at time 0; `seed` is that of its own random processes. `listener` hears of what it is asked.
+    ///
+    /// # Errors
+    /// What is impossible in the description.
+    pub fn new(model: &Model, seed: u64, listener: Option<Listener>) -> Result<Timeline<T>, LiveError> {
+        let machine = match model {
+            Model::System(description) => Machine::System(System::new(description, seed)?),
+            Model::Constant(constant) => Machine::Constant(constant.latency_ns, VecDeque::new()),
+        };
+        Ok(Timeline {
+            machine,
+            parts: Slots::default(),
+            flights: Slots::default(),
+            last_ns: 0,
+            recorder: listener.map(Recorder::new),
+            finished: Vec::new(),
+            done: Vec::new(),
+        })
+    }
+
+    /// Requests under way.
+    pub fn outstanding(&self) -> usize {
+        self.flights.used
+    }
+
+    /// A request comes at `at_ns`, or as soon after it as nothing else happens: no two requests come at once, and none in
+    /// the instant of an event, so that a replay of what the listener heard has no order to guess. Parts of a long request
+    /// come one after the other.
+    pub fn arrive(&mut self, at_ns: u64, request: Request, ticket: T) {
+        let parts = part_count(&request);
+        let flight = self.flights.put(Flight { arrival_ns: u64::MAX, started_ns: u64::MAX, request, parts, ticket });
+        for number in 0..parts {
+            self.part_comes(at_ns, flight, &part_of(&request, number));
+        }
+    }
+
+    fn part_comes(&mut self, at_ns: u64, flight: u32, part: &Request) {
+        let mut at_ns = at_ns.max(self.last_ns + 1);
+        while self.machine_next_ns() <= at_ns {
+            let event_ns = self.machine_next_ns();
+            self.work_until(event_ns);
+            at_ns = at_ns.max(event_ns + 1);
+        }
+        self.last_ns = at_ns;
+        let waiting = self.flights.get_mut(flight);
+        waiting.arrival_ns = waiting.arrival_ns.min(at_ns);
+        let id = self.parts.put(Part { flight });
+        if let Some(recorder) = &mut self.recorder {
+            recorder.issued(id, &Issued { intended_ns: at_ns, request: *part, client: 0, stream: 0 });
+        }
+        match &mut self.machine {
+            Machine::System(system) => {
+                system.submit(at_ns, id, part);
+            }
+            Machine::Constant(latency_ns, queue) => {
+                queue.push_back(Completion { at_ns: at_ns + *latency_ns, id, started_ns: at_ns });
+            }
+        }
+    }
+
+    /// The session is over: the listener hears of what is under way too.
+    pub fn finish(self) {
+        if let Some(recorder) = self.recorder {
+            recorder.finish();
+        }
+    }
+
+    /// When something happens next; `u64::MAX` if nothing will.
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        self.finished.first().map_or_else(|| self.machine_next_ns(), |finished| finished.at_ns)
+    }
+
+    /// Lets the system work up to `now_ns`, and appends what completes, in order of time.
+    pub fn advance(&mut self, now_ns: u64, into: &mut Vec<Finished<T>>) {
+        while self.machine_next_ns() <= now_ns {
+            self.work_until(self.machine_next_ns());
+        }
+        into.append(&mut self.finished);
+    }
+
+    fn machine_next_ns(&self) -> u64 {
+        match &self.machine {
+            Machine::System(system) => system.next_event_ns(),
+            Machine::Constant(_, queue) => queue.front().map_or(u64::MAX, |completion| completion.at_ns),
+        }
+    }
+
+    /// Works up to the machine's next event.
+    fn work_until(&mut self, event_ns: u64) {
+        self.last_ns = self.last_ns.max(event_ns);
+        match &mut self.machine {
+            Machine::System(system) => system.advance(event_ns, &mut self.done),
+            Machine::Constant(_, queue) => self.done.extend(queue.pop_front()),
+        }
+        let mut done = std::mem::take(&mut self.done);
+        done.drain(..).for_each(|completion| self.part_done(&completion));
+        self.done = done;
+    }
+
+    fn part_done(&mut self, completion: &Completion) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.completed(completion);
+        }
+        let part = self.parts.take(completion.id);
+        let flight = self.flights.get_mut(part.flight);
+        flight.parts -= 1;
+        flight.started_ns = flight.started_ns.min(completion.started_ns.max(flight.arrival_ns));
+        if flight.parts == 0 {
+            let flight = self.flights.take(part.flight);
+            self.finished.push(Finished {
+                arrival_ns: flight.arrival_ns,
+                at_ns: completion.at_ns,
+                started_ns: flight.started_ns,
+                request: flight.request,
+                ticket: flight.ticket,
+            });
+        }
+    }
+}
+
+/// Parts in which a request goes to the system. A trim is a range, whatever its length.
+fn part_count(request: &Request) -> u32 {
+    match request.kind {
+        Kind::Read | Kind::Write => request.length_bytes.div_ceil(PART_BYTES).max(1),
+        Kind::Trim | Kind::Flush => 1,
+    }
+}
+
+fn part_of(request: &Request, number: u32) -> Request {
+    if part_count(request) == 1 {
+        return *request;
+    }
+    let from_bytes = number * PART_BYTES;
+    Request {
+        offset_bytes: request.offset_bytes + u64::from(from_bytes),
+        length_bytes: PART_BYTES.min(request.length_bytes - from_bytes),
+        ..*request
+    }
+}
+
+/// Things with numbers that are given again.
+#[derive(Debug)]
+struct Slots<V> {
+    slots: Vec<Option<V>>,
+    free: Vec<u32>,
+    used: usize,
+}
+
+impl<V> Default for Slots<V> {
+    fn default() -> Self {
+        Slots { slots: Vec::new(), free: Vec::new(), used: 0 }
+    }
+}
+
+impl<V> Slots<V> {
+    fn put(&mut self, value: V) -> u32 {
+        self.used += 1;
+        match self.free.pop() {
+            Some(number) => {
+                self.slots[number as usize] = Some(value);
+                number
+            }
+            None => {
+                self.slots.push(Some(value));
+                (self.slots.len() - 1) as u32
+            }
+        }
+    }
+
+    fn get_mut(&mut self, number: u32) -> &mut V {
+        self.slots[number as usize].as_mut().expect("a number in use")
+    }
+
+    fn take(&mut self, number: u32) -> V {
+        self.used -= 1;
+        self.free.push(number);
+        self.slots[number as usize].take().expect("a number in use")
+    }
+}

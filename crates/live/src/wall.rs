@@ -1,0 +1,71 @@
+//! Wall time, and what of it is the model's.
+
+use std::num::NonZeroU64;
+use std::time::{Duration, Instant};
+
+use thread_priority::{
+    RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+    thread_native_id,
+};
+
+/// The priority of the clock thread: above what runs by default, below the kernel's own watchdogs and migration threads.
+const CLOCK_PRIORITY: u8 = 50;
+
+/// How the model's time follows the wall's.
+#[derive(Clone, Copy, Debug)]
+pub struct Wall {
+    start: Instant,
+    /// Nanoseconds of the model in one of the wall.
+    speed: f64,
+}
+
+impl Wall {
+    /// A model whose time 0 is now.
+    pub fn starting_now(speed: f64) -> Wall {
+        Wall { start: Instant::now(), speed }
+    }
+
+    /// Nanoseconds of the model until `at`.
+    #[inline]
+    pub fn model_ns(&self, at: Instant) -> u64 {
+        let wall_ns = at.saturating_duration_since(self.start).as_nanos() as u64;
+        // The usual speed must not cost a nanosecond of a session's hours.
+        if self.speed == 1.0 { wall_ns } else { (wall_ns as f64 * self.speed) as u64 }
+    }
+
+    /// When the model's time is `model_ns`; `None` for never.
+    #[inline]
+    pub fn at(&self, model_ns: u64) -> Option<Instant> {
+        let wall_ns = if self.speed == 1.0 { model_ns } else { (model_ns as f64 / self.speed).ceil() as u64 };
+        (model_ns != u64::MAX).then(|| self.start + Duration::from_nanos(wall_ns))
+    }
+
+    /// Nanoseconds of the model in one of the wall.
+    pub fn speed(&self) -> f64 {
+        self.speed
+    }
+}
+
+/// What the scheduler does for the clock thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduling {
+    /// SCHED_FIFO: it runs when it wakes.
+    Realtime,
+    /// It shares with others, whose time slices it may have to wait for: 4 ms at 250 Hz.
+    Shared,
+}
+
+/// Has the scheduler wake this thread on time: to the nanosecond rather than within 50 us (timer slack), and before all
+/// others where the process may ask for that (CAP_SYS_NICE).
+pub fn be_punctual(realtime: bool) -> Scheduling {
+    // A kernel that knows no slack wakes on time anyway.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    let priority = ThreadPriority::Crossplatform(CLOCK_PRIORITY.try_into().expect("below 100"));
+    if realtime && set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok() {
+        Scheduling::Realtime
+    } else {
+        Scheduling::Shared
+    }
+}
