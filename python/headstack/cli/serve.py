@@ -72,7 +72,7 @@ def serve(system: str, nbd: tuple[str, ...], stdio: bool, json_path: str | None,
     if json_path is not None:
         check_writable(json_path)
     varied = {o.name: given.pop(o.name) for o in SYSTEM_OPTIONS}
-    serving = Serving(**places, **given, system={name: text for name, text in varied.items() if text is not None})
+    serving = Serving(**places, **given, options={name: text for name, text in varied.items() if text is not None})
     # A service manager ends a service by SIGTERM: it is an end as good as Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
     live = start(system, serving)

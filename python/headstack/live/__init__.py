@@ -51,7 +51,7 @@ class Serving:
     metrics: str | None = None
     record: str | None = None
     size: str | None = None
-    system: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
     """Options of the system as in a run, by name: ``{"write_cache": "off"}``."""
 
 
@@ -111,8 +111,8 @@ def serve(system: str | os.PathLike[str], serving: Serving | None = None, **sett
 
 def constant_device(name: str, serving: Serving) -> dict[str, Any]:
     """A device without mechanics, as the extension takes it."""
-    if serving.system:
-        raise InputError(f"{next(iter(serving.system))}: a device of constant latency has no such thing")
+    if serving.options:
+        raise InputError(f"{next(iter(serving.options))}: a device of constant latency has no such thing")
     latency_ns = duration_ns("constant", name.removeprefix(CONSTANT) or "0s")
     if latency_ns < 0:
         raise InputError(f"constant: {name.removeprefix(CONSTANT)} is less than nothing")
@@ -129,11 +129,11 @@ def simulated(name: str, serving: Serving) -> dict[str, Any]:
     if serving.size is not None:
         raise InputError("size: a system has its own; write NAME@RANGE for a part of it")
     known = {option.name: option for option in SYSTEM_OPTIONS}
-    for option in serving.system:
+    for option in serving.options:
         if option not in known:
             raise InputError(f"{option}: no such option of systems")
-    spec = first_spec(changed(name, serving.system), None)
-    for option, text in serving.system.items():
+    spec = first_spec(changed(name, serving.options), None)
+    for option, text in serving.options.items():
         known[option].apply(spec, text)
     options = {**options_of(serving, capacity_bytes(spec["system"])), "part": spec["span"], "seed": spec["seed"]}
     return {
