@@ -9,6 +9,7 @@ pub mod contents;
 pub mod device;
 pub mod fidelity;
 pub mod floor;
+pub mod fuse;
 pub mod nbd;
 pub mod pacer;
 pub mod timeline;
