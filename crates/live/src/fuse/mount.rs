@@ -22,6 +22,8 @@ const RECEIVERS: usize = 2;
 /// How long a session may take to hear of its end, in looks.
 const LOOKS: usize = 200;
 const LOOK: Duration = Duration::from_millis(10);
+/// How long a directory may stay busy: the kernel closes the file of a loop device a little after it is detached.
+const BUSY_LOOKS: usize = 20;
 
 /// How a mount ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +126,13 @@ impl Mount {
             // Detached from outside, with somebody still inside.
             Some(Errno::INVAL) => Ok(Unmounted::InUse),
             Some(Errno::BUSY) => {
+                let freed = |_| {
+                    thread::sleep(LOOK);
+                    unmount(&self.directory, UnmountFlags::empty()).is_ok()
+                };
+                if (0..BUSY_LOOKS).any(freed) {
+                    return Ok(Unmounted::Cleanly);
+                }
                 // Force does not unmount what is busy, but it ends the connection: nobody waits for answers any more.
                 if unmount(&self.directory, UnmountFlags::FORCE).is_err() {
                     unmount(&self.directory, UnmountFlags::DETACH).map_err(|error| self.cannot_unmount(error))?;
