@@ -11,6 +11,7 @@ pub mod device;
 pub mod faults;
 pub mod fidelity;
 pub mod floor;
+pub mod fuse;
 pub mod nbd;
 pub mod orders;
 pub mod pacer;

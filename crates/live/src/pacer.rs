@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use crate::LiveError;
 use crate::fidelity::{Fidelity, Ledger};
-use crate::nbd::Reply;
 use crate::orders::Order;
 use crate::timeline::{Finished, Listener, Model, Timeline};
 use crate::wall::{Scheduling, Wall, be_punctual};
+use crate::{fuse, nbd};
 
 /// How a session is paced.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,9 @@ pub enum Outcome {
 #[derive(Debug)]
 pub enum Answer {
     /// By a reply over NBD.
-    Nbd(Reply),
+    Nbd(nbd::Reply),
+    /// By a reply to the kernel, for FUSE.
+    Fuse(fuse::Reply),
     /// By a word to another thread: floors are measured so, and tests.
     Word(std::sync::mpsc::Sender<Outcome>),
 }
@@ -60,6 +62,7 @@ impl Answer {
     fn send(self, outcome: Outcome) {
         match self {
             Answer::Nbd(reply) => reply.send(outcome),
+            Answer::Fuse(reply) => reply.send(outcome),
             // Who has gone does not need to know.
             Answer::Word(sender) => drop(sender.send(outcome)),
         }
@@ -69,8 +72,9 @@ impl Answer {
 /// A request on its way to the clock thread.
 #[derive(Debug)]
 struct Arrival {
-    /// When it was received.
-    at: Instant,
+    /// When it was issued: before it was received, by what the path costs.
+    issued: Instant,
+    received: Instant,
     request: Request,
     answer: Answer,
 }
@@ -90,6 +94,7 @@ struct Shared {
     inbox: Mutex<Inbox>,
     /// The clock thread, once it runs.
     clock: RwLock<Option<Thread>>,
+    /// The largest of the paths'.
     floor_ns: AtomicU64,
     /// Something is in the inbox.
     has_news: AtomicBool,
@@ -115,9 +120,17 @@ impl Shared {
 pub struct Submitter {
     shared: Arc<Shared>,
     is_instant: bool,
+    floor: Duration,
 }
 
 impl Submitter {
+    /// The same for a path that costs so much of the wall's time: what comes by it counts as issued so long before it is
+    /// received.
+    pub fn with_floor_ns(&self, floor_ns: u64) -> Submitter {
+        self.shared.floor_ns.fetch_max(floor_ns, Ordering::Relaxed);
+        Submitter { floor: Duration::from_nanos(floor_ns), ..self.clone() }
+    }
+
     /// Whether every request takes no time at all: exports may answer by themselves then, and only count.
     pub fn is_instant(&self) -> bool {
         self.is_instant
@@ -135,7 +148,8 @@ impl Submitter {
             drop(inbox);
             return answer.send(Outcome::Vanished);
         }
-        inbox.arrivals.push(Arrival { at, request, answer });
+        let issued = at.checked_sub(self.floor).unwrap_or(at);
+        inbox.arrivals.push(Arrival { issued, received: at, request, answer });
         // The first of a batch wakes the clock; the others find it awake.
         let first = inbox.arrivals.len() == 1;
         drop(inbox);
@@ -208,12 +222,7 @@ impl Session {
 
     /// Who hands requests in.
     pub fn submitter(&self) -> Submitter {
-        Submitter { shared: Arc::clone(&self.shared), is_instant: self.is_instant }
-    }
-
-    /// Takes what the path costs into account from now on: a request counts as issued so long before it is received.
-    pub fn set_floor_ns(&self, floor_ns: u64) {
-        self.shared.floor_ns.store(floor_ns, Ordering::Relaxed);
+        Submitter { shared: Arc::clone(&self.shared), is_instant: self.is_instant, floor: Duration::ZERO }
     }
 
     /// Who gives orders.
@@ -277,14 +286,12 @@ impl Clock {
             std::mem::swap(&mut inbox.arrivals, arrivals);
             (std::mem::take(&mut inbox.orders), inbox.closing)
         };
-        let floor = Duration::from_nanos(self.shared.floor_ns.load(Ordering::Relaxed));
-        for Arrival { at, request, answer } in arrivals.drain(..) {
+        for Arrival { issued, received, request, answer } in arrivals.drain(..) {
             if closing {
                 answer.send(Outcome::Vanished);
                 continue;
             }
-            let issued_ns = self.wall.model_ns(at.checked_sub(floor).unwrap_or(at));
-            self.timeline.arrive(issued_ns, request, Ticket { answer, received: at });
+            self.timeline.arrive(self.wall.model_ns(issued), request, Ticket { answer, received });
             self.ledger.outstanding(self.timeline.outstanding());
         }
         (orders, closing)

@@ -126,8 +126,8 @@ impl Service {
         };
         let pace = SessionOptions { speed: options.speed, seed: options.seed, realtime: options.realtime };
         let session = Session::start(model, pace, listener)?;
-        session.set_floor_ns(floor_ns);
-        let device = Arc::new(Device { exports, contents, submitter: session.submitter() });
+        let submitter = session.submitter().with_floor_ns(floor_ns);
+        let device = Arc::new(Device { exports, contents, submitter });
         let server = Server::start(&device, &endpoints, Security::None)?;
         let control = Control::start(&session.commander(), options.control.as_deref(), options.metrics)?;
         Ok(Service { session, device, server, control })
