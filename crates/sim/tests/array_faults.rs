@@ -199,7 +199,8 @@ fn after_a_loss_what_can_be_served_is_served() {
             assert!(ids.iter().all(|id| under_way.contains(id)) && ids.len() <= under_way.len());
             bench.failed();
             let outcome: Vec<bool> = (0..64)
-                .flat_map(|at| [read(at * total / 64, 4096), write(at * total / 64, 4096)])
+                .map(|at| (at * total / 64 + at % 4 * UNIT) % total)
+                .flat_map(|offset| [read(offset, 4096), write(offset, 4096)])
                 .map(|request| bench.serve(&request).1.is_empty())
                 .collect();
             let served = outcome.iter().filter(|&&served| served).count();
@@ -261,7 +262,7 @@ fn a_strike_equals_the_same_incident() {
         let mut all = vec![];
         while bench.now_ns < until_ms * MS {
             let at = bench.now_ns / MS;
-            let kind = if at % 3 == 0 { Kind::Write } else { Kind::Read };
+            let kind = if at.is_multiple_of(3) { Kind::Write } else { Kind::Read };
             bench.submit(&request(kind, at * 7 % 190 * UNIT, 4096));
             all.extend(bench.run_to(bench.now_ns + MS));
         }

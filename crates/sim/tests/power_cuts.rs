@@ -214,6 +214,6 @@ fn cuts_are_deterministic() {
     };
     let seen = serve();
     assert_eq!(seen, serve());
-    assert!(seen.len() > 300);
+    assert!(seen.len() > 100);
     assert!(System::new(&SystemDescription::Array(of(Level::Raid5, 4)), 1).is_ok());
 }
