@@ -7,9 +7,11 @@
 
 pub mod contents;
 pub mod device;
+pub mod faults;
 pub mod fidelity;
 pub mod floor;
 pub mod nbd;
+pub mod orders;
 pub mod pacer;
 pub mod timeline;
 pub mod wall;
@@ -17,7 +19,8 @@ pub mod wall;
 pub use contents::{Contents, Extent};
 pub use device::{Device, Export};
 pub use fidelity::Fidelity;
-pub use pacer::{Answer, Outcome, Session, SessionOptions, Submitter};
+pub use orders::Order;
+pub use pacer::{Answer, Commander, Outcome, Session, SessionOptions, Submitter};
 pub use timeline::{Constant, Model};
 
 use std::io;

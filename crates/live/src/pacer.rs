@@ -4,15 +4,18 @@
 //! their own, so that a megabyte on its way makes nobody else late.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use headstack_workload::Request;
+use serde_json::{Value, json};
 
 use crate::LiveError;
 use crate::fidelity::{Fidelity, Ledger};
 use crate::nbd::Reply;
+use crate::orders::Order;
 use crate::timeline::{Finished, Listener, Model, Timeline};
 use crate::wall::{Wall, be_punctual};
 
@@ -72,9 +75,13 @@ struct Arrival {
     answer: Answer,
 }
 
+/// An order, and who waits for its answer.
+type Ordered = (Order, mpsc::Sender<Result<Value, LiveError>>);
+
 #[derive(Debug, Default)]
 struct Inbox {
     arrivals: Vec<Arrival>,
+    orders: Vec<Ordered>,
     closing: bool,
 }
 
@@ -135,6 +142,29 @@ impl Submitter {
     }
 }
 
+/// Gives orders, from any thread.
+#[derive(Clone, Debug)]
+pub struct Commander {
+    shared: Arc<Shared>,
+}
+
+impl Commander {
+    /// Has an order carried out at the present moment of the model, and returns its answer.
+    ///
+    /// # Errors
+    /// What is wrong with the order; a session that is over.
+    pub fn order(&self, order: Order) -> Result<Value, LiveError> {
+        let (answer, heard) = mpsc::channel();
+        let mut inbox = self.shared.inbox();
+        if !inbox.closing {
+            inbox.orders.push((order, answer));
+        }
+        drop(inbox);
+        self.shared.wake();
+        heard.recv().unwrap_or_else(|_| Err(LiveError::Asked("the session is over".to_owned())))
+    }
+}
+
 /// A model that runs by the wall clock.
 #[derive(Debug)]
 pub struct Session {
@@ -179,6 +209,11 @@ impl Session {
         self.shared.floor_ns.store(floor_ns, Ordering::Relaxed);
     }
 
+    /// Who gives orders.
+    pub fn commander(&self) -> Commander {
+        Commander { shared: Arc::clone(&self.shared) }
+    }
+
     /// Ends the session: what is under way is never answered. Returns how true it was.
     pub fn stop(self) -> Fidelity {
         self.shared.inbox().closing = true;
@@ -209,9 +244,13 @@ impl Clock {
         self.ledger.scheduling = be_punctual(realtime);
         let (mut arrivals, mut finished) = (Vec::new(), Vec::new());
         loop {
-            let closing = self.take(&mut arrivals);
+            let (orders, closing) = self.take(&mut arrivals);
             if closing {
                 break;
+            }
+            for (order, answer) in orders {
+                // Who has gone needs no answer.
+                let _ = answer.send(self.obey(order));
             }
             self.timeline.advance(self.wall.model_ns(Instant::now()), &mut finished);
             finished.drain(..).for_each(|finished| self.answer(finished));
@@ -222,12 +261,12 @@ impl Clock {
         self.ledger.fidelity(floor_ns, self.wall.speed())
     }
 
-    /// Tells the model of what came.
-    fn take(&mut self, arrivals: &mut Vec<Arrival>) -> bool {
-        let closing = {
+    /// Tells the model of what came; returns the orders that came with it, and whether this is the end.
+    fn take(&mut self, arrivals: &mut Vec<Arrival>) -> (Vec<Ordered>, bool) {
+        let (orders, closing) = {
             let mut inbox = self.shared.inbox();
             std::mem::swap(&mut inbox.arrivals, arrivals);
-            inbox.closing
+            (std::mem::take(&mut inbox.orders), inbox.closing)
         };
         let floor = Duration::from_nanos(self.shared.floor_ns.load(Ordering::Relaxed));
         for Arrival { at, request, answer } in arrivals.drain(..) {
@@ -239,7 +278,22 @@ impl Clock {
             self.timeline.arrive(issued_ns, request, Ticket { answer, received: at });
             self.ledger.outstanding(self.timeline.outstanding());
         }
-        closing
+        (orders, closing)
+    }
+
+    /// Carries out an order at the present moment of the model.
+    fn obey(&mut self, order: Order) -> Result<Value, LiveError> {
+        let now_ns = self.wall.model_ns(Instant::now());
+        match order {
+            Order::Status => Ok(json!({
+                "model_ns": now_ns,
+                "outstanding": self.timeline.outstanding(),
+                "fidelity": self.ledger.fidelity(self.shared.floor_ns.load(Ordering::Relaxed), self.wall.speed()),
+            })),
+            Order::Inject { .. } | Order::Smart | Order::Injections => {
+                Err(LiveError::Asked("this order is not known yet".to_owned()))
+            }
+        }
     }
 
     fn answer(&mut self, finished: Finished<Ticket>) {
