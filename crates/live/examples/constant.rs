@@ -1,17 +1,17 @@
 //! A device in memory on which every request takes the same time, over NBD until standard input ends:
-//! `constant SOCKET CAPACITY_BYTES LATENCY_NS [CERTIFICATE KEY [CLIENT_CA]]`. What peers and clients are held against.
+//! `constant SOCKET CAPACITY_BYTES LATENCY_NS`. What peers and clients are held against.
 
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use headstack_live::nbd::{Endpoint, Security, Server};
-use headstack_live::{Constant, Contents, Device, Export, LiveError, Model, Session, SessionOptions};
+use headstack_live::{Constant, Contents, Device, Export, Model, Session, SessionOptions};
 use headstack_workload::Span;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [socket, capacity_bytes, latency_ns, ..] = &arguments[..] else {
+    let [socket, capacity_bytes, latency_ns] = &arguments[..] else {
         return Err("constant SOCKET CAPACITY_BYTES LATENCY_NS is wanted".into());
     };
     let (capacity_bytes, latency_ns) = (capacity_bytes.parse()?, latency_ns.parse()?);
@@ -31,6 +31,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::io::stdin().read_to_end(&mut Vec::new())?;
     server.stop();
     session.stop();
-    Ok::<(), LiveError>(())?;
     Ok(())
 }

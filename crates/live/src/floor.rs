@@ -42,7 +42,7 @@ pub fn measure_nbd(realtime: bool) -> Result<u64, LiveError> {
     let contents = Contents::in_memory(capacity_bytes)?;
     let device = Arc::new(Device { exports: vec![export], contents, submitter: session.submitter() });
     let (ours, theirs) = UnixStream::pair().map_err(LiveError::io("a socket pair"))?;
-    let server = thread::spawn(move || serve(&device, &Stream::socket_of(theirs), Security::None, |_| {}));
+    let server = thread::spawn(move || serve(&device, &Stream::socket_of(theirs), &Security::None));
     let latencies = probe(Stream::socket_of(ours));
     // It ends with its client; how is in the probe's own result.
     let _ = server.join();

@@ -134,8 +134,8 @@ pub enum Errno {
     Invalid = 22,
     /// Nothing is left, or the write goes past the end.
     NoSpace = 28,
-    /// The server ends.
-    Shutdown = 108,
+    /// It would take as long as writing.
+    NotSupported = 95,
 }
 
 /// A request, without its payload.
