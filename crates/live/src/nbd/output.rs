@@ -79,18 +79,9 @@ impl Output {
     /// Sends, or has sent, a message; never waits for the client.
     pub fn send(self: &Arc<Self>, message: Vec<u8>, room: Room) {
         let mut state = self.state();
+        let sent = if message.len() <= AT_ONCE_BYTES { self.send_now(&mut state, &message) } else { 0 };
         if state.broken {
             return;
-        }
-        let mut sent = 0;
-        if state.waiting.is_empty() && !state.sending && message.len() <= AT_ONCE_BYTES {
-            match self.stream.write_at_once(&message) {
-                Ok(bytes) => sent = bytes,
-                Err(_) => {
-                    state.broken = true;
-                    return self.changed.notify_all();
-                }
-            }
         }
         if sent == message.len() {
             return self.free(&mut state, &room);
@@ -109,12 +100,29 @@ impl Output {
         self.changed.notify_all();
     }
 
-    /// Sends what leaves together, waiting for the client. For a connection that never calls [`send`](Self::send).
+    /// Sends messages that leave together from the reader's thread, which waits where the client is owed too much already.
     ///
     /// # Errors
-    /// The stream's.
-    pub fn send_waiting(&self, messages: &[u8]) -> io::Result<()> {
-        self.stream.write_all(messages)
+    /// The connection is broken.
+    pub fn send_together(self: &Arc<Self>, messages: &[u8]) -> io::Result<()> {
+        let sent = self.send_now(&mut self.state(), messages);
+        if sent < messages.len() {
+            let room = self.reserve(messages.len() - sent).ok_or(io::ErrorKind::BrokenPipe)?;
+            self.send(messages[sent..].to_vec(), room);
+        }
+        Ok(())
+    }
+
+    /// Sends what the client has room for, unless others are before it; returns how much that was.
+    fn send_now(&self, state: &mut State, message: &[u8]) -> usize {
+        if state.broken || state.sending || !state.waiting.is_empty() {
+            return 0;
+        }
+        self.stream.write_at_once(message).unwrap_or_else(|_| {
+            state.broken = true;
+            self.changed.notify_all();
+            0
+        })
     }
 
     fn free(&self, state: &mut State, room: &Room) {

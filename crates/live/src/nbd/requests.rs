@@ -117,7 +117,7 @@ impl<'d> Requests<'d> {
 
     fn flush(&mut self) -> io::Result<()> {
         if !self.batch.is_empty() {
-            self.output.send_waiting(&self.batch)?;
+            self.output.send_together(&self.batch)?;
             self.batch.clear();
             // One long read must not hold its memory for as long as the connection lives.
             self.batch.shrink_to(4 * BATCH_BYTES);
