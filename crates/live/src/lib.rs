@@ -6,6 +6,7 @@
 //! nanosecond.
 
 pub mod contents;
+mod control;
 pub mod device;
 pub mod faults;
 pub mod fidelity;
@@ -13,6 +14,8 @@ pub mod floor;
 pub mod nbd;
 pub mod orders;
 pub mod pacer;
+pub mod service;
+mod telemetry;
 pub mod timeline;
 pub mod wall;
 
@@ -21,7 +24,8 @@ pub use device::{Device, Export};
 pub use fidelity::Fidelity;
 pub use orders::Order;
 pub use pacer::{Answer, Commander, Outcome, Session, SessionOptions, Submitter};
-pub use timeline::{Constant, Model};
+pub use service::{Keeping, Service, ServiceOptions};
+pub use timeline::{Constant, Listener, Model};
 
 use std::io;
 

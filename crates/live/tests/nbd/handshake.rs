@@ -106,7 +106,7 @@ fn whom_nothing_can_be_told_is_hung_up_on() {
     let client = served.greeted();
     client.stream().write_all(&[0; 16]).expect("no option");
     ended(client);
-    let mut client = served.client();
+    let client = served.client();
     client.stream().write_all(&[0; wire::REQUEST_BYTES]).expect("no request");
     ended(client);
     let mut client = served.greeted();
