@@ -319,3 +319,39 @@ impl Task<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::super::stream::Stream;
+    use super::*;
+
+    /// What a client reads of a reply to cookie 7 of an export that begins at 1 MiB.
+    fn told(structured: bool, outcome: Outcome) -> Vec<u8> {
+        let (ours, theirs) = UnixStream::pair().expect("sockets");
+        let output = Output::new(Stream::socket_of(ours));
+        let room = output.reserve(3).expect("room");
+        let reply = Reply { output, cookie: 7, structured, message: b"yes".to_vec(), start_bytes: 1 << 20, room };
+        reply.send(outcome);
+        let mut heard = Vec::new();
+        std::io::Read::read_to_end(&mut &theirs, &mut heard).expect("an end");
+        heard
+    }
+
+    #[test]
+    fn a_failure_is_told_with_its_place_where_that_can_be_said() {
+        assert_eq!(told(true, Outcome::Done), b"yes");
+        assert_eq!(told(true, Outcome::Vanished), b"");
+        let [io, cookie] = [5u32.to_be_bytes().to_vec(), 7u64.to_be_bytes().to_vec()];
+        let simple = [&wire::SIMPLE_REPLY_MAGIC.to_be_bytes()[..], &io, &cookie].concat();
+        assert_eq!(told(false, Outcome::Failed(Some((1 << 20) + 512))), simple);
+        let chunk = |kind: u16, length: u32| {
+            let head = [&wire::STRUCTURED_REPLY_MAGIC.to_be_bytes()[..], &1u16.to_be_bytes(), &kind.to_be_bytes()];
+            [&head.concat()[..], &cookie, &length.to_be_bytes(), &io, &[0, 0]].concat()
+        };
+        assert_eq!(told(true, Outcome::Failed(None)), chunk(chunk::ERROR, 6));
+        let placed = [&chunk(chunk::ERROR_OFFSET, 14)[..], &512u64.to_be_bytes()].concat();
+        assert_eq!(told(true, Outcome::Failed(Some((1 << 20) + 512))), placed, "within the export");
+    }
+}

@@ -1,9 +1,7 @@
-"""The zero-latency path of a live export against nbdkit's memory plugin: `live.py OURS [ROUNDS]` prints JSON.
+"""The zero-latency path of a live export against nbdkit's memory plugin: `nbd.py [ROUNDS]` prints JSON.
 
-OURS is a program that serves memory at zero latency, called as `OURS SOCKET CAPACITY_BYTES 0`, until its standard input
-ends (`cargo build --release -p headstack-live --example constant`). Both servers stand ready all the time, their memory
-written; fio asks one after the other, so that what else the machine does meets both. Processor time is the server's own, of
-user and system, from /proc.
+Both servers stand ready all the time, their memory written; fio asks one after the other, so that what else the machine
+does meets both. Processor time is the server's own, of user and system, from /proc.
 """
 
 import json
@@ -16,7 +14,8 @@ import time
 from pathlib import Path
 
 CAPACITY_BYTES = 256 << 20
-SECONDS = 2
+SECONDS = 1
+HEADSTACK = [sys.executable, "-c", "from headstack.cli import main; main()"]
 WORKLOADS = [("randread", 32), ("randwrite", 32), ("randread", 1), ("randwrite", 1)]
 
 
@@ -44,11 +43,11 @@ def one_round(socket: Path, process: int, kind: str, depth: int) -> tuple[float,
     return told["ios_per_s"], (processor_s(process) - before_s) * 1e6 / told["ios"]
 
 
-def main(ours: str, rounds: int) -> None:
+def main(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         sockets = {name: Path(folder) / name for name in ("headstack", "nbdkit")}
-        command = [ours, str(sockets["headstack"]), str(CAPACITY_BYTES), "0"]
-        headstack = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        serve = ["serve", "constant:0s", "--size", str(CAPACITY_BYTES), "-q", "--nbd", f"unix:{sockets['headstack']}"]
+        headstack = subprocess.Popen([*HEADSTACK, *serve])
         nbdkit = subprocess.Popen(["nbdkit", "-f", "-U", str(sockets["nbdkit"]), "memory", str(CAPACITY_BYTES)])
         servers = {"headstack": headstack.pid, "nbdkit": nbdkit.pid}
         try:
@@ -79,4 +78,4 @@ def compare(sockets: dict[str, Path], servers: dict[str, int], kind: str, depth:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 7)
