@@ -37,6 +37,10 @@ def system_options(command: Command) -> Command:
     help="unix:PATH, tcp:[HOST:]PORT (loopback unless HOST says otherwise), stdio, or systemd for its sockets.",
 )
 @click.option("--stdio", is_flag=True, help="The same as --nbd stdio.")
+@click.option("--tls-certificate", metavar="FILE", help="Encrypt where clients ask: the server's certificate, PEM.")
+@click.option("--tls-key", metavar="FILE", help="Its key, PEM.")
+@click.option("--tls-client-ca", metavar="FILE", help="Clients have to show a certificate of this authority, PEM.")
+@click.option("--tls-required", is_flag=True, help="Serve nobody in the clear.")
 @click.option("--size", metavar="SIZE", help="Of a device of constant latency.  [default: 1GiB]")
 @click.option(
     "--data",

@@ -51,6 +51,12 @@ class Serving:
     metrics: str | None = None
     record: str | None = None
     size: str | None = None
+    tls_certificate: str | None = None
+    """PEM files: the server's certificate and key, and an authority of which clients have to show a certificate."""
+    tls_key: str | None = None
+    tls_client_ca: str | None = None
+    tls_required: bool = False
+    """Nobody is served in the clear."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Options of the system as in a run, by name: ``{"write_cache": "off"}``."""
 
@@ -154,6 +160,7 @@ def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
         "tcp": [address("tcp", text) for text in serving.tcp],
         "stdio": serving.stdio,
         "activated": serving.activated,
+        "tls": tls(serving),
         "keeping": keeping(serving, capacity),
         "speed": serving.speed,
         "realtime": serving.realtime,
@@ -161,6 +168,22 @@ def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
         "control": serving.control,
         "metrics": None if serving.metrics is None else address("metrics", serving.metrics),
     }
+
+
+def tls(serving: Serving) -> dict[str, Any] | None:
+    """How connections are encrypted, as the extension takes it."""
+    if serving.tls_certificate is not None and serving.tls_key is not None:
+        return {
+            "certificate": serving.tls_certificate,
+            "key": serving.tls_key,
+            "client_ca": serving.tls_client_ca,
+            "required": serving.tls_required,
+        }
+    if serving.tls_certificate is not None or serving.tls_key is not None:
+        raise InputError("tls: a certificate and its key belong together: --tls-certificate FILE --tls-key FILE")
+    if serving.tls_client_ca is not None or serving.tls_required:
+        raise InputError("tls: there is no certificate; give --tls-certificate FILE and --tls-key FILE")
+    return None
 
 
 def keeping(serving: Serving, capacity: int) -> Any:
