@@ -3,6 +3,8 @@
 use headstack_sim::array::description::IncidentKind;
 use serde::{Deserialize, Serialize};
 
+use crate::power::PowerCut;
+
 /// Something that goes wrong, or is put right.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case", deny_unknown_fields)]
@@ -12,6 +14,10 @@ pub enum Fault {
         /// What.
         incident: IncidentKind,
     },
+    /// Power fails.
+    PowerCut(PowerCut),
+    /// It is back.
+    PowerOn,
 }
 
 /// A fault that struck, with its proof.

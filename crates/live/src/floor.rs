@@ -1,7 +1,6 @@
 //! What the way to the clock and back costs, measured when a server starts: that much is no drive's latency.
 
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
@@ -9,7 +8,7 @@ use headstack_workload::Span;
 
 use crate::LiveError;
 use crate::contents::Contents;
-use crate::device::{Device, Export};
+use crate::device::Export;
 use crate::nbd::client::Client;
 use crate::nbd::wire::{Header, command};
 use crate::nbd::{Security, Stream, serve};
@@ -40,7 +39,7 @@ pub fn measure_nbd(realtime: bool) -> Result<u64, LiveError> {
         is_rotational: false,
     };
     let contents = Contents::in_memory(capacity_bytes)?;
-    let device = Arc::new(Device { exports: vec![export], contents, submitter: session.submitter() });
+    let device = session.device(vec![export], contents);
     let (ours, theirs) = UnixStream::pair().map_err(LiveError::io("a socket pair"))?;
     let server = thread::spawn(move || serve(&device, &Stream::socket_of(theirs), Security::None, |_| {}));
     let latencies = probe(Stream::socket_of(ours));

@@ -13,6 +13,7 @@ pub mod floor;
 pub mod nbd;
 pub mod orders;
 pub mod pacer;
+pub mod power;
 pub mod timeline;
 pub mod wall;
 

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,14 @@ use headstack_workload::Request;
 use serde_json::{Value, json};
 
 use crate::LiveError;
+use crate::contents::Contents;
+use crate::device::{Device, Export};
+use crate::faults::Fault;
 use crate::fidelity::{Fidelity, Ledger};
 use crate::nbd::Reply;
 use crate::orders::Order;
+use crate::power::gate::Gate;
+use crate::power::{Change, Changed, PowerLoss, Verdict};
 use crate::timeline::{Finished, Listener, Model, Timeline};
 use crate::wall::{Wall, be_punctual};
 
@@ -72,6 +77,7 @@ struct Arrival {
     /// When it was received.
     at: Instant,
     request: Request,
+    changed: Option<Changed>,
     answer: Answer,
 }
 
@@ -93,6 +99,9 @@ struct Shared {
     floor_ns: AtomicU64,
     /// Requests that needed no clock.
     at_once: AtomicU64,
+    gate: Gate,
+    /// What is exported, once there is an export.
+    device: OnceLock<Weak<Device>>,
 }
 
 impl Shared {
@@ -125,14 +134,40 @@ impl Submitter {
         self.shared.at_once.fetch_add(requests, Ordering::Relaxed);
     }
 
+    /// Power, and what it does to contents.
+    pub fn gate(&self) -> &Gate {
+        &self.shared.gate
+    }
+
     /// A request was received at `at`; its answer comes from the clock thread.
     pub fn submit(&self, at: Instant, request: Request, answer: Answer) {
+        self.hand_in(at, request, None, answer);
+    }
+
+    /// As above, of a request that changes contents, which is `forced` to the media before it is acknowledged or not.
+    ///
+    /// # Errors
+    /// What the file system says: nothing is changed then, and no answer made.
+    pub(crate) fn submit_change(
+        &self,
+        at: Instant,
+        request: Request,
+        (contents, change, forced): (&Contents, Change<'_>, bool),
+        answer: impl FnOnce() -> Answer,
+    ) -> std::io::Result<()> {
+        self.shared.gate.change(contents, request.span(), change, |number| {
+            let changed = number.map(|number| Changed { number, forced });
+            self.hand_in(at, request, changed, answer());
+        })
+    }
+
+    fn hand_in(&self, at: Instant, request: Request, changed: Option<Changed>, answer: Answer) {
         let mut inbox = self.shared.inbox();
         if inbox.closing {
             drop(inbox);
             return answer.send(Outcome::Vanished);
         }
-        inbox.arrivals.push(Arrival { at, request, answer });
+        inbox.arrivals.push(Arrival { at, request, changed, answer });
         // The first of a batch wakes the clock; the others find it awake.
         let first = inbox.arrivals.len() == 1;
         drop(inbox);
@@ -184,6 +219,8 @@ impl Session {
             clock: RwLock::default(),
             floor_ns: AtomicU64::new(0),
             at_once: AtomicU64::new(0),
+            gate: Gate::new(matches!(model, Model::System(_))),
+            device: OnceLock::new(),
         });
         let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0);
         let clock = Clock {
@@ -191,12 +228,25 @@ impl Session {
             wall: Wall::starting_now(options.speed),
             shared: Arc::clone(&shared),
             ledger: Ledger::new(),
+            arrivals: Vec::new(),
+            verdicts: Vec::new(),
+            trouble: None,
         };
         let spawned =
             thread::Builder::new().name("headstack-clock".to_owned()).spawn(move || clock.run(options.realtime));
         let clock = spawned.map_err(LiveError::io("the clock's thread"))?;
         *shared.clock.write().expect("nobody panics with it") = Some(clock.thread().clone());
         Ok(Session { shared, is_instant, clock })
+    }
+
+    /// What exports serve: these LUNs, with these bytes, of which a power cut takes what the model says. One a session.
+    ///
+    /// # Panics
+    /// There is one already.
+    pub fn device(&self, exports: Vec<Export>, contents: Contents) -> Arc<Device> {
+        let device = Arc::new(Device { exports, contents, submitter: self.submitter() });
+        self.shared.device.set(Arc::downgrade(&device)).expect("one device a session");
+        device
     }
 
     /// Who hands requests in.
@@ -237,22 +287,26 @@ struct Clock {
     wall: Wall,
     shared: Arc<Shared>,
     ledger: Ledger,
+    /// What came, while it is read.
+    arrivals: Vec<Arrival>,
+    /// What has become of changes to contents, while it is told.
+    verdicts: Vec<Verdict>,
+    /// Why contents are not what a power cut should have left.
+    trouble: Option<String>,
 }
 
 impl Clock {
     fn run(mut self, realtime: bool) -> Fidelity {
         self.ledger.scheduling = be_punctual(realtime);
-        let (mut arrivals, mut finished) = (Vec::new(), Vec::new());
-        loop {
-            let (orders, closing) = self.take(&mut arrivals);
-            if closing {
-                break;
-            }
+        let mut finished = Vec::new();
+        while !self.take_arrivals() {
+            let orders = std::mem::take(&mut self.shared.inbox().orders);
             for (order, answer) in orders {
                 // Who has gone needs no answer.
                 let _ = answer.send(self.obey(order));
             }
             self.timeline.advance(self.wall.model_ns(Instant::now()), &mut finished);
+            self.settle();
             finished.drain(..).for_each(|finished| self.answer(finished));
             self.sleep();
         }
@@ -261,24 +315,46 @@ impl Clock {
         self.ledger.fidelity(floor_ns, self.wall.speed())
     }
 
-    /// Tells the model of what came; returns the orders that came with it, and whether this is the end.
-    fn take(&mut self, arrivals: &mut Vec<Arrival>) -> (Vec<Ordered>, bool) {
-        let (orders, closing) = {
+    /// Tells the model of what came; returns whether this is the end.
+    fn take_arrivals(&mut self) -> bool {
+        let closing = {
             let mut inbox = self.shared.inbox();
-            std::mem::swap(&mut inbox.arrivals, arrivals);
-            (std::mem::take(&mut inbox.orders), inbox.closing)
+            std::mem::swap(&mut inbox.arrivals, &mut self.arrivals);
+            inbox.closing
         };
         let floor = Duration::from_nanos(self.shared.floor_ns.load(Ordering::Relaxed));
-        for Arrival { at, request, answer } in arrivals.drain(..) {
+        for Arrival { at, request, changed, answer } in self.arrivals.drain(..) {
             if closing {
                 answer.send(Outcome::Vanished);
                 continue;
             }
             let issued_ns = self.wall.model_ns(at.checked_sub(floor).unwrap_or(at));
-            self.timeline.arrive(issued_ns, request, Ticket { answer, received: at });
+            self.timeline.arrive(issued_ns, request, changed, Ticket { answer, received: at });
             self.ledger.outstanding(self.timeline.outstanding());
         }
-        (orders, closing)
+        closing
+    }
+
+    /// Follows the timeline where power went or came, and has contents be what it says that they are.
+    fn settle(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let cuts = self.timeline.losses().len() as u32;
+        if cuts != shared.gate.cuts() {
+            shared.gate.close(cuts);
+            // Whoever was changing contents has handed that in by now.
+            self.take_arrivals();
+        }
+        self.timeline.take_verdicts(&mut self.verdicts);
+        if !self.verdicts.is_empty()
+            && let Some(device) = shared.device.get().and_then(Weak::upgrade)
+            && let Err(error) = shared.gate.settle(&mut self.verdicts, &device.contents)
+        {
+            self.trouble = Some(format!("what a power cut takes could not be taken back: {error}"));
+        }
+        self.verdicts.clear();
+        if self.timeline.has_power() && !shared.gate.is_on() {
+            shared.gate.open();
+        }
     }
 
     /// Carries out an order at the present moment of the model.
@@ -288,18 +364,40 @@ impl Clock {
             Order::Status => Ok(json!({
                 "model_ns": now_ns,
                 "outstanding": self.timeline.outstanding(),
+                "power": self.timeline.has_power(),
+                "trouble": self.trouble,
                 "fidelity": self.ledger.fidelity(self.shared.floor_ns.load(Ordering::Relaxed), self.wall.speed()),
             })),
+            Order::Inject { fault: Fault::PowerCut(cut) } => {
+                let loss = self.timeline.cut_power(now_ns, &cut)?.clone();
+                self.power_changed(loss)
+            }
+            Order::Inject { fault: Fault::PowerOn } => {
+                self.timeline.restore_power(now_ns)?;
+                self.power_changed(self.timeline.losses().last().cloned().unwrap_or_default())
+            }
             Order::Inject { .. } | Order::Smart | Order::Injections => {
                 Err(LiveError::Asked("this order is not known yet".to_owned()))
             }
         }
     }
 
+    /// What a power cut took, when the contents are so.
+    fn power_changed(&mut self, loss: PowerLoss) -> Result<Value, LiveError> {
+        self.settle();
+        match &self.trouble {
+            Some(trouble) => Err(LiveError::Asked(trouble.clone())),
+            None => Ok(serde_json::to_value(loss).expect("plain figures")),
+        }
+    }
+
     fn answer(&mut self, finished: Finished<Ticket>) {
-        let Finished { ticket, at_ns, .. } = finished;
+        let Finished { ticket, at_ns, outcome, .. } = finished;
         let due = self.wall.at(at_ns).expect("what is finished has a time");
-        ticket.answer.send(Outcome::Done);
+        ticket.answer.send(outcome);
+        if outcome == Outcome::Vanished {
+            return;
+        }
         let below_floor = due < ticket.received;
         let late = Instant::now().saturating_duration_since(due.max(ticket.received));
         self.ledger.answered(late.as_nanos() as u64, below_floor);

@@ -6,9 +6,12 @@ use std::collections::VecDeque;
 use headstack_sim::drive::Completion;
 use headstack_sim::system::System;
 use headstack_sim::{Flight as Issued, Observed, Recorder, SystemDescription};
-use headstack_workload::{Kind, Request};
+use headstack_workload::{Kind, Purpose, Random, Request, Span};
 
 use crate::LiveError;
+use crate::pacer::Outcome;
+use crate::power::exposure::Medium;
+use crate::power::{Changed, Exposure, PowerCut, PowerLoss, Verdict, atom_bytes};
 
 /// A request longer than this goes to the system in parts, as the block layer would send it (1,280 KiB is Linux' default).
 pub const PART_BYTES: u32 = 1280 << 10;
@@ -44,15 +47,17 @@ enum Machine {
     Constant(u64, VecDeque<Completion>),
 }
 
-/// A request that is complete.
+/// A request that has come to its end.
 #[derive(Debug)]
 pub struct Finished<T> {
     /// When it came.
     pub arrival_ns: u64,
-    /// When it was complete.
+    /// When that was.
     pub at_ns: u64,
     /// When the system began to work on it.
     pub started_ns: u64,
+    /// How it ended.
+    pub outcome: Outcome,
     /// What it was.
     pub request: Request,
     /// What its sender knows it by.
@@ -70,8 +75,19 @@ struct Flight<T> {
     arrival_ns: u64,
     started_ns: u64,
     request: Request,
+    /// What it did to the contents.
+    changed: Option<Changed>,
     parts: u32,
     ticket: T,
+}
+
+/// Whether there is power.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Power {
+    /// Since then.
+    On(u64),
+    /// Until then; for good where that is `u64::MAX`.
+    Off(u64),
 }
 
 /// A system's own time, and what is under way in it.
@@ -85,6 +101,13 @@ pub struct Timeline<T> {
     /// Complete, not yet handed out.
     finished: Vec<Finished<T>>,
     done: Vec<Completion>,
+    power: Power,
+    exposure: Exposure,
+    atom_bytes: u64,
+    /// Where writes are torn.
+    tears: Random,
+    /// What each power cut took.
+    losses: Vec<PowerLoss>,
 }
 
 impl<T> Timeline<T> {
@@ -93,6 +116,10 @@ impl<T> Timeline<T> {
     /// # Errors
     /// What is impossible in the description.
     pub fn new(model: &Model, seed: u64, listener: Option<Listener>) -> Result<Timeline<T>, LiveError> {
+        let atom_bytes = match model {
+            Model::System(description) => atom_bytes(description),
+            Model::Constant(_) => 512,
+        };
         let machine = match model {
             Model::System(description) => Machine::System(System::new(description, seed)?),
             Model::Constant(constant) => Machine::Constant(constant.latency_ns, VecDeque::new()),
@@ -105,6 +132,11 @@ impl<T> Timeline<T> {
             recorder: listener.map(Recorder::new),
             finished: Vec::new(),
             done: Vec::new(),
+            power: Power::On(0),
+            exposure: Exposure::default(),
+            atom_bytes,
+            tears: Random::new(seed, Purpose::Tears),
+            losses: Vec::new(),
         })
     }
 
@@ -115,12 +147,46 @@ impl<T> Timeline<T> {
 
     /// A request comes at `at_ns`, or as soon after it as nothing else happens: no two requests come at once, and none in
     /// the instant of an event, so that a replay of what the listener heard has no order to guess. Parts of a long request
-    /// come one after the other.
-    pub fn arrive(&mut self, at_ns: u64, request: Request, ticket: T) {
+    /// come one after the other. `changed` is what it has done to contents that a power cut can take back.
+    ///
+    /// One that comes while there is no power vanishes.
+    pub fn arrive(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) {
+        self.work_before(at_ns);
+        if !self.has_power_since(at_ns) {
+            if let Some(changed) = changed {
+                self.exposure.refused(changed, request.span());
+            }
+            let (arrival_ns, outcome) = (at_ns.max(self.last_ns), Outcome::Vanished);
+            self.finished.push(Finished {
+                arrival_ns,
+                at_ns: arrival_ns,
+                started_ns: arrival_ns,
+                outcome,
+                request,
+                ticket,
+            });
+            return;
+        }
+        if let Some(changed) = changed {
+            self.exposure.began(changed, request.span());
+        }
         let parts = part_count(&request);
-        let flight = self.flights.put(Flight { arrival_ns: u64::MAX, started_ns: u64::MAX, request, parts, ticket });
+        let (arrival_ns, started_ns) = (u64::MAX, u64::MAX);
+        let flight = self.flights.put(Flight { arrival_ns, started_ns, request, changed, parts, ticket });
         for number in 0..parts {
             self.part_comes(at_ns, flight, &part_of(&request, number));
+        }
+    }
+
+    /// Whether there is power, and was at `at_ns`: what came before it was there is no request.
+    fn has_power_since(&self, at_ns: u64) -> bool {
+        matches!(self.power, Power::On(since_ns) if since_ns <= at_ns)
+    }
+
+    /// Works up to and including `now_ns`.
+    fn work_before(&mut self, now_ns: u64) {
+        while self.machine_next_ns() <= now_ns {
+            self.work_until(self.machine_next_ns());
         }
     }
 
@@ -163,13 +229,89 @@ impl<T> Timeline<T> {
 
     /// Lets the system work up to `now_ns`, and appends what completes, in order of time.
     pub fn advance(&mut self, now_ns: u64, into: &mut Vec<Finished<T>>) {
-        while self.machine_next_ns() <= now_ns {
-            self.work_until(self.machine_next_ns());
-        }
+        self.work_before(now_ns);
         into.append(&mut self.finished);
     }
 
+    /// Power fails at `now_ns`: nothing that is under way is ever answered. What is lost of the contents is among the
+    /// verdicts.
+    ///
+    /// # Errors
+    /// There is none; a cut that is impossible.
+    pub fn cut_power(&mut self, now_ns: u64, cut: &PowerCut) -> Result<&PowerLoss, LiveError> {
+        cut.check()?;
+        self.work_before(now_ns);
+        if matches!(self.power, Power::Off(_)) {
+            return Err(LiveError::Asked("power is off already".to_owned()));
+        }
+        self.last_ns = self.last_ns.max(now_ns);
+        self.power = Power::Off(cut.off_ns.map_or(u64::MAX, |off_ns| now_ns.saturating_add(off_ns)));
+        let loss = match &mut self.machine {
+            Machine::System(system) => {
+                let volatile = |span: Span, into: &mut Vec<Span>| system.volatile(now_ns, span, into);
+                let tear_bound = |at_bytes: u64| system.tear_bound(at_bytes);
+                let atom_bytes = cut.atom_bytes.map_or(self.atom_bytes, u64::from);
+                let medium = Medium { volatile: &volatile, tear_bound: &tear_bound, atom_bytes };
+                self.exposure.cut(now_ns, cut, &medium, &mut self.tears)
+            }
+            Machine::Constant(_, queue) => {
+                queue.clear();
+                PowerLoss { at_ns: now_ns, ..PowerLoss::default() }
+            }
+        };
+        self.losses.push(loss);
+        for (id, _) in self.parts.drain() {
+            if let Some(recorder) = &mut self.recorder {
+                recorder.vanished(id);
+            }
+        }
+        self.finished.extend(self.flights.drain().map(|(_, flight)| Finished {
+            arrival_ns: flight.arrival_ns,
+            at_ns: now_ns,
+            started_ns: flight.started_ns.min(now_ns),
+            outcome: Outcome::Vanished,
+            request: flight.request,
+            ticket: flight.ticket,
+        }));
+        Ok(self.losses.last().expect("it was just put there"))
+    }
+
+    /// Power is back at `now_ns`.
+    ///
+    /// # Errors
+    /// It never went.
+    pub fn restore_power(&mut self, now_ns: u64) -> Result<(), LiveError> {
+        self.work_before(now_ns);
+        if self.has_power() {
+            return Err(LiveError::Asked("power is on".to_owned()));
+        }
+        self.last_ns = self.last_ns.max(now_ns);
+        if let Machine::System(system) = &mut self.machine {
+            system.power_cycle(now_ns);
+        }
+        self.power = Power::On(now_ns);
+        Ok(())
+    }
+
+    /// There is power.
+    pub fn has_power(&self) -> bool {
+        matches!(self.power, Power::On(_))
+    }
+
+    /// What each power cut took so far.
+    pub fn losses(&self) -> &[PowerLoss] {
+        &self.losses
+    }
+
+    /// What has become of changes to contents since the last call.
+    pub fn take_verdicts(&mut self, into: &mut Vec<Verdict>) {
+        self.exposure.take_verdicts(into);
+    }
+
     fn machine_next_ns(&self) -> u64 {
+        if let Power::Off(until_ns) = self.power {
+            return until_ns;
+        }
         match &self.machine {
             Machine::System(system) => system.next_event_ns(),
             Machine::Constant(_, queue) => queue.front().map_or(u64::MAX, |completion| completion.at_ns),
@@ -178,6 +320,11 @@ impl<T> Timeline<T> {
 
     /// Works up to the machine's next event.
     fn work_until(&mut self, event_ns: u64) {
+        if let Power::Off(_) = self.power {
+            // Nothing is to be done before that.
+            self.power = Power::Off(u64::MAX);
+            return self.restore_power(event_ns).expect("power that was off");
+        }
         self.last_ns = self.last_ns.max(event_ns);
         match &mut self.machine {
             Machine::System(system) => system.advance(event_ns, &mut self.done),
@@ -198,13 +345,30 @@ impl<T> Timeline<T> {
         flight.started_ns = flight.started_ns.min(completion.started_ns.max(flight.arrival_ns));
         if flight.parts == 0 {
             let flight = self.flights.take(part.flight);
+            self.expose(&flight, completion.at_ns);
             self.finished.push(Finished {
                 arrival_ns: flight.arrival_ns,
                 at_ns: completion.at_ns,
                 started_ns: flight.started_ns,
+                outcome: Outcome::Done,
                 request: flight.request,
                 ticket: flight.ticket,
             });
+        }
+    }
+}
+
+impl<T> Timeline<T> {
+    /// What the end of a request means to changes that a power cut could take back.
+    fn expose(&mut self, flight: &Flight<T>, at_ns: u64) {
+        let Machine::System(system) = &self.machine else { return };
+        if flight.request.kind == Kind::Flush {
+            self.exposure.flushed(flight.arrival_ns);
+        } else if let Some(changed) = flight.changed {
+            let volatile = |span: Span, into: &mut Vec<Span>| system.volatile(at_ns, span, into);
+            let tear_bound = |at_bytes: u64| system.tear_bound(at_bytes);
+            let medium = Medium { volatile: &volatile, tear_bound: &tear_bound, atom_bytes: self.atom_bytes };
+            self.exposure.acknowledged(changed.number, at_ns, system.may_lose_data(), &medium);
         }
     }
 }
@@ -260,6 +424,13 @@ impl<V> Slots<V> {
 
     fn get_mut(&mut self, number: u32) -> &mut V {
         self.slots[number as usize].as_mut().expect("a number in use")
+    }
+
+    /// Takes all of them, with their numbers.
+    fn drain(&mut self) -> impl Iterator<Item = (u32, V)> {
+        self.free.clear();
+        self.used = 0;
+        std::mem::take(&mut self.slots).into_iter().zip(0..).filter_map(|(slot, number)| Some((number, slot?)))
     }
 
     fn take(&mut self, number: u32) -> V {

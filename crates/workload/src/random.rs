@@ -30,6 +30,8 @@ pub enum Purpose {
     Contents,
     /// Which accesses meet a blemish of the media.
     Blemishes,
+    /// Where a power cut tears writes.
+    Tears,
 }
 
 /// The seed of the client `index` of the stream `name` of a scenario: a stream that is added to a

@@ -37,6 +37,7 @@ pub(crate) fn serve(
     opened: impl Fn(&Arc<Output>),
 ) -> io::Result<()> {
     let mut input = Input::new(stream.clone());
+    let power_cuts = device.power_cuts();
     let agreed = negotiation::negotiate(&mut input, stream, device, security)?;
     let Agreed::Export { export, structured, has_context } = agreed else {
         return Ok(());
@@ -44,9 +45,17 @@ pub(crate) fn serve(
     let output = Output::new(stream.clone());
     opened(&output);
     let (batch, payload) = (Vec::new(), Vec::new());
-    let requests =
-        Requests { input, output: Arc::clone(&output), device, export, structured, has_context, batch, payload };
-    let mut requests = requests;
+    let mut requests = Requests {
+        input,
+        output: Arc::clone(&output),
+        device,
+        export,
+        structured,
+        has_context,
+        power_cuts,
+        batch,
+        payload,
+    };
     let served = requests.serve();
     output.close();
     served

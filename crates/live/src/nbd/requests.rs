@@ -12,6 +12,7 @@ use super::output::Output;
 use super::wire::{self, Errno, Header, chunk, command};
 use crate::device::{Device, Export};
 use crate::pacer::{Answer, Outcome};
+use crate::power::Change;
 
 /// Replies that need no clock leave together, up to so many bytes.
 const BATCH_BYTES: usize = 256 << 10;
@@ -44,8 +45,16 @@ impl Reply {
                 error(&mut message, self.cookie, self.structured, Errno::Io, at);
                 message
             }
-            Outcome::Vanished => Vec::new(),
+            // A client that waits would wait forever.
+            Outcome::Vanished => return self.output.cut(),
         };
+        self.output.send(message, self.reserved);
+    }
+
+    /// Tells the client that it cannot be.
+    fn refuse(self, errno: Errno) {
+        let mut message = Vec::new();
+        error(&mut message, self.cookie, self.structured, errno, None);
         self.output.send(message, self.reserved);
     }
 }
@@ -75,6 +84,8 @@ pub struct Requests<'d> {
     pub structured: bool,
     /// Extents may be asked for.
     pub has_context: bool,
+    /// How often power had failed when the client came: it goes with the next time.
+    pub power_cuts: u32,
     /// Replies that leave together.
     pub batch: Vec<u8>,
     /// The payload of the write at hand.
@@ -106,6 +117,9 @@ impl Requests<'_> {
                 self.input.exact(&mut self.payload)?;
             }
             let at = Instant::now();
+            if self.device.power_cuts() != self.power_cuts {
+                return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "power failed"));
+            }
             match self.check(&header) {
                 Err(errno) => self.refuse(&header, errno),
                 Ok(()) => self.carry_out(at, &header),
@@ -169,23 +183,30 @@ impl Requests<'_> {
             return self.block_status(header);
         }
         let start = self.export.span.start_bytes + header.offset_bytes;
-        let length = u64::from(header.length_bytes);
-        let contents = &self.device.contents;
+        let change = match header.command {
+            command::WRITE => Some(Change::Data(&self.payload)),
+            command::WRITE_ZEROES if header.flags & command::FLAG_NO_HOLE != 0 => Some(Change::Fill),
+            command::WRITE_ZEROES | command::TRIM => Some(Change::Zero),
+            _ => None,
+        };
         let instant = self.device.submitter.is_instant();
+        if let Some(change) = change
+            && !instant
+            && header.length_bytes > 0
+        {
+            return self.change(at, header, change);
+        }
         let mut message = if instant { std::mem::take(&mut self.batch) } else { Vec::new() };
         let before = message.len();
-        let done = match header.command {
-            command::READ => self.read(&mut message, header, start),
-            command::WRITE => contents.write(start, &self.payload),
-            command::WRITE_ZEROES if header.flags & command::FLAG_NO_HOLE != 0 => contents.fill(start, length),
-            command::WRITE_ZEROES | command::TRIM => contents.zero(start, length),
+        let done = match (header.command, change) {
+            (command::READ, _) => self.read(&mut message, header, start),
+            (_, Some(change)) => change.apply(&self.device.contents, request_of(header, start).span()),
             _ => Ok(()),
         };
         if let Err(failure) = done {
             message.truncate(before);
             self.give_back(instant, message);
-            let is_full = failure.kind() == io::ErrorKind::StorageFull;
-            return self.refuse(header, if is_full { Errno::NoSpace } else { Errno::Io });
+            return self.refuse(header, errno_of(&failure));
         }
         if header.command != command::READ {
             self.acknowledge(&mut message, header.cookie);
@@ -197,19 +218,38 @@ impl Requests<'_> {
         if header.length_bytes == 0 && header.command != command::FLUSH {
             return self.output.send(message, 0);
         }
-        let reserved = message.len();
-        if !self.output.reserve(reserved) {
+        if let Some(reply) = self.reply(header, message) {
+            self.device.submitter.submit(at, request_of(header, start), Answer::Nbd(reply));
+        }
+    }
+
+    /// Changes the contents, and hands that in.
+    fn change(&self, at: Instant, header: &Header, change: Change<'_>) {
+        let mut message = Vec::new();
+        self.acknowledge(&mut message, header.cookie);
+        let mut reply = self.reply(header, message);
+        if reply.is_none() {
             return;
         }
-        let reply = Reply {
+        let request = request_of(header, self.export.span.start_bytes + header.offset_bytes);
+        let forced = header.flags & command::FLAG_FUA != 0;
+        let answer = || Answer::Nbd(reply.take().expect("a reply that was not sent"));
+        if let Err(failure) = self.device.change(at, request, change, forced, answer) {
+            reply.expect("a reply that was not sent").refuse(errno_of(&failure));
+        }
+    }
+
+    /// A reply that will be `message`; none where there is nobody to hear it.
+    fn reply(&self, header: &Header, message: Vec<u8>) -> Option<Reply> {
+        let reserved = message.len();
+        self.output.reserve(reserved).then(|| Reply {
             output: Arc::clone(&self.output),
             cookie: header.cookie,
             structured: self.structured,
             message,
             start_bytes: self.export.span.start_bytes,
             reserved,
-        };
-        self.device.submitter.submit(at, request_of(header, start), Answer::Nbd(reply));
+        })
     }
 
     fn give_back(&mut self, instant: bool, message: Vec<u8>) {
@@ -269,6 +309,10 @@ impl Requests<'_> {
         }
         self.reply_now(&message);
     }
+}
+
+fn errno_of(failure: &io::Error) -> Errno {
+    if failure.kind() == io::ErrorKind::StorageFull { Errno::NoSpace } else { Errno::Io }
 }
 
 /// What the system is asked: zeros are written, a cache command reads.
