@@ -6,6 +6,7 @@
 //! nanosecond.
 
 pub mod contents;
+mod control;
 pub mod device;
 pub mod faults;
 pub mod fidelity;
@@ -14,6 +15,8 @@ pub mod nbd;
 pub mod orders;
 pub mod pacer;
 pub mod power;
+pub mod service;
+mod telemetry;
 pub mod timeline;
 pub mod wall;
 
@@ -22,7 +25,8 @@ pub use device::{Device, Export};
 pub use fidelity::Fidelity;
 pub use orders::Order;
 pub use pacer::{Answer, Commander, Outcome, Session, SessionOptions, Submitter};
-pub use timeline::{Constant, Model};
+pub use service::{Keeping, Service, ServiceOptions};
+pub use timeline::{Constant, Listener, Model};
 
 use std::io;
 

@@ -14,6 +14,7 @@ pub mod wire;
 
 pub use negotiation::Security;
 pub use requests::Reply;
+pub(crate) use server::unix_listener;
 pub use server::{Endpoint, Server};
 pub use stream::Stream;
 

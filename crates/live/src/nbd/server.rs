@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
@@ -231,7 +231,10 @@ fn attend(device: &Device, stream: &Stream, security: Security, hall: &Hall) {
 }
 
 /// A socket at `path`; one that a server left that is no more gives way.
-fn unix_listener(path: &PathBuf) -> Result<UnixListener, LiveError> {
+///
+/// # Errors
+/// Something else there; a server that listens.
+pub fn unix_listener(path: &Path) -> Result<UnixListener, LiveError> {
     let name = path.display().to_string();
     match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
