@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::SimError;
 use crate::array::Array;
-use crate::array::description::ArrayDescription;
+use crate::array::description::{ArrayDescription, IncidentKind};
 use crate::device::{Device, DeviceDescription};
 use crate::drive::description::{DriveDescription, Policy};
 use crate::drive::{Completion, Fault};
+use crate::faults::{Blemish, DeviceHealth, Failed, Gauges};
 use crate::host::Host;
 use crate::link::Upstream;
 use crate::snapshot::Snapshot;
@@ -146,6 +147,76 @@ impl System {
             System::Array(array) => array.snapshot(&mut snapshot),
         }
         snapshot
+    }
+
+    /// Replaces the blemishes of a device: the drive itself (`member` none or 0), or a member of an array. `seed` is that
+    /// of the draws of their shares. What was moved to spares stays there.
+    ///
+    /// # Errors
+    /// No such member; a span that does not lie on it; a share that is none.
+    pub fn set_blemishes(&mut self, member: Option<u32>, blemishes: Vec<Blemish>, seed: u64) -> Result<(), SimError> {
+        let _ = (member, blemishes, seed);
+        Err(SimError::Fault("blemishes: not yet".to_owned()))
+    }
+
+    /// Switches the write cache of a disk on or off, as `hdparm -W` does; what it holds goes to the media all the same.
+    ///
+    /// # Errors
+    /// No such member; a solid-state drive, whose buffer cannot be switched off.
+    pub fn set_write_cache(&mut self, member: Option<u32>, on: bool) -> Result<(), SimError> {
+        let _ = (member, on);
+        Err(SimError::Fault("write cache: not yet".to_owned()))
+    }
+
+    /// Appends the requests that completed in error since the last call, in the order of their completions.
+    pub fn take_failed(&mut self, into: &mut Vec<Failed>) {
+        let _ = into;
+    }
+
+    /// Something happens to the array at `now_ns`, up to which every event has been processed.
+    ///
+    /// # Errors
+    /// What cannot happen to the system.
+    pub fn strike(&mut self, now_ns: u64, what: IncidentKind) -> Result<(), SimError> {
+        let _ = (now_ns, what);
+        Err(SimError::Fault("incidents: not yet".to_owned()))
+    }
+
+    /// Appends the parts of `span` whose newest data would be lost if power failed at `now_ns`: they are in a volatile
+    /// cache alone. Ascending and disjoint, in whole sectors of the media. Data of a write that is under way may be among
+    /// them.
+    pub fn volatile(&self, now_ns: u64, span: Span, into: &mut Vec<Span>) {
+        let _ = (now_ns, span, into);
+    }
+
+    /// Whether a cache of it can hold acknowledged data that a power cut loses: now, or once a battery is down.
+    pub fn may_lose_data(&self) -> bool {
+        true
+    }
+
+    /// End of the physical unit within which a torn write can stop: of the track that holds the byte, of the page in a
+    /// solid-state drive, of the stripe unit in an array that deals them.
+    pub fn tear_bound(&self, at_bytes: u64) -> u64 {
+        at_bytes + 1
+    }
+
+    /// Power was cut and is back at `now_ns`, up to which every event has been processed: queues and volatile caches are
+    /// empty, outstanding requests are gone without a completion. What is on the media stays, and so do the maps of flash,
+    /// media caches and pools, members that failed, blemishes, spares and counters. A disk is ready once its spindle
+    /// turns, where its description knows how long that takes.
+    pub fn power_cycle(&mut self, now_ns: u64) {
+        let _ = now_ns;
+    }
+
+    /// What is going on inside, for people.
+    pub fn gauges(&self, now_ns: u64) -> Gauges {
+        let _ = now_ns;
+        Gauges { outstanding: 0, devices: vec![], cache: None, groups: vec![] }
+    }
+
+    /// Appends what the SMART counters of each device are made of.
+    pub fn device_health(&self, into: &mut Vec<DeviceHealth>) {
+        let _ = into;
     }
 
     /// What ended it: data that no redundancy could bring back.

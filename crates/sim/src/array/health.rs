@@ -134,6 +134,7 @@ impl Array {
     pub(super) fn incident(&mut self, now_ns: u64, number: u32) {
         match self.description.incidents[number as usize].what {
             IncidentKind::MemberFails { member } => self.member_fails(now_ns, member),
+            IncidentKind::MemberReturns { .. } | IncidentKind::SpareAdded { .. } => {}
             IncidentKind::BatteryFails => self.set_battery(now_ns, false),
             IncidentKind::BatteryReturns => self.set_battery(now_ns, true),
         }
