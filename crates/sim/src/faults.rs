@@ -173,3 +173,27 @@ pub struct DeviceHealth {
     /// It answers nobody.
     pub missing: bool,
 }
+
+/// What a span has in common with the bytes `[from, to)`.
+pub(crate) fn common(span: Span, from: u64, to: u64) -> Option<Span> {
+    let (from, to) = (from.max(span.start_bytes), to.min(span.start_bytes + span.length_bytes));
+    (from < to).then(|| Span { start_bytes: from, length_bytes: to - from })
+}
+
+/// Puts spans from place `first` on in order and joins those that touch.
+pub(crate) fn put_in_order(spans: &mut Vec<Span>, first: usize) {
+    spans[first..].sort_unstable_by_key(|span| span.start_bytes);
+    let mut kept = first;
+    for at in first..spans.len() {
+        let span = spans[at];
+        if kept > first && span.start_bytes <= spans[kept - 1].start_bytes + spans[kept - 1].length_bytes {
+            let end = span.start_bytes + span.length_bytes;
+            let last = &mut spans[kept - 1];
+            last.length_bytes = last.length_bytes.max(end - last.start_bytes);
+        } else {
+            spans[kept] = span;
+            kept += 1;
+        }
+    }
+    spans.truncate(kept);
+}

@@ -1,6 +1,7 @@
 //! Virtual time: drives, arrays, and what puts them under load. No I/O, no wall clock.
 
 pub mod array;
+mod blemishes;
 pub mod device;
 pub mod disk;
 pub mod drive;

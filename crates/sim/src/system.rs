@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::SimError;
 use crate::array::Array;
 use crate::array::description::{ArrayDescription, IncidentKind};
-use crate::device::{Device, DeviceDescription};
+use crate::blemishes::Failure;
+use crate::device::{Device, DeviceDescription, Traffic};
 use crate::drive::description::{DriveDescription, Policy};
 use crate::drive::{Completion, Fault};
 use crate::faults::{Blemish, DeviceHealth, Failed, Gauges};
@@ -155,8 +156,10 @@ impl System {
     /// # Errors
     /// No such member; a span that does not lie on it; a share that is none.
     pub fn set_blemishes(&mut self, member: Option<u32>, blemishes: Vec<Blemish>, seed: u64) -> Result<(), SimError> {
-        let _ = (member, blemishes, seed);
-        Err(SimError::Fault("blemishes: not yet".to_owned()))
+        let device = self.device_mut(member)?;
+        check_blemishes(&blemishes, device.capacity_bytes())?;
+        device.set_blemishes(&blemishes, seed);
+        Ok(())
     }
 
     /// Switches the write cache of a disk on or off, as `hdparm -W` does; what it holds goes to the media all the same.
@@ -164,13 +167,21 @@ impl System {
     /// # Errors
     /// No such member; a solid-state drive, whose buffer cannot be switched off.
     pub fn set_write_cache(&mut self, member: Option<u32>, on: bool) -> Result<(), SimError> {
-        let _ = (member, on);
-        Err(SimError::Fault("write cache: not yet".to_owned()))
+        match self {
+            System::Drive(single) => {
+                check_member(member, 1)?;
+                single.device.set_write_cache(on, &single.description)
+            }
+            System::Array(array) => array.set_write_cache(check_member(member, array.members())?, on),
+        }
     }
 
     /// Appends the requests that completed in error since the last call, in the order of their completions.
     pub fn take_failed(&mut self, into: &mut Vec<Failed>) {
-        let _ = into;
+        match self {
+            System::Drive(single) => into.append(&mut single.failed),
+            System::Array(array) => array.take_failed(into),
+        }
     }
 
     /// Something happens to the array at `now_ns`, up to which every event has been processed.
@@ -178,26 +189,37 @@ impl System {
     /// # Errors
     /// What cannot happen to the system.
     pub fn strike(&mut self, now_ns: u64, what: IncidentKind) -> Result<(), SimError> {
-        let _ = (now_ns, what);
-        Err(SimError::Fault("incidents: not yet".to_owned()))
+        match self {
+            System::Drive(_) => Err(SimError::Fault("a drive alone has no members and no battery".to_owned())),
+            System::Array(array) => array.strike(now_ns, what),
+        }
     }
 
     /// Appends the parts of `span` whose newest data would be lost if power failed at `now_ns`: they are in a volatile
     /// cache alone. Ascending and disjoint, in whole sectors of the media. Data of a write that is under way may be among
     /// them.
-    pub fn volatile(&self, now_ns: u64, span: Span, into: &mut Vec<Span>) {
-        let _ = (now_ns, span, into);
+    pub fn volatile(&self, _now_ns: u64, span: Span, into: &mut Vec<Span>) {
+        match self {
+            System::Drive(single) => single.device.volatile(span, into),
+            System::Array(array) => array.volatile(span, into),
+        }
     }
 
     /// Whether a cache of it can hold acknowledged data that a power cut loses: now, or once a battery is down.
     pub fn may_lose_data(&self) -> bool {
-        true
+        match self {
+            System::Drive(single) => single.device.caches_writes(),
+            System::Array(array) => array.may_lose_data(),
+        }
     }
 
     /// End of the physical unit within which a torn write can stop: of the track that holds the byte, of the page in a
     /// solid-state drive, of the stripe unit in an array that deals them.
     pub fn tear_bound(&self, at_bytes: u64) -> u64 {
-        at_bytes + 1
+        match self {
+            System::Drive(single) => single.device.tear_bound(at_bytes),
+            System::Array(array) => array.tear_bound(at_bytes),
+        }
     }
 
     /// Power was cut and is back at `now_ns`, up to which every event has been processed: queues and volatile caches are
@@ -205,18 +227,46 @@ impl System {
     /// media caches and pools, members that failed, blemishes, spares and counters. A disk is ready once its spindle
     /// turns, where its description knows how long that takes.
     pub fn power_cycle(&mut self, now_ns: u64) {
-        let _ = now_ns;
+        match self {
+            System::Drive(single) => single.power_cycle(now_ns),
+            System::Array(array) => array.power_cycle(now_ns),
+        }
     }
 
     /// What is going on inside, for people.
     pub fn gauges(&self, now_ns: u64) -> Gauges {
-        let _ = now_ns;
-        Gauges { outstanding: 0, devices: vec![], cache: None, groups: vec![] }
+        match self {
+            System::Drive(single) => Gauges {
+                outstanding: single.host.outstanding(),
+                devices: vec![single.device.gauge(now_ns)],
+                cache: None,
+                groups: Vec::new(),
+            },
+            System::Array(array) => array.gauges(now_ns),
+        }
     }
 
     /// Appends what the SMART counters of each device are made of.
     pub fn device_health(&self, into: &mut Vec<DeviceHealth>) {
-        let _ = into;
+        match self {
+            System::Drive(single) => {
+                into.push(single.device.health("", &single.traffic, single.power_cycles, false));
+            }
+            System::Array(array) => array.device_health(into),
+        }
+    }
+
+    fn device_mut(&mut self, member: Option<u32>) -> Result<&mut Device, SimError> {
+        match self {
+            System::Drive(single) => {
+                check_member(member, 1)?;
+                Ok(&mut single.device)
+            }
+            System::Array(array) => {
+                let member = check_member(member, array.members())?;
+                Ok(array.member_mut(member))
+            }
+        }
     }
 
     /// What ended it: data that no redundancy could bring back.
@@ -235,20 +285,29 @@ pub struct Single {
     host: Host,
     /// Requests that wait in the host, by id.
     waiting: Vec<Request>,
+    description: DeviceDescription,
+    failed: Vec<Failed>,
+    traffic: Traffic,
+    power_cycles: u32,
 }
 
 impl Single {
     fn new(description: &DeviceDescription, seed: u64) -> Result<Single, SimError> {
-        let elevator = match description {
-            DeviceDescription::Disk(drive) => drive.interface.host_elevator,
-            DeviceDescription::Ssd(_) => Policy::Fcfs,
-        };
         let device = Device::new(description, seed)?;
-        Ok(Single { device, host: Host::new(description.tags(), elevator), waiting: Vec::new() })
+        Ok(Single {
+            device,
+            host: host(description),
+            waiting: Vec::new(),
+            description: description.clone(),
+            failed: Vec::new(),
+            traffic: Traffic::default(),
+            power_cycles: 1,
+        })
     }
 
     #[inline]
     fn submit(&mut self, now_ns: u64, id: u32, request: &Request) -> bool {
+        self.traffic.count(request);
         let admitted = self.host.admit(id, request.offset_bytes);
         if admitted {
             self.device.submit(&mut Upstream::none(), now_ns, id, request);
@@ -270,6 +329,9 @@ impl Single {
     fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         let first = done.len();
         self.device.advance(&mut Upstream::none(), now_ns, |completion| done.push(completion));
+        if self.device.has_failures() {
+            self.note_failed(&done[first..]);
+        }
         for completion in &done[first..] {
             if let Some(next) = self.host.release() {
                 let request = self.waiting[next as usize];
@@ -277,4 +339,54 @@ impl Single {
             }
         }
     }
+
+    #[cold]
+    fn note_failed(&mut self, done: &[Completion]) {
+        for completion in done {
+            if let Some(failure) = self.device.take_failure(completion.id) {
+                let Failure { id, from_bytes, write, .. } = failure;
+                self.failed.push(Failed { id, at_bytes: from_bytes, write });
+            }
+        }
+    }
+
+    fn power_cycle(&mut self, now_ns: u64) {
+        self.device.power_cycle(now_ns);
+        self.host = host(&self.description);
+        self.failed.clear();
+        self.power_cycles += 1;
+    }
+}
+
+/// The host in front of a device.
+fn host(description: &DeviceDescription) -> Host {
+    let elevator = match description {
+        DeviceDescription::Disk(drive) => drive.interface.host_elevator,
+        DeviceDescription::Ssd(_) => Policy::Fcfs,
+    };
+    Host::new(description.tags(), elevator)
+}
+
+/// The member that is meant: the first, where none is named.
+fn check_member(member: Option<u32>, count: usize) -> Result<u32, SimError> {
+    let member = member.unwrap_or(0);
+    if (member as usize) < count {
+        Ok(member)
+    } else {
+        Err(SimError::Fault(format!("member {member}; 0 to {} are allowed", count - 1)))
+    }
+}
+
+fn check_blemishes(blemishes: &[Blemish], capacity_bytes: u64) -> Result<(), SimError> {
+    for (index, blemish) in blemishes.iter().enumerate() {
+        let Span { start_bytes, length_bytes } = blemish.span;
+        if length_bytes == 0 || start_bytes.checked_add(length_bytes).is_none_or(|end| end > capacity_bytes) {
+            let text = format!("{length_bytes} bytes from {start_bytes}; some of 0 to {capacity_bytes} are allowed");
+            return Err(SimError::Fault(format!("blemish {index}: {text}")));
+        }
+        if !(0.0..=1.0).contains(&blemish.share) {
+            return Err(SimError::Fault(format!("blemish {index}: share {}; 0 to 1 are allowed", blemish.share)));
+        }
+    }
+    Ok(())
 }

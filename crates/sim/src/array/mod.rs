@@ -12,6 +12,7 @@ mod health;
 pub mod layout;
 mod members;
 mod operations;
+mod outside;
 mod parity;
 pub mod pool;
 mod pooled;
