@@ -13,15 +13,17 @@ pub mod floor;
 pub mod nbd;
 pub mod orders;
 pub mod pacer;
+mod smart;
 pub mod timeline;
 pub mod wall;
 
 pub use contents::{Contents, Extent};
 pub use device::{Device, Export};
+pub use faults::{Fault, Schedule};
 pub use fidelity::Fidelity;
 pub use orders::Order;
-pub use pacer::{Answer, Commander, Outcome, Session, SessionOptions, Submitter};
-pub use timeline::{Constant, Model};
+pub use pacer::{Answer, Commander, Session, SessionOptions, Submitter};
+pub use timeline::{Constant, Model, Outcome};
 
 use std::io;
 
@@ -31,6 +33,16 @@ pub enum LiveError {
     /// The system or its schedule cannot be.
     #[error("{0}")]
     Sim(#[from] headstack_sim::SimError),
+    /// A fault of a schedule cannot strike the system.
+    #[error("fault[{index}].{key}: {message}")]
+    Fault {
+        /// Its number in the schedule.
+        index: usize,
+        /// The key that is wrong.
+        key: &'static str,
+        /// What is wrong, and what is allowed.
+        message: String,
+    },
     /// Something that was asked for cannot be done.
     #[error("{0}")]
     Asked(String),

@@ -13,14 +13,17 @@ use headstack_workload::Request;
 use serde_json::{Value, json};
 
 use crate::LiveError;
+use crate::faults::Schedule;
+use crate::faults::injector::Ending;
 use crate::fidelity::{Fidelity, Ledger};
 use crate::nbd::Reply;
 use crate::orders::Order;
+pub use crate::timeline::Outcome;
 use crate::timeline::{Finished, Listener, Model, Timeline};
 use crate::wall::{Wall, be_punctual};
 
 /// How a session is paced.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SessionOptions {
     /// Nanoseconds of the model in one of the wall.
     pub speed: f64,
@@ -28,23 +31,14 @@ pub struct SessionOptions {
     pub seed: u64,
     /// Asks for SCHED_FIFO.
     pub realtime: bool,
+    /// What goes wrong, and when.
+    pub schedule: Schedule,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        SessionOptions { speed: 1.0, seed: 0, realtime: true }
+        SessionOptions { speed: 1.0, seed: 0, realtime: true, schedule: Schedule::default() }
     }
-}
-
-/// What became of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is done.
-    Done,
-    /// It failed, at this byte of the system where one is to blame.
-    Failed(Option<u64>),
-    /// Nobody will ever answer it: the power is gone, or the session.
-    Vanished,
 }
 
 /// How the sender of a request hears of its end.
@@ -177,7 +171,7 @@ impl Session {
     /// Starts the clock at model time 0. `listener` hears of every request.
     ///
     /// # Errors
-    /// What is impossible in the model; a thread that could not be had.
+    /// What is impossible in the model; a fault that cannot strike it; a thread that could not be had.
     pub fn start(model: &Model, options: SessionOptions, listener: Option<Listener>) -> Result<Session, LiveError> {
         let shared = Arc::new(Shared {
             inbox: Mutex::default(),
@@ -186,8 +180,10 @@ impl Session {
             at_once: AtomicU64::new(0),
         });
         let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0);
+        let mut timeline = Timeline::new(model, options.seed, listener)?;
+        timeline.follow(&options.schedule)?;
         let clock = Clock {
-            timeline: Timeline::new(model, options.seed, listener)?,
+            timeline,
             wall: Wall::starting_now(options.speed),
             shared: Arc::clone(&shared),
             ledger: Ledger::new(),
@@ -288,18 +284,34 @@ impl Clock {
             Order::Status => Ok(json!({
                 "model_ns": now_ns,
                 "outstanding": self.timeline.outstanding(),
+                "gauges": self.timeline.gauges(now_ns),
                 "fidelity": self.ledger.fidelity(self.shared.floor_ns.load(Ordering::Relaxed), self.wall.speed()),
             })),
-            Order::Inject { .. } | Order::Smart | Order::Injections => {
-                Err(LiveError::Asked("this order is not known yet".to_owned()))
+            Order::Inject { fault, lasts } => {
+                let lasts_ns = lasts.map(|lasts| match u64::try_from(lasts.0) {
+                    Ok(ns) if ns > 0 => Ok(ns),
+                    _ => Err(LiveError::Asked(format!("for: {lasts}: more than 0ns is allowed"))),
+                });
+                let (number, at_ns) = self.timeline.inject(now_ns, fault, lasts_ns.transpose()?)?;
+                Ok(json!({ "number": number, "at_ns": at_ns }))
+            }
+            Order::Release => Ok(json!({ "ended": self.timeline.end_faults(now_ns, Ending::Hangs) })),
+            Order::Clear { number } => {
+                let which = number.map_or(Ending::All, Ending::One);
+                Ok(json!({ "ended": self.timeline.end_faults(now_ns, which) }))
+            }
+            Order::Smart => Ok(json!({ "devices": self.timeline.smart(now_ns) })),
+            Order::Injections => {
+                let log = self.timeline.injections();
+                Ok(json!({ "seed": log.seed, "injections": log.injections, "schedule": log.to_toml() }))
             }
         }
     }
 
     fn answer(&mut self, finished: Finished<Ticket>) {
-        let Finished { ticket, at_ns, .. } = finished;
+        let Finished { ticket, at_ns, outcome, .. } = finished;
         let due = self.wall.at(at_ns).expect("what is finished has a time");
-        ticket.answer.send(Outcome::Done);
+        ticket.answer.send(outcome);
         let below_floor = due < ticket.received;
         let late = Instant::now().saturating_duration_since(due.max(ticket.received));
         self.ledger.answered(late.as_nanos() as u64, below_floor);
