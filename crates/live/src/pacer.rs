@@ -15,17 +15,19 @@ use serde_json::{Value, json};
 use crate::LiveError;
 use crate::contents::Contents;
 use crate::device::{Device, Export};
-use crate::faults::Fault;
+use crate::faults::Schedule;
+use crate::faults::injector::Ending;
 use crate::fidelity::{Fidelity, Ledger};
 use crate::nbd::Reply;
 use crate::orders::Order;
 use crate::power::gate::Gate;
-use crate::power::{Change, Changed, PowerLoss, Verdict};
+use crate::power::{Change, Changed, Verdict};
+pub use crate::timeline::Outcome;
 use crate::timeline::{Finished, Listener, Model, Timeline};
 use crate::wall::{Scheduling, Wall, be_punctual};
 
 /// How a session is paced.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SessionOptions {
     /// Nanoseconds of the model in one of the wall.
     pub speed: f64,
@@ -33,23 +35,14 @@ pub struct SessionOptions {
     pub seed: u64,
     /// Asks for SCHED_FIFO.
     pub realtime: bool,
+    /// What goes wrong, and when.
+    pub schedule: Schedule,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        SessionOptions { speed: 1.0, seed: 0, realtime: true }
+        SessionOptions { speed: 1.0, seed: 0, realtime: true, schedule: Schedule::default() }
     }
-}
-
-/// What became of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is done.
-    Done,
-    /// It failed, at this byte of the system where one is to blame.
-    Failed(Option<u64>),
-    /// Nobody will ever answer it: the power is gone, or the session.
-    Vanished,
 }
 
 /// How the sender of a request hears of its end.
@@ -215,7 +208,7 @@ impl Session {
     /// Starts the clock at model time 0. `listener` hears of every request.
     ///
     /// # Errors
-    /// What is impossible in the model; a thread that could not be had.
+    /// What is impossible in the model; a fault that cannot strike it; a thread that could not be had.
     pub fn start(model: &Model, options: SessionOptions, listener: Option<Listener>) -> Result<Session, LiveError> {
         let shared = Arc::new(Shared {
             inbox: Mutex::default(),
@@ -227,8 +220,10 @@ impl Session {
             device: OnceLock::new(),
         });
         let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0);
+        let mut timeline = Timeline::new(model, options.seed, listener)?;
+        timeline.follow(&options.schedule)?;
         let clock = Clock {
-            timeline: Timeline::new(model, options.seed, listener)?,
+            timeline,
             wall: Wall::starting_now(options.speed),
             shared: Arc::clone(&shared),
             ledger: Ledger::new(),
@@ -345,7 +340,7 @@ impl Clock {
     /// Follows the timeline where power went or came, and has contents be what it says that they are.
     fn settle(&mut self) {
         let shared = Arc::clone(&self.shared);
-        let cuts = self.timeline.losses().len() as u32;
+        let cuts = self.timeline.power_cuts();
         if cuts != shared.gate.cuts() {
             shared.gate.close(cuts);
             // Whoever was changing contents has handed that in by now.
@@ -374,29 +369,41 @@ impl Clock {
                 "power": self.timeline.has_power(),
                 "trouble": self.trouble,
                 "kinds": self.ledger.kinds(),
+                "gauges": self.timeline.gauges(now_ns),
                 "fidelity": self.ledger.fidelity(self.shared.floor_ns.load(Ordering::Relaxed), self.wall.speed()),
             })),
-            Order::Inject { fault: Fault::PowerCut(cut) } => {
-                let loss = self.timeline.cut_power(now_ns, &cut)?.clone();
-                self.power_changed(loss)
+            Order::Inject { fault, lasts } => {
+                let lasts_ns = lasts.map(|lasts| match u64::try_from(lasts.0) {
+                    Ok(ns) if ns > 0 => Ok(ns),
+                    _ => Err(LiveError::Asked(format!("for: {lasts}: more than 0ns is allowed"))),
+                });
+                let (number, at_ns) = self.timeline.inject(now_ns, fault, lasts_ns.transpose()?)?;
+                self.settled()?;
+                let mut told = json!({ "number": number, "at_ns": at_ns });
+                if let Some(loss) = self.timeline.loss_of(number) {
+                    told["loss"] = json!(loss);
+                }
+                Ok(told)
             }
-            Order::Inject { fault: Fault::PowerOn } => {
-                self.timeline.restore_power(now_ns)?;
-                self.power_changed(self.timeline.losses().last().cloned().unwrap_or_default())
+            Order::Release => Ok(json!({ "ended": self.timeline.end_faults(now_ns, Ending::Hangs) })),
+            Order::Clear { number } => {
+                let which = number.map_or(Ending::All, Ending::One);
+                let ended = self.timeline.end_faults(now_ns, which);
+                self.settled()?;
+                Ok(json!({ "ended": ended }))
             }
-            Order::Inject { .. } | Order::Smart | Order::Injections => {
-                Err(LiveError::Asked("this order is not known yet".to_owned()))
+            Order::Smart => Ok(json!({ "devices": self.timeline.smart(now_ns) })),
+            Order::Injections => {
+                let log = self.timeline.injections();
+                Ok(json!({ "seed": log.seed, "injections": log.injections, "schedule": log.to_toml() }))
             }
         }
     }
 
-    /// What a power cut took, when the contents are so.
-    fn power_changed(&mut self, loss: PowerLoss) -> Result<Value, LiveError> {
+    /// Has contents be what the timeline says before anybody is told of it.
+    fn settled(&mut self) -> Result<(), LiveError> {
         self.settle();
-        match &self.trouble {
-            Some(trouble) => Err(LiveError::Asked(trouble.clone())),
-            None => Ok(serde_json::to_value(loss).expect("plain figures")),
-        }
+        self.trouble.clone().map_or(Ok(()), |trouble| Err(LiveError::Asked(trouble)))
     }
 
     fn answer(&mut self, finished: Finished<Ticket>) {

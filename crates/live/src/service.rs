@@ -104,7 +104,12 @@ impl Service {
             None if endpoints.is_empty() => 0,
             None => floor::measure_nbd(options.realtime)?,
         };
-        let pace = SessionOptions { speed: options.speed, seed: options.seed, realtime: options.realtime };
+        let pace = SessionOptions {
+            speed: options.speed,
+            seed: options.seed,
+            realtime: options.realtime,
+            ..SessionOptions::default()
+        };
         let session = Session::start(model, pace, listener)?;
         session.set_floor_ns(floor_ns);
         let device = session.device(exports, contents);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use headstack_workload::{Random, Span};
 
 use super::undo::CHANGE_BYTES_MAX;
-use super::{LostExtent, PowerCut, PowerLoss, Tear, TornWrite};
+use super::{LostExtent, PowerLoss, Tear, TornWrite};
 
 /// Acknowledged data whose pre-images are kept. Beyond it the oldest count as durable, as in a drive that destaged them
 /// first: never more is lost than the model says, but perhaps less of a very large cache.
@@ -133,7 +133,7 @@ impl Exposure {
 
     /// Power fails at `at_ns`. Acknowledged data are lost where a volatile cache alone has them, but for the first part of
     /// the one extent that was on its way out of it; what is under way is there, absent, or torn.
-    pub fn cut(&mut self, at_ns: u64, cut: &PowerCut, medium: &Medium<'_>, random: &mut Random) -> PowerLoss {
+    pub fn cut(&mut self, at_ns: u64, tear: Tear, medium: &Medium<'_>, random: &mut Random) -> PowerLoss {
         let mut loss = PowerLoss { at_ns, ..PowerLoss::default() };
         let mut gone = Vec::new();
         for (&number, exposed) in self.exposed.iter().rev() {
@@ -145,11 +145,11 @@ impl Exposure {
                 volatile
             } else {
                 loss.under_way += 1;
-                Vec::from_iter(remainder(exposed.span, cut.tear, medium, random, &mut loss))
+                Vec::from_iter(remainder(exposed.span, tear, medium, random, &mut loss))
             };
             gone.push((number, exposed, parts));
         }
-        tear_destage(&mut gone, cut.tear, medium, random, &mut loss);
+        tear_destage(&mut gone, tear, medium, random, &mut loss);
         for (number, exposed, parts) in &gone {
             decide(*number, exposed.span, parts, &mut self.verdicts);
         }

@@ -32,34 +32,13 @@ pub enum Tear {
     None,
 }
 
-/// Power fails.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+/// How power fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
     /// Where writes stop that were under way.
-    #[serde(default)]
     pub tear: Tear,
     /// Bytes that are written as a whole or not at all; those of a physical sector where nothing is said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub atom_bytes: Option<u32>,
-    /// Nanoseconds until power is back by itself; it stays away until somebody switches it on where nothing is said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub off_ns: Option<u64>,
-}
-
-impl PowerCut {
-    /// What is wrong with it.
-    ///
-    /// # Errors
-    /// An atom that is no size of a sector.
-    pub fn check(&self) -> Result<(), crate::LiveError> {
-        match self.atom_bytes {
-            Some(bytes) if !bytes.is_power_of_two() || !(512..=65536).contains(&bytes) => Err(crate::LiveError::Asked(
-                format!("atom: {bytes} bytes are no sector: a power of two from 512 to 65536 is allowed"),
-            )),
-            _ => Ok(()),
-        }
-    }
+    pub atom_bytes: Option<u64>,
 }
 
 /// What a power cut took, as proof.

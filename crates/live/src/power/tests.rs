@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::exposure::{Changed, Exposure, Fate, Medium};
 use super::undo::{Change, UndoLog};
-use super::{PowerCut, PowerLoss, Tear};
+use super::{PowerLoss, Tear};
 use crate::Contents;
 
 const SECTOR_BYTES: u64 = 512;
@@ -96,7 +96,7 @@ impl Bench {
             contents: Contents::in_memory(SECTORS * SECTOR_BYTES).expect("memory"),
             log: UndoLog::default(),
             exposure: Exposure::default(),
-            random: Random::new(7, Purpose::Tears),
+            random: Random::new(7, Purpose::Faults),
             made: vec![Made {
                 span: span(0, SECTORS),
                 stamp: 0,
@@ -199,9 +199,8 @@ impl Bench {
             assert_eq!(self.stamp_of(sector), newest.stamp, "before the cut, sector {sector}");
         }
         let volatile = self.volatile.clone();
-        let cut = PowerCut { tear, ..PowerCut::default() };
         let loss =
-            self.with_medium(&volatile, |exposure, medium, now_ns, random| exposure.cut(now_ns, &cut, medium, random));
+            self.with_medium(&volatile, |exposure, medium, now_ns, random| exposure.cut(now_ns, tear, medium, random));
         if let Some((first, length)) = late {
             // Received before anybody knew: some of it before the contents are put right, some after.
             let (number, _) = self.change(span(first, length), false);
