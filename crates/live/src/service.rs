@@ -64,6 +64,26 @@ pub struct ServiceOptions {
     pub metrics: Option<SocketAddr>,
 }
 
+impl ServiceOptions {
+    /// In real time, nowhere to be found yet.
+    pub fn new(keeping: Keeping) -> ServiceOptions {
+        ServiceOptions {
+            unix: Vec::new(),
+            tcp: Vec::new(),
+            stdio: false,
+            activated: false,
+            part: None,
+            keeping,
+            speed: 1.0,
+            seed: 0,
+            realtime: true,
+            floor_ns: None,
+            control: None,
+            metrics: None,
+        }
+    }
+}
+
 /// A running export.
 #[derive(Debug)]
 pub struct Service {
