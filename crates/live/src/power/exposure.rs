@@ -46,8 +46,8 @@ pub struct Verdict {
 
 /// What the model knows of its media.
 pub struct Medium<'a> {
-    /// Appends the parts of a span that are in a volatile cache alone.
-    pub volatile: &'a dyn Fn(Span, &mut Vec<Span>),
+    /// Appends the parts of spans that are in a volatile cache alone; both are ascending and disjoint.
+    pub volatile: &'a dyn Fn(&[Span], &mut Vec<Span>),
     /// End of the track, page or stripe unit that holds a byte.
     pub tear_bound: &'a dyn Fn(u64) -> u64,
     /// Bytes that are written as a whole or not at all.
@@ -136,13 +136,12 @@ impl Exposure {
     pub fn cut(&mut self, at_ns: u64, tear: Tear, medium: &Medium<'_>, random: &mut Random) -> PowerLoss {
         let mut loss = PowerLoss { at_ns, ..PowerLoss::default() };
         let mut gone = Vec::new();
+        let volatile = self.volatile(medium);
         for (&number, exposed) in self.exposed.iter().rev() {
             let parts = if exposed.acknowledged_ns.is_some() {
-                let mut volatile = Vec::new();
-                (medium.volatile)(exposed.span, &mut volatile);
-                volatile.sort_unstable_by_key(|span| span.start_bytes);
-                loss.lost_writes += u64::from(!volatile.is_empty());
-                volatile
+                let lost = within(&volatile, exposed.span);
+                loss.lost_writes += u64::from(!lost.is_empty());
+                lost
             } else {
                 loss.under_way += 1;
                 Vec::from_iter(remainder(exposed.span, tear, medium, random, &mut loss))
@@ -162,12 +161,9 @@ impl Exposure {
 
     /// Drops what no volatile cache holds any more, and the oldest where there is too much.
     fn ask(&mut self, medium: &Medium<'_>) {
-        let mut volatile = Vec::new();
-        let mut is_safe = |exposed: &Exposed| {
-            volatile.clear();
-            (medium.volatile)(exposed.span, &mut volatile);
-            exposed.acknowledged_ns.is_some() && volatile.is_empty()
-        };
+        let volatile = self.volatile(medium);
+        let is_safe =
+            |exposed: &Exposed| exposed.acknowledged_ns.is_some() && within(&volatile, exposed.span).is_empty();
         let safe: Vec<u64> =
             self.exposed.iter().filter(|(_, exposed)| is_safe(exposed)).map(|(&number, _)| number).collect();
         safe.into_iter().for_each(|number| self.durable(number));
@@ -184,6 +180,15 @@ impl Exposure {
             oldest.into_iter().for_each(|number| self.durable(number));
         }
         self.left = self.exposed.len();
+    }
+
+    /// What a volatile cache alone has of everything that is acknowledged, in order of place.
+    fn volatile(&self, medium: &Medium<'_>) -> Vec<Span> {
+        let acknowledged = self.exposed.values().filter(|exposed| exposed.acknowledged_ns.is_some());
+        let spans = joined(acknowledged.map(|exposed| exposed.span).collect());
+        let mut volatile = Vec::new();
+        (medium.volatile)(&spans, &mut volatile);
+        volatile
     }
 
     fn durable(&mut self, number: u64) {
@@ -274,20 +279,39 @@ fn decide(number: u64, span: Span, lost: &[Span], verdicts: &mut Vec<Verdict>) {
     part(span.start_bytes + span.length_bytes, &mut at_bytes, Fate::Durable);
 }
 
-/// Joins what was lost into extents.
-fn tell(mut lost: Vec<Span>, loss: &mut PowerLoss) {
-    lost.sort_unstable_by_key(|span| span.start_bytes);
-    let mut extents: Vec<LostExtent> = Vec::new();
-    for Span { start_bytes: at_bytes, length_bytes } in lost {
-        match extents.last_mut() {
-            Some(last) if at_bytes <= last.at_bytes + last.length_bytes => {
-                last.length_bytes = last.length_bytes.max(at_bytes + length_bytes - last.at_bytes);
+/// What of `spans`, which ascend, lies within one.
+fn within(spans: &[Span], span: Span) -> Vec<Span> {
+    let end_bytes = span.start_bytes + span.length_bytes;
+    let begin = spans.partition_point(|part| part.start_bytes + part.length_bytes <= span.start_bytes);
+    let inside = spans[begin..].iter().take_while(|part| part.start_bytes < end_bytes);
+    let common = |part: &Span| {
+        let start_bytes = part.start_bytes.max(span.start_bytes);
+        Span { start_bytes, length_bytes: end_bytes.min(part.start_bytes + part.length_bytes) - start_bytes }
+    };
+    inside.map(common).collect()
+}
+
+/// Spans in order of place, those that touch as one.
+fn joined(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable_by_key(|span| span.start_bytes);
+    let mut joined: Vec<Span> = Vec::new();
+    for span in spans {
+        match joined.last_mut() {
+            Some(last) if span.start_bytes <= last.start_bytes + last.length_bytes => {
+                let end_bytes = span.start_bytes + span.length_bytes;
+                last.length_bytes = last.length_bytes.max(end_bytes - last.start_bytes);
             }
-            _ => extents.push(LostExtent { at_bytes, length_bytes }),
+            _ => joined.push(span),
         }
     }
+    joined
+}
+
+/// Tells where data were lost.
+fn tell(lost: Vec<Span>, loss: &mut PowerLoss) {
+    let extents = joined(lost);
     loss.lost_extents = extents.len() as u64;
     loss.lost_bytes = extents.iter().map(|extent| extent.length_bytes).sum();
-    extents.truncate(EXTENTS_TOLD);
-    loss.lost = extents;
+    let told = extents.iter().take(EXTENTS_TOLD);
+    loss.lost = told.map(|span| LostExtent { at_bytes: span.start_bytes, length_bytes: span.length_bytes }).collect();
 }

@@ -160,8 +160,8 @@ impl Bench {
         volatile: &[bool],
         work: impl FnOnce(&mut Exposure, &Medium<'_>, u64, &mut Random) -> R,
     ) -> R {
-        let in_cache = |of: Span, into: &mut Vec<Span>| {
-            let held = sectors(of).filter(|&sector| volatile[sector]);
+        let in_cache = |of: &[Span], into: &mut Vec<Span>| {
+            let held = of.iter().flat_map(|&of| sectors(of)).filter(|&sector| volatile[sector]);
             into.extend(held.map(|sector| span(sector as u64, 1)));
         };
         let tear_bound = |at_bytes: u64| (at_bytes / (TRACK * SECTOR_BYTES) + 1) * TRACK * SECTOR_BYTES;
@@ -278,7 +278,7 @@ fn holes_are_holes_again() {
 #[test]
 fn what_is_exposed_stays_bounded() {
     let mut exposure = Exposure::default();
-    let everything = |of: Span, into: &mut Vec<Span>| into.push(of);
+    let everything = |of: &[Span], into: &mut Vec<Span>| into.extend_from_slice(of);
     let tear_bound = |at_bytes: u64| at_bytes + 1;
     let medium = Medium { volatile: &everything, tear_bound: &tear_bound, atom_bytes: 512 };
     for number in 0..1000 {
@@ -299,7 +299,7 @@ fn what_is_exposed_stays_bounded() {
 #[test]
 fn what_the_model_destaged_is_dropped_without_a_flush() {
     let mut exposure = Exposure::default();
-    let nothing = |_: Span, _: &mut Vec<Span>| {};
+    let nothing = |_: &[Span], _: &mut Vec<Span>| {};
     let tear_bound = |at_bytes: u64| at_bytes + 1;
     let medium = Medium { volatile: &nothing, tear_bound: &tear_bound, atom_bytes: 512 };
     for number in 0..100_000 {

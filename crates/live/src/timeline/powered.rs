@@ -76,7 +76,7 @@ impl<T> Timeline<T> {
     pub(super) fn lose_power(&mut self, now_ns: u64, number: u32, cut: &PowerCut, mut random: Random) {
         let loss = match &mut self.machine {
             Machine::System(system) => {
-                let volatile = |span: Span, into: &mut Vec<Span>| system.volatile(now_ns, span, into);
+                let volatile = |spans: &[Span], into: &mut Vec<Span>| system.volatile(now_ns, spans, into);
                 let tear_bound = |at_bytes: u64| system.tear_bound(at_bytes);
                 let atom_bytes = cut.atom_bytes.unwrap_or(self.power.atom_bytes);
                 let medium = Medium { volatile: &volatile, tear_bound: &tear_bound, atom_bytes };
@@ -113,7 +113,7 @@ impl<T> Timeline<T> {
             }
             (None, _) => {}
             (Some(changed), Outcome::Done) => {
-                let volatile = |span: Span, into: &mut Vec<Span>| system.volatile(at_ns, span, into);
+                let volatile = |spans: &[Span], into: &mut Vec<Span>| system.volatile(at_ns, spans, into);
                 let tear_bound = |at_bytes: u64| system.tear_bound(at_bytes);
                 let atom_bytes = self.power.atom_bytes;
                 let medium = Medium { volatile: &volatile, tear_bound: &tear_bound, atom_bytes };
