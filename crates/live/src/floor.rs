@@ -75,7 +75,7 @@ fn probed(realtime: bool) -> Result<(Session, Arc<Device>), LiveError> {
     };
     let contents = Contents::in_memory(capacity_bytes)?;
     let session = Session::start(&model, options, None)?;
-    let device = Arc::new(Device { exports: vec![export], contents, submitter: session.submitter() });
+    let device = session.device(vec![export], contents);
     Ok((session, device))
 }
 
