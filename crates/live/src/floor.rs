@@ -35,7 +35,7 @@ const BLOCK_BYTES: u32 = 4096;
 pub fn measure_nbd(realtime: bool) -> Result<u64, LiveError> {
     let (session, device) = probed(realtime)?;
     let (ours, theirs) = UnixStream::pair().map_err(LiveError::io("a socket pair"))?;
-    let server = thread::spawn(move || serve(&device, &Stream::socket_of(theirs), Security::None, |_| {}));
+    let server = thread::spawn(move || serve(&device, &Stream::socket_of(theirs), &Security::None));
     let latencies = probe(Stream::socket_of(ours));
     // It ends with its client; how is in the probe's own result.
     let _ = server.join();

@@ -172,13 +172,15 @@ impl Commander {
     /// What is wrong with the order; a session that is over.
     pub fn order(&self, order: Order) -> Result<Value, LiveError> {
         let (answer, heard) = mpsc::channel();
+        let over = || LiveError::Asked("the session is over".to_owned());
         let mut inbox = self.shared.inbox();
-        if !inbox.closing {
-            inbox.orders.push((order, answer));
+        if inbox.closing {
+            return Err(over());
         }
+        inbox.orders.push((order, answer));
         drop(inbox);
         self.shared.wake();
-        heard.recv().unwrap_or_else(|_| Err(LiveError::Asked("the session is over".to_owned())))
+        heard.recv().unwrap_or_else(|_| Err(over()))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::device::{Device, Export};
 use crate::fidelity::Fidelity;
 use crate::floor;
-use crate::nbd::{Endpoint, Security, Server};
+use crate::nbd::{Endpoint, Security, Server, Tls};
 use crate::pacer::{Commander, Session, SessionOptions};
 use crate::timeline::{Listener, Model};
 
@@ -46,6 +46,8 @@ pub struct ServiceOptions {
     pub stdio: bool,
     /// NBD on sockets of a service manager.
     pub activated: bool,
+    /// Encrypts connections.
+    pub tls: Option<TlsOptions>,
     /// Only this part of the system is exported: first byte and length.
     pub part: Option<(u64, u64)>,
     /// Where the bytes are.
@@ -72,6 +74,7 @@ impl ServiceOptions {
             tcp: Vec::new(),
             stdio: false,
             activated: false,
+            tls: None,
             part: None,
             keeping,
             speed: 1.0,
@@ -82,6 +85,20 @@ impl ServiceOptions {
             metrics: None,
         }
     }
+}
+
+/// How connections are encrypted. Files are in PEM form.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsOptions {
+    /// The server's certificate, with its chain.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// Clients have to show a certificate of one of these authorities.
+    pub client_ca: Option<PathBuf>,
+    /// Nobody is served in the clear.
+    pub required: bool,
 }
 
 /// A running export.
@@ -119,6 +136,7 @@ impl Service {
             }
         };
         let endpoints = endpoints_of(options);
+        let security = security_of(options)?;
         let floor_ns = match options.floor_ns {
             Some(floor_ns) => floor_ns,
             None if endpoints.is_empty() => 0,
@@ -128,7 +146,7 @@ impl Service {
         let session = Session::start(model, pace, listener)?;
         let submitter = session.submitter().with_floor_ns(floor_ns);
         let device = Arc::new(Device { exports, contents, submitter });
-        let server = Server::start(&device, &endpoints, Security::None)?;
+        let server = Server::start(&device, &endpoints, security)?;
         let control = Control::start(&session.commander(), options.control.as_deref(), options.metrics)?;
         Ok(Service { session, device, server, control })
     }
@@ -172,6 +190,12 @@ fn endpoints_of(options: &ServiceOptions) -> Vec<Endpoint> {
     endpoints.extend(options.stdio.then_some(Endpoint::Stdio));
     endpoints.extend(options.activated.then_some(Endpoint::Activated));
     endpoints
+}
+
+fn security_of(options: &ServiceOptions) -> Result<Security, LiveError> {
+    let Some(asked) = &options.tls else { return Ok(Security::None) };
+    let tls = Tls::from_files(&asked.certificate, &asked.key, asked.client_ca.as_deref())?;
+    Ok(if asked.required { Security::Required(tls) } else { Security::Offered(tls) })
 }
 
 /// One export a LUN.

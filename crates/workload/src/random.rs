@@ -28,6 +28,8 @@ pub enum Purpose {
     Preconditioning,
     /// What is in files that are made to be measured.
     Contents,
+    /// Which accesses meet a blemish of the media.
+    Blemishes,
 }
 
 /// The seed of the client `index` of the stream `name` of a scenario: a stream that is added to a
@@ -42,6 +44,7 @@ pub(crate) fn seed_of(seed: u64, name: &str, index: u32) -> u64 {
 }
 
 /// A stream of random numbers.
+#[derive(Clone, Debug)]
 pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {

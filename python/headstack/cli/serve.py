@@ -37,6 +37,10 @@ def system_options(command: Command) -> Command:
     help="unix:PATH, tcp:[HOST:]PORT (loopback unless HOST says otherwise), stdio, or systemd for its sockets.",
 )
 @click.option("--stdio", is_flag=True, help="The same as --nbd stdio.")
+@click.option("--tls-certificate", metavar="FILE", help="Encrypt where clients ask: the server's certificate, PEM.")
+@click.option("--tls-key", metavar="FILE", help="Its key, PEM.")
+@click.option("--tls-client-ca", metavar="FILE", help="Clients have to show a certificate of this authority, PEM.")
+@click.option("--tls-required", is_flag=True, help="Serve nobody in the clear.")
 @click.option("--size", metavar="SIZE", help="Of a device of constant latency.  [default: 1GiB]")
 @click.option(
     "--data",
@@ -72,7 +76,7 @@ def serve(system: str, nbd: tuple[str, ...], stdio: bool, json_path: str | None,
     if json_path is not None:
         check_writable(json_path)
     varied = {o.name: given.pop(o.name) for o in SYSTEM_OPTIONS}
-    serving = Serving(**places, **given, system={name: text for name, text in varied.items() if text is not None})
+    serving = Serving(**places, **given, options={name: text for name, text in varied.items() if text is not None})
     # A service manager ends a service by SIGTERM: it is an end as good as Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
     live = start(system, serving)

@@ -51,7 +51,13 @@ class Serving:
     metrics: str | None = None
     record: str | None = None
     size: str | None = None
-    system: Mapping[str, str] = field(default_factory=dict)
+    tls_certificate: str | None = None
+    """PEM files: the server's certificate and key, and an authority of which clients have to show a certificate."""
+    tls_key: str | None = None
+    tls_client_ca: str | None = None
+    tls_required: bool = False
+    """Nobody is served in the clear."""
+    options: Mapping[str, str] = field(default_factory=dict)
     """Options of the system as in a run, by name: ``{"write_cache": "off"}``."""
 
 
@@ -111,8 +117,8 @@ def serve(system: str | os.PathLike[str], serving: Serving | None = None, **sett
 
 def constant_device(name: str, serving: Serving) -> dict[str, Any]:
     """A device without mechanics, as the extension takes it."""
-    if serving.system:
-        raise InputError(f"{next(iter(serving.system))}: a device of constant latency has no such thing")
+    if serving.options:
+        raise InputError(f"{next(iter(serving.options))}: a device of constant latency has no such thing")
     latency_ns = duration_ns("constant", name.removeprefix(CONSTANT) or "0s")
     if latency_ns < 0:
         raise InputError(f"constant: {name.removeprefix(CONSTANT)} is less than nothing")
@@ -129,11 +135,11 @@ def simulated(name: str, serving: Serving) -> dict[str, Any]:
     if serving.size is not None:
         raise InputError("size: a system has its own; write NAME@RANGE for a part of it")
     known = {option.name: option for option in SYSTEM_OPTIONS}
-    for option in serving.system:
+    for option in serving.options:
         if option not in known:
             raise InputError(f"{option}: no such option of systems")
-    spec = first_spec(changed(name, serving.system), None)
-    for option, text in serving.system.items():
+    spec = first_spec(changed(name, serving.options), None)
+    for option, text in serving.options.items():
         known[option].apply(spec, text)
     options = {**options_of(serving, capacity_bytes(spec["system"])), "part": spec["span"], "seed": spec["seed"]}
     return {
@@ -154,6 +160,7 @@ def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
         "tcp": [address("tcp", text) for text in serving.tcp],
         "stdio": serving.stdio,
         "activated": serving.activated,
+        "tls": tls(serving),
         "keeping": keeping(serving, capacity),
         "speed": serving.speed,
         "realtime": serving.realtime,
@@ -161,6 +168,22 @@ def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
         "control": serving.control,
         "metrics": None if serving.metrics is None else address("metrics", serving.metrics),
     }
+
+
+def tls(serving: Serving) -> dict[str, Any] | None:
+    """How connections are encrypted, as the extension takes it."""
+    if serving.tls_certificate is not None and serving.tls_key is not None:
+        return {
+            "certificate": serving.tls_certificate,
+            "key": serving.tls_key,
+            "client_ca": serving.tls_client_ca,
+            "required": serving.tls_required,
+        }
+    if serving.tls_certificate is not None or serving.tls_key is not None:
+        raise InputError("tls: a certificate and its key belong together: --tls-certificate FILE --tls-key FILE")
+    if serving.tls_client_ca is not None or serving.tls_required:
+        raise InputError("tls: there is no certificate; give --tls-certificate FILE and --tls-key FILE")
+    return None
 
 
 def keeping(serving: Serving, capacity: int) -> Any:
