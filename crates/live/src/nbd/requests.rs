@@ -44,7 +44,8 @@ impl Reply {
                 error(&mut message, self.cookie, self.structured, Errno::Io, at);
                 message
             }
-            Outcome::Vanished => Vec::new(),
+            // A client that waits would wait forever.
+            Outcome::Vanished => return self.output.cut(),
         };
         self.output.send(message, self.reserved);
     }
