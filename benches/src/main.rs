@@ -1,13 +1,15 @@
 //! Every speed figure of the product in one table: `cargo run --release -p headstack-benches --bin speed`.
 //!
-//! `--measuring` takes those of measuring alone, which need fio for comparison. `--long` simulates 10^9 requests for the figure of memory, in place of 10^8, and analyses 10^8, in place of 3 x 10^7.
+//! `--measuring` takes those of measuring alone, which need fio for comparison, `--live` those of live exports. `--long` simulates 10^9 requests for the figure of memory, in place of 10^8, and analyses 10^8, in place of 3 x 10^7.
 
 mod analyses;
 mod arrays;
 mod bare;
+mod live;
 mod measure;
 mod measuring;
 mod memory;
+mod nbd;
 mod python;
 mod recordings;
 mod report;
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [simulated, analysed] = match arguments[..] {
         ["--measuring"] => return finish(measured(Report::begin())),
+        ["--live"] => return finish(exported(Report::begin())),
         [measuring::CHILD, target, depth, requests] => {
             let number = |text: &str| -> u64 { text.parse().expect("the parent gives a number") };
             measuring::child(target, number(depth) as u32, number(requests));
@@ -47,7 +50,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         _ => {
-            eprintln!("speed: {arguments:?}: nothing, --long or --measuring is allowed");
+            eprintln!("speed: {arguments:?}: nothing, --long, --measuring or --live is allowed");
             return ExitCode::from(2);
         }
     };
@@ -71,7 +74,16 @@ fn main() -> ExitCode {
     python::configurations(&mut report);
     python::cluster(&mut report);
     python::predictions(&mut report);
-    finish(measured(report))
+    finish(exported(measured(report)))
+}
+
+/// The figures of live exports.
+fn exported(mut report: Report) -> Report {
+    live::lateness(&mut report);
+    live::queue(&mut report);
+    live::conformance(&mut report);
+    nbd::beside_nbdkit(&mut report);
+    report
 }
 
 /// The figures of measuring.

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from headstack.classic.latency import latency
     from headstack.classic.prefill import prefill
     from headstack.classic.zones import zones
+    from headstack.live import Live, Serving, serve
     from headstack.predictor import Characterization, Environment, characterize, load_environment, predict
     from headstack.sweeps import Sweep, sweep
 
@@ -49,6 +50,7 @@ _LATE = {
     **dict.fromkeys(
         ("Characterization", "Environment", "characterize", "load_environment", "predict"), "headstack.predictor"
     ),
+    **dict.fromkeys(("Live", "Serving", "serve"), "headstack.live"),
     **dict.fromkeys(("Sweep", "sweep"), "headstack.sweeps"),
 }
 
@@ -72,10 +74,12 @@ __all__ = [
     "JobFile",
     "JobResults",
     "Knee",
+    "Live",
     "Options",
     "Results",
     "RunError",
     "Scenario",
+    "Serving",
     "Sweep",
     "Trace",
     "Validation",
@@ -100,6 +104,7 @@ __all__ = [
     "run",
     "run_jobs",
     "scenarios",
+    "serve",
     "studies",
     "sweep",
     "validate",

@@ -20,8 +20,8 @@ pub struct Export {
     pub is_rotational: bool,
 }
 
-/// A system that is exported.
-#[derive(Debug)]
+/// A system that is exported, by one path: a clone with another [`Submitter`] exports the same bytes by another path.
+#[derive(Clone, Debug)]
 pub struct Device {
     /// Its LUNs; the first is what a client gets that names none.
     pub exports: Vec<Export>,

@@ -1,6 +1,7 @@
 //! How true a live session was to its model, and for which latencies that makes it valid.
 
 use headstack_result::LatencyHistogram;
+use headstack_workload::{Kind, Request};
 use serde::Serialize;
 
 use crate::wall::Scheduling;
@@ -13,7 +14,8 @@ const VALID_SHARE: f64 = 0.05;
 pub struct Fidelity {
     /// Requests answered.
     pub requests: u64,
-    /// What a request costs on the way in and out, subtracted from what it is made to take. Nanoseconds of the wall.
+    /// What a request costs on the way in and out, subtracted from what it is made to take; of several paths, the longest
+    /// way. Nanoseconds of the wall.
     pub floor_ns: u64,
     /// Answers that left later than the model said: the lateness of all, in nanoseconds of the wall.
     pub lateness_p50_ns: u64,
@@ -37,9 +39,23 @@ pub struct Fidelity {
     pub verdict: String,
 }
 
+/// Requests of a kind that were answered.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct KindCount {
+    /// How many.
+    pub requests: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their response times, of the model.
+    pub response_ns: u64,
+    /// How many of them failed.
+    pub failed: u64,
+}
+
 /// What the clock thread counts.
 #[derive(Debug)]
 pub struct Ledger {
+    kinds: [KindCount; Kind::ALL.len()],
     lateness: LatencyHistogram,
     below_floor: u64,
     deepest_queue: usize,
@@ -50,7 +66,13 @@ pub struct Ledger {
 impl Ledger {
     /// Nothing yet.
     pub fn new() -> Ledger {
-        Ledger { lateness: LatencyHistogram::new(), below_floor: 0, deepest_queue: 0, scheduling: Scheduling::Shared }
+        Ledger {
+            kinds: Default::default(),
+            lateness: LatencyHistogram::new(),
+            below_floor: 0,
+            deepest_queue: 0,
+            scheduling: Scheduling::Shared,
+        }
     }
 
     /// An answer left so much later than it was due.
@@ -61,6 +83,21 @@ impl Ledger {
             self.below_floor += 1;
         }
         self.lateness.record(late_ns);
+    }
+
+    /// A request was answered which took so long in the model.
+    #[inline]
+    pub fn served(&mut self, request: &Request, response_ns: u64, failed: bool) {
+        let count = &mut self.kinds[request.kind as usize];
+        count.requests += 1;
+        count.bytes += u64::from(request.length_bytes);
+        count.response_ns += response_ns;
+        count.failed += u64::from(failed);
+    }
+
+    /// What was answered, by name of kind.
+    pub fn kinds(&self) -> serde_json::Value {
+        Kind::ALL.iter().map(|&kind| (kind.name().to_owned(), serde_json::json!(self.kinds[kind as usize]))).collect()
     }
 
     /// So many are under way.

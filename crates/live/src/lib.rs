@@ -6,14 +6,18 @@
 //! nanosecond.
 
 pub mod contents;
+mod control;
 pub mod device;
 pub mod faults;
 pub mod fidelity;
 pub mod floor;
+pub mod fuse;
 pub mod nbd;
 pub mod orders;
 pub mod pacer;
+pub mod service;
 mod smart;
+mod telemetry;
 pub mod timeline;
 pub mod wall;
 
@@ -23,7 +27,8 @@ pub use faults::{Fault, Schedule};
 pub use fidelity::Fidelity;
 pub use orders::Order;
 pub use pacer::{Answer, Commander, Session, SessionOptions, Submitter};
-pub use timeline::{Constant, Model, Outcome};
+pub use service::{Keeping, Service, ServiceOptions};
+pub use timeline::{Constant, Listener, Model, Outcome};
 
 use std::io;
 
@@ -33,6 +38,9 @@ pub enum LiveError {
     /// The system or its schedule cannot be.
     #[error("{0}")]
     Sim(#[from] headstack_sim::SimError),
+    /// A file cannot be accepted: where, which key, and what would be.
+    #[error("{0}")]
+    Input(#[from] headstack_workload::InputError),
     /// A fault of a schedule cannot strike the system.
     #[error("fault[{index}].{key}: {message}")]
     Fault {

@@ -3,7 +3,8 @@
 //! Nothing else happens there. Exports copy data before they hand a request in, and send what is large from threads of
 //! their own, so that a megabyte on its way makes nobody else late.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle, Thread};
@@ -16,11 +17,11 @@ use crate::LiveError;
 use crate::faults::Schedule;
 use crate::faults::injector::Ending;
 use crate::fidelity::{Fidelity, Ledger};
-use crate::nbd::Reply;
 use crate::orders::Order;
 pub use crate::timeline::Outcome;
 use crate::timeline::{Finished, Listener, Model, Timeline};
-use crate::wall::{Wall, be_punctual};
+use crate::wall::{Scheduling, Wall, be_punctual};
+use crate::{fuse, nbd};
 
 /// How a session is paced.
 #[derive(Clone, Debug)]
@@ -45,7 +46,9 @@ impl Default for SessionOptions {
 #[derive(Debug)]
 pub enum Answer {
     /// By a reply over NBD.
-    Nbd(Reply),
+    Nbd(nbd::Reply),
+    /// By a reply to the kernel, for FUSE.
+    Fuse(fuse::Reply),
     /// By a word to another thread: floors are measured so, and tests.
     Word(std::sync::mpsc::Sender<Outcome>),
 }
@@ -54,6 +57,7 @@ impl Answer {
     fn send(self, outcome: Outcome) {
         match self {
             Answer::Nbd(reply) => reply.send(outcome),
+            Answer::Fuse(reply) => reply.send(outcome),
             // Who has gone does not need to know.
             Answer::Word(sender) => drop(sender.send(outcome)),
         }
@@ -63,8 +67,9 @@ impl Answer {
 /// A request on its way to the clock thread.
 #[derive(Debug)]
 struct Arrival {
-    /// When it was received.
-    at: Instant,
+    /// When it was issued: before it was received, by what the path costs.
+    issued: Instant,
+    received: Instant,
     request: Request,
     answer: Answer,
 }
@@ -84,7 +89,10 @@ struct Shared {
     inbox: Mutex<Inbox>,
     /// The clock thread, once it runs.
     clock: RwLock<Option<Thread>>,
+    /// The largest of the paths'.
     floor_ns: AtomicU64,
+    /// Something is in the inbox.
+    has_news: AtomicBool,
     /// Requests that needed no clock.
     at_once: AtomicU64,
 }
@@ -95,6 +103,7 @@ impl Shared {
     }
 
     fn wake(&self) {
+        self.has_news.store(true, Ordering::Release);
         if let Some(clock) = &*self.clock.read().expect("nobody panics with it") {
             clock.unpark();
         }
@@ -106,9 +115,17 @@ impl Shared {
 pub struct Submitter {
     shared: Arc<Shared>,
     is_instant: bool,
+    floor: Duration,
 }
 
 impl Submitter {
+    /// The same for a path that costs so much of the wall's time: what comes by it counts as issued so long before it is
+    /// received.
+    pub fn with_floor_ns(&self, floor_ns: u64) -> Submitter {
+        self.shared.floor_ns.fetch_max(floor_ns, Ordering::Relaxed);
+        Submitter { floor: Duration::from_nanos(floor_ns), ..self.clone() }
+    }
+
     /// Whether every request takes no time at all: exports may answer by themselves then, and only count.
     pub fn is_instant(&self) -> bool {
         self.is_instant
@@ -126,7 +143,8 @@ impl Submitter {
             drop(inbox);
             return answer.send(Outcome::Vanished);
         }
-        inbox.arrivals.push(Arrival { at, request, answer });
+        let issued = at.checked_sub(self.floor).unwrap_or(at);
+        inbox.arrivals.push(Arrival { issued, received: at, request, answer });
         // The first of a batch wakes the clock; the others find it awake.
         let first = inbox.arrivals.len() == 1;
         drop(inbox);
@@ -147,15 +165,21 @@ impl Commander {
     ///
     /// # Errors
     /// What is wrong with the order; a session that is over.
-    pub fn order(&self, order: Order) -> Result<Value, LiveError> {
-        let (answer, heard) = mpsc::channel();
-        let mut inbox = self.shared.inbox();
-        if !inbox.closing {
-            inbox.orders.push((order, answer));
+    pub fn order(&self, mut order: Order) -> Result<Value, LiveError> {
+        // The clock's thread opens no files.
+        if let Order::Inject { fault, .. } = &mut order {
+            fault.read_map(Path::new(""))?;
         }
+        let (answer, heard) = mpsc::channel();
+        let over = || LiveError::Asked("the session is over".to_owned());
+        let mut inbox = self.shared.inbox();
+        if inbox.closing {
+            return Err(over());
+        }
+        inbox.orders.push((order, answer));
         drop(inbox);
         self.shared.wake();
-        heard.recv().unwrap_or_else(|_| Err(LiveError::Asked("the session is over".to_owned())))
+        heard.recv().unwrap_or_else(|_| Err(over()))
     }
 }
 
@@ -177,6 +201,7 @@ impl Session {
             inbox: Mutex::default(),
             clock: RwLock::default(),
             floor_ns: AtomicU64::new(0),
+            has_news: AtomicBool::new(false),
             at_once: AtomicU64::new(0),
         });
         let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0);
@@ -187,6 +212,7 @@ impl Session {
             wall: Wall::starting_now(options.speed),
             shared: Arc::clone(&shared),
             ledger: Ledger::new(),
+            awake: Awake { since: Instant::now(), spent: Duration::ZERO },
         };
         let spawned =
             thread::Builder::new().name("headstack-clock".to_owned()).spawn(move || clock.run(options.realtime));
@@ -197,12 +223,7 @@ impl Session {
 
     /// Who hands requests in.
     pub fn submitter(&self) -> Submitter {
-        Submitter { shared: Arc::clone(&self.shared), is_instant: self.is_instant }
-    }
-
-    /// Takes what the path costs into account from now on: a request counts as issued so long before it is received.
-    pub fn set_floor_ns(&self, floor_ns: u64) {
-        self.shared.floor_ns.store(floor_ns, Ordering::Relaxed);
+        Submitter { shared: Arc::clone(&self.shared), is_instant: self.is_instant, floor: Duration::ZERO }
     }
 
     /// Who gives orders.
@@ -233,6 +254,7 @@ struct Clock {
     wall: Wall,
     shared: Arc<Shared>,
     ledger: Ledger,
+    awake: Awake,
 }
 
 impl Clock {
@@ -260,18 +282,17 @@ impl Clock {
     /// Tells the model of what came; returns the orders that came with it, and whether this is the end.
     fn take(&mut self, arrivals: &mut Vec<Arrival>) -> (Vec<Ordered>, bool) {
         let (orders, closing) = {
+            self.shared.has_news.store(false, Ordering::Release);
             let mut inbox = self.shared.inbox();
             std::mem::swap(&mut inbox.arrivals, arrivals);
             (std::mem::take(&mut inbox.orders), inbox.closing)
         };
-        let floor = Duration::from_nanos(self.shared.floor_ns.load(Ordering::Relaxed));
-        for Arrival { at, request, answer } in arrivals.drain(..) {
+        for Arrival { issued, received, request, answer } in arrivals.drain(..) {
             if closing {
                 answer.send(Outcome::Vanished);
                 continue;
             }
-            let issued_ns = self.wall.model_ns(at.checked_sub(floor).unwrap_or(at));
-            self.timeline.arrive(issued_ns, request, Ticket { answer, received: at });
+            self.timeline.arrive(self.wall.model_ns(issued), request, Ticket { answer, received });
             self.ledger.outstanding(self.timeline.outstanding());
         }
         (orders, closing)
@@ -285,6 +306,7 @@ impl Clock {
                 "model_ns": now_ns,
                 "outstanding": self.timeline.outstanding(),
                 "gauges": self.timeline.gauges(now_ns),
+                "kinds": self.ledger.kinds(),
                 "fidelity": self.ledger.fidelity(self.shared.floor_ns.load(Ordering::Relaxed), self.wall.speed()),
             })),
             Order::Inject { fault, lasts } => {
@@ -309,24 +331,63 @@ impl Clock {
     }
 
     fn answer(&mut self, finished: Finished<Ticket>) {
-        let Finished { ticket, at_ns, outcome, .. } = finished;
+        let Finished { ticket, at_ns, arrival_ns, outcome, request, .. } = finished;
         let due = self.wall.at(at_ns).expect("what is finished has a time");
-        ticket.answer.send(outcome);
         let below_floor = due < ticket.received;
         let late = Instant::now().saturating_duration_since(due.max(ticket.received));
+        ticket.answer.send(outcome);
         self.ledger.answered(late.as_nanos() as u64, below_floor);
+        self.ledger.served(&request, at_ns - arrival_ns, outcome != Outcome::Done);
     }
 
     /// Until the next event, or until somebody comes.
-    fn sleep(&self) {
-        match self.wall.at(self.timeline.next_ns()) {
-            None => thread::park(),
-            Some(due) => {
-                let now = Instant::now();
-                if due > now {
-                    thread::park_timeout(due - now);
-                }
-            }
+    fn sleep(&mut self) {
+        let Some(due) = self.wall.at(self.timeline.next_ns()) else {
+            return thread::park();
+        };
+        let now = Instant::now();
+        let may_stay_awake = self.ledger.scheduling == Scheduling::Realtime && self.awake.has_budget(now);
+        let margin = if may_stay_awake { AWAKE_BEFORE } else { Duration::ZERO };
+        if due > now + margin {
+            thread::park_timeout(due - now - margin);
         }
+        if may_stay_awake {
+            self.awake.until(due, &self.shared);
+        }
+    }
+}
+
+/// A processor that slept needs tens of microseconds to be awake, more in a virtual machine: what is due so soon is awaited
+/// awake. Of no use without SCHED_FIFO, where a thread that waits awake only uses up its time slice.
+const AWAKE_BEFORE: Duration = Duration::from_micros(80);
+/// Of the time of a core, a tenth at most goes into that.
+const AWAKE_SHARE: u32 = 10;
+
+/// The account of time spent waiting awake.
+#[derive(Debug)]
+struct Awake {
+    since: Instant,
+    spent: Duration,
+}
+
+impl Awake {
+    /// Whether there is time left. The account starts anew every second, so that a quiet night buys no busy morning.
+    fn has_budget(&mut self, now: Instant) -> bool {
+        let elapsed = now - self.since;
+        if elapsed > Duration::from_secs(1) {
+            (self.since, self.spent) = (now, Duration::ZERO);
+        }
+        self.spent * AWAKE_SHARE <= elapsed
+    }
+
+    /// Waits awake until `due`, or until somebody comes.
+    fn until(&mut self, due: Instant, shared: &Shared) {
+        let begun = Instant::now();
+        let mut now = begun;
+        while now < due && !shared.has_news.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+            now = Instant::now();
+        }
+        self.spent += now - begun;
     }
 }

@@ -9,6 +9,7 @@ mod catalogue;
 mod error;
 mod interruptible;
 mod jobs;
+mod live;
 mod measure;
 mod outcomes;
 mod play;
@@ -48,6 +49,8 @@ mod _native {
     use super::jobs::{
         phase_at_observed, phase_demand, phase_stream_names, read_fio, read_fio_arguments, read_icf, read_vdbench,
     };
+    #[pymodule_export]
+    use super::live::LiveService;
     #[pymodule_export]
     use super::measure::Targets;
     #[pymodule_export]

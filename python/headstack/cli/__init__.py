@@ -21,6 +21,7 @@ from headstack.cli import (
     replays,
     runs,
     scenarios,
+    serve,
     studies,
     sweep,
     traces,
@@ -106,6 +107,7 @@ def main() -> None:
     headstack measure /dev/sdb -w file-server --depth 1,4,16,64
     headstack measure zones /dev/sdb
     headstack replay sda.parquet constellation2-1tb --mode timed
+    headstack serve cheetah-x15-36lp --nbd unix:/tmp/s
     headstack demo
     """
 
@@ -114,6 +116,9 @@ main.add_command(runs.run)
 main.add_command(runs.curve)
 main.add_command(sweep.sweep)
 main.add_command(measure.measure)
+main.add_command(serve.serve)
+main.add_command(serve.top)
+main.add_command(serve.ctl)
 main.add_command(catalogue.drives)
 main.add_command(arrays.arrays)
 main.add_command(catalogue.workloads)

@@ -1,0 +1,195 @@
+//! What a live export is worth: how late it is, whether a queue reaches the model, and a drive over NBD against the same
+//! drive simulated.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use headstack_catalogue::{load_drive, load_workload};
+use headstack_live::nbd::Stream;
+use headstack_live::nbd::client::Client;
+use headstack_live::nbd::wire::{Header, command};
+use headstack_live::{Constant, Fidelity, Keeping, Model, Service, ServiceOptions};
+use headstack_result::{LatencyHistogram, demerit_of_histograms_ms};
+use headstack_sim::{Demand, RunSpec, SystemDescription, run};
+use headstack_workload::{Arrivals, Generator, Kind, Request, RunLength, Span, Think, WarmUp, Workload};
+use serde_json::Value;
+
+use crate::report::{Bar, Figure, Report};
+
+const CAPACITY_BYTES: u64 = 1 << 30;
+/// Lateness is taken of so long a run.
+const LATE_FOR: Duration = Duration::from_secs(5);
+/// The drive that is live, and what it is under.
+const DRIVE: &str = "cheetah-x15-36lp";
+const WORKLOAD: &str = "file-server";
+/// Each depth runs live for so long, after requests that warm up.
+const LIVE_FOR: Duration = Duration::from_secs(60);
+const WARM_UP: u64 = 500;
+/// The simulated run is long enough to have no noise of its own.
+const SIMULATED: u64 = 400_000;
+/// What the constant device of the queue takes.
+const QUEUED_MS: u64 = 10;
+const QUEUED_DEPTH: u64 = 32;
+
+/// Answers of a server on a machine that does nothing else, SCHED_FIFO where it may.
+pub fn lateness(report: &mut Report) {
+    for latency_ms in [1, 10] {
+        let told = with_service(&constant(latency_ms), |socket| {
+            closed_loop(socket, 1, LATE_FOR, 0, &mut |number| Request {
+                kind: Kind::Read,
+                offset_bytes: number % 1024 * 4096,
+                length_bytes: 4096,
+                force_unit_access: false,
+                ordered: false,
+            })
+        });
+        match told {
+            Err(reason) => report.skip("lateness of a live export", reason),
+            Ok((_, fidelity)) => {
+                let name = |share: &str| format!("live, {latency_ms} ms: lateness {share}");
+                report.add(figure(name("p50"), fidelity.lateness_p50_ns as f64 / 1e3, "us", Bar::AtMost(30.0)));
+                report.add(figure(name("p99"), fidelity.lateness_p99_ns as f64 / 1e3, "us", Bar::AtMost(150.0)));
+            }
+        }
+    }
+}
+
+/// A queue reaches the model: fio at depth 32 on a device of constant latency.
+pub fn queue(report: &mut Report) {
+    let name =
+        format!("live over NBD, {QUEUED_MS} ms at depth {QUEUED_DEPTH}, of {} IO/s", QUEUED_DEPTH * 1000 / QUEUED_MS);
+    match with_service(&constant(QUEUED_MS), |socket| fio(socket, QUEUED_DEPTH)) {
+        Err(reason) => report.skip(&name, reason),
+        Ok((per_s, _)) => {
+            let share = per_s / (QUEUED_DEPTH * 1000 / QUEUED_MS) as f64 * 100.0;
+            report.add(figure(name, share, "%", Bar::AtLeast(95.0)));
+        }
+    }
+}
+
+/// A drive live over NBD against the same drive and workload simulated, depth by depth.
+pub fn conformance(report: &mut Report) {
+    let drive = SystemDescription::from(load_drive(DRIVE).expect("the catalogue is valid").description);
+    let workload = load_workload(WORKLOAD).expect("the catalogue is valid");
+    for depth in [1, 4, 16] {
+        let row = |what: &str| format!("{DRIVE} live, {WORKLOAD}, depth {depth}: {what}");
+        match live_against_simulated(&drive, &workload, depth) {
+            Err(reason) => report.skip(&row("against simulated"), reason),
+            Ok([mean, p99, demerit]) => {
+                report.add(figure(row("mean response, off by"), mean, "%", Bar::AtMost(2.0)));
+                report.add(figure(row("p99, off by"), p99, "%", Bar::AtMost(5.0)));
+                report.add(figure(row("demerit"), demerit, "% of mean", Bar::AtMost(3.0)));
+            }
+        }
+    }
+}
+
+/// How far the mean, p99 and the distribution of a live run are from those of a simulated one, in percent.
+fn live_against_simulated(drive: &SystemDescription, workload: &Workload, depth: u32) -> Result<[f64; 3], String> {
+    let arrivals = Arrivals::Closed { outstanding: depth, think: Think::None };
+    let warm_up = WarmUp { requests: WARM_UP, ..WarmUp::default() };
+    let workload = Workload { arrivals, warm_up, run_length: RunLength::Requests(SIMULATED), ..workload.clone() };
+    let span = Span { start_bytes: 0, length_bytes: drive.capacity_bytes() };
+    let seed = 1;
+    let mut generator = Generator::new(&workload, span, drive.block_bytes(), seed).map_err(|e| e.to_string())?;
+    let model = Model::System(drive.clone());
+    let (live, _) =
+        with_service(&model, |socket| closed_loop(socket, depth, LIVE_FOR, WARM_UP, &mut |_| generator.next()))?;
+    let spec = RunSpec {
+        system_name: DRIVE.to_owned(),
+        system: drive.clone(),
+        demand: Demand::Workload(workload),
+        span: None,
+        seed,
+        interval_ns: None,
+        preload: 0,
+    };
+    let simulated = run(&spec, &|_| true).map_err(|error| error.to_string())?;
+    let model = simulated.response();
+    let off = |live: f64, model: f64| (live / model - 1.0).abs() * 100.0;
+    let p99 = |histogram: &LatencyHistogram| histogram.quantile_ns(0.99).unwrap_or(0) as f64;
+    let demerit_ms = demerit_of_histograms_ms(&live, &model).ok_or("a distribution with an overflow")?;
+    let demerit = demerit_ms / (model.mean_ns() / 1e6) * 100.0;
+    Ok([off(live.mean_ns(), model.mean_ns()), off(p99(&live), p99(&model)), demerit])
+}
+
+fn constant(latency_ms: u64) -> Model {
+    Model::Constant(Constant { latency_ns: latency_ms * 1_000_000, capacity_bytes: CAPACITY_BYTES })
+}
+
+/// Exports a model while `work` uses its socket; what that gives, and how true the session was.
+fn with_service<T>(model: &Model, work: impl FnOnce(&Path) -> Result<T, String>) -> Result<(T, Fidelity), String> {
+    let socket = std::env::temp_dir().join(format!("headstack-bench-{}", std::process::id()));
+    let options = ServiceOptions { unix: vec![socket.clone()], ..ServiceOptions::new(Keeping::Discard(Vec::new())) };
+    let service = Service::start("bench", model, &options, None).map_err(|error| error.to_string())?;
+    let worked = work(&socket);
+    let fidelity = service.stop().map_err(|error| error.to_string())?;
+    Ok((worked?, fidelity))
+}
+
+/// Keeps `depth` requests under way for so long; the response times of those after the first `warm_up`.
+fn closed_loop(
+    socket: &Path,
+    depth: u32,
+    length: Duration,
+    warm_up: u64,
+    next: &mut dyn FnMut(u64) -> Request,
+) -> Result<LatencyHistogram, String> {
+    let mut worked = || -> io::Result<LatencyHistogram> {
+        let mut client = Client::connect(Stream::socket_of(UnixStream::connect(socket)?), "")?;
+        let mut responses = LatencyHistogram::new();
+        let mut issued = vec![(Instant::now(), 0usize); depth as usize];
+        let mut data = vec![0; 1 << 20];
+        let mut number = 0;
+        let mut issue = |client: &mut Client, slot: usize, issued: &mut Vec<(Instant, usize)>| {
+            let request = next(number);
+            number += 1;
+            let is_read = request.kind == Kind::Read;
+            let header = Header {
+                flags: 0,
+                command: if is_read { command::READ } else { command::WRITE },
+                cookie: slot as u64,
+                offset_bytes: request.offset_bytes,
+                length_bytes: request.length_bytes,
+            };
+            let length = request.length_bytes as usize;
+            issued[slot] = (Instant::now(), if is_read { length } else { 0 });
+            let zeros = [0; 1 << 20];
+            client.send(&header, if is_read { &[] } else { &zeros[..length] })
+        };
+        for slot in 0..depth as usize {
+            issue(&mut client, slot, &mut issued)?;
+        }
+        let (begun, mut complete) = (Instant::now(), 0);
+        while begun.elapsed() < length {
+            let (cookie, _) = client.receive(|slot| &mut data[..issued[slot as usize].1])?;
+            complete += 1;
+            if complete > warm_up {
+                responses.record(issued[cookie as usize].0.elapsed().as_nanos() as u64);
+            }
+            issue(&mut client, cookie as usize, &mut issued)?;
+        }
+        Ok(responses)
+    };
+    worked().map_err(|error| format!("the client of the export: {error}"))
+}
+
+/// Reads of fio a second.
+fn fio(socket: &Path, depth: u64) -> Result<f64, String> {
+    let uri = format!("--uri=nbd+unix:///?socket={}", socket.display());
+    let depth = format!("--iodepth={depth}");
+    let fixed = ["--name=live", "--ioengine=nbd", "--rw=randread", "--bs=4k", "--time_based", "--output-format=json"];
+    let timed = ["--ramp_time=1", "--runtime=5", &depth, &uri, "--size=1g"];
+    let output = Command::new("fio").args(fixed).args(timed).output().map_err(|error| format!("fio: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let told: Option<Value> = text.find('{').and_then(|start| serde_json::from_str(&text[start..]).ok());
+    let per_s = told.and_then(|told| told["jobs"][0]["read"]["iops"].as_f64());
+    per_s.ok_or_else(|| format!("fio: {}", String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+fn figure(name: String, value: f64, unit: &'static str, bar: Bar) -> Figure {
+    Figure { name, value, best: None, unit, peer: None, bar: Some(bar), answer: None }
+}

@@ -1,0 +1,180 @@
+"""``headstack serve``, ``headstack ctl`` and ``headstack top``."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from functools import reduce
+from types import FrameType
+from typing import Any
+
+import click
+
+from headstack._native import InputError, format_bytes
+from headstack.cli.output import check_writable
+from headstack.cli.runs import Command
+from headstack.live import SYSTEM_OPTIONS, Live, Serving, endpoints
+from headstack.live import serve as start
+
+
+def system_options(command: Command) -> Command:
+    """What can be varied of the system."""
+    options = (
+        click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
+        for option in SYSTEM_OPTIONS
+    )
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(list(options)), command)
+
+
+@click.command()
+@click.argument("system", metavar="SYSTEM")
+@click.option(
+    "--nbd",
+    "nbd",
+    multiple=True,
+    metavar="ENDPOINT",
+    help="unix:PATH, tcp:[HOST:]PORT (loopback unless HOST says otherwise), stdio, or systemd for its sockets.",
+)
+@click.option("--stdio", is_flag=True, help="The same as --nbd stdio.")
+@click.option("--tls-certificate", metavar="FILE", help="Encrypt where clients ask: the server's certificate, PEM.")
+@click.option("--tls-key", metavar="FILE", help="Its key, PEM.")
+@click.option("--tls-client-ca", metavar="FILE", help="Clients have to show a certificate of this authority, PEM.")
+@click.option("--tls-required", is_flag=True, help="Serve nobody in the clear.")
+@click.option("--size", metavar="SIZE", help="Of a device of constant latency.  [default: 1GiB]")
+@click.option(
+    "--data",
+    default="memory",
+    metavar="memory|discard|FILE",
+    show_default=True,
+    help="Where bytes are: a FILE survives the server; discarded ones read as zeros.",
+)
+@click.option("--keep", multiple=True, metavar="RANGE", help="With --data discard: bytes kept all the same (0..64MiB).")
+@click.option("--speed", default=1.0, metavar="N", show_default=True, help="0.1 is ten times slower than real time.")
+@click.option("--floor", metavar="TIME", help="What the path costs, if it is not to be measured at the start.")
+@click.option("--realtime/--no-realtime", default=True, show_default=True, help="Ask for SCHED_FIFO.")
+@click.option("--control", metavar="SOCKET", help='Take orders there: "headstack ctl", "headstack top".')
+@click.option("--metrics", metavar="[HOST:]PORT", help="Answer HTTP with Prometheus' text.")
+@click.option("--record", metavar="FILE.parquet", help="Write what came, and when the model finished it, as a trace.")
+@click.option("--json", "json_path", metavar="FILE", help="Write how true the session was (- for stdout).")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing while it runs.")
+@system_options
+def serve(system: str, nbd: tuple[str, ...], stdio: bool, json_path: str | None, quiet: bool, **given: Any) -> None:
+    """Export a simulated SYSTEM as a live block device, until Ctrl-C.
+
+    \b
+    headstack serve cheetah-x15-36lp --nbd unix:/tmp/s
+    fio --name=j --ioengine=nbd --uri='nbd+unix:///?socket=/tmp/s' --rw=randread --runtime=10
+
+    SYSTEM is a drive or an array of the catalogue or of a file, or a part of it (NAME@RANGE): each request takes the
+    time that it would take there. constant:10ms is a device on which everything takes 10 ms. The session ends with a
+    report: how late answers were, how deep the queue was, and for which latencies that makes it valid.
+    """
+    places = endpoints((*nbd, "stdio") if stdio else nbd)
+    if not any(places.values()):
+        raise InputError("nowhere to be found: give --nbd unix:PATH or another ENDPOINT")
+    if json_path is not None:
+        check_writable(json_path)
+    varied = {o.name: given.pop(o.name) for o in SYSTEM_OPTIONS}
+    serving = Serving(**places, **given, options={name: text for name, text in varied.items() if text is not None})
+    # A service manager ends a service by SIGTERM: it is an end as good as Ctrl-C.
+    signal.signal(signal.SIGTERM, _interrupt)
+    live = start(system, serving)
+    # A client on standard output would take words for protocol.
+    out = sys.stderr if places["stdio"] or json_path == "-" else sys.stdout
+    try:
+        if not quiet:
+            print("\n".join(greeting(live, serving)), file=out, flush=True)
+        live.wait()
+    except KeyboardInterrupt:
+        pass
+    fidelity = live.stop()
+    if not quiet:
+        print("\n".join(report(fidelity)), file=out, flush=True)
+    if json_path == "-":
+        print(json.dumps(fidelity, indent=1))
+    elif json_path is not None:
+        from headstack.keeping import write_all
+
+        text = json.dumps(fidelity, indent=1) + "\n"
+        write_all([(json_path, lambda path: path.write_text(text))])
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def greeting(live: Live, serving: Serving) -> list[str]:
+    """What is served, and where clients find it."""
+    names = [name for name, _ in live.exports]
+    total = sum(length for _, length in live.exports)
+    luns = "" if len(names) == 1 else f" in {len(names)} exports ({', '.join(names)})"
+    lines = [f"serving {live.name}: {format_bytes(total)}{luns}"]
+    path = "" if len(names) == 1 else names[0]
+    lines += [f"  nbd+unix:///{path}?socket={place}" for place in serving.unix]
+    lines += [f"  nbd://{place}/{path}" for place in live.addresses]
+    for place in live.addresses:
+        if not place.startswith(("127.", "[::1]")):
+            lines.append(
+                f"  {place} can be reached from other machines: whoever does may read and write everything there"
+            )
+    if serving.control is not None:
+        lines.append(f"  orders: headstack ctl {serving.control} status; headstack top {serving.control}")
+    status = live.order({"do": "status"})["fidelity"]
+    lines.append(f"  the path costs {status['floor_ns'] / 1e3:.0f} us, taken into account; Ctrl-C ends")
+    return lines
+
+
+def report(fidelity: dict[str, Any]) -> list[str]:
+    """How true a session was, in words."""
+    late = ", ".join(
+        f"{name} {fidelity[f'lateness_{key}_ns'] / 1e3:.0f} us"
+        for name, key in (("p50", "p50"), ("p99", "p99"), ("p99.9", "p999"), ("most", "max"))
+    )
+    scheduling = {"realtime": "SCHED_FIFO", "shared": "a shared processor"}[fidelity["scheduling"]]
+    lines = [
+        f"{fidelity['requests']:,} requests, at most {fidelity['deepest_queue']:,} at a time; clock on {scheduling}",
+        f"late: {late}; floor {fidelity['floor_ns'] / 1e3:.0f} us",
+    ]
+    if fidelity["below_floor"]:
+        lines.append(f"{fidelity['below_floor']:,} requests were due sooner than this machine can answer")
+    if fidelity["speed"] != 1:
+        lines.append(f"time ran {fidelity['speed']:g} times as fast as the wall's")
+    return [*lines, fidelity["verdict"]]
+
+
+@click.command()
+@click.argument("socket", metavar="SOCKET")
+@click.argument("words", nargs=-1, required=True, metavar="ORDER...")
+def ctl(socket: str, words: tuple[str, ...]) -> None:
+    """Give an ORDER to a running export by its control SOCKET.
+
+    \b
+    headstack ctl /tmp/c status
+    headstack ctl /tmp/c metrics
+    headstack ctl /tmp/c stop
+
+    An order is a word and KEY=VALUE pairs, or its JSON. The answer is printed as JSON, or as the text that it is.
+    """
+    from headstack.live.control import Control, order_of
+
+    with Control(socket) as control:
+        answer = control.order(order_of(words))
+    if isinstance(answer, str):
+        print(answer, end="" if answer.endswith("\n") else "\n")
+    elif answer is not None:
+        print(json.dumps(answer, indent=1))
+
+
+@click.command()
+@click.argument("socket", metavar="SOCKET")
+@click.option("--interval", default="1s", metavar="TIME", show_default=True, help="Between two looks.")
+@click.option("--once", is_flag=True, help="Show one interval and end.")
+def top(socket: str, interval: str, once: bool) -> None:
+    """Show what the hardware of a running export is doing, until Ctrl-C."""
+    from headstack.live.top import watch
+
+    try:
+        watch(socket, interval, once)
+    except KeyboardInterrupt:
+        print()

@@ -1,0 +1,231 @@
+"""Live exports: the simulated system as a block device of this machine.
+
+with hs.serve("cheetah-x15-36lp", unix=["/tmp/s"]) as live:
+    ...                                 # nbd+unix:///?socket=/tmp/s
+print(live.fidelity["verdict"])
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.array import capacity_bytes
+from headstack.options import OPTIONS
+from headstack.runs import changed, first_spec
+from headstack.values import duration_ns, size_bytes
+
+CONSTANT = "constant:"
+"""A device on which every request takes the same time: ``constant:10ms``."""
+CONSTANT_SIZE = "1GiB"
+CONSTANT_BLOCK_BYTES = 512
+
+SYSTEM_OPTIONS = tuple(o for o in OPTIONS if (o.group in ("Array", "Drive") and o.name != "lun") or o.name == "seed")
+"""What can be varied of the system, as in a run."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """How a system is exported: where clients come from, where the bytes are, how time goes.
+
+    ``data`` is ``memory``, ``discard`` or a file's path; ``keep`` are ranges (``0..64MiB``) whose bytes are kept all
+    the same. ``tcp`` are ``[HOST:]PORT``, on loopback where no host is said.
+    """
+
+    unix: tuple[str, ...] = ()
+    tcp: tuple[str, ...] = ()
+    stdio: bool = False
+    activated: bool = False
+    data: str = "memory"
+    keep: tuple[str, ...] = ()
+    speed: float = 1.0
+    realtime: bool = True
+    floor: str | None = None
+    control: str | None = None
+    metrics: str | None = None
+    record: str | None = None
+    size: str | None = None
+    tls_certificate: str | None = None
+    """PEM files: the server's certificate and key, and an authority of which clients have to show a certificate."""
+    tls_key: str | None = None
+    tls_client_ca: str | None = None
+    tls_required: bool = False
+    """Nobody is served in the clear."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Options of the system as in a run, by name: ``{"write_cache": "off"}``."""
+
+
+class Live:
+    """A running export; leaving it as a context ends it."""
+
+    def __init__(self, name: str, service: _native.LiveService) -> None:
+        self.name = name
+        self._service = service
+        self.fidelity: dict[str, Any] | None = None
+        """How true the session was, once it is over."""
+
+    @property
+    def exports(self) -> list[tuple[str, int]]:
+        """Name and bytes of each LUN."""
+        return self._service.exports
+
+    @property
+    def addresses(self) -> list[str]:
+        """Ports as the system gave them: ``127.0.0.1:10809``."""
+        return self._service.addresses
+
+    def order(self, order: Mapping[str, Any]) -> Any:
+        """Gives an order, as the control socket takes it, and returns its answer."""
+        return json.loads(self._service.order(json.dumps(order)))
+
+    def wait(self) -> None:
+        """Waits until somebody asks for the end."""
+        self._service.wait()
+
+    def stop(self) -> dict[str, Any]:
+        """Ends the export and returns how true it was."""
+        if self.fidelity is None:
+            self.fidelity = json.loads(self._service.stop())
+        return self.fidelity
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def serve(system: str | os.PathLike[str], serving: Serving | None = None, **settings: Any) -> Live:
+    """Exports a system by name, file or part (``NAME@RANGE``), or ``constant:TIME``.
+
+    ``settings`` are the fields of :class:`Serving`. Raises ``InputError`` for what cannot be, ``RunError`` where the
+    machine refuses.
+    """
+    serving = serving if serving is not None else Serving(**settings)
+    name = os.fspath(system)
+    asked = constant_device(name, serving) if name.startswith(CONSTANT) else simulated(name, serving)
+    return Live(asked["name"], _native.LiveService(json.dumps(asked)))
+
+
+def constant_device(name: str, serving: Serving) -> dict[str, Any]:
+    """A device without mechanics, as the extension takes it."""
+    if serving.options:
+        raise InputError(f"{next(iter(serving.options))}: a device of constant latency has no such thing")
+    latency_ns = duration_ns("constant", name.removeprefix(CONSTANT) or "0s")
+    if latency_ns < 0:
+        raise InputError(f"constant: {name.removeprefix(CONSTANT)} is less than nothing")
+    size = size_bytes("size", serving.size if serving.size is not None else CONSTANT_SIZE)
+    if size < CONSTANT_BLOCK_BYTES:
+        raise InputError(f"size: {serving.size} is less than a block of {CONSTANT_BLOCK_BYTES} bytes")
+    size -= size % CONSTANT_BLOCK_BYTES
+    options = {**options_of(serving, size), "part": None, "seed": 0}
+    return {"name": name, "system": None, "constant": [latency_ns, size], "options": options, "record": serving.record}
+
+
+def simulated(name: str, serving: Serving) -> dict[str, Any]:
+    """A simulated system, as the extension takes it."""
+    if serving.size is not None:
+        raise InputError("size: a system has its own; write NAME@RANGE for a part of it")
+    known = {option.name: option for option in SYSTEM_OPTIONS}
+    for option in serving.options:
+        if option not in known:
+            raise InputError(f"{option}: no such option of systems")
+    spec = first_spec(changed(name, serving.options), None)
+    for option, text in serving.options.items():
+        known[option].apply(spec, text)
+    options = {**options_of(serving, capacity_bytes(spec["system"])), "part": spec["span"], "seed": spec["seed"]}
+    return {
+        "name": spec["system_name"],
+        "system": spec["system"],
+        "constant": None,
+        "options": options,
+        "record": serving.record,
+    }
+
+
+def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
+    """What does not depend on the system."""
+    if not (serving.speed > 0 and serving.speed < 1e6):
+        raise InputError(f"speed: {serving.speed} is not possible; 1 is real time, 0.1 ten times slower")
+    return {
+        "unix": list(serving.unix),
+        "tcp": [address("tcp", text) for text in serving.tcp],
+        "stdio": serving.stdio,
+        "activated": serving.activated,
+        "tls": tls(serving),
+        "keeping": keeping(serving, capacity),
+        "speed": serving.speed,
+        "realtime": serving.realtime,
+        "floor_ns": None if serving.floor is None else duration_ns("floor", serving.floor),
+        "control": serving.control,
+        "metrics": None if serving.metrics is None else address("metrics", serving.metrics),
+    }
+
+
+def tls(serving: Serving) -> dict[str, Any] | None:
+    """How connections are encrypted, as the extension takes it."""
+    if serving.tls_certificate is not None and serving.tls_key is not None:
+        return {
+            "certificate": serving.tls_certificate,
+            "key": serving.tls_key,
+            "client_ca": serving.tls_client_ca,
+            "required": serving.tls_required,
+        }
+    if serving.tls_certificate is not None or serving.tls_key is not None:
+        raise InputError("tls: a certificate and its key belong together: --tls-certificate FILE --tls-key FILE")
+    if serving.tls_client_ca is not None or serving.tls_required:
+        raise InputError("tls: there is no certificate; give --tls-certificate FILE and --tls-key FILE")
+    return None
+
+
+def keeping(serving: Serving, capacity: int) -> Any:
+    """Where the bytes are, as the extension takes it."""
+    if serving.data == "discard":
+        return {"discard": [kept_range(text, capacity) for text in serving.keep]}
+    if serving.keep:
+        raise InputError("keep: only what is discarded can be kept in part: --data discard")
+    return "memory" if serving.data == "memory" else {"file": serving.data}
+
+
+def kept_range(text: str, capacity: int) -> tuple[int, int]:
+    """First byte and length of a range, which must lie on the system."""
+    first, separator, last = text.partition("..")
+    start, end = (size_bytes("keep", first), size_bytes("keep", last)) if separator else (0, size_bytes("keep", first))
+    if not 0 <= start < end <= capacity:
+        raise InputError(f"keep: {text} is no range of the system's {capacity} bytes; write 0..64MiB")
+    return start, end - start
+
+
+def address(name: str, text: str) -> str:
+    """``HOST:PORT``, on loopback where no host is said."""
+    host, separator, port = text.rpartition(":")
+    if not (port.isascii() and port.isdecimal() and int(port) < 2**16):
+        raise InputError(f"{name}: {text!r} has no port; write 10809, 127.0.0.1:10809 or [::1]:10809")
+    host = (host if separator else "") or "127.0.0.1"
+    return f"{'127.0.0.1' if host == 'localhost' else host}:{port}"
+
+
+def endpoints(texts: Iterable[str]) -> dict[str, Any]:
+    """What ``--nbd`` says: ``unix:PATH``, ``tcp:[HOST:]PORT``, ``stdio`` or ``systemd``."""
+    unix, tcp, stdio, activated = [], [], False, False
+    for text in texts:
+        kind, _, place = text.partition(":")
+        if kind == "unix" and place:
+            unix.append(place)
+        elif kind == "tcp" and place:
+            tcp.append(place)
+        elif text == "stdio":
+            stdio = True
+        elif text == "systemd":
+            activated = True
+        else:
+            raise InputError(f"--nbd: {text!r} is unknown; allowed: unix:PATH, tcp:[HOST:]PORT, stdio, systemd")
+    return {"unix": tuple(unix), "tcp": tuple(tcp), "stdio": stdio, "activated": activated}

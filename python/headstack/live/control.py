@@ -1,0 +1,77 @@
+"""Orders to a running export, by its control socket."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+from headstack._native import InputError, RunError
+
+PATIENCE_S = 30.0
+"""An order is answered between two events of the model; who hears nothing for so long talks to no server."""
+
+
+class Control:
+    """A connection to the control socket of ``headstack serve``."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(PATIENCE_S)
+        try:
+            self._socket.connect(os.fspath(path))
+        except OSError as error:
+            raise InputError(f"{os.fspath(path)}: no server takes orders there: {error.strerror or error}") from None
+        self._lines = self._socket.makefile("r", encoding="utf-8")
+
+    def order(self, order: Mapping[str, Any]) -> Any:
+        """Gives an order and returns its answer. Raises ``InputError`` where it is refused."""
+        self._socket.sendall(json.dumps(order).encode() + b"\n")
+        line = self._lines.readline()
+        if not line:
+            raise RunError("the server has gone")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise InputError(answer["error"])
+        return answer["ok"]
+
+    def close(self) -> None:
+        """Hangs up."""
+        self._lines.close()
+        self._socket.close()
+
+    def __enter__(self) -> Control:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def order_of(words: tuple[str, ...]) -> dict[str, Any]:
+    """An order in words: ``status``, ``inject media-error range=0..1MiB``, or its JSON."""
+    if len(words) == 1 and words[0].startswith("{"):
+        try:
+            order = json.loads(words[0])
+        except ValueError as error:
+            raise InputError(f"order: no JSON: {error}") from None
+        if not isinstance(order, dict):
+            raise InputError("order: an object is wanted")
+        return order
+    name, *rest = words
+    if name == "inject":
+        if not rest:
+            raise InputError('order: inject what? For example "inject latency-spike share=0.01 delay=50ms"')
+        return {"do": "inject", "fault": {"what": rest[0], **dict(_pair(word) for word in rest[1:])}}
+    return {"do": name, **dict(_pair(word) for word in rest)}
+
+
+def _pair(word: str) -> tuple[str, Any]:
+    key, separator, value = word.partition("=")
+    if not separator:
+        raise InputError(f"order: {word!r} is no KEY=VALUE")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
