@@ -39,6 +39,9 @@ pub enum LiveError {
     /// The system or its schedule cannot be.
     #[error("{0}")]
     Sim(#[from] headstack_sim::SimError),
+    /// A file cannot be accepted: where, which key, and what would be.
+    #[error("{0}")]
+    Input(#[from] headstack_workload::InputError),
     /// A fault of a schedule cannot strike the system.
     #[error("fault[{index}].{key}: {message}")]
     Fault {
@@ -49,9 +52,6 @@ pub enum LiveError {
         /// What is wrong, and what is allowed.
         message: String,
     },
-    /// A file that says what goes wrong is wrong itself.
-    #[error("{0}")]
-    Input(#[from] headstack_workload::InputError),
     /// Something that was asked for cannot be done.
     #[error("{0}")]
     Asked(String),

@@ -212,5 +212,5 @@ fn a_session_with_live_injections_is_replayed_from_its_log() {
     let differs = live.iter().zip(&replayed).position(|(live, replayed)| live != replayed);
     assert_eq!(differs, None, "{:?} {:?}", live[differs.unwrap_or(0)], replayed[differs.unwrap_or(0)]);
     assert_eq!(live.len(), replayed.len());
-    assert_ne!(replay(&Schedule { seed: 12, ..again }), live, "another seed draws otherwise");
+    assert!(replay(&Schedule { seed: 12, ..again }) != live, "another seed draws otherwise");
 }
