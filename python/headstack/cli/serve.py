@@ -77,7 +77,7 @@ def serve(system: str, nbd: tuple[str, ...], stdio: bool, json_path: str | None,
     if not any(places.values()) and given["fuse"] is None:
         raise InputError("nowhere to be found: give --nbd unix:PATH, another ENDPOINT or --fuse DIR")
     if json_path is not None:
-        check_writable(json_path)
+        check_writable([json_path])
     varied = {o.name: given.pop(o.name) for o in SYSTEM_OPTIONS}
     serving = Serving(**places, **given, options={name: text for name, text in varied.items() if text is not None})
     # A service manager ends a service by SIGTERM: it is an end as good as Ctrl-C.
