@@ -11,21 +11,25 @@ pub mod device;
 pub mod faults;
 pub mod fidelity;
 pub mod floor;
+pub mod fuse;
 pub mod nbd;
 pub mod orders;
 pub mod pacer;
+pub mod power;
 pub mod service;
+mod smart;
 mod telemetry;
 pub mod timeline;
 pub mod wall;
 
 pub use contents::{Contents, Extent};
 pub use device::{Device, Export};
+pub use faults::{Fault, Schedule};
 pub use fidelity::Fidelity;
 pub use orders::Order;
-pub use pacer::{Answer, Commander, Outcome, Session, SessionOptions, Submitter};
+pub use pacer::{Answer, Commander, Session, SessionOptions, Submitter};
 pub use service::{Keeping, Service, ServiceOptions};
-pub use timeline::{Constant, Listener, Model};
+pub use timeline::{Constant, Listener, Model, Outcome};
 
 use std::io;
 
@@ -35,6 +39,19 @@ pub enum LiveError {
     /// The system or its schedule cannot be.
     #[error("{0}")]
     Sim(#[from] headstack_sim::SimError),
+    /// A file cannot be accepted: where, which key, and what would be.
+    #[error("{0}")]
+    Input(#[from] headstack_workload::InputError),
+    /// A fault of a schedule cannot strike the system.
+    #[error("fault[{index}].{key}: {message}")]
+    Fault {
+        /// Its number in the schedule.
+        index: usize,
+        /// The key that is wrong.
+        key: &'static str,
+        /// What is wrong, and what is allowed.
+        message: String,
+    },
     /// Something that was asked for cannot be done.
     #[error("{0}")]
     Asked(String),

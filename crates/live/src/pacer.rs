@@ -3,9 +3,10 @@
 //! Nothing else happens there. Exports copy data before they hand a request in, and send what is large from threads of
 //! their own, so that a megabyte on its way makes nobody else late.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
@@ -13,14 +14,21 @@ use headstack_workload::Request;
 use serde_json::{Value, json};
 
 use crate::LiveError;
+use crate::contents::Contents;
+use crate::device::{Device, Export};
+use crate::faults::Schedule;
+use crate::faults::injector::Ending;
 use crate::fidelity::{Fidelity, Ledger};
-use crate::nbd::Reply;
 use crate::orders::Order;
+use crate::power::gate::Gate;
+use crate::power::{Change, Changed, Verdict};
+pub use crate::timeline::Outcome;
 use crate::timeline::{Finished, Listener, Model, Timeline};
 use crate::wall::{Scheduling, Wall, be_punctual};
+use crate::{fuse, nbd};
 
 /// How a session is paced.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SessionOptions {
     /// Nanoseconds of the model in one of the wall.
     pub speed: f64,
@@ -28,30 +36,23 @@ pub struct SessionOptions {
     pub seed: u64,
     /// Asks for SCHED_FIFO.
     pub realtime: bool,
+    /// What goes wrong, and when.
+    pub schedule: Schedule,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        SessionOptions { speed: 1.0, seed: 0, realtime: true }
+        SessionOptions { speed: 1.0, seed: 0, realtime: true, schedule: Schedule::default() }
     }
-}
-
-/// What became of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is done.
-    Done,
-    /// It failed, at this byte of the system where one is to blame.
-    Failed(Option<u64>),
-    /// Nobody will ever answer it: the power is gone, or the session.
-    Vanished,
 }
 
 /// How the sender of a request hears of its end.
 #[derive(Debug)]
 pub enum Answer {
     /// By a reply over NBD.
-    Nbd(Reply),
+    Nbd(nbd::Reply),
+    /// By a reply to the kernel, for FUSE.
+    Fuse(fuse::Reply),
     /// By a word to another thread: floors are measured so, and tests.
     Word(std::sync::mpsc::Sender<Outcome>),
 }
@@ -60,6 +61,7 @@ impl Answer {
     fn send(self, outcome: Outcome) {
         match self {
             Answer::Nbd(reply) => reply.send(outcome),
+            Answer::Fuse(reply) => reply.send(outcome),
             // Who has gone does not need to know.
             Answer::Word(sender) => drop(sender.send(outcome)),
         }
@@ -69,9 +71,11 @@ impl Answer {
 /// A request on its way to the clock thread.
 #[derive(Debug)]
 struct Arrival {
-    /// When it was received.
-    at: Instant,
+    /// When it was issued: before it was received, by what the path costs.
+    issued: Instant,
+    received: Instant,
     request: Request,
+    changed: Option<Changed>,
     answer: Answer,
 }
 
@@ -90,11 +94,15 @@ struct Shared {
     inbox: Mutex<Inbox>,
     /// The clock thread, once it runs.
     clock: RwLock<Option<Thread>>,
+    /// The largest of the paths'.
     floor_ns: AtomicU64,
     /// Something is in the inbox.
     has_news: AtomicBool,
     /// Requests that needed no clock.
     at_once: AtomicU64,
+    gate: Gate,
+    /// What a power cut takes from, once there is an export.
+    contents: OnceLock<Contents>,
 }
 
 impl Shared {
@@ -115,9 +123,17 @@ impl Shared {
 pub struct Submitter {
     shared: Arc<Shared>,
     is_instant: bool,
+    floor: Duration,
 }
 
 impl Submitter {
+    /// The same for a path that costs so much of the wall's time: what comes by it counts as issued so long before it is
+    /// received.
+    pub fn with_floor_ns(&self, floor_ns: u64) -> Submitter {
+        self.shared.floor_ns.fetch_max(floor_ns, Ordering::Relaxed);
+        Submitter { floor: Duration::from_nanos(floor_ns), ..self.clone() }
+    }
+
     /// Whether every request takes no time at all: exports may answer by themselves then, and only count.
     pub fn is_instant(&self) -> bool {
         self.is_instant
@@ -128,14 +144,41 @@ impl Submitter {
         self.shared.at_once.fetch_add(requests, Ordering::Relaxed);
     }
 
+    /// Power, and what it does to contents.
+    pub fn gate(&self) -> &Gate {
+        &self.shared.gate
+    }
+
     /// A request was received at `at`; its answer comes from the clock thread.
     pub fn submit(&self, at: Instant, request: Request, answer: Answer) {
+        self.hand_in(at, request, None, answer);
+    }
+
+    /// As above, of a request that changes contents, which is `forced` to the media before it is acknowledged or not.
+    ///
+    /// # Errors
+    /// What the file system says: nothing is changed then, and no answer made.
+    pub(crate) fn submit_change(
+        &self,
+        at: Instant,
+        request: Request,
+        (contents, change, forced): (&Contents, Change<'_>, bool),
+        answer: impl FnOnce() -> Answer,
+    ) -> std::io::Result<()> {
+        self.shared.gate.change(contents, request.span(), change, |number| {
+            let changed = number.map(|number| Changed { number, forced });
+            self.hand_in(at, request, changed, answer());
+        })
+    }
+
+    fn hand_in(&self, at: Instant, request: Request, changed: Option<Changed>, answer: Answer) {
         let mut inbox = self.shared.inbox();
         if inbox.closing {
             drop(inbox);
             return answer.send(Outcome::Vanished);
         }
-        inbox.arrivals.push(Arrival { at, request, answer });
+        let issued = at.checked_sub(self.floor).unwrap_or(at);
+        inbox.arrivals.push(Arrival { issued, received: at, request, changed, answer });
         // The first of a batch wakes the clock; the others find it awake.
         let first = inbox.arrivals.len() == 1;
         drop(inbox);
@@ -156,15 +199,21 @@ impl Commander {
     ///
     /// # Errors
     /// What is wrong with the order; a session that is over.
-    pub fn order(&self, order: Order) -> Result<Value, LiveError> {
-        let (answer, heard) = mpsc::channel();
-        let mut inbox = self.shared.inbox();
-        if !inbox.closing {
-            inbox.orders.push((order, answer));
+    pub fn order(&self, mut order: Order) -> Result<Value, LiveError> {
+        // The clock's thread opens no files.
+        if let Order::Inject { fault, .. } = &mut order {
+            fault.read_map(Path::new(""))?;
         }
+        let (answer, heard) = mpsc::channel();
+        let over = || LiveError::Asked("the session is over".to_owned());
+        let mut inbox = self.shared.inbox();
+        if inbox.closing {
+            return Err(over());
+        }
+        inbox.orders.push((order, answer));
         drop(inbox);
         self.shared.wake();
-        heard.recv().unwrap_or_else(|_| Err(LiveError::Asked("the session is over".to_owned())))
+        heard.recv().unwrap_or_else(|_| Err(over()))
     }
 }
 
@@ -180,7 +229,7 @@ impl Session {
     /// Starts the clock at model time 0. `listener` hears of every request.
     ///
     /// # Errors
-    /// What is impossible in the model; a thread that could not be had.
+    /// What is impossible in the model; a fault that cannot strike it; a thread that could not be had.
     pub fn start(model: &Model, options: SessionOptions, listener: Option<Listener>) -> Result<Session, LiveError> {
         let shared = Arc::new(Shared {
             inbox: Mutex::default(),
@@ -188,13 +237,20 @@ impl Session {
             floor_ns: AtomicU64::new(0),
             has_news: AtomicBool::new(false),
             at_once: AtomicU64::new(0),
+            gate: Gate::new(matches!(model, Model::System(_))),
+            contents: OnceLock::new(),
         });
         let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0);
+        let mut timeline = Timeline::new(model, options.seed, listener)?;
+        timeline.follow(&options.schedule)?;
         let clock = Clock {
-            timeline: Timeline::new(model, options.seed, listener)?,
+            timeline,
             wall: Wall::starting_now(options.speed),
             shared: Arc::clone(&shared),
             ledger: Ledger::new(),
+            arrivals: Vec::new(),
+            verdicts: Vec::new(),
+            trouble: None,
             awake: Awake { since: Instant::now(), spent: Duration::ZERO },
         };
         let spawned =
@@ -204,14 +260,18 @@ impl Session {
         Ok(Session { shared, is_instant, clock })
     }
 
-    /// Who hands requests in.
-    pub fn submitter(&self) -> Submitter {
-        Submitter { shared: Arc::clone(&self.shared), is_instant: self.is_instant }
+    /// What exports serve: these LUNs, with these bytes, of which a power cut takes what the model says. One a session.
+    ///
+    /// # Panics
+    /// There is one already.
+    pub fn device(&self, exports: Vec<Export>, contents: Contents) -> Arc<Device> {
+        self.shared.contents.set(contents.clone()).expect("one device a session");
+        Arc::new(Device { exports, contents, submitter: self.submitter() })
     }
 
-    /// Takes what the path costs into account from now on: a request counts as issued so long before it is received.
-    pub fn set_floor_ns(&self, floor_ns: u64) {
-        self.shared.floor_ns.store(floor_ns, Ordering::Relaxed);
+    /// Who hands requests in.
+    pub fn submitter(&self) -> Submitter {
+        Submitter { shared: Arc::clone(&self.shared), is_instant: self.is_instant, floor: Duration::ZERO }
     }
 
     /// Who gives orders.
@@ -242,23 +302,27 @@ struct Clock {
     wall: Wall,
     shared: Arc<Shared>,
     ledger: Ledger,
+    /// What came, while it is read.
+    arrivals: Vec<Arrival>,
+    /// What has become of changes to contents, while it is told.
+    verdicts: Vec<Verdict>,
+    /// Why contents are not what a power cut should have left.
+    trouble: Option<String>,
     awake: Awake,
 }
 
 impl Clock {
     fn run(mut self, realtime: bool) -> Fidelity {
         self.ledger.scheduling = be_punctual(realtime);
-        let (mut arrivals, mut finished) = (Vec::new(), Vec::new());
-        loop {
-            let (orders, closing) = self.take(&mut arrivals);
-            if closing {
-                break;
-            }
+        let mut finished = Vec::new();
+        while !self.take_arrivals() {
+            let orders = std::mem::take(&mut self.shared.inbox().orders);
             for (order, answer) in orders {
                 // Who has gone needs no answer.
                 let _ = answer.send(self.obey(order));
             }
             self.timeline.advance(self.wall.model_ns(Instant::now()), &mut finished);
+            self.settle();
             finished.drain(..).for_each(|finished| self.answer(finished));
             self.sleep();
         }
@@ -267,25 +331,45 @@ impl Clock {
         self.ledger.fidelity(floor_ns, self.wall.speed())
     }
 
-    /// Tells the model of what came; returns the orders that came with it, and whether this is the end.
-    fn take(&mut self, arrivals: &mut Vec<Arrival>) -> (Vec<Ordered>, bool) {
-        let (orders, closing) = {
+    /// Tells the model of what came; returns whether this is the end.
+    fn take_arrivals(&mut self) -> bool {
+        let closing = {
             self.shared.has_news.store(false, Ordering::Release);
             let mut inbox = self.shared.inbox();
-            std::mem::swap(&mut inbox.arrivals, arrivals);
-            (std::mem::take(&mut inbox.orders), inbox.closing)
+            std::mem::swap(&mut inbox.arrivals, &mut self.arrivals);
+            inbox.closing
         };
-        let floor = Duration::from_nanos(self.shared.floor_ns.load(Ordering::Relaxed));
-        for Arrival { at, request, answer } in arrivals.drain(..) {
+        for Arrival { issued, received, request, changed, answer } in self.arrivals.drain(..) {
             if closing {
                 answer.send(Outcome::Vanished);
                 continue;
             }
-            let issued_ns = self.wall.model_ns(at.checked_sub(floor).unwrap_or(at));
-            self.timeline.arrive(issued_ns, request, Ticket { answer, received: at });
+            self.timeline.arrive(self.wall.model_ns(issued), request, changed, Ticket { answer, received });
             self.ledger.outstanding(self.timeline.outstanding());
         }
-        (orders, closing)
+        closing
+    }
+
+    /// Follows the timeline where power went or came, and has contents be what it says that they are.
+    fn settle(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let cuts = self.timeline.power_cuts();
+        if cuts != shared.gate.cuts() {
+            shared.gate.close(cuts);
+            // Whoever was changing contents has handed that in by now.
+            self.take_arrivals();
+        }
+        self.timeline.take_verdicts(&mut self.verdicts);
+        if !self.verdicts.is_empty()
+            && let Some(contents) = shared.contents.get()
+            && let Err(error) = shared.gate.settle(&mut self.verdicts, contents)
+        {
+            self.trouble = Some(format!("what a power cut takes could not be taken back: {error}"));
+        }
+        self.verdicts.clear();
+        if self.timeline.has_power() && !shared.gate.is_on() {
+            shared.gate.open();
+        }
     }
 
     /// Carries out an order at the present moment of the model.
@@ -295,23 +379,57 @@ impl Clock {
             Order::Status => Ok(json!({
                 "model_ns": now_ns,
                 "outstanding": self.timeline.outstanding(),
+                "power": self.timeline.has_power(),
+                "trouble": self.trouble,
                 "kinds": self.ledger.kinds(),
+                "gauges": self.timeline.gauges(now_ns),
                 "fidelity": self.ledger.fidelity(self.shared.floor_ns.load(Ordering::Relaxed), self.wall.speed()),
             })),
-            Order::Inject { .. } | Order::Smart | Order::Injections => {
-                Err(LiveError::Asked("this order is not known yet".to_owned()))
+            Order::Inject { fault, lasts } => {
+                let lasts_ns = lasts.map(|lasts| match u64::try_from(lasts.0) {
+                    Ok(ns) if ns > 0 => Ok(ns),
+                    _ => Err(LiveError::Asked(format!("for: {lasts}: more than 0ns is allowed"))),
+                });
+                let (number, at_ns) = self.timeline.inject(now_ns, fault, lasts_ns.transpose()?)?;
+                self.settled()?;
+                let mut told = json!({ "number": number, "at_ns": at_ns });
+                if let Some(loss) = self.timeline.loss_of(number) {
+                    told["loss"] = json!(loss);
+                }
+                Ok(told)
+            }
+            Order::Release => Ok(json!({ "ended": self.timeline.end_faults(now_ns, Ending::Hangs) })),
+            Order::Clear { number } => {
+                let which = number.map_or(Ending::All, Ending::One);
+                let ended = self.timeline.end_faults(now_ns, which);
+                self.settled()?;
+                Ok(json!({ "ended": ended }))
+            }
+            Order::Smart => Ok(json!({ "devices": self.timeline.smart(now_ns) })),
+            Order::Injections => {
+                let log = self.timeline.injections();
+                Ok(json!({ "seed": log.seed, "injections": log.injections, "schedule": log.to_toml() }))
             }
         }
     }
 
+    /// Has contents be what the timeline says before anybody is told of it.
+    fn settled(&mut self) -> Result<(), LiveError> {
+        self.settle();
+        self.trouble.clone().map_or(Ok(()), |trouble| Err(LiveError::Asked(trouble)))
+    }
+
     fn answer(&mut self, finished: Finished<Ticket>) {
-        let Finished { ticket, at_ns, arrival_ns, request, .. } = finished;
+        let Finished { ticket, at_ns, arrival_ns, outcome, request, .. } = finished;
+        if outcome == Outcome::Vanished {
+            return ticket.answer.send(outcome);
+        }
         let due = self.wall.at(at_ns).expect("what is finished has a time");
         let below_floor = due < ticket.received;
         let late = Instant::now().saturating_duration_since(due.max(ticket.received));
-        ticket.answer.send(Outcome::Done);
+        ticket.answer.send(outcome);
         self.ledger.answered(late.as_nanos() as u64, below_floor);
-        self.ledger.served(&request, at_ns - arrival_ns, false);
+        self.ledger.served(&request, at_ns - arrival_ns, outcome != Outcome::Done);
     }
 
     /// Until the next event, or until somebody comes.

@@ -1,14 +1,24 @@
 //! The model in virtual time as a live export uses it: requests come when they come, completions are said in advance of the
 //! clock that waits for them. No clock, no I/O: the same arrivals give the same completions, live or replayed.
 
+mod powered;
+mod slots;
+mod trouble;
+
 use std::collections::VecDeque;
 
 use headstack_sim::drive::Completion;
+use headstack_sim::faults::Failed;
 use headstack_sim::system::System;
 use headstack_sim::{Flight as Issued, Observed, Recorder, SystemDescription};
 use headstack_workload::{Kind, Request};
 
 use crate::LiveError;
+use crate::faults::injector::Injector;
+use crate::power::{Changed, Exposure};
+use powered::Power;
+use slots::Slots;
+use trouble::Agenda;
 
 /// A request longer than this goes to the system in parts, as the block layer would send it (1,280 KiB is Linux' default).
 pub const PART_BYTES: u32 = 1280 << 10;
@@ -44,6 +54,28 @@ enum Machine {
     Constant(u64, VecDeque<Completion>),
 }
 
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// It is done.
+    Done,
+    /// It failed, at this byte of the system where one is to blame.
+    Failed(Option<u64>),
+    /// Nobody will ever answer it: the device, its power or the session is gone.
+    Vanished,
+}
+
+impl Outcome {
+    /// What becomes of a request whose parts end so: the worst, and of failures the first byte.
+    fn with(self, other: Outcome) -> Outcome {
+        match (self, other) {
+            (Outcome::Vanished, _) | (_, Outcome::Vanished) => Outcome::Vanished,
+            (Outcome::Failed(one), Outcome::Failed(two)) => Outcome::Failed(one.into_iter().chain(two).min()),
+            (Outcome::Done, worse) | (worse, Outcome::Done) => worse,
+        }
+    }
+}
+
 /// A request that is complete.
 #[derive(Debug)]
 pub struct Finished<T> {
@@ -53,6 +85,8 @@ pub struct Finished<T> {
     pub at_ns: u64,
     /// When the system began to work on it.
     pub started_ns: u64,
+    /// What became of it.
+    pub outcome: Outcome,
     /// What it was.
     pub request: Request,
     /// What its sender knows it by.
@@ -63,6 +97,20 @@ pub struct Finished<T> {
 #[derive(Clone, Copy, Debug)]
 struct Part {
     flight: u32,
+    arrival_ns: u64,
+    request: Request,
+    course: Course,
+}
+
+/// What happens to a part when the system is done with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Course {
+    /// It is answered.
+    Straight,
+    /// It is answered so much later.
+    Later(u64),
+    /// Nothing: it was answered before.
+    Over,
 }
 
 #[derive(Debug)]
@@ -70,13 +118,22 @@ struct Flight<T> {
     arrival_ns: u64,
     started_ns: u64,
     request: Request,
+    /// What it has done to contents.
+    changed: Option<Changed>,
     parts: u32,
+    outcome: Outcome,
+    /// Somebody else answered for the system, which never heard of it.
+    unheard: bool,
     ticket: T,
 }
 
 /// A system's own time, and what is under way in it.
 pub struct Timeline<T> {
+    model: Model,
     machine: Machine,
+    injector: Injector,
+    /// What faults have put off, and when the first of it or the next change of a fault is due.
+    agenda: Agenda,
     parts: Slots<Part>,
     flights: Slots<Flight<T>>,
     /// The last moment at which anything came or happened: nothing comes before or at it.
@@ -85,6 +142,9 @@ pub struct Timeline<T> {
     /// Complete, not yet handed out.
     finished: Vec<Finished<T>>,
     done: Vec<Completion>,
+    failed: Vec<Failed>,
+    power: Power,
+    exposure: Exposure,
 }
 
 impl<T> Timeline<T> {
@@ -98,13 +158,19 @@ impl<T> Timeline<T> {
             Model::Constant(constant) => Machine::Constant(constant.latency_ns, VecDeque::new()),
         };
         Ok(Timeline {
+            model: model.clone(),
             machine,
+            injector: Injector::new(model),
+            agenda: Agenda::default(),
             parts: Slots::default(),
             flights: Slots::default(),
             last_ns: 0,
             recorder: listener.map(Recorder::new),
             finished: Vec::new(),
             done: Vec::new(),
+            failed: Vec::new(),
+            power: Power::of(model),
+            exposure: Exposure::default(),
         })
     }
 
@@ -115,29 +181,50 @@ impl<T> Timeline<T> {
 
     /// A request comes at `at_ns`, or as soon after it as nothing else happens: no two requests come at once, and none in
     /// the instant of an event, so that a replay of what the listener heard has no order to guess. Parts of a long request
-    /// come one after the other.
-    pub fn arrive(&mut self, at_ns: u64, request: Request, ticket: T) {
+    /// come one after the other. `changed` is what it has done to contents that a power cut can take back.
+    ///
+    /// One that comes while there is no power vanishes.
+    pub fn arrive(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) {
+        self.work_up_to(at_ns);
+        if !self.power.is_on_since(at_ns) {
+            return self.comes_in_vain(at_ns, request, changed, ticket);
+        }
+        if let Some(changed) = changed {
+            self.exposure.began(changed, request.span());
+        }
         let parts = part_count(&request);
-        let flight = self.flights.put(Flight { arrival_ns: u64::MAX, started_ns: u64::MAX, request, parts, ticket });
+        let (arrival_ns, started_ns, outcome, unheard) = (u64::MAX, u64::MAX, Outcome::Done, false);
+        let flight = Flight { arrival_ns, started_ns, request, changed, parts, outcome, unheard, ticket };
+        let flight = self.flights.put(flight);
         for number in 0..parts {
             self.part_comes(at_ns, flight, &part_of(&request, number));
         }
     }
 
     fn part_comes(&mut self, at_ns: u64, flight: u32, part: &Request) {
+        let at_ns = self.free_moment(at_ns);
+        let waiting = self.flights.get_mut(flight);
+        waiting.arrival_ns = waiting.arrival_ns.min(at_ns);
+        let id = self.parts.put(Part { flight, arrival_ns: at_ns, request: *part, course: Course::Straight });
+        if let Some(recorder) = &mut self.recorder {
+            recorder.issued(id, &Issued { intended_ns: at_ns, request: *part, client: 0, stream: 0 });
+        }
+        if self.injector.is_quiet() { self.submit(at_ns, id, part) } else { self.meets_faults(at_ns, id, part) }
+    }
+
+    /// The first moment from `at_ns` on in which nothing else happens or has happened; it is the present from now on.
+    fn free_moment(&mut self, at_ns: u64) -> u64 {
         let mut at_ns = at_ns.max(self.last_ns + 1);
-        while self.machine_next_ns() <= at_ns {
-            let event_ns = self.machine_next_ns();
+        while self.next_event_ns() <= at_ns {
+            let event_ns = self.next_event_ns();
             self.work_until(event_ns);
             at_ns = at_ns.max(event_ns + 1);
         }
         self.last_ns = at_ns;
-        let waiting = self.flights.get_mut(flight);
-        waiting.arrival_ns = waiting.arrival_ns.min(at_ns);
-        let id = self.parts.put(Part { flight });
-        if let Some(recorder) = &mut self.recorder {
-            recorder.issued(id, &Issued { intended_ns: at_ns, request: *part, client: 0, stream: 0 });
-        }
+        at_ns
+    }
+
+    fn submit(&mut self, at_ns: u64, id: u32, part: &Request) {
         match &mut self.machine {
             Machine::System(system) => {
                 system.submit(at_ns, id, part);
@@ -158,50 +245,84 @@ impl<T> Timeline<T> {
     /// When something happens next; `u64::MAX` if nothing will.
     #[inline]
     pub fn next_ns(&self) -> u64 {
-        self.finished.first().map_or_else(|| self.machine_next_ns(), |finished| finished.at_ns)
+        self.finished.first().map_or_else(|| self.next_event_ns(), |finished| finished.at_ns)
     }
 
     /// Lets the system work up to `now_ns`, and appends what completes, in order of time.
     pub fn advance(&mut self, now_ns: u64, into: &mut Vec<Finished<T>>) {
-        while self.machine_next_ns() <= now_ns {
-            self.work_until(self.machine_next_ns());
-        }
+        self.work_up_to(now_ns);
         into.append(&mut self.finished);
     }
 
+    fn work_up_to(&mut self, now_ns: u64) {
+        while self.next_event_ns() <= now_ns {
+            self.work_until(self.next_event_ns());
+        }
+    }
+
+    #[inline]
+    fn next_event_ns(&self) -> u64 {
+        self.machine_next_ns().min(self.agenda.next_ns)
+    }
+
+    #[inline]
     fn machine_next_ns(&self) -> u64 {
         match &self.machine {
+            _ if !self.power.is_on() => u64::MAX,
             Machine::System(system) => system.next_event_ns(),
             Machine::Constant(_, queue) => queue.front().map_or(u64::MAX, |completion| completion.at_ns),
         }
     }
 
-    /// Works up to the machine's next event.
+    /// Works up to the next event: in the same moment first those of the machine.
     fn work_until(&mut self, event_ns: u64) {
         self.last_ns = self.last_ns.max(event_ns);
+        if self.machine_next_ns() > event_ns {
+            return self.keep_agenda(event_ns);
+        }
         match &mut self.machine {
-            Machine::System(system) => system.advance(event_ns, &mut self.done),
+            Machine::System(system) => {
+                system.advance(event_ns, &mut self.done);
+                system.take_failed(&mut self.failed);
+            }
             Machine::Constant(_, queue) => self.done.extend(queue.pop_front()),
         }
         let mut done = std::mem::take(&mut self.done);
         done.drain(..).for_each(|completion| self.part_done(&completion));
         self.done = done;
+        debug_assert!(self.failed.is_empty(), "only what is complete has failed");
     }
 
     fn part_done(&mut self, completion: &Completion) {
+        let outcome = if self.failed.is_empty() { Outcome::Done } else { self.outcome_of(completion.id) };
+        let is_straight = self.parts.get_mut(completion.id).course == Course::Straight;
+        if is_straight && self.injector.is_quiet() {
+            self.answer(completion, outcome);
+            self.parts.take(completion.id);
+        } else {
+            self.leaves_system(completion, outcome);
+        }
+    }
+
+    /// A part is answered; its number stays its own.
+    fn answer(&mut self, completion: &Completion, outcome: Outcome) {
         if let Some(recorder) = &mut self.recorder {
             recorder.completed(completion);
         }
-        let part = self.parts.take(completion.id);
+        let part = *self.parts.get_mut(completion.id);
+        self.injector.answered(completion.id, part.arrival_ns, completion.at_ns, outcome);
         let flight = self.flights.get_mut(part.flight);
         flight.parts -= 1;
+        flight.outcome = flight.outcome.with(outcome);
         flight.started_ns = flight.started_ns.min(completion.started_ns.max(flight.arrival_ns));
         if flight.parts == 0 {
             let flight = self.flights.take(part.flight);
+            self.expose(&flight, completion.at_ns);
             self.finished.push(Finished {
                 arrival_ns: flight.arrival_ns,
                 at_ns: completion.at_ns,
                 started_ns: flight.started_ns,
+                outcome: flight.outcome,
                 request: flight.request,
                 ticket: flight.ticket,
             });
@@ -226,45 +347,5 @@ fn part_of(request: &Request, number: u32) -> Request {
         offset_bytes: request.offset_bytes + u64::from(from_bytes),
         length_bytes: PART_BYTES.min(request.length_bytes - from_bytes),
         ..*request
-    }
-}
-
-/// Things with numbers that are given again.
-#[derive(Debug)]
-struct Slots<V> {
-    slots: Vec<Option<V>>,
-    free: Vec<u32>,
-    used: usize,
-}
-
-impl<V> Default for Slots<V> {
-    fn default() -> Self {
-        Slots { slots: Vec::new(), free: Vec::new(), used: 0 }
-    }
-}
-
-impl<V> Slots<V> {
-    fn put(&mut self, value: V) -> u32 {
-        self.used += 1;
-        match self.free.pop() {
-            Some(number) => {
-                self.slots[number as usize] = Some(value);
-                number
-            }
-            None => {
-                self.slots.push(Some(value));
-                (self.slots.len() - 1) as u32
-            }
-        }
-    }
-
-    fn get_mut(&mut self, number: u32) -> &mut V {
-        self.slots[number as usize].as_mut().expect("a number in use")
-    }
-
-    fn take(&mut self, number: u32) -> V {
-        self.used -= 1;
-        self.free.push(number);
-        self.slots[number as usize].take().expect("a number in use")
     }
 }

@@ -1,11 +1,14 @@
 //! A device: what stands alone as a system, and what arrays have as members.
 
-use headstack_workload::Request;
+use headstack_workload::{Kind, Request, Span};
 use serde::{Deserialize, Serialize};
 
+use crate::SimError;
+use crate::blemishes::Failure;
 use crate::disk::Disk;
 use crate::drive::description::DriveDescription;
 use crate::drive::{Completion, Fault};
+use crate::faults::{Blemish, DeviceGauge, DeviceHealth, put_in_order};
 use crate::link::Upstream;
 use crate::power::Meter;
 use crate::snapshot::Snapshot;
@@ -70,6 +73,25 @@ impl DeviceDescription {
     }
 }
 
+/// What a host has had from a device.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    read_bytes: u64,
+    written_bytes: u64,
+}
+
+impl Traffic {
+    /// Counts a command.
+    #[inline]
+    pub fn count(&mut self, request: &Request) {
+        match request.kind {
+            Kind::Read => self.read_bytes += u64::from(request.length_bytes),
+            Kind::Write => self.written_bytes += u64::from(request.length_bytes),
+            Kind::Flush | Kind::Trim => {}
+        }
+    }
+}
+
 /// A device in virtual time.
 #[derive(Clone, Debug)]
 pub enum Device {
@@ -89,6 +111,14 @@ impl Device {
             DeviceDescription::Disk(drive) => Device::Disk(Box::new(Disk::new(drive, seed)?)),
             DeviceDescription::Ssd(ssd) => Device::Ssd(Box::new(Ssd::new(ssd, seed)?)),
         })
+    }
+
+    /// Bytes that it exports.
+    pub fn capacity_bytes(&self) -> u64 {
+        match self {
+            Device::Disk(disk) => disk.capacity_bytes(),
+            Device::Ssd(ssd) => ssd.capacity_bytes(),
+        }
     }
 
     /// When something happens next; `u64::MAX` if nothing will.
@@ -124,6 +154,120 @@ impl Device {
             Device::Disk(disk) => disk.advance_behind(upstream, now_ns, completed),
             Device::Ssd(ssd) => ssd.advance_behind(upstream, now_ns, completed),
         }
+    }
+
+    /// Replaces what is wrong with its media.
+    pub(crate) fn set_blemishes(&mut self, blemishes: &[Blemish], seed: u64) {
+        match self {
+            Device::Disk(disk) => disk.set_blemishes(blemishes, seed),
+            Device::Ssd(ssd) => ssd.set_blemishes(blemishes, seed),
+        }
+    }
+
+    /// Some command has failed that nobody has asked for.
+    #[inline]
+    pub(crate) fn has_failures(&self) -> bool {
+        match self {
+            Device::Disk(disk) => disk.has_failures(),
+            Device::Ssd(ssd) => ssd.has_failures(),
+        }
+    }
+
+    /// What is wrong with a command that is complete.
+    #[cold]
+    pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
+        match self {
+            Device::Disk(disk) => disk.take_failure(id),
+            Device::Ssd(ssd) => ssd.take_failure(id),
+        }
+    }
+
+    /// Switches the write cache.
+    ///
+    /// # Errors
+    /// A solid-state drive, whose buffer cannot be switched off.
+    pub(crate) fn set_write_cache(&mut self, on: bool) -> Result<(), SimError> {
+        match self {
+            Device::Disk(disk) => {
+                disk.set_write_cache(on);
+                Ok(())
+            }
+            Device::Ssd(_) => {
+                Err(SimError::Fault("write cache: that of a solid-state drive cannot be switched; a disk's can".into()))
+            }
+        }
+    }
+
+    /// Acknowledged data can be in a volatile cache.
+    pub(crate) fn caches_writes(&self) -> bool {
+        match self {
+            Device::Disk(disk) => disk.caches_writes(),
+            Device::Ssd(ssd) => ssd.caches_writes(),
+        }
+    }
+
+    /// Appends what of a span is in a volatile cache alone, in order.
+    pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
+        let first = into.len();
+        match self {
+            Device::Disk(disk) => disk.volatile(span, into),
+            Device::Ssd(ssd) => ssd.volatile(span, into),
+        }
+        put_in_order(into, first);
+    }
+
+    /// End of the track or page that holds a byte.
+    pub(crate) fn tear_bound(&self, at_bytes: u64) -> u64 {
+        match self {
+            Device::Disk(disk) => disk.track_end_bytes(at_bytes),
+            Device::Ssd(ssd) => ssd.page_end_bytes(at_bytes),
+        }
+    }
+
+    /// Power was cut and is back.
+    pub(crate) fn power_cycle(&mut self, now_ns: u64) {
+        match self {
+            Device::Disk(disk) => disk.power_cycle(now_ns),
+            Device::Ssd(ssd) => ssd.power_cycle(now_ns),
+        }
+    }
+
+    /// What it does; its name is the caller's.
+    pub(crate) fn gauge(&self, now_ns: u64) -> DeviceGauge {
+        match self {
+            Device::Disk(disk) => disk.gauge(now_ns),
+            Device::Ssd(ssd) => ssd.gauge(),
+        }
+    }
+
+    /// What is wrong with it, under `name`, after `traffic` and so many times that it was switched on.
+    pub(crate) fn health(&self, name: &str, traffic: &Traffic, power_cycles: u32, missing: bool) -> DeviceHealth {
+        let (model, capacity_bytes, rpm) = match self {
+            Device::Disk(disk) => {
+                let rpm = disk.description().mechanics.rpm.round() as u32;
+                (&disk.description().name, disk.capacity_bytes(), Some(rpm))
+            }
+            Device::Ssd(ssd) => (&ssd.description().name, ssd.capacity_bytes(), None),
+        };
+        let mut health = DeviceHealth {
+            name: name.to_owned(),
+            model: model.clone(),
+            capacity_bytes,
+            rpm,
+            pending_sectors: 0,
+            reallocated_sectors: 0,
+            uncorrectable_errors: 0,
+            retried_passes: 0,
+            read_bytes: traffic.read_bytes,
+            written_bytes: traffic.written_bytes,
+            power_cycles,
+            missing,
+        };
+        match self {
+            Device::Disk(disk) => disk.add_health(&mut health),
+            Device::Ssd(ssd) => ssd.add_health(&mut health),
+        }
+        health
     }
 
     /// Adds what it has counted; its components under `name`.

@@ -33,6 +33,24 @@ impl Host {
         Host { waiting, tags, in_drive: 0, arrivals: 0, last_bytes: 0 }
     }
 
+    /// Whoever asked has given up.
+    pub fn reset(&mut self) {
+        match &mut self.waiting {
+            Waiting::Arrival(queue) => queue.clear(),
+            Waiting::Address { by_place, .. } => by_place.clear(),
+        }
+        self.in_drive = 0;
+    }
+
+    /// Requests in the drive and before it.
+    pub fn outstanding(&self) -> u32 {
+        let waiting = match &self.waiting {
+            Waiting::Arrival(queue) => queue.len(),
+            Waiting::Address { by_place, .. } => by_place.len(),
+        };
+        self.in_drive + waiting as u32
+    }
+
     /// A request at `offset_bytes` wants to go to the drive: true if it may go now, else it waits.
     #[inline]
     pub fn admit(&mut self, id: u32, offset_bytes: u64) -> bool {

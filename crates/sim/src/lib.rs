@@ -1,9 +1,11 @@
 //! Virtual time: drives, arrays, and what puts them under load. No I/O, no wall clock.
 
 pub mod array;
+mod blemishes;
 pub mod device;
 pub mod disk;
 pub mod drive;
+pub mod faults;
 mod flights;
 mod host;
 pub mod link;
@@ -38,6 +40,9 @@ pub enum SimError {
     /// A recording, or one of its requests, cannot be replayed.
     #[error("{0}")]
     Replay(#[from] headstack_replay::ReplayError),
+    /// A fault cannot strike the system.
+    #[error("{0}")]
+    Fault(String),
     /// The run was stopped from outside.
     #[error("stopped")]
     Stopped,

@@ -104,6 +104,11 @@ impl Link {
         &self.description
     }
 
+    /// Everything that was promised is off.
+    pub(crate) fn reset(&mut self) {
+        self.lanes = [Calendar::default(), Calendar::default()];
+    }
+
     fn lane(&mut self, direction: Direction) -> &mut Calendar {
         &mut self.lanes[usize::from(self.description.full_duplex && direction == Direction::Write)]
     }

@@ -5,10 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::SimError;
 use crate::array::Array;
-use crate::array::description::ArrayDescription;
-use crate::device::{Device, DeviceDescription};
+use crate::array::description::{ArrayDescription, IncidentKind};
+use crate::blemishes::Failure;
+use crate::device::{Device, DeviceDescription, Traffic};
 use crate::drive::description::{DriveDescription, Policy};
 use crate::drive::{Completion, Fault};
+use crate::faults::{Blemish, DeviceHealth, Failed, Gauges, common_with_all};
 use crate::host::Host;
 use crate::link::Upstream;
 use crate::snapshot::Snapshot;
@@ -148,6 +150,127 @@ impl System {
         snapshot
     }
 
+    /// Replaces the blemishes of a device: the drive itself (`member` none or 0), or a member of an array. `seed` is that
+    /// of the draws of their shares. What was moved to spares stays there.
+    ///
+    /// # Errors
+    /// No such member; a span that does not lie on it; a share that is none.
+    pub fn set_blemishes(&mut self, member: Option<u32>, blemishes: Vec<Blemish>, seed: u64) -> Result<(), SimError> {
+        let device = self.device_mut(member)?;
+        check_blemishes(&blemishes, device.capacity_bytes())?;
+        device.set_blemishes(&blemishes, seed);
+        Ok(())
+    }
+
+    /// Switches the write cache of a disk on or off, as `hdparm -W` does; what it holds goes to the media all the same.
+    ///
+    /// # Errors
+    /// No such member; a solid-state drive, whose buffer cannot be switched off.
+    pub fn set_write_cache(&mut self, member: Option<u32>, on: bool) -> Result<(), SimError> {
+        self.device_mut(member)?.set_write_cache(on)
+    }
+
+    /// Appends the requests that completed in error since the last call, in the order of their completions.
+    pub fn take_failed(&mut self, into: &mut Vec<Failed>) {
+        match self {
+            System::Drive(single) => into.append(&mut single.failed),
+            System::Array(array) => array.take_failed(into),
+        }
+    }
+
+    /// Something happens to the array at `now_ns`, up to which every event has been processed.
+    ///
+    /// # Errors
+    /// What cannot happen to the system.
+    pub fn strike(&mut self, now_ns: u64, what: IncidentKind) -> Result<(), SimError> {
+        match self {
+            System::Drive(_) => Err(SimError::Fault("a drive alone has no members and no battery".to_owned())),
+            System::Array(array) => array.strike(now_ns, what),
+        }
+    }
+
+    /// Appends the parts of `spans`, which are ascending and disjoint, whose newest data would be lost if power failed at
+    /// `now_ns`: they are in a volatile cache alone. Ascending and disjoint too, in whole sectors of the media. Data of a
+    /// write that is under way may be among them.
+    pub fn volatile(&self, _now_ns: u64, spans: &[Span], into: &mut Vec<Span>) {
+        match self {
+            System::Drive(single) => {
+                let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return };
+                let length_bytes = last.start_bytes + last.length_bytes - first.start_bytes;
+                let mut held = Vec::new();
+                single.device.volatile(Span { start_bytes: first.start_bytes, length_bytes }, &mut held);
+                for span in held {
+                    common_with_all(spans, span.start_bytes, span.start_bytes + span.length_bytes, into);
+                }
+            }
+            System::Array(array) => array.volatile(spans, into),
+        }
+    }
+
+    /// Whether a cache of it can hold acknowledged data that a power cut loses: now, or once a battery is down.
+    pub fn may_lose_data(&self) -> bool {
+        match self {
+            System::Drive(single) => single.device.caches_writes(),
+            System::Array(array) => array.may_lose_data(),
+        }
+    }
+
+    /// End of the physical unit within which a torn write can stop: of the track that holds the byte, of the page in a
+    /// solid-state drive, of the stripe unit in an array that deals them.
+    pub fn tear_bound(&self, at_bytes: u64) -> u64 {
+        match self {
+            System::Drive(single) => single.device.tear_bound(at_bytes),
+            System::Array(array) => array.tear_bound(at_bytes),
+        }
+    }
+
+    /// Power was cut and is back at `now_ns`, up to which every event has been processed: queues and volatile caches are
+    /// empty, outstanding requests are gone without a completion. What is on the media stays, and so do the maps of flash,
+    /// media caches and pools, members that failed, blemishes, spares and counters. A disk is ready once its spindle
+    /// turns, where its description knows how long that takes.
+    pub fn power_cycle(&mut self, now_ns: u64) {
+        match self {
+            System::Drive(single) => single.power_cycle(now_ns),
+            System::Array(array) => array.power_cycle(now_ns),
+        }
+    }
+
+    /// What is going on inside, for people.
+    pub fn gauges(&self, now_ns: u64) -> Gauges {
+        match self {
+            System::Drive(single) => Gauges {
+                outstanding: single.host.outstanding(),
+                devices: vec![single.device.gauge(now_ns)],
+                cache: None,
+                groups: Vec::new(),
+            },
+            System::Array(array) => array.gauges(now_ns),
+        }
+    }
+
+    /// Appends what the SMART counters of each device are made of.
+    pub fn device_health(&self, into: &mut Vec<DeviceHealth>) {
+        match self {
+            System::Drive(single) => {
+                into.push(single.device.health("", &single.traffic, single.power_cycles, false));
+            }
+            System::Array(array) => array.device_health(into),
+        }
+    }
+
+    fn device_mut(&mut self, member: Option<u32>) -> Result<&mut Device, SimError> {
+        match self {
+            System::Drive(single) => {
+                check_member(member, 1)?;
+                Ok(&mut single.device)
+            }
+            System::Array(array) => {
+                let member = check_member(member, array.members())?;
+                Ok(array.member_mut(member))
+            }
+        }
+    }
+
     /// What ended it: data that no redundancy could bring back.
     pub fn data_loss(&self) -> Option<&str> {
         match self {
@@ -164,6 +287,9 @@ pub struct Single {
     host: Host,
     /// Requests that wait in the host, by id.
     waiting: Vec<Request>,
+    failed: Vec<Failed>,
+    traffic: Traffic,
+    power_cycles: u32,
 }
 
 impl Single {
@@ -172,12 +298,19 @@ impl Single {
             DeviceDescription::Disk(drive) => drive.interface.host_elevator,
             DeviceDescription::Ssd(_) => Policy::Fcfs,
         };
-        let device = Device::new(description, seed)?;
-        Ok(Single { device, host: Host::new(description.tags(), elevator), waiting: Vec::new() })
+        Ok(Single {
+            device: Device::new(description, seed)?,
+            host: Host::new(description.tags(), elevator),
+            waiting: Vec::new(),
+            failed: Vec::new(),
+            traffic: Traffic::default(),
+            power_cycles: 1,
+        })
     }
 
     #[inline]
     fn submit(&mut self, now_ns: u64, id: u32, request: &Request) -> bool {
+        self.traffic.count(request);
         let admitted = self.host.admit(id, request.offset_bytes);
         if admitted {
             self.device.submit(&mut Upstream::none(), now_ns, id, request);
@@ -199,6 +332,9 @@ impl Single {
     fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         let first = done.len();
         self.device.advance(&mut Upstream::none(), now_ns, |completion| done.push(completion));
+        if self.device.has_failures() {
+            self.note_failed(&done[first..]);
+        }
         for completion in &done[first..] {
             if let Some(next) = self.host.release() {
                 let request = self.waiting[next as usize];
@@ -206,4 +342,45 @@ impl Single {
             }
         }
     }
+
+    #[cold]
+    fn note_failed(&mut self, done: &[Completion]) {
+        for completion in done {
+            if let Some(failure) = self.device.take_failure(completion.id) {
+                let Failure { id, from_bytes, write, .. } = failure;
+                self.failed.push(Failed { id, at_bytes: from_bytes, write });
+            }
+        }
+    }
+
+    fn power_cycle(&mut self, now_ns: u64) {
+        self.device.power_cycle(now_ns);
+        self.host.reset();
+        self.failed.clear();
+        self.power_cycles += 1;
+    }
+}
+
+/// The member that is meant: the first, where none is named.
+fn check_member(member: Option<u32>, count: usize) -> Result<u32, SimError> {
+    let member = member.unwrap_or(0);
+    if (member as usize) < count {
+        Ok(member)
+    } else {
+        Err(SimError::Fault(format!("member {member}; 0 to {} are allowed", count - 1)))
+    }
+}
+
+fn check_blemishes(blemishes: &[Blemish], capacity_bytes: u64) -> Result<(), SimError> {
+    for (index, blemish) in blemishes.iter().enumerate() {
+        let Span { start_bytes, length_bytes } = blemish.span;
+        if length_bytes == 0 || start_bytes.checked_add(length_bytes).is_none_or(|end| end > capacity_bytes) {
+            let text = format!("{length_bytes} bytes from {start_bytes}; some of 0 to {capacity_bytes} are allowed");
+            return Err(SimError::Fault(format!("blemish {index}: {text}")));
+        }
+        if !(0.0..=1.0).contains(&blemish.share) {
+            return Err(SimError::Fault(format!("blemish {index}: share {}; 0 to 1 are allowed", blemish.share)));
+        }
+    }
+    Ok(())
 }

@@ -153,10 +153,16 @@ impl Document {
         }
         if let Some((name, expected)) = unknown(message, "unknown variant") {
             let text = format!("unknown value `{name}`; {}", allowed(name, expected));
-            return self.error(path, text);
+            return self.error(self.path_of_value(path, name), text);
         }
         if let Some(name) = quoted_after(message, "missing field") {
             return self.error(&join(path, name), "this key is missing");
+        }
+        if let Some(value) = value_in(message) {
+            let exact = self.path_of_value(path, &value);
+            if exact != path {
+                return self.error(exact, one_line(message));
+            }
         }
         let error = self.error(path, one_line(message));
         // A value may stand lines below its key.
@@ -187,6 +193,21 @@ impl Document {
             .iter()
             .find(|entry| entry.path.starts_with(path) && is_named(&entry.path))
             .map_or_else(|| join(path, name), |entry| entry.path.clone())
+    }
+
+    /// The path of the value `text` (of a string, without its quotes) in the table at `path`: a type that serde buffers
+    /// reports only the table round the value. The table's where no value, or more than one, reads so.
+    fn path_of_value<'p>(&'p self, path: &'p str, text: &str) -> &'p str {
+        let is_within = |entry: &&Entry| entry.path.strip_prefix(path).is_some_and(|rest| rest.starts_with(['.', '[']));
+        let is_it = |entry: &&Entry| {
+            let written = self.text.get(entry.span.clone()).unwrap_or_default();
+            written == text || written.trim_matches(['"', '\'']) == text && written.len() == text.len() + 2
+        };
+        let mut found = self.entries.iter().filter(is_within).filter(is_it);
+        match (found.next(), found.next()) {
+            (Some(entry), None) => &entry.path,
+            _ => path,
+        }
     }
 
     fn line_at(&self, offset: usize) -> usize {
@@ -229,6 +250,16 @@ fn one_line(message: &str) -> String {
 fn quoted_after<'m>(message: &'m str, prefix: &str) -> Option<&'m str> {
     let rest = message.strip_prefix(prefix)?.trim_start();
     rest.strip_prefix('`')?.split('`').next()
+}
+
+/// The value that serde's "invalid type: integer `7`, …" or a quantity's "\"7\" is not a duration: …" is about.
+fn value_in(message: &str) -> Option<String> {
+    if let Some(rest) = message.strip_prefix('"') {
+        return rest.split_once("\" is not ").map(|(text, _)| text.to_owned());
+    }
+    let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
+    let mut parts = rest.splitn(3, ['`', '"']);
+    parts.nth(1).map(str::to_owned)
 }
 
 /// Takes serde's "unknown field `x`, expected one of `a`, `b`" apart into the name and what is allowed.

@@ -28,6 +28,10 @@ pub enum Purpose {
     Preconditioning,
     /// What is in files that are made to be measured.
     Contents,
+    /// Which accesses meet a blemish of the media.
+    Blemishes,
+    /// What a fault that was injected does to which request.
+    Faults,
 }
 
 /// The seed of the client `index` of the stream `name` of a scenario: a stream that is added to a
@@ -42,6 +46,7 @@ pub(crate) fn seed_of(seed: u64, name: &str, index: u32) -> u64 {
 }
 
 /// A stream of random numbers.
+#[derive(Clone, Debug)]
 pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
@@ -75,13 +80,13 @@ impl Random {
 
     /// Uniform in [0, 1) in steps of 2^-53.
     #[inline]
-    pub(crate) fn fraction(&mut self) -> f64 {
+    pub fn fraction(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
     /// Exponential with the given mean, by inversion.
     #[inline]
-    pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
+    pub fn exponential(&mut self, mean: f64) -> f64 {
         -libm::log(self.unit()) * mean
     }
 

@@ -361,9 +361,19 @@ fn check_incidents(array: &ArrayDescription) -> Result<(), Fault> {
                 require((member as usize) < array.members.len(), &key("fails"), || {
                     format!("drive {member}; 0 to {} are allowed", array.members.len() - 1)
                 })?;
-                let again = array.incidents[..index].iter().any(|other| other.what == incident.what);
-                require(!again, &key("fails"), || {
+                require(!is_missing(array, index, member), &key("fails"), || {
                     format!("drive {:?} has failed before; once is allowed", array.members[member as usize].name)
+                })?;
+            }
+            IncidentKind::MemberReturns { member } => {
+                require(is_missing(array, index, member), &key("returns"), || {
+                    format!("drive {member}; one that has failed before is allowed")
+                })?;
+            }
+            IncidentKind::SpareAdded { group } => {
+                let count = array.groups.len();
+                require((group as usize) < count, &key("spare"), || {
+                    format!("group {group}; 0 to {} are allowed", count - 1)
                 })?;
             }
             IncidentKind::BatteryFails | IncidentKind::BatteryReturns => {
@@ -373,4 +383,13 @@ fn check_incidents(array: &ArrayDescription) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// The last incident before `index` that concerns a member is its failure.
+fn is_missing(array: &ArrayDescription, index: usize, member: u32) -> bool {
+    let earlier = array.incidents[..index].iter().rev();
+    let last = earlier
+        .map(|incident| incident.what)
+        .find(|what| [IncidentKind::MemberFails { member }, IncidentKind::MemberReturns { member }].contains(what));
+    last == Some(IncidentKind::MemberFails { member })
 }

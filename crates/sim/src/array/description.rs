@@ -342,6 +342,16 @@ pub enum IncidentKind {
         /// Which of `members`.
         member: u32,
     },
+    /// A member that failed is there again, empty: it is filled as a new spare would be.
+    MemberReturns {
+        /// Which of `members`.
+        member: u32,
+    },
+    /// A group gets a hot spare more: a new member, of the kind of the group's first, behind the last.
+    SpareAdded {
+        /// Which of `groups`.
+        group: u32,
+    },
     /// The battery of the cache is down.
     BatteryFails,
     /// It is charged again.

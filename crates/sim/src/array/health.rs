@@ -2,11 +2,12 @@
 
 use headstack_workload::Kind;
 
-use super::description::{Group, IncidentKind, Level, MirrorReads, Rebuild, SmallWrites};
+use super::description::{Group, Level, MirrorReads, Rebuild, SmallWrites};
 use super::layout::{Extent, Layout};
 use super::members::{Command, Owner};
-use super::operations::request;
+use super::rebuild::Rebuilding;
 use super::{Array, Event};
+use crate::faults::{GroupGauge, GroupHealth};
 
 /// A group in its present state.
 #[derive(Clone, Debug)]
@@ -19,52 +20,32 @@ pub struct GroupState {
     pub small_writes: SmallWrites,
     /// Reads so far, for taking turns.
     pub reads: u64,
-    slots: Vec<Slot>,
-    not_whole: u32,
+    pub(super) slots: Vec<Slot>,
+    pub(super) not_whole: u32,
+    /// More went than redundancy makes up for: nothing is rebuilt any more.
+    pub(super) gone: bool,
     /// Segments lie anywhere: any two neighbours may hold the copies of one.
     pooled: bool,
-    spares: Vec<u32>,
-    rebuild: Rebuild,
+    pub(super) spares: Vec<u32>,
+    pub(super) rebuild: Rebuild,
     /// The rebuild that is under way; others wait for it.
-    rebuilding: Option<Rebuilding>,
+    pub(super) rebuilding: Option<Rebuilding>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
-    member: u32,
-    state: SlotState,
+pub(super) struct Slot {
+    pub member: u32,
+    pub state: SlotState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SlotState {
+pub(super) enum SlotState {
     /// It holds what it should.
     Whole,
     /// Nobody serves it.
     Missing,
     /// A spare is being filled: below `done_bytes` it holds what it should; below `begun_bytes` writes go there too.
     Filling { done_bytes: u64, begun_bytes: u64 },
-}
-
-/// The rebuild of one slot.
-#[derive(Clone, Debug)]
-struct Rebuilding {
-    slot: u32,
-    /// Steps under way: first byte, commands that are not done, finished.
-    steps: Vec<Step>,
-    begun_ns: u64,
-    /// When the rate limit allows the next step.
-    allowed_ns: u64,
-    /// An event will begin the next step.
-    scheduled: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    from_bytes: u64,
-    to_bytes: u64,
-    pending: u32,
-    begun_ns: u64,
-    done: bool,
 }
 
 impl GroupState {
@@ -77,6 +58,7 @@ impl GroupState {
             reads: 0,
             slots: group.members.iter().map(|&member| Slot { member, state: SlotState::Whole }).collect(),
             not_whole: 0,
+            gone: false,
             pooled: group.pool.is_some(),
             spares: group.spares.clone(),
             rebuild: group.rebuild,
@@ -130,17 +112,11 @@ impl GroupState {
 }
 
 impl Array {
-    /// Something happens to the array.
-    pub(super) fn incident(&mut self, now_ns: u64, number: u32) {
-        match self.description.incidents[number as usize].what {
-            IncidentKind::MemberFails { member } => self.member_fails(now_ns, member),
-            IncidentKind::BatteryFails => self.set_battery(now_ns, false),
-            IncidentKind::BatteryReturns => self.set_battery(now_ns, true),
-        }
-    }
-
-    fn member_fails(&mut self, now_ns: u64, member: u32) {
+    pub(super) fn member_fails(&mut self, now_ns: u64, member: u32) {
         self.set_member_next(member as usize, u64::MAX);
+        self.missing[member as usize] = true;
+        self.lost.retain(|lost| lost.member != member);
+        let mut lost = false;
         for group in 0..self.groups.len() as u32 {
             let state = &mut self.groups[group as usize];
             state.spares.retain(|&spare| spare != member);
@@ -158,9 +134,22 @@ impl Array {
             }
             state.slots[slot].state = SlotState::Missing;
             if state.lost() {
-                return self.lose(now_ns, group, member);
+                state.gone = true;
+                state.rebuilding = None;
+                lost = true;
+                self.lose(now_ns, group, member);
             }
         }
+        if lost {
+            // A run ends here; who goes on hears next what became of the commands.
+            self.at(now_ns, Event::Replace(member));
+        } else {
+            self.replace_member(now_ns, member);
+        }
+    }
+
+    /// Its commands are done otherwise, and its place is taken.
+    pub(super) fn replace_member(&mut self, now_ns: u64, member: u32) {
         self.reissue(now_ns, member);
         (0..self.groups.len() as u32).for_each(|group| self.take_spare(now_ns, group));
     }
@@ -174,8 +163,8 @@ impl Array {
         let gone =
             if earlier.is_empty() { String::new() } else { format!(" while {} was missing", earlier.join(", ")) };
         let seconds = now_ns as f64 / 1e9;
-        self.data_loss =
-            Some(format!("group {group_name} lost {} at {seconds:.3} s{gone}: data are gone", name(member)));
+        let text = format!("group {group_name} lost {} at {seconds:.3} s{gone}: data are gone", name(member));
+        self.data_loss.get_or_insert(text);
     }
 
     /// What was under way at a member that is gone is done otherwise.
@@ -192,6 +181,7 @@ impl Array {
     }
 
     fn replace(&mut self, now_ns: u64, command: &Command) {
+        self.fail_if_gone(command);
         match command.owner {
             Owner::Operation(operation) if command.request.kind == Kind::Read => {
                 self.read_elsewhere(now_ns, operation, command);
@@ -216,159 +206,41 @@ impl Array {
         }
     }
 
-    /// A missing slot gets a spare, if there is one and no other is being filled.
-    fn take_spare(&mut self, now_ns: u64, group: u32) {
-        let state = &mut self.groups[group as usize];
-        if state.rebuilding.is_some() {
-            return;
-        }
-        let Some(slot) = state.slots.iter().position(|slot| slot.state == SlotState::Missing) else {
-            return;
+    /// Nobody can do the command in place of its member.
+    fn fail_if_gone(&mut self, command: &Command) {
+        let operation = match command.owner {
+            Owner::Operation(operation) => operation,
+            Owner::Row(row) => self.row_writes.get(row).operation,
+            Owner::Relay(relay) => {
+                let has_slot = |state: &GroupState| state.slots.iter().any(|slot| slot.member == command.member);
+                if self.groups.iter().any(|state| state.gone && has_slot(state)) {
+                    let from = command.request.offset_bytes;
+                    let to = from + u64::from(command.request.length_bytes);
+                    self.relay_failed(relay, command.member, (from, to));
+                }
+                return;
+            }
+            _ => return,
         };
-        if state.spares.is_empty() {
-            return;
-        }
-        let spare = state.spares.remove(0);
-        state.slots[slot] = Slot { member: spare, state: SlotState::Filling { done_bytes: 0, begun_bytes: 0 } };
-        state.rebuilding = Some(Rebuilding {
-            slot: slot as u32,
-            steps: Vec::new(),
-            begun_ns: now_ns,
-            allowed_ns: now_ns,
-            scheduled: false,
-        });
-        for _ in 0..state.rebuild.steps {
-            self.rebuild_on(now_ns, group);
+        let state = &self.groups[self.operations.get(operation).group as usize];
+        let (at_bytes, length_bytes) = (command.request.offset_bytes, u64::from(command.request.length_bytes));
+        let extent = Extent { slot: state.slot_of(command.member), at_bytes, length_bytes };
+        if state.gone && state.recovery(&extent).is_none() {
+            self.fail_part(operation, extent.slot, (at_bytes, extent.end_bytes()));
         }
     }
-
-    /// Begins the next step of a rebuild, if it is time.
-    pub(super) fn rebuild_on(&mut self, now_ns: u64, group: u32) {
-        let busy = self.host_requests > 0;
-        let state = &mut self.groups[group as usize];
-        let Some(rebuilding) = &mut state.rebuilding else {
-            return;
-        };
-        rebuilding.scheduled = false;
-        let slot = rebuilding.slot as usize;
-        let SlotState::Filling { done_bytes, begun_bytes } = state.slots[slot].state else {
-            return;
-        };
-        if begun_bytes == state.layout.slot_bytes || rebuilding.steps.len() >= state.rebuild.steps as usize {
-            return;
-        }
-        if now_ns < rebuilding.allowed_ns && (busy || state.rebuild.rate_limit_bytes_per_s.is_some()) {
-            rebuilding.scheduled = true;
-            let allowed_ns = rebuilding.allowed_ns;
-            return self.at(allowed_ns, Event::Rebuild(group));
-        }
-        let to_bytes = (begun_bytes + state.rebuild.step_bytes).min(state.layout.slot_bytes);
-        state.slots[slot].state = SlotState::Filling { done_bytes, begun_bytes: to_bytes };
-        if let Some(rate) = state.rebuild.rate_limit_bytes_per_s {
-            let pause_ns = ((to_bytes - begun_bytes) as f64 / rate * 1e9) as u64;
-            rebuilding.allowed_ns = rebuilding.allowed_ns.max(now_ns.saturating_sub(pause_ns)) + pause_ns;
-        }
-        let step = Step { from_bytes: begun_bytes, to_bytes, pending: 1, begun_ns: now_ns, done: false };
-        rebuilding.steps.push(step);
-        let extent = Extent { slot: slot as u32, at_bytes: begun_bytes, length_bytes: to_bytes - begun_bytes };
-        let mut sources = Vec::new();
-        state.sources(&extent, &mut sources);
-        let number = step_number(begun_bytes, state.rebuild.step_bytes);
-        for source in &sources {
-            self.rebuild_command(now_ns, group, number, Kind::Read, source);
-        }
-        self.rebuild_part_done(now_ns, group, number, true);
-    }
-
-    fn rebuild_command(&mut self, now_ns: u64, group: u32, number: u32, kind: Kind, extent: &Extent) {
-        let state = &mut self.groups[group as usize];
-        let member = match kind {
-            Kind::Read => state.member_for(extent, Kind::Read),
-            _ => state.live_member(extent.slot),
-        };
-        let Some(member) = member else {
-            return;
-        };
-        if let Some(step) = state.step(number) {
-            step.pending += 1;
-        }
-        self.counters.rebuild_commands += 1;
-        self.issue(now_ns, member, Owner::Rebuild(group, number), request(kind, extent));
-    }
-
-    /// A step of a rebuild waits for one command less: when all is read it writes, when that is done the next may begin.
-    pub(super) fn rebuild_part_done(&mut self, now_ns: u64, group: u32, number: u32, reads: bool) {
-        let state = &mut self.groups[group as usize];
-        let Some(step) = state.step(number) else {
-            return;
-        };
-        step.pending -= 1;
-        if step.pending > 0 {
-            return;
-        }
-        let step = *step;
-        if reads {
-            let slot = state.rebuilding.as_ref().expect("a step belongs to a rebuild").slot;
-            let length_bytes = step.to_bytes - step.from_bytes;
-            let extent = Extent { slot, at_bytes: step.from_bytes, length_bytes };
-            self.rebuild_command(now_ns, group, number, Kind::Write, &extent);
-            return;
-        }
-        self.counters.rebuilt_bytes += step.to_bytes - step.from_bytes;
-        self.step_done(now_ns, group, number, step.begun_ns);
-    }
-
-    fn step_done(&mut self, now_ns: u64, group: u32, number: u32, begun_ns: u64) {
-        let busy = self.host_requests > 0;
-        let state = &mut self.groups[group as usize];
-        state.step(number).expect("just found").done = true;
-        let yields_ns = ((now_ns - begun_ns) as f64 * state.rebuild.yield_to_host) as u64;
-        let rebuilding = state.rebuilding.as_mut().expect("a step belongs to a rebuild");
-        if busy {
-            rebuilding.allowed_ns = rebuilding.allowed_ns.max(now_ns + yields_ns);
-        }
-        let slot = rebuilding.slot as usize;
-        let SlotState::Filling { mut done_bytes, begun_bytes } = state.slots[slot].state else {
-            return;
-        };
-        // Steps end in any order; what holds is what has no gap.
-        while let Some(at) = rebuilding.steps.iter().position(|step| step.done && step.from_bytes == done_bytes) {
-            done_bytes = rebuilding.steps.remove(at).to_bytes;
-        }
-        state.slots[slot].state = SlotState::Filling { done_bytes, begun_bytes };
-        if done_bytes == state.layout.slot_bytes {
-            let took_ns = now_ns - rebuilding.begun_ns;
-            state.slots[slot].state = SlotState::Whole;
-            state.not_whole -= 1;
-            state.rebuilding = None;
-            self.rebuilds_ns.push(took_ns);
-            return self.take_spare(now_ns, group);
-        }
-        if !rebuilding.scheduled {
-            self.rebuild_on(now_ns, group);
-        }
-    }
-}
-
-fn step_number(from_bytes: u64, step_bytes: u64) -> u32 {
-    (from_bytes / step_bytes) as u32
 }
 
 impl GroupState {
-    fn step(&mut self, number: u32) -> Option<&mut Step> {
-        let step_bytes = self.rebuild.step_bytes;
-        let steps = &mut self.rebuilding.as_mut()?.steps;
-        steps.iter_mut().find(|step| step_number(step.from_bytes, step_bytes) == number)
-    }
-
     /// Where what an extent should hold can be had from: its other copy, or enough of its row.
-    fn sources(&self, extent: &Extent, into: &mut Vec<Extent>) {
+    pub(super) fn sources(&self, extent: &Extent, into: &mut Vec<Extent>) {
         let layout = &self.layout;
         let readable = |extent: &Extent| self.member_for(extent, Kind::Read).is_some();
         match layout.level {
             Level::Concat | Level::Raid0 => {}
             Level::Raid1 => {
-                let copies = (0..layout.all_slots()).map(|slot| Extent { slot, ..*extent });
+                let others = (0..layout.all_slots()).filter(|&slot| slot != extent.slot);
+                let copies = others.map(|slot| Extent { slot, ..*extent });
                 into.extend(copies.filter(readable).take(1));
             }
             Level::Raid10 => layout.units(extent.at_bytes, extent.length_bytes, |row, within, length_bytes| {
@@ -385,6 +257,66 @@ impl GroupState {
                 let others = others.filter(|other| other.slot != extent.slot && readable(other));
                 into.extend(others.take(layout.data_units as usize));
             }
+        }
+    }
+
+    /// As [`Self::sources`], from members that can be read; `None` where they do not suffice.
+    pub fn recovery(&self, extent: &Extent) -> Option<Vec<Extent>> {
+        let mut sources = Vec::new();
+        self.sources(extent, &mut sources);
+        let readable = sources.iter().all(|source| self.member_for(source, Kind::Read).is_some());
+        let suffice = match self.layout.level {
+            Level::Concat | Level::Raid0 => false,
+            Level::Raid1 | Level::Raid10 => !sources.is_empty(),
+            Level::Raid5 | Level::Raid6 => sources.len() as u64 == self.layout.data_units,
+        };
+        (readable && suffice).then_some(sources)
+    }
+
+    /// The slot of a member that serves, or served last.
+    ///
+    /// # Panics
+    /// If it never did.
+    pub fn slot_of(&self, member: u32) -> u32 {
+        self.slots.iter().position(|slot| slot.member == member).expect("it had a slot") as u32
+    }
+
+    /// The member has a slot and answers.
+    pub fn serves(&self, member: u32) -> bool {
+        self.slots.iter().any(|slot| slot.member == member && slot.state != SlotState::Missing)
+    }
+
+    /// The member is being filled.
+    pub fn is_filling(&self, member: u32) -> bool {
+        let mut slots = self.slots.iter();
+        slots.any(|slot| slot.member == member && matches!(slot.state, SlotState::Filling { .. }))
+    }
+
+    /// More went than redundancy makes up for.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// How it is, for people; what members lost of it is the array's to say.
+    pub fn gauge(&self, name: &str) -> GroupGauge {
+        let state = match &self.rebuilding {
+            _ if self.gone => GroupHealth::Failed,
+            Some(_) => GroupHealth::Rebuilding,
+            None if self.is_whole() => GroupHealth::Healthy,
+            None => GroupHealth::Degraded,
+        };
+        let rebuilt_bytes = match self.rebuilding.as_ref().map(|rebuilding| self.slots[rebuilding.slot as usize].state)
+        {
+            Some(SlotState::Filling { done_bytes, .. }) => done_bytes,
+            _ => 0,
+        };
+        GroupGauge {
+            name: name.to_owned(),
+            level: self.layout.level,
+            state,
+            rebuilt_bytes,
+            of_bytes: if self.rebuilding.is_some() { self.layout.slot_bytes } else { 0 },
+            lost_bytes: 0,
         }
     }
 }

@@ -79,6 +79,12 @@ impl Port {
         self.tagged as usize + self.waiting.len()
     }
 
+    /// Its member has nothing of what it was given.
+    pub fn reset(&mut self) {
+        self.tagged = 0;
+        self.waiting.clear();
+    }
+
     /// The way of the last command that was delivered.
     #[inline]
     fn way(&self) -> &[u32] {
@@ -163,6 +169,7 @@ impl Array {
         let command = self.commands.get(number);
         let at = command.member as usize;
         let mut upstream = Upstream::new(now_ns, &mut self.links, self.ports[at].way());
+        self.traffic[at].count(&command.request);
         self.members[at].submit(&mut upstream, now_ns, number, &command.request);
         self.set_member_next(at, self.members[at].next_event_ns());
     }
@@ -173,10 +180,15 @@ impl Array {
         let mut upstream = Upstream::new(now_ns, &mut self.links, self.ports[at].way());
         self.members[at].advance(&mut upstream, now_ns, |completion| batch.push(completion));
         self.set_member_next(at, self.members[at].next_event_ns());
+        let is_suspect = self.members[at].has_failures() || !self.lost.is_empty();
         for completion in batch.drain(..) {
             self.release(completion.at_ns, completion.id);
             let command = self.commands.remove(completion.id);
-            self.command_done(completion.at_ns, &command);
+            if is_suspect {
+                self.suspect_command_done(&completion, &command);
+            } else {
+                self.command_done(completion.at_ns, &command);
+            }
         }
         self.batch = batch;
     }

@@ -8,13 +8,17 @@
 mod cache;
 mod check;
 pub mod description;
+mod errors;
 mod health;
 pub mod layout;
 mod members;
 mod operations;
+mod outside;
 mod parity;
+mod places;
 pub mod pool;
 mod pooled;
+mod rebuild;
 mod requests;
 mod slab;
 
@@ -26,12 +30,14 @@ use std::collections::BinaryHeap;
 use headstack_result::{Component, Servers};
 use headstack_workload::Request;
 
-use crate::device::Device;
+use crate::device::{Device, Traffic};
 use crate::drive::{Completion, Fault};
+use crate::faults::Failed;
 use crate::link::Link;
 use crate::snapshot::Snapshot;
 use cache::CacheState;
 use description::ArrayDescription;
+use errors::Lost;
 use health::GroupState;
 use layout::Extent;
 use members::{Command, Held, Port};
@@ -69,6 +75,8 @@ pub struct ArrayCounters {
     pub promotions: u64,
     /// Segments of a pool that changed their class, or their place within it, in the background.
     pub migrated_segments: u64,
+    /// Bytes of members that a rebuild could not bring back.
+    pub lost_bytes: u64,
 }
 
 /// An array in virtual time.
@@ -105,6 +113,17 @@ pub struct Array {
     rebuilds_ns: Vec<u64>,
     /// Host requests under way.
     host_requests: u64,
+    /// Members that answer no more.
+    missing: Vec<bool>,
+    /// What members do not hold as they should.
+    lost: Vec<Lost>,
+    /// Requests that completed in error, and that nobody has asked for.
+    failed: Vec<Failed>,
+    /// First address of what the cache could not get rid of: the next flush tells.
+    deferred: Option<u64>,
+    traffic: Vec<Traffic>,
+    power_cycles: u32,
+    seed: u64,
     extents: Vec<Extent>,
     batch: Vec<Completion>,
 }
@@ -126,6 +145,8 @@ enum Event {
     Relay(u32),
     /// Something breaks.
     Incident(u32),
+    /// What was under way at a member that is gone is done otherwise, or fails, and spares take its place.
+    Replace(u32),
     /// The next step of a group's rebuild may begin.
     Rebuild(u32),
 }
@@ -177,6 +198,13 @@ impl Array {
             data_loss: None,
             rebuilds_ns: Vec::new(),
             host_requests: 0,
+            missing: vec![false; count],
+            lost: Vec::new(),
+            failed: Vec::new(),
+            deferred: None,
+            traffic: vec![Traffic::default(); count],
+            power_cycles: 1,
+            seed,
             extents: Vec::new(),
             batch: Vec::new(),
             description: description.clone(),
@@ -196,12 +224,9 @@ impl Array {
         self.events.push(Reverse((at_ns, self.event_number, event)));
     }
 
-    /// When something happens next; `u64::MAX` if nothing will, as after a loss of data.
+    /// When something happens next; `u64::MAX` if nothing will.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
-        if self.data_loss.is_some() {
-            return u64::MAX;
-        }
         let own = self.events.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
         let done = self.done.first().map_or(u64::MAX, |completion| completion.at_ns);
         self.member_next_ns[self.first_member].min(own).min(done)
@@ -225,13 +250,15 @@ impl Array {
         self.take(now_ns, id, request);
     }
 
-    /// Processes every event up to `now_ns`, and appends what completes, in order of time.
+    /// Processes every event up to `now_ns`, and appends what completes, in order of time. Stops at an event that loses
+    /// data, so that a run can end there; what can be served after that is served, and the rest fails.
     pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
+        let lost_before = self.data_loss.is_some();
         loop {
             let own_ns = self.events.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
             let (member, member_ns) = (self.first_member, self.member_next_ns[self.first_member]);
             let next_ns = own_ns.min(member_ns);
-            if next_ns > now_ns || self.data_loss.is_some() {
+            if next_ns > now_ns || (self.data_loss.is_some() && !lost_before) {
                 break;
             }
             if member_ns <= own_ns {
@@ -251,7 +278,8 @@ impl Array {
             Event::HandOver(command) => self.hand_over(now_ns, command),
             Event::WriteRow(row) => self.write_row(now_ns, row),
             Event::Relay(number) => self.relay_part_done(now_ns, number),
-            Event::Incident(number) => self.incident(now_ns, number),
+            Event::Incident(number) => self.incident(now_ns, self.description.incidents[number as usize].what),
+            Event::Replace(member) => self.replace_member(now_ns, member),
             Event::Rebuild(group) => self.rebuild_on(now_ns, group),
         }
     }

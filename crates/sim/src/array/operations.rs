@@ -32,17 +32,24 @@ impl Array {
     pub(super) fn operate(&mut self, now_ns: u64, origin: Origin, write: bool, offset_bytes: u64, length_bytes: u64) {
         let (mut at, end) = (offset_bytes, offset_bytes + length_bytes);
         let mut lun = self.lun_bases.partition_point(|&base| base <= at) - 1;
+        let kind = if write { Kind::Write } else { Kind::Read };
         while at < end {
             let length = (self.lun_bases[lun + 1] - at).min(end - at);
             let place = &self.description.luns[lun];
             let (group, start) = (place.group, place.start_bytes + (at - self.lun_bases[lun]));
+            at += length;
+            lun += 1;
+            if self.data_loss.is_some()
+                && let Some(at_bytes) = self.first_unserved(at - length, length, kind)
+            {
+                self.fail_origin(origin, at_bytes);
+                continue;
+            }
             match origin {
                 Origin::Request(number) => self.requests.get_mut(number).pending += 1,
                 Origin::Transfer(number) => self.expect_transfer_part(number),
             }
-            self.start(now_ns, origin, (group, self.lun_numbers[lun]), write, start, length);
-            at += length;
-            lun += 1;
+            self.start(now_ns, origin, (group, self.lun_numbers[lun - 1]), write, start, length);
         }
     }
 
@@ -138,8 +145,7 @@ impl Array {
         if layout.level == Level::Raid1 {
             let slots = layout.all_slots();
             let copies = (0..slots).map(|slot| Extent { slot, at_bytes: offset, length_bytes: length });
-            let best = self.best_copy(group, copies);
-            extents.push(best);
+            extents.extend(self.best_copy(group, copies));
             return;
         }
         layout.units(offset, length, |unit, within, length_bytes| {
@@ -147,13 +153,14 @@ impl Array {
                 let (slot, at) = layout.copy(unit, copy);
                 Extent { slot, at_bytes: at + within, length_bytes }
             });
-            let best = self.best_copy(group, copies);
-            join(extents, best);
+            if let Some(best) = self.best_copy(group, copies) {
+                join(extents, best);
+            }
         });
     }
 
-    /// The copy to read among those that are there.
-    pub(super) fn best_copy(&mut self, group: u32, copies: impl Iterator<Item = Extent>) -> Extent {
+    /// The copy to read among those that are there; none where data are gone.
+    pub(super) fn best_copy(&mut self, group: u32, copies: impl Iterator<Item = Extent>) -> Option<Extent> {
         let state = &mut self.groups[group as usize];
         state.reads += 1;
         let (choice, turn) = (state.mirror_reads, state.reads);
@@ -175,7 +182,7 @@ impl Array {
                 (port.outstanding(), port.last_end_bytes.abs_diff(copy.at_bytes), copy.slot)
             }),
         };
-        chosen.expect("a group without a copy of something has lost data, which ends the run").0
+        chosen.map(|(copy, _)| copy)
     }
 
     /// A write on levels without parity: every copy that is there.

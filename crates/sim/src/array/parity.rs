@@ -77,7 +77,7 @@ impl Array {
     }
 
     /// Sends a command of a row write, if there is a member for it.
-    fn row_command(&mut self, now_ns: u64, number: u32, group: u32, kind: Kind, extent: &Extent) -> bool {
+    pub(super) fn row_command(&mut self, now_ns: u64, number: u32, group: u32, kind: Kind, extent: &Extent) -> bool {
         let member = self.groups[group as usize].member_for(extent, kind);
         if let Some(member) = member {
             self.row_writes.get_mut(number).pending += 1;
@@ -125,6 +125,15 @@ impl Array {
             self.counters.parity_writes += u64::from(self.row_command(now_ns, number, group, Kind::Write, extent));
         }
         self.row_part_done(now_ns, number);
+    }
+
+    /// A row write will write what an extent holds.
+    pub(super) fn row_renews(&self, group: u32, part: &RowPart, extent: &Extent) -> bool {
+        let plan = self.plan(group, part);
+        let mut written = plan.data.iter().chain(&plan.parity);
+        written.any(|other| {
+            other.slot == extent.slot && other.at_bytes <= extent.at_bytes && extent.end_bytes() <= other.end_bytes()
+        })
     }
 
     fn row_done(&mut self, now_ns: u64, number: u32) {

@@ -76,7 +76,7 @@ impl Array {
         let pool = self.pools[group as usize].as_ref().expect("the group has a pool");
         let segment_bytes = pool.description().segment_bytes;
         let (mut at, end) = (offset, offset + length);
-        while at < end && self.data_loss.is_none() {
+        while at < end {
             let (segment, within) = ((at / segment_bytes) as u32, at % segment_bytes);
             let bytes = (segment_bytes - within).min(end - at);
             if write {
@@ -99,8 +99,9 @@ impl Array {
             // Nobody wrote it: the controller knows that it holds nothing.
             None => {}
             Some(Placement::Mirrored(copies)) => {
-                let best = self.best_copy(group, copies.into_iter().map(part));
-                self.command(now_ns, operation, group, Kind::Read, &best);
+                if let Some(best) = self.best_copy(group, copies.into_iter().map(part)) {
+                    self.command(now_ns, operation, group, Kind::Read, &best);
+                }
             }
             Some(Placement::Parity { data, stripe }) => {
                 let there = |extent: &Extent| self.groups[group as usize].member_for(extent, Kind::Read).is_some();
@@ -126,8 +127,8 @@ impl Array {
             Ok(written) => written,
             Err(full) => {
                 let name = &self.description.groups[group as usize].name;
-                self.data_loss = Some(format!("group {name}: {full}"));
-                return;
+                self.data_loss.get_or_insert_with(|| format!("group {name}: {full}"));
+                return self.fail_segment(operation, at, within);
             }
         };
         let part = |place: pool::Extent| part(place, within, bytes);
@@ -162,8 +163,55 @@ impl Array {
         }
     }
 
+    /// A segment has no space.
+    fn fail_segment(&mut self, operation: u32, (group, lun, segment): (u32, u32, u32), within: u64) {
+        let segment_bytes = self.pool(group).description().segment_bytes;
+        let luns = self.description.luns.iter().zip(&self.lun_bases).zip(&self.lun_numbers);
+        let base = luns.filter(|&((place, _), &number)| place.group == group && number == lun);
+        let base = base.map(|((place, &base), _)| base - place.start_bytes).next().unwrap_or(0);
+        self.fail_operation(operation, base + u64::from(segment) * segment_bytes + within);
+    }
+
+    /// What a relay was to read, or to write, is not to be had: its writes are left out.
+    pub(super) fn relay_failed(&mut self, number: u32, member: u32, bad: (u64, u64)) {
+        let relay = self.relays.get_mut(number);
+        match relay.then {
+            RelayEnd::Operation(operation) => {
+                // It was to be written where it is wanted, if it was not being written already.
+                let wanted =
+                    relay.writes.drain(..).next().map(|extent| (extent.slot, extent.at_bytes, extent.end_bytes()));
+                let (slot, from, to) = wanted.unwrap_or_else(|| {
+                    let slot = self.groups[relay.group as usize].slot_of(member);
+                    (slot, bad.0, bad.1)
+                });
+                self.fail_part(operation, slot, (from, to));
+            }
+            // The other copy, or the stripe, has it; what that costs is left out.
+            RelayEnd::Migration(_) => {}
+        }
+    }
+
+    /// Migrations that power cut short are over: their segments are where they were going.
+    pub(super) fn finish_migrations(&mut self) {
+        let numbers: Vec<u32> = self.relays.numbers().collect();
+        for number in numbers {
+            let relay = self.relays.remove(number);
+            if let RelayEnd::Migration(migration) = relay.then {
+                self.pool(relay.group).complete(&migration);
+            }
+        }
+    }
+
     /// Reads, then writes, for an operation; begins at `begin_ns`.
-    fn relay(&mut self, now_ns: u64, begin_ns: u64, operation: u32, group: u32, reads: &[Extent], writes: Vec<Extent>) {
+    pub(super) fn relay(
+        &mut self,
+        now_ns: u64,
+        begin_ns: u64,
+        operation: u32,
+        group: u32,
+        reads: &[Extent],
+        writes: Vec<Extent>,
+    ) {
         self.operations.get_mut(operation).pending += 1;
         let number = self.relays.insert(Relay { group, pending: 1, writes, then: RelayEnd::Operation(operation) });
         for extent in reads {
@@ -251,6 +299,6 @@ impl Array {
 }
 
 /// A part of a segment on one member of the pool, whose members are the slots of its group.
-fn part(place: pool::Extent, within: u64, length_bytes: u64) -> Extent {
+pub fn part(place: pool::Extent, within: u64, length_bytes: u64) -> Extent {
     Extent { slot: place.member, at_bytes: place.offset_bytes + within, length_bytes }
 }

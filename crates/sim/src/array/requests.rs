@@ -5,6 +5,7 @@ use headstack_workload::{Kind, Request};
 use super::operations::Origin;
 use super::{Array, Event};
 use crate::drive::Completion;
+use crate::faults::Failed;
 use crate::link::Direction;
 
 /// A host request under way.
@@ -18,13 +19,15 @@ pub struct HostRequest {
     pub submitted_ns: u64,
     /// Operations and commands that it waits for.
     pub pending: u32,
+    /// The first byte that it cannot have.
+    pub failed: Option<u64>,
 }
 
 impl Array {
     /// A host request arrives.
     pub(super) fn take(&mut self, now_ns: u64, id: u32, request: &Request) {
         self.host_requests += 1;
-        let host = HostRequest { id, request: *request, submitted_ns: now_ns, pending: 0 };
+        let host = HostRequest { id, request: *request, submitted_ns: now_ns, pending: 0, failed: None };
         let number = self.requests.insert(host);
         let links = &mut self.links;
         let host_links = self.description.host_links.iter();
@@ -93,6 +96,10 @@ impl Array {
     pub(super) fn respond(&mut self, now_ns: u64, number: u32) {
         let host = self.requests.remove(number);
         self.host_requests -= 1;
+        let deferred = if host.request.kind == Kind::Flush { self.deferred.take() } else { None };
+        if let Some(at_bytes) = host.failed.or(deferred) {
+            self.failed.push(Failed { id: host.id, at_bytes, write: host.request.kind != Kind::Read });
+        }
         self.done.push(Completion { at_ns: now_ns, id: host.id, started_ns: host.submitted_ns });
         if self.host_requests == 0 {
             self.destage(now_ns);

@@ -1,13 +1,15 @@
 //! A drive with memories between its host and its mechanism: flash that serves reads, a media cache that takes writes.
 
-use headstack_workload::{Kind, Request};
+use headstack_workload::{Kind, Request, Span};
 
 use super::flash::Flash;
 use super::flights::Flights;
 use super::log::{Piece, Place};
 use super::staging::{CLEANING, Staging};
+use crate::blemishes::{Failure, Failures};
 use crate::drive::description::DriveDescription;
 use crate::drive::{Completion, Counters, Drive, Fault};
+use crate::faults::{Blemish, DeviceGauge, DeviceState, common};
 use crate::link::Upstream;
 
 /// One mechanism and its helpers.
@@ -19,6 +21,8 @@ pub struct Assisted {
     flash: Option<Flash>,
     staging: Option<Staging>,
     flights: Flights,
+    /// Commands that failed, by the host's names.
+    pub failures: Failures,
     sector_bytes: u64,
     /// When the host was last waiting for something, if it is not now.
     left_alone_ns: u64,
@@ -44,6 +48,7 @@ impl Assisted {
             staging,
             description: description.clone(),
             flights: Flights::default(),
+            failures: Failures::default(),
             sector_bytes,
             left_alone_ns: 0,
             seen_ns: 0,
@@ -209,6 +214,8 @@ impl Assisted {
             && !staging.goes_direct(name, from, to)
         {
             let forced = part.force_unit_access;
+            // The log has the sectors from now on; at home they will lie on spares.
+            self.drive.renew(staging.home_block() + from, staging.home_block() + to);
             return staging.write(&mut self.drive, upstream, now_ns, name, (from, to), forced);
         }
         self.drive.submit_behind(upstream, now_ns, name, &self.at_home(part));
@@ -254,6 +261,9 @@ impl Assisted {
     }
 
     fn part_done(&mut self, part: &Completion, completed: &mut impl FnMut(Completion)) {
+        if self.drive.has_failures() {
+            self.note_failure(part.id);
+        }
         if part.id >= CLEANING {
             let staging = self.staging.as_mut().expect("only a media cache makes accesses of its own");
             return staging.errand_done(&mut self.drive, part.at_ns, part.id);
@@ -269,6 +279,100 @@ impl Assisted {
         }
         self.left_alone_ns = part.at_ns;
         completed(landed.completion);
+    }
+
+    /// A part that is done may have failed: the command that it belongs to fails.
+    #[cold]
+    fn note_failure(&mut self, name: u32) {
+        let Some(Failure { from_bytes, to_bytes, write, .. }) = self.drive.take_failure(name) else {
+            return;
+        };
+        if name < CLEANING {
+            let home = self.home_bytes();
+            let (from_bytes, to_bytes) = (from_bytes.saturating_sub(home), to_bytes.saturating_sub(home));
+            self.failures.note(Failure { id: self.flights.id(name), from_bytes, to_bytes, write });
+            self.flights.spoil(name);
+        }
+    }
+
+    fn home_bytes(&self) -> u64 {
+        self.staging.as_ref().map_or(0, Staging::home_block) * self.sector_bytes
+    }
+
+    /// The mechanism.
+    pub fn drive(&self) -> &Drive {
+        &self.drive
+    }
+
+    /// Replaces what is wrong with the media at home.
+    pub fn set_blemishes(&mut self, blemishes: &[Blemish], seed: u64) {
+        let home = self.home_bytes();
+        let at_home = |blemish: &Blemish| Blemish {
+            span: Span { start_bytes: home + blemish.span.start_bytes, ..blemish.span },
+            ..*blemish
+        };
+        let at_home: Vec<Blemish> = blemishes.iter().map(at_home).collect();
+        self.drive.set_blemishes(&at_home, seed);
+    }
+
+    /// Acknowledged data can be in a volatile cache.
+    pub fn caches_writes(&self) -> bool {
+        self.drive.caches_writes() || self.staging.as_ref().is_some_and(Staging::is_volatile)
+    }
+
+    /// Switches the write cache.
+    pub fn set_write_cache(&mut self, on: bool) {
+        self.drive.set_write_cache(on);
+        if let Some(staging) = &mut self.staging {
+            staging.set_write_cache(on);
+        }
+    }
+
+    /// Appends what of a span is in a volatile cache alone.
+    pub fn volatile(&self, span: Span, into: &mut Vec<Span>) {
+        let (home, first) = (self.home_bytes(), into.len());
+        self.drive.volatile(Span { start_bytes: home + span.start_bytes, ..span }, into);
+        into[first..].iter_mut().for_each(|span| span.start_bytes -= home);
+        let Some(staging) = self.staging.as_ref().filter(|staging| staging.is_volatile()) else {
+            return;
+        };
+        let sector = self.sector_bytes;
+        let end = (span.start_bytes + span.length_bytes).div_ceil(sector);
+        staging.buffered(span.start_bytes / sector, end, |from, to| {
+            into.extend(common(span, from * sector, to * sector));
+        });
+    }
+
+    /// End of the track that holds a byte at home.
+    pub fn track_end_bytes(&self, at_bytes: u64) -> u64 {
+        self.drive.track_end_bytes(self.home_bytes() + at_bytes) - self.home_bytes()
+    }
+
+    /// Power was cut and is back: the flash and the media cache keep what they hold, and their maps.
+    pub fn power_cycle(&mut self, now_ns: u64) {
+        self.drive.power_cycle(now_ns);
+        self.flights = Flights::default();
+        self.failures.clear();
+        if let Some(flash) = &mut self.flash {
+            flash.power_cycle(now_ns);
+        }
+        if let Some(staging) = &mut self.staging {
+            staging.power_cycle();
+        }
+        (self.left_alone_ns, self.seen_ns) = (now_ns, now_ns);
+        self.work(&mut Upstream::none(), now_ns);
+    }
+
+    /// What it does.
+    pub fn gauge(&self, now_ns: u64) -> DeviceGauge {
+        let mut gauge = self.drive.gauge(now_ns);
+        let buffered = self.staging.as_ref().map_or(0, Staging::buffered_sectors);
+        gauge.dirty_bytes += buffered * self.sector_bytes;
+        gauge.queue = self.flights.count() as u32;
+        if gauge.queue == 0 && matches!(gauge.state, DeviceState::Reading | DeviceState::Writing) {
+            gauge.state = DeviceState::Internal;
+        }
+        gauge
     }
 
     fn work(&mut self, upstream: &mut Upstream, now_ns: u64) {

@@ -76,6 +76,11 @@ impl Cleaning {
         log.drop_dead();
     }
 
+    /// The range of home that it is to write, if it has not.
+    pub fn unfinished(&self) -> Option<(u64, u64)> {
+        if self.is_over() { None } else { self.moved.first().copied() }
+    }
+
     fn clear(&mut self) {
         self.steps.clear();
         self.moved.clear();

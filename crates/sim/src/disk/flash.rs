@@ -157,6 +157,13 @@ impl Flash {
         self.fills.push_back((self.fill_free_ns, block));
     }
 
+    /// Power was cut and is back: what was on its way into flash is gone.
+    pub fn power_cycle(&mut self, now_ns: u64) {
+        self.settle(now_ns);
+        self.fills.clear();
+        (self.fill_free_ns, self.channel_free_ns) = (now_ns, now_ns);
+    }
+
     /// Fills that are done by `now_ns`.
     fn settle(&mut self, now_ns: u64) {
         while let Some(&(ready_ns, block)) = self.fills.front()

@@ -50,6 +50,16 @@ impl Flights {
         self.slots[name as usize].wanted = Some((start_bytes, start_bytes + length_bytes));
     }
 
+    /// The host's name for the command of that name.
+    pub fn id(&self, name: u32) -> u32 {
+        self.slots[name as usize].id
+    }
+
+    /// The flash does not want what could not be read.
+    pub fn spoil(&mut self, name: u32) {
+        self.slots[name as usize].wanted = None;
+    }
+
     /// What reads under way bring of a range is stale.
     pub fn was_written(&mut self, start_bytes: u64, length_bytes: u64) {
         for flight in &mut self.slots {

@@ -237,6 +237,21 @@ impl Log {
         self.live(*record).next().is_some()
     }
 
+    /// Calls `each` with the parts of the range `[from, to)` of home that are in the buffer alone.
+    pub fn undurable(&self, from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
+        let in_buffer = self.cached(from, to).filter(|cached| cached.at >= self.durable);
+        in_buffer.for_each(|cached| each(cached.home, cached.end()));
+    }
+
+    /// What is in the buffer alone is gone. What it had replaced is found at home.
+    pub fn lose_undurable(&mut self) {
+        let durable = self.durable;
+        self.map.retain(|_, &mut (_, at)| at < durable);
+        self.records.truncate(self.durable_records);
+        self.head = durable;
+        self.drop_dead();
+    }
+
     /// Sector of the log that a place is.
     pub fn block(&self, at: u64) -> u64 {
         at % self.sectors

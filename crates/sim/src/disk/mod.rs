@@ -10,6 +10,7 @@ mod cleaning;
 mod flash;
 mod flights;
 mod log;
+mod outside;
 mod runs;
 mod split;
 mod staging;

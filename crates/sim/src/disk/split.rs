@@ -1,10 +1,12 @@
 //! A drive with several actuators: mechanisms that move on their own behind one port.
 
-use headstack_workload::{Kind, Request};
+use headstack_workload::{Kind, Request, Span};
 
 use super::flights::Flights;
+use crate::blemishes::{Failure, Failures};
 use crate::drive::description::{DriveDescription, InterfaceKind};
 use crate::drive::{Completion, Counters, Drive, Fault};
+use crate::faults::{Blemish, DeviceGauge, DeviceHealth, DeviceState, common};
 use crate::link::{Link, LinkDescription, LinkKind, Upstream};
 
 /// Several mechanisms, each with its share of the blocks, the first with the lowest.
@@ -16,6 +18,8 @@ pub struct Split {
     port: Link,
     share_bytes: u64,
     flights: Flights,
+    /// Commands that failed, by the host's names.
+    pub failures: Failures,
     done: Vec<Completion>,
 }
 
@@ -40,6 +44,7 @@ impl Split {
             port: port(description),
             description: description.clone(),
             flights: Flights::default(),
+            failures: Failures::default(),
             done: Vec::new(),
         })
     }
@@ -100,12 +105,98 @@ impl Split {
             for drive in &mut self.drives {
                 drive.advance_behind(&mut upstream, at_ns, |part| self.done.push(part));
             }
+            if self.drives.iter().any(Drive::has_failures) {
+                self.note_failures();
+            }
             for part in self.done.drain(..) {
                 if let Some(landed) = self.flights.part_done(&part) {
                     completed(landed.completion);
                 }
             }
         }
+    }
+}
+
+impl Split {
+    /// Parts that are done and failed: the commands that they belong to fail.
+    #[cold]
+    fn note_failures(&mut self) {
+        for (index, drive) in self.drives.iter_mut().enumerate() {
+            let base = index as u64 * self.share_bytes;
+            for part in &self.done {
+                if let Some(Failure { from_bytes, to_bytes, write, .. }) = drive.take_failure(part.id) {
+                    let (from_bytes, to_bytes) = (base + from_bytes, base + to_bytes);
+                    let id = self.flights.id(part.id);
+                    self.failures.note(Failure { id, from_bytes, to_bytes, write });
+                }
+            }
+        }
+    }
+
+    /// The share of an actuator, and what of a span lies in it, from its beginning.
+    fn part_of(&self, index: usize, span: Span) -> Option<Span> {
+        let base = index as u64 * self.share_bytes;
+        let part = common(span, base, base + self.share_bytes)?;
+        Some(Span { start_bytes: part.start_bytes - base, ..part })
+    }
+
+    /// Replaces what is wrong with the media; each actuator draws for itself.
+    pub fn set_blemishes(&mut self, blemishes: &[Blemish], seed: u64) {
+        for index in 0..self.drives.len() {
+            let part = |blemish: &Blemish| Some(Blemish { span: self.part_of(index, blemish.span)?, ..*blemish });
+            let own: Vec<Blemish> = blemishes.iter().filter_map(part).collect();
+            self.drives[index].set_blemishes(&own, seed.wrapping_add(index as u64));
+        }
+    }
+
+    /// Acknowledged data can be in a volatile cache.
+    pub fn caches_writes(&self) -> bool {
+        self.drives.iter().any(Drive::caches_writes)
+    }
+
+    /// Switches the write cache.
+    pub fn set_write_cache(&mut self, on: bool) {
+        self.drives.iter_mut().for_each(|drive| drive.set_write_cache(on));
+    }
+
+    /// Appends what of a span is in a volatile cache alone.
+    pub fn volatile(&self, span: Span, into: &mut Vec<Span>) {
+        for (index, drive) in self.drives.iter().enumerate() {
+            let Some(part) = self.part_of(index, span) else {
+                continue;
+            };
+            let first = into.len();
+            drive.volatile(part, into);
+            into[first..].iter_mut().for_each(|span| span.start_bytes += index as u64 * self.share_bytes);
+        }
+    }
+
+    /// End of the track that holds a byte.
+    pub fn track_end_bytes(&self, at_bytes: u64) -> u64 {
+        let base = at_bytes / self.share_bytes * self.share_bytes;
+        base + self.drives[(at_bytes / self.share_bytes) as usize].track_end_bytes(at_bytes - base)
+    }
+
+    /// Power was cut and is back.
+    pub fn power_cycle(&mut self, now_ns: u64) {
+        self.drives.iter_mut().for_each(|drive| drive.power_cycle(now_ns));
+        self.flights = Flights::default();
+        self.failures.clear();
+        self.port.reset();
+    }
+
+    /// What it does: the first actuator that works stands for all.
+    pub fn gauge(&self, now_ns: u64) -> DeviceGauge {
+        let gauges: Vec<DeviceGauge> = self.drives.iter().map(|drive| drive.gauge(now_ns)).collect();
+        let works = |gauge: &&DeviceGauge| !matches!(gauge.state, DeviceState::Idle | DeviceState::Standby);
+        let shown = gauges.iter().find(works).unwrap_or(&gauges[0]);
+        let dirty_bytes = gauges.iter().map(|gauge| gauge.dirty_bytes).sum();
+        DeviceGauge { queue: self.flights.count() as u32, dirty_bytes, ..shown.clone() }
+    }
+
+    /// Adds what is wrong with the media.
+    pub fn add_health(&self, into: &mut DeviceHealth) {
+        self.drives.iter().for_each(|drive| drive.add_health(into));
     }
 }
 

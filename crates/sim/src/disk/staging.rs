@@ -269,6 +269,46 @@ impl Staging {
         }
     }
 
+    /// What the buffer holds of writes would be lost with the power.
+    pub fn is_volatile(&self) -> bool {
+        !self.cache.dram_is_protected && self.early_sectors_max + self.early_sectors > 0
+    }
+
+    /// Calls `each` with the parts of the sectors `[from, to)` of home that are in the buffer alone.
+    pub fn buffered(&self, from: u64, to: u64, each: impl FnMut(u64, u64)) {
+        self.log.undurable(from, to, each);
+    }
+
+    /// Sectors that writes take of the buffer.
+    pub fn buffered_sectors(&self) -> u64 {
+        self.pending.iter().map(|write| write.sectors).sum()
+    }
+
+    /// Writes are complete in the buffer, or not before they are on the media.
+    pub fn set_write_cache(&mut self, on: bool) {
+        let is_early = self.cache.dram_is_protected || on;
+        self.early_sectors_max = if is_early { self.cache.dram_bytes / self.sector_bytes } else { 0 };
+    }
+
+    /// Power was cut and is back. A protected buffer still goes to the log; a cleaning under way begins anew.
+    pub fn power_cycle(&mut self) {
+        if self.cache.dram_is_protected {
+            self.pending.iter_mut().for_each(|write| write.early = true);
+            self.early_sectors = self.buffered_sectors();
+            self.first_waiting = self.pending.len();
+        } else {
+            self.log.lose_undurable();
+            self.pending.clear();
+            (self.early_sectors, self.first_waiting) = (0, 0);
+        }
+        self.flushes.clear();
+        self.append = None;
+        self.directs.clear();
+        self.unfinished = self.unfinished.or(self.cleaning.unfinished().filter(|_| self.finishes));
+        self.finishes = false;
+        self.cleaning = Cleaning::default();
+    }
+
     /// A flush: how many parts it has to wait for here.
     pub fn flush_parts(&self) -> u32 {
         u32::from(!self.cache.dram_is_protected && self.early_sectors > 0)

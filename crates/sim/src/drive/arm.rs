@@ -1,11 +1,13 @@
 //! The arm: which job it takes next, and how long that keeps it and the host.
 
+use super::blemished::For;
 use super::buffer::Accepted;
 use super::description::ReadAhead;
 use super::geometry::Extent;
 use super::media::{Access, Pass, ReadAheadRun};
 use super::queue::{HostJob, Job, Work};
 use super::{Drive, NOWHERE, Service};
+use crate::blemishes::Stretch;
 use crate::link::{Direction, Upstream};
 
 impl Drive {
@@ -43,6 +45,7 @@ impl Drive {
                 break;
             }
             self.flushes.pop_front();
+            self.tell_deferred(id);
             self.complete(id, arrived_ns, now_ns);
         }
     }
@@ -134,8 +137,11 @@ impl Drive {
             data_ns: start_ns,
             mark,
         };
-        let mut pass = self.media.pass_from(from, &access, extent);
+        let (mut pass, bad) = self.pass_over(from, &access, extent, For::Host);
         self.retry(&mut pass);
+        if let Some(bad) = bad {
+            return self.fail_read(now_ns, decoded_ns, start_ns, job.id, &pass, bad);
+        }
         let ready = match self.params.description.interface.disconnect {
             // What the buffer holds goes out at once, and the drive keeps the bus for the rest.
             _ if job.buffered > 0 && goes_on => decoded_ns + overheads.data_preparation_ns,
@@ -153,7 +159,7 @@ impl Drive {
         let segment = self.keep_read(job, &pass);
         self.filling = segment.map(|segment| (segment, job.block, pass.end_ns));
         self.account(&pass, start_ns);
-        self.occupy(&pass, Service::Host, job.block + u64::from(job.sectors));
+        self.occupy(&pass, Service::Read, job.block + u64::from(job.sectors));
         if let Some(segment) = segment {
             self.read_on(&pass, job.block + u64::from(job.sectors), segment);
         }
@@ -180,7 +186,10 @@ impl Drive {
         if self.params.description.buffer.keep_passing_sectors && job.segment.is_none() {
             let (first, _) = self.media.layout.track_bounds(job.block);
             let passed = self.media.spindle.sectors_in(pass.first_wait_ns, pass.sector_span);
-            let from = job.block.saturating_sub(passed).max(first);
+            let mut from = job.block.saturating_sub(passed).max(first);
+            if !self.blemishes.is_clean() {
+                from = self.blemishes.clear_since(from, job.block);
+            }
             self.segments.extend_front(segment, from);
         }
         Some(segment)
@@ -273,13 +282,17 @@ impl Drive {
             data_ns,
             mark: job.sectors,
         };
-        let pass = self.write_pass(access, extent, job.partial);
+        let (pass, bad) = self.write_pass(access, extent, job.partial);
         let on_bus =
             pass.end_ns.max(decoded_ns).max(data_end + off_bus) + if self.disconnects() { reselect } else { 0 };
         self.complete(job.id, now_ns, on_bus + overheads.write_completion_ns);
         self.segments.write(job.block, job.block + u64::from(job.sectors));
+        if let Some(bad) = bad {
+            self.segments.forget(job.block, job.block + u64::from(job.sectors));
+            self.fail(job.id, bad, true);
+        }
         self.account(&pass, start_ns);
-        self.occupy(&pass, Service::Host, job.block + u64::from(job.sectors));
+        self.occupy(&pass, Service::Write, job.block + u64::from(job.sectors));
     }
 
     fn disconnects(&self) -> bool {
@@ -301,24 +314,31 @@ impl Drive {
             data_ns: dirty.data_ns,
             mark: sectors,
         };
-        let pass = self.write_pass(access, extent, dirty.partial);
+        let (pass, bad) = self.write_pass(access, extent, dirty.partial);
+        if let Some(bad) = bad {
+            self.blemishes.defer(bad);
+        }
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Destage(slot), dirty.end);
     }
 
-    /// The media part of a write.
-    fn write_pass(&mut self, mut access: Access, extent: &Extent, partial: bool) -> Pass {
+    /// The media part of a write, and where it failed.
+    fn write_pass(&mut self, mut access: Access, extent: &Extent, partial: bool) -> (Pass, Option<Stretch>) {
         if partial {
             // Part of a physical sector: read it, and write it when it comes round again.
             self.counters.read_modify_writes += 1;
-            let read = self.media.pass_from(self.head, &Access { write: false, ..access }, extent);
+            let read = Access { write: false, ..access };
+            let (read, bad) = self.pass_over(self.head, &read, extent, For::Host);
+            if bad.is_some() {
+                return (read, bad);
+            }
             self.head = read.head;
             access.start_ns = read.end_ns;
             access.settled_ns = read.end_ns;
         }
-        let mut pass = self.media.pass_from(self.head, &access, extent);
+        let (mut pass, bad) = self.pass_over(self.head, &access, extent, For::Host);
         self.retry(&mut pass);
-        pass
+        (pass, bad)
     }
 
     /// When a media write may begin whose data come evenly from `data_from` to `data_end`: once all of them are in the

@@ -100,6 +100,13 @@ impl Segments {
         self.starts[segment] = self.starts[segment].max(end.saturating_sub(self.size));
     }
 
+    /// Empties every segment.
+    pub fn clear(&mut self) {
+        self.starts.fill(0);
+        self.ends.fill(0);
+        self.written.fill(false);
+    }
+
     /// Adds the blocks before a segment's start, as far as they fit.
     pub fn extend_front(&mut self, segment: usize, start: u64) {
         self.starts[segment] = start.max(self.ends[segment].saturating_sub(self.size));
@@ -192,6 +199,18 @@ impl WriteCache {
         }
     }
 
+    /// Power is cut.
+    pub fn lose(&mut self) {
+        while let Some(&slot) = self.occupied.last() {
+            self.finish(slot);
+        }
+    }
+
+    /// Sectors that are dirty.
+    pub fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
     /// Nothing is dirty.
     pub fn is_empty(&self) -> bool {
         self.occupied.is_empty()
@@ -205,6 +224,11 @@ impl WriteCache {
     /// All writes up to `sequence` are on the media.
     pub fn is_clean_up_to(&self, sequence: u64) -> bool {
         self.occupied.iter().all(|&slot| self.get(slot).oldest > sequence)
+    }
+
+    /// What is dirty, as runs of blocks, in no order.
+    pub fn dirty(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.occupied.iter().map(|&slot| (self.get(slot).start, self.get(slot).end))
     }
 
     /// Extent that a write `[start, end)` may be joined to: it touches or overlaps one that still waits.

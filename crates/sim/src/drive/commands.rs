@@ -169,6 +169,12 @@ impl Drive {
     /// One past the last block that read-ahead may read after a request that ends at `end`.
     #[inline]
     pub(super) fn read_ahead_limit(&self, end: u64, segment: usize) -> u64 {
+        let limit = self.wanted_read_ahead_limit(end, segment);
+        if self.blemishes.is_clean() { limit } else { limit.min(self.blemishes.next_from(end)) }
+    }
+
+    #[inline]
+    fn wanted_read_ahead_limit(&self, end: u64, segment: usize) -> u64 {
         let blocks = self.media.layout.blocks();
         match self.params.read_ahead {
             ReadAhead::None => end,
@@ -239,7 +245,7 @@ impl Drive {
         if request.force_unit_access {
             return false;
         }
-        match self.params.description.buffer.write_cache {
+        match self.params.write_cache {
             WriteCacheKind::Off => false,
             WriteCacheKind::On => true,
             WriteCacheKind::Appending => {
@@ -280,6 +286,7 @@ impl Drive {
     pub(super) fn submit_flush(&mut self, now_ns: u64, id: u32) {
         if self.writes.is_empty() {
             let overhead = self.after_last(self.params.description.overheads.write_miss_ns);
+            self.tell_deferred(id);
             self.complete(id, now_ns, now_ns + overhead);
         } else {
             self.flushes.push_back((id, now_ns, self.writes.sequence()));

@@ -1,6 +1,7 @@
 //! Errands: media work that the drive gives its own arm beside the commands of its host, and data that its other
 //! memories hold. [`crate::disk`] decides on them; here they meet the arm, the firmware and the port.
 
+use super::blemished::For;
 use super::geometry::Extent;
 use super::media::Access;
 use super::queue::{Job, Work};
@@ -38,7 +39,7 @@ impl Drive {
 
     /// The arm's part of an errand.
     pub(super) fn run_errand(&mut self, now_ns: u64, free_ns: u64, errand: &Errand, extent: &Extent) {
-        let start_ns = free_ns.max(now_ns);
+        let start_ns = free_ns.max(now_ns).max(self.ready_ns);
         self.read_ahead = None;
         let access = Access {
             block: errand.block,
@@ -49,15 +50,18 @@ impl Drive {
             data_ns: if errand.write { errand.ready_ns } else { start_ns },
             mark: errand.sectors,
         };
-        let mut pass = self.media.pass_from(self.head, &access, extent);
+        let (mut pass, bad) = self.pass_over(self.head, &access, extent, For::Itself);
         self.retry(&mut pass);
+        if let Some(bad) = bad.filter(|_| errand.write) {
+            self.blemishes.defer(bad);
+        }
         let end = errand.block + u64::from(errand.sectors);
         if errand.write {
             self.segments.forget(errand.block, end);
         }
         self.complete(errand.id, now_ns, pass.end_ns);
         self.account(&pass, start_ns);
-        self.occupy(&pass, Service::Host, end);
+        self.occupy(&pass, Service::Internal, end);
     }
 
     /// The firmware has looked at a read that another memory of the drive can serve; returns when it is done.

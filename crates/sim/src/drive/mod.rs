@@ -6,6 +6,7 @@
 
 mod arm;
 mod assists;
+mod blemished;
 pub mod buffer;
 pub(crate) mod check;
 mod commands;
@@ -14,6 +15,7 @@ pub(crate) mod errand;
 pub mod geometry;
 pub mod mechanics;
 mod media;
+mod outside;
 pub(crate) mod port;
 mod queue;
 mod slow;
@@ -27,12 +29,13 @@ use std::collections::VecDeque;
 use headstack_workload::{Kind, Request};
 
 use buffer::{Segments, WriteCache};
-use description::{DriveDescription, ReadAhead};
+use description::{DriveDescription, ReadAhead, WriteCache as WriteCacheKind};
 use media::{Head, Media, ReadAheadRun};
 use port::Port;
 use queue::ArmQueue;
 use slow::Slow;
 
+use crate::blemishes::{Blemishes, Failures};
 use crate::link::Upstream;
 
 /// A command that is done.
@@ -169,13 +172,20 @@ pub struct Drive {
     /// Flushes: name, arrival, last write that they cover.
     flushes: VecDeque<(u32, u64, u64)>,
     counters: Counters,
+    blemishes: Blemishes,
+    failures: Failures,
+    /// After power came back, the spindle turns from here on.
+    ready_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Service {
-    Host,
+    /// A read of the host's.
+    Read,
+    /// A write of the host's that is no destage.
+    Write,
     Destage(u32),
-    /// Recalibration or scan: for nobody.
+    /// An errand, recalibration or a scan: for nobody outside.
     Internal,
 }
 
@@ -185,6 +195,8 @@ struct Parameters {
     description: DriveDescription,
     /// log2 of the bytes of a physical sector.
     sector_shift: u32,
+    /// In force; the description has what the drive left the factory with.
+    write_cache: WriteCacheKind,
     read_ahead: ReadAhead,
     read_ahead_max: u64,
     /// Time to transfer one physical sector to the host.
@@ -210,6 +222,7 @@ impl Drive {
             media: Media::new(description),
             params: Parameters {
                 sector_shift: sector_bytes.trailing_zeros(),
+                write_cache: buffer.write_cache,
                 read_ahead: if buffer.segments == 0 { ReadAhead::None } else { buffer.read_ahead },
                 // Beyond its size a segment would lose what nobody has read yet.
                 read_ahead_max: u64::from(buffer.read_ahead_max_sectors.min(buffer.segment_sectors)),
@@ -236,6 +249,9 @@ impl Drive {
             completions: Vec::with_capacity(capacity),
             flushes: VecDeque::new(),
             counters: Counters::default(),
+            blemishes: Blemishes::none(),
+            failures: Failures::default(),
+            ready_ns: 0,
         })
     }
 
@@ -278,7 +294,7 @@ impl Drive {
     #[inline]
     pub fn submit_behind(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         let uses_media = matches!(request.kind, Kind::Read | Kind::Write);
-        let now_ns = if self.sleeps && uses_media { self.wake(now_ns) } else { now_ns };
+        let now_ns = if (self.sleeps || now_ns < self.ready_ns) && uses_media { self.wake(now_ns) } else { now_ns };
         match request.kind {
             Kind::Read => self.submit_read(upstream, now_ns, id, request),
             Kind::Write => self.submit_write(upstream, now_ns, id, request),

@@ -16,6 +16,11 @@ impl Port {
         Port { free_ns: 0, promised: None, busy_ns: 0 }
     }
 
+    /// Everything that was promised is off.
+    pub fn reset(&mut self, now_ns: u64) {
+        (self.free_ns, self.promised) = (now_ns, None);
+    }
+
     /// Carries out a transfer that is ready at `ready_ns`; returns when it ends. It goes before the promised one if it
     /// fits there.
     #[inline]

@@ -140,6 +140,11 @@ impl ArmQueue {
         self.targets.is_empty()
     }
 
+    /// Jobs that wait.
+    pub fn len(&self) -> usize {
+        self.targets.len()
+    }
+
     /// An ordered command waits.
     #[inline]
     pub fn has_ordered(&self) -> bool {
@@ -204,6 +209,14 @@ impl ArmQueue {
                 self.free.push(slot);
             }
         }
+    }
+
+    /// Forgets every job.
+    pub fn clear(&mut self) {
+        self.targets.clear();
+        self.slots.clear();
+        self.free.clear();
+        (self.ordered, self.cacheable) = (0, 0);
     }
 
     /// Takes out the next job. `continues` is the block under the heads now, `start_ns` when the arm could begin to

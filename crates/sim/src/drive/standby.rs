@@ -16,6 +16,9 @@ impl Drive {
     /// ends it.
     #[cold]
     pub(super) fn wake(&mut self, now_ns: u64) -> u64 {
+        if now_ns < self.ready_ns {
+            return self.ready_ns;
+        }
         let stops_ns = self.stops_ns();
         let Some(power) = self.params.description.power.filter(|_| stops_ns < now_ns) else {
             return now_ns;

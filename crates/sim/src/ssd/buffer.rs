@@ -20,6 +20,8 @@ pub struct Row {
     head: u32,
     /// Units in it; fewer than fit where a flush did not wait for more.
     pub units: u32,
+    /// The die is held so much longer by its program.
+    pub delay_ns: u64,
 }
 
 /// Slots of one mapping unit each.
@@ -102,7 +104,7 @@ impl Buffer {
     /// Makes a row of the oldest units, at most `units_max`.
     pub fn form_row(&mut self, units_max: u32) -> Row {
         let units = units_max.min(self.waiting);
-        let row = Row { serial: self.next_serial, head: self.oldest, units };
+        let row = Row { serial: self.next_serial, head: self.oldest, units, delay_ns: 0 };
         for _ in 0..units {
             let slot = &mut self.slots[self.oldest as usize];
             slot.in_row = true;
@@ -112,6 +114,26 @@ impl Buffer {
         self.next_serial += 1;
         self.rows_under_way += 1;
         row
+    }
+
+    /// The units of a row.
+    pub fn units_of(&self, row: &Row) -> impl Iterator<Item = u32> + '_ {
+        let mut slot = row.head;
+        (0..row.units).map(move |_| {
+            let Slot { unit, next, .. } = self.slots[slot as usize];
+            slot = next;
+            unit
+        })
+    }
+
+    /// Every slot that ever held a unit, with the last one that it held.
+    pub fn slots(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.slots.iter().enumerate().map(|(slot, held)| (slot as u32, held.unit))
+    }
+
+    /// Units that wait or are being programmed.
+    pub fn used(&self, capacity: u32) -> u32 {
+        capacity - self.unreserved
     }
 
     /// The number of the next row.

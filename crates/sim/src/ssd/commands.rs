@@ -12,7 +12,7 @@ use crate::link::{Direction, Upstream};
 pub(super) struct Command {
     pub id: u32,
     pub started_ns: u64,
-    request: Request,
+    pub request: Request,
     /// Reads: parts that dies still have to deliver. Writes: parts on their way into the buffer.
     parts: u32,
     /// Reads: end of the last transfer promised so far. Writes: unused.
@@ -49,6 +49,7 @@ struct RowRead {
     last_page: u32,
     pages: u32,
     bytes: u32,
+    delay_ns: u64,
 }
 
 impl Ssd {
@@ -126,6 +127,7 @@ impl Ssd {
             Kind::Trim => self.trim(now_ns, slot),
             Kind::Flush => {
                 self.counters.flushes += 1;
+                self.tell_deferred(slot);
                 self.make_stable(now_ns, slot);
             }
         }
@@ -156,13 +158,15 @@ impl Ssd {
                 }
                 Place::Flash(place) => (self.ftl.die_of(place), place),
             };
+            let delay_ns = if self.blemishes.is_clean() { 0 } else { self.meet_read(slot, unit) };
             let (row, page) = (place / self.ftl.layout.units_per_row, place / units_per_page);
             if let Some(read) = gathered.as_mut().filter(|read| (read.die, read.row) == (die, row)) {
                 read.bytes += bytes;
+                read.delay_ns += delay_ns;
                 read.pages += u32::from(read.last_page != page);
                 read.last_page = page;
             } else {
-                let read = RowRead { die, row, last_page: page, pages: 1, bytes };
+                let read = RowRead { die, row, last_page: page, pages: 1, bytes, delay_ns };
                 if let Some(complete) = gathered.replace(read) {
                     self.ask_die(now_ns, slot, complete);
                 }
@@ -183,7 +187,7 @@ impl Ssd {
     #[inline]
     fn ask_die(&mut self, now_ns: u64, slot: u32, read: RowRead) {
         self.commands[slot as usize].parts += 1;
-        let page_read = PageRead { command: slot, bytes: read.bytes };
+        let page_read = PageRead { command: slot, bytes: read.bytes, delay_ns: read.delay_ns };
         self.flash.read(now_ns, read.die, page_read, read.pages, &mut self.ftl);
     }
 
@@ -267,13 +271,16 @@ impl Ssd {
     fn read_rest(&mut self, now_ns: u64, die: u32, written_bytes: u32) {
         if written_bytes < self.ftl.layout.unit_bytes {
             self.counters.partial_writes += 1;
-            let read = PageRead { command: NOBODY, bytes: self.ftl.layout.unit_bytes };
+            let read = PageRead { command: NOBODY, bytes: self.ftl.layout.unit_bytes, delay_ns: 0 };
             self.flash.read(now_ns, die, read, 1, &mut self.ftl);
         }
     }
 
-    fn program_row(&mut self, now_ns: u64) {
-        let row = self.buffer.form_row(self.ftl.layout.units_per_row);
+    pub(super) fn program_row(&mut self, now_ns: u64) {
+        let mut row = self.buffer.form_row(self.ftl.layout.units_per_row);
+        if !self.blemishes.is_clean() {
+            row.delay_ns = self.meet_program(&row);
+        }
         let die = self.ftl.choose_die(row.units);
         self.flash.program(now_ns, die, row, &mut self.ftl);
     }
@@ -322,7 +329,7 @@ impl Ssd {
     }
 
     #[inline]
-    fn complete(&mut self, at_ns: u64, slot: u32) {
+    pub(super) fn complete(&mut self, at_ns: u64, slot: u32) {
         let mut index = self.completions.len();
         while index > 0 && self.completions[index - 1].0 > at_ns {
             index -= 1;

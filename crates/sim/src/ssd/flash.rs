@@ -20,6 +20,8 @@ pub struct PageRead {
     pub command: u32,
     /// What of it goes over the channel.
     pub bytes: u32,
+    /// The die is held so much longer by the sensing.
+    pub delay_ns: u64,
 }
 
 /// What a die does.
@@ -117,6 +119,11 @@ impl Flash {
         }
     }
 
+    /// Power was cut and is back: every die is idle, and none of what was to come comes.
+    pub fn power_cycle(&mut self, now_ns: u64) {
+        self.channels.iter_mut().for_each(|channel| channel.reset(now_ns));
+    }
+
     /// When the next job of a die ends; `u64::MAX` if all are idle.
     #[inline]
     pub fn next_ns(&self) -> u64 {
@@ -164,8 +171,8 @@ impl Flash {
     }
 
     /// The page registers are loaded. A read that came meanwhile needs them, so that it goes by suspension too.
-    fn begin_program(&mut self, die: u32, job: Job, now_ns: u64) {
-        self.begin(die, job, now_ns, now_ns + self.program_ns);
+    fn begin_program(&mut self, die: u32, job: Job, now_ns: u64, delay_ns: u64) {
+        self.begin(die, job, now_ns, now_ns + self.program_ns + delay_ns);
         if !self.dies[die as usize].reads.is_empty() {
             self.suspend(now_ns, die);
         }
@@ -214,8 +221,8 @@ impl Flash {
         match self.dies[die as usize].job {
             Job::Sense(read) => self.send(die, Job::SendOut(read), now_ns, read.bytes),
             Job::SenseMoved { units } => self.send(die, Job::SendMovedOut, now_ns, units * unit_bytes),
-            Job::LoadHost(row) => self.begin_program(die, Job::ProgramHost(row), now_ns),
-            Job::LoadMoved => self.begin_program(die, Job::ProgramMoved, now_ns),
+            Job::LoadHost(row) => self.begin_program(die, Job::ProgramHost(row), now_ns, row.delay_ns),
+            Job::LoadMoved => self.begin_program(die, Job::ProgramMoved, now_ns, 0),
             Job::SendOut(read) => {
                 outcome = Outcome::Read(read);
                 self.rest(die);
@@ -257,7 +264,7 @@ impl Flash {
         {
             state.reads.pop_front();
             state.reads_ahead += 1;
-            self.begin(die, Job::Sense(read), now_ns, now_ns + self.read_ns);
+            self.begin(die, Job::Sense(read), now_ns, now_ns + self.read_ns + read.delay_ns);
             return;
         }
         if let Some((job, left_ns)) = state.suspended.take() {
@@ -269,7 +276,7 @@ impl Flash {
             None => {
                 state.reads_ahead = 0;
                 match state.reads.pop_front() {
-                    Some(read) => self.begin(die, Job::Sense(read), now_ns, now_ns + self.read_ns),
+                    Some(read) => self.begin(die, Job::Sense(read), now_ns, now_ns + self.read_ns + read.delay_ns),
                     None => self.agenda.set(die, u64::MAX),
                 }
             }

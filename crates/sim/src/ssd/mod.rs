@@ -18,6 +18,7 @@ mod commands;
 pub mod description;
 mod flash;
 mod ftl;
+mod outside;
 mod precondition;
 
 pub use check::check;
@@ -26,6 +27,7 @@ use std::collections::VecDeque;
 
 use headstack_workload::Request;
 
+use crate::blemishes::{Blemishes, Failures};
 use crate::drive::port::Port;
 use crate::drive::{Completion, Fault};
 use crate::link::{Direction, Upstream};
@@ -141,6 +143,9 @@ pub struct Ssd {
     /// (Time, slot), in order of time.
     completions: VecDeque<(u64, u32)>,
     counters: SsdCounters,
+    /// In mapping units.
+    blemishes: Blemishes,
+    failures: Failures,
 }
 
 impl Ssd {
@@ -170,6 +175,8 @@ impl Ssd {
             barriers: Vec::new(),
             completions: VecDeque::new(),
             counters: SsdCounters::default(),
+            blemishes: Blemishes::none(),
+            failures: Failures::default(),
             description: description.clone(),
         };
         if description.preconditioned {

@@ -2,6 +2,8 @@
 #![allow(dead_code)] // Each test file uses a part.
 
 pub mod arrays;
+pub mod bench;
+pub mod flash;
 
 use headstack_result::RunResult;
 use headstack_sim::drive::description::{

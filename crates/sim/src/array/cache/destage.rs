@@ -122,8 +122,15 @@ impl Array {
 
     fn send_out(&mut self, now_ns: u64, from: u64, length: u64) {
         let in_flash = !self.cache().settings.flash_members.is_empty();
-        let transfer =
-            Transfer { offset_bytes: from, length_bytes: length, request: None, pending: 1, leaves: true, in_flash };
+        let transfer = Transfer {
+            offset_bytes: from,
+            length_bytes: length,
+            request: None,
+            pending: 1,
+            leaves: true,
+            in_flash,
+            failed: false,
+        };
         let number = self.cache().transfers.insert(transfer);
         if !in_flash {
             self.cache().transfers.get_mut(number).pending = 0;
@@ -155,6 +162,9 @@ impl Array {
             cache.directory.left(slot, parts_of(key, cache.page_bytes, offset, length));
         }
         cache.destages -= 1;
+        if transfer.failed {
+            self.deferred.get_or_insert(offset);
+        }
         self.admit_waiting(now_ns);
         self.destage(now_ns);
     }

@@ -254,6 +254,34 @@ impl Directory {
         });
     }
 
+    /// Parts could not be read.
+    pub fn unfill(&mut self, slot: u32, parts: u64) {
+        self.change(slot, |page| page.filling &= !parts);
+    }
+
+    /// Power was cut: what leaves has to leave again, what was to come does not.
+    pub fn power_cut(&mut self) {
+        for slot in 0..self.pages.len() as u32 {
+            if self.find(self.page(slot).key) != Some(slot) {
+                continue;
+            }
+            let leaving = self.page(slot).leaving;
+            self.change(slot, |page| {
+                page.dirty |= page.leaving;
+                (page.leaving, page.filling) = (0, 0);
+            });
+            if leaving != 0 {
+                let Page { key, stamp, .. } = *self.page(slot);
+                self.by_age.push_front((key, stamp));
+            }
+        }
+    }
+
+    /// The pages that hold something, in no order.
+    pub fn pages(&self) -> impl Iterator<Item = &Page> {
+        self.slots.values().map(|&slot| self.page(slot))
+    }
+
     /// Parts that were written elsewhere are not valid any more. What leaves or is dirty stays.
     pub fn forget(&mut self, slot: u32, parts: u64) {
         self.change(slot, |page| page.valid &= !parts | page.dirty | page.leaving);

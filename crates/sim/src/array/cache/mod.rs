@@ -7,6 +7,7 @@
 
 mod destage;
 mod directory;
+mod outside;
 mod prefetch;
 
 use std::collections::{HashMap, VecDeque};
@@ -38,6 +39,8 @@ pub struct Transfer {
     leaves: bool,
     /// What leaves is read from the flash first.
     in_flash: bool,
+    /// Something of it could not be had, or given.
+    failed: bool,
 }
 
 /// The cache of an array.
@@ -278,8 +281,15 @@ impl Array {
     fn fill(&mut self, now_ns: u64, from: u64, length: u64, request: Option<u32>) {
         // The last page may reach beyond the last address.
         let end = (from + length).min(self.lun_bases[self.lun_bases.len() - 1]);
-        let transfer =
-            Transfer { offset_bytes: from, length_bytes: length, request, pending: 1, leaves: false, in_flash: false };
+        let transfer = Transfer {
+            offset_bytes: from,
+            length_bytes: length,
+            request,
+            pending: 1,
+            leaves: false,
+            in_flash: false,
+            failed: false,
+        };
         let number = self.cache().transfers.insert(transfer);
         self.operate(now_ns, Origin::Transfer(number), false, from, end - from);
         self.transfer_part_done(now_ns, number);
@@ -374,7 +384,11 @@ impl Array {
             return self.write_out(now_ns, number);
         }
         let transfer = self.cache().transfers.remove(number);
-        if transfer.leaves { self.destaged(now_ns, &transfer) } else { self.filled(now_ns, &transfer) }
+        match (transfer.leaves, transfer.failed) {
+            (true, _) => self.destaged(now_ns, &transfer),
+            (false, true) => self.fill_failed(now_ns, &transfer),
+            (false, false) => self.filled(now_ns, &transfer),
+        }
     }
 
     /// Data have come from the members: whoever waited for them goes on.

@@ -1,0 +1,402 @@
+//! What a fault does, in the numbers of the system that it strikes; and what is wrong with one that cannot strike it.
+
+use headstack_sim::SystemDescription;
+use headstack_sim::array::description::{IncidentKind, Member};
+use headstack_sim::device::DeviceDescription;
+use headstack_sim::drive::description::InterfaceKind;
+use headstack_sim::faults::{Blemish, Delay};
+use headstack_workload::{Bytes, DurationNs, Kind, Request, Span};
+
+use super::{Distribution, Fault, Recovery, RequestKind, Stretch};
+use crate::power::PowerCut;
+use crate::timeline::Model;
+
+/// Linux gives a SCSI or ATA command 30 s (`SD_TIMEOUT` of drivers/scsi/sd.h), and tries five times more
+/// (`SD_MAX_RETRIES`).
+const TIME_OUT_NS: u64 = 30_000_000_000;
+
+/// What is wrong with a key of a fault.
+pub(crate) type Complaint = (&'static str, String);
+
+/// What faults strike.
+#[derive(Debug)]
+pub(crate) enum Subject {
+    /// No mechanism, no media.
+    Constant {
+        /// Bytes that it exports.
+        capacity_bytes: u64,
+    },
+    /// A device that stands alone.
+    Device {
+        /// Bytes that it exports.
+        capacity_bytes: u64,
+        /// Bytes of a logical block.
+        block_bytes: u32,
+        /// How long it tries to read what it cannot.
+        recovery: Recovery,
+    },
+    /// An array.
+    Array {
+        /// Bytes that it exports.
+        capacity_bytes: u64,
+        /// Bytes of a logical block.
+        block_bytes: u32,
+        /// Names of the groups.
+        groups: Vec<String>,
+    },
+}
+
+impl Subject {
+    /// What a model is to faults.
+    pub fn of(model: &Model) -> Subject {
+        let system = match model {
+            Model::Constant(constant) => return Subject::Constant { capacity_bytes: constant.capacity_bytes },
+            Model::System(system) => system,
+        };
+        let (capacity_bytes, block_bytes) = (system.capacity_bytes(), system.block_bytes());
+        match system {
+            SystemDescription::Drive(device) => {
+                let is_ata = matches!(device, DeviceDescription::Disk(disk)
+                    if matches!(disk.interface.kind, InterfaceKind::Ata | InterfaceKind::Sata));
+                let recovery = if is_ata { Recovery::Desktop } else { Recovery::Limited };
+                Subject::Device { capacity_bytes, block_bytes, recovery }
+            }
+            SystemDescription::Array(array) => {
+                let groups = array.groups.iter().map(|group| group.name.clone()).collect();
+                Subject::Array { capacity_bytes, block_bytes, groups }
+            }
+        }
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        let (Subject::Constant { capacity_bytes }
+        | Subject::Device { capacity_bytes, .. }
+        | Subject::Array { capacity_bytes, .. }) = self;
+        *capacity_bytes
+    }
+
+    fn block_bytes(&self) -> u32 {
+        match self {
+            Subject::Constant { .. } => 512,
+            Subject::Device { block_bytes, .. } | Subject::Array { block_bytes, .. } => *block_bytes,
+        }
+    }
+}
+
+/// Which requests a fault concerns.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    /// By `Kind as usize`.
+    kinds: [bool; 4],
+    /// Where; everywhere if empty.
+    pub spans: Vec<Span>,
+}
+
+impl Filter {
+    /// Whether it concerns a request. A flush is everywhere: where ranges are named, it is not meant.
+    pub fn matches(&self, request: &Request) -> bool {
+        let start = request.offset_bytes;
+        let end = start + u64::from(request.length_bytes);
+        self.kinds[request.kind as usize]
+            && (self.spans.is_empty()
+                || (request.kind != Kind::Flush && self.spans.iter().any(|span| overlaps(span, start, end))))
+    }
+
+    /// Whether a byte lies in its ranges.
+    pub fn holds(&self, at_bytes: u64) -> bool {
+        self.spans.is_empty() || self.spans.iter().any(|span| overlaps(span, at_bytes, at_bytes + 1))
+    }
+}
+
+fn overlaps(span: &Span, start: u64, end: u64) -> bool {
+    start < span.start_bytes + span.length_bytes && span.start_bytes < end
+}
+
+/// What a fault does.
+#[derive(Clone, Debug)]
+pub(crate) enum Effect {
+    /// The media of a device are bad.
+    Media {
+        /// Of which member of an array.
+        member: Option<u32>,
+        /// How.
+        blemishes: Vec<Blemish>,
+        /// Which requests of the host may meet them: known where the device stands alone.
+        filter: Option<Filter>,
+    },
+    /// Answers are late.
+    Spike {
+        /// Those of these.
+        filter: Filter,
+        /// Share of them.
+        share: f64,
+        /// How late.
+        time_ns: u64,
+        /// How that is drawn.
+        distribution: Distribution,
+    },
+    /// Answers do not come.
+    Hang(Filter),
+    /// Nobody is there.
+    DropOut,
+    /// Something happens to the array.
+    Incident(IncidentKind),
+    /// Commands are sent again.
+    LinkErrors {
+        /// Share of the commands.
+        share: f64,
+        /// After so long.
+        time_out_ns: u64,
+    },
+    /// Nothing passes.
+    LinkResets {
+        /// For so long.
+        time_ns: u64,
+        /// Again after so long.
+        every_ns: u64,
+    },
+    /// Flushes are answered at once.
+    LyingCache,
+    /// Power fails.
+    PowerCut(PowerCut),
+    /// It is back.
+    PowerOn,
+}
+
+/// A device, as faults name it.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// Its name; empty where it stands alone.
+    pub name: String,
+    /// Bytes that it exports.
+    pub capacity_bytes: u64,
+}
+
+impl Known {
+    /// The devices of a model, in the order of their numbers.
+    pub fn devices_of(model: &Model) -> Vec<Known> {
+        match model {
+            Model::Constant(_) => Vec::new(),
+            Model::System(SystemDescription::Drive(device)) => {
+                vec![Known { name: String::new(), capacity_bytes: device.capacity_bytes() }]
+            }
+            Model::System(SystemDescription::Array(array)) => {
+                let known = |member: &Member| {
+                    let capacity_bytes = array.devices[member.device as usize].capacity_bytes();
+                    Known { name: member.name.clone(), capacity_bytes }
+                };
+                array.members.iter().map(known).collect()
+            }
+        }
+    }
+}
+
+/// Turns a fault into what it does. `devices` are the system's, in the order of their numbers.
+///
+/// # Errors
+/// A key whose value cannot be, and what is allowed.
+pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[Known]) -> Result<Effect, Complaint> {
+    let world = World { subject, devices };
+    match fault {
+        Fault::MediaError { member, ranges, map, percent, kinds, recovery, time, permanent } => {
+            world.no_map(map.as_ref())?;
+            if ranges.is_empty() {
+                return Err(("ranges", "no sectors; ranges or a map of ddrescue is needed".to_owned()));
+            }
+            if recovery.is_some() && time.is_some() {
+                return Err(("time", "recovery says it already; one of the two is allowed".to_owned()));
+            }
+            let by_itself = match subject {
+                Subject::Device { recovery, .. } => *recovery,
+                Subject::Constant { .. } | Subject::Array { .. } => Recovery::Limited,
+            };
+            let time_ns = match time {
+                Some(time) => positive("time", *time)?,
+                None => recovery.unwrap_or(by_itself).time_ns(),
+            };
+            let kinds = media_kinds(kinds, &[RequestKind::Read])?;
+            let fails = (Delay::Ns(time_ns), true, !permanent);
+            world.media(member.as_deref(), ranges, kinds, *percent, fails)
+        }
+        Fault::WeakSectors { member, ranges, map, turns, percent, kinds } => {
+            world.no_map(map.as_ref())?;
+            if *turns == 0 {
+                return Err(("turns", "0 is no delay; 1 or more are allowed".to_owned()));
+            }
+            let kinds = media_kinds(kinds, &[RequestKind::Read])?;
+            world.media(member.as_deref(), ranges, kinds, *percent, (Delay::Turns(*turns), false, false))
+        }
+        Fault::FailSlow { member, ranges, time, percent, kinds } => {
+            let kinds = media_kinds(kinds, &[RequestKind::Read, RequestKind::Write])?;
+            let delay = (Delay::Ns(positive("time", *time)?), false, false);
+            world.media(member.as_deref(), ranges, kinds, *percent, delay)
+        }
+        Fault::LatencySpike { ranges, time, distribution, percent, kinds } => Ok(Effect::Spike {
+            filter: world.filter(ranges, kinds)?,
+            share: share(*percent)?,
+            time_ns: positive("time", *time)?,
+            distribution: *distribution,
+        }),
+        Fault::Hang { ranges, kinds } => Ok(Effect::Hang(world.filter(ranges, kinds)?)),
+        Fault::DropOut => Ok(Effect::DropOut),
+        Fault::MemberFails { member } => world.incident(IncidentKind::MemberFails { member: world.member(member)? }),
+        Fault::MemberReturns { member } => {
+            world.incident(IncidentKind::MemberReturns { member: world.member(member)? })
+        }
+        Fault::SpareAdded { group } => world.incident(IncidentKind::SpareAdded { group: world.group(group)? }),
+        Fault::BatteryFails => world.incident(IncidentKind::BatteryFails),
+        Fault::BatteryReturns => world.incident(IncidentKind::BatteryReturns),
+        Fault::LinkErrors { percent, time_out } => {
+            let time_out_ns = time_out.map_or(Ok(TIME_OUT_NS), |time| positive("time-out", time))?;
+            Ok(Effect::LinkErrors { share: share(Some(*percent))?, time_out_ns })
+        }
+        Fault::LinkResets { time, every } => {
+            let time_ns = positive("time", *time)?;
+            let every_ns = every.map_or(Ok(u64::MAX), |every| positive("every", every))?;
+            if every_ns <= time_ns {
+                return Err(("every", format!("the link is never up; more than {time} is allowed")));
+            }
+            Ok(Effect::LinkResets { time_ns, every_ns })
+        }
+        Fault::LyingCache => Ok(Effect::LyingCache),
+        Fault::PowerCut { tear, atom } => match atom {
+            Some(Bytes(bytes)) if !bytes.is_power_of_two() || !(512..=65536).contains(bytes) => {
+                Err(("atom", format!("{bytes} B are no sector; a power of two from 512 B to 64 KiB is allowed")))
+            }
+            _ => Ok(Effect::PowerCut(PowerCut { tear: *tear, atom_bytes: atom.map(|Bytes(bytes)| bytes) })),
+        },
+        Fault::PowerOn => Ok(Effect::PowerOn),
+    }
+}
+
+struct World<'a> {
+    subject: &'a Subject,
+    devices: &'a [Known],
+}
+
+impl World<'_> {
+    fn media(
+        &self,
+        member: Option<&str>,
+        ranges: &[Stretch],
+        [reads, writes]: [bool; 2],
+        percent: Option<f64>,
+        (delay, fails, healed_by_write): (Delay, bool, bool),
+    ) -> Result<Effect, Complaint> {
+        let number = match (self.subject, member) {
+            (Subject::Constant { .. }, _) => {
+                return Err(("what", "a constant device has no media; a simulated system is needed".to_owned()));
+            }
+            (Subject::Device { .. }, None) => None,
+            (_, Some(name)) => Some(self.member(name)?),
+            (Subject::Array { .. }, None) => {
+                return Err(("member", format!("this key is missing; allowed: {}", self.names())));
+            }
+        };
+        let device = &self.devices[number.unwrap_or(0) as usize];
+        let spans = spans(ranges, device.capacity_bytes, self.subject.block_bytes())?;
+        let whole = Span { start_bytes: 0, length_bytes: device.capacity_bytes };
+        let places = if spans.is_empty() { &[whole][..] } else { &spans };
+        let share = share(percent)?;
+        let blemish = |&span: &Span| Blemish { span, reads, writes, share, delay, fails, healed_by_write };
+        let blemishes = places.iter().map(blemish).collect();
+        let filter = number.is_none().then(|| {
+            let mut kinds = [false; 4];
+            (kinds[Kind::Read as usize], kinds[Kind::Write as usize]) = (reads, writes);
+            Filter { kinds, spans }
+        });
+        Ok(Effect::Media { member: number, blemishes, filter })
+    }
+
+    fn no_map(&self, map: Option<&std::path::PathBuf>) -> Result<(), Complaint> {
+        match map {
+            Some(_) => Err(("map", "has not been read; ranges are allowed here".to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    fn filter(&self, ranges: &[Stretch], kinds: &[RequestKind]) -> Result<Filter, Complaint> {
+        let mut wanted = [kinds.is_empty(); 4];
+        for kind in Kind::ALL {
+            wanted[kind as usize] |= kinds.contains(&kind.into());
+        }
+        let spans = spans(ranges, self.subject.capacity_bytes(), self.subject.block_bytes())?;
+        Ok(Filter { kinds: wanted, spans })
+    }
+
+    fn names(&self) -> String {
+        self.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    fn member(&self, name: &str) -> Result<u32, Complaint> {
+        if !matches!(self.subject, Subject::Array { .. }) {
+            return Err(("member", "the system is no array; this key is not allowed".to_owned()));
+        }
+        let found = self.devices.iter().position(|device| device.name == name);
+        found
+            .map(|at| at as u32)
+            .ok_or_else(|| ("member", format!("no member is called {name:?}; allowed: {}", self.names())))
+    }
+
+    fn group(&self, name: &str) -> Result<u32, Complaint> {
+        let Subject::Array { groups, .. } = self.subject else {
+            return Err(("group", "the system is no array; this key is not allowed".to_owned()));
+        };
+        let found = groups.iter().position(|group| group == name);
+        found
+            .map(|at| at as u32)
+            .ok_or_else(|| ("group", format!("no group is called {name:?}; allowed: {}", groups.join(", "))))
+    }
+
+    fn incident(&self, kind: IncidentKind) -> Result<Effect, Complaint> {
+        match self.subject {
+            Subject::Array { .. } => Ok(Effect::Incident(kind)),
+            Subject::Constant { .. } | Subject::Device { .. } => {
+                Err(("what", "this happens to arrays, and the system is none".to_owned()))
+            }
+        }
+    }
+}
+
+fn media_kinds(kinds: &[RequestKind], usual: &[RequestKind]) -> Result<[bool; 2], Complaint> {
+    if kinds.iter().any(|kind| matches!(kind, RequestKind::Trim | RequestKind::Flush)) {
+        return Err(("kinds", "only accesses meet the media; allowed: read, write".to_owned()));
+    }
+    let kinds = if kinds.is_empty() { usual } else { kinds };
+    Ok([kinds.contains(&RequestKind::Read), kinds.contains(&RequestKind::Write)])
+}
+
+fn share(percent: Option<f64>) -> Result<f64, Complaint> {
+    let percent = percent.unwrap_or(100.0);
+    if percent > 0.0 && percent <= 100.0 {
+        Ok(percent / 100.0)
+    } else {
+        Err(("percent", format!("{percent} is no share; more than 0 and up to 100 are allowed")))
+    }
+}
+
+fn positive(key: &'static str, time: DurationNs) -> Result<u64, Complaint> {
+    u64::try_from(time.0).ok().filter(|&ns| ns > 0).ok_or_else(|| (key, format!("{time}: more than 0ns is allowed")))
+}
+
+fn spans(ranges: &[Stretch], capacity_bytes: u64, block_bytes: u32) -> Result<Vec<Span>, Complaint> {
+    let block = u64::from(block_bytes);
+    let span_of = |stretch: &Stretch| match *stretch {
+        Stretch { offset: Some(offset), length: Some(length), lba: None, blocks: None } => Some((offset.0, length.0)),
+        Stretch { offset: None, length: None, lba: Some(lba), blocks } => {
+            Some((lba.checked_mul(block)?, blocks.unwrap_or(1).checked_mul(block)?))
+        }
+        _ => None,
+    };
+    let checked = |stretch: &Stretch| {
+        let (start_bytes, length_bytes) = span_of(stretch)
+            .ok_or_else(|| ("ranges", "each has offset and length, or lba and blocks, and no more".to_owned()))?;
+        let end = start_bytes.saturating_add(length_bytes);
+        if length_bytes == 0 || end > capacity_bytes {
+            let text = format!("{start_bytes}+{length_bytes} does not lie in it; up to {capacity_bytes} B are allowed");
+            return Err(("ranges", text));
+        }
+        Ok(Span { start_bytes, length_bytes })
+    };
+    ranges.iter().map(checked).collect()
+}

@@ -1,0 +1,457 @@
+//! Faults as they come and go: what each request meets, and what is logged of it.
+
+use std::collections::HashMap;
+use std::collections::VecDeque;
+
+use headstack_sim::faults::{Blemish, DeviceHealth};
+use headstack_sim::system::System;
+use headstack_workload::{Kind, Purpose, Random, Request};
+
+use super::effect::{Effect, Filter, Known, Subject, effect_of};
+use super::{Counters, Deed, Distribution, Fault, Injection, Log, Meeting, Schedule, Timed};
+use crate::LiveError;
+use crate::power::{PowerCut, PowerLoss};
+use crate::timeline::{Model, Outcome};
+
+/// Times that a command is sent at most: once, and five times again (`SD_MAX_RETRIES` of Linux' drivers/scsi/sd.h).
+const SENDINGS_MAX: u64 = 6;
+
+/// A fault that is to come.
+#[derive(Debug)]
+struct Planned {
+    at_ns: u64,
+    until_ns: u64,
+    fault: Fault,
+}
+
+/// A fault that lasts.
+struct Active {
+    number: u32,
+    at_ns: u64,
+    until_ns: u64,
+    effect: Effect,
+    random: Random,
+    /// What the device had counted when it struck.
+    before: Counters,
+}
+
+/// How a request fares on its way to the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// It reaches the system so much later, or its end.
+    pub wait_ns: u64,
+    /// Its answer comes so much later than the system's.
+    pub later_ns: u64,
+    /// It never reaches the system.
+    pub end: Option<Outcome>,
+}
+
+/// What a change asks of the timeline.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Change {
+    /// A hang is over: what is held may go.
+    pub releases: bool,
+    /// Nobody is there any more: what is under way is lost.
+    pub drops: bool,
+    /// Power is back.
+    pub restores_power: bool,
+    /// Power fails, by the fault of this number, which draws from this.
+    pub cuts_power: Option<(u32, PowerCut, Random)>,
+}
+
+/// Which faults are to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Hangs.
+    Hangs,
+    /// All.
+    All,
+    /// The one of this number.
+    One(u32),
+}
+
+/// Faults, those to come and those that are there.
+pub(crate) struct Injector {
+    subject: Subject,
+    seed: u64,
+    /// A seed for each fault.
+    seeds: Random,
+    planned: VecDeque<Planned>,
+    active: Vec<Active>,
+    log: Vec<Injection>,
+    /// Injections that a request under way has met.
+    watched: HashMap<u32, Vec<u32>>,
+    /// Commands that were sent again.
+    pub resent: u64,
+    /// When something changes next.
+    pub next_ns: u64,
+}
+
+impl Injector {
+    /// Nothing goes wrong.
+    pub fn new(model: &Model) -> Injector {
+        Injector {
+            subject: Subject::of(model),
+            seed: 0,
+            seeds: Random::new(0, Purpose::Faults),
+            planned: VecDeque::new(),
+            active: Vec::new(),
+            log: Vec::new(),
+            watched: HashMap::new(),
+            resent: 0,
+            next_ns: u64::MAX,
+        }
+    }
+
+    /// Plans what a schedule says.
+    ///
+    /// # Errors
+    /// A fault that cannot strike the system: its number in the schedule, the key and what is allowed.
+    pub fn follow(&mut self, schedule: &Schedule, model: &Model) -> Result<(), LiveError> {
+        if schedule.seed > i64::MAX as u64 {
+            return Err(LiveError::Asked(format!("seed: {} is too large; up to 2^63 - 1 are allowed", schedule.seed)));
+        }
+        schedule.check(model).map_err(|(index, (key, message))| LiveError::Fault { index, key, message })?;
+        let planned = |timed: &Timed| {
+            let (at_ns, until_ns) = timed.span_ns().expect("checked before");
+            Planned { at_ns, until_ns, fault: timed.fault.clone() }
+        };
+        self.planned = schedule.faults.iter().map(planned).collect();
+        self.planned.make_contiguous().sort_by_key(|planned| planned.at_ns);
+        (self.seed, self.seeds) = (schedule.seed, Random::new(schedule.seed, Purpose::Faults));
+        self.look_ahead();
+        Ok(())
+    }
+
+    /// Requests meet nothing.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.active.is_empty()
+    }
+
+    fn look_ahead(&mut self) {
+        let ends = self.active.iter().map(|active| active.until_ns);
+        let starts = self.planned.front().map(|planned| planned.at_ns);
+        self.next_ns = ends.chain(starts).min().unwrap_or(u64::MAX);
+    }
+
+    /// Does the next of what is due at `now_ns`: first what ends, then what strikes, one by one.
+    pub fn turn(&mut self, now_ns: u64, system: Option<&mut System>) -> Change {
+        let change = if self.active.iter().any(|active| active.until_ns <= now_ns) {
+            self.end(now_ns, |active| active.until_ns <= now_ns, system)
+        } else {
+            let Planned { until_ns, fault, .. } = self.planned.pop_front().expect("something is due");
+            self.strike(now_ns, until_ns, fault, system)
+        };
+        self.look_ahead();
+        change
+    }
+
+    /// A fault strikes now, by order. Returns its number.
+    ///
+    /// # Errors
+    /// One that cannot: the key and what is allowed.
+    pub fn inject(
+        &mut self,
+        now_ns: u64,
+        until_ns: u64,
+        fault: Fault,
+        system: Option<&mut System>,
+    ) -> Result<(u32, Change), LiveError> {
+        let checked = effect_of(&fault, &self.subject, &known(&devices_of(system.as_deref())));
+        checked.map_err(|(key, message)| LiveError::Asked(format!("fault.{key}: {message}")))?;
+        let change = self.strike(now_ns, until_ns, fault, system);
+        self.look_ahead();
+        let injection = self.log.last().expect("it has been logged");
+        match &injection.refused {
+            Some(refused) => Err(LiveError::Asked(refused.clone())),
+            None => Ok((injection.number, change)),
+        }
+    }
+
+    fn strike(&mut self, now_ns: u64, until_ns: u64, fault: Fault, mut system: Option<&mut System>) -> Change {
+        let number = self.log.len() as u32;
+        let seed = self.seeds.bits();
+        let devices = devices_of(system.as_deref());
+        let ends = (until_ns != u64::MAX).then_some(until_ns);
+        let effect = effect_of(&fault, &self.subject, &known(&devices));
+        let (at_ns, until) = (now_ns, until_ns);
+        let mut injection = Injection {
+            number,
+            at_ns,
+            until_ns: ends,
+            fault,
+            refused: None,
+            met: 0,
+            failed: 0,
+            first: None,
+            last: None,
+            counters: None,
+            loss: None,
+        };
+        let mut change = Change::default();
+        let done = match (effect, &mut system) {
+            (Err((key, message)), _) => Err(format!("{key}: {message}")),
+            (Ok(Effect::Incident(what)), Some(system)) => {
+                system.strike(now_ns, what).map_err(|error| error.to_string())
+            }
+            (Ok(Effect::PowerOn), system) => {
+                let is_cut = |active: &Active| matches!(active.effect, Effect::PowerCut(_));
+                change = self.end(now_ns, is_cut, system.as_deref_mut());
+                if change.restores_power { Ok(()) } else { Err("power is on".to_owned()) }
+            }
+            (Ok(Effect::PowerCut(_)), _) if self.is_powerless() => Err("power is off already".to_owned()),
+            (Ok(effect), system) => {
+                change.drops = matches!(effect, Effect::DropOut);
+                if let Effect::PowerCut(cut) = effect {
+                    change.cuts_power = Some((number, cut, Random::new(seed, Purpose::Faults)));
+                }
+                let member = match effect {
+                    Effect::Media { member, .. } => Some(member),
+                    _ => None,
+                };
+                let before = member.map_or(Counters::default(), |member| counted(&devices, member));
+                let random = Random::new(seed, Purpose::Faults);
+                self.active.push(Active { number, at_ns, until_ns: until, effect, random, before });
+                let set = member.zip(system.as_deref_mut()).map(|(member, system)| self.set_media(member, system));
+                set.unwrap_or(Ok(()))
+            }
+        };
+        if let Err(refused) = done {
+            self.active.retain(|active| active.number != number);
+            injection.refused = Some(refused);
+        }
+        self.log.push(injection);
+        change
+    }
+
+    /// Ends faults by order; returns how many and what that asks.
+    pub fn end_some(&mut self, now_ns: u64, which: Ending, system: Option<&mut System>) -> (usize, Change) {
+        let before = self.active.len();
+        let ends = |active: &Active| match which {
+            Ending::Hangs => matches!(active.effect, Effect::Hang(_)),
+            Ending::All => true,
+            Ending::One(number) => active.number == number,
+        };
+        let change = self.end(now_ns, ends, system);
+        self.look_ahead();
+        (before - self.active.len(), change)
+    }
+
+    fn end(&mut self, now_ns: u64, ends: impl Fn(&Active) -> bool, mut system: Option<&mut System>) -> Change {
+        let mut change = Change::default();
+        let devices = devices_of(system.as_deref());
+        for over in self.active.extract_if(.., |active| ends(active)).collect::<Vec<_>>() {
+            let injection = &mut self.log[over.number as usize];
+            injection.until_ns = Some(now_ns);
+            change.releases |= matches!(over.effect, Effect::Hang(_));
+            change.restores_power |= matches!(over.effect, Effect::PowerCut(_));
+            let (Effect::Media { member, .. }, Some(system)) = (over.effect, system.as_deref_mut()) else { continue };
+            injection.counters = Some(since(counted(&devices, member), over.before));
+            self.set_media(member, system).expect("what was allowed still is");
+        }
+        change
+    }
+
+    /// Tells the system of everything that is wrong with the media of a device.
+    fn set_media(&mut self, wanted: Option<u32>, system: &mut System) -> Result<(), String> {
+        let (mut all, mut seed) = (Vec::<Blemish>::new(), 0);
+        for active in &mut self.active {
+            let Effect::Media { member, blemishes, .. } = &active.effect else { continue };
+            if *member == wanted {
+                all.extend(blemishes);
+                seed = active.random.bits();
+            }
+        }
+        system.set_blemishes(wanted, all, seed).map_err(|error| error.to_string())
+    }
+
+    /// A request comes.
+    pub fn arrives(&mut self, at_ns: u64, id: u32, request: &Request) -> Way {
+        let mut way = Way::default();
+        let mut notes = Vec::new();
+        for Active { number, effect, random, .. } in &mut self.active {
+            let deed = match effect {
+                Effect::DropOut | Effect::PowerCut(_) => {
+                    way.end = Some(Outcome::Vanished);
+                    Deed::Lost
+                }
+                Effect::LyingCache if request.kind == Kind::Flush => {
+                    way.end = way.end.or(Some(Outcome::Done));
+                    Deed::Answered
+                }
+                Effect::LinkErrors { share, time_out_ns } => {
+                    let sent = (0..SENDINGS_MAX).take_while(|_| random.fraction() < *share).count() as u64;
+                    if sent == 0 {
+                        continue;
+                    }
+                    self.resent += sent;
+                    way.wait_ns += sent * *time_out_ns;
+                    if sent == SENDINGS_MAX {
+                        way.end = way.end.or(Some(Outcome::Failed(None)));
+                    }
+                    Deed::SentAgain
+                }
+                Effect::Spike { filter, share, time_ns, distribution } if filter.matches(request) => {
+                    if random.fraction() >= *share {
+                        continue;
+                    }
+                    way.later_ns += match distribution {
+                        Distribution::Fixed => *time_ns,
+                        Distribution::Exponential => random.exponential(*time_ns as f64).round() as u64,
+                    };
+                    Deed::Delayed
+                }
+                Effect::Media { filter: Some(filter), .. } if filter.matches(request) => Deed::Accessed,
+                _ => continue,
+            };
+            notes.push((*number, deed));
+        }
+        for (number, deed) in notes {
+            self.note(number, id, at_ns, request, deed);
+        }
+        if way.end == Some(Outcome::Vanished) {
+            return Way { wait_ns: 0, later_ns: 0, ..way };
+        }
+        let reaches_ns = self.passes_ns(at_ns + way.wait_ns, id, at_ns, request);
+        Way { wait_ns: reaches_ns - at_ns, ..way }
+    }
+
+    /// An answer is ready: whether a hang holds it.
+    pub fn holds(&mut self, id: u32, came_ns: u64, request: &Request) -> bool {
+        let hangs = |active: &&Active| matches!(&active.effect, Effect::Hang(filter) if filter.matches(request));
+        let Some(number) = self.active.iter().find(hangs).map(|active| active.number) else { return false };
+        self.note(number, id, came_ns, request, Deed::Held);
+        true
+    }
+
+    /// When what is at the link at `at_ns` passes it.
+    pub fn passes_ns(&mut self, at_ns: u64, id: u32, came_ns: u64, request: &Request) -> u64 {
+        let mut passes_ns = at_ns;
+        let mut waits = None;
+        for active in &self.active {
+            let Effect::LinkResets { time_ns, every_ns } = active.effect else { continue };
+            let phase_ns = passes_ns.saturating_sub(active.at_ns) % every_ns;
+            if phase_ns < time_ns && passes_ns < active.until_ns {
+                passes_ns = (passes_ns - phase_ns + time_ns).min(active.until_ns);
+                waits = Some(active.number);
+            }
+        }
+        if let Some(number) = waits {
+            self.note(number, id, came_ns, request, Deed::Waited);
+        }
+        passes_ns
+    }
+
+    /// A request is lost with the device.
+    pub fn lost(&mut self, id: u32, came_ns: u64, request: &Request) {
+        let gone = self.active.iter().find(|active| matches!(active.effect, Effect::DropOut | Effect::PowerCut(_)));
+        if let Some(number) = gone.map(|active| active.number) {
+            self.note(number, id, came_ns, request, Deed::Lost);
+        }
+    }
+
+    fn note(&mut self, number: u32, id: u32, arrival_ns: u64, request: &Request, deed: Deed) {
+        let met = self.watched.entry(id).or_default();
+        if met.contains(&number) {
+            return;
+        }
+        met.push(number);
+        let injection = &mut self.log[number as usize];
+        injection.met += 1;
+        let Request { kind, offset_bytes, length_bytes, .. } = *request;
+        let meeting = Meeting { kind: kind.into(), offset_bytes, length_bytes, arrival_ns, completion_ns: None, deed };
+        injection.first.get_or_insert(meeting);
+        injection.last = Some(meeting);
+    }
+
+    /// A request that came at `came_ns` is answered at `at_ns`.
+    #[inline]
+    pub fn answered(&mut self, id: u32, came_ns: u64, at_ns: u64, outcome: Outcome) {
+        if !self.watched.is_empty() {
+            self.tell(id, came_ns, at_ns, outcome);
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self, id: u32, came_ns: u64, at_ns: u64, outcome: Outcome) {
+        for number in self.watched.remove(&id).into_iter().flatten() {
+            let active = self.active.iter().find(|active| active.number == number);
+            let failed = match (outcome, active.map(|active| &active.effect)) {
+                (Outcome::Failed(Some(at)), Some(Effect::Media { filter: Some(filter), .. })) => {
+                    Filter::holds(filter, at)
+                }
+                (Outcome::Failed(None), Some(Effect::LinkErrors { .. })) => true,
+                _ => false,
+            };
+            let injection = &mut self.log[number as usize];
+            injection.failed += u64::from(failed);
+            // No two requests come at once.
+            for meeting in [&mut injection.first, &mut injection.last].into_iter().flatten() {
+                if meeting.arrival_ns == came_ns {
+                    meeting.completion_ns = Some(at_ns);
+                    meeting.deed = if failed { Deed::Failed } else { meeting.deed };
+                }
+            }
+        }
+    }
+
+    fn is_powerless(&self) -> bool {
+        self.active.iter().any(|active| matches!(active.effect, Effect::PowerCut(_)))
+    }
+
+    /// What the power cut of this number took.
+    pub fn note_loss(&mut self, number: u32, loss: PowerLoss) {
+        self.log[number as usize].loss = Some(loss);
+    }
+
+    /// As it was noted.
+    pub fn loss_of(&self, number: u32) -> Option<&PowerLoss> {
+        self.log.get(number as usize)?.loss.as_ref()
+    }
+
+    /// What was injected so far.
+    pub fn log(&self, system: Option<&System>) -> Log {
+        let devices = devices_of(system);
+        let mut injections = self.log.clone();
+        for active in &self.active {
+            if let Effect::Media { member, .. } = active.effect {
+                let counters = since(counted(&devices, member), active.before);
+                injections[active.number as usize].counters = Some(counters);
+            }
+        }
+        Log { seed: self.seed, injections }
+    }
+}
+
+impl std::fmt::Debug for Injector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Injector").field("log", &self.log).finish_non_exhaustive()
+    }
+}
+
+/// The devices of a system and how they are.
+pub(crate) fn devices_of(system: Option<&System>) -> Vec<DeviceHealth> {
+    let mut devices = Vec::new();
+    if let Some(system) = system {
+        system.device_health(&mut devices);
+    }
+    devices
+}
+
+fn known(devices: &[DeviceHealth]) -> Vec<Known> {
+    let known = |device: &DeviceHealth| Known { name: device.name.clone(), capacity_bytes: device.capacity_bytes };
+    devices.iter().map(known).collect()
+}
+
+fn counted(devices: &[DeviceHealth], member: Option<u32>) -> Counters {
+    let device = &devices[member.unwrap_or(0) as usize];
+    Counters { retried_passes: device.retried_passes, uncorrectable_errors: device.uncorrectable_errors }
+}
+
+fn since(now: Counters, before: Counters) -> Counters {
+    Counters {
+        retried_passes: now.retried_passes - before.retried_passes,
+        uncorrectable_errors: now.uncorrectable_errors - before.uncorrectable_errors,
+    }
+}

@@ -1,0 +1,158 @@
+//! What was injected, and the proof.
+
+use std::fmt::Write;
+
+use headstack_workload::DurationNs;
+use serde::Serialize;
+
+use crate::power::PowerLoss;
+
+use super::{Fault, RequestKind, Schedule, Timed};
+
+/// What a fault made of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Deed {
+    /// It went to the place that is bad: what the mechanism did is in its time.
+    Accessed,
+    /// It failed there.
+    Failed,
+    /// Its answer was late.
+    Delayed,
+    /// Its answer was held back.
+    Held,
+    /// Its asker lost it with the device.
+    Lost,
+    /// It was sent again.
+    SentAgain,
+    /// It waited for the link.
+    Waited,
+    /// It was answered without having been done.
+    Answered,
+}
+
+/// A request that met a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Meeting {
+    /// What it was.
+    pub kind: RequestKind,
+    /// Where.
+    pub offset_bytes: u64,
+    /// How much.
+    pub length_bytes: u32,
+    /// When it came.
+    pub arrival_ns: u64,
+    /// When it was answered; not yet, if absent.
+    pub completion_ns: Option<u64>,
+    /// What became of it.
+    pub deed: Deed,
+}
+
+/// What a device counted while a fault of its media lasted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counters {
+    /// Passes repeated.
+    pub retried_passes: u64,
+    /// Accesses that failed.
+    pub uncorrectable_errors: u64,
+}
+
+/// A fault that struck, with its proof.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Injection {
+    /// Its number, from 0, in the order in which they struck.
+    pub number: u32,
+    /// When it struck, in nanoseconds of the model.
+    pub at_ns: u64,
+    /// When it ended.
+    pub until_ns: Option<u64>,
+    /// What.
+    pub fault: Fault,
+    /// What the system said that could not have it.
+    pub refused: Option<String>,
+    /// Requests that met it.
+    pub met: u64,
+    /// Those of them that failed.
+    pub failed: u64,
+    /// The first that met it.
+    pub first: Option<Meeting>,
+    /// The last.
+    pub last: Option<Meeting>,
+    /// What the device counted meanwhile, of a fault of its media.
+    pub counters: Option<Counters>,
+    /// What a power cut took.
+    pub loss: Option<PowerLoss>,
+}
+
+/// Everything that was injected so far.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Log {
+    /// The seed of what was drawn.
+    pub seed: u64,
+    /// In the order in which they struck.
+    pub injections: Vec<Injection>,
+}
+
+impl Log {
+    /// The schedule under which the same would happen again.
+    pub fn schedule(&self) -> Schedule {
+        let time = |ns: u64| DurationNs(ns as i64);
+        let timed = |injection: &Injection| Timed {
+            at: time(injection.at_ns),
+            until: injection.until_ns.map(time),
+            lasts: None,
+            fault: injection.fault.clone(),
+        };
+        Schedule { seed: self.seed, faults: self.injections.iter().map(timed).collect() }
+    }
+
+    /// The same as a schedule file, whose comments are the proof.
+    pub fn to_toml(&self) -> String {
+        let Schedule { seed, faults } = self.schedule();
+        let mut text = format!("seed = {seed}\n");
+        for (injection, timed) in self.injections.iter().zip(faults) {
+            text.push('\n');
+            injection.comment(&mut text);
+            let one = One { fault: [timed] };
+            text.push_str(&toml::to_string(&one).expect("a fault is a table of plain values"));
+        }
+        text
+    }
+}
+
+#[derive(Serialize)]
+struct One {
+    fault: [Timed; 1],
+}
+
+impl Injection {
+    fn comment(&self, text: &mut String) {
+        let told = "a string takes everything";
+        if let Some(refused) = &self.refused {
+            writeln!(text, "# refused: {refused}").expect(told);
+        }
+        writeln!(text, "# met by {} requests, of which {} failed", self.met, self.failed).expect(told);
+        let second = self.last.as_ref().filter(|_| self.met > 1);
+        for (word, meeting) in [("first", self.first.as_ref()), ("last", second)] {
+            let Some(Meeting { kind, offset_bytes, length_bytes, arrival_ns, completion_ns, deed }) = meeting else {
+                continue;
+            };
+            let answered = completion_ns.map_or("not answered yet".to_owned(), |ns| format!("answered at {ns} ns"));
+            let line = format!("{kind:?} of {length_bytes} B at {offset_bytes}, came at {arrival_ns} ns, {answered}");
+            writeln!(text, "# {word}: {line}: {deed:?}").expect(told);
+        }
+        if let Some(Counters { retried_passes, uncorrectable_errors }) = self.counters {
+            let line = format!("{retried_passes} passes repeated, {uncorrectable_errors} accesses failed");
+            writeln!(text, "# the device meanwhile: {line}").expect(told);
+        }
+        if let Some(PowerLoss { lost_bytes, lost_extents, lost_writes, torn, .. }) = &self.loss {
+            let line = format!("{lost_bytes} B in {lost_extents} extents, of {lost_writes} acknowledged writes");
+            writeln!(text, "# lost: {line}").expect(told);
+            for torn in torn {
+                let acknowledged = if torn.acknowledged { "acknowledged" } else { "under way" };
+                let line = format!("{} B at {}, {acknowledged}", torn.length_bytes, torn.at_bytes);
+                writeln!(text, "# torn at {}: {line}", torn.torn_at_bytes).expect(told);
+            }
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! What goes wrong, when, and the proof that it did.
+//!
+//! A fault strikes at a moment of the model and lasts until another, or for ever. Those of the media strike the mechanism
+//! of a device ([`headstack_sim::faults::Blemish`]); the others stand between the system and who asks it
+//! ([`injector`]).
+
+pub mod ddrescue;
+pub(crate) mod effect;
+pub(crate) mod injector;
+mod log;
+mod schedule;
+
+pub use injector::Ending;
+pub use log::{Counters, Deed, Injection, Log, Meeting};
+pub use schedule::{Schedule, Timed};
+
+use std::path::PathBuf;
+
+use headstack_workload::{Bytes, DurationNs, Kind};
+use serde::{Deserialize, Serialize};
+
+use crate::power::Tear;
+
+/// Something that goes wrong.
+///
+/// Members and groups of an array go by their names; a device that stands alone has none. Without `ranges` a fault is
+/// everywhere, without `kinds` it meets what it usually meets, and without `percent` it meets all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum Fault {
+    /// Sectors of the media cannot be read any more. The device tries for `time`, then the access fails. A write heals
+    /// them: it goes to spares.
+    MediaError {
+        /// The member of an array that has them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<String>,
+        /// Where they are on the device.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ranges: Vec<Stretch>,
+        /// A map file of GNU ddrescue with more of them, relative to the schedule.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        map: Option<PathBuf>,
+        /// Share of the accesses that meet it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        percent: Option<f64>,
+        /// Reads, where nothing is said; writes meet a write fault.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        kinds: Vec<RequestKind>,
+        /// How long the device tries; by what kind of device it is, where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        recovery: Option<Recovery>,
+        /// The same as a time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time: Option<DurationNs>,
+        /// A write does not heal them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        permanent: bool,
+    },
+    /// Sectors that are read after some turns more (more reads of the cell in a solid-state drive).
+    WeakSectors {
+        /// The member of an array that has them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<String>,
+        /// Where they are on the device.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ranges: Vec<Stretch>,
+        /// A map file of GNU ddrescue with more of them, relative to the schedule.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        map: Option<PathBuf>,
+        /// Turns that it takes more.
+        turns: u32,
+        /// Share of the accesses that meet it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        percent: Option<f64>,
+        /// Reads, where nothing is said.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        kinds: Vec<RequestKind>,
+    },
+    /// Accesses hold the mechanism longer than they should: everybody behind them waits too.
+    FailSlow {
+        /// The member of an array that is slow.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<String>,
+        /// Where on the device.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ranges: Vec<Stretch>,
+        /// How much longer.
+        time: DurationNs,
+        /// Share of the accesses that meet it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        percent: Option<f64>,
+        /// Reads and writes, where nothing is said.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        kinds: Vec<RequestKind>,
+    },
+    /// Answers come later than they could: a pause of firmware, the collection of garbage. The mechanism goes on.
+    LatencySpike {
+        /// Where in the system's address space.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ranges: Vec<Stretch>,
+        /// How much later; the mean where it is drawn.
+        time: DurationNs,
+        /// How it is drawn.
+        #[serde(default)]
+        distribution: Distribution,
+        /// Share of the requests that meet it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        percent: Option<f64>,
+        /// All, where nothing is said.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        kinds: Vec<RequestKind>,
+    },
+    /// Requests are not answered until the fault ends; those that the system has done by then are answered at that moment.
+    Hang {
+        /// Where in the system's address space.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ranges: Vec<Stretch>,
+        /// All, where nothing is said.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        kinds: Vec<RequestKind>,
+    },
+    /// The device is gone until the fault ends: what is under way and what comes is lost to who asked.
+    DropOut,
+    /// A member of an array fails.
+    MemberFails {
+        /// Which.
+        member: String,
+    },
+    /// A member that failed is there again, empty, and is filled.
+    MemberReturns {
+        /// Which.
+        member: String,
+    },
+    /// A group of an array gets a hot spare more.
+    SpareAdded {
+        /// Which.
+        group: String,
+    },
+    /// The battery of an array's cache is down.
+    BatteryFails,
+    /// It is charged again.
+    BatteryReturns,
+    /// Commands meet a bad checksum on the link, are given up after a time-out and sent again, five times at most.
+    LinkErrors {
+        /// Share of the commands, each time that it is sent.
+        percent: f64,
+        /// Until the host gives a command up; 30 s, Linux' own, where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time_out: Option<DurationNs>,
+    },
+    /// The link is reset: nothing passes it in either direction for a time, and again and again while the fault lasts.
+    LinkResets {
+        /// How long nothing passes.
+        time: DurationNs,
+        /// From one reset to the next; once, where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        every: Option<DurationNs>,
+    },
+    /// Flushes are answered at once, and the system never hears of them.
+    LyingCache,
+    /// Power fails: nobody is answered until the fault ends, and what a volatile cache alone held is lost. What was being
+    /// written is there, absent or torn.
+    PowerCut {
+        /// Where a write may have stopped that was under way.
+        #[serde(default)]
+        tear: Tear,
+        /// Bytes that are written as a whole or not at all; a physical sector, where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        atom: Option<Bytes>,
+    },
+    /// Power is back.
+    PowerOn,
+}
+
+/// A stretch of bytes: `offset` and `length`, or `lba` and `blocks`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stretch {
+    /// First byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Bytes>,
+    /// Bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<Bytes>,
+    /// First logical block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lba: Option<u64>,
+    /// Logical blocks; one, where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<u64>,
+}
+
+impl Stretch {
+    /// A stretch of bytes.
+    pub fn of_bytes(start_bytes: u64, length_bytes: u64) -> Stretch {
+        Stretch { offset: Some(Bytes(start_bytes)), length: Some(Bytes(length_bytes)), ..Stretch::default() }
+    }
+}
+
+/// What a request does, as faults name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequestKind {
+    /// It reads.
+    Read,
+    /// It writes.
+    Write,
+    /// It trims.
+    Trim,
+    /// It flushes.
+    Flush,
+}
+
+impl From<Kind> for RequestKind {
+    fn from(kind: Kind) -> RequestKind {
+        match kind {
+            Kind::Read => RequestKind::Read,
+            Kind::Write => RequestKind::Write,
+            Kind::Trim => RequestKind::Trim,
+            Kind::Flush => RequestKind::Flush,
+        }
+    }
+}
+
+/// How long a device tries to read what it cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// It has nobody to turn to and tries for long: the default of a disk with an ATA or SATA interface that stands alone.
+    Desktop,
+    /// Limited (SCT error recovery control, TLER), so that a controller does not give the drive up: the default of all
+    /// other devices.
+    Limited,
+}
+
+impl Recovery {
+    /// How long it tries.
+    ///
+    /// Limited: 7 s, the limit of drives made for RAID (Western Digital: "the hard drive will only spend 7 seconds to
+    /// attempt to recover"; `smartctl -l scterc,70,70`). Desktop: 30 s, between the 10 s that limited drives stay below
+    /// and the "up to 2 minutes" of Western Digital's deep recovery; it is also what Linux waits for a command.
+    pub fn time_ns(self) -> u64 {
+        match self {
+            Recovery::Desktop => 30_000_000_000,
+            Recovery::Limited => 7_000_000_000,
+        }
+    }
+}
+
+/// How times are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distribution {
+    /// All alike.
+    #[default]
+    Fixed,
+    /// Exponentially.
+    Exponential,
+}
+
+impl Fault {
+    /// It happens in a moment, and does not end.
+    pub fn is_momentary(&self) -> bool {
+        matches!(
+            self,
+            Fault::MemberFails { .. }
+                | Fault::MemberReturns { .. }
+                | Fault::SpareAdded { .. }
+                | Fault::BatteryFails
+                | Fault::BatteryReturns
+                | Fault::PowerOn
+        )
+    }
+
+    /// The map file that is still to be read, and the ranges that it adds to.
+    pub(crate) fn map_mut(&mut self) -> Option<(&mut Option<PathBuf>, &mut Vec<Stretch>)> {
+        match self {
+            Fault::MediaError { map, ranges, .. } | Fault::WeakSectors { map, ranges, .. } => Some((map, ranges)),
+            _ => None,
+        }
+    }
+}

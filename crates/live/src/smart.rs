@@ -1,0 +1,289 @@
+//! What `smartctl -j -a` would say of each device: counters that follow what was injected.
+//!
+//! Hours are those of the model. Normalised values fall by one a count, which is what many drives do; the temperature is
+//! that of a case without work, where the description knows what warms and cools it.
+
+use headstack_sim::SystemDescription;
+use headstack_sim::device::DeviceDescription;
+use headstack_sim::drive::description::InterfaceKind;
+use headstack_sim::faults::DeviceHealth;
+use serde_json::{Value, json};
+
+use crate::timeline::Model;
+
+const HOUR_NS: u64 = 3_600_000_000_000;
+/// A data unit of NVMe's health log: 1,000 blocks of 512 bytes, whatever the block size.
+const NVME_UNIT_BYTES: u64 = 512_000;
+/// Above what SAS at 12 Gb/s carries (1.2 GB/s, 0.83 ns a byte), a solid-state drive has PCI Express.
+const NVME_BELOW_NS_PER_BYTE: f64 = 0.8;
+
+/// Flags of an attribute that foretells failure, and of one that only counts.
+const PREFAILURE: (u32, &str) = (0x33, "PO--CK ");
+const OLD_AGE: (u32, &str) = (0x32, "-O--CK ");
+
+/// What a device speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Ata,
+    /// With smartctl's name of the transport, and its number (SPC-4, 7.6.1).
+    Scsi(&'static str, u32),
+    Nvme,
+}
+
+impl Protocol {
+    fn of(device: &DeviceDescription) -> Protocol {
+        match device {
+            DeviceDescription::Disk(disk) => match disk.interface.kind {
+                InterfaceKind::Ata | InterfaceKind::Sata => Protocol::Ata,
+                InterfaceKind::Scsi => Protocol::Scsi("Parallel SCSI (SPI-4)", 1),
+                InterfaceKind::Sas => Protocol::Scsi("SAS (SPL-4)", 6),
+                InterfaceKind::Fc => Protocol::Scsi("Fibre channel (FCP-4)", 0),
+            },
+            DeviceDescription::Ssd(ssd) if !ssd.interface.full_duplex => Protocol::Ata,
+            DeviceDescription::Ssd(ssd) if ssd.interface.read_ns_per_byte < NVME_BELOW_NS_PER_BYTE => Protocol::Nvme,
+            DeviceDescription::Ssd(_) => Protocol::Scsi("SAS (SPL-4)", 6),
+        }
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Protocol::Ata => ("sat", "ATA"),
+            Protocol::Scsi(..) => ("scsi", "SCSI"),
+            Protocol::Nvme => ("nvme", "NVMe"),
+        }
+    }
+}
+
+/// What is known of a device.
+struct Known<'a> {
+    health: &'a DeviceHealth,
+    hours: u64,
+    celsius: Option<i64>,
+    spin_up_ms: Option<u64>,
+    block_bytes: u32,
+    /// Commands that were sent again because of the link.
+    resent: u64,
+}
+
+/// A report on each device of a model at `now_ns`. `resent` commands met a bad checksum on the link of the system.
+pub(crate) fn reports(model: &Model, devices: &[DeviceHealth], resent: u64, now_ns: u64) -> Vec<Value> {
+    let (descriptions, resent) = match model {
+        Model::Constant(_) => return Vec::new(),
+        Model::System(SystemDescription::Drive(device)) => (std::slice::from_ref(device), resent),
+        // The link of an array's host is none of its members'.
+        Model::System(SystemDescription::Array(array)) => (array.devices.as_slice(), 0),
+    };
+    let numbered = devices.iter().enumerate();
+    let report = |(number, health): (usize, &DeviceHealth)| {
+        let description = descriptions.iter().find(|device| name_of(device) == health.model);
+        let description = description.expect("every device is of a kind that is described");
+        report(number, health, description, resent, now_ns)
+    };
+    numbered.map(report).collect()
+}
+
+fn name_of(device: &DeviceDescription) -> &str {
+    match device {
+        DeviceDescription::Disk(disk) => &disk.name,
+        DeviceDescription::Ssd(ssd) => &ssd.name,
+    }
+}
+
+fn report(number: usize, health: &DeviceHealth, device: &DeviceDescription, resent: u64, now_ns: u64) -> Value {
+    let protocol = Protocol::of(device);
+    let name = if health.name.is_empty() { "drive" } else { &health.name };
+    let (kind, protocol_name) = protocol.names();
+    let messages = match health.missing {
+        true => vec![json!({ "string": format!("Smartctl open device: {name} failed: No such device"),
+                             "severity": "error" })],
+        false => Vec::new(),
+    };
+    let mut report = json!({
+        "json_format_version": [1, 0],
+        "smartctl": { "version": [7, 3], "argv": ["smartctl", "-j", "-a", name], "messages": messages,
+                      "exit_status": if health.missing { 2 } else { 0 } },
+        "device": { "name": name, "info_name": name, "type": kind, "protocol": protocol_name },
+    });
+    if health.missing {
+        return report;
+    }
+    let (celsius, spin_up_ms) = match device {
+        DeviceDescription::Disk(disk) => (
+            disk.power.as_ref().map(|power| power.case_celsius(power.idle_w())),
+            disk.power.as_ref().map(|power| power.spin_up.ns / 1_000_000),
+        ),
+        DeviceDescription::Ssd(ssd) => {
+            (ssd.power.as_ref().map(|power| power.ambient_celsius + power.airflow_k_per_w * power.idle_w), None)
+        }
+    };
+    let known = Known {
+        health,
+        hours: now_ns / HOUR_NS,
+        celsius: celsius.map(|celsius| celsius.round() as i64),
+        spin_up_ms,
+        block_bytes: device.block_bytes(),
+        resent,
+    };
+    let serial = format!("HEADSTACK{number:05}");
+    merge(&mut report, known.identity(&serial));
+    merge(
+        &mut report,
+        match protocol {
+            Protocol::Ata => known.ata(),
+            Protocol::Scsi(transport, value) => known.scsi(transport, value),
+            Protocol::Nvme => known.nvme(),
+        },
+    );
+    report
+}
+
+/// Adds the keys of one object to another.
+fn merge(into: &mut Value, from: Value) {
+    if let (Value::Object(into), Value::Object(from)) = (into, from) {
+        into.extend(from);
+    }
+}
+
+impl Known<'_> {
+    fn identity(&self, serial: &str) -> Value {
+        let Known { health, block_bytes, .. } = *self;
+        let block = u64::from(block_bytes);
+        let mut identity = json!({
+            "model_name": health.model,
+            "serial_number": serial,
+            "user_capacity": { "blocks": health.capacity_bytes / block, "bytes": health.capacity_bytes },
+            "logical_block_size": block,
+            "power_on_time": { "hours": self.hours },
+            "power_cycle_count": health.power_cycles,
+        });
+        if let Some(celsius) = self.celsius {
+            merge(&mut identity, json!({ "temperature": { "current": celsius } }));
+        }
+        identity
+    }
+
+    fn ata(&self) -> Value {
+        let health = self.health;
+        let block = u64::from(self.block_bytes);
+        let mut rows = vec![attribute(1, "Raw_Read_Error_Rate", health.retried_passes, 6, PREFAILURE)];
+        if health.rpm.is_some() {
+            let spin_up = self.spin_up_ms.map(|ms| steady(3, "Spin_Up_Time", ms, PREFAILURE));
+            rows.extend(spin_up);
+            rows.push(steady(4, "Start_Stop_Count", u64::from(health.power_cycles), OLD_AGE));
+        }
+        rows.push(attribute(5, "Reallocated_Sector_Ct", health.reallocated_sectors, 36, PREFAILURE));
+        rows.push(steady(9, "Power_On_Hours", self.hours, OLD_AGE));
+        if health.rpm.is_some() {
+            rows.push(attribute(10, "Spin_Retry_Count", 0, 97, PREFAILURE));
+        }
+        rows.push(steady(12, "Power_Cycle_Count", u64::from(health.power_cycles), OLD_AGE));
+        rows.push(attribute(187, "Reported_Uncorrect", health.uncorrectable_errors, 0, OLD_AGE));
+        rows.push(attribute(188, "Command_Timeout", self.resent, 0, OLD_AGE));
+        if let Some(celsius) = self.celsius {
+            let value = 100 - celsius.clamp(0, 99);
+            rows.push(row(194, "Temperature_Celsius", celsius.max(0) as u64, value, 0, (0x22, "-O---K ")));
+        }
+        rows.push(attribute(197, "Current_Pending_Sector", health.pending_sectors, 0, OLD_AGE));
+        rows.push(attribute(198, "Offline_Uncorrectable", health.pending_sectors, 0, OLD_AGE));
+        rows.push(attribute(199, "UDMA_CRC_Error_Count", self.resent, 0, OLD_AGE));
+        rows.push(steady(241, "Total_LBAs_Written", health.written_bytes / block, OLD_AGE));
+        rows.push(steady(242, "Total_LBAs_Read", health.read_bytes / block, OLD_AGE));
+        let passed = rows.iter().all(|row| row["when_failed"] == "");
+        json!({
+            "rotation_rate": health.rpm.unwrap_or(0),
+            "smart_support": { "available": true, "enabled": true },
+            "smart_status": { "passed": passed },
+            "ata_smart_attributes": { "revision": 10, "table": rows },
+            "ata_smart_error_log": { "summary": { "revision": 1, "count": health.uncorrectable_errors } },
+        })
+    }
+
+    fn scsi(&self, transport: &str, transport_value: u32) -> Value {
+        let health = self.health;
+        let gigabytes = |bytes: u64| format!("{:.3}", bytes as f64 / 1e9);
+        let counter = |corrected: u64, uncorrected: u64, bytes: u64| {
+            json!({
+                "errors_corrected_by_eccfast": 0,
+                "errors_corrected_by_eccdelayed": 0,
+                "errors_corrected_by_rereads_rewrites": corrected,
+                "total_errors_corrected": corrected,
+                "correction_algorithm_invocations": corrected + uncorrected,
+                "gigabytes_processed": gigabytes(bytes),
+                "total_uncorrected_errors": uncorrected,
+            })
+        };
+        json!({
+            "rotation_rate": health.rpm.unwrap_or(0),
+            "scsi_model_name": health.model,
+            "scsi_transport_protocol": { "name": transport, "value": transport_value },
+            "smart_support": { "available": true, "enabled": true },
+            "smart_status": { "passed": true },
+            "scsi_grown_defect_list": health.reallocated_sectors,
+            "scsi_pending_defects": { "count": health.pending_sectors },
+            "scsi_start_stop_cycle_counter": { "accumulated_start_stop_cycles": health.power_cycles },
+            "scsi_error_counter_log": {
+                "read": counter(health.retried_passes, health.uncorrectable_errors, health.read_bytes),
+                "write": counter(0, 0, health.written_bytes),
+            },
+            "scsi_non_medium_error_count": self.resent,
+        })
+    }
+
+    fn nvme(&self) -> Value {
+        let health = self.health;
+        let mut log = json!({
+            "critical_warning": 0,
+            "data_units_read": health.read_bytes.div_ceil(NVME_UNIT_BYTES),
+            "data_units_written": health.written_bytes.div_ceil(NVME_UNIT_BYTES),
+            "power_cycles": health.power_cycles,
+            "power_on_hours": self.hours,
+            // Power is only ever cut.
+            "unsafe_shutdowns": health.power_cycles.saturating_sub(1),
+            "media_errors": health.uncorrectable_errors,
+            "num_err_log_entries": health.uncorrectable_errors,
+        });
+        if let Some(celsius) = self.celsius {
+            merge(&mut log, json!({ "temperature": celsius }));
+        }
+        json!({
+            "nvme_total_capacity": health.capacity_bytes,
+            "nvme_number_of_namespaces": 1,
+            "smart_support": { "available": true, "enabled": true },
+            "smart_status": { "passed": true, "nvme": { "value": 0 } },
+            "nvme_smart_health_information_log": log,
+        })
+    }
+}
+
+/// An attribute that gets worse with each count.
+fn attribute(id: u32, name: &str, raw: u64, threshold: i64, flags: (u32, &str)) -> Value {
+    row(id, name, raw, 100 - raw.min(99) as i64, threshold, flags)
+}
+
+/// An attribute that nobody fears.
+fn steady(id: u32, name: &str, raw: u64, flags: (u32, &str)) -> Value {
+    row(id, name, raw, 100, 0, flags)
+}
+
+fn row(id: u32, name: &str, raw: u64, value: i64, threshold: i64, (flags, text): (u32, &str)) -> Value {
+    let failed = threshold > 0 && value <= threshold;
+    json!({
+        "id": id,
+        "name": name,
+        "value": value,
+        "worst": value,
+        "thresh": threshold,
+        "when_failed": if failed { "now" } else { "" },
+        "flags": {
+            "value": flags,
+            "string": text,
+            "prefailure": flags & 0x01 != 0,
+            "updated_online": flags & 0x02 != 0,
+            "performance": flags & 0x04 != 0,
+            "error_rate": flags & 0x08 != 0,
+            "event_count": flags & 0x10 != 0,
+            "auto_keep": flags & 0x20 != 0,
+        },
+        "raw": { "value": raw, "string": raw.to_string() },
+    })
+}

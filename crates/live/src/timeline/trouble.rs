@@ -1,0 +1,258 @@
+//! The timeline where something is wrong: what faults put off, hold, answer and lose, and the orders about them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use headstack_sim::drive::Completion;
+use headstack_sim::faults::Gauges;
+use headstack_sim::system::System;
+use headstack_workload::Request;
+use serde_json::Value;
+
+use super::{Course, Machine, Outcome, Timeline};
+use crate::LiveError;
+use crate::faults::injector::{Change, Ending, devices_of};
+use crate::faults::{Fault, Log, Schedule};
+use crate::smart;
+
+/// What faults have put off.
+#[derive(Debug)]
+pub(super) struct Agenda {
+    /// When the first of it is due, or a fault changes.
+    pub next_ns: u64,
+    /// By time, and in the order in which they were put off.
+    items: BinaryHeap<Reverse<(u64, u64, Item)>>,
+    numbered: u64,
+    /// Answers that a hang holds, in the order in which they were ready.
+    held: Vec<(Completion, Outcome)>,
+}
+
+impl Default for Agenda {
+    fn default() -> Self {
+        Agenda { next_ns: u64::MAX, items: BinaryHeap::new(), numbered: 0, held: Vec::new() }
+    }
+}
+
+/// Something that is to be done with a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Item {
+    /// It reaches the system.
+    Submit(u32),
+    /// Its answer leaves: when the system began with it, and what became of it.
+    Answer(u32, u64, Outcome),
+}
+
+impl Agenda {
+    fn put_off(&mut self, at_ns: u64, item: Item) {
+        self.items.push(Reverse((at_ns, self.numbered, item)));
+        self.numbered += 1;
+        self.next_ns = self.next_ns.min(at_ns);
+    }
+
+    /// Nothing is put off or held any more; faults go on.
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.held.clear();
+    }
+
+    fn take_due(&mut self, now_ns: u64) -> Option<Item> {
+        let Reverse((at_ns, ..)) = *self.items.peek()?;
+        (at_ns <= now_ns).then(|| self.items.pop().expect("it was seen").0.2)
+    }
+}
+
+fn system_of(machine: &mut Machine) -> Option<&mut System> {
+    match machine {
+        Machine::System(system) => Some(system),
+        Machine::Constant(..) => None,
+    }
+}
+
+impl<T> Timeline<T> {
+    /// Plans what a schedule says, from time 0 on, and draws with its seed.
+    ///
+    /// # Errors
+    /// A fault that cannot strike the system.
+    pub fn follow(&mut self, schedule: &Schedule) -> Result<(), LiveError> {
+        self.injector.follow(schedule, &self.model)?;
+        self.look_ahead();
+        Ok(())
+    }
+
+    /// A fault strikes at `at_ns`, or as soon after it as nothing else happens, and lasts for `lasts_ns`. Returns its number
+    /// in the log and when it struck.
+    ///
+    /// # Errors
+    /// One that cannot strike the system.
+    pub fn inject(&mut self, at_ns: u64, fault: Fault, lasts_ns: Option<u64>) -> Result<(u32, u64), LiveError> {
+        let at_ns = self.free_moment(at_ns);
+        let until_ns = lasts_ns.map_or(u64::MAX, |lasts_ns| at_ns.saturating_add(lasts_ns));
+        let injected = self.injector.inject(at_ns, until_ns, fault, system_of(&mut self.machine));
+        let number = injected.map(|(number, change)| {
+            self.carry_out(at_ns, change);
+            number
+        });
+        self.look_ahead();
+        Ok((number?, at_ns))
+    }
+
+    /// Faults end at `at_ns`, or as soon after it as nothing else happens. Returns how many there were.
+    pub fn end_faults(&mut self, at_ns: u64, which: Ending) -> usize {
+        let at_ns = self.free_moment(at_ns);
+        let (ended, change) = self.injector.end_some(at_ns, which, system_of(&mut self.machine));
+        self.carry_out(at_ns, change);
+        self.look_ahead();
+        ended
+    }
+
+    /// What was injected so far.
+    pub fn injections(&self) -> Log {
+        self.injector.log(self.system())
+    }
+
+    /// What is going on inside the system; nothing in a constant one.
+    pub fn gauges(&self, now_ns: u64) -> Option<Gauges> {
+        self.system().map(|system| system.gauges(now_ns))
+    }
+
+    /// What `smartctl -j -a` would say of each device at `now_ns`.
+    pub fn smart(&self, now_ns: u64) -> Vec<Value> {
+        smart::reports(&self.model, &devices_of(self.system()), self.injector.resent, now_ns)
+    }
+
+    fn system(&self) -> Option<&System> {
+        match &self.machine {
+            Machine::System(system) => Some(system),
+            Machine::Constant(..) => None,
+        }
+    }
+
+    /// A part comes while something is wrong.
+    #[cold]
+    pub(super) fn meets_faults(&mut self, at_ns: u64, id: u32, part: &Request) {
+        let way = self.injector.arrives(at_ns, id, part);
+        if way.later_ns > 0 {
+            self.parts.get_mut(id).course = Course::Later(way.later_ns);
+        }
+        let reaches_ns = at_ns + way.wait_ns;
+        match way.end {
+            None if way.wait_ns == 0 => self.submit(at_ns, id, part),
+            None => self.agenda.put_off(reaches_ns, Item::Submit(id)),
+            Some(Outcome::Vanished) => {
+                self.answer(&Completion { at_ns, id, started_ns: at_ns }, Outcome::Vanished);
+                self.parts.take(id);
+            }
+            Some(outcome) => {
+                let flight = self.parts.get_mut(id).flight;
+                self.flights.get_mut(flight).unheard = true;
+                let ready_ns = reaches_ns + way.later_ns;
+                self.departs(&Completion { at_ns: ready_ns, id, started_ns: at_ns }, outcome, at_ns);
+            }
+        }
+    }
+
+    /// The system is done with a part that was, or is, wronged.
+    #[cold]
+    pub(super) fn leaves_system(&mut self, completion: &Completion, outcome: Outcome) {
+        let now_ns = completion.at_ns;
+        match self.parts.get_mut(completion.id).course {
+            Course::Over => {
+                self.parts.take(completion.id);
+            }
+            Course::Straight => self.departs(completion, outcome, now_ns),
+            Course::Later(later_ns) => {
+                self.departs(&Completion { at_ns: now_ns + later_ns, ..*completion }, outcome, now_ns);
+            }
+        }
+    }
+
+    /// An answer is ready at the completion's time: now or later it is on its way.
+    fn departs(&mut self, completion: &Completion, outcome: Outcome, now_ns: u64) {
+        let Completion { at_ns, id, started_ns } = *completion;
+        if at_ns > now_ns {
+            return self.agenda.put_off(at_ns, Item::Answer(id, started_ns, outcome));
+        }
+        let part = *self.parts.get_mut(id);
+        if self.injector.holds(id, part.arrival_ns, &part.request) {
+            return self.agenda.held.push((*completion, outcome));
+        }
+        let passes_ns = self.injector.passes_ns(at_ns, id, part.arrival_ns, &part.request);
+        if passes_ns > at_ns {
+            return self.agenda.put_off(passes_ns, Item::Answer(id, started_ns, outcome));
+        }
+        self.answer(completion, outcome);
+        self.parts.take(id);
+    }
+
+    /// Does what is due on the agenda, and lets faults come and go.
+    #[cold]
+    pub(super) fn keep_agenda(&mut self, now_ns: u64) {
+        while let Some(item) = self.agenda.take_due(now_ns) {
+            let (Item::Submit(id) | Item::Answer(id, ..)) = item;
+            let part = *self.parts.get_mut(id);
+            match item {
+                _ if part.course == Course::Over => {
+                    self.parts.take(id);
+                }
+                Item::Submit(id) => self.submit(now_ns, id, &part.request),
+                Item::Answer(id, started_ns, outcome) => {
+                    self.departs(&Completion { at_ns: now_ns, id, started_ns }, outcome, now_ns);
+                }
+            }
+        }
+        while self.injector.next_ns <= now_ns {
+            let change = self.injector.turn(now_ns, system_of(&mut self.machine));
+            self.carry_out(now_ns, change);
+        }
+        self.look_ahead();
+    }
+
+    fn carry_out(&mut self, now_ns: u64, change: Change) {
+        if change.drops {
+            self.lose_all(now_ns);
+        }
+        if change.restores_power {
+            self.regain_power(now_ns);
+        }
+        if let Some((number, cut, random)) = change.cuts_power {
+            self.lose_power(now_ns, number, &cut, random);
+        }
+        if change.releases {
+            for (completion, outcome) in std::mem::take(&mut self.agenda.held) {
+                self.departs(&Completion { at_ns: now_ns, ..completion }, outcome, now_ns);
+            }
+        }
+    }
+
+    /// Whatever is under way is lost to who asked.
+    pub(super) fn lose_all(&mut self, now_ns: u64) {
+        let held: Vec<u32> = self.agenda.held.drain(..).map(|(completion, _)| completion.id).collect();
+        let under_way = self.parts.iter().filter(|(_, part)| part.course != Course::Over);
+        let mut lost: Vec<(u64, u32)> = under_way.map(|(id, part)| (part.arrival_ns, id)).collect();
+        lost.sort_unstable();
+        for (arrival_ns, id) in lost {
+            let part = self.parts.get_mut(id);
+            part.course = Course::Over;
+            let request = part.request;
+            self.injector.lost(id, arrival_ns, &request);
+            self.answer(&Completion { at_ns: now_ns, id, started_ns: now_ns }, Outcome::Vanished);
+        }
+        for id in held {
+            self.parts.take(id);
+        }
+    }
+
+    /// What became of a part that is complete, where some have failed.
+    #[cold]
+    pub(super) fn outcome_of(&mut self, id: u32) -> Outcome {
+        match self.failed.iter().position(|failed| failed.id == id) {
+            Some(at) => Outcome::Failed(Some(self.failed.remove(at).at_bytes)),
+            None => Outcome::Done,
+        }
+    }
+
+    fn look_ahead(&mut self) {
+        let items = self.agenda.items.peek().map_or(u64::MAX, |&Reverse((at_ns, ..))| at_ns);
+        self.agenda.next_ns = items.min(self.injector.next_ns);
+    }
+}

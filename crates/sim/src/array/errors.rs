@@ -1,0 +1,229 @@
+//! Commands that fail, and requests that cannot be served: what redundancy makes of the first, and who hears of the rest.
+//!
+//! A member that cannot read a stretch is made up for by the others, and is given the stretch to write again, which moves
+//! it to spares; whoever reads waits for that, as in Linux md. Where there is no redundancy the host's request fails. A
+//! stretch that a member could not be given, or for which a rebuild found nothing, is as unreadable as a bad sector
+//! until it is written (md's log of bad blocks).
+
+use headstack_workload::{Kind, Request};
+
+use super::Array;
+use super::layout::Extent;
+use super::members::{Command, Owner};
+use super::operations::{Origin, request};
+use crate::blemishes::Failure;
+use crate::drive::Completion;
+
+/// Bytes of a member that do not hold what they should.
+#[derive(Clone, Copy, Debug)]
+pub struct Lost {
+    pub member: u32,
+    pub from: u64,
+    pub to: u64,
+}
+
+impl Array {
+    /// A command is done while something is wrong somewhere.
+    #[cold]
+    pub(super) fn suspect_command_done(&mut self, completion: &Completion, command: &Command) {
+        let Command { member, request, .. } = *command;
+        let failure = self.members[member as usize].take_failure(completion.id);
+        let (from, to) = (request.offset_bytes, request.offset_bytes + u64::from(request.length_bytes));
+        let bad = match (failure, request.kind) {
+            (Some(Failure { from_bytes, to_bytes, .. }), Kind::Flush) => Some((from_bytes, to_bytes)),
+            (Some(Failure { from_bytes, to_bytes, .. }), _) => Some((from_bytes.max(from), to_bytes.min(to))),
+            (None, Kind::Read) => self.first_lost(member, from, to),
+            (None, _) => None,
+        };
+        if let Some(bad) = bad {
+            self.command_failed(completion.at_ns, command, bad);
+        } else if request.kind == Kind::Write && !matches!(command.owner, Owner::Rebuild(..)) {
+            self.find_again(member, from, to);
+        }
+        self.command_done(completion.at_ns, command);
+    }
+
+    /// A command could not have, or give, the bytes of `bad` of its member.
+    fn command_failed(&mut self, now_ns: u64, command: &Command, bad: (u64, u64)) {
+        if command.request.kind != Kind::Read {
+            return self.write_failed(command, bad);
+        }
+        match command.owner {
+            Owner::Operation(number) => {
+                self.read_failed(now_ns, command, number, bad);
+                self.go_on_behind(now_ns, command, bad.1);
+            }
+            Owner::Row(number) => {
+                self.row_read_failed(now_ns, command, number, bad);
+                self.go_on_behind(now_ns, command, bad.1);
+            }
+            Owner::Rebuild(group, _) => {
+                self.rebuild_read_failed(now_ns, command, group, bad);
+                self.go_on_behind(now_ns, command, bad.1);
+            }
+            // The second failure of a stretch: there is nothing left to have it from.
+            Owner::Relay(number) => self.relay_failed(number, command.member, bad),
+            // The cache's own flash has one copy that is read.
+            Owner::Request(number) => {
+                let at_bytes = self.requests.get(number).request.offset_bytes;
+                self.fail_origin(Origin::Request(number), at_bytes);
+            }
+            Owner::Transfer(number) => self.fail_origin(Origin::Transfer(number), 0),
+            Owner::Background | Owner::Nobody => {}
+        }
+    }
+
+    /// Reads the rest of a command that ended at a bad stretch.
+    fn go_on_behind(&mut self, now_ns: u64, command: &Command, from: u64) {
+        let to = command.request.offset_bytes + u64::from(command.request.length_bytes);
+        if from < to {
+            let rest = Request { offset_bytes: from, length_bytes: (to - from) as u32, ..command.request };
+            self.expect_command(command.owner);
+            self.issue(now_ns, command.member, command.owner, rest);
+        }
+    }
+
+    /// Somebody waits for one command more.
+    fn expect_command(&mut self, owner: Owner) {
+        match owner {
+            Owner::Operation(number) => self.operations.get_mut(number).pending += 1,
+            Owner::Row(number) => self.row_writes.get_mut(number).pending += 1,
+            Owner::Rebuild(group, step) => self.groups[group as usize].expect_part(step),
+            _ => {}
+        }
+    }
+
+    fn read_failed(&mut self, now_ns: u64, command: &Command, operation: u32, (from, to): (u64, u64)) {
+        let group = self.operations.get(operation).group;
+        let slot = self.groups[group as usize].slot_of(command.member);
+        let bad = Extent { slot, at_bytes: from, length_bytes: to - from };
+        let run = self.run_of(operation);
+        let Some(sources) = self.recovery(run, group, &bad) else {
+            return self.fail_part(operation, slot, (from, to));
+        };
+        self.counters.reconstruction_reads += sources.len() as u64;
+        self.relay(now_ns, now_ns, operation, group, &sources, vec![bad]);
+    }
+
+    /// Old data or parity that a row write needs: had from the rest of the row. What the write itself does not renew is
+    /// written again.
+    fn row_read_failed(&mut self, now_ns: u64, command: &Command, number: u32, (from, to): (u64, u64)) {
+        let row = *self.row_writes.get(number);
+        let slot = self.groups[row.group as usize].slot_of(command.member);
+        let bad = Extent { slot, at_bytes: from, length_bytes: to - from };
+        let Some(sources) = self.groups[row.group as usize].recovery(&bad) else {
+            return self.fail_part(row.operation, slot, (from, to));
+        };
+        self.counters.reconstruction_reads += sources.len() as u64;
+        for source in &sources {
+            self.row_command(now_ns, number, row.group, Kind::Read, source);
+        }
+        if !self.row_renews(row.group, &row.part, &bad) {
+            self.issue(now_ns, command.member, Owner::Background, request(Kind::Write, &bad));
+        }
+    }
+
+    fn rebuild_read_failed(&mut self, now_ns: u64, command: &Command, group: u32, (from, to): (u64, u64)) {
+        let state = &self.groups[group as usize];
+        let bad = Extent { slot: state.slot_of(command.member), at_bytes: from, length_bytes: to - from };
+        if let Some(sources) = state.recovery(&bad) {
+            self.counters.reconstruction_reads += sources.len() as u64;
+            for source in &sources {
+                if let Some(member) = self.groups[group as usize].member_for(source, Kind::Read) {
+                    self.expect_command(command.owner);
+                    self.issue(now_ns, member, command.owner, request(Kind::Read, source));
+                }
+            }
+            return self.issue(now_ns, command.member, Owner::Background, request(Kind::Write, &bad));
+        }
+        let (member, damaged) = state.damage(&bad);
+        for extent in damaged {
+            self.counters.lost_bytes += extent.length_bytes;
+            self.lost.push(Lost { member, from: extent.at_bytes, to: extent.end_bytes() });
+        }
+    }
+
+    /// The member does not hold what it was given: redundancy makes up for it, or whoever wrote it hears of it.
+    fn write_failed(&mut self, command: &Command, (from, to): (u64, u64)) {
+        let Command { member, owner, .. } = *command;
+        self.lost.push(Lost { member, from, to });
+        let Some(group) = self.groups.iter().position(|state| state.serves(member)) else {
+            return;
+        };
+        let state = &self.groups[group];
+        let bad = Extent { slot: state.slot_of(member), at_bytes: from, length_bytes: to - from };
+        let is_held_elsewhere = match self.pools[group] {
+            Some(_) => !state.is_gone(),
+            None => state.recovery(&bad).is_some(),
+        };
+        if is_held_elsewhere {
+            return;
+        }
+        match owner {
+            Owner::Operation(operation) => self.fail_part(operation, bad.slot, (from, to)),
+            Owner::Row(row) => self.fail_part(self.row_writes.get(row).operation, bad.slot, (from, to)),
+            Owner::Request(number) => {
+                let whole = (0, self.lun_bases[self.lun_bases.len() - 1]);
+                let at_bytes = self.address_of(whole, group as u32, bad.slot, (from, to)).unwrap_or(0);
+                self.fail_origin(Origin::Request(number), at_bytes);
+            }
+            Owner::Relay(number) => self.relay_failed(number, member, (from, to)),
+            Owner::Rebuild(..) | Owner::Transfer(_) | Owner::Background | Owner::Nobody => {}
+        }
+    }
+
+    /// The run of addresses that an operation is for.
+    fn run_of(&self, operation: u32) -> (u64, u64) {
+        match self.operations.get(operation).origin {
+            Origin::Request(number) => {
+                let request = self.requests.get(number).request;
+                (request.offset_bytes, u64::from(request.length_bytes))
+            }
+            Origin::Transfer(number) => self.transfer_run(number),
+        }
+    }
+
+    /// An operation cannot have bytes of a slot.
+    pub(super) fn fail_part(&mut self, operation: u32, slot: u32, bad: (u64, u64)) {
+        let run = self.run_of(operation);
+        let group = self.operations.get(operation).group;
+        let at_bytes = self.address_of(run, group, slot, bad).unwrap_or(run.0);
+        self.fail_operation(operation, at_bytes);
+    }
+
+    /// An operation cannot have, or give, the bytes from an address on.
+    pub(super) fn fail_operation(&mut self, operation: u32, at_bytes: u64) {
+        self.fail_origin(self.operations.get(operation).origin, at_bytes);
+    }
+
+    /// Whoever is behind it hears of it; of several places the first counts.
+    pub(super) fn fail_origin(&mut self, origin: Origin, at_bytes: u64) {
+        match origin {
+            Origin::Request(number) => {
+                let failed = &mut self.requests.get_mut(number).failed;
+                *failed = Some(failed.map_or(at_bytes, |known| known.min(at_bytes)));
+            }
+            Origin::Transfer(number) => self.fail_transfer(number),
+        }
+    }
+
+    /// The first run of a member's bytes that is lost.
+    fn first_lost(&self, member: u32, from: u64, to: u64) -> Option<(u64, u64)> {
+        let overlaps = self.lost.iter().filter(|lost| lost.member == member && lost.from < to && from < lost.to);
+        overlaps.map(|lost| (lost.from.max(from), lost.to.min(to))).min()
+    }
+
+    /// Bytes of a member hold again what they should.
+    fn find_again(&mut self, member: u32, from: u64, to: u64) {
+        let mut kept = Vec::with_capacity(self.lost.len());
+        for lost in self.lost.drain(..) {
+            if lost.member != member || lost.to <= from || to <= lost.from {
+                kept.push(lost);
+                continue;
+            }
+            let parts = [Lost { to: from, ..lost }, Lost { from: to, ..lost }];
+            kept.extend(parts.into_iter().filter(|part| part.from < part.to));
+        }
+        self.lost = kept;
+    }
+}

@@ -1,0 +1,170 @@
+//! What the world outside does to an array, and sees of it.
+
+use headstack_workload::{Kind, Span};
+
+use super::description::Level;
+use super::layout::Extent;
+use super::places::{Held, Piece};
+use super::slab::Slab;
+use super::{Array, Event};
+use crate::device::Device;
+use crate::faults::{DeviceGauge, DeviceHealth, DeviceState, Failed, Gauges, common, common_with_all, put_in_order};
+
+impl Array {
+    /// How many members there are, spares among them.
+    pub(crate) fn members(&self) -> usize {
+        self.members.len()
+    }
+
+    /// A member.
+    pub(crate) fn member_mut(&mut self, member: u32) -> &mut Device {
+        &mut self.members[member as usize]
+    }
+
+    /// Requests that completed in error since the last call.
+    pub(crate) fn take_failed(&mut self, into: &mut Vec<Failed>) {
+        into.append(&mut self.failed);
+    }
+
+    /// Acknowledged data can be lost with the power, now or once a battery is down.
+    pub(crate) fn may_lose_data(&self) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.writes_back()) || self.members.iter().any(Device::caches_writes)
+    }
+
+    /// Appends what of spans that ascend is in volatile caches alone, in order.
+    pub(crate) fn volatile(&self, spans: &[Span], into: &mut Vec<Span>) {
+        let first = into.len();
+        if let Some(cache) = &self.cache {
+            cache.volatile(|from, to| common_with_all(spans, from, to, into));
+        }
+        let held_by = |member: &Device| {
+            let mut spans = Vec::new();
+            member.volatile(Span { start_bytes: 0, length_bytes: member.capacity_bytes() }, &mut spans);
+            spans
+        };
+        let held: Vec<Vec<Span>> = self.members.iter().map(held_by).collect();
+        if held.iter().any(|spans| !spans.is_empty()) {
+            for span in spans {
+                self.pieces(span.start_bytes, span.length_bytes, |piece| self.volatile_of(piece, &held, into));
+            }
+        }
+        put_in_order(into, first);
+    }
+
+    /// Copies are lost together or not at all; of a piece that is to be computed, any part is enough.
+    fn volatile_of(&self, piece: &Piece, held: &[Vec<Span>], into: &mut Vec<Span>) {
+        let state = &self.groups[piece.group as usize];
+        let runs = |extent: &Extent| -> Option<Vec<(u64, u64)>> {
+            let member = state.member_for(extent, Kind::Read)?;
+            let spans = &held[member as usize];
+            let begin = spans.partition_point(|span| span.start_bytes + span.length_bytes <= extent.at_bytes);
+            let inside = spans[begin..].iter().take_while(|span| span.start_bytes < extent.end_bytes());
+            let place = Span { start_bytes: extent.at_bytes, length_bytes: extent.length_bytes };
+            let parts = inside.filter_map(|span| common(place, span.start_bytes, span.start_bytes + span.length_bytes));
+            let from = |span: &Span| span.start_bytes - extent.at_bytes;
+            Some(parts.map(|span| (from(&span), from(&span) + span.length_bytes)).collect())
+        };
+        let lost = match piece.held {
+            Held::Copies(copies) => copies.iter().filter_map(runs).reduce(|one, other| in_both(&one, &other)),
+            Held::Row(extent) | Held::Stripe(extent, ..) => runs(&extent).or_else(|| {
+                let sources = self.recovery((piece.at_bytes, piece.length_bytes), piece.group, &extent)?;
+                Some(sources.iter().filter_map(runs).flatten().collect())
+            }),
+        };
+        let at = |(from, to): (u64, u64)| Span { start_bytes: piece.at_bytes + from, length_bytes: to - from };
+        into.extend(lost.into_iter().flatten().map(at));
+    }
+
+    /// End of the stripe unit, of the segment of a pool, or of the track or page, that holds a byte.
+    pub(crate) fn tear_bound(&self, at_bytes: u64) -> u64 {
+        let lun = self.lun_bases.partition_point(|&base| base <= at_bytes) - 1;
+        let lun = lun.min(self.description.luns.len() - 1);
+        let place = &self.description.luns[lun];
+        let layout = &self.groups[place.group as usize].layout;
+        let offset = place.start_bytes + (at_bytes - self.lun_bases[lun]);
+        let bound = match (&self.pools[place.group as usize], layout.level) {
+            (Some(pool), _) => unit_end(offset, pool.description().segment_bytes),
+            (None, Level::Concat | Level::Raid1) => {
+                let slot = if layout.level == Level::Concat { offset / layout.slot_bytes } else { 0 };
+                let base = slot * layout.slot_bytes;
+                let member = self.description.groups[place.group as usize].members[slot as usize];
+                base + self.members[member as usize].tear_bound(offset - base).min(layout.slot_bytes)
+            }
+            (None, _) => unit_end(offset, layout.unit_bytes),
+        };
+        (at_bytes + (bound - offset)).min(self.lun_bases[lun + 1])
+    }
+
+    /// Power was cut and is back. What the processors had promised is short, and stays with them.
+    pub(crate) fn power_cycle(&mut self, now_ns: u64) {
+        self.finish_migrations();
+        (self.requests, self.operations, self.commands) = (Slab::new(), Slab::new(), Slab::new());
+        (self.row_writes, self.row_locks) = (Slab::new(), Default::default());
+        self.events.retain(|event| matches!(event.0.2, Event::Incident(_)));
+        self.links.iter_mut().for_each(|link| link.reset());
+        self.held.iter_mut().for_each(|held| *held = Default::default());
+        for at in 0..self.members.len() {
+            self.ports[at].reset();
+            self.members[at].power_cycle(now_ns);
+            let next_ns = if self.missing[at] { u64::MAX } else { self.members[at].next_event_ns() };
+            self.set_member_next(at, next_ns);
+        }
+        if let Some(cache) = &mut self.cache {
+            cache.power_cycle();
+        }
+        self.done.clear();
+        self.failed.clear();
+        (self.deferred, self.host_requests) = (None, 0);
+        self.power_cycles += 1;
+        (0..self.groups.len() as u32).for_each(|group| self.resume_rebuild(now_ns, group));
+        self.destage(now_ns);
+    }
+
+    /// What goes on.
+    pub(crate) fn gauges(&self, now_ns: u64) -> Gauges {
+        let device = |at: usize| {
+            let gauge = self.members[at].gauge(now_ns);
+            let is_filled = self.groups.iter().any(|state| state.is_filling(at as u32));
+            let state = match gauge.state {
+                _ if self.missing[at] => DeviceState::Missing,
+                _ if is_filled => DeviceState::Rebuilding,
+                state => state,
+            };
+            let queue = if self.missing[at] { 0 } else { self.ports[at].outstanding() as u32 };
+            DeviceGauge { name: self.description.members[at].name.clone(), state, queue, ..gauge }
+        };
+        let groups = self.groups.iter().zip(&self.description.groups);
+        let groups = groups.map(|(state, table)| {
+            let of_group = self.lost.iter().filter(|lost| state.serves(lost.member));
+            let lost_bytes = of_group.map(|lost| lost.to - lost.from).sum();
+            crate::faults::GroupGauge { lost_bytes, ..state.gauge(&table.name) }
+        });
+        Gauges {
+            outstanding: self.host_requests as u32,
+            devices: (0..self.members.len()).map(device).collect(),
+            cache: self.cache.as_ref().map(|cache| cache.gauge()),
+            groups: groups.collect(),
+        }
+    }
+
+    /// Appends what the SMART counters of each member are made of.
+    pub(crate) fn device_health(&self, into: &mut Vec<DeviceHealth>) {
+        let members = self.members.iter().zip(&self.description.members).zip(&self.traffic).zip(&self.missing);
+        into.extend(members.map(|(((device, member), traffic), &missing)| {
+            device.health(&member.name, traffic, self.power_cycles, missing)
+        }));
+    }
+}
+
+fn unit_end(offset: u64, unit_bytes: u64) -> u64 {
+    (offset / unit_bytes + 1) * unit_bytes
+}
+
+/// What two ascending lists of runs have in common.
+fn in_both(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let meet = |&(from, to): &(u64, u64)| {
+        let common = other.iter().map(move |&(begin, end)| (begin.max(from), end.min(to)));
+        common.filter(|(begin, end)| begin < end)
+    };
+    one.iter().flat_map(meet).collect()
+}

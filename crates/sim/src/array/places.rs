@@ -1,0 +1,204 @@
+//! Where the bytes of an array's address space lie, for those who ask from outside and for those who ask because
+//! something failed.
+
+use headstack_workload::Kind;
+
+use super::Array;
+use super::description::Level;
+use super::health::GroupState;
+use super::layout::Extent;
+use super::pool::{self, Placement, Stripe};
+
+/// A run of bytes that one extent of a member holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'a> {
+    /// First byte in the array's address space.
+    pub at_bytes: u64,
+    /// Length.
+    pub length_bytes: u64,
+    /// Its group.
+    pub group: u32,
+    /// Where it is.
+    pub held: Held<'a>,
+}
+
+/// Where a piece is.
+#[derive(Clone, Copy, Debug)]
+pub enum Held<'a> {
+    /// On any of these: one where there is no redundancy.
+    Copies(&'a [Extent]),
+    /// In a row with parity.
+    Row(Extent),
+    /// In a stripe of a pool: from this byte of its segment on.
+    Stripe(Extent, Stripe, u64),
+}
+
+impl Held<'_> {
+    /// Where on a slot the piece is, if it is there.
+    fn on(&self, slot: u32) -> Option<&Extent> {
+        match self {
+            Held::Copies(copies) => copies.iter().find(|copy| copy.slot == slot),
+            Held::Row(extent) | Held::Stripe(extent, ..) => Some(extent).filter(|extent| extent.slot == slot),
+        }
+    }
+}
+
+impl Array {
+    /// Calls `each` with the pieces of a run of the address space, ascending. What a pool has no place for is left out.
+    pub(super) fn pieces(&self, offset_bytes: u64, length_bytes: u64, mut each: impl FnMut(&Piece)) {
+        let capacity = self.lun_bases[self.lun_bases.len() - 1];
+        let (mut at, end) = (offset_bytes, offset_bytes.saturating_add(length_bytes).min(capacity));
+        while at < end {
+            let lun = self.lun_bases.partition_point(|&base| base <= at) - 1;
+            let length = self.lun_bases[lun + 1].min(end) - at;
+            if self.pools[self.description.luns[lun].group as usize].is_some() {
+                self.pooled_pieces(lun, at, length, &mut each);
+            } else {
+                self.laid_out_pieces(lun, at, length, &mut each);
+            }
+            at += length;
+        }
+    }
+
+    fn laid_out_pieces(&self, lun: usize, from: u64, length: u64, each: &mut impl FnMut(&Piece)) {
+        let place = &self.description.luns[lun];
+        let group = place.group;
+        let layout = self.groups[group as usize].layout;
+        let start = place.start_bytes + (from - self.lun_bases[lun]);
+        let mut tell = |offset: u64, length_bytes: u64, held: Held| {
+            each(&Piece { at_bytes: from + (offset - start), length_bytes, group, held });
+        };
+        let mut extents = Vec::new();
+        match layout.level {
+            Level::Raid1 => {
+                let copy = |slot| Extent { slot, at_bytes: start, length_bytes: length };
+                extents.extend((0..layout.all_slots()).map(copy));
+                tell(start, length, Held::Copies(&extents));
+            }
+            Level::Concat => {
+                layout.extents(start, length, &mut extents);
+                let mut at = start;
+                for extent in &extents {
+                    tell(at, extent.length_bytes, Held::Copies(&[*extent]));
+                    at += extent.length_bytes;
+                }
+            }
+            _ => layout.units(start, length, |unit, within, length_bytes| {
+                let copy = |(slot, at): (u32, u64)| Extent { slot, at_bytes: at + within, length_bytes };
+                let offset = unit * layout.unit_bytes + within;
+                if layout.level == Level::Raid10 {
+                    return tell(
+                        offset,
+                        length_bytes,
+                        Held::Copies(&[0, 1].map(|number| copy(layout.copy(unit, number)))),
+                    );
+                }
+                let (row, number) = (unit / layout.data_units, unit % layout.data_units);
+                let extent = copy((layout.data_slot(row, number), layout.row_at_bytes(row)));
+                let held = if layout.has_parity() { Held::Row(extent) } else { Held::Copies(&[extent]) };
+                tell(offset, length_bytes, held);
+            }),
+        }
+    }
+
+    fn pooled_pieces(&self, lun: usize, from: u64, length: u64, each: &mut impl FnMut(&Piece)) {
+        let group = self.description.luns[lun].group;
+        let pool = self.pools[group as usize].as_ref().expect("the group has a pool");
+        let segment_bytes = pool.description().segment_bytes;
+        let (mut at, end) = (from, from + length);
+        while at < end {
+            let offset = self.description.luns[lun].start_bytes + (at - self.lun_bases[lun]);
+            let within = offset % segment_bytes;
+            let length_bytes = (segment_bytes - within).min(end - at);
+            let part = |place: pool::Extent| super::pooled::part(place, within, length_bytes);
+            let mut tell = |held: Held| each(&Piece { at_bytes: at, length_bytes, group, held });
+            match pool.place(self.lun_numbers[lun], (offset / segment_bytes) as u32) {
+                None => {}
+                Some(Placement::Mirrored(copies)) => tell(Held::Copies(&copies.map(part))),
+                Some(Placement::Parity { data, stripe }) => tell(Held::Stripe(part(data), stripe, within)),
+            }
+            at += length_bytes;
+        }
+    }
+
+    /// First byte of a run of the address space that is on a slot of a group, from byte `from` to `to` of it.
+    pub(super) fn address_of(&self, run: (u64, u64), group: u32, slot: u32, (from, to): (u64, u64)) -> Option<u64> {
+        let mut found = None;
+        self.pieces(run.0, run.1, |piece| {
+            let Some(extent) = piece.held.on(slot).filter(|_| found.is_none() && piece.group == group) else {
+                return;
+            };
+            if extent.at_bytes < to && from < extent.end_bytes() {
+                found = Some(piece.at_bytes + from.saturating_sub(extent.at_bytes));
+            }
+        });
+        found
+    }
+
+    /// The first byte of a run that no member can serve, or be given.
+    pub(super) fn first_unserved(&self, offset_bytes: u64, length_bytes: u64, kind: Kind) -> Option<u64> {
+        let mut found = None;
+        self.pieces(offset_bytes, length_bytes, |piece| {
+            if found.is_none() && !self.is_served(piece, kind) {
+                found = Some(piece.at_bytes);
+            }
+        });
+        found
+    }
+
+    fn is_served(&self, piece: &Piece, kind: Kind) -> bool {
+        let state = &self.groups[piece.group as usize];
+        let there = |extent: &Extent| state.member_for(extent, Kind::Read).is_some();
+        match piece.held {
+            Held::Copies(copies) => copies.iter().any(|copy| state.member_for(copy, kind).is_some()),
+            Held::Row(extent) => there(&extent) || state.recovery(&extent).is_some(),
+            Held::Stripe(extent, stripe, within) => {
+                there(&extent) || self.stripe_recovery(state, &extent, &stripe, within).is_some()
+            }
+        }
+    }
+
+    fn stripe_recovery(
+        &self,
+        state: &GroupState,
+        extent: &Extent,
+        stripe: &Stripe,
+        within: u64,
+    ) -> Option<Vec<Extent>> {
+        let part = |place: pool::Extent| super::pooled::part(place, within, extent.length_bytes);
+        let there = |other: &Extent| other.slot != extent.slot && state.member_for(other, Kind::Read).is_some();
+        let needed = stripe.data().count();
+        let others: Vec<Extent> = stripe.data().chain(stripe.parity()).map(part).filter(there).take(needed).collect();
+        (others.len() == needed).then_some(others)
+    }
+
+    /// Where what an extent should hold can be had from, for whoever reads the run; `None` where it is nowhere else.
+    pub(super) fn recovery(&self, run: (u64, u64), group: u32, extent: &Extent) -> Option<Vec<Extent>> {
+        let state = &self.groups[group as usize];
+        if self.pools[group as usize].is_none() {
+            return state.recovery(extent);
+        }
+        let mut found = None;
+        self.pieces(run.0, run.1, |piece| {
+            let Some(own) = piece.held.on(extent.slot).filter(|own| {
+                piece.group == group && own.at_bytes <= extent.at_bytes && extent.at_bytes < own.end_bytes()
+            }) else {
+                return;
+            };
+            let into = extent.at_bytes - own.at_bytes;
+            let length_bytes = extent.length_bytes.min(own.length_bytes - into);
+            found = match piece.held {
+                Held::Copies(copies) => {
+                    let moved = |copy: &Extent| Extent { at_bytes: copy.at_bytes + into, length_bytes, ..*copy };
+                    let mut others = copies.iter().filter(|copy| copy.slot != extent.slot).map(moved);
+                    others.find(|copy| state.member_for(copy, Kind::Read).is_some()).map(|copy| vec![copy])
+                }
+                Held::Stripe(_, stripe, within) => {
+                    self.stripe_recovery(state, &Extent { length_bytes, ..*extent }, &stripe, within + into)
+                }
+                Held::Row(_) => None,
+            };
+        });
+        found
+    }
+}

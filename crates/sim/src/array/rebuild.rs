@@ -1,0 +1,310 @@
+//! Rebuilding: spares that take the place of members that are missing, and members that come back.
+
+use headstack_workload::Kind;
+
+use super::description::{IncidentKind, Level, Member};
+use super::health::{GroupState, Slot, SlotState};
+use super::layout::{Extent, join};
+use super::members::{Owner, Port};
+use super::operations::request;
+use super::{Array, Event};
+use crate::SimError;
+use crate::device::{Device, Traffic};
+
+/// The rebuild of one slot.
+#[derive(Clone, Debug)]
+pub struct Rebuilding {
+    /// The slot.
+    pub slot: u32,
+    /// Steps under way: first byte, commands that are not done, finished.
+    steps: Vec<Step>,
+    begun_ns: u64,
+    /// When the rate limit allows the next step.
+    allowed_ns: u64,
+    /// An event will begin the next step.
+    scheduled: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    from_bytes: u64,
+    to_bytes: u64,
+    pending: u32,
+    begun_ns: u64,
+    done: bool,
+}
+
+impl Array {
+    /// A missing slot gets a spare, if there is one and no other is being filled.
+    pub(super) fn take_spare(&mut self, now_ns: u64, group: u32) {
+        let state = &mut self.groups[group as usize];
+        if state.rebuilding.is_some() || state.gone {
+            return;
+        }
+        let Some(slot) = state.slots.iter().position(|slot| slot.state == SlotState::Missing) else {
+            return;
+        };
+        if state.spares.is_empty() {
+            return;
+        }
+        let spare = state.spares.remove(0);
+        state.slots[slot] = Slot { member: spare, state: SlotState::Filling { done_bytes: 0, begun_bytes: 0 } };
+        state.rebuilding = Some(Rebuilding {
+            slot: slot as u32,
+            steps: Vec::new(),
+            begun_ns: now_ns,
+            allowed_ns: now_ns,
+            scheduled: false,
+        });
+        self.begin_steps(now_ns, group);
+    }
+
+    fn begin_steps(&mut self, now_ns: u64, group: u32) {
+        for _ in 0..self.groups[group as usize].rebuild.steps {
+            self.rebuild_on(now_ns, group);
+        }
+    }
+
+    /// After a power cut a rebuild goes on where it had come to.
+    pub(super) fn resume_rebuild(&mut self, now_ns: u64, group: u32) {
+        let state = &mut self.groups[group as usize];
+        if let Some(rebuilding) = &mut state.rebuilding {
+            let slot = &mut state.slots[rebuilding.slot as usize];
+            if let SlotState::Filling { done_bytes, .. } = slot.state {
+                slot.state = SlotState::Filling { done_bytes, begun_bytes: done_bytes };
+            }
+            rebuilding.steps.clear();
+            (rebuilding.allowed_ns, rebuilding.scheduled) = (now_ns, false);
+        }
+        self.begin_steps(now_ns, group);
+        self.take_spare(now_ns, group);
+    }
+
+    /// Begins the next step of a rebuild, if it is time.
+    pub(super) fn rebuild_on(&mut self, now_ns: u64, group: u32) {
+        let busy = self.host_requests > 0;
+        let state = &mut self.groups[group as usize];
+        let Some(rebuilding) = &mut state.rebuilding else {
+            return;
+        };
+        rebuilding.scheduled = false;
+        let slot = rebuilding.slot as usize;
+        let SlotState::Filling { done_bytes, begun_bytes } = state.slots[slot].state else {
+            return;
+        };
+        if begun_bytes == state.layout.slot_bytes || rebuilding.steps.len() >= state.rebuild.steps as usize {
+            return;
+        }
+        if now_ns < rebuilding.allowed_ns && (busy || state.rebuild.rate_limit_bytes_per_s.is_some()) {
+            rebuilding.scheduled = true;
+            let allowed_ns = rebuilding.allowed_ns;
+            return self.at(allowed_ns, Event::Rebuild(group));
+        }
+        let to_bytes = (begun_bytes + state.rebuild.step_bytes).min(state.layout.slot_bytes);
+        state.slots[slot].state = SlotState::Filling { done_bytes, begun_bytes: to_bytes };
+        if let Some(rate) = state.rebuild.rate_limit_bytes_per_s {
+            let pause_ns = ((to_bytes - begun_bytes) as f64 / rate * 1e9) as u64;
+            rebuilding.allowed_ns = rebuilding.allowed_ns.max(now_ns.saturating_sub(pause_ns)) + pause_ns;
+        }
+        let step = Step { from_bytes: begun_bytes, to_bytes, pending: 1, begun_ns: now_ns, done: false };
+        rebuilding.steps.push(step);
+        let extent = Extent { slot: slot as u32, at_bytes: begun_bytes, length_bytes: to_bytes - begun_bytes };
+        let mut sources = Vec::new();
+        state.sources(&extent, &mut sources);
+        let number = step_number(begun_bytes, state.rebuild.step_bytes);
+        for source in &sources {
+            self.rebuild_command(now_ns, group, number, Kind::Read, source);
+        }
+        self.rebuild_part_done(now_ns, group, number, true);
+    }
+
+    fn rebuild_command(&mut self, now_ns: u64, group: u32, number: u32, kind: Kind, extent: &Extent) {
+        let state = &mut self.groups[group as usize];
+        let member = match kind {
+            Kind::Read => state.member_for(extent, Kind::Read),
+            _ => state.live_member(extent.slot),
+        };
+        let Some(member) = member else {
+            return;
+        };
+        if let Some(step) = state.step(number) {
+            step.pending += 1;
+        }
+        self.counters.rebuild_commands += 1;
+        self.issue(now_ns, member, Owner::Rebuild(group, number), request(kind, extent));
+    }
+
+    /// A step of a rebuild waits for one command less: when all is read it writes, when that is done the next may begin.
+    pub(super) fn rebuild_part_done(&mut self, now_ns: u64, group: u32, number: u32, reads: bool) {
+        let state = &mut self.groups[group as usize];
+        let Some(step) = state.step(number) else {
+            return;
+        };
+        step.pending -= 1;
+        if step.pending > 0 {
+            return;
+        }
+        let step = *step;
+        if reads {
+            let slot = state.rebuilding.as_ref().expect("a step belongs to a rebuild").slot;
+            let length_bytes = step.to_bytes - step.from_bytes;
+            let extent = Extent { slot, at_bytes: step.from_bytes, length_bytes };
+            self.rebuild_command(now_ns, group, number, Kind::Write, &extent);
+            return;
+        }
+        self.counters.rebuilt_bytes += step.to_bytes - step.from_bytes;
+        self.step_done(now_ns, group, number, step.begun_ns);
+    }
+
+    fn step_done(&mut self, now_ns: u64, group: u32, number: u32, begun_ns: u64) {
+        let busy = self.host_requests > 0;
+        let state = &mut self.groups[group as usize];
+        state.step(number).expect("just found").done = true;
+        let yields_ns = ((now_ns - begun_ns) as f64 * state.rebuild.yield_to_host) as u64;
+        let rebuilding = state.rebuilding.as_mut().expect("a step belongs to a rebuild");
+        if busy {
+            rebuilding.allowed_ns = rebuilding.allowed_ns.max(now_ns + yields_ns);
+        }
+        let slot = rebuilding.slot as usize;
+        let SlotState::Filling { mut done_bytes, begun_bytes } = state.slots[slot].state else {
+            return;
+        };
+        // Steps end in any order; what holds is what has no gap.
+        while let Some(at) = rebuilding.steps.iter().position(|step| step.done && step.from_bytes == done_bytes) {
+            done_bytes = rebuilding.steps.remove(at).to_bytes;
+        }
+        state.slots[slot].state = SlotState::Filling { done_bytes, begun_bytes };
+        if done_bytes == state.layout.slot_bytes {
+            let took_ns = now_ns - rebuilding.begun_ns;
+            state.slots[slot].state = SlotState::Whole;
+            state.not_whole -= 1;
+            state.rebuilding = None;
+            self.rebuilds_ns.push(took_ns);
+            return self.take_spare(now_ns, group);
+        }
+        if !rebuilding.scheduled {
+            self.rebuild_on(now_ns, group);
+        }
+    }
+}
+
+fn step_number(from_bytes: u64, step_bytes: u64) -> u32 {
+    (from_bytes / step_bytes) as u32
+}
+
+impl GroupState {
+    fn step(&mut self, number: u32) -> Option<&mut Step> {
+        let step_bytes = self.rebuild.step_bytes;
+        let steps = &mut self.rebuilding.as_mut()?.steps;
+        steps.iter_mut().find(|step| step_number(step.from_bytes, step_bytes) == number)
+    }
+
+    /// A step waits for one command more.
+    pub fn expect_part(&mut self, number: u32) {
+        if let Some(step) = self.step(number) {
+            step.pending += 1;
+        }
+    }
+
+    /// What the slot that is being filled lacks where a source cannot be read: its member and the extents.
+    pub fn damage(&self, bad: &Extent) -> (u32, Vec<Extent>) {
+        let slot = self.rebuilding.as_ref().expect("a step belongs to a rebuild").slot;
+        let member = self.slots[slot as usize].member;
+        if self.layout.level != Level::Raid10 {
+            return (member, vec![Extent { slot, ..*bad }]);
+        }
+        let mut damaged = Vec::new();
+        self.layout.units(bad.at_bytes, bad.length_bytes, |row, within, length_bytes| {
+            let place = row * self.layout.slots + u64::from(bad.slot);
+            let (other, at) = self.layout.copy(place / 2, 1 - place % 2);
+            if other == slot {
+                join(&mut damaged, Extent { slot, at_bytes: at + within, length_bytes });
+            }
+        });
+        (member, damaged)
+    }
+}
+
+impl Array {
+    /// Something happens to the array.
+    pub(super) fn incident(&mut self, now_ns: u64, what: IncidentKind) {
+        match what {
+            IncidentKind::MemberFails { member } => self.member_fails(now_ns, member),
+            IncidentKind::MemberReturns { member } => self.member_returns(now_ns, member),
+            IncidentKind::SpareAdded { group } => self.add_spare(now_ns, group),
+            IncidentKind::BatteryFails => self.set_battery(now_ns, false),
+            IncidentKind::BatteryReturns => self.set_battery(now_ns, true),
+        }
+    }
+
+    /// Something happens to the array from outside.
+    ///
+    /// # Errors
+    /// What cannot happen to it.
+    pub(crate) fn strike(&mut self, now_ns: u64, what: IncidentKind) -> Result<(), SimError> {
+        let is_missing = |member: u32| match self.missing.get(member as usize) {
+            Some(&missing) => Ok(missing),
+            None => Err(SimError::Fault(format!("member {member}; 0 to {} are allowed", self.missing.len() - 1))),
+        };
+        let trouble = match what {
+            IncidentKind::MemberFails { member } if is_missing(member)? => {
+                Some(format!("member {member} has failed already; one that serves is allowed"))
+            }
+            IncidentKind::MemberReturns { member } if !is_missing(member)? => {
+                Some(format!("member {member} is there; one that has failed is allowed"))
+            }
+            IncidentKind::SpareAdded { group } if group as usize >= self.groups.len() => {
+                Some(format!("group {group}; 0 to {} are allowed", self.groups.len() - 1))
+            }
+            IncidentKind::BatteryFails | IncidentKind::BatteryReturns
+                if !self.description.controller.cache.as_ref().is_some_and(|cache| cache.battery) =>
+            {
+                Some("the array has no cache with a battery".to_owned())
+            }
+            _ => None,
+        };
+        match trouble {
+            Some(trouble) => Err(SimError::Fault(trouble)),
+            None => {
+                self.incident(now_ns, what);
+                Ok(())
+            }
+        }
+    }
+
+    /// A member that failed is there again, empty: it fills its old slot, or is a spare where another has that.
+    fn member_returns(&mut self, now_ns: u64, member: u32) {
+        let at = member as usize;
+        self.missing[at] = false;
+        self.members[at].power_cycle(now_ns);
+        self.ports[at].reset();
+        self.set_member_next(at, self.members[at].next_event_ns());
+        for group in 0..self.groups.len() {
+            let table = &self.description.groups[group];
+            if table.members.contains(&member) || table.spares.contains(&member) {
+                self.groups[group].spares.push(member);
+                self.take_spare(now_ns, group as u32);
+            }
+        }
+    }
+
+    /// A new member, of the kind and at the place of the group's first, waits for a failure or takes a missing slot.
+    fn add_spare(&mut self, now_ns: u64, group: u32) {
+        let model = self.description.groups[group as usize].members[0] as usize;
+        let number = self.members.len();
+        let Member { device, ref ways, .. } = self.description.members[model];
+        let member = Member { name: format!("d{number}"), device, ways: ways.clone() };
+        let description = &self.description.devices[device as usize];
+        let drive = Device::new(description, self.seed.wrapping_add(number as u64)).expect("its like is a member");
+        self.members.push(drive);
+        self.member_next_ns.push(u64::MAX);
+        self.ports.push(Port::new(&self.description, &member));
+        self.description.members.push(member);
+        self.description.groups[group as usize].spares.push(number as u32);
+        self.missing.push(false);
+        self.traffic.push(Traffic::default());
+        self.set_member_next(number, self.members[number].next_event_ns());
+        self.groups[group as usize].spares.push(number as u32);
+        self.take_spare(now_ns, group);
+    }
+}

@@ -1,0 +1,101 @@
+//! What the world outside does to a disk, and sees of it, over whatever stands between its port and its mechanisms.
+
+use headstack_workload::Span;
+
+use super::{Disk, Kind};
+use crate::blemishes::Failure;
+use crate::faults::{Blemish, DeviceGauge, DeviceHealth};
+
+impl Disk {
+    /// Replaces what is wrong with its media.
+    pub(crate) fn set_blemishes(&mut self, blemishes: &[Blemish], seed: u64) {
+        match &mut self.kind {
+            Kind::Plain(drive) => drive.set_blemishes(blemishes, seed),
+            Kind::Assisted(assisted) => assisted.set_blemishes(blemishes, seed),
+            Kind::Split(split) => split.set_blemishes(blemishes, seed),
+        }
+    }
+
+    /// Some command has failed that nobody has asked for.
+    #[inline]
+    pub(crate) fn has_failures(&self) -> bool {
+        match &self.kind {
+            Kind::Plain(drive) => drive.has_failures(),
+            Kind::Assisted(assisted) => !assisted.failures.is_empty(),
+            Kind::Split(split) => !split.failures.is_empty(),
+        }
+    }
+
+    /// What is wrong with a command that is complete.
+    #[cold]
+    pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
+        match &mut self.kind {
+            Kind::Plain(drive) => drive.take_failure(id),
+            Kind::Assisted(assisted) => assisted.failures.take(id),
+            Kind::Split(split) => split.failures.take(id),
+        }
+    }
+
+    /// Switches the write cache.
+    pub(crate) fn set_write_cache(&mut self, on: bool) {
+        match &mut self.kind {
+            Kind::Plain(drive) => drive.set_write_cache(on),
+            Kind::Assisted(assisted) => assisted.set_write_cache(on),
+            Kind::Split(split) => split.set_write_cache(on),
+        }
+    }
+
+    /// Acknowledged data can be in a volatile cache.
+    pub(crate) fn caches_writes(&self) -> bool {
+        match &self.kind {
+            Kind::Plain(drive) => drive.caches_writes(),
+            Kind::Assisted(assisted) => assisted.caches_writes(),
+            Kind::Split(split) => split.caches_writes(),
+        }
+    }
+
+    /// Appends what of a span is in a volatile cache alone, in no order.
+    pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
+        match &self.kind {
+            Kind::Plain(drive) => drive.volatile(span, into),
+            Kind::Assisted(assisted) => assisted.volatile(span, into),
+            Kind::Split(split) => split.volatile(span, into),
+        }
+    }
+
+    /// End of the track that holds a byte, at its home where the drive has several places for it.
+    pub(crate) fn track_end_bytes(&self, at_bytes: u64) -> u64 {
+        match &self.kind {
+            Kind::Plain(drive) => drive.track_end_bytes(at_bytes),
+            Kind::Assisted(assisted) => assisted.track_end_bytes(at_bytes),
+            Kind::Split(split) => split.track_end_bytes(at_bytes),
+        }
+    }
+
+    /// Power was cut and is back.
+    pub(crate) fn power_cycle(&mut self, now_ns: u64) {
+        match &mut self.kind {
+            Kind::Plain(drive) => drive.power_cycle(now_ns),
+            Kind::Assisted(assisted) => assisted.power_cycle(now_ns),
+            Kind::Split(split) => split.power_cycle(now_ns),
+        }
+    }
+
+    /// What it does; its name is the caller's.
+    pub(crate) fn gauge(&self, now_ns: u64) -> DeviceGauge {
+        match &self.kind {
+            Kind::Plain(drive) => drive.gauge(now_ns),
+            Kind::Assisted(assisted) => assisted.gauge(now_ns),
+            Kind::Split(split) => split.gauge(now_ns),
+        }
+    }
+
+    /// Adds what is wrong with its media.
+    pub(crate) fn add_health(&self, into: &mut DeviceHealth) {
+        match &self.kind {
+            Kind::Plain(drive) => drive.add_health(into),
+            Kind::Assisted(assisted) => assisted.drive().add_health(into),
+            Kind::Split(split) => split.add_health(into),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Passes over media that something is wrong with. Where nothing is, a pass is that of [`super::media`].
+
+use super::geometry::Extent;
+use super::media::{Access, Head, Pass};
+use super::{Drive, NOWHERE, Service};
+use crate::blemishes::{Failure, Leg, Meeting, Stretch};
+use crate::faults::Blemish;
+
+/// For whom the arm works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum For {
+    /// For the host: an error ends the access, and what is written renews its sectors.
+    Host,
+    /// For the drive itself: it goes on behind what it could not read, and writes what it had read before.
+    Itself,
+}
+
+impl Drive {
+    /// Performs an access: the pass, and where it failed.
+    #[inline]
+    pub(super) fn pass_over(
+        &mut self,
+        from: Head,
+        access: &Access,
+        extent: &Extent,
+        whom: For,
+    ) -> (Pass, Option<Stretch>) {
+        if self.blemishes.is_clean() {
+            return (self.media.pass_from(from, access, extent), None);
+        }
+        self.pass_over_blemishes(from, access, whom)
+    }
+
+    #[cold]
+    fn pass_over_blemishes(&mut self, from: Head, access: &Access, whom: For) -> (Pass, Option<Stretch>) {
+        let end = access.block + u64::from(access.sectors);
+        // What is dirty comes from the buffer, whatever the media say.
+        let dirty: Vec<(u64, u64)> = if access.write { Vec::new() } else { self.writes.dirty().collect() };
+        let turn_ns = self.media.spindle.revolution_ns();
+        let renews = access.write && whom == For::Host;
+        let Meeting { delay_ns, repeats, fails } =
+            self.blemishes.meet((access.block, end), access.write, renews, &dirty, turn_ns);
+        // The sector that fails is the last that the heads see.
+        let end = fails.filter(|_| whom == For::Host).map_or(end, |bad| bad.from + 1);
+        let mut pass = self.pass_by_legs(from, access, end);
+        self.counters.retries += u64::from(repeats);
+        pass.mark_ns += delay_ns;
+        pass.end_ns += delay_ns;
+        pass.rotation_ns += delay_ns;
+        (pass, fails)
+    }
+
+    /// The pass over what lies in its place and, between, over what is on spares. Those lie behind the last block; the
+    /// layout knows no such place, so that the last blocks stand for it.
+    fn pass_by_legs(&self, from: Head, access: &Access, end: u64) -> Pass {
+        let blocks = self.media.layout.blocks();
+        let mut whole: Option<Pass> = None;
+        self.blemishes.legs(access.block, end, |leg: Leg| {
+            let block = if leg.spare { blocks.saturating_sub(leg.at) } else { leg.at };
+            let sectors = leg.sectors.min(blocks - block) as u32;
+            let (head, start_ns, settled_ns) = match &whole {
+                None => (from, access.start_ns, access.settled_ns),
+                Some(before) => (before.head, before.end_ns, before.end_ns),
+            };
+            let part = Access { block, sectors, start_ns, settled_ns, mark: access.mark.min(sectors), ..*access };
+            let mut pass = self.media.pass(head, &part);
+            pass.followers = if leg.spare { 0 } else { pass.followers };
+            whole = Some(match whole {
+                None => pass,
+                Some(before) => Pass {
+                    mark_ns: pass.end_ns,
+                    first_wait_ns: before.first_wait_ns,
+                    seek_ns: before.seek_ns + pass.seek_ns,
+                    rotation_ns: before.rotation_ns + pass.rotation_ns,
+                    ..pass
+                },
+            });
+        });
+        whole.expect("an access has sectors")
+    }
+
+    /// A read ends at a sector that nothing could read.
+    #[cold]
+    pub(super) fn fail_read(
+        &mut self,
+        now_ns: u64,
+        decoded_ns: u64,
+        start_ns: u64,
+        id: u32,
+        pass: &Pass,
+        bad: Stretch,
+    ) {
+        self.fail(id, bad, false);
+        let completion_ns = self.params.description.overheads.read_completion_ns;
+        self.complete(id, now_ns, pass.end_ns.max(decoded_ns) + completion_ns);
+        self.account(pass, start_ns);
+        self.occupy(pass, Service::Read, NOWHERE);
+    }
+
+    /// A command will end in error.
+    #[cold]
+    pub(super) fn fail(&mut self, id: u32, bad: Stretch, write: bool) {
+        let shift = self.params.sector_shift;
+        self.failures.note(Failure { id, from_bytes: bad.from << shift, to_bytes: bad.to << shift, write });
+    }
+
+    /// A flush tells of what the write cache could not get rid of.
+    #[inline]
+    pub(super) fn tell_deferred(&mut self, id: u32) {
+        if let Some(bad) = self.blemishes.take_deferred() {
+            self.fail(id, bad, true);
+        }
+    }
+
+    /// Some command has failed that nobody has asked for.
+    #[inline]
+    pub(crate) fn has_failures(&self) -> bool {
+        !self.failures.is_empty()
+    }
+
+    /// What is wrong with a command that is complete.
+    #[cold]
+    pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
+        self.failures.take(id)
+    }
+
+    /// Replaces what is wrong with the media. Read-ahead under way knows nothing of it and ends.
+    pub(crate) fn set_blemishes(&mut self, blemishes: &[Blemish], seed: u64) {
+        self.blemishes.replace(blemishes, 1 << self.params.sector_shift, seed);
+        if let Some(run) = self.read_ahead.take() {
+            self.head = run.head;
+            self.continues = NOWHERE;
+        }
+    }
+
+    /// New data of the host's for `[from, to)` are on other media of the drive.
+    #[inline]
+    pub(crate) fn renew(&mut self, from: u64, to: u64) {
+        if !self.blemishes.is_clean() {
+            self.blemishes.renew(from, to);
+        }
+    }
+}

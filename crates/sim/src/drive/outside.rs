@@ -1,0 +1,85 @@
+//! What the world outside does to a drive, and sees of it: power cuts, what they lose, what the arm does.
+
+use headstack_workload::Span;
+
+use super::description::WriteCache;
+use super::media::Head;
+use super::{Drive, NOWHERE, Service};
+use crate::faults::{DeviceGauge, DeviceHealth, DeviceState};
+
+impl Drive {
+    /// Appends what of a span is in the write cache alone, in no order.
+    pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
+        let shift = self.params.sector_shift;
+        let dirty = self.writes.dirty().map(|(from, to)| (from << shift, to << shift));
+        into.extend(dirty.filter_map(|(from, to)| crate::faults::common(span, from, to)));
+    }
+
+    /// Its write cache is on.
+    pub(crate) fn caches_writes(&self) -> bool {
+        self.params.write_cache != WriteCache::Off
+    }
+
+    /// Switches the write cache; what it holds is destaged as before.
+    pub(crate) fn set_write_cache(&mut self, on: bool) {
+        self.params.write_cache = match (on, self.params.description.buffer.write_cache) {
+            (false, _) => WriteCache::Off,
+            (true, WriteCache::Off) => WriteCache::On,
+            (true, described) => described,
+        };
+    }
+
+    /// End of the track that holds a byte.
+    pub(crate) fn track_end_bytes(&self, at_bytes: u64) -> u64 {
+        let (_, end) = self.media.layout.track_bounds(at_bytes >> self.params.sector_shift);
+        (end << self.params.sector_shift).min(self.capacity_bytes())
+    }
+
+    /// Power was cut and is back. The heads start from cylinder 0.
+    pub(crate) fn power_cycle(&mut self, now_ns: u64) {
+        let spin_up = self.params.description.power.map(|power| power.spin_up);
+        self.ready_ns = now_ns + spin_up.map_or(0, |change| change.ns);
+        self.counters.spin_ups += u64::from(spin_up.is_some());
+        self.queue.clear();
+        self.writes.lose();
+        self.segments.clear();
+        self.completions.clear();
+        self.flushes.clear();
+        self.failures.clear();
+        self.blemishes.take_deferred();
+        self.port.reset(now_ns);
+        (self.in_service, self.read_ahead, self.filling, self.serves_ordered) = (None, None, None, false);
+        (self.arm_free_ns, self.firmware_free_ns) = (self.ready_ns, self.ready_ns);
+        (self.last_was_read, self.last_write_end, self.continues) = (false, NOWHERE, NOWHERE);
+        self.head = Head { cylinder: 0, head: 0 };
+    }
+
+    /// What it does; its name is the caller's.
+    pub(crate) fn gauge(&self, now_ns: u64) -> DeviceGauge {
+        let state = match self.in_service {
+            Some(Service::Read) => DeviceState::Reading,
+            Some(Service::Write | Service::Destage(_)) => DeviceState::Writing,
+            Some(Service::Internal) => DeviceState::Internal,
+            None if now_ns >= self.stops_ns() => DeviceState::Standby,
+            None => DeviceState::Idle,
+        };
+        let head = self.read_ahead.map_or(self.head, |run| run.head);
+        DeviceGauge {
+            name: String::new(),
+            state,
+            queue: (self.queue.len() + self.completions.len() + self.flushes.len()) as u32,
+            cylinder: Some(head.cylinder),
+            cylinders: self.params.description.geometry.cylinders,
+            head: head.head,
+            dirty_bytes: self.writes.sectors() << self.params.sector_shift,
+        }
+    }
+
+    /// Adds what is wrong with its media.
+    pub(crate) fn add_health(&self, into: &mut DeviceHealth) {
+        into.pending_sectors += self.blemishes.pending();
+        into.reallocated_sectors += self.blemishes.spares;
+        into.uncorrectable_errors += self.blemishes.errors;
+        into.retried_passes += self.counters.retries;
+    }
+}

@@ -1,0 +1,150 @@
+//! What the world outside does to a solid-state drive, and sees of it: blemishes, power cuts, what they lose.
+
+use headstack_workload::{Kind, Span};
+
+use super::Ssd;
+use super::buffer::Row;
+use super::ftl::Place;
+use crate::blemishes::{Blemishes, Failure, Meeting, Stretch};
+use crate::faults::{Blemish, DeviceGauge, DeviceHealth, DeviceState, common};
+use crate::link::Upstream;
+
+impl Ssd {
+    /// A read needs a unit from the flash: how much longer that takes. One that cannot be read fails its command.
+    #[cold]
+    pub(super) fn meet_read(&mut self, slot: u32, unit: u32) -> u64 {
+        let turn_ns = self.description.timing.read_ns;
+        let unit = u64::from(unit);
+        let Meeting { delay_ns, fails, .. } = self.blemishes.meet((unit, unit + 1), false, false, &[], turn_ns);
+        if let Some(bad) = fails {
+            self.fail(slot, bad);
+        }
+        delay_ns
+    }
+
+    /// A row goes to the flash: how much longer that takes. Its units lie elsewhere from then on, so that what was wrong
+    /// with their old places is past.
+    #[cold]
+    pub(super) fn meet_program(&mut self, row: &Row) -> u64 {
+        let turn_ns = self.description.timing.program_ns;
+        let mut total_ns = 0;
+        for unit in self.buffer.units_of(row).map(u64::from) {
+            let Meeting { delay_ns, fails, .. } = self.blemishes.meet((unit, unit + 1), true, true, &[], turn_ns);
+            total_ns += delay_ns;
+            if let Some(bad) = fails {
+                self.blemishes.defer(bad);
+            }
+        }
+        total_ns
+    }
+
+    fn fail(&mut self, slot: u32, bad: Stretch) {
+        let command = &self.commands[slot as usize];
+        let (from_bytes, to_bytes) = (bad.from << self.unit_shift, bad.to << self.unit_shift);
+        // A unit is more than a command may ask of it.
+        let from_bytes =
+            if command.request.kind == Kind::Flush { from_bytes } else { from_bytes.max(command.request.offset_bytes) };
+        let write = command.request.kind != Kind::Read;
+        self.failures.note(Failure { id: command.id, from_bytes, to_bytes, write });
+    }
+
+    /// A flush tells of what the write buffer could not get rid of.
+    #[inline]
+    pub(super) fn tell_deferred(&mut self, slot: u32) {
+        if let Some(bad) = self.blemishes.take_deferred() {
+            self.fail(slot, bad);
+        }
+    }
+
+    /// Some command has failed that nobody has asked for.
+    #[inline]
+    pub(crate) fn has_failures(&self) -> bool {
+        !self.failures.is_empty()
+    }
+
+    /// What is wrong with a command that is complete.
+    #[cold]
+    pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
+        self.failures.take(id)
+    }
+
+    /// Replaces what is wrong with its flash.
+    pub(crate) fn set_blemishes(&mut self, blemishes: &[Blemish], seed: u64) {
+        self.blemishes.replace(blemishes, 1 << self.unit_shift, seed);
+    }
+
+    /// Acknowledged data can be in a volatile buffer.
+    pub(crate) fn caches_writes(&self) -> bool {
+        !self.description.buffer.power_loss_protected
+    }
+
+    /// Appends what of a span is in a volatile buffer alone, in no order.
+    pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
+        if !self.caches_writes() {
+            return;
+        }
+        let held = self.buffer.slots().filter(|&(slot, unit)| self.ftl.place(unit) == Place::Buffer(slot));
+        into.extend(held.filter_map(|(_, unit)| {
+            let from = u64::from(unit) << self.unit_shift;
+            common(span, from, from + (1 << self.unit_shift))
+        }));
+    }
+
+    /// End of the page that holds a byte, had the drive been filled in order.
+    pub(crate) fn page_end_bytes(&self, at_bytes: u64) -> u64 {
+        let page_bytes = u64::from(self.ftl.layout.unit_bytes * self.ftl.layout.units_per_page);
+        ((at_bytes / page_bytes + 1) * page_bytes).min(self.capacity_bytes())
+    }
+
+    /// Power was cut and is back. What was under way is carried through the flash in no time, so that its map stays whole:
+    /// where a unit lies does not depend on whether its old or its new data are to be found there.
+    pub(crate) fn power_cycle(&mut self, now_ns: u64) {
+        let blemishes = std::mem::replace(&mut self.blemishes, Blemishes::none());
+        self.waiting.clear();
+        loop {
+            self.advance_behind(&mut Upstream::none(), u64::MAX - 1, |_| {});
+            if self.buffer.waiting == 0 {
+                break;
+            }
+            self.program_row(now_ns);
+        }
+        self.blemishes = blemishes;
+        self.blemishes.take_deferred();
+        self.failures.clear();
+        self.flash.power_cycle(now_ns);
+        self.port.ports.iter_mut().for_each(|port| port.reset(now_ns));
+        self.port.last_ns = [now_ns; 2];
+        self.controller_free_ns = now_ns;
+    }
+
+    /// What it does; its name is the caller's.
+    pub(crate) fn gauge(&self) -> DeviceGauge {
+        let queue = self.commands.len() - self.free.len() + self.waiting.len();
+        let writes = !self.pouring.is_empty() || !self.landings.is_empty() || !self.barriers.is_empty();
+        let state = match queue {
+            0 if self.flash.next_ns() == u64::MAX => DeviceState::Idle,
+            0 => DeviceState::Internal,
+            _ if writes => DeviceState::Writing,
+            _ => DeviceState::Reading,
+        };
+        let units = (self.description.buffer.bytes >> self.unit_shift) as u32;
+        DeviceGauge {
+            name: String::new(),
+            state,
+            queue: queue as u32,
+            cylinder: None,
+            cylinders: 0,
+            head: 0,
+            dirty_bytes: u64::from(self.buffer.used(units)) << self.unit_shift,
+        }
+    }
+
+    /// Adds what is wrong with its flash, in blocks as the host knows them.
+    pub(crate) fn add_health(&self, into: &mut DeviceHealth) {
+        let blocks = (1 << self.unit_shift) / u64::from(self.description.capacity.logical_block_bytes);
+        into.pending_sectors += self.blemishes.pending() * blocks;
+        into.reallocated_sectors += self.blemishes.spares * blocks;
+        into.uncorrectable_errors += self.blemishes.errors;
+        into.retried_passes += self.blemishes.retried;
+    }
+}

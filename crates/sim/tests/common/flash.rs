@@ -1,0 +1,55 @@
+//! A solid-state drive to test with.
+
+use headstack_sim::ssd::description::{
+    Capacity, Collection, Controller, Flash, Interface, SsdDescription, Timing, WriteBuffer,
+};
+
+use super::{MS, US};
+
+pub const UNIT: u64 = 4096;
+pub const PAGE: u64 = 16384;
+pub const PLANES: u64 = 2;
+pub const ROW: u64 = PAGE * PLANES;
+pub const DIES: u64 = 8;
+pub const COMMAND_NS: u64 = 5 * US;
+pub const READ_NS: u64 = 50 * US;
+pub const PROGRAM_NS: u64 = 600 * US;
+/// A channel carries 1 GB/s, the interface 4 GB/s.
+pub const CHANNEL_NS_PER_BYTE: f64 = 1.0;
+pub const INTERFACE_NS_PER_BYTE: f64 = 0.25;
+
+/// 1 GiB of flash (4 channels, 8 dies, 2 planes, 64 blocks of 64 pages of 16 KiB), three quarters of it exported.
+pub fn small_ssd() -> SsdDescription {
+    SsdDescription {
+        name: "test drive".to_owned(),
+        filled: false,
+        capacity: Capacity { logical_bytes: 768 << 20, logical_block_bytes: 512, mapping_unit_bytes: UNIT as u32 },
+        flash: Flash {
+            channels: 4,
+            dies_per_channel: 2,
+            planes_per_die: PLANES as u32,
+            blocks_per_plane: 64,
+            pages_per_block: 64,
+            page_bytes: PAGE as u32,
+        },
+        timing: Timing {
+            read_ns: READ_NS,
+            program_ns: PROGRAM_NS,
+            erase_ns: 3 * MS,
+            channel_ns_per_byte: CHANNEL_NS_PER_BYTE,
+            suspend_ns: None,
+            reads_ahead_max: 16,
+        },
+        buffer: WriteBuffer { bytes: 2 << 20, power_loss_protected: true },
+        collection: Collection { free_blocks_min: 3 },
+        controller: Controller { command_ns: COMMAND_NS, command_interval_ns: 0 },
+        interface: Interface {
+            read_ns_per_byte: INTERFACE_NS_PER_BYTE,
+            write_ns_per_byte: INTERFACE_NS_PER_BYTE,
+            full_duplex: true,
+            queue_depth: 1024,
+        },
+        preconditioned: false,
+        power: None,
+    }
+}
