@@ -216,7 +216,7 @@ fn long_requests_meet_faults_in_parts_and_end_with_the_worst() {
         "[[fault]]\nat = \"0s\"\nfor = \"1s\"\nwhat = \"hang\"\nranges = [{ offset = \"2MiB\", length = \"4KiB\" }]\n";
     let long = Request { length_bytes: 4 << 20, ..read(0) };
     let mut session = Virtual::new(&constant(), text);
-    session.arrive(MS, None, long);
+    session.arrive(MS, long);
     session.advance(2 * S);
     assert_eq!(session.answer(0).unwrap().at_ns, S);
     assert_eq!(session.timeline.injections().injections[0].met, 1, "one part of four");
