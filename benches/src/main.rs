@@ -9,6 +9,7 @@ mod live;
 mod measure;
 mod measuring;
 mod memory;
+mod nbd;
 mod python;
 mod recordings;
 mod report;
@@ -81,6 +82,7 @@ fn exported(mut report: Report) -> Report {
     live::lateness(&mut report);
     live::queue(&mut report);
     live::conformance(&mut report);
+    nbd::beside_nbdkit(&mut report);
     report
 }
 

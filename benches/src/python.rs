@@ -55,7 +55,10 @@ fn figure(name: String, value: f64, unit: &'static str, bar: Option<Bar>, answer
 }
 
 /// What a script of this folder says.
-fn tell(script: &str, arguments: &[&str]) -> Result<Value, String> {
+///
+/// # Errors
+/// The last line of its complaint.
+pub fn tell(script: &str, arguments: &[&str]) -> Result<Value, String> {
     let python = repository().join(".venv/bin/python");
     let script = repository().join("benches").join(script);
     let output = Command::new(&python).arg(script).args(arguments).output();

@@ -6,23 +6,24 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use headstack_workload::Span;
 use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom, fallocate, memfd_create, seek};
 
 use crate::LiveError;
 
-/// Where the bytes are.
-#[derive(Debug)]
+/// Where the bytes are. A clone has the same ones.
+#[derive(Clone, Debug)]
 pub enum Contents {
     /// In memory, gone with the process, or in a file.
-    Kept(File),
+    Kept(Arc<File>),
     /// Nowhere, but for some ranges: the rest reads as zeros.
     Discarded {
         /// What is kept all the same, in memory.
         kept: Vec<Span>,
         /// Its bytes, at their own places.
-        memory: File,
+        memory: Arc<File>,
     },
 }
 
@@ -80,7 +81,7 @@ impl Contents {
             return Err(LiveError::Asked(message));
         }
         file.set_len(capacity_bytes).map_err(LiveError::io(name()))?;
-        Ok(Contents::Kept(file))
+        Ok(Contents::Kept(Arc::new(file)))
     }
 
     /// Fills `into` with what is at `offset_bytes`.
@@ -201,11 +202,11 @@ impl Contents {
     }
 }
 
-fn memory(capacity_bytes: u64) -> Result<File, LiveError> {
+fn memory(capacity_bytes: u64) -> Result<Arc<File>, LiveError> {
     let file = memfd_create("headstack-contents", MemfdFlags::CLOEXEC);
     let file = file.map(File::from).map_err(|error| LiveError::io("memory for contents")(error.into()))?;
     file.set_len(capacity_bytes).map_err(LiveError::io("memory for contents"))?;
-    Ok(file)
+    Ok(Arc::new(file))
 }
 
 /// Calls `each` for every part of a range that is kept: its place, and which bytes of the range it is.

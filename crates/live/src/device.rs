@@ -24,8 +24,9 @@ pub struct Export {
     pub is_rotational: bool,
 }
 
-/// A system that is exported: what [`crate::Session::device`] makes.
-#[derive(Debug)]
+/// A system that is exported by one path, as [`crate::Session::device`] makes it: a clone with another [`Submitter`] exports
+/// the same bytes by another path.
+#[derive(Clone, Debug)]
 pub struct Device {
     /// Its LUNs; the first is what a client gets that names none.
     pub exports: Vec<Export>,

@@ -14,7 +14,8 @@ const VALID_SHARE: f64 = 0.05;
 pub struct Fidelity {
     /// Requests answered.
     pub requests: u64,
-    /// What a request costs on the way in and out, subtracted from what it is made to take. Nanoseconds of the wall.
+    /// What a request costs on the way in and out, subtracted from what it is made to take; of several paths, the longest
+    /// way. Nanoseconds of the wall.
     pub floor_ns: u64,
     /// Answers that left later than the model said: the lateness of all, in nanoseconds of the wall.
     pub lateness_p50_ns: u64,

@@ -1,6 +1,11 @@
 //! What the way to the clock and back costs, measured when a server starts: that much is no drive's latency.
 
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -8,7 +13,8 @@ use headstack_workload::Span;
 
 use crate::LiveError;
 use crate::contents::Contents;
-use crate::device::Export;
+use crate::device::{Device, Export};
+use crate::fuse::Mount;
 use crate::nbd::client::Client;
 use crate::nbd::wire::{Header, command};
 use crate::nbd::{Security, Stream, serve};
@@ -27,10 +33,40 @@ const BLOCK_BYTES: u32 = 4096;
 /// # Errors
 /// A machine that has no sockets or threads.
 pub fn measure_nbd(realtime: bool) -> Result<u64, LiveError> {
+    let (session, device) = probed(realtime)?;
+    let (ours, theirs) = UnixStream::pair().map_err(LiveError::io("a socket pair"))?;
+    let server = thread::spawn(move || serve(&device, &Stream::socket_of(theirs), &Security::None));
+    let latencies = probe(Stream::socket_of(ours));
+    // It ends with its client; how is in the probe's own result.
+    let _ = server.join();
+    session.stop();
+    floor_of(latencies)
+}
+
+/// Median of what a read of 4 KiB takes on a file of a FUSE mount beside what the model says, in nanoseconds of the wall.
+/// A loop device adds its own.
+///
+/// # Errors
+/// A machine that does not let this user mount.
+pub fn measure_fuse(realtime: bool) -> Result<u64, LiveError> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let directory = std::env::temp_dir().join(format!("headstack-floor-{}-{number}", std::process::id()));
+    let (session, device) = probed(realtime)?;
+    let latencies = Mount::start(&device, &directory).and_then(|mount| {
+        let latencies = probe_file(&mount.files()[0]);
+        mount.stop()?;
+        Ok(latencies)
+    });
+    session.stop();
+    floor_of(latencies?)
+}
+
+/// A device whose every request takes as long.
+fn probed(realtime: bool) -> Result<(Session, Arc<Device>), LiveError> {
     let capacity_bytes = 1 << 20;
     let model = Model::Constant(Constant { latency_ns: PROBE_NS, capacity_bytes });
     let options = SessionOptions { realtime, ..SessionOptions::default() };
-    let session = Session::start(&model, options, None)?;
     let export = Export {
         name: "floor".to_owned(),
         description: String::new(),
@@ -39,13 +75,12 @@ pub fn measure_nbd(realtime: bool) -> Result<u64, LiveError> {
         is_rotational: false,
     };
     let contents = Contents::in_memory(capacity_bytes)?;
+    let session = Session::start(&model, options, None)?;
     let device = session.device(vec![export], contents);
-    let (ours, theirs) = UnixStream::pair().map_err(LiveError::io("a socket pair"))?;
-    let server = thread::spawn(move || serve(&device, &Stream::socket_of(theirs), Security::None, |_| {}));
-    let latencies = probe(Stream::socket_of(ours));
-    // It ends with its client; how is in the probe's own result.
-    let _ = server.join();
-    session.stop();
+    Ok((session, device))
+}
+
+fn floor_of(latencies: std::io::Result<Vec<u64>>) -> Result<u64, LiveError> {
     let mut latencies = latencies.map_err(LiveError::io("the probe of the floor"))?;
     latencies.sort_unstable();
     Ok(latencies[latencies.len() / 2].saturating_sub(PROBE_NS))
@@ -67,5 +102,24 @@ fn probe(stream: Stream) -> std::io::Result<Vec<u64>> {
     }
     let goodbye = Header { flags: 0, command: command::DISC, cookie: 0, offset_bytes: 0, length_bytes: 0 };
     client.send(&goodbye, &[])?;
+    Ok(latencies)
+}
+
+fn probe_file(path: &Path) -> std::io::Result<Vec<u64>> {
+    let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
+    let file: File = OpenOptions::new().read(true).custom_flags(direct).open(path)?;
+    // Direct I/O wants whole pages.
+    let block = BLOCK_BYTES as usize;
+    let mut pages = vec![0; 2 * block];
+    let start = pages.as_ptr().align_offset(block);
+    let data = &mut pages[start..start + block];
+    let mut latencies = Vec::with_capacity(PROBES);
+    for number in 0..WARM_UP + PROBES {
+        let begun = Instant::now();
+        file.read_exact_at(data, 0)?;
+        if number >= WARM_UP {
+            latencies.push(begun.elapsed().as_nanos() as u64);
+        }
+    }
     Ok(latencies)
 }

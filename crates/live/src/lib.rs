@@ -11,6 +11,7 @@ pub mod device;
 pub mod faults;
 pub mod fidelity;
 pub mod floor;
+pub mod fuse;
 pub mod nbd;
 pub mod orders;
 pub mod pacer;
@@ -38,6 +39,9 @@ pub enum LiveError {
     /// The system or its schedule cannot be.
     #[error("{0}")]
     Sim(#[from] headstack_sim::SimError),
+    /// A file cannot be accepted: where, which key, and what would be.
+    #[error("{0}")]
+    Input(#[from] headstack_workload::InputError),
     /// A fault of a schedule cannot strike the system.
     #[error("fault[{index}].{key}: {message}")]
     Fault {

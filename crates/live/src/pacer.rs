@@ -3,9 +3,10 @@
 //! Nothing else happens there. Exports copy data before they hand a request in, and send what is large from threads of
 //! their own, so that a megabyte on its way makes nobody else late.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
@@ -18,13 +19,13 @@ use crate::device::{Device, Export};
 use crate::faults::Schedule;
 use crate::faults::injector::Ending;
 use crate::fidelity::{Fidelity, Ledger};
-use crate::nbd::Reply;
 use crate::orders::Order;
 use crate::power::gate::Gate;
 use crate::power::{Change, Changed, Verdict};
 pub use crate::timeline::Outcome;
 use crate::timeline::{Finished, Listener, Model, Timeline};
 use crate::wall::{Scheduling, Wall, be_punctual};
+use crate::{fuse, nbd};
 
 /// How a session is paced.
 #[derive(Clone, Debug)]
@@ -49,7 +50,9 @@ impl Default for SessionOptions {
 #[derive(Debug)]
 pub enum Answer {
     /// By a reply over NBD.
-    Nbd(Reply),
+    Nbd(nbd::Reply),
+    /// By a reply to the kernel, for FUSE.
+    Fuse(fuse::Reply),
     /// By a word to another thread: floors are measured so, and tests.
     Word(std::sync::mpsc::Sender<Outcome>),
 }
@@ -58,6 +61,7 @@ impl Answer {
     fn send(self, outcome: Outcome) {
         match self {
             Answer::Nbd(reply) => reply.send(outcome),
+            Answer::Fuse(reply) => reply.send(outcome),
             // Who has gone does not need to know.
             Answer::Word(sender) => drop(sender.send(outcome)),
         }
@@ -67,8 +71,9 @@ impl Answer {
 /// A request on its way to the clock thread.
 #[derive(Debug)]
 struct Arrival {
-    /// When it was received.
-    at: Instant,
+    /// When it was issued: before it was received, by what the path costs.
+    issued: Instant,
+    received: Instant,
     request: Request,
     changed: Option<Changed>,
     answer: Answer,
@@ -89,14 +94,15 @@ struct Shared {
     inbox: Mutex<Inbox>,
     /// The clock thread, once it runs.
     clock: RwLock<Option<Thread>>,
+    /// The largest of the paths'.
     floor_ns: AtomicU64,
     /// Something is in the inbox.
     has_news: AtomicBool,
     /// Requests that needed no clock.
     at_once: AtomicU64,
     gate: Gate,
-    /// What is exported, once there is an export.
-    device: OnceLock<Weak<Device>>,
+    /// What a power cut takes from, once there is an export.
+    contents: OnceLock<Contents>,
 }
 
 impl Shared {
@@ -117,9 +123,17 @@ impl Shared {
 pub struct Submitter {
     shared: Arc<Shared>,
     is_instant: bool,
+    floor: Duration,
 }
 
 impl Submitter {
+    /// The same for a path that costs so much of the wall's time: what comes by it counts as issued so long before it is
+    /// received.
+    pub fn with_floor_ns(&self, floor_ns: u64) -> Submitter {
+        self.shared.floor_ns.fetch_max(floor_ns, Ordering::Relaxed);
+        Submitter { floor: Duration::from_nanos(floor_ns), ..self.clone() }
+    }
+
     /// Whether every request takes no time at all: exports may answer by themselves then, and only count.
     pub fn is_instant(&self) -> bool {
         self.is_instant
@@ -163,7 +177,8 @@ impl Submitter {
             drop(inbox);
             return answer.send(Outcome::Vanished);
         }
-        inbox.arrivals.push(Arrival { at, request, changed, answer });
+        let issued = at.checked_sub(self.floor).unwrap_or(at);
+        inbox.arrivals.push(Arrival { issued, received: at, request, changed, answer });
         // The first of a batch wakes the clock; the others find it awake.
         let first = inbox.arrivals.len() == 1;
         drop(inbox);
@@ -184,15 +199,21 @@ impl Commander {
     ///
     /// # Errors
     /// What is wrong with the order; a session that is over.
-    pub fn order(&self, order: Order) -> Result<Value, LiveError> {
-        let (answer, heard) = mpsc::channel();
-        let mut inbox = self.shared.inbox();
-        if !inbox.closing {
-            inbox.orders.push((order, answer));
+    pub fn order(&self, mut order: Order) -> Result<Value, LiveError> {
+        // The clock's thread opens no files.
+        if let Order::Inject { fault, .. } = &mut order {
+            fault.read_map(Path::new(""))?;
         }
+        let (answer, heard) = mpsc::channel();
+        let over = || LiveError::Asked("the session is over".to_owned());
+        let mut inbox = self.shared.inbox();
+        if inbox.closing {
+            return Err(over());
+        }
+        inbox.orders.push((order, answer));
         drop(inbox);
         self.shared.wake();
-        heard.recv().unwrap_or_else(|_| Err(LiveError::Asked("the session is over".to_owned())))
+        heard.recv().unwrap_or_else(|_| Err(over()))
     }
 }
 
@@ -217,7 +238,7 @@ impl Session {
             has_news: AtomicBool::new(false),
             at_once: AtomicU64::new(0),
             gate: Gate::new(matches!(model, Model::System(_))),
-            device: OnceLock::new(),
+            contents: OnceLock::new(),
         });
         let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0);
         let mut timeline = Timeline::new(model, options.seed, listener)?;
@@ -244,19 +265,13 @@ impl Session {
     /// # Panics
     /// There is one already.
     pub fn device(&self, exports: Vec<Export>, contents: Contents) -> Arc<Device> {
-        let device = Arc::new(Device { exports, contents, submitter: self.submitter() });
-        self.shared.device.set(Arc::downgrade(&device)).expect("one device a session");
-        device
+        self.shared.contents.set(contents.clone()).expect("one device a session");
+        Arc::new(Device { exports, contents, submitter: self.submitter() })
     }
 
     /// Who hands requests in.
     pub fn submitter(&self) -> Submitter {
-        Submitter { shared: Arc::clone(&self.shared), is_instant: self.is_instant }
-    }
-
-    /// Takes what the path costs into account from now on: a request counts as issued so long before it is received.
-    pub fn set_floor_ns(&self, floor_ns: u64) {
-        self.shared.floor_ns.store(floor_ns, Ordering::Relaxed);
+        Submitter { shared: Arc::clone(&self.shared), is_instant: self.is_instant, floor: Duration::ZERO }
     }
 
     /// Who gives orders.
@@ -324,14 +339,12 @@ impl Clock {
             std::mem::swap(&mut inbox.arrivals, &mut self.arrivals);
             inbox.closing
         };
-        let floor = Duration::from_nanos(self.shared.floor_ns.load(Ordering::Relaxed));
-        for Arrival { at, request, changed, answer } in self.arrivals.drain(..) {
+        for Arrival { issued, received, request, changed, answer } in self.arrivals.drain(..) {
             if closing {
                 answer.send(Outcome::Vanished);
                 continue;
             }
-            let issued_ns = self.wall.model_ns(at.checked_sub(floor).unwrap_or(at));
-            self.timeline.arrive(issued_ns, request, changed, Ticket { answer, received: at });
+            self.timeline.arrive(self.wall.model_ns(issued), request, changed, Ticket { answer, received });
             self.ledger.outstanding(self.timeline.outstanding());
         }
         closing
@@ -348,8 +361,8 @@ impl Clock {
         }
         self.timeline.take_verdicts(&mut self.verdicts);
         if !self.verdicts.is_empty()
-            && let Some(device) = shared.device.get().and_then(Weak::upgrade)
-            && let Err(error) = shared.gate.settle(&mut self.verdicts, &device.contents)
+            && let Some(contents) = shared.contents.get()
+            && let Err(error) = shared.gate.settle(&mut self.verdicts, contents)
         {
             self.trouble = Some(format!("what a power cut takes could not be taken back: {error}"));
         }
@@ -416,7 +429,7 @@ impl Clock {
         let late = Instant::now().saturating_duration_since(due.max(ticket.received));
         ticket.answer.send(outcome);
         self.ledger.answered(late.as_nanos() as u64, below_floor);
-        self.ledger.served(&request, at_ns - arrival_ns, false);
+        self.ledger.served(&request, at_ns - arrival_ns, outcome != Outcome::Done);
     }
 
     /// Until the next event, or until somebody comes.

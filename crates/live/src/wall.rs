@@ -4,8 +4,8 @@ use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use thread_priority::{
-    RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
-    thread_native_id,
+    NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
 };
 
 /// The priority of the clock thread: above what runs by default, below the kernel's own watchdogs and migration threads.
@@ -68,4 +68,11 @@ pub fn be_punctual(realtime: bool) -> Scheduling {
     } else {
         Scheduling::Shared
     }
+}
+
+/// Takes this thread back to the class that threads have by default, if one of the real-time class started it.
+pub fn be_ordinary() {
+    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
+    // Nobody is refused less than he has.
+    let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
 }

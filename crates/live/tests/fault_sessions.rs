@@ -206,12 +206,11 @@ fn a_session_with_live_injections_is_replayed_from_its_log() {
         }
         timeline.advance(live.iter().filter_map(|one| one.recorded.completion_ns).max().unwrap(), &mut finished);
         timeline.finish();
-        let replayed = heard.lock().unwrap().clone();
-        replayed
+        heard.lock().unwrap().clone()
     };
     let replayed = replay(&again);
     let differs = live.iter().zip(&replayed).position(|(live, replayed)| live != replayed);
     assert_eq!(differs, None, "{:?} {:?}", live[differs.unwrap_or(0)], replayed[differs.unwrap_or(0)]);
     assert_eq!(live.len(), replayed.len());
-    assert_ne!(replay(&Schedule { seed: 12, ..again }), live, "another seed draws otherwise");
+    assert!(replay(&Schedule { seed: 12, ..again }) != live, "another seed draws otherwise");
 }

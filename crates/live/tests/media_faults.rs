@@ -3,9 +3,9 @@
 mod common;
 
 use common::*;
-use headstack_live::Outcome;
 use headstack_live::faults::{Deed, Fault, Stretch};
-use headstack_live::{Model, SystemDescription};
+use headstack_live::{Model, Outcome};
+use headstack_sim::SystemDescription;
 use headstack_sim::device::DeviceDescription;
 use headstack_workload::{DurationNs, Request};
 

@@ -182,17 +182,17 @@ impl Device {
         }
     }
 
-    /// Switches the write cache of a disk of that description.
+    /// Switches the write cache.
     ///
     /// # Errors
     /// A solid-state drive, whose buffer cannot be switched off.
-    pub(crate) fn set_write_cache(&mut self, on: bool, description: &DeviceDescription) -> Result<(), SimError> {
-        match (self, description) {
-            (Device::Disk(disk), DeviceDescription::Disk(described)) => {
-                disk.set_write_cache(on, described.buffer.write_cache);
+    pub(crate) fn set_write_cache(&mut self, on: bool) -> Result<(), SimError> {
+        match self {
+            Device::Disk(disk) => {
+                disk.set_write_cache(on);
                 Ok(())
             }
-            _ => {
+            Device::Ssd(_) => {
                 Err(SimError::Fault("write cache: that of a solid-state drive cannot be switched; a disk's can".into()))
             }
         }

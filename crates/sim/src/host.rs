@@ -33,6 +33,15 @@ impl Host {
         Host { waiting, tags, in_drive: 0, arrivals: 0, last_bytes: 0 }
     }
 
+    /// Whoever asked has given up.
+    pub fn reset(&mut self) {
+        match &mut self.waiting {
+            Waiting::Arrival(queue) => queue.clear(),
+            Waiting::Address { by_place, .. } => by_place.clear(),
+        }
+        self.in_drive = 0;
+    }
+
     /// Requests in the drive and before it.
     pub fn outstanding(&self) -> u32 {
         let waiting = match &self.waiting {

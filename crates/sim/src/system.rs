@@ -167,13 +167,7 @@ impl System {
     /// # Errors
     /// No such member; a solid-state drive, whose buffer cannot be switched off.
     pub fn set_write_cache(&mut self, member: Option<u32>, on: bool) -> Result<(), SimError> {
-        match self {
-            System::Drive(single) => {
-                check_member(member, 1)?;
-                single.device.set_write_cache(on, &single.description)
-            }
-            System::Array(array) => array.set_write_cache(check_member(member, array.members())?, on),
-        }
+        self.device_mut(member)?.set_write_cache(on)
     }
 
     /// Appends the requests that completed in error since the last call, in the order of their completions.
@@ -293,7 +287,6 @@ pub struct Single {
     host: Host,
     /// Requests that wait in the host, by id.
     waiting: Vec<Request>,
-    description: DeviceDescription,
     failed: Vec<Failed>,
     traffic: Traffic,
     power_cycles: u32,
@@ -301,12 +294,14 @@ pub struct Single {
 
 impl Single {
     fn new(description: &DeviceDescription, seed: u64) -> Result<Single, SimError> {
-        let device = Device::new(description, seed)?;
+        let elevator = match description {
+            DeviceDescription::Disk(drive) => drive.interface.host_elevator,
+            DeviceDescription::Ssd(_) => Policy::Fcfs,
+        };
         Ok(Single {
-            device,
-            host: host(description),
+            device: Device::new(description, seed)?,
+            host: Host::new(description.tags(), elevator),
             waiting: Vec::new(),
-            description: description.clone(),
             failed: Vec::new(),
             traffic: Traffic::default(),
             power_cycles: 1,
@@ -360,19 +355,10 @@ impl Single {
 
     fn power_cycle(&mut self, now_ns: u64) {
         self.device.power_cycle(now_ns);
-        self.host = host(&self.description);
+        self.host.reset();
         self.failed.clear();
         self.power_cycles += 1;
     }
-}
-
-/// The host in front of a device.
-fn host(description: &DeviceDescription) -> Host {
-    let elevator = match description {
-        DeviceDescription::Disk(drive) => drive.interface.host_elevator,
-        DeviceDescription::Ssd(_) => Policy::Fcfs,
-    };
-    Host::new(description.tags(), elevator)
 }
 
 /// The member that is meant: the first, where none is named.

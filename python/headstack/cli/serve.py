@@ -37,6 +37,12 @@ def system_options(command: Command) -> Command:
     help="unix:PATH, tcp:[HOST:]PORT (loopback unless HOST says otherwise), stdio, or systemd for its sockets.",
 )
 @click.option("--stdio", is_flag=True, help="The same as --nbd stdio.")
+@click.option("--tls-certificate", metavar="FILE", help="Encrypt where clients ask: the server's certificate, PEM.")
+@click.option("--tls-key", metavar="FILE", help="Its key, PEM.")
+@click.option("--tls-client-ca", metavar="FILE", help="Clients have to show a certificate of this authority, PEM.")
+@click.option("--tls-required", is_flag=True, help="Serve nobody in the clear.")
+@click.option("--fuse", metavar="DIR", help="Mount a directory with a file for each LUN.")
+@click.option("--loop", is_flag=True, help="With --fuse, as root: make block devices of these files.")
 @click.option("--size", metavar="SIZE", help="Of a device of constant latency.  [default: 1GiB]")
 @click.option(
     "--data",
@@ -48,6 +54,7 @@ def system_options(command: Command) -> Command:
 @click.option("--keep", multiple=True, metavar="RANGE", help="With --data discard: bytes kept all the same (0..64MiB).")
 @click.option("--speed", default=1.0, metavar="N", show_default=True, help="0.1 is ten times slower than real time.")
 @click.option("--floor", metavar="TIME", help="What the path costs, if it is not to be measured at the start.")
+@click.option("--faults", metavar="FILE.toml", help="What goes wrong, and when: see docs/live.md.")
 @click.option("--realtime/--no-realtime", default=True, show_default=True, help="Ask for SCHED_FIFO.")
 @click.option("--control", metavar="SOCKET", help='Take orders there: "headstack ctl", "headstack top".')
 @click.option("--metrics", metavar="[HOST:]PORT", help="Answer HTTP with Prometheus' text.")
@@ -67,12 +74,12 @@ def serve(system: str, nbd: tuple[str, ...], stdio: bool, json_path: str | None,
     report: how late answers were, how deep the queue was, and for which latencies that makes it valid.
     """
     places = endpoints((*nbd, "stdio") if stdio else nbd)
-    if not any(places.values()):
-        raise InputError("nowhere to be found: give --nbd unix:PATH or another ENDPOINT")
+    if not any(places.values()) and given["fuse"] is None:
+        raise InputError("nowhere to be found: give --nbd unix:PATH, another ENDPOINT or --fuse DIR")
     if json_path is not None:
         check_writable(json_path)
     varied = {o.name: given.pop(o.name) for o in SYSTEM_OPTIONS}
-    serving = Serving(**places, **given, system={name: text for name, text in varied.items() if text is not None})
+    serving = Serving(**places, **given, options={name: text for name, text in varied.items() if text is not None})
     # A service manager ends a service by SIGTERM: it is an end as good as Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
     live = start(system, serving)
@@ -84,6 +91,8 @@ def serve(system: str, nbd: tuple[str, ...], stdio: bool, json_path: str | None,
         live.wait()
     except KeyboardInterrupt:
         pass
+    if live.was_unmounted:
+        print("headstack: the directory was unmounted from outside", file=sys.stderr)
     fidelity = live.stop()
     if not quiet:
         print("\n".join(report(fidelity)), file=out, flush=True)
@@ -109,6 +118,8 @@ def greeting(live: Live, serving: Serving) -> list[str]:
     path = "" if len(names) == 1 else names[0]
     lines += [f"  nbd+unix:///{path}?socket={place}" for place in serving.unix]
     lines += [f"  nbd://{place}/{path}" for place in live.addresses]
+    lines += [f"  {file}" for file in live.files]
+    lines += [f"  {device}" for device in live.loops]
     for place in live.addresses:
         if not place.startswith(("127.", "[::1]")):
             lines.append(

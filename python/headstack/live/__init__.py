@@ -35,23 +35,34 @@ class Serving:
     """How a system is exported: where clients come from, where the bytes are, how time goes.
 
     ``data`` is ``memory``, ``discard`` or a file's path; ``keep`` are ranges (``0..64MiB``) whose bytes are kept all
-    the same. ``tcp`` are ``[HOST:]PORT``, on loopback where no host is said.
+    the same. ``tcp`` are ``[HOST:]PORT``, on loopback where no host is said. ``fuse`` is a directory
+    with a file for each LUN, of which ``loop`` makes block devices. ``faults`` is a file that says what goes wrong, and
+    when.
     """
 
     unix: tuple[str, ...] = ()
     tcp: tuple[str, ...] = ()
     stdio: bool = False
     activated: bool = False
+    fuse: str | None = None
+    loop: bool = False
     data: str = "memory"
     keep: tuple[str, ...] = ()
     speed: float = 1.0
     realtime: bool = True
     floor: str | None = None
+    faults: str | None = None
     control: str | None = None
     metrics: str | None = None
     record: str | None = None
     size: str | None = None
-    system: Mapping[str, str] = field(default_factory=dict)
+    tls_certificate: str | None = None
+    """PEM files: the server's certificate and key, and an authority of which clients have to show a certificate."""
+    tls_key: str | None = None
+    tls_client_ca: str | None = None
+    tls_required: bool = False
+    """Nobody is served in the clear."""
+    options: Mapping[str, str] = field(default_factory=dict)
     """Options of the system as in a run, by name: ``{"write_cache": "off"}``."""
 
 
@@ -73,6 +84,21 @@ class Live:
     def addresses(self) -> list[str]:
         """Ports as the system gave them: ``127.0.0.1:10809``."""
         return self._service.addresses
+
+    @property
+    def files(self) -> list[str]:
+        """Files of the mount, one a LUN."""
+        return self._service.files
+
+    @property
+    def loops(self) -> list[str]:
+        """Block devices made of them: ``/dev/loop0``."""
+        return self._service.loops
+
+    @property
+    def was_unmounted(self) -> bool:
+        """Somebody unmounted the directory from outside."""
+        return self._service.was_unmounted()
 
     def order(self, order: Mapping[str, Any]) -> Any:
         """Gives an order, as the control socket takes it, and returns its answer."""
@@ -111,8 +137,8 @@ def serve(system: str | os.PathLike[str], serving: Serving | None = None, **sett
 
 def constant_device(name: str, serving: Serving) -> dict[str, Any]:
     """A device without mechanics, as the extension takes it."""
-    if serving.system:
-        raise InputError(f"{next(iter(serving.system))}: a device of constant latency has no such thing")
+    if serving.options:
+        raise InputError(f"{next(iter(serving.options))}: a device of constant latency has no such thing")
     latency_ns = duration_ns("constant", name.removeprefix(CONSTANT) or "0s")
     if latency_ns < 0:
         raise InputError(f"constant: {name.removeprefix(CONSTANT)} is less than nothing")
@@ -129,11 +155,11 @@ def simulated(name: str, serving: Serving) -> dict[str, Any]:
     if serving.size is not None:
         raise InputError("size: a system has its own; write NAME@RANGE for a part of it")
     known = {option.name: option for option in SYSTEM_OPTIONS}
-    for option in serving.system:
+    for option in serving.options:
         if option not in known:
             raise InputError(f"{option}: no such option of systems")
-    spec = first_spec(changed(name, serving.system), None)
-    for option, text in serving.system.items():
+    spec = first_spec(changed(name, serving.options), None)
+    for option, text in serving.options.items():
         known[option].apply(spec, text)
     options = {**options_of(serving, capacity_bytes(spec["system"])), "part": spec["span"], "seed": spec["seed"]}
     return {
@@ -147,6 +173,8 @@ def simulated(name: str, serving: Serving) -> dict[str, Any]:
 
 def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
     """What does not depend on the system."""
+    if serving.loop and serving.fuse is None:
+        raise InputError("loop: a block device is made of a file of a mount: give --fuse DIR too")
     if not (serving.speed > 0 and serving.speed < 1e6):
         raise InputError(f"speed: {serving.speed} is not possible; 1 is real time, 0.1 ten times slower")
     return {
@@ -154,13 +182,33 @@ def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
         "tcp": [address("tcp", text) for text in serving.tcp],
         "stdio": serving.stdio,
         "activated": serving.activated,
+        "fuse": serving.fuse,
+        "loops": serving.loop,
+        "tls": tls(serving),
         "keeping": keeping(serving, capacity),
         "speed": serving.speed,
         "realtime": serving.realtime,
         "floor_ns": None if serving.floor is None else duration_ns("floor", serving.floor),
+        "faults": serving.faults,
         "control": serving.control,
         "metrics": None if serving.metrics is None else address("metrics", serving.metrics),
     }
+
+
+def tls(serving: Serving) -> dict[str, Any] | None:
+    """How connections are encrypted, as the extension takes it."""
+    if serving.tls_certificate is not None and serving.tls_key is not None:
+        return {
+            "certificate": serving.tls_certificate,
+            "key": serving.tls_key,
+            "client_ca": serving.tls_client_ca,
+            "required": serving.tls_required,
+        }
+    if serving.tls_certificate is not None or serving.tls_key is not None:
+        raise InputError("tls: a certificate and its key belong together: --tls-certificate FILE --tls-key FILE")
+    if serving.tls_client_ca is not None or serving.tls_required:
+        raise InputError("tls: there is no certificate; give --tls-certificate FILE and --tls-key FILE")
+    return None
 
 
 def keeping(serving: Serving, capacity: int) -> Any:

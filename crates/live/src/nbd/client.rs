@@ -1,4 +1,4 @@
-//! A client, as little as floors, tests and benchmarks need: simple replies, any number of requests under way.
+//! A client, as little as floors, tests and benchmarks need: any option, any request, any number of them under way.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use super::input::Input;
 use super::stream::Stream;
 use super::wire::{self, Header, option, reply};
 
-/// A connection to an export.
+/// A connection to a server.
 #[derive(Debug)]
 pub struct Client {
     stream: Stream,
@@ -17,46 +17,105 @@ pub struct Client {
     pub flags: u16,
 }
 
+/// A reply to an option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionReply {
+    /// One of [`reply`].
+    pub kind: u32,
+    /// What it says.
+    pub data: Vec<u8>,
+}
+
+/// A chunk of a structured reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Of which request.
+    pub cookie: u64,
+    /// It is the last of the reply.
+    pub is_last: bool,
+    /// One of [`wire::chunk`].
+    pub kind: u16,
+    /// What it says.
+    pub data: Vec<u8>,
+}
+
 impl Client {
-    /// Chooses an export over a fresh connection.
+    /// Chooses an export over a fresh connection, with simple replies.
     ///
     /// # Errors
     /// The stream's; a server that does not have it.
     pub fn connect(stream: Stream, export: &str) -> io::Result<Client> {
+        let mut client = Client::greet(stream, wire::HANDSHAKE_FIXED_NEWSTYLE | wire::HANDSHAKE_NO_ZEROES)?;
+        client.go(export)?;
+        Ok(client)
+    }
+
+    /// Hears a server's greeting, and answers with `flags`.
+    ///
+    /// # Errors
+    /// The stream's; something that is no server.
+    pub fn greet(stream: Stream, flags: u16) -> io::Result<Client> {
         let mut input = Input::new(stream.clone());
         let greeting: [u8; 18] = input.array()?;
         if greeting[..8] != wire::MAGIC.to_be_bytes() || greeting[8..16] != wire::OPTION_MAGIC.to_be_bytes() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "no NBD server"));
         }
-        let mut hello = 3u32.to_be_bytes().to_vec();
-        hello.extend_from_slice(&wire::OPTION_MAGIC.to_be_bytes());
-        hello.extend_from_slice(&option::GO.to_be_bytes());
-        hello.extend_from_slice(&(export.len() as u32 + 6).to_be_bytes());
-        hello.extend_from_slice(&(export.len() as u32).to_be_bytes());
-        hello.extend_from_slice(export.as_bytes());
-        hello.extend_from_slice(&0u16.to_be_bytes());
-        stream.write_all(&hello)?;
-        let mut client = Client { stream, input, capacity_bytes: 0, flags: 0 };
-        client.hear_facts()?;
-        Ok(client)
+        stream.write_all(&u32::from(flags).to_be_bytes())?;
+        Ok(Client { stream, input, capacity_bytes: 0, flags: 0 })
     }
 
-    fn hear_facts(&mut self) -> io::Result<()> {
+    /// Sends an option. Returns the replies to it, the last of which ends them.
+    ///
+    /// # Errors
+    /// The stream's; a reply that is none.
+    pub fn option(&mut self, option: u32, data: &[u8]) -> io::Result<Vec<OptionReply>> {
+        self.send_option(option, data)?;
+        let mut replies = Vec::new();
         loop {
             let head: [u8; 20] = self.input.array()?;
             let word = |at: usize| u32::from_be_bytes(head[at..at + 4].try_into().expect("four bytes"));
-            let mut data = vec![0; word(16) as usize];
-            self.input.exact(&mut data)?;
-            match word(12) {
-                reply::ACK => return Ok(()),
-                reply::INFO if data.len() == 12 && data[..2] == wire::info::EXPORT.to_be_bytes() => {
-                    self.capacity_bytes = u64::from_be_bytes(data[2..10].try_into().expect("eight bytes"));
-                    self.flags = u16::from_be_bytes(data[10..].try_into().expect("two bytes"));
-                }
-                reply::INFO => {}
-                _ => return Err(io::Error::new(io::ErrorKind::NotFound, String::from_utf8_lossy(&data).into_owned())),
+            if head[..8] != wire::OPTION_REPLY_MAGIC.to_be_bytes() || word(8) != option {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "no reply to this option"));
+            }
+            let kind = word(12);
+            replies.push(OptionReply { kind, data: self.input.bytes(word(16) as usize)?.to_vec() });
+            if kind == reply::ACK || kind & reply::IS_ERROR != 0 {
+                return Ok(replies);
             }
         }
+    }
+
+    /// Sends an option, and waits for nothing.
+    ///
+    /// # Errors
+    /// The stream's.
+    pub fn send_option(&mut self, option: u32, data: &[u8]) -> io::Result<()> {
+        let mut message = wire::OPTION_MAGIC.to_be_bytes().to_vec();
+        message.extend_from_slice(&option.to_be_bytes());
+        message.extend_from_slice(&(data.len() as u32).to_be_bytes());
+        message.extend_from_slice(data);
+        self.stream.write_all(&message)
+    }
+
+    /// Chooses an export.
+    ///
+    /// # Errors
+    /// The stream's; a server that does not have it.
+    pub fn go(&mut self, export: &str) -> io::Result<()> {
+        for told in self.option(option::GO, &wire::named(export, &[0, 0]))? {
+            match told.kind {
+                reply::INFO if told.data.len() == 12 && told.data[..2] == wire::info::EXPORT.to_be_bytes() => {
+                    self.capacity_bytes = u64::from_be_bytes(told.data[2..10].try_into().expect("eight bytes"));
+                    self.flags = u16::from_be_bytes(told.data[10..].try_into().expect("two bytes"));
+                }
+                reply::INFO | reply::ACK => {}
+                _ => {
+                    let why = String::from_utf8_lossy(&told.data).into_owned();
+                    return Err(io::Error::new(io::ErrorKind::NotFound, why));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Sends a request, and the payload of a write.
@@ -70,7 +129,7 @@ impl Client {
         self.stream.write_all(&message)
     }
 
-    /// Waits for a reply: its cookie and its error, 0 for none. `data_of` has room for what a read brings.
+    /// Waits for a simple reply: its cookie and its error, 0 for none. `data_of` has room for what a read brings.
     ///
     /// # Errors
     /// The stream's; a reply that is none.
@@ -85,5 +144,37 @@ impl Client {
             self.input.exact(data_of(cookie))?;
         }
         Ok((cookie, error))
+    }
+
+    /// Waits for a chunk of a structured reply.
+    ///
+    /// # Errors
+    /// The stream's; something that is no chunk.
+    pub fn receive_chunk(&mut self) -> io::Result<Chunk> {
+        let head: [u8; 20] = self.input.array()?;
+        if head[..4] != wire::STRUCTURED_REPLY_MAGIC.to_be_bytes() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "not a chunk"));
+        }
+        let half = |at: usize| u16::from_be_bytes(head[at..at + 2].try_into().expect("two bytes"));
+        let length = u32::from_be_bytes(head[16..].try_into().expect("four bytes"));
+        Ok(Chunk {
+            cookie: u64::from_be_bytes(head[8..16].try_into().expect("eight bytes")),
+            is_last: half(4) & wire::chunk::FLAG_DONE != 0,
+            kind: half(6),
+            data: self.input.bytes(length as usize)?.to_vec(),
+        })
+    }
+
+    /// Waits for bytes that are in no reply: what the oldest way in is answered with.
+    ///
+    /// # Errors
+    /// The stream's, which may have ended.
+    pub fn receive_bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        Ok(self.input.bytes(length)?.to_vec())
+    }
+
+    /// What it runs over.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
     }
 }

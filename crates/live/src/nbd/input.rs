@@ -6,6 +6,8 @@ use super::stream::Stream;
 
 /// Requests that lie together are read together.
 const BUFFER_BYTES: usize = 64 << 10;
+/// One long write must not hold its memory for as long as the connection lives.
+const KEPT_BYTES: usize = 1 << 20;
 
 /// Buffered reading of exact lengths.
 #[derive(Debug)]
@@ -14,12 +16,14 @@ pub struct Input {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
+    /// A payload that did not lie in the buffer as a whole.
+    long: Vec<u8>,
 }
 
 impl Input {
     /// Reads from `stream`.
     pub fn new(stream: Stream) -> Input {
-        Input { stream, buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), start: 0, end: 0 }
+        Input { stream, buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), start: 0, end: 0, long: Vec::new() }
     }
 
     /// Whether nothing is left that was read already.
@@ -27,9 +31,26 @@ impl Input {
         self.start == self.end
     }
 
-    /// What comes next, if at least `length` bytes of it are here already.
+    /// Whether the next `length` bytes are here already, so that nobody has to be waited for.
     pub fn has(&self, length: usize) -> bool {
         self.end - self.start >= length
+    }
+
+    /// The next `length` bytes, without a copy where they are here already.
+    ///
+    /// # Errors
+    /// As [`exact`](Self::exact).
+    pub fn bytes(&mut self, length: usize) -> io::Result<&[u8]> {
+        if self.has(length) {
+            let start = self.start;
+            self.start += length;
+            return Ok(&self.buffer[start..self.start]);
+        }
+        let mut long = std::mem::take(&mut self.long);
+        long.resize(length, 0);
+        self.exact(&mut long)?;
+        self.long = long;
+        Ok(&self.long)
     }
 
     /// Fills `into`.
@@ -48,10 +69,7 @@ impl Input {
                     into = &mut into[got..];
                     continue;
                 }
-                (self.start, self.end) = (0, self.stream.read(&mut self.buffer)?);
-                if self.end == 0 {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
+                self.fill()?;
             }
             let taken = into.len().min(self.end - self.start);
             into[..taken].copy_from_slice(&self.buffer[self.start..self.start + taken]);
@@ -59,6 +77,15 @@ impl Input {
             into = &mut into[taken..];
         }
         Ok(())
+    }
+
+    /// Waits for more.
+    fn fill(&mut self) -> io::Result<()> {
+        if self.long.capacity() > KEPT_BYTES {
+            self.long = Vec::new();
+        }
+        (self.start, self.end) = (0, self.stream.read(&mut self.buffer)?);
+        if self.end == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 
     /// An array of bytes.
@@ -76,10 +103,12 @@ impl Input {
     /// # Errors
     /// As [`exact`](Self::exact).
     pub fn skip(&mut self, mut length: usize) -> io::Result<()> {
-        let mut waste = [0; 4096];
         while length > 0 {
-            let part = length.min(waste.len());
-            self.exact(&mut waste[..part])?;
+            if self.is_drained() {
+                self.fill()?;
+            }
+            let part = length.min(self.end - self.start);
+            self.start += part;
             length -= part;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! The NBD server: fixed newstyle over unix sockets, TCP, standard input and output, and sockets that were opened for it.
 //!
 //! A connection is a thread that reads; replies leave from the clock thread, or from a second thread where they are long or
-//! the client is slow ([`output`]).
+//! the client is slow ([`output`]). Under TLS a third one stands between it and the client ([`tls`]).
 
 pub mod client;
 mod input;
@@ -10,6 +10,7 @@ mod output;
 mod requests;
 mod server;
 mod stream;
+pub mod tls;
 pub mod wire;
 
 pub use negotiation::Security;
@@ -17,47 +18,46 @@ pub use requests::Reply;
 pub(crate) use server::unix_listener;
 pub use server::{Endpoint, Server};
 pub use stream::Stream;
+pub use tls::Tls;
 
 use std::io;
 use std::sync::Arc;
 
 use crate::device::Device;
 use input::Input;
-use negotiation::Agreed;
+use negotiation::{Agreed, Cover};
 use output::Output;
 use requests::Requests;
 
-/// Serves one client to its end. `opened` hears of the way back once there is one, so that it can be cut.
+/// Serves one client to its end, on this thread.
 ///
 /// # Errors
 /// The stream's, a client's that breaks the protocol or goes in the middle of a request.
-pub(crate) fn serve(
-    device: &Device,
-    stream: &Stream,
-    security: Security,
-    opened: impl Fn(&Arc<Output>),
-) -> io::Result<()> {
+pub fn serve(device: &Device, stream: &Stream, security: &Security) -> io::Result<()> {
+    attend(device, &Output::new(stream.clone()), Cover::Clear(security), &|_| ())
+}
+
+/// As [`serve`]; `opened` hears of a further way back, so that it can be cut too.
+fn attend(device: &Device, output: &Arc<Output>, cover: Cover<'_>, opened: &dyn Fn(&Arc<Output>)) -> io::Result<()> {
+    let stream = output.stream();
     let mut input = Input::new(stream.clone());
     let power_cuts = device.power_cuts();
-    let agreed = negotiation::negotiate(&mut input, stream, device, security)?;
-    let Agreed::Export { export, structured, has_context } = agreed else {
-        return Ok(());
-    };
-    let output = Output::new(stream.clone());
-    opened(&output);
-    let (batch, payload) = (Vec::new(), Vec::new());
-    let mut requests = Requests {
-        input,
-        output: Arc::clone(&output),
-        device,
-        export,
-        structured,
-        has_context,
-        power_cuts,
-        batch,
-        payload,
-    };
-    let served = requests.serve();
-    output.close();
-    served
+    match negotiation::negotiate(&mut input, stream, device, cover)? {
+        Agreed::Export(terms) => {
+            let served = Requests::new(input, Arc::clone(output), device, terms, power_cuts).serve();
+            output.close();
+            served
+        }
+        Agreed::Tls(tls, greeted) => {
+            drop(input);
+            let (inner, relay) = tls.stand_between(stream)?;
+            let inner = Output::new(inner);
+            opened(&inner);
+            let served = attend(device, &inner, Cover::Encrypted(greeted), opened);
+            inner.stream().shut();
+            let relayed = relay.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            served.and(relayed)
+        }
+        Agreed::Over => Ok(()),
+    }
 }

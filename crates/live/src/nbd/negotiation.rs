@@ -4,38 +4,57 @@ use std::io;
 
 use super::input::Input;
 use super::stream::Stream;
+use super::tls::Tls;
 use super::wire::{self, info, option, option_reply, reply, transmission};
 use crate::device::{Device, Export};
+
+/// What client and server agreed on.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'d> {
+    /// What the client chose.
+    pub export: &'d Export,
+    /// Replies are structured.
+    pub structured: bool,
+    /// The client may ask for extents.
+    pub has_context: bool,
+}
 
 /// What the handshake came to.
 #[derive(Debug)]
 pub enum Agreed<'d> {
-    /// Requests of this export follow.
-    Export {
-        /// What the client chose.
-        export: &'d Export,
-        /// Replies are structured.
-        structured: bool,
-        /// The client may ask for extents.
-        has_context: bool,
-    },
+    /// Requests follow.
+    Export(Terms<'d>),
     /// The client wants TLS from here on, and was told to begin.
-    Tls,
+    Tls(Tls, Greeted),
     /// The connection is over.
     Over,
 }
 
-/// Whether TLS is to be had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How clients may come.
+#[derive(Clone, Debug, Default)]
 pub enum Security {
-    /// There is no certificate.
+    /// In the clear: there is no certificate.
+    #[default]
     None,
-    /// Where the client asks.
-    Offered,
-    /// Nothing is told without.
-    Required,
-    /// This connection is encrypted already.
-    Established,
+    /// Encrypted where the client asks.
+    Offered(Tls),
+    /// Encrypted: nothing is told without.
+    Required(Tls),
+}
+
+/// What the client said to the greeting. It holds for what follows under TLS too.
+#[derive(Clone, Copy, Debug)]
+pub struct Greeted {
+    no_zeroes: bool,
+}
+
+/// What a connection runs under.
+#[derive(Clone, Copy, Debug)]
+pub enum Cover<'a> {
+    /// Nothing yet.
+    Clear(&'a Security),
+    /// TLS: options start anew, without a greeting.
+    Encrypted(Greeted),
 }
 
 /// What stands so far.
@@ -43,8 +62,8 @@ struct Negotiation<'a, 'd> {
     input: &'a mut Input,
     stream: &'a Stream,
     device: &'d Device,
-    security: Security,
-    no_zeroes: bool,
+    cover: Cover<'a>,
+    greeted: Greeted,
     structured: bool,
     /// The export for which extents were asked.
     context_of: Option<String>,
@@ -59,12 +78,13 @@ pub fn negotiate<'d>(
     input: &mut Input,
     stream: &Stream,
     device: &'d Device,
-    security: Security,
+    cover: Cover<'_>,
 ) -> io::Result<Agreed<'d>> {
-    // After an upgrade the client's options start anew, without a greeting.
-    let no_zeroes = if security == Security::Established { true } else { greet(input, stream)? };
-    let context_of = None;
-    let mut talk = Negotiation { input, stream, device, security, no_zeroes, structured: false, context_of };
+    let greeted = match cover {
+        Cover::Clear(_) => greet(input, stream)?,
+        Cover::Encrypted(greeted) => greeted,
+    };
+    let mut talk = Negotiation { input, stream, device, cover, greeted, structured: false, context_of: None };
     loop {
         if u64::from_be_bytes(talk.input.array()?) != wire::OPTION_MAGIC {
             return Ok(Agreed::Over);
@@ -77,7 +97,7 @@ pub fn negotiate<'d>(
     }
 }
 
-fn greet(input: &mut Input, stream: &Stream) -> io::Result<bool> {
+fn greet(input: &mut Input, stream: &Stream) -> io::Result<Greeted> {
     let mut greeting = Vec::with_capacity(18);
     greeting.extend_from_slice(&wire::MAGIC.to_be_bytes());
     greeting.extend_from_slice(&wire::OPTION_MAGIC.to_be_bytes());
@@ -88,20 +108,23 @@ fn greet(input: &mut Input, stream: &Stream) -> io::Result<bool> {
     if client & !u32::from(flags) != 0 {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "unknown flags of a client"));
     }
-    Ok(client & u32::from(wire::HANDSHAKE_NO_ZEROES) != 0)
+    Ok(Greeted { no_zeroes: client & u32::from(wire::HANDSHAKE_NO_ZEROES) != 0 })
 }
 
 impl<'d> Negotiation<'_, 'd> {
     /// One option; the end of the handshake where it is one.
     fn option(&mut self, option: u32, length: u32) -> io::Result<Option<Agreed<'d>>> {
         if length > wire::OPTION_BYTES_MAX {
+            if option == option::EXPORT_NAME {
+                return Ok(Some(Agreed::Over));
+            }
             self.input.skip(length as usize)?;
             return self.refuse(option, reply::ERR_TOO_BIG, "too long");
         }
         let mut data = vec![0; length as usize];
         self.input.exact(&mut data)?;
         let is_open = matches!(option, option::ABORT | option::STARTTLS);
-        if self.security == Security::Required && !is_open {
+        if matches!(self.cover, Cover::Clear(Security::Required(_))) && !is_open {
             if option == option::EXPORT_NAME {
                 return Ok(Some(Agreed::Over));
             }
@@ -146,7 +169,7 @@ impl<'d> Negotiation<'_, 'd> {
     fn agree(&self, export: &'d Export) -> Agreed<'d> {
         let named = |name: &String| self.device.export(name).is_some_and(|other| other.name == export.name);
         let has_context = self.structured && self.context_of.as_ref().is_some_and(named);
-        Agreed::Export { export, structured: self.structured, has_context }
+        Agreed::Export(Terms { export, structured: self.structured, has_context })
     }
 
     /// The old way in: no reply but the facts, and no way to refuse but the end.
@@ -157,7 +180,7 @@ impl<'d> Negotiation<'_, 'd> {
         let mut message = Vec::with_capacity(134);
         message.extend_from_slice(&export.span.length_bytes.to_be_bytes());
         message.extend_from_slice(&flags_of(export, self.structured).to_be_bytes());
-        if !self.no_zeroes {
+        if !self.greeted.no_zeroes {
             message.resize(message.len() + 124, 0);
         }
         self.stream.write_all(&message)?;
@@ -178,18 +201,19 @@ impl<'d> Negotiation<'_, 'd> {
     }
 
     fn start_tls(&mut self, data: &[u8]) -> io::Result<Option<Agreed<'d>>> {
-        match self.security {
-            Security::None => self.refuse(option::STARTTLS, reply::ERR_UNSUP, "this server has no certificate"),
-            Security::Established => self.refuse(option::STARTTLS, reply::ERR_INVALID, "is on already"),
-            // Anything sent before the answer would be taken for the encrypted part.
-            _ if !data.is_empty() || !self.input.is_drained() => {
-                self.refuse(option::STARTTLS, reply::ERR_INVALID, "takes no data, and nothing may follow it")
+        let tls = match self.cover {
+            Cover::Encrypted(_) => return self.refuse(option::STARTTLS, reply::ERR_INVALID, "is on already"),
+            Cover::Clear(Security::None) => {
+                return self.refuse(option::STARTTLS, reply::ERR_UNSUP, "this server has no certificate");
             }
-            Security::Offered | Security::Required => {
-                self.answer(option::STARTTLS, reply::ACK, &[])?;
-                Ok(Some(Agreed::Tls))
-            }
+            Cover::Clear(Security::Offered(tls) | Security::Required(tls)) => tls,
+        };
+        // Anything sent before the answer would be taken for the encrypted part.
+        if !data.is_empty() || !self.input.is_drained() {
+            return self.refuse(option::STARTTLS, reply::ERR_INVALID, "takes no data, and nothing may follow it");
         }
+        self.answer(option::STARTTLS, reply::ACK, &[])?;
+        Ok(Some(Agreed::Tls(tls.clone(), self.greeted)))
     }
 
     /// INFO and GO: a name, and what the client would like to be told.
@@ -233,6 +257,10 @@ impl<'d> Negotiation<'_, 'd> {
 
     /// The contexts of which extents can be told: one.
     fn contexts(&mut self, option: u32, data: &[u8]) -> io::Result<Option<Agreed<'d>>> {
+        if option == option::SET_META_CONTEXT {
+            // It replaces what was set before, and does so where it fails too.
+            self.context_of = None;
+        }
         let mut data = Data(data);
         let parsed = data.text().and_then(|name| {
             let count = data.word()?;
@@ -268,8 +296,11 @@ impl<'d> Negotiation<'_, 'd> {
 
 fn flags_of(export: &Export, structured: bool) -> u16 {
     use transmission::*;
+    let always = HAS_FLAGS | SEND_FLUSH | SEND_FUA | SEND_TRIM | SEND_WRITE_ZEROES | SEND_CACHE;
     // A flush of one connection covers what all of them wrote: they share one cache.
-    let always = HAS_FLAGS | SEND_FLUSH | SEND_FUA | SEND_TRIM | SEND_WRITE_ZEROES | CAN_MULTI_CONN | SEND_CACHE;
+    let always = always | CAN_MULTI_CONN;
+    // It is offered so that clients can find out that it never is fast: drives write zeros as anything else.
+    let always = always | SEND_FAST_ZERO;
     always | if export.is_rotational { ROTATIONAL } else { 0 } | if structured { SEND_DF } else { 0 }
 }
 

@@ -6,14 +6,15 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 
-use rustix::net::{SendFlags, send};
-
 use super::stream::Stream;
+use crate::wall::be_ordinary;
 
 /// A reply longer than this is sent by the connection's own thread: its copy would make other replies late.
 const AT_ONCE_BYTES: usize = 64 << 10;
-/// Payload of requests and replies that a connection may have under way; its reader waits beyond.
+/// What the replies that a connection has under way may take; its reader waits beyond.
 const OWED_BYTES_MAX: usize = 64 << 20;
+/// What a reply takes beside its message while it is under way: its place in queues, here and at the clock.
+const KEEPING_BYTES: usize = 512;
 /// Stacks of the threads of a connection: there may be a thousand.
 pub const STACK_BYTES: usize = 256 << 10;
 
@@ -26,9 +27,15 @@ pub struct Output {
     changed: Condvar,
 }
 
+/// Room that was set aside for a reply: whoever has it sends one message.
+#[derive(Debug)]
+pub struct Room {
+    bytes: usize,
+}
+
 #[derive(Debug, Default)]
 struct State {
-    waiting: VecDeque<(Vec<u8>, usize)>,
+    waiting: VecDeque<(Vec<u8>, Room)>,
     /// The connection's thread runs, and has or looks for work.
     has_sender: bool,
     sending: bool,
@@ -37,6 +44,8 @@ struct State {
     /// No more is to come.
     closing: bool,
     owed_bytes: usize,
+    /// Somebody waits for room.
+    reader_waits: bool,
 }
 
 impl Output {
@@ -45,84 +54,109 @@ impl Output {
         Arc::new(Output { stream, state: Mutex::default(), changed: Condvar::new() })
     }
 
+    /// What it goes over.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nobody panics with it")
     }
 
-    /// Waits until there is room for `bytes` more under way; false when the connection is broken.
-    pub fn reserve(&self, bytes: usize) -> bool {
+    /// Waits until there is room for a reply of `bytes`; `None` when the connection is broken.
+    pub fn reserve(&self, bytes: usize) -> Option<Room> {
+        let bytes = bytes + KEEPING_BYTES;
         let mut state = self.state();
         while !state.broken && state.owed_bytes > 0 && state.owed_bytes + bytes > OWED_BYTES_MAX {
+            state.reader_waits = true;
             state = self.changed.wait(state).expect("nobody panics with it");
         }
+        state.reader_waits = false;
         state.owed_bytes += bytes;
-        !state.broken
+        (!state.broken).then_some(Room { bytes })
     }
 
-    /// Sends, or has sent, a message for which `reserved` bytes were set aside.
-    pub fn send(self: &Arc<Self>, message: Vec<u8>, reserved: usize) {
+    /// Sends, or has sent, a message; never waits for the client.
+    pub fn send(self: &Arc<Self>, message: Vec<u8>, room: Room) {
         let mut state = self.state();
+        let sent = if message.len() <= AT_ONCE_BYTES { self.send_now(&mut state, &message) } else { 0 };
         if state.broken {
             return;
         }
-        let mut sent = 0;
-        if state.waiting.is_empty() && !state.sending && message.len() <= AT_ONCE_BYTES {
-            sent = match self.send_now(&message) {
-                Ok(sent) => sent,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-                Err(_) => {
-                    state.broken = true;
-                    self.changed.notify_all();
-                    return;
-                }
-            };
-        }
         if sent == message.len() {
-            state.owed_bytes -= reserved;
-            if reserved > 0 {
-                self.changed.notify_all();
-            }
-            return;
+            return self.free(&mut state, &room);
         }
         let rest = if sent == 0 { message } else { message[sent..].to_vec() };
-        state.waiting.push_back((rest, reserved));
+        state.waiting.push_back((rest, room));
         if !state.has_sender {
             state.has_sender = true;
             let output = Arc::clone(self);
             let sender = thread::Builder::new().name("headstack-send".to_owned()).stack_size(STACK_BYTES);
             if sender.spawn(move || output.send_on()).is_err() {
-                state.broken = true;
+                (state.broken, state.has_sender) = (true, false);
+                self.stream.shut();
             }
         }
         self.changed.notify_all();
     }
 
-    fn send_now(&self, message: &[u8]) -> io::Result<usize> {
-        match self.stream.socket() {
-            Some(socket) => Ok(send(socket, message, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?),
-            None => Ok(0),
+    /// Sends messages that leave together from the reader's thread, which waits where the client is owed too much already.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub fn send_together(self: &Arc<Self>, messages: &[u8]) -> io::Result<()> {
+        let sent = self.send_now(&mut self.state(), messages);
+        if sent < messages.len() {
+            let room = self.reserve(messages.len() - sent).ok_or(io::ErrorKind::BrokenPipe)?;
+            self.send(messages[sent..].to_vec(), room);
+        }
+        Ok(())
+    }
+
+    /// Sends what the client has room for, unless others are before it; returns how much that was.
+    fn send_now(&self, state: &mut State, message: &[u8]) -> usize {
+        if state.broken || state.sending || !state.waiting.is_empty() {
+            return 0;
+        }
+        self.stream.write_at_once(message).unwrap_or_else(|_| {
+            state.broken = true;
+            self.changed.notify_all();
+            0
+        })
+    }
+
+    fn free(&self, state: &mut State, room: &Room) {
+        state.owed_bytes -= room.bytes;
+        // A word to nobody would be a system call for every reply.
+        if state.reader_waits {
+            self.changed.notify_all();
         }
     }
 
     /// The connection's own thread: sends what waits until nothing more will come.
     fn send_on(&self) {
+        // The thread that needed this one may have been the clock's, whose class is inherited.
+        be_ordinary();
         let mut state = self.state();
         loop {
-            if let Some((message, reserved)) = state.waiting.pop_front() {
+            if let Some((message, room)) = state.waiting.pop_front() {
                 state.sending = true;
                 drop(state);
                 let sent = self.stream.write_all(&message);
+                drop(message);
                 state = self.state();
                 state.sending = false;
-                state.owed_bytes -= reserved;
                 state.broken |= sent.is_err();
-                self.changed.notify_all();
+                self.free(&mut state, &room);
             } else if state.closing || state.broken {
                 state.has_sender = false;
-                self.changed.notify_all();
-                return;
+                return self.changed.notify_all();
             } else {
                 state = self.changed.wait(state).expect("nobody panics with it");
+            }
+            if state.broken {
+                state.waiting.clear();
+                self.changed.notify_all();
             }
         }
     }
@@ -132,11 +166,10 @@ impl Output {
         let mut state = self.state();
         state.closing = true;
         self.changed.notify_all();
-        while state.has_sender && !state.broken {
+        while state.has_sender {
             state = self.changed.wait(state).expect("nobody panics with it");
         }
         state.broken = true;
-        self.changed.notify_all();
     }
 
     /// The connection ends at once, whatever is under way; its reader and its client find it closed.

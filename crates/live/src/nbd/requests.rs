@@ -8,9 +8,10 @@ use std::time::Instant;
 use headstack_workload::{Kind, Request};
 
 use super::input::Input;
-use super::output::Output;
+use super::negotiation::Terms;
+use super::output::{Output, Room};
 use super::wire::{self, Errno, Header, chunk, command};
-use crate::device::{Device, Export};
+use crate::device::Device;
 use crate::pacer::{Answer, Outcome};
 use crate::power::Change;
 
@@ -31,7 +32,7 @@ pub struct Reply {
     message: Vec<u8>,
     /// First byte of the export in the system's address space.
     start_bytes: u64,
-    reserved: usize,
+    room: Room,
 }
 
 impl Reply {
@@ -48,14 +49,14 @@ impl Reply {
             // A client that waits would wait forever.
             Outcome::Vanished => return self.output.cut(),
         };
-        self.output.send(message, self.reserved);
+        self.output.send(message, self.room);
     }
 
     /// Tells the client that it cannot be.
     fn refuse(self, errno: Errno) {
         let mut message = Vec::new();
         error(&mut message, self.cookie, self.structured, errno, None);
-        self.output.send(message, self.reserved);
+        self.output.send(message, self.room);
     }
 }
 
@@ -72,71 +73,181 @@ fn error(into: &mut Vec<u8>, cookie: u64, structured: bool, errno: Errno, at_byt
 
 /// A connection whose client has chosen an export.
 pub struct Requests<'d> {
-    /// Where requests come from.
-    pub input: Input,
-    /// Where replies go.
-    pub output: Arc<Output>,
-    /// What is exported.
-    pub device: &'d Device,
-    /// Which of it.
-    pub export: &'d Export,
-    /// Replies are structured.
-    pub structured: bool,
-    /// Extents may be asked for.
-    pub has_context: bool,
-    /// How often power had failed when the client came: it goes with the next time.
-    pub power_cuts: u32,
-    /// Replies that leave together.
-    pub batch: Vec<u8>,
-    /// The payload of the write at hand.
-    pub payload: Vec<u8>,
+    input: Input,
+    output: Arc<Output>,
+    device: &'d Device,
+    terms: Terms<'d>,
+    /// How often power had failed when the client came: the connection goes with the next time.
+    power_cuts: u32,
+    /// Replies that leave together, where nothing takes time.
+    batch: Vec<u8>,
 }
 
-impl Requests<'_> {
+impl<'d> Requests<'d> {
+    /// What comes out of `input` is carried out on `terms`, and answered over `output`.
+    pub fn new(
+        input: Input,
+        output: Arc<Output>,
+        device: &'d Device,
+        terms: Terms<'d>,
+        power_cuts: u32,
+    ) -> Requests<'d> {
+        Requests { input, output, device, terms, power_cuts, batch: Vec::new() }
+    }
+
     /// Serves requests until the client goes.
     ///
     /// # Errors
     /// The stream's, among them a client that goes in the middle of a request, of which nothing is carried out then.
     pub fn serve(&mut self) -> io::Result<()> {
+        let served = self.each();
+        // What was answered is told, whatever came after it.
+        self.flush().and(served)
+    }
+
+    fn each(&mut self) -> io::Result<()> {
         loop {
-            if !self.batch.is_empty() && (!self.input.has(wire::REQUEST_BYTES) || self.batch.len() > BATCH_BYTES) {
-                self.output.send(std::mem::take(&mut self.batch), 0);
-            }
+            self.flush_unless_here(wire::REQUEST_BYTES)?;
             let Some(header) = Header::parse(&self.input.array()?) else {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "not a request"));
             };
-            if header.command == command::DISC {
-                return Ok(());
-            }
-            if header.command == command::WRITE {
-                if header.length_bytes > wire::PAYLOAD_BYTES_MAX {
-                    self.refuse(&header, Errno::Invalid);
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, "a payload beyond the limit"));
+            match header.command {
+                command::DISC => return Ok(()),
+                command::WRITE if header.length_bytes > wire::PAYLOAD_BYTES_MAX => {
+                    self.flush()?;
+                    self.input.skip(header.length_bytes as usize)?;
+                    self.answer(&header, 0)?;
                 }
-                self.payload.resize(header.length_bytes as usize, 0);
-                self.input.exact(&mut self.payload)?;
-            }
-            let at = Instant::now();
-            if self.device.power_cuts() != self.power_cuts {
-                return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "power failed"));
-            }
-            match self.check(&header) {
-                Err(errno) => self.refuse(&header, errno),
-                Ok(()) => self.carry_out(at, &header),
-            }
-            // One long write must not hold its memory for as long as the connection lives.
-            if self.payload.capacity() > 1 << 20 {
-                self.payload = Vec::new();
+                command::WRITE => {
+                    self.flush_unless_here(header.length_bytes as usize)?;
+                    self.answer(&header, header.length_bytes as usize)?;
+                }
+                _ => self.answer(&header, 0)?,
             }
         }
     }
 
-    /// What is wrong with a request.
-    fn check(&self, header: &Header) -> Result<(), Errno> {
+    /// Nobody waits for a client that waits for a reply.
+    fn flush_unless_here(&mut self, length: usize) -> io::Result<()> {
+        if self.input.has(length) && self.batch.len() < BATCH_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.batch.is_empty() {
+            self.output.send_together(&self.batch)?;
+            self.batch.clear();
+            // One long read must not hold its memory for as long as the connection lives.
+            self.batch.shrink_to(4 * BATCH_BYTES);
+        }
+        Ok(())
+    }
+
+    /// Carries out a request, and answers it or has the clock do so.
+    fn answer(&mut self, header: &Header, payload_bytes: usize) -> io::Result<()> {
+        let payload = self.input.bytes(payload_bytes)?;
+        let submitter = &self.device.submitter;
+        let task = Task { device: self.device, terms: &self.terms, header };
+        if submitter.is_instant() {
+            if task.reply(payload, &mut self.batch) == Now::OnTime {
+                submitter.count_at_once(1);
+            }
+            return Ok(());
+        }
+        let at = Instant::now();
+        if self.device.power_cuts() != self.power_cuts {
+            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "power failed"));
+        }
+        let mut message = Vec::new();
+        let change = task.change(payload);
+        let now = if change.is_some() { task.promise(&mut message) } else { task.reply(payload, &mut message) };
+        let Some(room) = self.output.reserve(message.len()) else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        if now == Now::AtOnce {
+            self.output.send(message, room);
+            return Ok(());
+        }
+        let reply = Reply {
+            output: Arc::clone(&self.output),
+            cookie: header.cookie,
+            structured: self.terms.structured,
+            message,
+            start_bytes: self.terms.export.span.start_bytes,
+            room,
+        };
+        let Some(change) = change else {
+            submitter.submit(at, task.request(), Answer::Nbd(reply));
+            return Ok(());
+        };
+        let mut reply = Some(reply);
+        let answer = || Answer::Nbd(reply.take().expect("it is made once"));
+        let forced = header.flags & command::FLAG_FUA != 0;
+        if let Err(failure) = self.device.change(at, task.request(), change, forced, answer) {
+            reply.expect("nothing was handed in").refuse(errno_of(&failure));
+        }
+        Ok(())
+    }
+}
+
+/// When a reply is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Now {
+    /// It takes no drive to say it.
+    AtOnce,
+    /// When the model says so.
+    OnTime,
+}
+
+/// A request on the terms of its connection.
+struct Task<'a> {
+    device: &'a Device,
+    terms: &'a Terms<'a>,
+    header: &'a Header,
+}
+
+impl Task<'_> {
+    /// Does to the contents what the request does, and appends the reply: what it will be if all goes well, or why not.
+    ///
+    /// A write is in the contents when it has been received, a read takes them then: what comes while others are under
+    /// way on the same blocks may see either, as on a drive.
+    fn reply(&self, payload: &[u8], message: &mut Vec<u8>) -> Now {
+        let before = message.len();
+        if let Err(errno) = self.check().and_then(|()| self.carry_out(payload, message)) {
+            message.truncate(before);
+            error(message, self.header.cookie, self.terms.structured, errno, None);
+            return Now::AtOnce;
+        }
+        let is_empty = self.header.length_bytes == 0 && self.header.command != command::FLUSH;
+        if is_empty || self.header.command == command::BLOCK_STATUS { Now::AtOnce } else { Now::OnTime }
+    }
+
+    /// The reply to a request that will change contents, if all goes well with that.
+    fn promise(&self, message: &mut Vec<u8>) -> Now {
+        if let Err(errno) = self.check() {
+            error(message, self.header.cookie, self.terms.structured, errno, None);
+            return Now::AtOnce;
+        }
+        self.acknowledge(message);
+        if self.header.length_bytes == 0 { Now::AtOnce } else { Now::OnTime }
+    }
+
+    /// What the request does to contents.
+    fn change<'p>(&self, payload: &'p [u8]) -> Option<Change<'p>> {
+        match self.header.command {
+            command::WRITE => Some(Change::Data(payload)),
+            command::WRITE_ZEROES if self.header.flags & command::FLAG_NO_HOLE != 0 => Some(Change::Fill),
+            command::WRITE_ZEROES | command::TRIM => Some(Change::Zero),
+            _ => None,
+        }
+    }
+
+    /// What is wrong with the request.
+    fn check(&self) -> Result<(), Errno> {
+        let (header, export) = (self.header, self.terms.export);
         let flags = match header.command {
-            command::READ if self.structured => command::FLAG_DF,
-            command::WRITE_ZEROES => command::FLAG_NO_HOLE,
-            command::BLOCK_STATUS if self.has_context => command::FLAG_REQ_ONE,
+            command::READ if self.terms.structured => command::FLAG_DF,
+            command::WRITE_ZEROES => command::FLAG_NO_HOLE | command::FLAG_FAST_ZERO,
+            command::BLOCK_STATUS if self.terms.has_context => command::FLAG_REQ_ONE,
             command::READ | command::WRITE | command::FLUSH | command::TRIM | command::CACHE => 0,
             _ => return Err(Errno::Invalid),
         };
@@ -147,131 +258,53 @@ impl Requests<'_> {
             return if header.offset_bytes == 0 && header.length_bytes == 0 { Ok(()) } else { Err(Errno::Invalid) };
         }
         let length = u64::from(header.length_bytes);
-        let end = header.offset_bytes.checked_add(length).ok_or(Errno::Invalid)?;
-        if end > self.export.span.length_bytes {
+        if header.offset_bytes.checked_add(length).is_none_or(|end| end > export.span.length_bytes) {
             let writes = matches!(header.command, command::WRITE | command::WRITE_ZEROES);
             return Err(if writes { Errno::NoSpace } else { Errno::Invalid });
         }
-        let block = u64::from(self.export.block_bytes);
+        let block = u64::from(export.block_bytes);
         let is_whole = header.offset_bytes.is_multiple_of(block) && length.is_multiple_of(block);
-        let too_long = header.command == command::READ && header.length_bytes > wire::PAYLOAD_BYTES_MAX;
+        let has_payload = matches!(header.command, command::READ | command::WRITE);
+        let too_long = has_payload && header.length_bytes > wire::PAYLOAD_BYTES_MAX;
         let no_extent = header.command == command::BLOCK_STATUS && length == 0;
-        if is_whole && !too_long && !no_extent { Ok(()) } else { Err(Errno::Invalid) }
+        if !is_whole || too_long || no_extent {
+            return Err(Errno::Invalid);
+        }
+        // A drive writes zeros as it writes anything else.
+        if header.flags & command::FLAG_FAST_ZERO != 0 { Err(Errno::NotSupported) } else { Ok(()) }
     }
 
-    fn refuse(&mut self, header: &Header, errno: Errno) {
-        let mut message = Vec::new();
-        error(&mut message, header.cookie, self.structured, errno, None);
-        self.reply_now(&message);
-    }
-
-    /// Sends what needs no clock: by itself, or with others where nothing does.
-    fn reply_now(&mut self, message: &[u8]) {
-        if self.device.submitter.is_instant() {
-            self.batch.extend_from_slice(message);
-        } else {
-            self.output.send(message.to_vec(), 0);
-        }
-    }
-
-    /// Does to the contents what a request does, and hands it to the clock for the time that it takes.
-    ///
-    /// A write is in the contents when it has been received, a read takes them then: what comes while others are under
-    /// way on the same blocks may see either, as on a drive.
-    fn carry_out(&mut self, at: Instant, header: &Header) {
-        if header.command == command::BLOCK_STATUS {
-            return self.block_status(header);
-        }
-        let start = self.export.span.start_bytes + header.offset_bytes;
-        let change = match header.command {
-            command::WRITE => Some(Change::Data(&self.payload)),
-            command::WRITE_ZEROES if header.flags & command::FLAG_NO_HOLE != 0 => Some(Change::Fill),
-            command::WRITE_ZEROES | command::TRIM => Some(Change::Zero),
-            _ => None,
-        };
-        let instant = self.device.submitter.is_instant();
-        if let Some(change) = change
-            && !instant
-            && header.length_bytes > 0
-        {
-            return self.change(at, header, change);
-        }
-        let mut message = if instant { std::mem::take(&mut self.batch) } else { Vec::new() };
-        let before = message.len();
-        let done = match (header.command, change) {
-            (command::READ, _) => self.read(&mut message, header, start),
-            (_, Some(change)) => change.apply(&self.device.contents, request_of(header, start).span()),
+    fn carry_out(&self, payload: &[u8], message: &mut Vec<u8>) -> Result<(), Errno> {
+        let done = match (self.header.command, self.change(payload)) {
+            (_, Some(change)) => change.apply(&self.device.contents, self.request().span()),
+            (command::READ, None) => self.read(message),
+            (command::BLOCK_STATUS, None) => self.block_status(message),
             _ => Ok(()),
         };
-        if let Err(failure) = done {
-            message.truncate(before);
-            self.give_back(instant, message);
-            return self.refuse(header, errno_of(&failure));
+        done.map_err(|failure| errno_of(&failure))?;
+        if !matches!(self.header.command, command::READ | command::BLOCK_STATUS) {
+            self.acknowledge(message);
         }
-        if header.command != command::READ {
-            self.acknowledge(&mut message, header.cookie);
-        }
-        if instant {
-            self.batch = message;
-            return self.device.submitter.count_at_once(1);
-        }
-        if header.length_bytes == 0 && header.command != command::FLUSH {
-            return self.output.send(message, 0);
-        }
-        if let Some(reply) = self.reply(header, message) {
-            self.device.submitter.submit(at, request_of(header, start), Answer::Nbd(reply));
-        }
+        Ok(())
     }
 
-    /// Changes the contents, and hands that in.
-    fn change(&self, at: Instant, header: &Header, change: Change<'_>) {
-        let mut message = Vec::new();
-        self.acknowledge(&mut message, header.cookie);
-        let mut reply = self.reply(header, message);
-        if reply.is_none() {
-            return;
-        }
-        let request = request_of(header, self.export.span.start_bytes + header.offset_bytes);
-        let forced = header.flags & command::FLAG_FUA != 0;
-        let answer = || Answer::Nbd(reply.take().expect("a reply that was not sent"));
-        if let Err(failure) = self.device.change(at, request, change, forced, answer) {
-            reply.expect("a reply that was not sent").refuse(errno_of(&failure));
-        }
+    fn start_bytes(&self) -> u64 {
+        self.terms.export.span.start_bytes + self.header.offset_bytes
     }
 
-    /// A reply that will be `message`; none where there is nobody to hear it.
-    fn reply(&self, header: &Header, message: Vec<u8>) -> Option<Reply> {
-        let reserved = message.len();
-        self.output.reserve(reserved).then(|| Reply {
-            output: Arc::clone(&self.output),
-            cookie: header.cookie,
-            structured: self.structured,
-            message,
-            start_bytes: self.export.span.start_bytes,
-            reserved,
-        })
-    }
-
-    fn give_back(&mut self, instant: bool, message: Vec<u8>) {
-        if instant {
-            self.batch = message;
-        }
-    }
-
-    fn acknowledge(&self, message: &mut Vec<u8>, cookie: u64) {
-        if self.structured {
-            wire::chunk_header(message, cookie, chunk::FLAG_DONE, chunk::NONE, 0);
+    fn acknowledge(&self, message: &mut Vec<u8>) {
+        if self.terms.structured {
+            wire::chunk_header(message, self.header.cookie, chunk::FLAG_DONE, chunk::NONE, 0);
         } else {
-            wire::simple(message, cookie, 0);
+            wire::simple(message, self.header.cookie, 0);
         }
     }
 
-    fn read(&self, message: &mut Vec<u8>, header: &Header, start: u64) -> io::Result<()> {
-        let (length, contents) = (header.length_bytes, &self.device.contents);
-        if !self.structured {
-            wire::simple(message, header.cookie, 0);
-        } else if length == 0 {
-            self.acknowledge(message, header.cookie);
+    fn read(&self, message: &mut Vec<u8>) -> io::Result<()> {
+        let (header, contents) = (self.header, &self.device.contents);
+        let (length, start) = (header.length_bytes, self.start_bytes());
+        if !self.terms.structured || length == 0 {
+            self.acknowledge(message);
         } else if header.flags & command::FLAG_DF == 0
             && length >= HOLE_BYTES
             && contents.is_hole(start, u64::from(length))
@@ -290,46 +323,81 @@ impl Requests<'_> {
     }
 
     /// Which parts were written: the server knows without asking the system.
-    fn block_status(&mut self, header: &Header) {
-        let only_one = header.flags & command::FLAG_REQ_ONE != 0;
-        let start = self.export.span.start_bytes + header.offset_bytes;
+    fn block_status(&self, message: &mut Vec<u8>) -> io::Result<()> {
+        let only_one = self.header.flags & command::FLAG_REQ_ONE != 0;
         let extents_max = if only_one { 1 } else { EXTENTS_MAX };
-        let extents = self.device.contents.extents(start, u64::from(header.length_bytes), extents_max);
-        let Ok(extents) = extents else {
-            return self.refuse(header, Errno::Io);
-        };
-        let mut message = Vec::with_capacity(24 + 8 * extents.len());
+        let length = u64::from(self.header.length_bytes);
+        let extents = self.device.contents.extents(self.start_bytes(), length, extents_max)?;
         let length = 4 + 8 * extents.len() as u32;
-        wire::chunk_header(&mut message, header.cookie, chunk::FLAG_DONE, chunk::BLOCK_STATUS, length);
+        wire::chunk_header(message, self.header.cookie, chunk::FLAG_DONE, chunk::BLOCK_STATUS, length);
         message.extend_from_slice(&wire::BASE_ALLOCATION_ID.to_be_bytes());
         for extent in extents {
             message.extend_from_slice(&(extent.length_bytes as u32).to_be_bytes());
             let state = if extent.is_hole { wire::STATE_HOLE_ZERO } else { 0 };
             message.extend_from_slice(&state.to_be_bytes());
         }
-        self.reply_now(&message);
+        Ok(())
+    }
+
+    /// What the system is asked: zeros are written, a cache command reads.
+    fn request(&self) -> Request {
+        let kind = match self.header.command {
+            command::WRITE | command::WRITE_ZEROES => Kind::Write,
+            command::TRIM => Kind::Trim,
+            command::FLUSH => Kind::Flush,
+            _ => Kind::Read,
+        };
+        let force = self.header.flags & command::FLAG_FUA != 0;
+        let has_range = kind != Kind::Flush;
+        Request {
+            kind,
+            offset_bytes: if has_range { self.start_bytes() } else { 0 },
+            length_bytes: self.header.length_bytes,
+            force_unit_access: force && kind == Kind::Write,
+            ordered: false,
+        }
     }
 }
 
 fn errno_of(failure: &io::Error) -> Errno {
-    if failure.kind() == io::ErrorKind::StorageFull { Errno::NoSpace } else { Errno::Io }
+    match failure.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Errno::NoSpace,
+        _ => Errno::Io,
+    }
 }
 
-/// What the system is asked: zeros are written, a cache command reads.
-fn request_of(header: &Header, start_bytes: u64) -> Request {
-    let kind = match header.command {
-        command::WRITE | command::WRITE_ZEROES => Kind::Write,
-        command::TRIM => Kind::Trim,
-        command::FLUSH => Kind::Flush,
-        _ => Kind::Read,
-    };
-    let force = header.flags & command::FLAG_FUA != 0;
-    let has_range = kind != Kind::Flush;
-    Request {
-        kind,
-        offset_bytes: if has_range { start_bytes } else { 0 },
-        length_bytes: header.length_bytes,
-        force_unit_access: force && kind == Kind::Write,
-        ordered: false,
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::super::stream::Stream;
+    use super::*;
+
+    /// What a client reads of a reply to cookie 7 of an export that begins at 1 MiB.
+    fn told(structured: bool, outcome: Outcome) -> Vec<u8> {
+        let (ours, theirs) = UnixStream::pair().expect("sockets");
+        let output = Output::new(Stream::socket_of(ours));
+        let room = output.reserve(3).expect("room");
+        let reply = Reply { output, cookie: 7, structured, message: b"yes".to_vec(), start_bytes: 1 << 20, room };
+        reply.send(outcome);
+        let mut heard = Vec::new();
+        std::io::Read::read_to_end(&mut &theirs, &mut heard).expect("an end");
+        heard
+    }
+
+    #[test]
+    fn a_failure_is_told_with_its_place_where_that_can_be_said() {
+        assert_eq!(told(true, Outcome::Done), b"yes");
+        assert_eq!(told(true, Outcome::Vanished), b"");
+        let [io, cookie] = [5u32.to_be_bytes().to_vec(), 7u64.to_be_bytes().to_vec()];
+        let simple = [&wire::SIMPLE_REPLY_MAGIC.to_be_bytes()[..], &io, &cookie].concat();
+        assert_eq!(told(false, Outcome::Failed(Some((1 << 20) + 512))), simple);
+        let chunk = |kind: u16, length: u32| {
+            let head = [&wire::STRUCTURED_REPLY_MAGIC.to_be_bytes()[..], &1u16.to_be_bytes(), &kind.to_be_bytes()];
+            [&head.concat()[..], &cookie, &length.to_be_bytes(), &io, &[0, 0]].concat()
+        };
+        assert_eq!(told(true, Outcome::Failed(None)), chunk(chunk::ERROR, 6));
+        let placed = [&chunk(chunk::ERROR_OFFSET, 14)[..], &512u64.to_be_bytes()].concat();
+        assert_eq!(told(true, Outcome::Failed(Some((1 << 20) + 512))), placed, "within the export");
     }
 }

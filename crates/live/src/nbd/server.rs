@@ -5,25 +5,23 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::net::sockopt::set_socket_keepalive;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::attend;
+use super::negotiation::{Cover, Security};
 use super::output::{Output, STACK_BYTES};
 use super::stream::Stream;
-use super::{Security, serve};
 use crate::LiveError;
 use crate::device::Device;
 
 /// Connections at a time: more are hung up on at once.
 const CONNECTIONS_MAX: usize = 4096;
-/// How often a listener looks whether it is to end.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-
 /// Where clients come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
@@ -51,8 +49,18 @@ impl Listener {
                 let (socket, _) = listener.accept()?;
                 // Replies are whole messages: waiting for more of them would be lateness.
                 socket.set_nodelay(true)?;
+                // A host that vanished would hold its place for ever.
+                set_socket_keepalive(&socket, true)?;
                 Ok(socket.into())
             }
+        }
+    }
+
+    /// A client that has gone again before it was accepted must not be waited for.
+    fn never_wait(&self) -> io::Result<()> {
+        match self {
+            Listener::Unix(listener) => listener.set_nonblocking(true),
+            Listener::Tcp(listener) => listener.set_nonblocking(true),
         }
     }
 
@@ -65,11 +73,24 @@ impl Listener {
 }
 
 /// What the threads of a server share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Hall {
-    closing: AtomicBool,
-    connections: AtomicUsize,
-    outputs: Mutex<Vec<Weak<Output>>>,
+    device: Arc<Device>,
+    security: Security,
+    /// Readable from when listeners are to end.
+    closing: OwnedFd,
+    guests: Mutex<Guests>,
+    /// A connection has ended.
+    left: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Guests {
+    /// Connections over sockets.
+    sockets: usize,
+    /// The one over standard input and output, where these are pipes, which only the client can end.
+    pipes: usize,
+    outputs: Vec<Weak<Output>>,
 }
 
 /// An NBD server.
@@ -78,7 +99,7 @@ pub struct Server {
     hall: Arc<Hall>,
     listeners: Vec<JoinHandle<()>>,
     addresses: Vec<SocketAddr>,
-    sockets: Vec<PathBuf>,
+    paths: Vec<PathBuf>,
 }
 
 impl Server {
@@ -88,33 +109,42 @@ impl Server {
     /// An endpoint that is in use or cannot be had.
     pub fn start(device: &Arc<Device>, endpoints: &[Endpoint], security: Security) -> Result<Server, LiveError> {
         allow_many_files();
+        let closing = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| LiveError::io("an eventfd")(error.into()))?;
+        let hall =
+            Hall { device: Arc::clone(device), security, closing, guests: Mutex::default(), left: Condvar::new() };
         let mut server =
-            Server { hall: Arc::default(), listeners: Vec::new(), addresses: Vec::new(), sockets: Vec::new() };
-        for endpoint in endpoints {
-            match endpoint {
-                Endpoint::Unix(path) => {
-                    let listener = unix_listener(path)?;
-                    server.sockets.push(path.clone());
-                    server.listen(device, Listener::Unix(listener), security)?;
-                }
-                Endpoint::Tcp(address) => {
-                    let named = format!("tcp {address}");
-                    let listener = TcpListener::bind(address).map_err(LiveError::io(named.clone()))?;
-                    server.addresses.push(listener.local_addr().map_err(LiveError::io(named))?);
-                    server.listen(device, Listener::Tcp(listener), security)?;
-                }
-                Endpoint::Stdio => {
-                    let stream = Stream::stdio().map_err(LiveError::io("standard input and output"))?;
-                    let (device, hall) = (Arc::clone(device), Arc::clone(&server.hall));
-                    server.listeners.push(spawn("headstack-stdio", move || attend(&device, &stream, security, &hall))?);
-                }
-                Endpoint::Activated => server.listen_where_activated(device, security)?,
+            Server { hall: Arc::new(hall), listeners: Vec::new(), addresses: Vec::new(), paths: Vec::new() };
+        match endpoints.iter().try_for_each(|endpoint| server.open(endpoint)) {
+            Ok(()) => Ok(server),
+            Err(error) => {
+                server.stop();
+                Err(error)
             }
         }
-        Ok(server)
     }
 
-    fn listen_where_activated(&mut self, device: &Arc<Device>, security: Security) -> Result<(), LiveError> {
+    fn open(&mut self, endpoint: &Endpoint) -> Result<(), LiveError> {
+        match endpoint {
+            Endpoint::Unix(path) => {
+                let listener = unix_listener(path)?;
+                self.paths.push(path.clone());
+                self.listen(Listener::Unix(listener))
+            }
+            Endpoint::Tcp(address) => {
+                let named = format!("tcp {address}");
+                let listener = TcpListener::bind(address).map_err(LiveError::io(named.clone()))?;
+                self.addresses.push(listener.local_addr().map_err(LiveError::io(named))?);
+                self.listen(Listener::Tcp(listener))
+            }
+            Endpoint::Stdio => {
+                let stream = Stream::stdio().map_err(LiveError::io("standard input and output"))?;
+                self.hall.connect(stream).map_err(LiveError::io("a thread of the server"))
+            }
+            Endpoint::Activated => self.listen_where_activated(),
+        }
+    }
+
+    fn listen_where_activated(&mut self) -> Result<(), LiveError> {
         let mut given = listenfd::ListenFd::from_env();
         for index in 0..given.len() {
             let listener = match given.take_unix_listener(index) {
@@ -129,7 +159,7 @@ impl Server {
                     }
                 },
             };
-            self.listen(device, listener, security)?;
+            self.listen(listener)?;
         }
         if given.len() == 0 {
             return Err(LiveError::Asked("LISTEN_FDS: no sockets were handed over".to_owned()));
@@ -137,21 +167,11 @@ impl Server {
         Ok(())
     }
 
-    fn listen(&mut self, device: &Arc<Device>, listener: Listener, security: Security) -> Result<(), LiveError> {
-        let (device, hall) = (Arc::clone(device), Arc::clone(&self.hall));
-        self.listeners.push(spawn("headstack-listen", move || {
-            while !hall.closing.load(Ordering::Relaxed) {
-                let came = poll(&mut [listener.poll_fd()], Some(&LOOK)).unwrap_or(0) > 0;
-                if !came {
-                    continue;
-                }
-                match listener.accept() {
-                    Ok(socket) => connect(&device, socket, security, &hall),
-                    // Without descriptors to spare, clients wait in the listener's queue.
-                    Err(_) => thread::sleep(Duration::from_millis(10)),
-                }
-            }
-        })?);
+    fn listen(&mut self, listener: Listener) -> Result<(), LiveError> {
+        listener.never_wait().map_err(LiveError::io("a listening socket"))?;
+        let hall = Arc::clone(&self.hall);
+        let thread = spawn("headstack-listen", move || hall.welcome(&listener));
+        self.listeners.push(thread.map_err(LiveError::io("a thread of the server"))?);
         Ok(())
     }
 
@@ -162,12 +182,13 @@ impl Server {
 
     /// Connections that are open.
     pub fn connections(&self) -> usize {
-        self.hall.connections.load(Ordering::Relaxed)
+        let guests = self.hall.guests();
+        guests.sockets + guests.pipes
     }
 
-    /// Every listener has ended: the one client of standard input has gone.
+    /// Nobody is there, and nobody can come: the one client of standard input has gone.
     pub fn is_over(&self) -> bool {
-        self.listeners.iter().all(JoinHandle::is_finished)
+        self.listeners.iter().all(JoinHandle::is_finished) && self.connections() == 0
     }
 
     /// Ends every connection, as a broken link does; clients may come again.
@@ -175,59 +196,104 @@ impl Server {
         self.hall.cut();
     }
 
-    /// Ends every connection and listens no more.
+    /// Ends every connection and listens no more. Standard input alone, where it is a pipe, stays open for as long as its
+    /// client likes.
     pub fn stop(self) {
-        self.hall.closing.store(true, Ordering::Relaxed);
-        self.hall.cut();
+        // A counter that is 0 has room for 1.
+        let _ = rustix::io::write(&self.hall.closing, &1u64.to_ne_bytes());
         for listener in self.listeners {
-            // Standard input may stay open for as long as its client likes.
-            if listener.thread().name() != Some("headstack-stdio") {
-                let _ = listener.join();
-            }
+            let _ = listener.join();
         }
-        for path in &self.sockets {
+        self.hall.cut();
+        let mut guests = self.hall.guests();
+        while guests.sockets > 0 {
+            guests = self.hall.left.wait(guests).expect("nobody panics with it");
+        }
+        for path in &self.paths {
             // Somebody may have removed it.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
+impl Guests {
+    fn of_kind(&mut self, stream: &Stream) -> &mut usize {
+        match stream {
+            Stream::Socket(_) => &mut self.sockets,
+            Stream::Pipes(..) => &mut self.pipes,
+        }
+    }
+
+    fn know(&mut self, output: &Arc<Output>) {
+        self.outputs.retain(|output| output.strong_count() > 0);
+        self.outputs.push(Arc::downgrade(output));
+    }
+}
+
 impl Hall {
+    fn guests(&self) -> MutexGuard<'_, Guests> {
+        self.guests.lock().expect("nobody panics with it")
+    }
+
     fn cut(&self) {
-        let outputs = std::mem::take(&mut *self.outputs.lock().expect("nobody panics with it"));
+        let outputs = std::mem::take(&mut self.guests().outputs);
         outputs.iter().filter_map(Weak::upgrade).for_each(|output| output.cut());
     }
-}
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, LiveError> {
-    let thread = thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
-    thread.spawn(work).map_err(LiveError::io("a thread of the server"))
-}
-
-fn connect(device: &Arc<Device>, socket: OwnedFd, security: Security, hall: &Arc<Hall>) {
-    if hall.connections.load(Ordering::Relaxed) >= CONNECTIONS_MAX {
-        return;
+    /// Accepts until the server closes.
+    fn welcome(self: &Arc<Self>, listener: &Listener) {
+        loop {
+            let mut ends = [listener.poll_fd(), PollFd::new(&self.closing, PollFlags::IN)];
+            // A signal is none of its business: it looks again.
+            let _ = poll(&mut ends, None);
+            if !ends[1].revents().is_empty() {
+                return;
+            }
+            if ends[0].revents().is_empty() {
+                continue;
+            }
+            match listener.accept() {
+                Ok(socket) => {
+                    // A client for which there is no thread is hung up on.
+                    let _ = self.connect(Stream::socket_of(socket));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // Without descriptors to spare, clients wait in the listener's queue.
+                Err(_) => thread::sleep(Duration::from_millis(10)),
+            }
+        }
     }
-    let (device, theirs) = (Arc::clone(device), Arc::clone(hall));
-    hall.connections.fetch_add(1, Ordering::Relaxed);
-    let served = spawn("headstack-nbd", move || {
-        attend(&device, &Stream::socket_of(socket), security, &theirs);
-        theirs.connections.fetch_sub(1, Ordering::Relaxed);
-    });
-    if served.is_err() {
-        hall.connections.fetch_sub(1, Ordering::Relaxed);
+
+    /// Gives a client a thread of its own.
+    fn connect(self: &Arc<Self>, stream: Stream) -> io::Result<()> {
+        let output = Output::new(stream.clone());
+        {
+            let mut guests = self.guests();
+            if guests.sockets >= CONNECTIONS_MAX {
+                return Err(io::Error::other("too many connections"));
+            }
+            *guests.of_kind(&stream) += 1;
+            guests.know(&output);
+        }
+        let hall = Arc::clone(self);
+        let served = spawn("headstack-nbd", move || {
+            let opened = |output: &Arc<Output>| hall.guests().know(output);
+            // A client that goes, in the middle of a request or not, is no failure of the server.
+            let _ = attend(&hall.device, &output, Cover::Clear(&hall.security), &opened);
+            output.stream().shut();
+            hall.forget(output.stream());
+        });
+        served.map(drop).inspect_err(|_| self.forget(&stream))
+    }
+
+    fn forget(&self, stream: &Stream) {
+        *self.guests().of_kind(stream) -= 1;
+        self.left.notify_all();
     }
 }
 
-fn attend(device: &Device, stream: &Stream, security: Security, hall: &Hall) {
-    let opened = |output: &Arc<Output>| {
-        let mut outputs = hall.outputs.lock().expect("nobody panics with it");
-        outputs.retain(|output| output.strong_count() > 0);
-        outputs.push(Arc::downgrade(output));
-    };
-    // A client that goes, in the middle of a request or not, is no failure of the server.
-    let _ = serve(device, stream, security, opened);
-    stream.shut();
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(work)
 }
 
 /// A socket at `path`; one that a server left that is no more gives way.

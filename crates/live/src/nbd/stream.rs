@@ -5,7 +5,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 /// A connection's two directions.
 #[derive(Clone, Debug)]
@@ -36,45 +37,72 @@ impl Stream {
         })
     }
 
-    /// The socket, where it is one.
-    pub fn socket(&self) -> Option<BorrowedFd<'_>> {
+    /// What is read from, and what is written to.
+    pub fn ends(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>) {
         match self {
-            Stream::Socket(socket) => Some(socket.as_fd()),
-            Stream::Pipes(..) => None,
+            Stream::Socket(socket) => (socket.as_fd(), socket.as_fd()),
+            Stream::Pipes(input, output) => (input.as_fd(), output.as_fd()),
         }
     }
 
+    /// Has reads and writes fail with [`io::ErrorKind::WouldBlock`] rather than wait, whoever has this stream.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn never_wait(&self) -> io::Result<()> {
+        let (input, output) = self.ends();
+        for end in [input, output] {
+            fcntl_setfl(end, fcntl_getfl(end)? | OFlags::NONBLOCK)?;
+        }
+        Ok(())
+    }
+
     /// Reads what has come; 0 at the end.
+    ///
+    /// # Errors
+    /// What the system says.
     pub fn read(&self, into: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let got = match self {
-                Stream::Socket(socket) => {
-                    recv(socket, &mut *into, RecvFlags::empty()).map(|(got, _)| got).map_err(Into::into)
-                }
-                Stream::Pipes(input, _) => (&**input).read(into),
-            };
-            match got {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                got => return got,
-            }
+        uninterrupted(|| match self {
+            Stream::Socket(socket) => Ok(recv(socket, &mut *into, RecvFlags::empty())?.0),
+            Stream::Pipes(input, _) => (&**input).read(into),
+        })
+    }
+
+    /// Writes what there is room for, once there is any.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        uninterrupted(|| match self {
+            Stream::Socket(socket) => Ok(send(socket, bytes, SendFlags::NOSIGNAL)?),
+            Stream::Pipes(_, output) => (&**output).write(bytes),
+        })
+    }
+
+    /// Writes what there is room for now: nothing of it to a pipe, which cannot be asked.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write_at_once(&self, bytes: &[u8]) -> io::Result<usize> {
+        let Stream::Socket(socket) = self else { return Ok(0) };
+        match send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(0),
+            sent => Ok(sent?),
         }
     }
 
     /// Writes all of it, waiting for the client where it must.
+    ///
+    /// # Errors
+    /// What the system says.
     pub fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Stream::Socket(socket) => {
-                while !bytes.is_empty() {
-                    match rustix::net::send(socket, bytes, rustix::net::SendFlags::NOSIGNAL) {
-                        Ok(sent) => bytes = &bytes[sent..],
-                        Err(rustix::io::Errno::INTR) => {}
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-                Ok(())
+        while !bytes.is_empty() {
+            match self.write(bytes)? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                sent => bytes = &bytes[sent..],
             }
-            Stream::Pipes(_, output) => (&**output).write_all(bytes),
         }
+        Ok(())
     }
 
     /// Ends both directions of a socket. A pipe ends with its client.
@@ -82,6 +110,23 @@ impl Stream {
         if let Stream::Socket(socket) = self {
             // Who has gone already needs no end.
             let _ = shutdown(socket, Shutdown::Both);
+        }
+    }
+
+    /// Ends the direction away from here: the other side reads the end once it has read the rest.
+    pub fn shut_writing(&self) {
+        if let Stream::Socket(socket) = self {
+            // As above.
+            let _ = shutdown(socket, Shutdown::Write);
+        }
+    }
+}
+
+fn uninterrupted(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
         }
     }
 }

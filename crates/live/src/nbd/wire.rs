@@ -48,6 +48,8 @@ pub mod reply {
     pub const SERVER: u32 = 2;
     pub const INFO: u32 = 3;
     pub const META_CONTEXT: u32 = 4;
+    /// Set in every reply that is an error.
+    pub const IS_ERROR: u32 = 1 << 31;
     pub const ERR_UNSUP: u32 = (1 << 31) + 1;
     pub const ERR_POLICY: u32 = (1 << 31) + 2;
     pub const ERR_INVALID: u32 = (1 << 31) + 3;
@@ -134,8 +136,8 @@ pub enum Errno {
     Invalid = 22,
     /// Nothing is left, or the write goes past the end.
     NoSpace = 28,
-    /// The server ends.
-    Shutdown = 108,
+    /// It would take as long as writing.
+    NotSupported = 95,
 }
 
 /// A request, without its payload.
@@ -204,4 +206,12 @@ pub fn option_reply(into: &mut Vec<u8>, option: u32, kind: u32, data: &[u8]) {
     into.extend_from_slice(&kind.to_be_bytes());
     into.extend_from_slice(&(data.len() as u32).to_be_bytes());
     into.extend_from_slice(data);
+}
+
+/// The data of an option that begins with an export's name.
+pub fn named(export: &str, rest: &[u8]) -> Vec<u8> {
+    let mut data = (export.len() as u32).to_be_bytes().to_vec();
+    data.extend_from_slice(export.as_bytes());
+    data.extend_from_slice(rest);
+    data
 }

@@ -211,6 +211,15 @@ impl Array {
         let operation = match command.owner {
             Owner::Operation(operation) => operation,
             Owner::Row(row) => self.row_writes.get(row).operation,
+            Owner::Relay(relay) => {
+                let has_slot = |state: &GroupState| state.slots.iter().any(|slot| slot.member == command.member);
+                if self.groups.iter().any(|state| state.gone && has_slot(state)) {
+                    let from = command.request.offset_bytes;
+                    let to = from + u64::from(command.request.length_bytes);
+                    self.relay_failed(relay, command.member, (from, to));
+                }
+                return;
+            }
             _ => return,
         };
         let state = &self.groups[self.operations.get(operation).group as usize];

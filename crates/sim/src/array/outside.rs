@@ -7,7 +7,6 @@ use super::layout::Extent;
 use super::places::{Held, Piece};
 use super::slab::Slab;
 use super::{Array, Event};
-use crate::SimError;
 use crate::device::Device;
 use crate::faults::{DeviceGauge, DeviceHealth, DeviceState, Failed, Gauges, common, common_with_all, put_in_order};
 
@@ -20,15 +19,6 @@ impl Array {
     /// A member.
     pub(crate) fn member_mut(&mut self, member: u32) -> &mut Device {
         &mut self.members[member as usize]
-    }
-
-    /// Switches a member's write cache.
-    ///
-    /// # Errors
-    /// It has none that could be switched.
-    pub(crate) fn set_write_cache(&mut self, member: u32, on: bool) -> Result<(), SimError> {
-        let kind = self.description.members[member as usize].device;
-        self.members[member as usize].set_write_cache(on, &self.description.devices[kind as usize])
     }
 
     /// Requests that completed in error since the last call.

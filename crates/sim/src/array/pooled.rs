@@ -177,9 +177,14 @@ impl Array {
         let relay = self.relays.get_mut(number);
         match relay.then {
             RelayEnd::Operation(operation) => {
-                relay.writes.clear();
-                let slot = self.groups[relay.group as usize].slot_of(member);
-                self.fail_part(operation, slot, bad);
+                // It was to be written where it is wanted, if it was not being written already.
+                let wanted =
+                    relay.writes.drain(..).next().map(|extent| (extent.slot, extent.at_bytes, extent.end_bytes()));
+                let (slot, from, to) = wanted.unwrap_or_else(|| {
+                    let slot = self.groups[relay.group as usize].slot_of(member);
+                    (slot, bad.0, bad.1)
+                });
+                self.fail_part(operation, slot, (from, to));
             }
             // The other copy, or the stripe, has it; what that costs is left out.
             RelayEnd::Migration(_) => {}

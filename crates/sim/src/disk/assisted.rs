@@ -7,7 +7,7 @@ use super::flights::Flights;
 use super::log::{Piece, Place};
 use super::staging::{CLEANING, Staging};
 use crate::blemishes::{Failure, Failures};
-use crate::drive::description::{DriveDescription, WriteCache};
+use crate::drive::description::DriveDescription;
 use crate::drive::{Completion, Counters, Drive, Fault};
 use crate::faults::{Blemish, DeviceGauge, DeviceState, common};
 use crate::link::Upstream;
@@ -321,10 +321,10 @@ impl Assisted {
     }
 
     /// Switches the write cache.
-    pub fn set_write_cache(&mut self, kind: WriteCache) {
-        self.drive.set_write_cache(kind);
+    pub fn set_write_cache(&mut self, on: bool) {
+        self.drive.set_write_cache(on);
         if let Some(staging) = &mut self.staging {
-            staging.set_write_cache(kind);
+            staging.set_write_cache(on);
         }
     }
 

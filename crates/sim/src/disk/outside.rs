@@ -4,7 +4,6 @@ use headstack_workload::Span;
 
 use super::{Disk, Kind};
 use crate::blemishes::Failure;
-use crate::drive::description::WriteCache;
 use crate::faults::{Blemish, DeviceGauge, DeviceHealth};
 
 impl Disk {
@@ -37,17 +36,12 @@ impl Disk {
         }
     }
 
-    /// Switches the write cache off, or on as `described`.
-    pub(crate) fn set_write_cache(&mut self, on: bool, described: WriteCache) {
-        let kind = match (on, described) {
-            (false, _) => WriteCache::Off,
-            (true, WriteCache::Off) => WriteCache::On,
-            (true, described) => described,
-        };
+    /// Switches the write cache.
+    pub(crate) fn set_write_cache(&mut self, on: bool) {
         match &mut self.kind {
-            Kind::Plain(drive) => drive.set_write_cache(kind),
-            Kind::Assisted(assisted) => assisted.set_write_cache(kind),
-            Kind::Split(split) => split.set_write_cache(kind),
+            Kind::Plain(drive) => drive.set_write_cache(on),
+            Kind::Assisted(assisted) => assisted.set_write_cache(on),
+            Kind::Split(split) => split.set_write_cache(on),
         }
     }
 

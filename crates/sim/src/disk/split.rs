@@ -4,7 +4,7 @@ use headstack_workload::{Kind, Request, Span};
 
 use super::flights::Flights;
 use crate::blemishes::{Failure, Failures};
-use crate::drive::description::{DriveDescription, InterfaceKind, WriteCache};
+use crate::drive::description::{DriveDescription, InterfaceKind};
 use crate::drive::{Completion, Counters, Drive, Fault};
 use crate::faults::{Blemish, DeviceGauge, DeviceHealth, DeviceState, common};
 use crate::link::{Link, LinkDescription, LinkKind, Upstream};
@@ -155,8 +155,8 @@ impl Split {
     }
 
     /// Switches the write cache.
-    pub fn set_write_cache(&mut self, kind: WriteCache) {
-        self.drives.iter_mut().for_each(|drive| drive.set_write_cache(kind));
+    pub fn set_write_cache(&mut self, on: bool) {
+        self.drives.iter_mut().for_each(|drive| drive.set_write_cache(on));
     }
 
     /// Appends what of a span is in a volatile cache alone.

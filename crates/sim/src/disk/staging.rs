@@ -285,8 +285,8 @@ impl Staging {
     }
 
     /// Writes are complete in the buffer, or not before they are on the media.
-    pub fn set_write_cache(&mut self, kind: WriteCache) {
-        let is_early = self.cache.dram_is_protected || kind != WriteCache::Off;
+    pub fn set_write_cache(&mut self, on: bool) {
+        let is_early = self.cache.dram_is_protected || on;
         self.early_sectors_max = if is_early { self.cache.dram_bytes / self.sector_bytes } else { 0 };
     }
 

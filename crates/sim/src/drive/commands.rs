@@ -245,7 +245,7 @@ impl Drive {
         if request.force_unit_access {
             return false;
         }
-        match self.params.description.buffer.write_cache {
+        match self.params.write_cache {
             WriteCacheKind::Off => false,
             WriteCacheKind::On => true,
             WriteCacheKind::Appending => {

@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 use headstack_workload::{Kind, Request};
 
 use buffer::{Segments, WriteCache};
-use description::{DriveDescription, ReadAhead};
+use description::{DriveDescription, ReadAhead, WriteCache as WriteCacheKind};
 use media::{Head, Media, ReadAheadRun};
 use port::Port;
 use queue::ArmQueue;
@@ -195,6 +195,8 @@ struct Parameters {
     description: DriveDescription,
     /// log2 of the bytes of a physical sector.
     sector_shift: u32,
+    /// In force; the description has what the drive left the factory with.
+    write_cache: WriteCacheKind,
     read_ahead: ReadAhead,
     read_ahead_max: u64,
     /// Time to transfer one physical sector to the host.
@@ -220,6 +222,7 @@ impl Drive {
             media: Media::new(description),
             params: Parameters {
                 sector_shift: sector_bytes.trailing_zeros(),
+                write_cache: buffer.write_cache,
                 read_ahead: if buffer.segments == 0 { ReadAhead::None } else { buffer.read_ahead },
                 // Beyond its size a segment would lose what nobody has read yet.
                 read_ahead_max: u64::from(buffer.read_ahead_max_sectors.min(buffer.segment_sectors)),

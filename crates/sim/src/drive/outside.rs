@@ -17,12 +17,16 @@ impl Drive {
 
     /// Its write cache is on.
     pub(crate) fn caches_writes(&self) -> bool {
-        self.params.description.buffer.write_cache != WriteCache::Off
+        self.params.write_cache != WriteCache::Off
     }
 
-    /// Switches the write cache to `kind`; what it holds is destaged as before.
-    pub(crate) fn set_write_cache(&mut self, kind: WriteCache) {
-        self.params.description.buffer.write_cache = kind;
+    /// Switches the write cache; what it holds is destaged as before.
+    pub(crate) fn set_write_cache(&mut self, on: bool) {
+        self.params.write_cache = match (on, self.params.description.buffer.write_cache) {
+            (false, _) => WriteCache::Off,
+            (true, WriteCache::Off) => WriteCache::On,
+            (true, described) => described,
+        };
     }
 
     /// End of the track that holds a byte.

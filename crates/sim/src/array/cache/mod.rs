@@ -419,24 +419,6 @@ impl Array {
         self.admit_waiting(now_ns);
     }
 
-    /// Something that was to be brought into the cache cannot be read: nothing of it stays, and whoever waits reads what
-    /// it wants from the members.
-    fn fill_failed(&mut self, now_ns: u64, transfer: &Transfer) {
-        let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
-        let cache = self.cache();
-        let mut waiting = Vec::new();
-        for key in cache.keys(offset, length) {
-            if let Some(slot) = cache.directory.find(key) {
-                cache.directory.unfill(slot, parts_of(key, cache.page_bytes, offset, length));
-            }
-            waiting.extend(cache.waiting_reads.remove(&key).unwrap_or_default());
-        }
-        for number in transfer.request.into_iter().chain(waiting) {
-            self.request_members(now_ns, number);
-        }
-        self.admit_waiting(now_ns);
-    }
-
     /// Writes that waited for a page take those that are free now, first come, first served.
     fn admit_waiting(&mut self, now_ns: u64) {
         while let Some(&number) = self.cache().waiting_writes.front() {

@@ -1,7 +1,8 @@
-//! What the world outside does to a cache, and sees of it.
+//! What the world outside does to a cache, and sees of it; what it cannot have, or get rid of.
 
 use super::CacheState;
-use super::directory::{Directory, PARTS};
+use super::Transfer;
+use super::directory::{Directory, PARTS, parts_of};
 use crate::array::Array;
 use crate::array::description::CacheWrites;
 use crate::faults::CacheGauge;
@@ -62,5 +63,23 @@ impl Array {
     /// Something of a transfer cannot be had, or given.
     pub(in crate::array) fn fail_transfer(&mut self, number: u32) {
         self.cache().transfers.get_mut(number).failed = true;
+    }
+
+    /// Something that was to be brought into the cache cannot be read: nothing of it stays, and whoever waits reads what
+    /// it wants from the members.
+    pub(super) fn fill_failed(&mut self, now_ns: u64, transfer: &Transfer) {
+        let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
+        let cache = self.cache();
+        let mut waiting = Vec::new();
+        for key in cache.keys(offset, length) {
+            if let Some(slot) = cache.directory.find(key) {
+                cache.directory.unfill(slot, parts_of(key, cache.page_bytes, offset, length));
+            }
+            waiting.extend(cache.waiting_reads.remove(&key).unwrap_or_default());
+        }
+        for number in transfer.request.into_iter().chain(waiting) {
+            self.request_members(now_ns, number);
+        }
+        self.admit_waiting(now_ns);
     }
 }

@@ -1,0 +1,237 @@
+//! TLS under a connection: a thread that stands between the client and a socket pair, so that what serves requests knows
+//! nothing of it.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection};
+
+use super::output::STACK_BYTES;
+use super::stream::Stream;
+use crate::LiveError;
+
+/// What is passed on at a time.
+const PART_BYTES: usize = 64 << 10;
+
+/// The server's certificate and key, and whose clients may come.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    config: Arc<ServerConfig>,
+}
+
+impl Tls {
+    /// A certificate with its chain and its key, from PEM files. With `client_ca`, clients have to show a certificate that
+    /// one of the authorities of that file has signed.
+    ///
+    /// # Errors
+    /// A file that cannot be read, holds nothing of the kind, or does not belong to the others.
+    pub fn from_files(certificate: &Path, key: &Path, client_ca: Option<&Path>) -> Result<Tls, LiveError> {
+        let asked = |path: &Path, what: String| LiveError::Asked(format!("{}: {what}", path.display()));
+        let chain = certificates(certificate)?;
+        let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, "private key", error))?;
+        let provider = Arc::new(ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+        let builder = builder.map_err(|error| LiveError::Asked(format!("tls: {error}")))?;
+        let builder = match client_ca {
+            None => builder.with_no_client_auth(),
+            Some(path) => {
+                let mut roots = RootCertStore::empty();
+                for root in certificates(path)? {
+                    roots.add(root).map_err(|error| asked(path, format!("is no authority: {error}")))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+                builder.with_client_cert_verifier(verifier.map_err(|error| asked(path, error.to_string()))?)
+            }
+        };
+        let config = builder.with_single_cert(chain, private);
+        let config = config
+            .map_err(|error| asked(certificate, format!("does not go with the key of {}: {error}", key.display())))?;
+        Ok(Tls { config: Arc::new(config) })
+    }
+
+    /// Starts a thread that shakes hands over `outer`, then passes on what comes from either side. Returns the inner side,
+    /// in the clear; it is to be shut when all is said, for the thread to end.
+    pub(super) fn stand_between(&self, outer: &Stream) -> io::Result<(Stream, JoinHandle<io::Result<()>>)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let inner = Stream::socket_of(theirs);
+        outer.never_wait()?;
+        inner.never_wait()?;
+        let tls = ServerConnection::new(Arc::clone(&self.config)).map_err(io::Error::other)?;
+        let relay = Relay { tls, outer: outer.clone(), inner, received: Vec::new(), client_over: false, over: false };
+        let thread = thread::Builder::new().name("headstack-tls".to_owned()).stack_size(STACK_BYTES);
+        let relay = thread.spawn(move || relay.run())?;
+        Ok((Stream::socket_of(ours), relay))
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, LiveError> {
+    let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    match found {
+        Ok(found) if found.is_empty() => Err(unreadable(path, "certificate", pem::Error::NoItemsFound)),
+        found => found.map_err(|error| unreadable(path, "certificate", error)),
+    }
+}
+
+fn unreadable(path: &Path, wanted: &str, error: pem::Error) -> LiveError {
+    let name = path.display();
+    match error {
+        pem::Error::Io(error) => LiveError::io(name.to_string())(error),
+        pem::Error::NoItemsFound => LiveError::Asked(format!("{name}: has no {wanted} in PEM form")),
+        other => LiveError::Asked(format!("{name}: a {wanted} in PEM form is wanted: {other}")),
+    }
+}
+
+/// What stands between a client and its connection.
+struct Relay {
+    tls: ServerConnection,
+    outer: Stream,
+    inner: Stream,
+    /// What the client sent, in the clear, and the connection has not taken yet.
+    received: Vec<u8>,
+    /// The client will send no more.
+    client_over: bool,
+    /// The connection will send no more.
+    over: bool,
+}
+
+impl Relay {
+    /// Ends when the connection has ended and the client has been told all, or is gone.
+    fn run(mut self) -> io::Result<()> {
+        while !self.over || self.tls.wants_write() {
+            let [can_read, can_write, has_more, has_room] = self.wait()?;
+            if has_room {
+                self.pass_in()?;
+            }
+            if can_read {
+                self.receive()?;
+            }
+            if has_more {
+                self.pass_out()?;
+            }
+            if can_write || has_more {
+                self.send()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for what can be done next: reading from and writing to the client, then the connection. Neither side is read
+    /// while what it sent before is still here, so that nothing piles up.
+    fn wait(&self) -> io::Result<[bool; 4]> {
+        let (outer_in, outer_out) = self.outer.ends();
+        let (inner, _) = self.inner.ends();
+        let sends = self.tls.wants_write();
+        let is_open = !self.tls.is_handshaking() || self.client_over;
+        let wanted = [
+            (outer_in, PollFlags::IN, !self.client_over && self.received.is_empty()),
+            (outer_out, PollFlags::OUT, sends),
+            (inner, PollFlags::IN, !self.over && !sends && is_open),
+            (inner, PollFlags::OUT, !self.received.is_empty()),
+        ];
+        // An end that nothing is wanted of is left out: it could have been closed, which would be told again and again.
+        let mut asked: Vec<_> =
+            wanted.iter().filter(|(.., is)| *is).map(|(fd, flags, _)| PollFd::new(fd, *flags)).collect();
+        while let Err(error) = poll(&mut asked, None) {
+            if error != rustix::io::Errno::INTR {
+                return Err(error.into());
+            }
+        }
+        let mut told = asked.iter().map(|fd| !fd.revents().is_empty());
+        Ok(wanted.map(|(.., is)| is && told.next().expect("one for each that was asked")))
+    }
+
+    /// From the client: records, of which some hold data and some are the protocol's own.
+    fn receive(&mut self) -> io::Result<()> {
+        match self.tls.read_tls(&mut Ciphertext(&self.outer)) {
+            Ok(0) => self.client_over = true,
+            Ok(_) => {
+                let state = match self.tls.process_new_packets() {
+                    Ok(state) => state,
+                    Err(error) => {
+                        // The client is told why by an alert, if it is still there.
+                        let _ = self.send();
+                        return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+                    }
+                };
+                self.client_over |= state.peer_has_closed();
+                self.received.resize(state.plaintext_bytes_to_read(), 0);
+                self.tls.reader().read_exact(&mut self.received)?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        self.end_in();
+        Ok(())
+    }
+
+    fn pass_in(&mut self) -> io::Result<()> {
+        let sent = or_later(self.inner.write(&self.received))?.unwrap_or(0);
+        self.received.drain(..sent);
+        self.end_in();
+        Ok(())
+    }
+
+    /// The connection reads the end where the client's data end.
+    fn end_in(&self) {
+        if self.client_over && self.received.is_empty() {
+            self.inner.shut_writing();
+        }
+    }
+
+    fn pass_out(&mut self) -> io::Result<()> {
+        let mut part = [0; PART_BYTES];
+        match or_later(self.inner.read(&mut part))? {
+            None => {}
+            Some(0) => {
+                self.over = true;
+                self.tls.send_close_notify();
+            }
+            Some(length) => self.tls.writer().write_all(&part[..length])?,
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        while self.tls.wants_write() {
+            if or_later(self.tls.write_tls(&mut Ciphertext(&self.outer)))?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `None` where there was nothing to be had yet.
+fn or_later(done: io::Result<usize>) -> io::Result<Option<usize>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        done => done.map(Some),
+    }
+}
+
+/// A stream as rustls wants it.
+struct Ciphertext<'a>(&'a Stream);
+
+impl Read for Ciphertext<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read(into)
+    }
+}
+
+impl Write for Ciphertext<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! A server to be tested, and how it is spoken to.
+
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use headstack_live::nbd::client::{Chunk, Client};
+use headstack_live::nbd::wire::{self, Header, command, option, reply};
+use headstack_live::nbd::{Endpoint, Security, Server, Stream};
+use headstack_live::{Constant, Contents, Device, Export, Model, Session, SessionOptions};
+use headstack_workload::Span;
+
+/// Bytes of the first export, `large`.
+pub const LARGE_BYTES: u64 = 256 << 20;
+/// Bytes of the second, `small`, whose blocks have 4 KiB.
+pub const SMALL_BYTES: u64 = 1 << 20;
+/// A device that answers at once, and one that the clock answers for.
+pub const LATENCIES_NS: [u64; 2] = [0, 100_000];
+/// What takes longer hangs.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A server that ends with the test.
+pub struct Served {
+    parts: Option<(Server, Session)>,
+    pub device: Arc<Device>,
+    pub socket: PathBuf,
+}
+
+impl Served {
+    /// Two exports in memory, on which every request takes `latency_ns`.
+    pub fn new(latency_ns: u64) -> Served {
+        let contents = Contents::in_memory(LARGE_BYTES + SMALL_BYTES).expect("memory");
+        Served::with(latency_ns, contents, Security::None)
+    }
+
+    pub fn with(latency_ns: u64, contents: Contents, security: Security) -> Served {
+        let model = Model::Constant(Constant { latency_ns, capacity_bytes: LARGE_BYTES + SMALL_BYTES });
+        let session = Session::start(&model, SessionOptions::default(), None).expect("a session");
+        let export = |name: &str, start_bytes, length_bytes, block_bytes| Export {
+            name: name.to_owned(),
+            description: format!("the {name} one"),
+            span: Span { start_bytes, length_bytes },
+            block_bytes,
+            is_rotational: block_bytes == 4096,
+        };
+        let exports = vec![export("large", 0, LARGE_BYTES, 512), export("small", LARGE_BYTES, SMALL_BYTES, 4096)];
+        let device = Arc::new(Device { exports, contents, submitter: session.submitter() });
+        let socket = fresh_path("socket");
+        let server = Server::start(&device, &[Endpoint::Unix(socket.clone())], security).expect("a server");
+        Served { parts: Some((server, session)), device, socket }
+    }
+
+    pub fn server(&self) -> &Server {
+        &self.parts.as_ref().expect("it runs").0
+    }
+
+    /// Ends it before the test does.
+    pub fn stop(&mut self) {
+        if let Some((server, session)) = self.parts.take() {
+            server.stop();
+            session.stop();
+        }
+    }
+
+    pub fn stream(&self) -> Stream {
+        let socket = UnixStream::connect(&self.socket).expect("the server listens");
+        socket.set_read_timeout(Some(PATIENCE)).expect("a socket has timeouts");
+        Stream::socket_of(socket)
+    }
+
+    /// A client whose options are still to come.
+    pub fn greeted(&self) -> Client {
+        Client::greet(self.stream(), wire::HANDSHAKE_FIXED_NEWSTYLE | wire::HANDSHAKE_NO_ZEROES).expect("a greeting")
+    }
+
+    /// A client of the large export, with simple replies.
+    pub fn client(&self) -> Client {
+        Client::connect(self.stream(), "large").expect("the export")
+    }
+
+    /// A client of an export, with structured replies and extents.
+    pub fn structured(&self, export: &str) -> Client {
+        let mut client = self.greeted();
+        assert_eq!(client.option(option::STRUCTURED_REPLY, &[]).expect("a reply")[0].kind, reply::ACK);
+        let told = client.option(option::SET_META_CONTEXT, &contexts(export, &[wire::BASE_ALLOCATION]));
+        assert_eq!(told.expect("replies").len(), 2);
+        client.go(export).expect("the export");
+        client
+    }
+
+    /// Waits until nobody is connected any more.
+    pub fn await_empty(&self) {
+        let begun = std::time::Instant::now();
+        while self.server().connections() > 0 {
+            assert!(begun.elapsed() < PATIENCE, "{} connections stay", self.server().connections());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A path that no other test has.
+pub fn fresh_path(what: &str) -> PathBuf {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("headstack-nbd-{}-{number}-{what}", std::process::id()))
+}
+
+/// A folder that no other test has, which ends with it.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new() -> Folder {
+        let path = fresh_path("folder");
+        std::fs::create_dir(&path).expect("a folder");
+        Folder(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The data of an option that asks for contexts.
+pub fn contexts(export: &str, queries: &[&str]) -> Vec<u8> {
+    let mut rest = (queries.len() as u32).to_be_bytes().to_vec();
+    queries.iter().for_each(|query| rest.extend(wire::named(query, &[])));
+    wire::named(export, &rest)
+}
+
+pub fn header(command: u16, flags: u16, cookie: u64, offset_bytes: u64, length_bytes: u32) -> Header {
+    Header { flags, command, cookie, offset_bytes, length_bytes }
+}
+
+/// Bytes that differ from place to place.
+pub fn pattern(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    std::iter::repeat_with(next).flatten().take(length).collect()
+}
+
+/// How a client asks for one thing and waits for it.
+pub trait Asking {
+    /// What a request brings, or its error, by simple replies.
+    fn simple(&mut self, header: &Header, payload: &[u8]) -> Result<Vec<u8>, u32>;
+    /// The chunks of its reply.
+    fn chunks(&mut self, header: &Header, payload: &[u8]) -> Vec<Chunk>;
+}
+
+impl Asking for Client {
+    fn simple(&mut self, header: &Header, payload: &[u8]) -> Result<Vec<u8>, u32> {
+        self.send(header, payload).expect("it is sent");
+        let brings = header.command == command::READ;
+        let mut data = vec![0; if brings { header.length_bytes as usize } else { 0 }];
+        let (cookie, error) = self.receive(|_| &mut data).expect("a reply");
+        assert_eq!(cookie, header.cookie);
+        if error == 0 { Ok(data) } else { Err(error) }
+    }
+
+    fn chunks(&mut self, header: &Header, payload: &[u8]) -> Vec<Chunk> {
+        self.send(header, payload).expect("it is sent");
+        let mut chunks = Vec::new();
+        while chunks.last().is_none_or(|chunk: &Chunk| !chunk.is_last) {
+            let chunk = self.receive_chunk().expect("a chunk");
+            assert_eq!(chunk.cookie, header.cookie);
+            chunks.push(chunk);
+        }
+        chunks
+    }
+}

@@ -1,0 +1,139 @@
+//! What a server takes of its machine: one test at a time, since threads and descriptors are the process's.
+
+#[allow(dead_code)] // Not all of it is needed here.
+#[path = "nbd/served.rs"]
+mod served;
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use headstack_live::nbd::wire::command;
+use served::{Asking, LATENCIES_NS, PATIENCE, Served, header, pattern};
+
+const CLIENTS: u64 = 1000;
+
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Entries of a folder of this process.
+fn count(folder: &str) -> usize {
+    std::fs::read_dir(format!("/proc/self/{folder}")).expect("Linux").count()
+}
+
+/// Waits until a count has come down.
+fn await_at_most(most: usize, what: &str) {
+    let begun = Instant::now();
+    while count(what) > most {
+        assert!(begun.elapsed() < PATIENCE, "{} in {what}, where there were {most}", count(what));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A field of each of the server's threads, by name and number.
+fn of_threads(file: &str, field: impl Fn(&str) -> Option<u64>) -> Vec<(String, String, u64)> {
+    let threads = std::fs::read_dir("/proc/self/task").expect("Linux").flatten();
+    let told = threads.filter_map(|thread| {
+        let name = std::fs::read_to_string(thread.path().join("comm")).ok()?;
+        let text = std::fs::read_to_string(thread.path().join(file)).ok()?;
+        let is_ours = name.starts_with("headstack-");
+        is_ours.then(|| (name, thread.file_name().to_string_lossy().into_owned(), field(&text)))
+    });
+    let mut told: Vec<_> = told.map(|(name, number, value)| (name, number, value.expect("Linux tells it"))).collect();
+    told.sort();
+    told
+}
+
+#[test]
+fn a_thousand_clients_are_served_at_once_and_leave_nothing_behind() {
+    let _alone = alone();
+    for latency_ns in LATENCIES_NS {
+        let served = Served::new(latency_ns);
+        let (threads, descriptors) = (count("task"), count("fd"));
+        // They come one after the other, are all there, and each has a request under way beside all others.
+        let mut clients: Vec<_> = (0..CLIENTS).map(|_| served.client()).collect();
+        assert_eq!(served.server().connections(), CLIENTS as usize);
+        for (number, client) in clients.iter_mut().enumerate() {
+            let number = number as u64;
+            let write = header(command::WRITE, 0, number, number * 4096, 4096);
+            client.send(&write, &pattern(number, 4096)).expect("it is sent");
+        }
+        for (number, client) in clients.iter_mut().enumerate() {
+            assert_eq!(client.receive(|_| &mut []).expect("a reply"), (number as u64, 0));
+        }
+        for (number, client) in clients.iter_mut().enumerate() {
+            let other = (number as u64 + 1) % CLIENTS;
+            let read = client.simple(&header(command::READ, 0, 1, other * 4096, 4096), &[]);
+            assert!(read == Ok(pattern(other, 4096)), "client {number}");
+        }
+        drop(clients);
+        served.await_empty();
+        await_at_most(threads, "task");
+        await_at_most(descriptors, "fd");
+    }
+}
+
+#[test]
+fn connections_that_are_cut_leave_nothing_behind() {
+    let _alone = alone();
+    let mut served = Served::new(0);
+    let (threads, descriptors) = (count("task"), count("fd"));
+    for _ in 0..50 {
+        let clients: Vec<_> = (0..20).map(|_| served.client()).collect();
+        served.server().cut_connections();
+        for mut client in clients {
+            assert!(client.receive(|_| &mut []).is_err(), "a connection that was cut brings replies");
+        }
+    }
+    served.await_empty();
+    await_at_most(threads, "task");
+    await_at_most(descriptors, "fd");
+    served.stop();
+    await_at_most(descriptors.saturating_sub(2), "fd");
+}
+
+#[test]
+fn a_server_without_requests_does_nothing() {
+    let _alone = alone();
+    for latency_ns in LATENCIES_NS {
+        let served = Served::new(latency_ns);
+        let mut clients: Vec<_> = (0..10).map(|_| served.client()).collect();
+        clients.iter_mut().for_each(|client| drop(client.simple(&header(command::READ, 0, 1, 0, 4096), &[])));
+        let wakes = || {
+            of_threads("status", |text| {
+                let line = text.lines().find(|line| line.starts_with("voluntary_ctxt_switches"))?;
+                line.split_whitespace().last()?.parse().ok()
+            })
+        };
+        // Threads come to rest in their own time, and stay there.
+        let (begun, mut before) = (Instant::now(), wakes());
+        loop {
+            std::thread::sleep(Duration::from_millis(700));
+            let after = wakes();
+            if after == before {
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE, "threads that have nothing to do wake up: {before:?}, {after:?}");
+            before = after;
+        }
+        assert!(before.len() >= 12, "the clock, a listener and ten connections");
+    }
+}
+
+#[test]
+fn only_the_clock_is_of_the_real_time_class() {
+    let _alone = alone();
+    let served = Served::new(LATENCIES_NS[1]);
+    let mut client = served.client();
+    // Long replies, which the clock has another thread send.
+    for cookie in 0..4 {
+        assert!(client.simple(&header(command::READ, 0, cookie, 0, 1 << 20), &[]).is_ok());
+    }
+    // The 41st field; the second may hold spaces.
+    let classes = of_threads("stat", |text| text.rsplit_once(')')?.1.split_whitespace().nth(38)?.parse().ok());
+    assert!(classes.iter().any(|(name, ..)| name.starts_with("headstack-send")), "{classes:?}");
+    for (name, _, class) in classes {
+        assert!(class == 0 || name.starts_with("headstack-clock"), "{name} is of class {class}");
+    }
+}

@@ -1,0 +1,247 @@
+"""Live exports from the command line and from Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import headstack as hs
+from conftest import CHEETAH, Headstack
+from headstack.live.control import Control
+from nbd_client import Client
+
+PATIENCE_S = 120
+
+
+@contextmanager
+def served(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """``headstack serve`` with a socket ``s``, ready for clients."""
+    command = "from headstack.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, "serve", *arguments, "--nbd", "unix:s"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("serving"), line + process.stdout.read()
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        process.wait(PATIENCE_S)
+
+
+def ended(process: subprocess.Popen[str], number: int = signal.SIGINT) -> str:
+    """What it says after a signal."""
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=PATIENCE_S)
+    return said
+
+
+def test_a_recorded_session_replays_to_the_nanosecond(tmp_path: Path, headstack: Headstack) -> None:
+    with served(tmp_path, CHEETAH, "--record", "live.parquet", "--seed", "3") as process:
+        client = Client(tmp_path / "s")
+        draw = random.Random(5)
+        under_way: dict[int, int] = {}
+        for cookie in range(300):
+            if len(under_way) == 8:
+                done, error = client.reply()
+                assert error == 0
+                client.take(under_way.pop(done))
+            offset = draw.randrange(client.capacity // 4096 - 1024) * 4096
+            if cookie % 3:
+                # A few are longer than a host sends at a time, and reach the drive in parts.
+                length = 4096 if cookie % 50 else 4 << 20
+                under_way[cookie] = length
+                client.send(0, offset, length, cookie=cookie)
+            else:
+                under_way[cookie] = 0
+                client.send(1, offset, 8192, b"x" * 8192, cookie=cookie)
+        while under_way:
+            done, _ = client.reply()
+            client.take(under_way.pop(done))
+        client.close()
+        said = ended(process)
+    assert process.returncode == 0, said
+    replayed = headstack("replay", "live.parquet", CHEETAH, "--seed", "3", "--record", "again.parquet")
+    assert replayed.returncode == 0, replayed.stderr
+    select = "select arrival_ns, response_ns from read_parquet(?)"
+    live, again = (
+        duckdb.execute(select, [str(tmp_path / name)]).fetchall() for name in ("live.parquet", "again.parquet")
+    )
+    assert len(live) > 300
+    assert live == again
+
+
+def test_a_session_ends_with_a_verdict(tmp_path: Path) -> None:
+    with served(tmp_path, "constant:5ms", "--json", "fidelity.json") as process:
+        client = Client(tmp_path / "s")
+        begun = time.monotonic()
+        assert client.read(0, 4096) == bytes(4096)
+        assert time.monotonic() - begun >= 0.0045
+        client.close()
+        said = ended(process, signal.SIGTERM)
+    assert "1 requests, at most 1 at a time" in said
+    assert "valid" in said
+    fidelity = json.loads((tmp_path / "fidelity.json").read_text())
+    assert fidelity["requests"] == 1
+    assert fidelity["deepest_queue"] == 1
+    assert fidelity["verdict"] in said
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_file_keeps_its_bytes_and_belongs_to_one_server(tmp_path: Path, headstack: Headstack) -> None:
+    constant = ("constant:0s", "--size", "64MiB", "--data", "disk.img")
+    with served(tmp_path, *constant) as process:
+        client = Client(tmp_path / "s")
+        client.write(1 << 20, b"kept" * 1024)
+        client.close()
+        second = headstack("serve", *constant, "--nbd", "unix:other")
+        assert second.returncode == 2
+        assert "disk.img: another server holds these contents" in second.stderr
+        ended(process)
+    assert (tmp_path / "disk.img").stat().st_blocks * 512 < 1 << 20
+    with served(tmp_path, *constant):
+        client = Client(tmp_path / "s")
+        assert client.read(1 << 20, 4096) == b"kept" * 1024
+        client.close()
+    other_size = headstack("serve", "constant:0s", "--size", "1MiB", "--data", "disk.img", "--nbd", "unix:s")
+    assert other_size.returncode == 2
+    assert "disk.img: has 67108864 bytes, not the system's 1048576: not touched" in other_size.stderr
+
+
+def test_a_terabyte_takes_little_memory(tmp_path: Path) -> None:
+    array = "demartek-512n-raid5-24"
+    with served(tmp_path, array, "--data", "discard", "--keep", "0..1MiB") as process:
+        client = Client(tmp_path / "s")
+        assert client.capacity > 20e12
+        for place in range(200):
+            client.write(place * (client.capacity // 200 // 4096 * 4096), b"y" * 65536)
+        assert client.read(0, 65536) == b"y" * 65536
+        assert client.read(client.capacity // 200 // 4096 * 4096, 65536) == bytes(65536)
+        client.close()
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        resident_kib = int(status.partition("VmRSS:")[2].split()[0])
+    assert resident_kib < 512 << 10
+
+
+def test_orders_by_the_control_socket(tmp_path: Path, headstack: Headstack) -> None:
+    with served(tmp_path, CHEETAH, "--control", "c") as process:
+        client = Client(tmp_path / "s")
+        client.read(0, 4096)
+        status = json.loads(headstack("ctl", "c", "status").stdout)
+        assert status["kinds"]["read"]["requests"] == 1
+        assert status["kinds"]["read"]["response_ns"] > 0
+        assert 'headstack_requests_total{kind="read"} 1' in headstack("ctl", "c", "metrics").stdout
+        shown = headstack("top", "c", "--once", "--interval", "50ms").stdout
+        assert "model time" in shown
+        assert "drive" in shown
+        wrong = headstack("ctl", "c", "dance")
+        assert wrong.returncode == 2
+        assert "unknown variant `dance`" in wrong.stderr
+        assert (tmp_path / "c").stat().st_mode & 0o777 == 0o600
+        assert headstack("ctl", "c", "stop").returncode == 0
+        process.wait(PATIENCE_S)
+    assert not (tmp_path / "c").exists()
+    nobody = headstack("ctl", "c", "status")
+    assert nobody.returncode == 2
+    assert "c: no server takes orders there" in nobody.stderr
+
+
+def test_prometheus_by_http() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/metrics"
+    with hs.serve("constant:1ms", tcp=("0",), metrics=str(port)), urllib.request.urlopen(url, timeout=30) as answer:
+        text = answer.read().decode()
+    assert "# TYPE headstack_lateness_seconds summary" in text
+    for line in text.splitlines():
+        name, _, value = line.rpartition(" ")
+        assert line.startswith("# ") or (name.startswith("headstack_") and float(value) >= 0), line
+
+
+def test_slower_time(tmp_path: Path) -> None:
+    with hs.serve("constant:2ms", unix=(str(tmp_path / "s"),), speed=0.1) as live:
+        client = Client(tmp_path / "s")
+        begun = time.monotonic()
+        client.read(0, 512)
+        assert time.monotonic() - begun >= 0.018
+        client.close()
+    assert live.fidelity is not None
+    assert live.fidelity["speed"] == 0.1
+
+
+def test_part_of_a_drive_and_its_options(tmp_path: Path) -> None:
+    with hs.serve(f"{CHEETAH}@1GB", unix=(str(tmp_path / "s"),), options={"write_cache": "off"}) as live:
+        assert live.exports == [("disk", 1_000_000_000 // 512 * 512)]
+        client = Client(tmp_path / "s")
+        assert client.capacity == live.exports[0][1]
+        client.close()
+
+
+def test_each_lun_is_an_export(tmp_path: Path) -> None:
+    lun_array = next(name for name in hs.arrays.list() if len(hs.Array.load(name).description["luns"]) > 1)
+    with hs.serve(lun_array, unix=(str(tmp_path / "s"),)) as live:
+        assert len(live.exports) > 1
+        for name, capacity in live.exports:
+            client = Client(tmp_path / "s", name)
+            assert client.capacity == capacity
+            client.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ((CHEETAH,), "nowhere to be found: give --nbd unix:PATH, another ENDPOINT or --fuse DIR"),
+        ((CHEETAH, "--nbd", "ftp:x"), "--nbd: 'ftp:x' is unknown; allowed: unix:PATH, tcp:[HOST:]PORT, stdio, systemd"),
+        ((CHEETAH, "--nbd", "tcp:x"), "tcp: 'x' has no port; write 10809, 127.0.0.1:10809 or [::1]:10809"),
+        (("chetah", "--nbd", "unix:s"), "chetah"),
+        (("constant:fast", "--nbd", "unix:s"), "constant:"),
+        (("constant:1ms", "--nbd", "unix:s", "--size", "100"), "size: 100 is less than a block of 512 bytes"),
+        (
+            (CHEETAH, "--nbd", "unix:s", "--size", "1GiB"),
+            "size: a system has its own; write NAME@RANGE for a part of it",
+        ),
+        ((CHEETAH, "--nbd", "unix:s", "--speed", "0"), "speed: 0.0 is not possible"),
+        ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: only what is discarded can be kept in part"),
+        ((CHEETAH, "--nbd", "unix:s", "--data", "discard", "--keep", "1PB"), "keep: 1PB is no range"),
+        ((CHEETAH, "--nbd", "unix:plain"), "plain: exists, and is no socket"),
+        ((CHEETAH, "--nbd", "systemd"), "LISTEN_FDS: no sockets were handed over"),
+        (("constant:1ms", "--nbd", "unix:s", "--record", "t.parquet"), "record: a device of constant latency"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, headstack: Headstack, arguments: tuple[str, ...], line: str) -> None:
+    (tmp_path / "plain").write_text("somebody's file")
+    refused = headstack("serve", *arguments)
+    assert refused.returncode == 2, refused.stderr
+    assert line in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    assert (tmp_path / "plain").read_text() == "somebody's file"
+    assert sorted(os.listdir(tmp_path)) == ["plain"]
+
+
+def test_an_order_after_the_end_is_refused(tmp_path: Path) -> None:
+    live = hs.serve("constant:1ms", unix=(str(tmp_path / "s"),), control=str(tmp_path / "c"))
+    control = Control(tmp_path / "c")
+    assert control.order({"do": "status"})["outstanding"] == 0
+    live.stop()
+    with pytest.raises(hs.InputError, match="the session is over"):
+        live.order({"do": "status"})
