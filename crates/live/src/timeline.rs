@@ -306,8 +306,10 @@ impl<T> Timeline<T> {
 
     /// A part is answered; its number stays its own.
     fn answer(&mut self, completion: &Completion, outcome: Outcome) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.completed(completion);
+        match &mut self.recorder {
+            Some(recorder) if outcome == Outcome::Vanished => recorder.vanished(completion.id),
+            Some(recorder) => recorder.completed(completion),
+            None => {}
         }
         let part = *self.parts.get_mut(completion.id);
         self.injector.answered(completion.id, part.arrival_ns, completion.at_ns, outcome);
