@@ -53,6 +53,7 @@ def system_options(command: Command) -> Command:
 @click.option("--speed", default=1.0, metavar="N", show_default=True, help="0.1 is ten times slower than real time.")
 @click.option("--floor", metavar="TIME", help="What the path costs, if it is not to be measured at the start.")
 @click.option("--realtime/--no-realtime", default=True, show_default=True, help="Ask for SCHED_FIFO.")
+@click.option("--faults", metavar="FILE", help="What goes wrong, and when: a schedule of faults.")
 @click.option("--control", metavar="SOCKET", help='Take orders there: "headstack ctl", "headstack top".')
 @click.option("--metrics", metavar="[HOST:]PORT", help="Answer HTTP with Prometheus' text.")
 @click.option("--record", metavar="FILE.parquet", help="Write what came, and when the model finished it, as a trace.")

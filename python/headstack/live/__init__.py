@@ -47,6 +47,8 @@ class Serving:
     speed: float = 1.0
     realtime: bool = True
     floor: str | None = None
+    faults: str | None = None
+    """A file that says what goes wrong, and when."""
     control: str | None = None
     metrics: str | None = None
     record: str | None = None
@@ -165,6 +167,7 @@ def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
         "speed": serving.speed,
         "realtime": serving.realtime,
         "floor_ns": None if serving.floor is None else duration_ns("floor", serving.floor),
+        "faults": serving.faults,
         "control": serving.control,
         "metrics": None if serving.metrics is None else address("metrics", serving.metrics),
     }
