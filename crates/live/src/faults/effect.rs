@@ -379,7 +379,7 @@ fn spans(ranges: &[Stretch], capacity_bytes: u64, block_bytes: u32) -> Result<Ve
     let checked = |stretch: &Stretch| {
         let (start_bytes, length_bytes) = span_of(stretch)
             .ok_or_else(|| ("ranges", "each has offset and length, or lba and blocks, and no more".to_owned()))?;
-        let end = start_bytes.checked_add(length_bytes).unwrap_or(u64::MAX);
+        let end = start_bytes.saturating_add(length_bytes);
         if length_bytes == 0 || end > capacity_bytes {
             let text = format!("{start_bytes}+{length_bytes} does not lie in it; up to {capacity_bytes} B are allowed");
             return Err(("ranges", text));

@@ -151,11 +151,11 @@ impl Injector {
         now_ns: u64,
         until_ns: u64,
         fault: Fault,
-        mut system: Option<&mut System>,
+        system: Option<&mut System>,
     ) -> Result<(u32, Change), LiveError> {
         let checked = effect_of(&fault, &self.subject, &known(&devices_of(system.as_deref())));
         checked.map_err(|(key, message)| LiveError::Asked(format!("fault.{key}: {message}")))?;
-        let change = self.strike(now_ns, until_ns, fault, system.as_deref_mut());
+        let change = self.strike(now_ns, until_ns, fault, system);
         self.look_ahead();
         let injection = self.log.last().expect("it has been logged");
         match &injection.refused {
