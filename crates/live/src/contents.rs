@@ -120,15 +120,11 @@ impl Contents {
     /// # Errors
     /// What the file system says.
     pub fn zero(&self, offset_bytes: u64, length_bytes: u64) -> std::io::Result<()> {
-        let file = match self {
-            Contents::Kept(file) => file,
-            Contents::Discarded { memory, .. } => memory,
-        };
         if length_bytes == 0 {
             return Ok(());
         }
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match fallocate(file, hole, offset_bytes, length_bytes) {
+        match fallocate(self.file(), hole, offset_bytes, length_bytes) {
             // A file system without holes is written.
             Err(rustix::io::Errno::OPNOTSUPP) => self.fill(offset_bytes, length_bytes),
             other => other.map_err(Into::into),
@@ -155,30 +151,43 @@ impl Contents {
     /// # Errors
     /// What the file system says.
     pub fn extents(&self, offset_bytes: u64, length_bytes: u64, extents_max: usize) -> std::io::Result<Vec<Extent>> {
-        let file = match self {
-            Contents::Kept(file) => file,
-            Contents::Discarded { memory, .. } => memory,
-        };
         let end_bytes = offset_bytes + length_bytes;
         let (mut extents, mut at_bytes) = (Vec::new(), offset_bytes);
         while at_bytes < end_bytes && extents.len() < extents_max {
-            let data_bytes = match seek(file, SeekFrom::Data(at_bytes)) {
-                Ok(data_bytes) => data_bytes.min(end_bytes),
-                Err(rustix::io::Errno::NXIO) => end_bytes,
-                Err(error) => return Err(error.into()),
-            };
+            let data_bytes = self.next_data(at_bytes, end_bytes)?;
             let is_hole = data_bytes > at_bytes;
-            let next_bytes = if is_hole { data_bytes } else { seek(file, SeekFrom::Hole(at_bytes))?.min(end_bytes) };
+            let next_bytes =
+                if is_hole { data_bytes } else { seek(self.file(), SeekFrom::Hole(at_bytes))?.min(end_bytes) };
             extents.push(Extent { length_bytes: next_bytes - at_bytes, is_hole });
             at_bytes = next_bytes;
         }
         Ok(extents)
     }
 
+    /// First byte from `at_bytes` on that was written; `end_bytes` where none was before it.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn next_data(&self, at_bytes: u64, end_bytes: u64) -> std::io::Result<u64> {
+        match seek(self.file(), SeekFrom::Data(at_bytes)) {
+            Ok(data_bytes) => Ok(data_bytes.min(end_bytes)),
+            Err(rustix::io::Errno::NXIO) => Ok(end_bytes),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            Contents::Kept(file) => file,
+            Contents::Discarded { memory, .. } => memory,
+        }
+    }
+
     /// Nothing was written in a range.
     pub fn is_hole(&self, offset_bytes: u64, length_bytes: u64) -> bool {
-        let extents = self.extents(offset_bytes, length_bytes, 1);
-        extents.is_ok_and(|extents| extents.first().is_some_and(|e| e.is_hole && e.length_bytes == length_bytes))
+        // The end of the data would be looked for to the end of the file: only their start is wanted.
+        let end_bytes = offset_bytes + length_bytes;
+        self.next_data(offset_bytes, end_bytes).is_ok_and(|data_bytes| data_bytes == end_bytes)
     }
 
     /// Has a file's bytes on its own disk.

@@ -1,9 +1,13 @@
 //! What exports share: the address space, the bytes in it, and the way to the clock.
 
-use headstack_workload::Span;
+use std::io;
+use std::time::Instant;
+
+use headstack_workload::{Request, Span};
 
 use crate::contents::Contents;
-use crate::pacer::Submitter;
+use crate::pacer::{Answer, Submitter};
+use crate::power::Change;
 
 /// A LUN as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +24,8 @@ pub struct Export {
     pub is_rotational: bool,
 }
 
-/// A system that is exported, by one path: a clone with another [`Submitter`] exports the same bytes by another path.
+/// A system that is exported by one path, as [`crate::Session::device`] makes it: a clone with another [`Submitter`] exports
+/// the same bytes by another path.
 #[derive(Clone, Debug)]
 pub struct Device {
     /// Its LUNs; the first is what a client gets that names none.
@@ -35,5 +40,31 @@ impl Device {
     /// The export of that name; the first for an empty one.
     pub fn export(&self, name: &str) -> Option<&Export> {
         if name.is_empty() { self.exports.first() } else { self.exports.iter().find(|export| export.name == name) }
+    }
+
+    /// Changes the bytes as `request` does and hands it to the clock, as one step: a power cut finds both or neither.
+    /// `forced` is a change that must be durable when it is acknowledged (FUA); `answer` is made when all is well.
+    ///
+    /// # Errors
+    /// What the file system says: nothing is changed then.
+    pub fn change(
+        &self,
+        at: Instant,
+        request: Request,
+        change: Change<'_>,
+        forced: bool,
+        answer: impl FnOnce() -> Answer,
+    ) -> io::Result<()> {
+        self.submitter.submit_change(at, request, (&self.contents, change, forced), answer)
+    }
+
+    /// There is power.
+    pub fn has_power(&self) -> bool {
+        self.submitter.gate().is_on()
+    }
+
+    /// How often power failed: connections that were made before the last time are void.
+    pub fn power_cuts(&self) -> u32 {
+        self.submitter.gate().cuts()
     }
 }

@@ -53,12 +53,13 @@ pub fn measure_fuse(realtime: bool) -> Result<u64, LiveError> {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let directory = std::env::temp_dir().join(format!("headstack-floor-{}-{number}", std::process::id()));
     let (session, device) = probed(realtime)?;
-    let mount = Mount::start(&device, &directory)?;
-    let latencies = probe_file(&mount.files()[0]);
-    let stopped = mount.stop();
+    let latencies = Mount::start(&device, &directory).and_then(|mount| {
+        let latencies = probe_file(&mount.files()[0]);
+        mount.stop()?;
+        Ok(latencies)
+    });
     session.stop();
-    stopped?;
-    floor_of(latencies)
+    floor_of(latencies?)
 }
 
 /// A device whose every request takes as long.
@@ -75,7 +76,7 @@ fn probed(realtime: bool) -> Result<(Session, Arc<Device>), LiveError> {
     };
     let contents = Contents::in_memory(capacity_bytes)?;
     let session = Session::start(&model, options, None)?;
-    let device = Arc::new(Device { exports: vec![export], contents, submitter: session.submitter() });
+    let device = session.device(vec![export], contents);
     Ok((session, device))
 }
 

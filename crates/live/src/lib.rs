@@ -15,6 +15,7 @@ pub mod fuse;
 pub mod nbd;
 pub mod orders;
 pub mod pacer;
+pub mod power;
 pub mod service;
 mod smart;
 mod telemetry;

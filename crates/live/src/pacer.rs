@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,14 @@ use headstack_workload::Request;
 use serde_json::{Value, json};
 
 use crate::LiveError;
+use crate::contents::Contents;
+use crate::device::{Device, Export};
 use crate::faults::Schedule;
 use crate::faults::injector::Ending;
 use crate::fidelity::{Fidelity, Ledger};
 use crate::orders::Order;
+use crate::power::gate::Gate;
+use crate::power::{Change, Changed, Verdict};
 pub use crate::timeline::Outcome;
 use crate::timeline::{Finished, Listener, Model, Timeline};
 use crate::wall::{Scheduling, Wall, be_punctual};
@@ -71,6 +75,7 @@ struct Arrival {
     issued: Instant,
     received: Instant,
     request: Request,
+    changed: Option<Changed>,
     answer: Answer,
 }
 
@@ -95,6 +100,9 @@ struct Shared {
     has_news: AtomicBool,
     /// Requests that needed no clock.
     at_once: AtomicU64,
+    gate: Gate,
+    /// What a power cut takes from, once there is an export.
+    contents: OnceLock<Contents>,
 }
 
 impl Shared {
@@ -136,15 +144,41 @@ impl Submitter {
         self.shared.at_once.fetch_add(requests, Ordering::Relaxed);
     }
 
+    /// Power, and what it does to contents.
+    pub fn gate(&self) -> &Gate {
+        &self.shared.gate
+    }
+
     /// A request was received at `at`; its answer comes from the clock thread.
     pub fn submit(&self, at: Instant, request: Request, answer: Answer) {
+        self.hand_in(at, request, None, answer);
+    }
+
+    /// As above, of a request that changes contents, which is `forced` to the media before it is acknowledged or not.
+    ///
+    /// # Errors
+    /// What the file system says: nothing is changed then, and no answer made.
+    pub(crate) fn submit_change(
+        &self,
+        at: Instant,
+        request: Request,
+        (contents, change, forced): (&Contents, Change<'_>, bool),
+        answer: impl FnOnce() -> Answer,
+    ) -> std::io::Result<()> {
+        self.shared.gate.change(contents, request.span(), change, |number| {
+            let changed = number.map(|number| Changed { number, forced });
+            self.hand_in(at, request, changed, answer());
+        })
+    }
+
+    fn hand_in(&self, at: Instant, request: Request, changed: Option<Changed>, answer: Answer) {
         let mut inbox = self.shared.inbox();
         if inbox.closing {
             drop(inbox);
             return answer.send(Outcome::Vanished);
         }
         let issued = at.checked_sub(self.floor).unwrap_or(at);
-        inbox.arrivals.push(Arrival { issued, received: at, request, answer });
+        inbox.arrivals.push(Arrival { issued, received: at, request, changed, answer });
         // The first of a batch wakes the clock; the others find it awake.
         let first = inbox.arrivals.len() == 1;
         drop(inbox);
@@ -203,6 +237,8 @@ impl Session {
             floor_ns: AtomicU64::new(0),
             has_news: AtomicBool::new(false),
             at_once: AtomicU64::new(0),
+            gate: Gate::new(matches!(model, Model::System(_))),
+            contents: OnceLock::new(),
         });
         let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0);
         let mut timeline = Timeline::new(model, options.seed, listener)?;
@@ -212,6 +248,9 @@ impl Session {
             wall: Wall::starting_now(options.speed),
             shared: Arc::clone(&shared),
             ledger: Ledger::new(),
+            arrivals: Vec::new(),
+            verdicts: Vec::new(),
+            trouble: None,
             awake: Awake { since: Instant::now(), spent: Duration::ZERO },
         };
         let spawned =
@@ -219,6 +258,15 @@ impl Session {
         let clock = spawned.map_err(LiveError::io("the clock's thread"))?;
         *shared.clock.write().expect("nobody panics with it") = Some(clock.thread().clone());
         Ok(Session { shared, is_instant, clock })
+    }
+
+    /// What exports serve: these LUNs, with these bytes, of which a power cut takes what the model says. One a session.
+    ///
+    /// # Panics
+    /// There is one already.
+    pub fn device(&self, exports: Vec<Export>, contents: Contents) -> Arc<Device> {
+        self.shared.contents.set(contents.clone()).expect("one device a session");
+        Arc::new(Device { exports, contents, submitter: self.submitter() })
     }
 
     /// Who hands requests in.
@@ -254,23 +302,27 @@ struct Clock {
     wall: Wall,
     shared: Arc<Shared>,
     ledger: Ledger,
+    /// What came, while it is read.
+    arrivals: Vec<Arrival>,
+    /// What has become of changes to contents, while it is told.
+    verdicts: Vec<Verdict>,
+    /// Why contents are not what a power cut should have left.
+    trouble: Option<String>,
     awake: Awake,
 }
 
 impl Clock {
     fn run(mut self, realtime: bool) -> Fidelity {
         self.ledger.scheduling = be_punctual(realtime);
-        let (mut arrivals, mut finished) = (Vec::new(), Vec::new());
-        loop {
-            let (orders, closing) = self.take(&mut arrivals);
-            if closing {
-                break;
-            }
+        let mut finished = Vec::new();
+        while !self.take_arrivals() {
+            let orders = std::mem::take(&mut self.shared.inbox().orders);
             for (order, answer) in orders {
                 // Who has gone needs no answer.
                 let _ = answer.send(self.obey(order));
             }
             self.timeline.advance(self.wall.model_ns(Instant::now()), &mut finished);
+            self.settle();
             finished.drain(..).for_each(|finished| self.answer(finished));
             self.sleep();
         }
@@ -279,23 +331,45 @@ impl Clock {
         self.ledger.fidelity(floor_ns, self.wall.speed())
     }
 
-    /// Tells the model of what came; returns the orders that came with it, and whether this is the end.
-    fn take(&mut self, arrivals: &mut Vec<Arrival>) -> (Vec<Ordered>, bool) {
-        let (orders, closing) = {
+    /// Tells the model of what came; returns whether this is the end.
+    fn take_arrivals(&mut self) -> bool {
+        let closing = {
             self.shared.has_news.store(false, Ordering::Release);
             let mut inbox = self.shared.inbox();
-            std::mem::swap(&mut inbox.arrivals, arrivals);
-            (std::mem::take(&mut inbox.orders), inbox.closing)
+            std::mem::swap(&mut inbox.arrivals, &mut self.arrivals);
+            inbox.closing
         };
-        for Arrival { issued, received, request, answer } in arrivals.drain(..) {
+        for Arrival { issued, received, request, changed, answer } in self.arrivals.drain(..) {
             if closing {
                 answer.send(Outcome::Vanished);
                 continue;
             }
-            self.timeline.arrive(self.wall.model_ns(issued), request, Ticket { answer, received });
+            self.timeline.arrive(self.wall.model_ns(issued), request, changed, Ticket { answer, received });
             self.ledger.outstanding(self.timeline.outstanding());
         }
-        (orders, closing)
+        closing
+    }
+
+    /// Follows the timeline where power went or came, and has contents be what it says that they are.
+    fn settle(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let cuts = self.timeline.power_cuts();
+        if cuts != shared.gate.cuts() {
+            shared.gate.close(cuts);
+            // Whoever was changing contents has handed that in by now.
+            self.take_arrivals();
+        }
+        self.timeline.take_verdicts(&mut self.verdicts);
+        if !self.verdicts.is_empty()
+            && let Some(contents) = shared.contents.get()
+            && let Err(error) = shared.gate.settle(&mut self.verdicts, contents)
+        {
+            self.trouble = Some(format!("what a power cut takes could not be taken back: {error}"));
+        }
+        self.verdicts.clear();
+        if self.timeline.has_power() && !shared.gate.is_on() {
+            shared.gate.open();
+        }
     }
 
     /// Carries out an order at the present moment of the model.
@@ -305,8 +379,10 @@ impl Clock {
             Order::Status => Ok(json!({
                 "model_ns": now_ns,
                 "outstanding": self.timeline.outstanding(),
-                "gauges": self.timeline.gauges(now_ns),
+                "power": self.timeline.has_power(),
+                "trouble": self.trouble,
                 "kinds": self.ledger.kinds(),
+                "gauges": self.timeline.gauges(now_ns),
                 "fidelity": self.ledger.fidelity(self.shared.floor_ns.load(Ordering::Relaxed), self.wall.speed()),
             })),
             Order::Inject { fault, lasts } => {
@@ -315,12 +391,19 @@ impl Clock {
                     _ => Err(LiveError::Asked(format!("for: {lasts}: more than 0ns is allowed"))),
                 });
                 let (number, at_ns) = self.timeline.inject(now_ns, fault, lasts_ns.transpose()?)?;
-                Ok(json!({ "number": number, "at_ns": at_ns }))
+                self.settled()?;
+                let mut told = json!({ "number": number, "at_ns": at_ns });
+                if let Some(loss) = self.timeline.loss_of(number) {
+                    told["loss"] = json!(loss);
+                }
+                Ok(told)
             }
             Order::Release => Ok(json!({ "ended": self.timeline.end_faults(now_ns, Ending::Hangs) })),
             Order::Clear { number } => {
                 let which = number.map_or(Ending::All, Ending::One);
-                Ok(json!({ "ended": self.timeline.end_faults(now_ns, which) }))
+                let ended = self.timeline.end_faults(now_ns, which);
+                self.settled()?;
+                Ok(json!({ "ended": ended }))
             }
             Order::Smart => Ok(json!({ "devices": self.timeline.smart(now_ns) })),
             Order::Injections => {
@@ -330,8 +413,17 @@ impl Clock {
         }
     }
 
+    /// Has contents be what the timeline says before anybody is told of it.
+    fn settled(&mut self) -> Result<(), LiveError> {
+        self.settle();
+        self.trouble.clone().map_or(Ok(()), |trouble| Err(LiveError::Asked(trouble)))
+    }
+
     fn answer(&mut self, finished: Finished<Ticket>) {
         let Finished { ticket, at_ns, arrival_ns, outcome, request, .. } = finished;
+        if outcome == Outcome::Vanished {
+            return ticket.answer.send(outcome);
+        }
         let due = self.wall.at(at_ns).expect("what is finished has a time");
         let below_floor = due < ticket.received;
         let late = Instant::now().saturating_duration_since(due.max(ticket.received));

@@ -1,7 +1,7 @@
 //! A whole export: a model, its contents, the clock, and everything that clients and people come by.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use headstack_sim::SystemDescription;
@@ -16,6 +16,7 @@ use crate::device::{Device, Export};
 use crate::faults::Schedule;
 use crate::fidelity::Fidelity;
 use crate::floor;
+use crate::fuse::{Mount, attach_loop, detach_loop};
 use crate::nbd::{Endpoint, Security, Server, Tls};
 use crate::pacer::{Commander, Session, SessionOptions};
 use crate::timeline::{Listener, Model};
@@ -47,6 +48,10 @@ pub struct ServiceOptions {
     pub stdio: bool,
     /// NBD on sockets of a service manager.
     pub activated: bool,
+    /// A directory for FUSE.
+    pub fuse: Option<PathBuf>,
+    /// Makes the files there block devices.
+    pub loops: bool,
     /// Encrypts connections.
     pub tls: Option<TlsOptions>,
     /// Only this part of the system is exported: first byte and length.
@@ -59,11 +64,10 @@ pub struct ServiceOptions {
     pub seed: u64,
     /// Asks for SCHED_FIFO.
     pub realtime: bool,
-    /// A file that says what goes wrong, and when.
-    #[serde(default)]
-    pub faults: Option<PathBuf>,
     /// What a path costs; measured where it is not said.
     pub floor_ns: Option<u64>,
+    /// A file that says what goes wrong, and when.
+    pub faults: Option<PathBuf>,
     /// A socket for orders.
     pub control: Option<PathBuf>,
     /// A port that answers HTTP with Prometheus' text.
@@ -78,14 +82,16 @@ impl ServiceOptions {
             tcp: Vec::new(),
             stdio: false,
             activated: false,
+            fuse: None,
+            loops: false,
             tls: None,
             part: None,
             keeping,
             speed: 1.0,
             seed: 0,
             realtime: true,
-            faults: None,
             floor_ns: None,
+            faults: None,
             control: None,
             metrics: None,
         }
@@ -112,7 +118,15 @@ pub struct Service {
     session: Session,
     device: Arc<Device>,
     server: Server,
+    mounted: Option<Mounted>,
     control: Control,
+}
+
+/// What a service has mounted, with the loop devices on it.
+#[derive(Debug)]
+struct Mounted {
+    mount: Mount,
+    loops: Vec<PathBuf>,
 }
 
 impl Service {
@@ -142,19 +156,26 @@ impl Service {
         };
         let endpoints = endpoints_of(options);
         let security = security_of(options)?;
-        let floor_ns = match options.floor_ns {
-            Some(floor_ns) => floor_ns,
-            None if endpoints.is_empty() => 0,
-            None => floor::measure_nbd(options.realtime)?,
+        let schedule = match &options.faults {
+            Some(path) => Schedule::load(path, model)?,
+            None => Schedule::default(),
         };
-        let schedule = options.faults.as_ref().map_or(Ok(Schedule::default()), |path| Schedule::load(path, model))?;
-        let pace = SessionOptions { speed: options.speed, seed: options.seed, realtime: options.realtime, schedule };
-        let session = Session::start(model, pace, listener)?;
-        let submitter = session.submitter().with_floor_ns(floor_ns);
-        let device = Arc::new(Device { exports, contents, submitter });
-        let server = Server::start(&device, &endpoints, security)?;
+        let nbd_floor_ns = if endpoints.is_empty() { 0 } else { floor_of(options, floor::measure_nbd)? };
+        let fuse_floor_ns = if options.fuse.is_none() { 0 } else { floor_of(options, floor::measure_fuse)? };
+        let (speed, seed, realtime) = (options.speed, options.seed, options.realtime);
+        let session = Session::start(model, SessionOptions { speed, seed, realtime, schedule }, listener)?;
+        let device = session.device(exports, contents);
+        let by = |floor_ns| {
+            let submitter = session.submitter().with_floor_ns(floor_ns);
+            Arc::new(Device { submitter, ..(*device).clone() })
+        };
+        let server = Server::start(&by(nbd_floor_ns), &endpoints, security)?;
+        let mounted = match &options.fuse {
+            Some(directory) => Some(Mounted::start(&by(fuse_floor_ns), directory, options.loops)?),
+            None => None,
+        };
         let control = Control::start(&session.commander(), options.control.as_deref(), options.metrics)?;
-        Ok(Service { session, device, server, control })
+        Ok(Service { session, device, server, mounted, control })
     }
 
     /// Who gives orders.
@@ -172,22 +193,66 @@ impl Service {
         self.server.addresses()
     }
 
+    /// Files of the mount, and the block devices made of them.
+    pub fn files(&self) -> (&[PathBuf], &[PathBuf]) {
+        self.mounted.as_ref().map_or((&[], &[]), |mounted| (mounted.mount.files(), &mounted.loops))
+    }
+
     /// Nobody can come any more, or somebody asked for the end.
     pub fn is_over(&self) -> bool {
-        self.control.stop_was_asked() || self.server.is_over()
+        let is_unmounted = self.mounted.as_ref().is_none_or(|mounted| mounted.mount.is_unmounted());
+        self.control.stop_was_asked() || (self.server.is_over() && is_unmounted)
+    }
+
+    /// Somebody unmounted the directory from outside.
+    pub fn was_unmounted(&self) -> bool {
+        self.mounted.as_ref().is_some_and(|mounted| mounted.mount.is_unmounted())
     }
 
     /// Ends it: clients first, then the clock. Bytes in a file are on its disk afterwards.
     ///
     /// # Errors
-    /// A file whose disk is full or gone.
+    /// A file whose disk is full or gone; a mount or a loop device that does not come off.
     pub fn stop(self) -> Result<Fidelity, LiveError> {
         self.control.stop();
         self.server.stop();
+        // The clock answers what a loop device still writes while it is being detached.
+        let unmounted = self.mounted.map_or(Ok(()), Mounted::stop);
         let fidelity = self.session.stop();
         self.device.contents.sync().map_err(LiveError::io("the contents"))?;
-        Ok(fidelity)
+        unmounted.map(|()| fidelity)
     }
+}
+
+impl Mounted {
+    fn start(device: &Arc<Device>, directory: &Path, with_loops: bool) -> Result<Mounted, LiveError> {
+        let mut mounted = Mounted { mount: Mount::start(device, directory)?, loops: Vec::new() };
+        if with_loops {
+            let files = mounted.mount.files().to_vec();
+            for (file, export) in files.iter().zip(&device.exports) {
+                match attach_loop(file, export) {
+                    Ok(device) => mounted.loops.push(device),
+                    Err(error) => {
+                        mounted.stop()?;
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Ok(mounted)
+    }
+
+    /// Loop devices come off first: a mount under them would not let go.
+    fn stop(self) -> Result<(), LiveError> {
+        let detached: Result<(), LiveError> = self.loops.iter().try_for_each(|device| detach_loop(device));
+        self.mount.stop()?;
+        detached
+    }
+}
+
+/// What a path costs, as somebody says or as it is measured.
+fn floor_of(options: &ServiceOptions, measure: fn(bool) -> Result<u64, LiveError>) -> Result<u64, LiveError> {
+    options.floor_ns.map_or_else(|| measure(options.realtime), Ok)
 }
 
 fn endpoints_of(options: &ServiceOptions) -> Vec<Endpoint> {

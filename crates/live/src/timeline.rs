@@ -1,6 +1,7 @@
 //! The model in virtual time as a live export uses it: requests come when they come, completions are said in advance of the
 //! clock that waits for them. No clock, no I/O: the same arrivals give the same completions, live or replayed.
 
+mod powered;
 mod slots;
 mod trouble;
 
@@ -14,6 +15,8 @@ use headstack_workload::{Kind, Request};
 
 use crate::LiveError;
 use crate::faults::injector::Injector;
+use crate::power::{Changed, Exposure};
+use powered::Power;
 use slots::Slots;
 use trouble::Agenda;
 
@@ -115,8 +118,12 @@ struct Flight<T> {
     arrival_ns: u64,
     started_ns: u64,
     request: Request,
+    /// What it has done to contents.
+    changed: Option<Changed>,
     parts: u32,
     outcome: Outcome,
+    /// Somebody else answered for the system, which never heard of it.
+    unheard: bool,
     ticket: T,
 }
 
@@ -136,6 +143,8 @@ pub struct Timeline<T> {
     finished: Vec<Finished<T>>,
     done: Vec<Completion>,
     failed: Vec<Failed>,
+    power: Power,
+    exposure: Exposure,
 }
 
 impl<T> Timeline<T> {
@@ -160,6 +169,8 @@ impl<T> Timeline<T> {
             finished: Vec::new(),
             done: Vec::new(),
             failed: Vec::new(),
+            power: Power::of(model),
+            exposure: Exposure::default(),
         })
     }
 
@@ -170,11 +181,21 @@ impl<T> Timeline<T> {
 
     /// A request comes at `at_ns`, or as soon after it as nothing else happens: no two requests come at once, and none in
     /// the instant of an event, so that a replay of what the listener heard has no order to guess. Parts of a long request
-    /// come one after the other.
-    pub fn arrive(&mut self, at_ns: u64, request: Request, ticket: T) {
+    /// come one after the other. `changed` is what it has done to contents that a power cut can take back.
+    ///
+    /// One that comes while there is no power vanishes.
+    pub fn arrive(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) {
+        self.work_up_to(at_ns);
+        if !self.power.is_on_since(at_ns) {
+            return self.comes_in_vain(at_ns, request, changed, ticket);
+        }
+        if let Some(changed) = changed {
+            self.exposure.began(changed, request.span());
+        }
         let parts = part_count(&request);
-        let (arrival_ns, started_ns, outcome) = (u64::MAX, u64::MAX, Outcome::Done);
-        let flight = self.flights.put(Flight { arrival_ns, started_ns, request, parts, outcome, ticket });
+        let (arrival_ns, started_ns, outcome, unheard) = (u64::MAX, u64::MAX, Outcome::Done, false);
+        let flight = Flight { arrival_ns, started_ns, request, changed, parts, outcome, unheard, ticket };
+        let flight = self.flights.put(flight);
         for number in 0..parts {
             self.part_comes(at_ns, flight, &part_of(&request, number));
         }
@@ -229,10 +250,14 @@ impl<T> Timeline<T> {
 
     /// Lets the system work up to `now_ns`, and appends what completes, in order of time.
     pub fn advance(&mut self, now_ns: u64, into: &mut Vec<Finished<T>>) {
+        self.work_up_to(now_ns);
+        into.append(&mut self.finished);
+    }
+
+    fn work_up_to(&mut self, now_ns: u64) {
         while self.next_event_ns() <= now_ns {
             self.work_until(self.next_event_ns());
         }
-        into.append(&mut self.finished);
     }
 
     #[inline]
@@ -243,6 +268,7 @@ impl<T> Timeline<T> {
     #[inline]
     fn machine_next_ns(&self) -> u64 {
         match &self.machine {
+            _ if !self.power.is_on() => u64::MAX,
             Machine::System(system) => system.next_event_ns(),
             Machine::Constant(_, queue) => queue.front().map_or(u64::MAX, |completion| completion.at_ns),
         }
@@ -291,6 +317,7 @@ impl<T> Timeline<T> {
         flight.started_ns = flight.started_ns.min(completion.started_ns.max(flight.arrival_ns));
         if flight.parts == 0 {
             let flight = self.flights.take(part.flight);
+            self.expose(&flight, completion.at_ns);
             self.finished.push(Finished {
                 arrival_ns: flight.arrival_ns,
                 at_ns: completion.at_ns,

@@ -201,13 +201,12 @@ fn a_session_with_live_injections_is_replayed_from_its_log() {
         timeline.follow(schedule).unwrap();
         let mut finished = Vec::new();
         for observed in &live {
-            timeline.arrive(observed.recorded.arrival_ns, observed.recorded.request, ());
+            timeline.arrive(observed.recorded.arrival_ns, observed.recorded.request, None, ());
             timeline.advance(observed.recorded.arrival_ns, &mut finished);
         }
         timeline.advance(live.iter().filter_map(|one| one.recorded.completion_ns).max().unwrap(), &mut finished);
         timeline.finish();
-        let replayed = heard.lock().unwrap().clone();
-        replayed
+        heard.lock().unwrap().clone()
     };
     let replayed = replay(&again);
     let differs = live.iter().zip(&replayed).position(|(live, replayed)| live != replayed);

@@ -373,7 +373,8 @@ fn a_loop_device_is_a_disk() {
     if !has("losetup") {
         return;
     }
-    let served = Served::new(100_000);
+    // Slow enough that a busy client fills the queue.
+    let served = Served::new(5_000_000);
     let device = attach_loop(&served.mount.files()[0], &served.device.exports[0]).unwrap();
     let queue = Path::new("/sys/block").join(device.file_name().unwrap()).join("queue");
     assert_eq!(fs::read_to_string(queue.join("rotational")).unwrap().trim(), "1");

@@ -1,5 +1,6 @@
 //! Live exports: one service, started, asked and stopped from Python.
 
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -45,6 +46,10 @@ pub struct LiveService {
     exports: Vec<(String, u64)>,
     #[pyo3(get)]
     addresses: Vec<String>,
+    #[pyo3(get)]
+    files: Vec<String>,
+    #[pyo3(get)]
+    loops: Vec<String>,
 }
 
 #[pymethods]
@@ -71,7 +76,11 @@ impl LiveService {
         };
         let service =
             py.detach(|| Service::start(&asked.name, &model, &asked.options, listener)).map_err(live_error)?;
+        let (files, loops) = service.files();
+        let text = |path: &PathBuf| path.display().to_string();
         Ok(LiveService {
+            files: files.iter().map(text).collect(),
+            loops: loops.iter().map(text).collect(),
             commander: service.commander(),
             exports: service.exports().iter().map(|e| (e.name.clone(), e.span.length_bytes)).collect(),
             addresses: service.addresses().iter().map(ToString::to_string).collect(),
@@ -95,6 +104,11 @@ impl LiveService {
             py.check_signals()?;
         }
         Ok(())
+    }
+
+    /// Somebody unmounted the directory from outside.
+    fn was_unmounted(&self) -> bool {
+        self.service.lock().expect("nobody panics with it").as_ref().is_some_and(Service::was_unmounted)
     }
 
     /// Ends it: how true the session was, as JSON, once what was recorded is in its file.

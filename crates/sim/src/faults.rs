@@ -180,6 +180,13 @@ pub(crate) fn common(span: Span, from: u64, to: u64) -> Option<Span> {
     (from < to).then(|| Span { start_bytes: from, length_bytes: to - from })
 }
 
+/// Appends what spans that ascend have in common with the bytes `[from, to)`.
+pub(crate) fn common_with_all(spans: &[Span], from: u64, to: u64, into: &mut Vec<Span>) {
+    let begin = spans.partition_point(|span| span.start_bytes + span.length_bytes <= from);
+    let inside = spans[begin..].iter().take_while(|span| span.start_bytes < to);
+    into.extend(inside.filter_map(|&span| common(span, from, to)));
+}
+
 /// Puts spans from place `first` on in order and joins those that touch.
 pub(crate) fn put_in_order(spans: &mut Vec<Span>, first: usize) {
     spans[first..].sort_unstable_by_key(|span| span.start_bytes);

@@ -62,6 +62,17 @@ impl<S: FnMut(&Observed)> Recorder<S> {
         observed.recorded.completion_ns = Some(completion.at_ns);
         observed.wait_ns = Some(completion.started_ns.max(arrival_ns) - arrival_ns);
         *complete = true;
+        self.hand_out();
+    }
+
+    /// It never will be: it is handed out without a completion.
+    pub fn vanished(&mut self, id: u32) {
+        let number = self.numbers[id as usize];
+        self.window[(number - self.first) as usize].1 = true;
+        self.hand_out();
+    }
+
+    fn hand_out(&mut self) {
         while let Some((observed, true)) = self.window.front() {
             (self.sink)(observed);
             self.window.pop_front();

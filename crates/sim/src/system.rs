@@ -10,7 +10,7 @@ use crate::blemishes::Failure;
 use crate::device::{Device, DeviceDescription, Traffic};
 use crate::drive::description::{DriveDescription, Policy};
 use crate::drive::{Completion, Fault};
-use crate::faults::{Blemish, DeviceHealth, Failed, Gauges};
+use crate::faults::{Blemish, DeviceHealth, Failed, Gauges, common_with_all};
 use crate::host::Host;
 use crate::link::Upstream;
 use crate::snapshot::Snapshot;
@@ -189,14 +189,21 @@ impl System {
         }
     }
 
-    /// Appends the parts of `span` whose newest data would be lost if power failed at `now_ns`: they are in a volatile
-    /// cache alone. Ascending and disjoint, in whole sectors of the media. Data of a write that is under way may be among
-    /// them.
-    pub fn volatile(&self, now_ns: u64, span: Span, into: &mut Vec<Span>) {
-        debug_assert!(self.next_event_ns() >= now_ns, "every event up to now has been processed");
+    /// Appends the parts of `spans`, which are ascending and disjoint, whose newest data would be lost if power failed at
+    /// `now_ns`: they are in a volatile cache alone. Ascending and disjoint too, in whole sectors of the media. Data of a
+    /// write that is under way may be among them.
+    pub fn volatile(&self, _now_ns: u64, spans: &[Span], into: &mut Vec<Span>) {
         match self {
-            System::Drive(single) => single.device.volatile(span, into),
-            System::Array(array) => array.volatile(span, into),
+            System::Drive(single) => {
+                let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return };
+                let length_bytes = last.start_bytes + last.length_bytes - first.start_bytes;
+                let mut held = Vec::new();
+                single.device.volatile(Span { start_bytes: first.start_bytes, length_bytes }, &mut held);
+                for span in held {
+                    common_with_all(spans, span.start_bytes, span.start_bytes + span.length_bytes, into);
+                }
+            }
+            System::Array(array) => array.volatile(spans, into),
         }
     }
 

@@ -199,7 +199,7 @@ fn after_a_loss_what_can_be_served_is_served() {
             assert!(ids.iter().all(|id| under_way.contains(id)) && ids.len() <= under_way.len());
             bench.failed();
             let outcome: Vec<bool> = (0..64)
-                .map(|at| (at * total / 64 + at % 4 * UNIT) % total)
+                .map(|at| (at * total / 64 + at / 4 % 4 * UNIT) % total)
                 .flat_map(|offset| [read(offset, 4096), write(offset, 4096)])
                 .map(|request| bench.serve(&request).1.is_empty())
                 .collect();

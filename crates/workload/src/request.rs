@@ -1,5 +1,7 @@
 //! The request: one read, write, trim or flush.
 
+use crate::Span;
+
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -42,6 +44,13 @@ pub struct Request {
     /// An ordered command: everything queued before it is done first, everything after it waits
     /// (SCSI's ordered task attribute).
     pub ordered: bool,
+}
+
+impl Request {
+    /// The bytes that it touches.
+    pub fn span(&self) -> Span {
+        Span { start_bytes: self.offset_bytes, length_bytes: u64::from(self.length_bytes) }
+    }
 }
 
 /// A request of a recording.

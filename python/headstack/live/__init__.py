@@ -35,20 +35,23 @@ class Serving:
     """How a system is exported: where clients come from, where the bytes are, how time goes.
 
     ``data`` is ``memory``, ``discard`` or a file's path; ``keep`` are ranges (``0..64MiB``) whose bytes are kept all
-    the same. ``tcp`` are ``[HOST:]PORT``, on loopback where no host is said.
+    the same. ``tcp`` are ``[HOST:]PORT``, on loopback where no host is said. ``fuse`` is a directory
+    with a file for each LUN, of which ``loop`` makes block devices. ``faults`` is a file that says what goes wrong, and
+    when.
     """
 
     unix: tuple[str, ...] = ()
     tcp: tuple[str, ...] = ()
     stdio: bool = False
     activated: bool = False
+    fuse: str | None = None
+    loop: bool = False
     data: str = "memory"
     keep: tuple[str, ...] = ()
     speed: float = 1.0
     realtime: bool = True
     floor: str | None = None
     faults: str | None = None
-    """A file that says what goes wrong, and when."""
     control: str | None = None
     metrics: str | None = None
     record: str | None = None
@@ -81,6 +84,21 @@ class Live:
     def addresses(self) -> list[str]:
         """Ports as the system gave them: ``127.0.0.1:10809``."""
         return self._service.addresses
+
+    @property
+    def files(self) -> list[str]:
+        """Files of the mount, one a LUN."""
+        return self._service.files
+
+    @property
+    def loops(self) -> list[str]:
+        """Block devices made of them: ``/dev/loop0``."""
+        return self._service.loops
+
+    @property
+    def was_unmounted(self) -> bool:
+        """Somebody unmounted the directory from outside."""
+        return self._service.was_unmounted()
 
     def order(self, order: Mapping[str, Any]) -> Any:
         """Gives an order, as the control socket takes it, and returns its answer."""
@@ -155,6 +173,8 @@ def simulated(name: str, serving: Serving) -> dict[str, Any]:
 
 def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
     """What does not depend on the system."""
+    if serving.loop and serving.fuse is None:
+        raise InputError("loop: a block device is made of a file of a mount: give --fuse DIR too")
     if not (serving.speed > 0 and serving.speed < 1e6):
         raise InputError(f"speed: {serving.speed} is not possible; 1 is real time, 0.1 ten times slower")
     return {
@@ -162,6 +182,8 @@ def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
         "tcp": [address("tcp", text) for text in serving.tcp],
         "stdio": serving.stdio,
         "activated": serving.activated,
+        "fuse": serving.fuse,
+        "loops": serving.loop,
         "tls": tls(serving),
         "keeping": keeping(serving, capacity),
         "speed": serving.speed,

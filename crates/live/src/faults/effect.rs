@@ -5,9 +5,10 @@ use headstack_sim::array::description::{IncidentKind, Member};
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::InterfaceKind;
 use headstack_sim::faults::{Blemish, Delay};
-use headstack_workload::{DurationNs, Kind, Request, Span};
+use headstack_workload::{Bytes, DurationNs, Kind, Request, Span};
 
 use super::{Distribution, Fault, Recovery, RequestKind, Stretch};
+use crate::power::PowerCut;
 use crate::timeline::Model;
 
 /// Linux gives a SCSI or ATA command 30 s (`SD_TIMEOUT` of drivers/scsi/sd.h), and tries five times more
@@ -156,6 +157,10 @@ pub(crate) enum Effect {
     },
     /// Flushes are answered at once.
     LyingCache,
+    /// Power fails.
+    PowerCut(PowerCut),
+    /// It is back.
+    PowerOn,
 }
 
 /// A device, as faults name it.
@@ -254,6 +259,13 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[Known]) -> 
             Ok(Effect::LinkResets { time_ns, every_ns })
         }
         Fault::LyingCache => Ok(Effect::LyingCache),
+        Fault::PowerCut { tear, atom } => match atom {
+            Some(Bytes(bytes)) if !bytes.is_power_of_two() || !(512..=65536).contains(bytes) => {
+                Err(("atom", format!("{bytes} B are no sector; a power of two from 512 B to 64 KiB is allowed")))
+            }
+            _ => Ok(Effect::PowerCut(PowerCut { tear: *tear, atom_bytes: atom.map(|Bytes(bytes)| bytes) })),
+        },
+        Fault::PowerOn => Ok(Effect::PowerOn),
     }
 }
 

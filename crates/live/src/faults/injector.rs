@@ -10,6 +10,7 @@ use headstack_workload::{Kind, Purpose, Random, Request};
 use super::effect::{Effect, Filter, Known, Subject, effect_of};
 use super::{Counters, Deed, Distribution, Fault, Injection, Log, Meeting, Schedule, Timed};
 use crate::LiveError;
+use crate::power::{PowerCut, PowerLoss};
 use crate::timeline::{Model, Outcome};
 
 /// Times that a command is sent at most: once, and five times again (`SD_MAX_RETRIES` of Linux' drivers/scsi/sd.h).
@@ -46,12 +47,16 @@ pub(crate) struct Way {
 }
 
 /// What a change asks of the timeline.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
     /// A hang is over: what is held may go.
     pub releases: bool,
     /// Nobody is there any more: what is under way is lost.
     pub drops: bool,
+    /// Power is back.
+    pub restores_power: bool,
+    /// Power fails, by the fault of this number, which draws from this.
+    pub cuts_power: Option<(u32, PowerCut, Random)>,
 }
 
 /// Which faults are to end.
@@ -130,14 +135,14 @@ impl Injector {
         self.next_ns = ends.chain(starts).min().unwrap_or(u64::MAX);
     }
 
-    /// Does what is due at `now_ns`: first what ends, then what strikes.
-    pub fn turn(&mut self, now_ns: u64, mut system: Option<&mut System>) -> Change {
-        let mut change = self.end(now_ns, |active| active.until_ns <= now_ns, system.as_deref_mut());
-        while self.planned.front().is_some_and(|planned| planned.at_ns <= now_ns) {
-            let Planned { until_ns, fault, .. } = self.planned.pop_front().expect("it is there");
-            let struck = self.strike(now_ns, until_ns, fault, system.as_deref_mut());
-            change.drops |= struck.drops;
-        }
+    /// Does the next of what is due at `now_ns`: first what ends, then what strikes, one by one.
+    pub fn turn(&mut self, now_ns: u64, system: Option<&mut System>) -> Change {
+        let change = if self.active.iter().any(|active| active.until_ns <= now_ns) {
+            self.end(now_ns, |active| active.until_ns <= now_ns, system)
+        } else {
+            let Planned { until_ns, fault, .. } = self.planned.pop_front().expect("something is due");
+            self.strike(now_ns, until_ns, fault, system)
+        };
         self.look_ahead();
         change
     }
@@ -182,6 +187,7 @@ impl Injector {
             first: None,
             last: None,
             counters: None,
+            loss: None,
         };
         let mut change = Change::default();
         let done = match (effect, &mut system) {
@@ -189,8 +195,17 @@ impl Injector {
             (Ok(Effect::Incident(what)), Some(system)) => {
                 system.strike(now_ns, what).map_err(|error| error.to_string())
             }
+            (Ok(Effect::PowerOn), system) => {
+                let is_cut = |active: &Active| matches!(active.effect, Effect::PowerCut(_));
+                change = self.end(now_ns, is_cut, system.as_deref_mut());
+                if change.restores_power { Ok(()) } else { Err("power is on".to_owned()) }
+            }
+            (Ok(Effect::PowerCut(_)), _) if self.is_powerless() => Err("power is off already".to_owned()),
             (Ok(effect), system) => {
                 change.drops = matches!(effect, Effect::DropOut);
+                if let Effect::PowerCut(cut) = effect {
+                    change.cuts_power = Some((number, cut, Random::new(seed, Purpose::Faults)));
+                }
                 let member = match effect {
                     Effect::Media { member, .. } => Some(member),
                     _ => None,
@@ -230,6 +245,7 @@ impl Injector {
             let injection = &mut self.log[over.number as usize];
             injection.until_ns = Some(now_ns);
             change.releases |= matches!(over.effect, Effect::Hang(_));
+            change.restores_power |= matches!(over.effect, Effect::PowerCut(_));
             let (Effect::Media { member, .. }, Some(system)) = (over.effect, system.as_deref_mut()) else { continue };
             injection.counters = Some(since(counted(&devices, member), over.before));
             self.set_media(member, system).expect("what was allowed still is");
@@ -256,7 +272,7 @@ impl Injector {
         let mut notes = Vec::new();
         for Active { number, effect, random, .. } in &mut self.active {
             let deed = match effect {
-                Effect::DropOut => {
+                Effect::DropOut | Effect::PowerCut(_) => {
                     way.end = Some(Outcome::Vanished);
                     Deed::Lost
                 }
@@ -329,7 +345,7 @@ impl Injector {
 
     /// A request is lost with the device.
     pub fn lost(&mut self, id: u32, came_ns: u64, request: &Request) {
-        let gone = self.active.iter().find(|active| matches!(active.effect, Effect::DropOut));
+        let gone = self.active.iter().find(|active| matches!(active.effect, Effect::DropOut | Effect::PowerCut(_)));
         if let Some(number) = gone.map(|active| active.number) {
             self.note(number, id, came_ns, request, Deed::Lost);
         }
@@ -378,6 +394,20 @@ impl Injector {
                 }
             }
         }
+    }
+
+    fn is_powerless(&self) -> bool {
+        self.active.iter().any(|active| matches!(active.effect, Effect::PowerCut(_)))
+    }
+
+    /// What the power cut of this number took.
+    pub fn note_loss(&mut self, number: u32, loss: PowerLoss) {
+        self.log[number as usize].loss = Some(loss);
+    }
+
+    /// As it was noted.
+    pub fn loss_of(&self, number: u32) -> Option<&PowerLoss> {
+        self.log.get(number as usize)?.loss.as_ref()
     }
 
     /// What was injected so far.

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use headstack_workload::DurationNs;
 use serde::Serialize;
 
+use crate::power::PowerLoss;
+
 use super::{Fault, RequestKind, Schedule, Timed};
 
 /// What a fault made of a request.
@@ -78,6 +80,8 @@ pub struct Injection {
     pub last: Option<Meeting>,
     /// What the device counted meanwhile, of a fault of its media.
     pub counters: Option<Counters>,
+    /// What a power cut took.
+    pub loss: Option<PowerLoss>,
 }
 
 /// Everything that was injected so far.
@@ -140,6 +144,15 @@ impl Injection {
         if let Some(Counters { retried_passes, uncorrectable_errors }) = self.counters {
             let line = format!("{retried_passes} passes repeated, {uncorrectable_errors} accesses failed");
             writeln!(text, "# the device meanwhile: {line}").expect(told);
+        }
+        if let Some(PowerLoss { lost_bytes, lost_extents, lost_writes, torn, .. }) = &self.loss {
+            let line = format!("{lost_bytes} B in {lost_extents} extents, of {lost_writes} acknowledged writes");
+            writeln!(text, "# lost: {line}").expect(told);
+            for torn in torn {
+                let acknowledged = if torn.acknowledged { "acknowledged" } else { "under way" };
+                let line = format!("{} B at {}, {acknowledged}", torn.length_bytes, torn.at_bytes);
+                writeln!(text, "# torn at {}: {line}", torn.torn_at_bytes).expect(told);
+            }
         }
     }
 }

@@ -19,6 +19,8 @@ use std::path::PathBuf;
 use headstack_workload::{Bytes, DurationNs, Kind};
 use serde::{Deserialize, Serialize};
 
+use crate::power::Tear;
+
 /// Something that goes wrong.
 ///
 /// Members and groups of an array go by their names; a device that stands alone has none. Without `ranges` a fault is
@@ -156,6 +158,18 @@ pub enum Fault {
     },
     /// Flushes are answered at once, and the system never hears of them.
     LyingCache,
+    /// Power fails: nobody is answered until the fault ends, and what a volatile cache alone held is lost. What was being
+    /// written is there, absent or torn.
+    PowerCut {
+        /// Where a write may have stopped that was under way.
+        #[serde(default)]
+        tear: Tear,
+        /// Bytes that are written as a whole or not at all; a physical sector, where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        atom: Option<Bytes>,
+    },
+    /// Power is back.
+    PowerOn,
 }
 
 /// A stretch of bytes: `offset` and `length`, or `lba` and `blocks`.
@@ -254,6 +268,7 @@ impl Fault {
                 | Fault::SpareAdded { .. }
                 | Fault::BatteryFails
                 | Fault::BatteryReturns
+                | Fault::PowerOn
         )
     }
 

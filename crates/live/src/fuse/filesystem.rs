@@ -15,6 +15,7 @@ use headstack_workload::{Kind, Request};
 use super::reply::{Replies, Reply};
 use crate::device::{Device, Export};
 use crate::pacer::Answer;
+use crate::power::Change;
 
 /// Requests that the kernel has under way at a time: with its own 12, a drive's queue never fills.
 const BACKGROUND_MAX: u16 = 256;
@@ -97,19 +98,33 @@ impl Disks {
         }
         let start = place(export, offset, length, Errno::EINVAL)?;
         let mut data = vec![0; length as usize];
-        self.device.contents.read(start, &mut data).map_err(errno_of)?;
+        self.device.contents.read(start, &mut data).map_err(|error| errno_of(&error))?;
         Ok(Some((request(Kind::Read, start, length as u32), data)))
     }
 
-    fn put(&self, ino: INodeNo, offset: u64, data: &[u8]) -> Result<Request, Errno> {
+    /// Changes contents and hands that to the clock, or answers where nothing takes time.
+    fn change(&self, at: Instant, request: Request, change: Change<'_>, reply: Reply) {
+        if self.device.submitter.is_instant() {
+            return match change.apply(&self.device.contents, request.span()) {
+                Ok(()) => self.submit(at, request, reply),
+                Err(error) => reply.refuse(errno_of(&error)),
+            };
+        }
+        let mut reply = Some(reply);
+        let answer = || Answer::Fuse(reply.take().expect("it is made once"));
+        if let Err(error) = self.device.change(at, request, change, false, answer) {
+            reply.expect("nothing was handed in").refuse(errno_of(&error));
+        }
+    }
+
+    fn written(&self, ino: INodeNo, offset: u64, data: &[u8]) -> Result<Request, Errno> {
         let start = place(self.export(ino)?, offset, data.len() as u64, Errno::ENOSPC)?;
-        self.device.contents.write(start, data).map_err(errno_of)?;
         Ok(request(Kind::Write, start, data.len() as u32))
     }
 
-    /// Zeros a range: as a trim where a hole is punched, else as a write of zeros. Either gives back what it took, for
+    /// A range that is zeroed: as a trim where a hole is punched, else as a write of zeros. Either gives back what it took, for
     /// what was never written reads as zeros too.
-    fn clear(&self, ino: INodeNo, offset: u64, length: u64, mode: i32) -> Result<Request, Errno> {
+    fn cleared(&self, ino: INodeNo, offset: u64, length: u64, mode: i32) -> Result<Request, Errno> {
         let (kind, beyond) = match mode & !mode::KEEP_SIZE {
             mode::PUNCH_HOLE => (Kind::Trim, Errno::EINVAL),
             mode::ZERO_RANGE => (Kind::Write, Errno::ENOSPC),
@@ -118,7 +133,6 @@ impl Disks {
         let start = place(self.export(ino)?, offset, length, beyond)?;
         // No device takes more in one command.
         let length_bytes = u32::try_from(length).map_err(|_| Errno::EFBIG)?;
-        self.device.contents.zero(start, length).map_err(errno_of)?;
         Ok(request(kind, start, length_bytes))
     }
 
@@ -133,7 +147,7 @@ impl Disks {
         let offset = u64::try_from(offset).ok().filter(|offset| *offset < span.length_bytes).ok_or(Errno::ENXIO)?;
         let extents = self.device.contents.extents(span.start_bytes + offset, span.length_bytes - offset, 1);
         // Holes and data alternate, so that what is not here begins where this ends.
-        let here = *extents.map_err(errno_of)?.first().ok_or(Errno::EIO)?;
+        let here = *extents.map_err(|error| errno_of(&error))?.first().ok_or(Errno::EIO)?;
         let found = if here.is_hole == wants_hole { offset } else { offset + here.length_bytes };
         if found == span.length_bytes && !wants_hole { Err(Errno::ENXIO) } else { Ok(found as i64) }
     }
@@ -153,7 +167,7 @@ fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
     Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
 }
 
-fn errno_of(error: io::Error) -> Errno {
+fn errno_of(error: &io::Error) -> Errno {
     if error.kind() == io::ErrorKind::StorageFull { Errno::ENOSPC } else { Errno::EIO }
 }
 
@@ -260,8 +274,11 @@ impl Filesystem for Disks {
         reply: ReplyWrite,
     ) {
         let at = Instant::now();
-        match self.put(ino, offset, data) {
-            Ok(request) => self.submit(at, request, self.replies.written(reply, request.length_bytes)),
+        match self.written(ino, offset, data) {
+            Ok(request) => {
+                let reply = self.replies.written(reply, request.length_bytes);
+                self.change(at, request, Change::Data(data), reply);
+            }
             Err(errno) => reply.error(errno),
         }
     }
@@ -290,8 +307,8 @@ impl Filesystem for Disks {
         reply: ReplyEmpty,
     ) {
         let at = Instant::now();
-        match self.clear(ino, offset, length, mode) {
-            Ok(request) => self.submit(at, request, self.replies.done(reply)),
+        match self.cleared(ino, offset, length, mode) {
+            Ok(request) => self.change(at, request, Change::Zero, self.replies.done(reply)),
             Err(errno) => reply.error(errno),
         }
     }

@@ -59,6 +59,11 @@ impl Reply {
         }
     }
 
+    /// Says that it cannot be.
+    pub fn refuse(self, errno: Errno) {
+        self.word.fail(errno);
+    }
+
     /// Says that it is done, from the calling thread.
     pub fn send_here(self) {
         self.word.send();

@@ -41,9 +41,10 @@ pub fn serve(device: &Device, stream: &Stream, security: &Security) -> io::Resul
 fn attend(device: &Device, output: &Arc<Output>, cover: Cover<'_>, opened: &dyn Fn(&Arc<Output>)) -> io::Result<()> {
     let stream = output.stream();
     let mut input = Input::new(stream.clone());
+    let power_cuts = device.power_cuts();
     match negotiation::negotiate(&mut input, stream, device, cover)? {
         Agreed::Export(terms) => {
-            let served = Requests::new(input, Arc::clone(output), device, terms).serve();
+            let served = Requests::new(input, Arc::clone(output), device, terms, power_cuts).serve();
             output.close();
             served
         }

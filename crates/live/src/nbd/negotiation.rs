@@ -130,6 +130,12 @@ impl<'d> Negotiation<'_, 'd> {
             }
             return self.refuse(option, reply::ERR_TLS_REQD, "this server wants TLS first");
         }
+        if !self.device.has_power() && option != option::ABORT {
+            if option == option::EXPORT_NAME {
+                return Ok(Some(Agreed::Over));
+            }
+            return self.refuse(option, reply::ERR_SHUTDOWN, "the power is off");
+        }
         match option {
             option::EXPORT_NAME => self.export_name(&data),
             option::ABORT => {

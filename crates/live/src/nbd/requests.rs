@@ -13,6 +13,7 @@ use super::output::{Output, Room};
 use super::wire::{self, Errno, Header, chunk, command};
 use crate::device::Device;
 use crate::pacer::{Answer, Outcome};
+use crate::power::Change;
 
 /// Replies that need no clock leave together, up to so many bytes.
 const BATCH_BYTES: usize = 256 << 10;
@@ -50,6 +51,13 @@ impl Reply {
         };
         self.output.send(message, self.room);
     }
+
+    /// Tells the client that it cannot be.
+    fn refuse(self, errno: Errno) {
+        let mut message = Vec::new();
+        error(&mut message, self.cookie, self.structured, errno, None);
+        self.output.send(message, self.room);
+    }
 }
 
 fn error(into: &mut Vec<u8>, cookie: u64, structured: bool, errno: Errno, at_bytes: Option<u64>) {
@@ -69,14 +77,22 @@ pub struct Requests<'d> {
     output: Arc<Output>,
     device: &'d Device,
     terms: Terms<'d>,
+    /// How often power had failed when the client came: the connection goes with the next time.
+    power_cuts: u32,
     /// Replies that leave together, where nothing takes time.
     batch: Vec<u8>,
 }
 
 impl<'d> Requests<'d> {
     /// What comes out of `input` is carried out on `terms`, and answered over `output`.
-    pub fn new(input: Input, output: Arc<Output>, device: &'d Device, terms: Terms<'d>) -> Requests<'d> {
-        Requests { input, output, device, terms, batch: Vec::new() }
+    pub fn new(
+        input: Input,
+        output: Arc<Output>,
+        device: &'d Device,
+        terms: Terms<'d>,
+        power_cuts: u32,
+    ) -> Requests<'d> {
+        Requests { input, output, device, terms, power_cuts, batch: Vec::new() }
     }
 
     /// Serves requests until the client goes.
@@ -138,8 +154,12 @@ impl<'d> Requests<'d> {
             return Ok(());
         }
         let at = Instant::now();
+        if self.device.power_cuts() != self.power_cuts {
+            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "power failed"));
+        }
         let mut message = Vec::new();
-        let now = task.reply(payload, &mut message);
+        let change = task.change(payload);
+        let now = if change.is_some() { task.promise(&mut message) } else { task.reply(payload, &mut message) };
         let Some(room) = self.output.reserve(message.len()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
@@ -155,7 +175,16 @@ impl<'d> Requests<'d> {
             start_bytes: self.terms.export.span.start_bytes,
             room,
         };
-        submitter.submit(at, task.request(), Answer::Nbd(reply));
+        let Some(change) = change else {
+            submitter.submit(at, task.request(), Answer::Nbd(reply));
+            return Ok(());
+        };
+        let mut reply = Some(reply);
+        let answer = || Answer::Nbd(reply.take().expect("it is made once"));
+        let forced = header.flags & command::FLAG_FUA != 0;
+        if let Err(failure) = self.device.change(at, task.request(), change, forced, answer) {
+            reply.expect("nothing was handed in").refuse(errno_of(&failure));
+        }
         Ok(())
     }
 }
@@ -183,16 +212,33 @@ impl Task<'_> {
     /// way on the same blocks may see either, as on a drive.
     fn reply(&self, payload: &[u8], message: &mut Vec<u8>) -> Now {
         let before = message.len();
-        match self.check().and_then(|()| self.carry_out(payload, message)) {
-            Ok(()) => {}
-            Err(errno) => {
-                message.truncate(before);
-                error(message, self.header.cookie, self.terms.structured, errno, None);
-                return Now::AtOnce;
-            }
+        if let Err(errno) = self.check().and_then(|()| self.carry_out(payload, message)) {
+            message.truncate(before);
+            error(message, self.header.cookie, self.terms.structured, errno, None);
+            return Now::AtOnce;
         }
         let is_empty = self.header.length_bytes == 0 && self.header.command != command::FLUSH;
         if is_empty || self.header.command == command::BLOCK_STATUS { Now::AtOnce } else { Now::OnTime }
+    }
+
+    /// The reply to a request that will change contents, if all goes well with that.
+    fn promise(&self, message: &mut Vec<u8>) -> Now {
+        if let Err(errno) = self.check() {
+            error(message, self.header.cookie, self.terms.structured, errno, None);
+            return Now::AtOnce;
+        }
+        self.acknowledge(message);
+        if self.header.length_bytes == 0 { Now::AtOnce } else { Now::OnTime }
+    }
+
+    /// What the request does to contents.
+    fn change<'p>(&self, payload: &'p [u8]) -> Option<Change<'p>> {
+        match self.header.command {
+            command::WRITE => Some(Change::Data(payload)),
+            command::WRITE_ZEROES if self.header.flags & command::FLAG_NO_HOLE != 0 => Some(Change::Fill),
+            command::WRITE_ZEROES | command::TRIM => Some(Change::Zero),
+            _ => None,
+        }
     }
 
     /// What is wrong with the request.
@@ -229,22 +275,14 @@ impl Task<'_> {
     }
 
     fn carry_out(&self, payload: &[u8], message: &mut Vec<u8>) -> Result<(), Errno> {
-        let (header, contents) = (self.header, &self.device.contents);
-        let start = self.start_bytes();
-        let length = u64::from(header.length_bytes);
-        let done = match header.command {
-            command::READ => self.read(message),
-            command::BLOCK_STATUS => self.block_status(message),
-            command::WRITE => contents.write(start, payload),
-            command::WRITE_ZEROES if header.flags & command::FLAG_NO_HOLE != 0 => contents.fill(start, length),
-            command::WRITE_ZEROES | command::TRIM => contents.zero(start, length),
+        let done = match (self.header.command, self.change(payload)) {
+            (_, Some(change)) => change.apply(&self.device.contents, self.request().span()),
+            (command::READ, None) => self.read(message),
+            (command::BLOCK_STATUS, None) => self.block_status(message),
             _ => Ok(()),
         };
-        done.map_err(|failure| match failure.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Errno::NoSpace,
-            _ => Errno::Io,
-        })?;
-        if !matches!(header.command, command::READ | command::BLOCK_STATUS) {
+        done.map_err(|failure| errno_of(&failure))?;
+        if !matches!(self.header.command, command::READ | command::BLOCK_STATUS) {
             self.acknowledge(message);
         }
         Ok(())
@@ -318,6 +356,13 @@ impl Task<'_> {
             force_unit_access: force && kind == Kind::Write,
             ordered: false,
         }
+    }
+}
+
+fn errno_of(failure: &io::Error) -> Errno {
+    match failure.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Errno::NoSpace,
+        _ => Errno::Io,
     }
 }
 

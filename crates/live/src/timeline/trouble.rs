@@ -49,6 +49,12 @@ impl Agenda {
         self.next_ns = self.next_ns.min(at_ns);
     }
 
+    /// Nothing is put off or held any more; faults go on.
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.held.clear();
+    }
+
     fn take_due(&mut self, now_ns: u64) -> Option<Item> {
         let Reverse((at_ns, ..)) = *self.items.peek()?;
         (at_ns <= now_ns).then(|| self.items.pop().expect("it was seen").0.2)
@@ -82,11 +88,12 @@ impl<T> Timeline<T> {
         let at_ns = self.free_moment(at_ns);
         let until_ns = lasts_ns.map_or(u64::MAX, |lasts_ns| at_ns.saturating_add(lasts_ns));
         let injected = self.injector.inject(at_ns, until_ns, fault, system_of(&mut self.machine));
-        if let Ok((_, change)) = injected {
+        let number = injected.map(|(number, change)| {
             self.carry_out(at_ns, change);
-        }
+            number
+        });
         self.look_ahead();
-        injected.map(|(number, _)| (number, at_ns))
+        Ok((number?, at_ns))
     }
 
     /// Faults end at `at_ns`, or as soon after it as nothing else happens. Returns how many there were.
@@ -136,6 +143,8 @@ impl<T> Timeline<T> {
                 self.parts.take(id);
             }
             Some(outcome) => {
+                let flight = self.parts.get_mut(id).flight;
+                self.flights.get_mut(flight).unheard = true;
                 let ready_ns = reaches_ns + way.later_ns;
                 self.departs(&Completion { at_ns: ready_ns, id, started_ns: at_ns }, outcome, at_ns);
             }
@@ -191,7 +200,7 @@ impl<T> Timeline<T> {
                 }
             }
         }
-        if self.injector.next_ns <= now_ns {
+        while self.injector.next_ns <= now_ns {
             let change = self.injector.turn(now_ns, system_of(&mut self.machine));
             self.carry_out(now_ns, change);
         }
@@ -202,6 +211,12 @@ impl<T> Timeline<T> {
         if change.drops {
             self.lose_all(now_ns);
         }
+        if change.restores_power {
+            self.regain_power(now_ns);
+        }
+        if let Some((number, cut, random)) = change.cuts_power {
+            self.lose_power(now_ns, number, &cut, random);
+        }
         if change.releases {
             for (completion, outcome) in std::mem::take(&mut self.agenda.held) {
                 self.departs(&Completion { at_ns: now_ns, ..completion }, outcome, now_ns);
@@ -210,7 +225,7 @@ impl<T> Timeline<T> {
     }
 
     /// Whatever is under way is lost to who asked.
-    fn lose_all(&mut self, now_ns: u64) {
+    pub(super) fn lose_all(&mut self, now_ns: u64) {
         let held: Vec<u32> = self.agenda.held.drain(..).map(|(completion, _)| completion.id).collect();
         let under_way = self.parts.iter().filter(|(_, part)| part.course != Course::Over);
         let mut lost: Vec<(u64, u32)> = under_way.map(|(id, part)| (part.arrival_ns, id)).collect();

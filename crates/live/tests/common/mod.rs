@@ -87,7 +87,7 @@ impl Virtual {
     }
 
     pub fn arrive(&mut self, at_ns: u64, request: Request) {
-        self.timeline.arrive(at_ns, request, self.arrivals);
+        self.timeline.arrive(at_ns, request, None, self.arrivals);
         self.arrivals += 1;
         // Whoever waits hears of answers as soon as they are there.
         self.advance(at_ns);

@@ -148,7 +148,7 @@ pub fn header(command: u16, flags: u16, cookie: u64, offset_bytes: u64, length_b
 /// Bytes that differ from place to place.
 pub fn pattern(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
+    let next = || {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;

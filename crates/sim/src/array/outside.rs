@@ -8,7 +8,7 @@ use super::places::{Held, Piece};
 use super::slab::Slab;
 use super::{Array, Event};
 use crate::device::Device;
-use crate::faults::{DeviceGauge, DeviceHealth, DeviceState, Failed, Gauges, common, put_in_order};
+use crate::faults::{DeviceGauge, DeviceHealth, DeviceState, Failed, Gauges, common, common_with_all, put_in_order};
 
 impl Array {
     /// How many members there are, spares among them.
@@ -31,11 +31,11 @@ impl Array {
         self.cache.as_ref().is_some_and(|cache| cache.writes_back()) || self.members.iter().any(Device::caches_writes)
     }
 
-    /// Appends what of a span is in volatile caches alone, in order.
-    pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
+    /// Appends what of spans that ascend is in volatile caches alone, in order.
+    pub(crate) fn volatile(&self, spans: &[Span], into: &mut Vec<Span>) {
         let first = into.len();
         if let Some(cache) = &self.cache {
-            cache.volatile(|from, to| into.extend(common(span, from, to)));
+            cache.volatile(|from, to| common_with_all(spans, from, to, into));
         }
         let held_by = |member: &Device| {
             let mut spans = Vec::new();
@@ -44,7 +44,9 @@ impl Array {
         };
         let held: Vec<Vec<Span>> = self.members.iter().map(held_by).collect();
         if held.iter().any(|spans| !spans.is_empty()) {
-            self.pieces(span.start_bytes, span.length_bytes, |piece| self.volatile_of(piece, &held, into));
+            for span in spans {
+                self.pieces(span.start_bytes, span.length_bytes, |piece| self.volatile_of(piece, &held, into));
+            }
         }
         put_in_order(into, first);
     }

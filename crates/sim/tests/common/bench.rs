@@ -99,7 +99,7 @@ impl Bench {
     /// Spans of the whole system that a power cut loses, as (first byte, end).
     pub fn volatile(&self) -> Vec<(u64, u64)> {
         let mut spans = vec![];
-        self.system.volatile(self.now_ns, Span { start_bytes: 0, length_bytes: u64::MAX >> 1 }, &mut spans);
+        self.system.volatile(self.now_ns, &[Span { start_bytes: 0, length_bytes: u64::MAX >> 1 }], &mut spans);
         spans.iter().map(|span| (span.start_bytes, span.start_bytes + span.length_bytes)).collect()
     }
 

@@ -1,0 +1,317 @@
+//! Which changes a power cut would take back, as virtual time knows it, and what becomes of each at a cut.
+
+use std::collections::BTreeMap;
+
+use headstack_workload::{Random, Span};
+
+use super::undo::CHANGE_BYTES_MAX;
+use super::{LostExtent, PowerLoss, Tear, TornWrite};
+
+/// Acknowledged data whose pre-images are kept. Beyond it the oldest count as durable, as in a drive that destaged them
+/// first: never more is lost than the model says, but perhaps less of a very large cache.
+const EXPOSED_BYTES_MAX: u64 = 256 << 20;
+/// The model is asked again when so many changes may be lost, and then whenever they have doubled.
+const ASK_AT: usize = 64;
+/// Extents of a loss that are told one by one.
+const EXTENTS_TOLD: usize = 1024;
+
+/// A change to the contents, as the export that made it hands it in with its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// Its number in the undo log.
+    pub number: u64,
+    /// It is to be durable when it is acknowledged (FUA).
+    pub forced: bool,
+}
+
+/// What becomes of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is there, whatever happens.
+    Durable,
+    /// It is gone.
+    Lost,
+}
+
+/// What has become of a part of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The change's number in the undo log.
+    pub number: u64,
+    /// The part.
+    pub span: Span,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What the model knows of its media.
+pub struct Medium<'a> {
+    /// Appends the parts of spans that are in a volatile cache alone; both are ascending and disjoint.
+    pub volatile: &'a dyn Fn(&[Span], &mut Vec<Span>),
+    /// End of the track, page or stripe unit that holds a byte.
+    pub tear_bound: &'a dyn Fn(u64) -> u64,
+    /// Bytes that are written as a whole or not at all.
+    pub atom_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Exposed {
+    span: Span,
+    forced: bool,
+    /// When it was acknowledged.
+    acknowledged_ns: Option<u64>,
+}
+
+/// Changes that a power cut would take back, or could.
+#[derive(Debug, Default)]
+pub struct Exposure {
+    exposed: BTreeMap<u64, Exposed>,
+    acknowledged_bytes: u64,
+    /// Changes that were left when the model was last asked.
+    left: usize,
+    verdicts: Vec<Verdict>,
+}
+
+impl Exposure {
+    /// A change is under way.
+    pub fn began(&mut self, changed: Changed, span: Span) {
+        if span.length_bytes <= CHANGE_BYTES_MAX {
+            let exposed = Exposed { span, forced: changed.forced, acknowledged_ns: None };
+            self.exposed.insert(changed.number, exposed);
+        }
+    }
+
+    /// It is acknowledged at `at_ns`, by a system that may lose it or may not.
+    pub fn acknowledged(&mut self, number: u64, at_ns: u64, may_be_lost: bool, medium: &Medium<'_>) {
+        let Some(exposed) = self.exposed.get_mut(&number) else { return };
+        if exposed.forced || !may_be_lost {
+            return self.durable(number);
+        }
+        exposed.acknowledged_ns = Some(at_ns);
+        self.acknowledged_bytes += exposed.span.length_bytes;
+        let is_much = self.acknowledged_bytes > EXPOSED_BYTES_MAX;
+        if is_much || self.exposed.len() >= ASK_AT.max(2 * self.left) {
+            self.ask(medium);
+        }
+    }
+
+    /// It failed: what is there of it is as open as of one that is under way, and a cache may still hold it.
+    pub fn failed(&mut self, number: u64, at_ns: u64) {
+        if let Some(exposed) = self.exposed.get_mut(&number) {
+            exposed.acknowledged_ns = Some(at_ns);
+            self.acknowledged_bytes += exposed.span.length_bytes;
+        }
+    }
+
+    /// A flush that was submitted at `submitted_ns` is complete: it covers what had been acknowledged by then.
+    pub fn flushed(&mut self, submitted_ns: u64) {
+        let covered = |exposed: &Exposed| exposed.acknowledged_ns.is_some_and(|at_ns| at_ns < submitted_ns);
+        let numbers: Vec<u64> =
+            self.exposed.iter().filter(|(_, exposed)| covered(exposed)).map(|(&number, _)| number).collect();
+        numbers.into_iter().for_each(|number| self.durable(number));
+    }
+
+    /// It came when power was off, and is gone as a whole.
+    pub fn refused(&mut self, changed: Changed, span: Span) {
+        self.verdicts.push(Verdict { number: changed.number, span, fate: Fate::Lost });
+    }
+
+    /// Changes that may be lost.
+    pub fn len(&self) -> usize {
+        self.exposed.len()
+    }
+
+    /// A power cut would take nothing back.
+    pub fn is_empty(&self) -> bool {
+        self.exposed.is_empty()
+    }
+
+    /// What has become of changes since the last call.
+    pub fn take_verdicts(&mut self, into: &mut Vec<Verdict>) {
+        into.append(&mut self.verdicts);
+    }
+
+    /// Power fails at `at_ns`. Acknowledged data are lost where a volatile cache alone has them, but for the first part of
+    /// the one extent that was on its way out of it; what is under way is there, absent, or torn.
+    pub fn cut(&mut self, at_ns: u64, tear: Tear, medium: &Medium<'_>, random: &mut Random) -> PowerLoss {
+        let mut loss = PowerLoss { at_ns, ..PowerLoss::default() };
+        let mut gone = Vec::new();
+        let volatile = self.volatile(medium);
+        for (&number, exposed) in self.exposed.iter().rev() {
+            let parts = if exposed.acknowledged_ns.is_some() {
+                let lost = within(&volatile, exposed.span);
+                loss.lost_writes += u64::from(!lost.is_empty());
+                lost
+            } else {
+                loss.under_way += 1;
+                Vec::from_iter(remainder(exposed.span, tear, medium, random, &mut loss))
+            };
+            gone.push((number, exposed, parts));
+        }
+        tear_destage(&mut gone, tear, medium, random, &mut loss);
+        for (number, exposed, parts) in &gone {
+            decide(*number, exposed.span, parts, &mut self.verdicts);
+        }
+        let acknowledged = gone.iter().filter(|(_, exposed, _)| exposed.acknowledged_ns.is_some());
+        tell(acknowledged.flat_map(|(.., parts)| parts).copied().collect(), &mut loss);
+        self.exposed.clear();
+        (self.acknowledged_bytes, self.left) = (0, 0);
+        loss
+    }
+
+    /// Drops what no volatile cache holds any more, and the oldest where there is too much.
+    fn ask(&mut self, medium: &Medium<'_>) {
+        let volatile = self.volatile(medium);
+        let is_safe =
+            |exposed: &Exposed| exposed.acknowledged_ns.is_some() && within(&volatile, exposed.span).is_empty();
+        let safe: Vec<u64> =
+            self.exposed.iter().filter(|(_, exposed)| is_safe(exposed)).map(|(&number, _)| number).collect();
+        safe.into_iter().for_each(|number| self.durable(number));
+        if self.acknowledged_bytes > EXPOSED_BYTES_MAX {
+            // Some more, so that the next change does not ask again.
+            let mut excess_bytes = self.acknowledged_bytes - EXPOSED_BYTES_MAX / 4 * 3;
+            let oldest = self.exposed.iter().filter(|(_, exposed)| exposed.acknowledged_ns.is_some());
+            let oldest = oldest.map_while(|(&number, exposed)| {
+                let goes = excess_bytes > 0;
+                excess_bytes = excess_bytes.saturating_sub(exposed.span.length_bytes);
+                goes.then_some(number)
+            });
+            let oldest: Vec<u64> = oldest.collect();
+            oldest.into_iter().for_each(|number| self.durable(number));
+        }
+        self.left = self.exposed.len();
+    }
+
+    /// What a volatile cache alone has of everything that is acknowledged, in order of place.
+    fn volatile(&self, medium: &Medium<'_>) -> Vec<Span> {
+        let acknowledged = self.exposed.values().filter(|exposed| exposed.acknowledged_ns.is_some());
+        let spans = joined(acknowledged.map(|exposed| exposed.span).collect());
+        let mut volatile = Vec::new();
+        (medium.volatile)(&spans, &mut volatile);
+        volatile
+    }
+
+    fn durable(&mut self, number: u64) {
+        let exposed = self.exposed.remove(&number).expect("a change that may be lost");
+        if exposed.acknowledged_ns.is_some() {
+            self.acknowledged_bytes -= exposed.span.length_bytes;
+        }
+        self.verdicts.push(Verdict { number, span: exposed.span, fate: Fate::Durable });
+    }
+}
+
+/// What is not there of a write that was under way.
+fn remainder(span: Span, tear: Tear, medium: &Medium<'_>, random: &mut Random, loss: &mut PowerLoss) -> Option<Span> {
+    let fate = random.below(3);
+    let torn_at_bytes = if fate == 2 { place_of_tear(span, tear, medium, random) } else { None };
+    match (fate, torn_at_bytes) {
+        (0, _) => {
+            loss.absent += 1;
+            Some(span)
+        }
+        (_, Some(torn_at_bytes)) => Some(torn(span, torn_at_bytes, false, loss)),
+        _ => {
+            loss.whole += 1;
+            None
+        }
+    }
+}
+
+/// The arm was writing one of the extents that are lost: its first part is there.
+fn tear_destage(
+    gone: &mut [(u64, &Exposed, Vec<Span>)],
+    tear: Tear,
+    medium: &Medium<'_>,
+    random: &mut Random,
+    loss: &mut PowerLoss,
+) {
+    let acknowledged = |exposed: &Exposed| exposed.acknowledged_ns.is_some();
+    let destaged: Vec<&mut Span> =
+        gone.iter_mut().filter(|(_, exposed, _)| acknowledged(exposed)).flat_map(|(.., parts)| parts).collect();
+    if destaged.is_empty() {
+        return;
+    }
+    let chosen = random.below(destaged.len() as u64) as usize;
+    let part = destaged.into_iter().nth(chosen).expect("one of them");
+    if let Some(torn_at_bytes) = place_of_tear(*part, tear, medium, random) {
+        *part = torn(*part, torn_at_bytes, true, loss);
+    }
+}
+
+/// Notes a tear; what is behind it.
+fn torn(span: Span, torn_at_bytes: u64, acknowledged: bool, loss: &mut PowerLoss) -> Span {
+    let (at_bytes, length_bytes) = (span.start_bytes, span.length_bytes);
+    loss.torn.push(TornWrite { at_bytes, length_bytes, torn_at_bytes, acknowledged });
+    Span { start_bytes: torn_at_bytes, length_bytes: at_bytes + length_bytes - torn_at_bytes }
+}
+
+/// A place within a span at which writing it may have stopped.
+fn place_of_tear(span: Span, tear: Tear, medium: &Medium<'_>, random: &mut Random) -> Option<u64> {
+    let end_bytes = span.start_bytes + span.length_bytes;
+    match tear {
+        Tear::None => None,
+        Tear::Sector => {
+            let (first, last) = (span.start_bytes / medium.atom_bytes + 1, (end_bytes - 1) / medium.atom_bytes);
+            (first <= last).then(|| (first + random.below(last - first + 1)) * medium.atom_bytes)
+        }
+        Tear::Track => {
+            let bounds = std::iter::successors(Some(span.start_bytes), |&at_bytes| Some((medium.tear_bound)(at_bytes)));
+            let places: Vec<u64> = bounds.skip(1).take_while(|&at_bytes| at_bytes < end_bytes).collect();
+            (!places.is_empty()).then(|| places[random.below(places.len() as u64) as usize])
+        }
+    }
+}
+
+/// Verdicts on a change of which `lost` is gone, in order of place.
+fn decide(number: u64, span: Span, lost: &[Span], verdicts: &mut Vec<Verdict>) {
+    let mut at_bytes = span.start_bytes;
+    let mut part = |until_bytes: u64, at_bytes: &mut u64, fate| {
+        if *at_bytes < until_bytes {
+            let span = Span { start_bytes: *at_bytes, length_bytes: until_bytes - *at_bytes };
+            verdicts.push(Verdict { number, span, fate });
+            *at_bytes = until_bytes;
+        }
+    };
+    for lost in lost {
+        part(lost.start_bytes, &mut at_bytes, Fate::Durable);
+        part(lost.start_bytes + lost.length_bytes, &mut at_bytes, Fate::Lost);
+    }
+    part(span.start_bytes + span.length_bytes, &mut at_bytes, Fate::Durable);
+}
+
+/// What of `spans`, which ascend, lies within one.
+fn within(spans: &[Span], span: Span) -> Vec<Span> {
+    let end_bytes = span.start_bytes + span.length_bytes;
+    let begin = spans.partition_point(|part| part.start_bytes + part.length_bytes <= span.start_bytes);
+    let inside = spans[begin..].iter().take_while(|part| part.start_bytes < end_bytes);
+    let common = |part: &Span| {
+        let start_bytes = part.start_bytes.max(span.start_bytes);
+        Span { start_bytes, length_bytes: end_bytes.min(part.start_bytes + part.length_bytes) - start_bytes }
+    };
+    inside.map(common).collect()
+}
+
+/// Spans in order of place, those that touch as one.
+fn joined(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable_by_key(|span| span.start_bytes);
+    let mut joined: Vec<Span> = Vec::new();
+    for span in spans {
+        match joined.last_mut() {
+            Some(last) if span.start_bytes <= last.start_bytes + last.length_bytes => {
+                let end_bytes = span.start_bytes + span.length_bytes;
+                last.length_bytes = last.length_bytes.max(end_bytes - last.start_bytes);
+            }
+            _ => joined.push(span),
+        }
+    }
+    joined
+}
+
+/// Tells where data were lost.
+fn tell(lost: Vec<Span>, loss: &mut PowerLoss) {
+    let extents = joined(lost);
+    loss.lost_extents = extents.len() as u64;
+    loss.lost_bytes = extents.iter().map(|extent| extent.length_bytes).sum();
+    let told = extents.iter().take(EXTENTS_TOLD);
+    loss.lost = told.map(|span| LostExtent { at_bytes: span.start_bytes, length_bytes: span.length_bytes }).collect();
+}

@@ -1,0 +1,220 @@
+//! Power cuts: a client stamps sectors over NBD, power fails at a moment drawn from a seed, and afterwards each sector must
+//! be one of those that the rule allows.
+
+mod common;
+mod stamping;
+
+use std::path::Path;
+
+use common::*;
+use headstack_live::Model;
+use headstack_live::faults::Fault;
+use headstack_live::power::{Change, Changed, Fate, Tear, UndoLog};
+use headstack_live::timeline::Timeline;
+use headstack_live::{Contents, Outcome};
+use headstack_sim::SystemDescription;
+use headstack_sim::array::description::CacheWrites;
+use headstack_sim::device::DeviceDescription;
+use headstack_sim::drive::description::WriteCache;
+use headstack_workload::Request;
+use stamping::{Bench, Tally};
+
+/// Cuts of each kind of system.
+const CUTS: u32 = 40;
+
+fn system(name: &str) -> SystemDescription {
+    let Model::System(system) = model(name) else { panic!("a system") };
+    system
+}
+
+fn with_write_cache(mut system: SystemDescription, kind: WriteCache) -> SystemDescription {
+    let devices = match &mut system {
+        SystemDescription::Drive(device) => std::slice::from_mut(device),
+        SystemDescription::Array(array) => &mut array.devices[..],
+    };
+    for device in devices {
+        if let DeviceDescription::Disk(disk) = device {
+            disk.buffer.write_cache = kind;
+        }
+    }
+    system
+}
+
+fn scsi_without_cache() -> SystemDescription {
+    with_write_cache(system("cheetah-x15-36lp"), WriteCache::Off)
+}
+
+fn ide() -> SystemDescription {
+    with_write_cache(system("wd1200bb"), WriteCache::On)
+}
+
+fn unprotected_ssd() -> SystemDescription {
+    let mut system = system("dc-s3700-400gb");
+    let SystemDescription::Drive(DeviceDescription::Ssd(ssd)) = &mut system else { panic!("a solid-state drive") };
+    ssd.buffer.power_loss_protected = false;
+    system
+}
+
+/// A controller that answers writes from its cache, over drives that have none.
+fn array_with_battery() -> SystemDescription {
+    let system = with_write_cache(system("nearline-12-raid6"), WriteCache::Off);
+    let SystemDescription::Array(array) = &system else { panic!("an array") };
+    let cache = array.controller.cache.as_ref().expect("it has a cache");
+    assert!(cache.writes == CacheWrites::Back && cache.battery);
+    system
+}
+
+/// Mirrors and parity help nobody whose members answer writes from caches of their own.
+fn array_without_battery() -> SystemDescription {
+    with_write_cache(system("md-raid5-8x2tb"), WriteCache::On)
+}
+
+fn cuts(name: &str, system: SystemDescription, speed: f64, cuts: u32) -> Tally {
+    let tally = Bench::new(name, system, speed, 7).cuts(cuts);
+    println!("{name}: {tally:?}");
+    assert_eq!(tally.violations, Vec::<String>::new());
+    assert_eq!(tally.cuts, cuts);
+    tally
+}
+
+#[test]
+fn a_drive_without_a_write_cache_loses_nothing_that_it_acknowledged() {
+    let tally = cuts("scsi", scsi_without_cache(), 50.0, CUTS);
+    assert_eq!(tally.lost_sectors, 0);
+    // Every write takes milliseconds there: each cut finds some under way.
+    assert!(tally.absent > 0 && tally.whole > 0 && tally.torn > 0, "{tally:?}");
+}
+
+#[test]
+fn a_drive_with_a_write_cache_loses_what_no_flush_covered() {
+    assert!(cuts("ide", ide(), 30.0, CUTS).lost_sectors > 0);
+}
+
+#[test]
+fn a_solid_state_drive_without_protection_loses_its_buffer() {
+    assert!(cuts("ssd", unprotected_ssd(), 1.0, CUTS).lost_sectors > 0);
+}
+
+#[test]
+fn an_array_with_a_battery_loses_nothing_that_it_acknowledged() {
+    assert_eq!(cuts("battery", array_with_battery(), 50.0, CUTS).lost_sectors, 0);
+}
+
+#[test]
+fn an_array_without_a_battery_loses_what_its_members_had_not_written() {
+    assert!(cuts("members", array_without_battery(), 50.0, CUTS).lost_sectors > 0);
+}
+
+#[test]
+fn a_battery_that_fails_before_the_power_does_exposes_the_cache() {
+    let mut bench = Bench::new("exposed", array_with_battery(), 20.0, 7);
+    bench.before_cut = Some(Fault::BatteryFails);
+    bench.after_cut = Some(Fault::BatteryReturns);
+    let tally = bench.cuts(10);
+    assert_eq!(tally.violations, Vec::<String>::new());
+    assert!(tally.lost_sectors > 0, "{tally:?}");
+}
+
+#[test]
+fn a_cache_that_lies_about_flushes_is_found_out() {
+    let bench = Bench::new("lies", ide(), 30.0, 7);
+    bench.inject(Fault::LyingCache, None);
+    let tally = bench.cuts(CUTS);
+    assert!(!tally.violations.is_empty(), "nothing that was flushed is missing: {tally:?}");
+    assert!(tally.violations[0].contains("durable"), "{}", tally.violations[0]);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn thousands_of_cuts() {
+    for seed in 0..4 {
+        let systems = [
+            ("many-scsi", scsi_without_cache(), 100.0),
+            ("many-ide", ide(), 30.0),
+            ("many-ssd", unprotected_ssd(), 1.0),
+            ("many-battery", array_with_battery(), 50.0),
+            ("many-members", array_without_battery(), 50.0),
+        ];
+        for (name, system, speed) in systems {
+            let tally = Bench::new(name, system, speed, seed).cuts(2 * CUTS);
+            assert_eq!(tally.violations, Vec::<String>::new(), "{name}, seed {seed}");
+        }
+    }
+}
+
+/// A session in virtual time, with contents: every write of 64 KiB is `number` all over.
+fn session(system: SystemDescription, seed: u64, tear: Tear) -> (Vec<u8>, serde_json::Value) {
+    const AREA_BYTES: u64 = 4 << 20;
+    let model = Model::System(system);
+    let mut timeline = Timeline::new(&model, 1, None).unwrap();
+    let text = format!("seed = {seed}\n[[fault]]\nat = \"80ms\"\nfor = \"1s\"\nwhat = \"power-cut\"\ntear = {}\n", {
+        serde_json::to_string(&tear).unwrap()
+    });
+    timeline.follow(&schedule(&model, &text)).unwrap();
+    let contents = Contents::in_memory(AREA_BYTES).unwrap();
+    let mut log = UndoLog::default();
+    let (mut finished, mut verdicts) = (Vec::new(), Vec::new());
+    for number in 0..60u64 {
+        let at_ns = 1_000_000 + number * 1_500_000;
+        let request = Request { length_bytes: 65536, ..write(number * 7 % 60 * 65536) };
+        let change = log.apply(&contents, request.span(), Change::Data(&[number as u8 + 1; 65536])).unwrap();
+        timeline.arrive(at_ns, request, Some(Changed { number: change, forced: false }), number);
+        if number % 16 == 15 {
+            timeline.arrive(at_ns, flush(), None, number);
+        }
+    }
+    timeline.advance(2_000_000_000, &mut finished);
+    timeline.take_verdicts(&mut verdicts);
+    for verdict in verdicts {
+        match verdict.fate {
+            Fate::Durable => log.keep(verdict.number, verdict.span),
+            Fate::Lost => log.undo(&contents, verdict.number, verdict.span).unwrap(),
+        }
+    }
+    assert!(finished.iter().any(|finished| finished.outcome == Outcome::Vanished));
+    assert!(timeline.has_power() && timeline.power_cuts() == 1);
+    let mut data = vec![0; AREA_BYTES as usize];
+    contents.read(0, &mut data).unwrap();
+    let loss = serde_json::to_value(timeline.loss_of(0).expect("power was cut")).unwrap();
+    (data, loss)
+}
+
+#[test]
+fn the_same_session_and_seed_leave_the_same_contents() {
+    let first = session(ide(), 5, Tear::Sector);
+    assert!(first == session(ide(), 5, Tear::Sector), "the same bytes, the same proof");
+    assert!(first != session(ide(), 6, Tear::Sector), "another seed tears elsewhere");
+    assert!(first.1["lost_bytes"].as_u64().unwrap() > 0, "{}", first.1);
+}
+
+#[test]
+fn tears_are_where_they_may_be() {
+    for seed in 0..20 {
+        for (tear, atom) in [(Tear::Sector, 512), (Tear::Track, 512), (Tear::None, 1)] {
+            let (_, loss) = session(ide(), seed, tear);
+            let torn = loss["torn"].as_array().unwrap();
+            assert!(torn.iter().all(|torn| torn["torn_at_bytes"].as_u64().unwrap() % atom == 0));
+            assert!(tear != Tear::None || torn.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_cut_that_cannot_be_says_why() {
+    let model = Model::System(ide());
+    for (keys, wanted) in [
+        ("atom = \"100B\"", "a power of two from 512 B to 64 KiB is allowed"),
+        ("tear = \"halves\"", "tear"),
+        ("percent = 5", "percent"),
+    ] {
+        let text = format!("[[fault]]\nat = \"1s\"\nwhat = \"power-cut\"\n{keys}\n");
+        let error = headstack_live::Schedule::parse("faults.toml", &text, Path::new(""), &model).unwrap_err();
+        assert!(error.to_string().contains(wanted), "{error}");
+    }
+    let mut timeline: Timeline<()> = Timeline::new(&model, 1, None).unwrap();
+    let said = |result: Result<_, headstack_live::LiveError>| result.map(|_: (u32, u64)| ()).unwrap_err().to_string();
+    assert!(said(timeline.inject(1, Fault::PowerOn, None)).contains("power is on"));
+    let cut = Fault::PowerCut { tear: Tear::Sector, atom: None };
+    timeline.inject(2, cut.clone(), None).unwrap();
+    assert!(said(timeline.inject(3, cut, None)).contains("power is off already"));
+}
