@@ -35,6 +35,11 @@ def commands(text: str) -> list[str]:
 def test_headstack_commands(page: str, text: str, tmp_path: Path) -> None:
     """A block is one story: its commands run one after the other in one folder."""
     program = Path(sys.executable).with_name("headstack")
+    # A block of TOML that begins with the name of a file is that file.
+    for _, file in (block for block in blocks("toml") if block[0] == page):
+        first, _, _ = file.partition("\n")
+        if first.startswith("# ") and first.endswith(".toml"):
+            (tmp_path / first.removeprefix("# ")).write_text(file)
     for command in commands(text):
         words = shlex.split(command)
         assert words[0] == "headstack", f"{page}: {command}: a block is of headstack or of make"

@@ -146,14 +146,18 @@ impl Fidelity {
         let Some(valid_ns) = self.valid_above_ns else {
             return "no verdict: no request was answered".to_owned();
         };
-        // A tick of a shared scheduler: more than that is no drive's latency any more.
+        // Five ticks of a shared scheduler at 250 Hz: more than that is no drive's latency any more.
         const HOPELESS_NS: u64 = 20_000_000;
-        let why = match self.scheduling {
-            Scheduling::Realtime => "the machine is too busy",
-            Scheduling::Shared => "the clock shares its processor: CAP_SYS_NICE would give it SCHED_FIFO",
-        };
-        let late_us = self.lateness_p99_ns as f64 / 1e3;
         if (valid_ns as f64 / self.speed) as u64 > HOPELESS_NS {
+            let us = |ns: u64| ns as f64 / 1e3;
+            if self.floor_ns > self.lateness_p99_ns {
+                return format!("not valid, because the path itself took {:.0} us at the start", us(self.floor_ns));
+            }
+            let why = match self.scheduling {
+                Scheduling::Realtime => "the machine is too busy",
+                Scheduling::Shared => "the clock shares its processor: CAP_SYS_NICE would give it SCHED_FIFO",
+            };
+            let late_us = us(self.lateness_p99_ns);
             return format!("not valid, because one answer in a hundred is {late_us:.0} us late: {why}");
         }
         format!(

@@ -24,7 +24,7 @@ use crate::power::gate::Gate;
 use crate::power::{Change, Changed, Verdict};
 pub use crate::timeline::Outcome;
 use crate::timeline::{Finished, Listener, Model, Timeline};
-use crate::wall::{Scheduling, Wall, be_punctual};
+use crate::wall::{Awake, Scheduling, Wall, be_punctual};
 use crate::{fuse, nbd};
 
 /// How a session is paced.
@@ -251,7 +251,7 @@ impl Session {
             arrivals: Vec::new(),
             verdicts: Vec::new(),
             trouble: None,
-            awake: Awake { since: Instant::now(), spent: Duration::ZERO },
+            awake: Awake::new(),
         };
         let spawned =
             thread::Builder::new().name("headstack-clock".to_owned()).spawn(move || clock.run(options.realtime));
@@ -439,47 +439,12 @@ impl Clock {
         };
         let now = Instant::now();
         let may_stay_awake = self.ledger.scheduling == Scheduling::Realtime && self.awake.has_budget(now);
-        let margin = if may_stay_awake { AWAKE_BEFORE } else { Duration::ZERO };
+        let margin = if may_stay_awake { Awake::MARGIN } else { Duration::ZERO };
         if due > now + margin {
             thread::park_timeout(due - now - margin);
         }
         if may_stay_awake {
-            self.awake.until(due, &self.shared);
+            self.awake.until(due, &self.shared.has_news);
         }
-    }
-}
-
-/// A processor that slept needs tens of microseconds to be awake, more in a virtual machine: what is due so soon is awaited
-/// awake. Of no use without SCHED_FIFO, where a thread that waits awake only uses up its time slice.
-const AWAKE_BEFORE: Duration = Duration::from_micros(80);
-/// Of the time of a core, a tenth at most goes into that.
-const AWAKE_SHARE: u32 = 10;
-
-/// The account of time spent waiting awake.
-#[derive(Debug)]
-struct Awake {
-    since: Instant,
-    spent: Duration,
-}
-
-impl Awake {
-    /// Whether there is time left. The account starts anew every second, so that a quiet night buys no busy morning.
-    fn has_budget(&mut self, now: Instant) -> bool {
-        let elapsed = now - self.since;
-        if elapsed > Duration::from_secs(1) {
-            (self.since, self.spent) = (now, Duration::ZERO);
-        }
-        self.spent * AWAKE_SHARE <= elapsed
-    }
-
-    /// Waits awake until `due`, or until somebody comes.
-    fn until(&mut self, due: Instant, shared: &Shared) {
-        let begun = Instant::now();
-        let mut now = begun;
-        while now < due && !shared.has_news.load(Ordering::Relaxed) {
-            std::hint::spin_loop();
-            now = Instant::now();
-        }
-        self.spent += now - begun;
     }
 }

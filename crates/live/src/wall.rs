@@ -1,6 +1,7 @@
 //! Wall time, and what of it is the model's.
 
 use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use thread_priority::{
@@ -75,4 +76,51 @@ pub fn be_ordinary() {
     let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
     // Nobody is refused less than he has.
     let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
+}
+
+/// The account of time spent waiting awake. Of no use without SCHED_FIFO, where a thread that waits awake only uses up its
+/// time slice.
+#[derive(Debug)]
+pub struct Awake {
+    since: Instant,
+    spent: Duration,
+}
+
+impl Awake {
+    /// A processor that slept needs tens of microseconds to be awake, more in a virtual machine: what is due so soon is
+    /// awaited awake.
+    pub const MARGIN: Duration = Duration::from_micros(80);
+    /// Of the time of a core, a tenth at most goes into that.
+    const SHARE: u32 = 10;
+
+    /// Nothing is spent yet.
+    pub fn new() -> Awake {
+        Awake { since: Instant::now(), spent: Duration::ZERO }
+    }
+
+    /// Whether there is time left. The account starts anew every second, so that a quiet night buys no busy morning.
+    pub fn has_budget(&mut self, now: Instant) -> bool {
+        let elapsed = now - self.since;
+        if elapsed > Duration::from_secs(1) {
+            (self.since, self.spent) = (now, Duration::ZERO);
+        }
+        self.spent * Awake::SHARE <= elapsed
+    }
+
+    /// Waits awake until `due`, or until there are news.
+    pub fn until(&mut self, due: Instant, has_news: &AtomicBool) {
+        let begun = Instant::now();
+        let mut now = begun;
+        while now < due && !has_news.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+            now = Instant::now();
+        }
+        self.spent += now - begun;
+    }
+}
+
+impl Default for Awake {
+    fn default() -> Self {
+        Awake::new()
+    }
 }

@@ -138,7 +138,7 @@ fn an_array_reads_elsewhere_heals_its_member_and_rebuilds_one_that_returns() {
     assert!(log.injections[0].counters.unwrap().uncorrectable_errors >= 1);
     session.advance(150 * S);
     assert_eq!(health(&session).state, headstack_sim::faults::GroupHealth::Degraded);
-    session.advance(201 * S);
+    session.advance(260 * S);
     assert_eq!(health(&session).state, headstack_sim::faults::GroupHealth::Rebuilding);
     assert!(health(&session).rebuilt_bytes > 0);
 }

@@ -51,7 +51,7 @@ fn what_the_drive_has_not_destaged_would_be_lost() {
     let mut part = vec![];
     bench.submit(&write(5000, 8));
     let span = headstack_workload::Span { start_bytes: 5002 * 512, length_bytes: 512 };
-    bench.system.volatile(bench.now_ns, span, &mut part);
+    bench.system.volatile(bench.now_ns, &[span], &mut part);
     assert_eq!(part, [span], "cut to what is asked for");
 }
 

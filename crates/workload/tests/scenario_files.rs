@@ -101,7 +101,7 @@ fn what_is_refused_is_one_line_with_the_key() {
         (
             "[\"0%\", \"10%\"]",
             "[\"0%\", \"110%\"]",
-            "s.toml:10: streams[0].range: \"110%\" is not a place in a LUN; \"0%\" to \"100%\" or a size is allowed",
+            "s.toml:10: streams[0].range[1]: \"110%\" is not a place in a LUN; \"0%\" to \"100%\" or a size is allowed",
         ),
         (
             "name = \"rate\"",

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
 import sys
+from contextlib import ExitStack
 from functools import reduce
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
@@ -59,50 +63,81 @@ def system_options(command: Command) -> Command:
 @click.option("--control", metavar="SOCKET", help='Take orders there: "headstack ctl", "headstack top".')
 @click.option("--metrics", metavar="[HOST:]PORT", help="Answer HTTP with Prometheus' text.")
 @click.option("--record", metavar="FILE.parquet", help="Write what came, and when the model finished it, as a trace.")
+@click.option("--run", "command", metavar="COMMAND", help="Carry out a shell command, then end; see above.")
 @click.option("--json", "json_path", metavar="FILE", help="Write how true the session was (- for stdout).")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing while it runs.")
 @system_options
-def serve(system: str, nbd: tuple[str, ...], stdio: bool, json_path: str | None, quiet: bool, **given: Any) -> None:
+def serve(
+    system: str,
+    nbd: tuple[str, ...],
+    stdio: bool,
+    command: str | None,
+    json_path: str | None,
+    quiet: bool,
+    **given: Any,
+) -> int:
     """Export a simulated SYSTEM as a live block device, until Ctrl-C.
 
     \b
     headstack serve cheetah-x15-36lp --nbd unix:/tmp/s
-    fio --name=j --ioengine=nbd --uri='nbd+unix:///?socket=/tmp/s' --rw=randread --runtime=10
+    headstack serve va-7100 --fuse /mnt/va --loop --data va.img --control /tmp/c
+    headstack serve wd1200bb --run 'fio --name=j --ioengine=nbd --uri=$uri --rw=randread --runtime=10'
 
     SYSTEM is a drive or an array of the catalogue or of a file, or a part of it (NAME@RANGE): each request takes the
     time that it would take there. constant:10ms is a device on which everything takes 10 ms. The session ends with a
     report: how late answers were, how deep the queue was, and for which latencies that makes it valid.
-    """
-    places = endpoints((*nbd, "stdio") if stdio else nbd)
-    if not any(places.values()) and given["fuse"] is None:
-        raise InputError("nowhere to be found: give --nbd unix:PATH, another ENDPOINT or --fuse DIR")
-    if json_path is not None:
-        check_writable([json_path])
-    varied = {o.name: given.pop(o.name) for o in SYSTEM_OPTIONS}
-    serving = Serving(**places, **given, options={name: text for name, text in varied.items() if text is not None})
-    # A service manager ends a service by SIGTERM: it is an end as good as Ctrl-C.
-    signal.signal(signal.SIGTERM, _interrupt)
-    live = start(system, serving)
-    # A client on standard output would take words for protocol.
-    out = sys.stderr if places["stdio"] or json_path == "-" else sys.stdout
-    try:
-        if not quiet:
-            print("\n".join(greeting(live, serving)), file=out, flush=True)
-        live.wait()
-    except KeyboardInterrupt:
-        pass
-    if live.was_unmounted:
-        print("headstack: the directory was unmounted from outside", file=sys.stderr)
-    fidelity = live.stop()
-    if not quiet:
-        print("\n".join(report(fidelity)), file=out, flush=True)
-    if json_path == "-":
-        print(json.dumps(fidelity, indent=1))
-    elif json_path is not None:
-        from headstack.keeping import write_all
 
-        text = json.dumps(fidelity, indent=1) + "\n"
-        write_all([(json_path, lambda path: path.write_text(text))])
+    A COMMAND finds $uri, and with --fuse $disk, with --loop $device; without an ENDPOINT a socket is made for it. Its
+    exit code is that of the session.
+    """
+    with ExitStack() as stack:
+        places = endpoints((*nbd, "stdio") if stdio else nbd)
+        if not any(places.values()) and given["fuse"] is None:
+            if command is None:
+                raise InputError("nowhere to be found: give --nbd unix:PATH, another ENDPOINT or --fuse DIR")
+            folder = stack.enter_context(TemporaryDirectory(prefix="headstack-"))
+            places["unix"] = (f"{folder}/nbd",)
+        if json_path is not None:
+            check_writable([json_path])
+        varied = {o.name: given.pop(o.name) for o in SYSTEM_OPTIONS}
+        options = {name: text for name, text in varied.items() if text is not None}
+        serving = Serving(**places, **given, options=options)
+        # A service manager ends a service by SIGTERM: it is an end as good as Ctrl-C.
+        signal.signal(signal.SIGTERM, _interrupt)
+        live = start(system, serving)
+        # A client on standard output would take words for protocol.
+        out = sys.stderr if places["stdio"] or json_path == "-" else sys.stdout
+        code = 0
+        try:
+            if not quiet:
+                print("\n".join(greeting(live, serving)), file=out, flush=True)
+            if command is None:
+                live.wait()
+            else:
+                code = carry_out(command, live, serving)
+        except KeyboardInterrupt:
+            pass
+        if live.was_unmounted:
+            print("headstack: the directory was unmounted from outside", file=sys.stderr)
+        fidelity = live.stop()
+        if not quiet:
+            print("\n".join(report(fidelity)), file=out, flush=True)
+        if json_path == "-":
+            print(json.dumps(fidelity, indent=1))
+        elif json_path is not None:
+            from headstack.keeping import write_all
+
+            text = json.dumps(fidelity, indent=1) + "\n"
+            write_all([(json_path, lambda path: path.write_text(text))])
+    return code
+
+
+def carry_out(command: str, live: Live, serving: Serving) -> int:
+    """Carries out a shell command that finds the export in its environment; its exit code, as shells number signals."""
+    found = dict(zip(("uri",), addresses(live, serving), strict=False))
+    found |= dict(zip(("disk",), live.files, strict=False)) | dict(zip(("device",), live.loops, strict=False))
+    code = subprocess.run(command, shell=True, env=os.environ | found, check=False).returncode
+    return code if code >= 0 else 128 - code
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -115,9 +150,7 @@ def greeting(live: Live, serving: Serving) -> list[str]:
     total = sum(length for _, length in live.exports)
     luns = "" if len(names) == 1 else f" in {len(names)} exports ({', '.join(names)})"
     lines = [f"serving {live.name}: {format_bytes(total)}{luns}"]
-    path = "" if len(names) == 1 else names[0]
-    lines += [f"  nbd+unix:///{path}?socket={place}" for place in serving.unix]
-    lines += [f"  nbd://{place}/{path}" for place in live.addresses]
+    lines += [f"  {uri}" for uri in addresses(live, serving)]
     lines += [f"  {file}" for file in live.files]
     lines += [f"  {device}" for device in live.loops]
     for place in live.addresses:
@@ -130,6 +163,14 @@ def greeting(live: Live, serving: Serving) -> list[str]:
     status = live.order({"do": "status"})["fidelity"]
     lines.append(f"  the path costs {status['floor_ns'] / 1e3:.0f} us, taken into account; Ctrl-C ends")
     return lines
+
+
+def addresses(live: Live, serving: Serving) -> list[str]:
+    """Where clients of NBD find the first export."""
+    name = "" if len(live.exports) == 1 else live.exports[0][0]
+    scheme = "nbds" if serving.tls_required else "nbd"
+    sockets = [f"{scheme}+unix:///{name}?socket={os.path.abspath(place)}" for place in serving.unix]
+    return sockets + [f"{scheme}://{place}/{name}" for place in live.addresses]
 
 
 def report(fidelity: dict[str, Any]) -> list[str]:

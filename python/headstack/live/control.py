@@ -50,7 +50,7 @@ class Control:
 
 
 def order_of(words: tuple[str, ...]) -> dict[str, Any]:
-    """An order in words: ``status``, ``inject media-error range=0..1MiB``, or its JSON."""
+    """An order in words: ``status``, ``inject latency-spike percent=1 time=50ms for=10s``, or its JSON."""
     if len(words) == 1 and words[0].startswith("{"):
         try:
             order = json.loads(words[0])
@@ -62,8 +62,10 @@ def order_of(words: tuple[str, ...]) -> dict[str, Any]:
     name, *rest = words
     if name == "inject":
         if not rest:
-            raise InputError('order: inject what? For example "inject latency-spike share=0.01 delay=50ms"')
-        return {"do": "inject", "fault": {"what": rest[0], **dict(_pair(word) for word in rest[1:])}}
+            raise InputError('order: inject what? For example "inject latency-spike percent=1 time=50ms for=10s"')
+        keys = dict(_pair(word) for word in rest[1:])
+        lasts = {"for": keys.pop("for")} if "for" in keys else {}
+        return {"do": "inject", "fault": {"what": rest[0], **keys}, **lasts}
     return {"do": name, **dict(_pair(word) for word in rest)}
 
 

@@ -38,7 +38,8 @@ def watch(socket: str, interval: str, once: bool) -> None:
 def screen(before: Status, now: Status, columns: int) -> list[str]:
     """What is to be seen of an interval between two reports."""
     seconds = max((now["model_ns"] - before["model_ns"]) / 1e9, 1e-9)
-    lines = [f"model time {now['model_ns'] / 1e9:,.1f} s   under way {now['outstanding']:,}"]
+    power = "" if now["power"] else "   power is off"
+    lines = [f"model time {now['model_ns'] / 1e9:,.1f} s   under way {now['outstanding']:,}{power}"]
     lines += [traffic(kind, before["kinds"][kind], now["kinds"][kind], seconds) for kind in ("read", "write")]
     flushes = now["kinds"]["flush"]["requests"] - before["kinds"]["flush"]["requests"]
     lines.append(f"flush {flushes / seconds:9,.0f}/s")

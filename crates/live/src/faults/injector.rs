@@ -81,7 +81,7 @@ pub(crate) struct Injector {
     log: Vec<Injection>,
     /// Injections that a request under way has met.
     watched: HashMap<u32, Vec<u32>>,
-    /// Commands that were sent again.
+    /// Bad checksums that commands met on the link.
     pub resent: u64,
     /// When something changes next.
     pub next_ns: u64,
