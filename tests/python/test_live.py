@@ -224,6 +224,8 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
         ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: only what is discarded can be kept in part"),
         ((CHEETAH, "--nbd", "unix:s", "--data", "discard", "--keep", "1PB"), "keep: 1PB is no range"),
         ((CHEETAH, "--nbd", "unix:plain"), "plain: exists, and is no socket"),
+        ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/sdzz"), "/dev/sdzz: contents are kept in a regular file"),
+        ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/null"), "/dev/null: contents are kept in a regular file"),
         ((CHEETAH, "--nbd", "systemd"), "LISTEN_FDS: no sockets were handed over"),
         (("constant:1ms", "--nbd", "unix:s", "--record", "t.parquet"), "record: a device of constant latency"),
     ],
