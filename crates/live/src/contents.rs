@@ -60,7 +60,9 @@ impl Contents {
     pub fn in_file(path: &Path, capacity_bytes: u64) -> Result<Contents, LiveError> {
         let name = || path.display().to_string();
         let existed = path.exists();
-        if existed && !path.is_file() {
+        // A device that is not plugged in must not become a file of its name.
+        let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
+        if is_device || (existed && !path.is_file()) {
             return Err(LiveError::Asked(format!(
                 "{}: contents are kept in a regular file, which this is not",
                 name()

@@ -21,27 +21,28 @@ use crate::nbd::{Security, Stream, serve};
 use crate::pacer::{Session, SessionOptions};
 use crate::timeline::{Constant, Model};
 
-/// What the device of the probe takes: a drive's order of magnitude, so that the clock has to sleep.
-const PROBE_NS: u64 = 1_000_000;
-const PROBES: usize = 100;
+/// So long a probe takes at most, whatever the device of it.
+const PROBED_FOR_NS: u64 = 250_000_000;
+const PROBES_MAX: usize = 100;
 /// The first few wake caches and threads.
-const WARM_UP: usize = 10;
+const WARM_UP: usize = 4;
 const BLOCK_BYTES: u32 = 4096;
 
-/// What a read of 4 KiB takes over a unix socket beside what the model says, in nanoseconds of the wall: the lower quartile
-/// of many, since a floor is what a path costs when nobody is in the way.
+/// What a read of 4 KiB takes over a unix socket beside what the model says, in nanoseconds of the wall: the median of many
+/// reads of a device that takes `service_ns`. Who sleeps longer takes longer to wake, a halted virtual processor most of
+/// all: a floor is that of devices about as fast.
 ///
 /// # Errors
 /// A machine that has no sockets or threads.
-pub fn measure_nbd(realtime: bool) -> Result<u64, LiveError> {
-    let (session, device) = probed(realtime)?;
+pub fn measure_nbd(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
+    let (session, device) = probed(realtime, service_ns)?;
     let (ours, theirs) = UnixStream::pair().map_err(LiveError::io("a socket pair"))?;
     let server = thread::spawn(move || serve(&device, &Stream::socket_of(theirs), &Security::None));
-    let latencies = probe(Stream::socket_of(ours));
+    let latencies = probe(Stream::socket_of(ours), probes_of(service_ns));
     // It ends with its client; how is in the probe's own result.
     let _ = server.join();
     session.stop();
-    floor_of(latencies)
+    floor_of(latencies, service_ns)
 }
 
 /// What a read of 4 KiB takes on a file of a FUSE mount beside what the model says, likewise.
@@ -49,24 +50,24 @@ pub fn measure_nbd(realtime: bool) -> Result<u64, LiveError> {
 ///
 /// # Errors
 /// A machine that does not let this user mount.
-pub fn measure_fuse(realtime: bool) -> Result<u64, LiveError> {
+pub fn measure_fuse(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let directory = std::env::temp_dir().join(format!("headstack-floor-{}-{number}", std::process::id()));
-    let (session, device) = probed(realtime)?;
+    let (session, device) = probed(realtime, service_ns)?;
     let latencies = Mount::start(&device, &directory).and_then(|mount| {
-        let latencies = probe_file(&mount.files()[0]);
+        let latencies = probe_file(&mount.files()[0], probes_of(service_ns));
         mount.stop()?;
         Ok(latencies)
     });
     session.stop();
-    floor_of(latencies?)
+    floor_of(latencies?, service_ns)
 }
 
 /// A device whose every request takes as long.
-fn probed(realtime: bool) -> Result<(Session, Arc<Device>), LiveError> {
+fn probed(realtime: bool, service_ns: u64) -> Result<(Session, Arc<Device>), LiveError> {
     let capacity_bytes = 1 << 20;
-    let model = Model::Constant(Constant { latency_ns: PROBE_NS, capacity_bytes });
+    let model = Model::Constant(Constant { latency_ns: service_ns, capacity_bytes });
     let options = SessionOptions { realtime, ..SessionOptions::default() };
     let export = Export {
         name: "floor".to_owned(),
@@ -81,17 +82,21 @@ fn probed(realtime: bool) -> Result<(Session, Arc<Device>), LiveError> {
     Ok((session, device))
 }
 
-fn floor_of(latencies: std::io::Result<Vec<u64>>) -> Result<u64, LiveError> {
+fn floor_of(latencies: std::io::Result<Vec<u64>>, service_ns: u64) -> Result<u64, LiveError> {
     let mut latencies = latencies.map_err(LiveError::io("the probe of the floor"))?;
     latencies.sort_unstable();
-    Ok(latencies[latencies.len() / 4].saturating_sub(PROBE_NS))
+    Ok(latencies[latencies.len() / 2].saturating_sub(service_ns))
 }
 
-fn probe(stream: Stream) -> std::io::Result<Vec<u64>> {
+fn probes_of(service_ns: u64) -> usize {
+    (PROBED_FOR_NS / service_ns.max(1)).clamp(9, PROBES_MAX as u64) as usize
+}
+
+fn probe(stream: Stream, probes: usize) -> std::io::Result<Vec<u64>> {
     let mut client = Client::connect(stream, "")?;
     let mut data = vec![0; BLOCK_BYTES as usize];
-    let mut latencies = Vec::with_capacity(PROBES);
-    for number in 0..WARM_UP + PROBES {
+    let mut latencies = Vec::with_capacity(probes);
+    for number in 0..WARM_UP + probes {
         let cookie = number as u64;
         let header = Header { flags: 0, command: command::READ, cookie, offset_bytes: 0, length_bytes: BLOCK_BYTES };
         let begun = Instant::now();
@@ -106,7 +111,7 @@ fn probe(stream: Stream) -> std::io::Result<Vec<u64>> {
     Ok(latencies)
 }
 
-fn probe_file(path: &Path) -> std::io::Result<Vec<u64>> {
+fn probe_file(path: &Path, probes: usize) -> std::io::Result<Vec<u64>> {
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
     let file: File = OpenOptions::new().read(true).custom_flags(direct).open(path)?;
     // Direct I/O wants whole pages.
@@ -114,8 +119,8 @@ fn probe_file(path: &Path) -> std::io::Result<Vec<u64>> {
     let mut pages = vec![0; 2 * block];
     let start = pages.as_ptr().align_offset(block);
     let data = &mut pages[start..start + block];
-    let mut latencies = Vec::with_capacity(PROBES);
-    for number in 0..WARM_UP + PROBES {
+    let mut latencies = Vec::with_capacity(probes);
+    for number in 0..WARM_UP + probes {
         let begun = Instant::now();
         file.read_exact_at(data, 0)?;
         if number >= WARM_UP {

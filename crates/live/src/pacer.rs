@@ -437,13 +437,18 @@ impl Clock {
         let Some(due) = self.wall.at(self.timeline.next_ns()) else {
             return thread::park();
         };
+        let is_realtime = self.ledger.scheduling == Scheduling::Realtime;
         let now = Instant::now();
-        let may_stay_awake = self.ledger.scheduling == Scheduling::Realtime && self.awake.has_budget(now);
-        let margin = if may_stay_awake { Awake::MARGIN } else { Duration::ZERO };
+        let margin = if is_realtime { self.awake.margin(now) } else { Duration::ZERO };
         if due > now + margin {
-            thread::park_timeout(due - now - margin);
+            let wanted = due - now - margin;
+            thread::park_timeout(wanted);
+            // Who was woken by others did not oversleep.
+            if is_realtime && !self.shared.has_news.load(Ordering::Relaxed) {
+                self.awake.overslept(now.elapsed().saturating_sub(wanted));
+            }
         }
-        if may_stay_awake {
+        if !margin.is_zero() {
             self.awake.until(due, &self.shared.has_news);
         }
     }

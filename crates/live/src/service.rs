@@ -160,8 +160,8 @@ impl Service {
             Some(path) => Schedule::load(path, model)?,
             None => Schedule::default(),
         };
-        let nbd_floor_ns = if endpoints.is_empty() { 0 } else { floor_of(options, floor::measure_nbd)? };
-        let fuse_floor_ns = if options.fuse.is_none() { 0 } else { floor_of(options, floor::measure_fuse)? };
+        let nbd_floor_ns = if endpoints.is_empty() { 0 } else { floor_of(model, options, floor::measure_nbd)? };
+        let fuse_floor_ns = if options.fuse.is_none() { 0 } else { floor_of(model, options, floor::measure_fuse)? };
         let (speed, seed, realtime) = (options.speed, options.seed, options.realtime);
         let session = Session::start(model, SessionOptions { speed, seed, realtime, schedule }, listener)?;
         let device = session.device(exports, contents);
@@ -250,9 +250,22 @@ impl Mounted {
     }
 }
 
-/// What a path costs, as somebody says or as it is measured.
-fn floor_of(options: &ServiceOptions, measure: fn(bool) -> Result<u64, LiveError>) -> Result<u64, LiveError> {
-    options.floor_ns.map_or_else(|| measure(options.realtime), Ok)
+/// What a path costs, as somebody says or as it is measured with a device about as fast.
+fn floor_of(
+    model: &Model,
+    options: &ServiceOptions,
+    measure: fn(bool, u64) -> Result<u64, LiveError>,
+) -> Result<u64, LiveError> {
+    /// A seek and half a turn, a read of a cell: orders of magnitude, of the model's time.
+    const DISK_NS: u64 = 6_000_000;
+    const FLASH_NS: u64 = 100_000;
+    let model_ns = match model {
+        Model::Constant(constant) => constant.latency_ns,
+        Model::System(system) if is_rotational(system) => DISK_NS,
+        Model::System(_) => FLASH_NS,
+    };
+    let wall_ns = (model_ns as f64 / options.speed) as u64;
+    options.floor_ns.map_or_else(|| measure(options.realtime, wall_ns.clamp(FLASH_NS, 10_000_000)), Ok)
 }
 
 fn endpoints_of(options: &ServiceOptions) -> Vec<Endpoint> {

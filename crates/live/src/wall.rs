@@ -78,33 +78,42 @@ pub fn be_ordinary() {
     let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
 }
 
-/// The account of time spent waiting awake. Of no use without SCHED_FIFO, where a thread that waits awake only uses up its
-/// time slice.
+/// How a thread is awake in time. A processor that slept needs tens of microseconds to be awake, hundreds where it is a
+/// virtual one that was halted for long: so much before the time is awaited awake as it has needed of late. Of no use without
+/// SCHED_FIFO, where a thread that waits awake only uses up its time slice.
 #[derive(Debug)]
 pub struct Awake {
+    margin: Duration,
     since: Instant,
     spent: Duration,
 }
 
 impl Awake {
-    /// A processor that slept needs tens of microseconds to be awake, more in a virtual machine: what is due so soon is
-    /// awaited awake.
-    pub const MARGIN: Duration = Duration::from_micros(80);
-    /// Of the time of a core, a tenth at most goes into that.
-    const SHARE: u32 = 10;
+    const MARGIN_MIN: Duration = Duration::from_micros(40);
+    const MARGIN_MAX: Duration = Duration::from_millis(1);
+    /// Of the time of a core, a fifth at most goes into that.
+    const SHARE: u32 = 5;
 
-    /// Nothing is spent yet.
+    /// Nothing is known yet of the processor.
     pub fn new() -> Awake {
-        Awake { since: Instant::now(), spent: Duration::ZERO }
+        Awake { margin: Duration::from_micros(100), since: Instant::now(), spent: Duration::ZERO }
     }
 
-    /// Whether there is time left. The account starts anew every second, so that a quiet night buys no busy morning.
-    pub fn has_budget(&mut self, now: Instant) -> bool {
+    /// How long before its time a thread should be awake, at `now`; nothing where it has waited awake for too long. The
+    /// account starts anew every second, so that a quiet night buys no busy morning.
+    pub fn margin(&mut self, now: Instant) -> Duration {
         let elapsed = now - self.since;
         if elapsed > Duration::from_secs(1) {
             (self.since, self.spent) = (now, Duration::ZERO);
         }
-        self.spent * Awake::SHARE <= elapsed
+        if self.spent * Awake::SHARE <= elapsed { self.margin } else { Duration::ZERO }
+    }
+
+    /// It slept so much longer than it wanted: the margin follows the worst at once, and forgets it slowly.
+    pub fn overslept(&mut self, by: Duration) {
+        let wanted = by + by / 4;
+        let forgotten = self.margin - self.margin / 64;
+        self.margin = wanted.max(forgotten).clamp(Awake::MARGIN_MIN, Awake::MARGIN_MAX);
     }
 
     /// Waits awake until `due`, or until there are news.

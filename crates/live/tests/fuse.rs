@@ -450,7 +450,7 @@ fn each_path_has_its_own_floor() {
 #[test]
 fn the_floor_is_measured() {
     let Some(_alone) = may_mount() else { return };
-    let floor_ns = headstack_live::floor::measure_fuse(true).unwrap();
+    let floor_ns = headstack_live::floor::measure_fuse(true, 1_000_000).unwrap();
     // Two changes of threads and three of the kernel's mode take a microsecond at the least.
     assert!(floor_ns > 1000, "{floor_ns} ns");
     eventually("threads end", || threads().is_empty());
