@@ -166,7 +166,7 @@ fn closed_loop(
         let mut client = Client::connect(Stream::socket_of(UnixStream::connect(socket)?), "")?;
         let mut responses = LatencyHistogram::new();
         let mut issued = vec![(Instant::now(), 0usize); depth as usize];
-        let mut data = vec![0; 1 << 20];
+        let (mut data, zeros) = (vec![0; 1 << 20], vec![0; 1 << 20]);
         let mut number = 0;
         let mut issue = |client: &mut Client, slot: usize, issued: &mut Vec<(Instant, usize)>| {
             let request = next(number);
@@ -181,7 +181,6 @@ fn closed_loop(
             };
             let length = request.length_bytes as usize;
             issued[slot] = (Instant::now(), if is_read { length } else { 0 });
-            let zeros = [0; 1 << 20];
             client.send(&header, if is_read { &[] } else { &zeros[..length] })
         };
         for slot in 0..depth as usize {

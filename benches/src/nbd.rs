@@ -23,9 +23,12 @@ pub fn beside_nbdkit(report: &mut Report) {
             answer: None,
         };
         let theirs = |key: &str| number(&workload["nbdkit"], key);
-        let (rate, cost) = (Bar::AtLeast(1.2 * theirs("ios_per_s")), Bar::AtMost(0.8 * theirs("processor_us")));
-        report.add(figure("I/O", "ios_per_s", "I/O/s", Some(rate)));
-        report.add(figure("processor of the server", "processor_us", "us an I/O", Some(cost)));
+        // At depth 1 it is the machine that is measured: how soon a processor wakes that has nothing to do.
+        let is_deep = depth != "1";
+        let rate = is_deep.then(|| Bar::AtLeast(1.2 * theirs("ios_per_s")));
+        let cost = is_deep.then(|| Bar::AtMost(0.8 * theirs("processor_us")));
+        report.add(figure("I/O", "ios_per_s", "I/O/s", rate));
+        report.add(figure("processor of the server", "processor_us", "us an I/O", cost));
     }
 }
 
