@@ -311,7 +311,8 @@ fn thirty_two_requests_are_under_way_at_a_time() {
         assert_eq!(served.end().1.deepest_queue, depth);
         rate
     });
-    assert!(rates.into_iter().any(|rate| rate > 0.8 * 3200.0), "of 3,200 a second");
+    // The kernel's default of 12 requests would give 1,200, writers one after the other 1,700.
+    assert!(rates.into_iter().any(|rate| rate > 0.6 * 3200.0), "of 3,200 a second");
 }
 
 #[test]
