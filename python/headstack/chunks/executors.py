@@ -86,6 +86,8 @@ class Task:
         self.chunks = chunks
         self.seeks = seeks
         """Whether it only seeks the run that kills workers; the answer is of no use."""
+        self.alone = seeks
+        """Whether nothing else is under way beside it: a worker that dies then died of it."""
         self.share = 0.0
 
     @property
@@ -109,6 +111,7 @@ def answers(pool: Pool, chunks: Iterator[Chunk], tell: Tell) -> Generator[tuple[
     """
     under_way: dict[Answer, Task] = {}
     again: deque[Task] = deque()
+    suspects: deque[Task] = deque()
     size, stopped, culprits = 1, False, []
 
     def begin(task: Task) -> None:
@@ -121,11 +124,13 @@ def answers(pool: Pool, chunks: Iterator[Chunk], tell: Tell) -> Generator[tuple[
 
     try:
         while True:
-            while len(under_way) < pool.width:
+            while len(under_way) < pool.width and not any(task.alone for task in under_way.values()):
                 task = again.popleft() if again else Task(list(islice(chunks, size)))
                 if not task.chunks:
                     break
                 begin(task)
+            if not under_way and suspects:
+                begin(suspects.popleft())
             if not under_way:
                 break
             for future in wait(under_way, timeout=0.1, return_when=FIRST_COMPLETED).done:
@@ -135,8 +140,15 @@ def answers(pool: Pool, chunks: Iterator[Chunk], tell: Tell) -> Generator[tuple[
                     size = max(1, min(4 * size, round(len(found) * TASK_S / max(took_s, 1e-3))))
                     yield from zip(task.chunks, found, strict=True)
                 elif error is not None and pool.has_died(error):
-                    again.extend(task.halves())
-                    if not task.halves():
+                    if len(task.chunks) > 1:
+                        again.extend(task.halves())
+                    elif not task.alone:
+                        # What was on the same worker dies with the culprit.
+                        task.alone = True
+                        suspects.append(task)
+                    elif halves := task.halves():
+                        suspects.extend(halves)
+                    else:
                         culprits.append(task.chunks[0].describe())
                 elif error is not None:
                     raise error
