@@ -6,7 +6,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -167,12 +166,10 @@ def test_orders_by_the_control_socket(tmp_path: Path, headstack: Headstack) -> N
 
 
 def test_prometheus_by_http() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}/metrics"
-    with hs.serve("constant:1ms", tcp=("0",), metrics=str(port)), urllib.request.urlopen(url, timeout=30) as answer:
-        text = answer.read().decode()
+    with hs.serve("constant:1ms", tcp=("0",), metrics="0") as live:
+        url = f"http://{live.metrics}/metrics"
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            text = answer.read().decode()
     assert "# TYPE headstack_lateness_seconds summary" in text
     for line in text.splitlines():
         name, _, value = line.rpartition(" ")

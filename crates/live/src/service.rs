@@ -193,6 +193,11 @@ impl Service {
         self.server.addresses()
     }
 
+    /// The port of the metrics, as the system gave it.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.control.metrics
+    }
+
     /// Files of the mount, and the block devices made of them.
     pub fn files(&self) -> (&[PathBuf], &[PathBuf]) {
         self.mounted.as_ref().map_or((&[], &[]), |mounted| (mounted.mount.files(), &mounted.loops))

@@ -47,6 +47,8 @@ pub struct LiveService {
     #[pyo3(get)]
     addresses: Vec<String>,
     #[pyo3(get)]
+    metrics: Option<String>,
+    #[pyo3(get)]
     files: Vec<String>,
     #[pyo3(get)]
     loops: Vec<String>,
@@ -79,6 +81,7 @@ impl LiveService {
         let (files, loops) = service.files();
         let text = |path: &PathBuf| path.display().to_string();
         Ok(LiveService {
+            metrics: service.metrics().map(|address| address.to_string()),
             files: files.iter().map(text).collect(),
             loops: loops.iter().map(text).collect(),
             commander: service.commander(),

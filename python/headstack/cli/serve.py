@@ -151,6 +151,8 @@ def greeting(live: Live, serving: Serving) -> list[str]:
     luns = "" if len(names) == 1 else f" in {len(names)} exports ({', '.join(names)})"
     lines = [f"serving {live.name}: {format_bytes(total)}{luns}"]
     lines += [f"  {uri}" for uri in addresses(live, serving)]
+    if live.metrics is not None:
+        lines.append(f"  http://{live.metrics}/metrics")
     lines += [f"  {file}" for file in live.files]
     lines += [f"  {device}" for device in live.loops]
     for place in live.addresses:

@@ -86,6 +86,11 @@ class Live:
         return self._service.addresses
 
     @property
+    def metrics(self) -> str | None:
+        """Where Prometheus finds the metrics, as the system gave it."""
+        return self._service.metrics
+
+    @property
     def files(self) -> list[str]:
         """Files of the mount, one a LUN."""
         return self._service.files
