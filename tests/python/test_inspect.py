@@ -132,7 +132,7 @@ def test_nvme_parts_are_joined() -> None:
 
 def test_two_programs_on_one_drive_contradict_each_other_aloud(tmp_path: Path) -> None:
     data = json.loads((SAMPLES / "disk.smartctl.json").read_text())
-    data["serial_number"] = "WD-WMAY0SAMPLE1"
+    data |= {"serial_number": "WD-WMAY0SAMPLE1", "model_name": "WDC WD2003FYYS-02W0B0", "wwn": None}
     data["write_cache"]["enabled"] = False
     (tmp_path / "a.json").write_text(json.dumps(data))
     shutil.copy(SAMPLES / "memo" / "good.hdparm.txt", tmp_path / "b.txt")

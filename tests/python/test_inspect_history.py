@@ -22,7 +22,7 @@ SERIAL = "WD-WMAY0SAMPLE9"
 
 def snapshot(hours: int, value: int, raw: int = 0) -> Inspection:
     worn = Attribute(202, "Wear", value, value, 10, raw, str(raw), True)
-    identity = Identity(model="M", serial="S", protocol="ATA")
+    identity = Identity(model="M", serial="S1", protocol="ATA")
     return Inspection("x", identity, attributes=(worn,), power_on_hours=hours, taken_unix_s=hours * 3600)
 
 
@@ -156,7 +156,7 @@ def text(path: Path) -> None:
         (foreign, "an SQLite database of another program"),
         (newer, "version 9 of the database; allowed: 1"),
         (damaged, "not a readable database of inspections"),
-        (altered, "snapshot of S at 3600: name: 1 is not of type str"),
+        (altered, "snapshot of S1 at 3600: name: 1 is not of type str"),
         (text, "not a readable database of inspections"),
         (lambda path: None, "no such database"),
         (lambda path: path.mkdir(), "db.sqlite: no such database"),
@@ -166,7 +166,7 @@ def test_a_database_that_is_not_ours_is_one_line(
     make: object, message: str, headstack: Headstack, tmp_path: Path
 ) -> None:
     make(tmp_path / "db.sqlite")  # type: ignore[operator]
-    refused = headstack("inspect", "history", "S", "--db", "db.sqlite")
+    refused = headstack("inspect", "history", "S1", "--db", "db.sqlite")
     assert refused.returncode == 2
     assert "db.sqlite" in refused.stderr
     assert message in refused.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,6 +88,51 @@ def test_another_vendors_meaning_of_a_number_is_not_judged() -> None:
     assert verdict(attributes=(attribute(198, "Host_Reads_GiB", 900),))[0] == "pass"
     solid = replace(DISK, rpm=0)
     assert verdict(identity=solid, attributes=(attribute(5, "Unknown_SSD_Attribute", 9),))[0] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "expected"),
+    [
+        (5, "Reallocated_Sector_Ct", "pass"),
+        (188, "Command_Timeout", "pass"),
+        (197, "Current_Pending_Sector", "pass"),
+        (198, "Offline_Uncorrectable", "pass"),
+        (187, "Reported_Uncorrect", "watch"),
+    ],
+)
+def test_the_odds_of_disks_are_not_held_against_flash(number: int, name: str, expected: str) -> None:
+    counted = (attribute(number, name, 77),)
+    for solid in (
+        replace(DISK, rpm=0),
+        Identity(model="Samsung SSD 850 PRO", serial="S"),
+        Identity(family="Intel SSDs"),
+    ):
+        judgement = judge(Inspection("x", solid, attributes=counted))
+        assert judgement.verdict == expected
+        assert all(part not in reason.what for reason in judgement.reasons for part in ("FAST'07", "Backblaze"))
+    sas = Inspection("x", replace(DISK, rpm=0, protocol="SCSI"), sas=SasHealth(3, ErrorCounter(9, 0)))
+    assert judge(sas).verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(100, "pass"), (10, "watch"), (2, "watch"), (1, "replace"), (0, "replace")]
+)
+@pytest.mark.parametrize("name", ["Media_Wearout_Indicator", "Wear_Leveling_Count", "Percent_Life_Remaining"])
+def test_wear_at_its_end_is_held_against_flash(name: str, value: int, expected: str, tmp_path: Path) -> None:
+    text = (SAMPLES / "ssd.smartctl.txt").read_text()
+    row = f"233 {name} 0x0032 {value:03} {value:03} 000 Old_age Always - 0\n"
+    lines = [
+        line for line in text.splitlines(keepends=True) if not re.match(r" *177 |.*Percentage Used Endurance", line)
+    ]
+    at = next(n for n, line in enumerate(lines) if line.startswith("ID#"))
+    (tmp_path / "ssd.txt").write_text("".join([*lines[: at + 1], row, *lines[at + 1 :]]))
+    (drive,) = hs.inspect(tmp_path / "ssd.txt")
+    assert judge(drive).verdict == expected
+
+
+def test_worn_flash_at_its_own_threshold_is_to_be_replaced() -> None:
+    worn = attribute(177, "Wear_Leveling_Count", 0, value=5, threshold=5)
+    assert verdict(identity=replace(DISK, rpm=0), attributes=(worn,))[0] == "replace"
 
 
 def test_two_kinds_of_damage_are_too_much_for_a_disk() -> None:

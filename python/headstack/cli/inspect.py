@@ -49,8 +49,8 @@ def inspect() -> None:
 
     A TARGET is a block device (/dev/sda, a link to it, a partition), saved outputs of smartctl -a or -x (text or JSON),
     hdparm -I or nvme id-ctrl, id-ns and smart-log (a file, or a folder of them; those of one device are joined by its
-    serial number), or a data file of more than 4 MiB, which stands for the device that it lies on. Devices are only
-    asked, never written to; what a missing program or permission leaves out is said.
+    serial number, model, WWN and protocol), or a data file of more than 4 MiB, which stands for the device that it lies
+    on. Devices are only asked, never written to; what a missing program or permission leaves out is said.
 
     \b
     headstack inspect /dev/sda --save outputs --record
@@ -87,6 +87,7 @@ def device(
     from headstack.cli.inspect_tables import print_device
     from headstack.inspection import inspect as asked
     from headstack.inspection import judge, stored
+    from headstack.inspection.joining import by_device
     from headstack.inspection.verdict import REPLACE
 
     prepare(json_path)
@@ -104,14 +105,6 @@ def device(
             print(f"\n{path}: {added} of {len(found)} snapshots are new")
     failing = [one for one in found if judge(one).verdict == REPLACE]
     return EXIT_REPLACE if check and failing else 0
-
-
-def by_device(found: list[Inspection]) -> list[list[Inspection]]:
-    """The snapshots of each device, oldest first."""
-    devices: dict[str, list[Inspection]] = {}
-    for one in found:
-        devices.setdefault(one.identity.serial or f"unnamed {one.name}", []).append(one)
-    return list(devices.values())
 
 
 @inspect.command("diff")
@@ -154,6 +147,7 @@ def diff(
 def latest(targets: tuple[str, ...]) -> list[Inspection]:
     """The devices of the targets in their order; of several snapshots in one target the latest."""
     from headstack.inspection import inspect as asked
+    from headstack.inspection.joining import by_device
 
     return [snapshots[-1] for target in targets for snapshots in by_device(asked(target))]
 

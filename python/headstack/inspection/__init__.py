@@ -19,7 +19,8 @@ def inspect(*targets: Target, save: Target | None = None, device_type: str | Non
 
     A target is a block device (``/dev/sda``, a link to it, a partition), saved outputs of ``smartctl``, ``hdparm -I``
     or ``nvme`` (a file, or a folder of them), or any large file, which stands for the device that it lies on. Saved
-    outputs of one device are joined by its serial number.
+    outputs of one device are joined by its serial number, where model, WWN and protocol agree; serial numbers that name
+    no device (``REDACTED``, those of USB bridges) join nothing.
 
     ``save`` is a folder that keeps the raw outputs of devices; ``device_type`` is passed to ``smartctl -d``. Nothing is
     written to a device. What could not be read is in ``Inspection.notes``, one line each.

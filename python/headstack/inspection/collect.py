@@ -7,7 +7,6 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,8 @@ from pathlib import Path
 from headstack._native import InputError
 from headstack.inspection import hdparm, nvme, smartctl_text, stored, sysfs
 from headstack.inspection.fields import Fields
-from headstack.inspection.model import SOURCES, Inspection, joined, program_of
+from headstack.inspection.joining import assembled
+from headstack.inspection.model import Inspection, joined
 from headstack.inspection.smartctl import read_smartctl
 from headstack.keeping import write_all
 
@@ -24,9 +24,6 @@ LARGEST_OUTPUT_BYTES = 4 << 20
 
 PROGRAM_LIMIT_S = 90
 """A disk that has to spin up first, or retries bad sectors, takes tens of seconds to answer."""
-
-SAME_SNAPSHOT_S = 600
-"""Two outputs of one program that are further apart in time are two snapshots."""
 
 PROGRAM_FOLDERS = "/usr/sbin:/sbin:/usr/local/sbin"
 """Where programs for administrators are, which is not always in the path."""
@@ -214,52 +211,3 @@ def _save(folder: str, name: str, outputs: dict[str, str]) -> None:
         )
     except OSError as error:
         raise InputError(f"{error.filename or folder}: {(error.strerror or str(error)).lower()}") from None
-
-
-def assembled(parts: list[Inspection]) -> list[Inspection]:
-    """Parts of one device and one time joined: by serial number, or by the file name up to its first dot."""
-    serials = {_stem(part): part.identity.serial for part in parts if part.identity.serial}
-    # An output without a serial number belongs to the device of its file's stem, or to the only one there is.
-    only = next(iter(serials.values())) if len(set(serials.values())) == 1 else None
-    devices: dict[str, list[Inspection]] = {}
-    for part in parts:
-        stem = _stem(part)
-        devices.setdefault(part.identity.serial or serials.get(stem) or only or f"file {stem}", []).append(part)
-    return [joined(snapshot) for device in devices.values() for snapshot in _snapshots(device)]
-
-
-def _stem(part: Inspection) -> str:
-    file = os.path.basename(part.read_from[0].partition(": ")[2]) if part.read_from else part.name
-    return file.partition(".")[0]
-
-
-def _snapshots(parts: list[Inspection]) -> list[list[Inspection]]:
-    """Parts of one device, apart by the time they were taken: the same program twice makes two snapshots."""
-    found: list[list[Inspection]] = []
-    for part in sorted(parts, key=_order):
-        near = [
-            group for group in found if not _same_output(group, part) or _distance_s(group, part) <= SAME_SNAPSHOT_S
-        ]
-        if near:
-            min(near, key=lambda group: _distance_s(group, part)).append(part)
-        else:
-            found.append([part])
-    return found
-
-
-def _order(part: Inspection) -> tuple[int, int]:
-    """smartctl first, which knows the time: the others find their place beside it."""
-    program = program_of(part.read_from[0]) if part.read_from else ""
-    return (SOURCES.index(program) if program in SOURCES else 0, part.taken_unix_s or 0)
-
-
-def _kinds(parts: Iterable[Inspection]) -> set[str]:
-    return {text.partition(": ")[0] for part in parts for text in part.read_from}
-
-
-def _same_output(group: list[Inspection], part: Inspection) -> bool:
-    return bool(_kinds(group) & _kinds([part]))
-
-
-def _distance_s(group: list[Inspection], part: Inspection) -> int:
-    return abs((group[0].taken_unix_s or 0) - (part.taken_unix_s or 0))

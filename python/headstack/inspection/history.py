@@ -16,6 +16,7 @@ from typing import Any
 from headstack._native import InputError
 from headstack.inspection import stored
 from headstack.inspection.fields import Fields
+from headstack.inspection.joining import contradicts, names_a_device
 from headstack.inspection.model import Inspection
 from headstack.inspection.raw import decode
 
@@ -57,9 +58,14 @@ def record(path: Path, inspections: list[Inspection]) -> int:
     """Appends snapshots that say something new, all or none; returns how many.
 
     A snapshot is not new where its neighbour in time said the same. Raises ``InputError`` where one has no serial
-    number or no time, or the database is not ours.
+    number of its own or no time, where the number is recorded of another device, or the database is not ours.
     """
     for one in inspections:
+        if one.identity.serial and not names_a_device(one.identity.serial):
+            raise InputError(
+                f"{one.name}: the serial number {one.identity.serial!r}, by which snapshots are kept, names no device; "
+                "nothing is recorded"
+            )
         if not one.identity.serial:
             raise InputError(f"{one.name}: no serial number was read, by which snapshots are kept; nothing is recorded")
         if one.taken_unix_s is None or one.taken_unix_s >= 2**63:
@@ -69,7 +75,7 @@ def record(path: Path, inspections: list[Inspection]) -> int:
     except OSError as error:
         raise InputError(f"{path.parent}: {(error.strerror or str(error)).lower()}") from None
     with _opened(path, create=True) as database:
-        return sum(_append(database, one) for one in inspections)
+        return sum(_append(database, path, one) for one in inspections)
 
 
 def snapshots(path: Path, serial: str) -> list[Inspection]:
@@ -132,7 +138,8 @@ def _facts(inspection: Inspection) -> dict[str, str]:
     return facts
 
 
-def _append(database: sqlite3.Connection, one: Inspection) -> bool:
+def _append(database: sqlite3.Connection, path: Path, one: Inspection) -> bool:
+    _refuse_another(database, path, one)
     content = json.dumps(one.content(), sort_keys=True, ensure_ascii=False)
     digest = hashlib.sha256(content.encode("utf-8", errors="surrogatepass")).hexdigest()
     serial, taken = one.identity.serial, one.taken_unix_s
@@ -151,6 +158,20 @@ def _append(database: sqlite3.Connection, one: Inspection) -> bool:
         "INSERT OR IGNORE INTO snapshot VALUES (?, ?, ?, ?, ?)", (serial, taken, digest, one.identity.model, text)
     )
     return changed.rowcount > 0
+
+
+def _refuse_another(database: sqlite3.Connection, path: Path, one: Inspection) -> None:
+    """Raises ``InputError`` where another device is recorded under this serial number."""
+    serial = one.identity.serial or ""
+    last = database.execute(
+        "SELECT taken_unix_s, inspection FROM snapshot WHERE serial = ? ORDER BY taken_unix_s DESC LIMIT 1", (serial,)
+    ).fetchone()
+    if last is not None and contradicts(known := _restored(path, serial, *last), one):
+        identity = known.identity
+        raise InputError(
+            f"{one.name}: {path} has another device under the serial number {serial}: {identity.model or 'no model'}, "
+            f"WWN {identity.wwn or 'not read'}, {identity.protocol or 'no protocol'}; nothing is recorded"
+        )
 
 
 def _restored(path: Path, serial: str, taken: int, text: str) -> Inspection:

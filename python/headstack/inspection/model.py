@@ -14,6 +14,9 @@ SCHEMA = 1
 SOURCES = ("smartctl", "hdparm", "nvme", "sysfs")
 """Who says it, in the order in which they are believed: sysfs cuts models and knows the kernel's view only."""
 
+PROTOCOLS = ("ATA", "NVMe", "SCSI")
+"""What drives speak; of other devices the kernel's driver stands in its place."""
+
 
 @dataclass(frozen=True, slots=True)
 class Capability:
@@ -182,8 +185,10 @@ class Inspection:
 
     @property
     def is_solid_state(self) -> bool:
-        """No moving parts."""
-        return self.identity.rpm == 0 or self.nvme is not None
+        """No moving parts: as the device says, or as it is called where it does not say how fast it turns."""
+        named = f"{self.identity.model or ''} {self.identity.family or ''}"
+        unstated = self.identity.rpm is None and re.search(r"(?i)\bSSDs?\b|solid[ -]state", named) is not None
+        return self.identity.rpm == 0 or self.nvme is not None or unstated
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
@@ -233,7 +238,9 @@ def _join(first: Inspection, second: Inspection) -> Inspection:
     for key, other in second.capabilities.items():
         capabilities[key] = _join_capability(key, capabilities[key], other, notes) if key in capabilities else other
     changed: dict[str, Any] = {
-        "identity": _filled(first.identity, second.identity),
+        "identity": _join_identity(first, second, notes),
+        # Whoever says that the drive fails is believed.
+        "passed": _join_passed(first.passed, second.passed, notes),
         "capabilities": capabilities,
         "listings": tuple(dict.fromkeys(first.listings + second.listings)),
         "read_from": tuple(dict.fromkeys(first.read_from + second.read_from)),
@@ -242,6 +249,36 @@ def _join(first: Inspection, second: Inspection) -> Inspection:
         "nvme": _filled(first.nvme, second.nvme) if first.nvme and second.nvme else first.nvme or second.nvme,
     }
     return replace(_filled(first, second), **changed)
+
+
+IDENTIFYING = ("model", "serial", "firmware", "wwn", "capacity_bytes", "rpm", "protocol", "logical_block_bytes")
+"""What one device cannot state in two ways."""
+
+
+def _join_identity(first: Inspection, second: Inspection, notes: list[str]) -> Identity:
+    programs = [program_of(text) for text in (*first.read_from, *second.read_from)]
+    for key in IDENTIFYING:
+        one, other = getattr(first.identity, key), getattr(second.identity, key)
+        if one is None or other is None or same_text(str(one), str(other), "sysfs" in programs):
+            continue
+        # The kernel calls every drive behind a bridge or a host adapter SCSI.
+        if key != "protocol" or "sysfs" not in programs:
+            notes.append(f"{key}: {one} is stated, and {other} too ({', '.join(dict.fromkeys(programs))})")
+    return _filled(first.identity, second.identity)
+
+
+def _join_passed(first: bool | None, second: bool | None, notes: list[str]) -> bool | None:
+    if first is not None and second is not None and first is not second:
+        notes.append("the drive's own health self-assessment is stated as passed and as FAILED")
+    return False if False in (first, second) else first if second is None else second
+
+
+def same_text(one: str | None, other: str | None, cut: bool = False) -> bool:
+    """Whether two statements are the same but for blanks and case; ``cut`` where one may be cut at its end."""
+    first, second = ("".join((text or "").lower().split()).removeprefix("0x") for text in (one, other))
+    return first == second or (
+        cut and bool(first and second) and (first.startswith(second) or second.startswith(first))
+    )
 
 
 def _join_capability(key: str, first: Capability, second: Capability, notes: list[str]) -> Capability:

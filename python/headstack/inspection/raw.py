@@ -19,6 +19,13 @@ COMPOSITE_SEAGATE = (1, 7, 195)
 PACKED_16 = (5, 196)
 """smartctl prints these as raw16(raw16): the count is the lowest word."""
 
+REMAINING_LIFE = re.compile(
+    r"(?i)media_wearout_indicator|ssd_life_left(_perc)?|wear_leveling_count|remaining_lifetime_perc|remaining_life"
+    r"|perc(ent)?_(rated_)?life(time)?_remain\w*|(drive_life|lifetime)_remaining%?"
+)
+"""Attributes of solid-state drives whose normalised value is the percentage of endurance left; 1, below which many do
+not go, is its end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decoded:

@@ -17,6 +17,7 @@ from headstack.inspection.model import (
     SasHealth,
     SelfTest,
 )
+from headstack.inspection.raw import REMAINING_LIFE
 
 SOURCE = "smartctl"
 
@@ -75,11 +76,6 @@ WRITTEN = {
     "Host_Writes_MiB": 1 << 20,
 }
 """Attributes that count what the host wrote, in units of so many bytes; ``None`` for logical blocks."""
-
-REMAINING_LIFE = re.compile(
-    r"(?i)media_wearout_indicator|ssd_life_left|percent_lifetime_remain\w*|remaining_lifetime_perc|wear_leveling_count"
-)
-"""Attributes of solid-state drives whose normalised value is the percentage of endurance left."""
 
 
 def read_smartctl(data: Fields) -> Inspection:
@@ -363,11 +359,11 @@ def _endurance_used(data: Fields, attributes: tuple[Attribute, ...], identity: I
         if (stated := data.integer(path)) is not None:
             return stated
     stated = _statistic(data, "Percentage Used Endurance Indicator")
-    if stated is not None or identity.rpm != 0:
+    if stated is not None or identity.rpm:
         return stated
     for attribute in attributes:
         if REMAINING_LIFE.fullmatch(attribute.name) and attribute.value is not None and attribute.value <= 100:
-            return 100 - attribute.value
+            return 100 if attribute.value <= 1 else 100 - attribute.value
     return None
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headstack.inspection.model import Attribute, Inspection, NvmeHealth, SelfTest
-from headstack.inspection.raw import decode
+from headstack.inspection.raw import REMAINING_LIFE, decode
 
 PASS, WATCH, REPLACE, UNKNOWN = "pass", "watch", "replace", "unknown"
 
@@ -117,7 +117,7 @@ def _reasons(inspection: Inspection) -> Iterator[Reason]:
     if inspection.passed is False:
         yield Reason(REPLACE, "the drive's own health self-assessment: FAILED")
     for attribute in inspection.attributes:
-        yield from _threshold(attribute)
+        yield from _threshold(attribute, inspection)
         yield from _sign(attribute, inspection)
     if inspection.nvme is not None:
         yield from _nvme(inspection.nvme)
@@ -137,7 +137,7 @@ def _full_speed(inspection: Inspection) -> bool:
     return (identity.interface_now_gbps or 0) >= (identity.interface_max_gbps or 0)
 
 
-def _threshold(attribute: Attribute) -> Iterator[Reason]:
+def _threshold(attribute: Attribute, inspection: Inspection) -> Iterator[Reason]:
     """At or below its threshold, now or once."""
     title = f"attribute {attribute.id} {attribute.name}"
     threshold = attribute.threshold or 0
@@ -147,6 +147,8 @@ def _threshold(attribute: Attribute) -> Iterator[Reason]:
         figures = f"{attribute.value} is at or below its threshold {threshold}"
         if attribute.prefailure:
             yield Reason(REPLACE, f"{title}: {figures}: failure is announced")
+        elif inspection.is_solid_state and REMAINING_LIFE.fullmatch(attribute.name):
+            yield Reason(REPLACE, f"{title}: {figures}: the flash is worn")
         else:
             yield Reason(WATCH, f"{title}: {figures}: the end of the designed life")
     elif once:
@@ -180,8 +182,16 @@ def _sign(attribute: Attribute, inspection: Inspection) -> Iterator[Reason]:
     elif decoded.count is None:
         yield Reason(PASS, f"{title}: {decoded.text}: an encoding that is not known; not judged")
     elif decoded.count > 0:
-        odds = "the published odds are of disks" if inspection.is_solid_state else sign.odds
-        yield Reason(WATCH, f"{title}: {decoded.text}: {odds}", sign.damage)
+        yield _weighed(f"{title}: {decoded.text}", sign, inspection)
+
+
+def _weighed(found: str, sign: Sign, inspection: Inspection) -> Reason:
+    """What a count says: of disks by published odds, which nobody has found to hold for flash."""
+    if not inspection.is_solid_state:
+        return Reason(WATCH, f"{found}: {sign.odds}", sign.damage)
+    if sign.damage == "uncorrectable":
+        return Reason(WATCH, f"{found}: data could not be recovered", sign.damage)
+    return Reason(PASS, f"{found}: the published odds are of disks; not held against a solid-state drive")
 
 
 def _nvme(log: NvmeHealth) -> Iterator[Reason]:
@@ -215,8 +225,7 @@ def _sas(inspection: Inspection) -> Iterator[Reason]:
     if log is None:
         return
     if log.grown_defects:
-        odds = "" if inspection.is_solid_state else f": {SIGNS[5].odds}"
-        yield Reason(WATCH, f"{log.grown_defects:,} blocks in the grown defect list{odds}", "reallocated")
+        yield _weighed(f"{log.grown_defects:,} blocks in the grown defect list", SIGNS[5], inspection)
     for way, counter in (("read", log.read), ("write", log.write), ("verify", log.verify)):
         if counter is not None and counter.uncorrected:
             yield Reason(
