@@ -30,7 +30,8 @@ def capture(folder: Path, name: str, **changed: Any) -> dict[str, Any]:
     "serial",
     [
         "REDACTED", "[redacted]", "", "   ", "00000000", "FFFFFFFF", "XXXXXXXXXXXX", "0123456789ABCDEF", "1234567890",
-        "DD564198838B5", "DD5641988439F", "DB9876543214E", "152D00539000", "000000000033", "To be filled by O.E.M.", "n/a",
+        "DD564198838B5", "DD5641988439F", "DB9876543214E", "152D00539000", "000000000033",
+        "To be filled by O.E.M.", "n/a",
     ],
 )  # fmt: skip
 def test_what_names_no_device(serial: str) -> None:

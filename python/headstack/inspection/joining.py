@@ -17,8 +17,7 @@ SAME_SNAPSHOT_S = 600
 """Two outputs of one program that are further apart in time are two snapshots."""
 
 NO_NAME = re.compile(
-    r"\W*(redacted|removed|hidden|masked|censored|anonymi[sz]ed|unknown|none|null|nil|n/?a|empty|default( string)?"
-    r"|string"
+    r"\W*(redacted|removed|hidden|masked|censored|anonymi[sz]ed|unknown|none|null|nil|n/?a|empty|(default )?string"
     r"|not (specified|available|applicable|set)|no serial( number)?|unspecified|undefined|invalid"
     r"|serial ?(number|no\.?)?|s/?n|to be filled( by o\.?e\.?m\.?)?)\W*",
     re.IGNORECASE,

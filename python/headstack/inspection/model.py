@@ -276,9 +276,8 @@ def _join_passed(first: bool | None, second: bool | None, notes: list[str]) -> b
 def same_text(one: str | None, other: str | None, cut: bool = False) -> bool:
     """Whether two statements are the same but for blanks and case; ``cut`` where one may be cut at its end."""
     first, second = ("".join((text or "").lower().split()).removeprefix("0x") for text in (one, other))
-    return first == second or (
-        cut and bool(first and second) and (first.startswith(second) or second.startswith(first))
-    )
+    shorter, longer = sorted((first, second), key=len)
+    return first == second or (cut and shorter != "" and longer.startswith(shorter))
 
 
 def _join_capability(key: str, first: Capability, second: Capability, notes: list[str]) -> Capability:
