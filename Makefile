@@ -40,10 +40,14 @@ python/headstack/report/bundle.js: $(wildcard web/src/*) web/build.mjs web/packa
 demo: build
 	$(BIN)/headstack demo -o demo
 
+untracked = git ls-files --others --exclude-standard 2>/dev/null
+
 test: $(BIN)/maturin web
 	$(call install,dev)
+	@$(untracked) >target/untracked || true
 	cargo test --workspace --quiet
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile --max-worker-restart 0
+	@$(untracked) | diff target/untracked - || { echo "the tests have left these files in the checkout" >&2; exit 1; }
 
 check: $(BIN)/maturin web
 	$(call install,dev)

@@ -34,7 +34,7 @@ def headstack(tmp_path: Path) -> Headstack:
             env=os.environ | environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=100,
         )
 
     return call

@@ -82,7 +82,7 @@ class Processes:
 
     def until_there_are(self, workers: int) -> None:
         with distributed.Client(self.address, set_as_default=False) as client:
-            client.wait_for_workers(workers, timeout=120)
+            client.wait_for_workers(workers, timeout=100)
 
     def end(self) -> None:
         for process in reversed(self._all):

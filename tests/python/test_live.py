@@ -22,7 +22,7 @@ from conftest import CHEETAH, Headstack
 from headstack.live.control import Control
 from nbd_client import Client
 
-PATIENCE_S = 120
+PATIENCE_S = 100
 
 
 @contextmanager

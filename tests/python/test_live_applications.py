@@ -19,7 +19,7 @@ import pytest
 
 from headstack.live.control import Control
 
-PATIENCE_S = 300
+PATIENCE_S = 100
 POSTGRES = Path("/usr/lib/postgresql/15/bin")
 TRANSACTIONS = 40
 """Acknowledged before the power fails."""

@@ -28,7 +28,7 @@ def run(program: str, *arguments: str | Path, fails: bool = False) -> str:
     # nbdsh wants the distribution's Python: others on the path, and our modules, would lead it astray.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment["PATH"] = "/usr/bin:/bin:" + environment.get("PATH", "")
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=300, env=environment)
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=100, env=environment)
     assert (done.returncode != 0) == fails, f"{program} {arguments}: {done.stdout}{done.stderr}"
     return done.stdout
 

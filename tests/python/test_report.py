@@ -141,7 +141,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ["node", WEB / "test" / "page.mjs", CHROMIUM, file, notebook],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=100,
         check=False,
     )
     assert done.returncode == 0, done.stderr

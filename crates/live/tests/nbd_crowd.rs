@@ -17,16 +17,24 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Entries of a folder of this process.
-fn count(folder: &str) -> usize {
-    std::fs::read_dir(format!("/proc/self/{folder}")).expect("Linux").count()
+/// Open descriptors of this process.
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("Linux").count()
+}
+
+/// Threads of a server that nobody is connected to: the clock and a listener.
+const THREADS_AT_REST: usize = 2;
+
+/// The server's threads: others of this process are the test harness's, and come and go.
+fn threads() -> usize {
+    of_threads("comm", |_| Some(0)).len()
 }
 
 /// Waits until a count has come down.
-fn await_at_most(most: usize, what: &str) {
+fn await_at_most(most: usize, count: fn() -> usize, what: &str) {
     let begun = Instant::now();
-    while count(what) > most {
-        assert!(begun.elapsed() < PATIENCE, "{} in {what}, where there were {most}", count(what));
+    while count() > most {
+        assert!(begun.elapsed() < PATIENCE, "{} {what}, where there were {most}", count());
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -50,7 +58,7 @@ fn a_thousand_clients_are_served_at_once_and_leave_nothing_behind() {
     let _alone = alone();
     for latency_ns in LATENCIES_NS {
         let served = Served::new(latency_ns);
-        let (threads, descriptors) = (count("task"), count("fd"));
+        let before = descriptors();
         // They come one after the other, are all there, and each has a request under way beside all others.
         let mut clients: Vec<_> = (0..CLIENTS).map(|_| served.client()).collect();
         assert_eq!(served.server().connections(), CLIENTS as usize);
@@ -73,8 +81,8 @@ fn a_thousand_clients_are_served_at_once_and_leave_nothing_behind() {
         }
         drop(clients);
         served.await_empty();
-        await_at_most(threads, "task");
-        await_at_most(descriptors, "fd");
+        await_at_most(THREADS_AT_REST, threads, "threads");
+        await_at_most(before, descriptors, "descriptors");
     }
 }
 
@@ -82,7 +90,7 @@ fn a_thousand_clients_are_served_at_once_and_leave_nothing_behind() {
 fn connections_that_are_cut_leave_nothing_behind() {
     let _alone = alone();
     let mut served = Served::new(0);
-    let (threads, descriptors) = (count("task"), count("fd"));
+    let before = descriptors();
     for _ in 0..50 {
         let clients: Vec<_> = (0..20).map(|_| served.client()).collect();
         served.server().cut_connections();
@@ -91,10 +99,10 @@ fn connections_that_are_cut_leave_nothing_behind() {
         }
     }
     served.await_empty();
-    await_at_most(threads, "task");
-    await_at_most(descriptors, "fd");
+    await_at_most(THREADS_AT_REST, threads, "threads");
+    await_at_most(before, descriptors, "descriptors");
     served.stop();
-    await_at_most(descriptors.saturating_sub(2), "fd");
+    await_at_most(before.saturating_sub(2), descriptors, "descriptors");
 }
 
 #[test]
