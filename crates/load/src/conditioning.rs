@@ -15,7 +15,7 @@ use headstack_workload::{Kind, Request};
 use serde::Serialize;
 
 use crate::LoadError;
-use crate::clock::{LOOK_NS, now_ns, quicken, sharpen_timers};
+use crate::clock::{Clock, LOOK_NS, quicken, sharpen_timers};
 use crate::engine::{Engine, EngineKind, Null, Setup, Wait};
 use crate::ground::Ground;
 use crate::live::Live;
@@ -162,6 +162,9 @@ pub fn stream(
     pass.check()?;
     quicken();
     sharpen_timers();
+    let [clock] =
+        <[Clock; 1]>::try_from(Clock::of_threads(Target::common_time(&pass.targets)?, 1)).expect("one thread");
+    clock.begin();
     let (live, stop, waker) = (Live::default(), AtomicBool::new(false), Waker::new()?);
     let seat = Seat {
         name: "conditioning",
@@ -191,7 +194,7 @@ pub fn stream(
         Some(services_ns) => Engine::Null(Null::new(setup, services_ns)?),
         None => Engine::new(seat.engine, setup, &waker)?,
     };
-    let stream = Stream::new(pass, Rig::new(engine, &seat, &live, &stop)?);
+    let stream = Stream::new(pass, Rig::new(engine, &seat, &live, &stop, &clock)?);
     Ok(stream.run(keep, progress))
 }
 
@@ -235,7 +238,7 @@ impl<'a> Stream<'a> {
     fn new(pass: &'a Pass, rig: Rig<'a>) -> Stream<'a> {
         let block_bytes = u64::from(pass.block_bytes);
         let (oldest, end) = (pass.start_bytes / block_bytes, pass.module_bytes() / block_bytes);
-        let now_ns = now_ns();
+        let now_ns = rig.now_ns;
         Stream {
             lanes: vec![Lane::default(); pass.targets.len()],
             window: VecDeque::with_capacity(rig.room() as usize),

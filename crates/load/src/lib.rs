@@ -28,9 +28,11 @@ mod trouble;
 mod usage;
 mod verification;
 mod verify;
+mod virtual_time;
 mod waker;
 mod worker;
 
+pub use clock::Time;
 pub use conditioning::{CLASS_LIMITS_NS, DeviceShare, Pass, Passed, Stretch, stream};
 pub use engine::EngineKind;
 pub use error::LoadError;

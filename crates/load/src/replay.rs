@@ -130,7 +130,7 @@ where
         let message = format!("{slots} requests at a time; 1 to {slots_max} are allowed");
         return Err(ReplayError::Settings(message).into());
     }
-    let block_bytes = Target::common_block_bytes(&spec.targets);
+    let (block_bytes, time) = (Target::common_block_bytes(&spec.targets), Target::common_time(&spec.targets)?);
     let seat = Seat {
         name: &replay.name,
         targets: &spec.targets,
@@ -153,7 +153,7 @@ where
         scope.spawn(move || read_ahead(source, stencil, full, empty));
         let tape = Tape { batches, give_back, block_bytes };
         let play = |post: &Post| play(&seat, &replay, tape, post, sink, spec.realtime);
-        together(vec![play], progress)
+        together(vec![play], time, progress)
     })?;
     let mut record = json!(replay);
     record["writes"] = json!(spec.writes);

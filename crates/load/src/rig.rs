@@ -8,7 +8,7 @@ use headstack_result::{Finished, Kinds, Measuring};
 use headstack_workload::{Kind, Request};
 
 use crate::LoadError;
-use crate::clock::now_ns;
+use crate::clock::Clock;
 use crate::engine::{Done, Engine, EngineKind, WHOLE, Wait};
 use crate::ground::Ground;
 use crate::live::Live;
@@ -151,6 +151,7 @@ pub struct Rig<'a> {
     ground: Ground,
     live: &'a Live,
     stop: &'a AtomicBool,
+    clock: &'a Clock,
 }
 
 impl<'a> Rig<'a> {
@@ -158,7 +159,13 @@ impl<'a> Rig<'a> {
     ///
     /// # Errors
     /// Targets that are to be verified and cannot.
-    pub fn new(engine: Engine, seat: &Seat<'a>, live: &'a Live, stop: &'a AtomicBool) -> Result<Self, LoadError> {
+    pub fn new(
+        engine: Engine,
+        seat: &Seat<'a>,
+        live: &'a Live,
+        stop: &'a AtomicBool,
+        clock: &'a Clock,
+    ) -> Result<Self, LoadError> {
         let slots = seat.slots;
         let contents = match seat.verification {
             Some(known) => {
@@ -180,7 +187,7 @@ impl<'a> Rig<'a> {
             errors: [0; 4],
             trouble: Trouble::default(),
             samples: Samples::default(),
-            now_ns: now_ns(),
+            now_ns: clock.now_ns(),
             waiting: 0,
             issued: 0,
             completed: 0,
@@ -197,6 +204,7 @@ impl<'a> Rig<'a> {
             ground: seat.ground.clone(),
             live,
             stop,
+            clock,
         })
     }
 
@@ -232,7 +240,7 @@ impl<'a> Rig<'a> {
     #[inline]
     pub fn look(&mut self) {
         // Processors count alike to a few nanoseconds; a thread that has moved must not go back by them.
-        self.now_ns = self.now_ns.max(now_ns());
+        self.now_ns = self.now_ns.max(self.clock.now_ns());
     }
 
     /// Whether somebody wants it to end.
@@ -337,7 +345,7 @@ impl<'a> Rig<'a> {
     /// When the kernel takes no requests any more.
     #[inline]
     pub fn wait(&mut self, wait: Wait) -> Result<(), LoadError> {
-        let driven = self.engine.drive(wait, &mut self.done);
+        let driven = self.engine.drive(wait, self.clock, &mut self.done);
         self.look();
         driven
     }

@@ -4,7 +4,6 @@ use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread::Thread;
-use std::time::Duration;
 
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::Arrivals;
@@ -12,13 +11,14 @@ use headstack_workload::jobs::Verify;
 use serde_json::Value;
 
 use crate::LoadError;
-use crate::clock::{LOOK_NS, now_ns, quicken, sharpen_timers, sleep_until};
+use crate::clock::{Clock, LOOK_NS, Time, quicken, sharpen_timers};
 use crate::engine::{Engine, Setup};
 use crate::job::Job;
 use crate::live::{Live, Progress};
 use crate::log::Log;
 use crate::measured::{Measured, gather, join, streams};
 use crate::rig::{Rig, Seat};
+use crate::target::Target;
 use crate::usage::Usage;
 use crate::verification::{LedgerPlace, Verification, begin};
 use crate::verify::finish;
@@ -26,7 +26,7 @@ use crate::waker::Waker;
 use crate::worker::{Loop, work};
 
 /// Between two reports of progress.
-const REPORT_EVERY: Duration = Duration::from_millis(50);
+const REPORT_EVERY_NS: u64 = 50_000_000;
 
 /// What has not come back this long after the end is given up.
 pub const PATIENCE_NS: u64 = 10_000_000_000;
@@ -71,6 +71,7 @@ pub fn run_logged(
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<RunResult, LoadError> {
     spec.jobs.iter().try_for_each(Job::check)?;
+    let time = Target::common_time(spec.jobs.iter().flat_map(|job| &job.targets))?;
     let verification = match &spec.verification {
         Some(known) => Some(Arc::clone(known)),
         None => Verification::of_jobs(&spec.jobs.iter().collect::<Vec<_>>(), &LedgerPlace::Memory)?.map(Arc::new),
@@ -104,7 +105,7 @@ pub fn run_logged(
             measured
         }
     });
-    let (measured, ran) = together(works.collect(), progress)?;
+    let (measured, ran) = together(works.collect(), time, progress)?;
     let mut result = join(&spec.system, &spec.workload, spec.seed, &measured, &ran);
     result.offered_per_s = offered_per_s(spec);
     if spec.tells_streams {
@@ -138,6 +139,7 @@ pub struct Post<'a> {
     waker: &'a Waker,
     stop: &'a AtomicBool,
     barrier: &'a Barrier,
+    clock: &'a Clock,
 }
 
 /// How a run went.
@@ -155,6 +157,7 @@ pub struct Ran {
 /// The first work's that failed.
 pub fn together<T: Send, E: From<LoadError> + Send>(
     works: Vec<impl FnOnce(&Post) -> Result<T, E> + Send>,
+    time: Time,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<(Vec<T>, Ran), E> {
     quicken();
@@ -165,12 +168,17 @@ pub fn together<T: Send, E: From<LoadError> + Send>(
     let results: Mutex<Vec<(usize, Result<T, E>)>> = Mutex::new(Vec::new());
     let mut ran = Ran { began_ns: 0, by_somebody: false };
     let supervisor = std::thread::current();
+    let mut clocks = Clock::of_threads(time, works.len() + 1);
+    let own = clocks.pop().expect("one more than works");
     std::thread::scope(|scope| {
-        for (index, (work, (live, waker))) in works.into_iter().zip(lives.iter().zip(&wakers)).enumerate() {
+        let parts = lives.iter().zip(&wakers).zip(clocks);
+        for (index, (work, ((live, waker), clock))) in works.into_iter().zip(parts).enumerate() {
             let (stop, barrier, results, supervisor) = (&stop, &barrier, &results, &supervisor);
             scope.spawn(move || {
+                // Virtual time goes on when all is said.
+                let clock = clock;
                 let _ending = Ending { live, supervisor };
-                let outcome = work(&Post { live, waker, stop, barrier });
+                let outcome = work(&Post { live, waker, stop, barrier, clock: &clock });
                 if outcome.is_err() {
                     stop.store(true, Ordering::Relaxed);
                 }
@@ -178,13 +186,14 @@ pub fn together<T: Send, E: From<LoadError> + Send>(
             });
         }
         barrier.wait();
-        ran.began_ns = now_ns();
+        own.begin();
+        ran.began_ns = own.now_ns();
         let mut is_over = false;
         while !is_over {
-            std::thread::park_timeout(REPORT_EVERY);
+            own.rest(REPORT_EVERY_NS);
             // The last report is of all that was done.
             is_over = lives.iter().all(Live::is_over);
-            let mut now = Progress { elapsed_ns: now_ns() - ran.began_ns, share: 1.0, ..Progress::default() };
+            let mut now = Progress { elapsed_ns: own.now_ns() - ran.began_ns, share: 1.0, ..Progress::default() };
             lives.iter().for_each(|live| live.add_to(&mut now));
             if !progress(&now) && !ran.by_somebody && !is_over {
                 ran.by_somebody = true;
@@ -233,12 +242,14 @@ pub fn measure<E: From<LoadError> + Display>(
     // Whoever cannot begin must not keep the others waiting.
     post.barrier.wait();
     let engine = engine?;
-    let start_ns = now_ns().saturating_add(seat.start_delay_ns);
-    while now_ns() < start_ns && !post.stop.load(Ordering::Relaxed) {
-        sleep_until(start_ns.min(now_ns() + LOOK_NS));
+    let clock = post.clock;
+    clock.begin();
+    let start_ns = clock.now_ns().saturating_add(seat.start_delay_ns);
+    while clock.now_ns() < start_ns && !post.stop.load(Ordering::Relaxed) {
+        clock.sleep_until(start_ns.min(clock.now_ns() + LOOK_NS));
     }
     let before = Usage::of_this_thread();
-    let mut rig = Rig::new(engine, seat, post.live, post.stop)?;
+    let mut rig = Rig::new(engine, seat, post.live, post.stop, clock)?;
     let (looped, all_back) = match load(&mut rig).and_then(|looped| Ok((looped, rig.drain(PATIENCE_NS)?))) {
         Ok(ended) => ended,
         Err(error) if rig.completed == 0 => return Err(error),

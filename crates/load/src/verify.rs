@@ -17,7 +17,7 @@ use headstack_workload::{Kind, Request};
 use serde_json::{Value, json};
 
 use crate::buffers::Buffers;
-use crate::clock::LOOK_NS;
+use crate::clock::{LOOK_NS, Time};
 use crate::engine::{EngineKind, Wait, carry_out};
 use crate::ground::Ground;
 use crate::integrity::{self, Layout, Ledger, Scanner};
@@ -232,7 +232,7 @@ pub(crate) fn pass(
             Ok::<_, LoadError>(measured)
         }
     });
-    together(works.collect(), progress)
+    together(works.collect(), Time::Wall, progress)
 }
 
 /// One thread's part of a pass.

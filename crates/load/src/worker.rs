@@ -126,7 +126,10 @@ impl Course {
     pub fn look_again_ns(&self, rig: &Rig) -> u64 {
         let end_ns = match &rig.measuring {
             Some(measuring) => measuring.start_ns.saturating_add(self.end.time_ns),
-            None => self.start_ns.saturating_add(self.warm_up.time_ns).max(rig.now_ns + 1),
+            // Where only requests are missing, each of them is looked at anyway.
+            None => Some(self.start_ns.saturating_add(self.warm_up.time_ns))
+                .filter(|&warm_ns| warm_ns > rig.now_ns)
+                .unwrap_or(u64::MAX),
         };
         end_ns.min(rig.now_ns + LOOK_NS)
     }
@@ -183,12 +186,15 @@ fn open(
     let (mut result, start_ns) = (Loop::default(), rig.now_ns);
     let (mut arrives_ns, mut handed_ns) = (start_ns + ahead.next_ns(), start_ns + behind.next_ns());
     let mut until_ns = arrives_ns;
+    // What is measured begins now and not with the first arrival.
+    course.goes_on(rig);
     loop {
         // Whoever comes while others wait, or to no free slot, is late by the target, however soon one becomes free.
         let room = if rig.waiting > 0 { 0 } else { rig.room() };
         rig.wait(Wait::Until(until_ns.min(course.look_again_ns(rig))))?;
         let mut arrived = 0;
-        while arrives_ns <= rig.now_ns {
+        // What comes after the end belongs to no run, however late this thread wakes.
+        while arrives_ns <= rig.now_ns && arrives_ns < rig.deadline_ns() {
             rig.count_depth(arrives_ns);
             rig.waiting += 1;
             arrived += 1;

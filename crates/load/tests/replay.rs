@@ -7,10 +7,11 @@ use std::fmt;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc;
 use std::time::Duration;
 
-use bench::{LoopDevice, Scratch, in_time};
-use headstack_load::{EngineKind, LoadError, Observed, Permission, ReplaySpec, Target, Writes, replay};
+use bench::{LoopDevice, Scratch};
+use headstack_load::{EngineKind, LoadError, Observed, Permission, ReplaySpec, Target, Time, Writes, replay};
 use headstack_replay::{Due, Issue, Outside, Player, Replay, ReplayError, ReplayMode, in_memory};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::jobs::Sync;
@@ -70,8 +71,13 @@ fn mixed(count: u64, mean_ns: u64) -> Vec<Recorded> {
     (0..count).map(&mut next).collect()
 }
 
+/// A target that stores nothing and takes so long for each request, in virtual time.
 fn null(service_ns: u64) -> (Vec<Arc<Target>>, EngineKind) {
-    (vec![Arc::new(Target::null(64 * MIB))], EngineKind::Null { service_ns })
+    null_in(Time::Virtual { late_ns: 0 }, service_ns)
+}
+
+fn null_in(time: Time, service_ns: u64) -> (Vec<Arc<Target>>, EngineKind) {
+    (vec![Arc::new(Target::null_in(time, 64 * MIB))], EngineKind::Null { service_ns })
 }
 
 fn spec((targets, engine): (Vec<Arc<Target>>, EngineKind), mode: ReplayMode) -> ReplaySpec {
@@ -106,8 +112,9 @@ fn completion_ns(observed: &Observed) -> u64 {
 #[test]
 fn timed_issues_every_request_once_in_order_and_never_before_its_time() {
     let records = mixed(3_000, 200 * US);
-    for time_scale in [1.0, 0.5, 2.0] {
-        let (result, seen) = play(&spec(null(100 * US), ReplayMode::Timed { time_scale }), &records).unwrap();
+    for (time_scale, late_ns) in [(1.0, 0), (0.5, 0), (2.0, 0), (1.0, 3 * MS)] {
+        let target = null_in(Time::Virtual { late_ns }, 100 * US);
+        let (result, seen) = play(&spec(target, ReplayMode::Timed { time_scale }), &records).unwrap();
         let requests: Vec<Request> = seen.iter().map(|observed| observed.recorded.request).collect();
         assert_eq!(requests, records.iter().map(|record| record.request).collect::<Vec<_>>());
         for (observed, record) in seen.iter().zip(&records) {
@@ -125,11 +132,13 @@ fn timed_issues_every_request_once_in_order_and_never_before_its_time() {
         assert_eq!((fidelity.recorded_requests, fidelity.replayed_requests), (3_000, 3_000));
         assert_eq!((fidelity.early, fidelity.reordered, fidelity.dropped), (0, 0, 0));
         let lateness = |observed: &Observed| observed.recorded.arrival_ns - observed.due_ns;
-        assert!(fidelity.lateness_max_ns <= seen.iter().map(lateness).max().unwrap() + MS);
-        // A machine that is busy with other things is late at times, not on the whole.
-        assert!(fidelity.lateness_p50_ns < 5 * MS, "{fidelity:?}");
+        let latest_ns = seen.iter().map(lateness).max().unwrap();
+        assert!(fidelity.lateness_max_ns.abs_diff(latest_ns) <= latest_ns / 20, "{fidelity:?} {latest_ns}");
+        // Whoever sleeps at the time is late by what sleeps are late by, and delays nobody for longer.
+        assert!(latest_ns <= late_ns, "{latest_ns}");
+        assert_eq!(latest_ns > 0, late_ns > 0);
         let ratio = fidelity.rate_ratio.unwrap();
-        assert!((0.8..1.05).contains(&ratio), "{ratio} at {time_scale}");
+        assert!((0.98..1.02).contains(&ratio), "{ratio} at {time_scale}");
         let offered = result.offered_per_s.unwrap() * time_scale;
         assert!((offered / fidelity.recorded_per_s.unwrap() - 1.0).abs() < 1e-9);
     }
@@ -147,8 +156,7 @@ fn asap_keeps_its_depth() {
         assert!(complete >= index - 7, "{complete} of {index} were complete");
     }
     assert_eq!(result.depth.max, 8);
-    assert!(result.depth.mean > 7.0, "{:?}", result.depth.mean);
-    assert!(result.duration_ns >= 125 * MS && result.duration_ns < 25_000 * MS);
+    assert_eq!((result.depth.mean, result.duration_ns), (8.0, 125 * MS));
 }
 
 #[test]
@@ -234,21 +242,14 @@ fn the_order_is_that_of_virtual_time() {
     let records = clients();
     for mode in [TIMED, ReplayMode::Asap { depth: 1 }, ReplayMode::Closed, ReplayMode::DEPENDENT] {
         let virtually = in_virtual_time(mode, &records);
-        in_time(|| {
-            let (_, seen) = play(&spec(null(MS), mode), &records).unwrap();
-            assert_eq!((seen.len(), virtually.len()), (120, 120));
-            let (mut swapped, mut overtook) = (0, 0);
-            for (index, later) in seen.iter().enumerate() {
-                for earlier in &seen[..index] {
-                    // Neighbours may change places.
-                    swapped += u64::from(virtually[&earlier.number] > virtually[&later.number] + 10 * MS);
-                    overtook += u64::from(earlier.number > later.number);
-                }
-            }
-            let keeps_order = matches!(mode, ReplayMode::Timed { .. } | ReplayMode::Asap { .. });
-            assert_eq!(keeps_order, overtook == 0, "{}: {overtook}", mode.name());
-            if swapped == 0 { Ok(()) } else { Err(format!("{}: {swapped}", mode.name())) }
-        });
+        let (_, seen) = play(&spec(null(MS), mode), &records).unwrap();
+        assert_eq!((seen.len(), virtually.len()), (120, 120));
+        for observed in &seen {
+            assert_eq!(observed.recorded.arrival_ns, virtually[&observed.number], "{}", mode.name());
+        }
+        let keeps_order = matches!(mode, ReplayMode::Timed { .. } | ReplayMode::Asap { .. });
+        let overtook = seen.windows(2).any(|pair| pair[0].number > pair[1].number);
+        assert_eq!(keeps_order, !overtook, "{}", mode.name());
     }
 }
 
@@ -260,33 +261,35 @@ fn what_the_target_cannot_keep_up_with_waits_and_counts() {
     assert!(result.saturated && result.late_arrivals > 290, "{}", result.late_arrivals);
     // The last waited for all before it, and that counts.
     let read = &result.kinds.read;
-    assert!(read.response.max_ns() >= 300 * MS && read.service.quantile_ns(0.5).unwrap() < 20 * MS);
-    assert!(result.duration_ns >= 600 * MS && result.backlog == 0);
-    let late = |observed: &&Observed| observed.recorded.arrival_ns > observed.due_ns + MS / 2;
-    assert!(seen.iter().filter(late).count() > 290);
+    assert_eq!((read.response.max_ns(), read.service.max_ns()), (301 * MS, 2 * MS));
+    assert_eq!((result.duration_ns, result.backlog), (600 * MS, 0));
+    let late = |observed: &&Observed| observed.recorded.arrival_ns > observed.due_ns;
+    assert_eq!(seen.iter().filter(late).count(), 299);
     assert!(result.fidelity.unwrap().lateness_p50_ns > 100 * MS);
-    in_time(|| {
-        let (result, _) = play(&spec(null(2 * MS), TIMED), &records).unwrap();
-        let keeps_up = !result.saturated && result.late_arrivals < 30;
-        if keeps_up { Ok(()) } else { Err(format!("{} arrivals found no slot", result.late_arrivals)) }
-    });
+    let (result, _) = play(&spec(null(2 * MS), TIMED), &records).unwrap();
+    assert_eq!((result.saturated, result.late_arrivals), (false, 0));
 }
 
 #[test]
 fn reading_the_recording_delays_no_issue() {
-    in_time(|| {
-        let mut batches = regular(600, MS, MS).chunks(20).map(<[Recorded]>::to_vec).collect::<Vec<_>>().into_iter();
-        let mut source = |batch: &mut Vec<Recorded>| {
-            std::thread::sleep(Duration::from_millis(10));
-            *batch = batches.next().unwrap_or_default();
-            Ok::<_, Failure>(!batch.is_empty())
-        };
-        let result = replay(&spec(null(50 * US), TIMED), &mut source, &mut |_| true, None).unwrap();
-        let fidelity = result.fidelity.unwrap();
-        assert_eq!(fidelity.replayed_requests, 600);
-        // Read between two issues, half of them would be 5 ms late.
-        if fidelity.lateness_p90_ns < 4 * MS { Ok(()) } else { Err(format!("{fidelity:?}")) }
-    });
+    let mut batches = regular(600, MS, MS).chunks(20).map(<[Recorded]>::to_vec).collect::<Vec<_>>().into_iter();
+    let (read, heard) = mpsc::channel();
+    let mut source = |batch: &mut Vec<Recorded>| {
+        *batch = batches.next().unwrap_or_default();
+        // Nobody listens any more when the first request is complete.
+        let _ = read.send(());
+        Ok::<_, Failure>(!batch.is_empty())
+    };
+    // The thread that plays goes on only when five batches have been read, of which it needs one or two.
+    let mut ahead = Some(heard);
+    let mut sink = |_: &Observed| {
+        if let Some(heard) = ahead.take() {
+            let patience = Duration::from_secs(60);
+            (0..5).for_each(|number| heard.recv_timeout(patience).unwrap_or_else(|_| panic!("batch {number}")));
+        }
+    };
+    let result = replay(&spec(null(50 * US), TIMED), &mut source, &mut |_| true, Some(&mut sink)).unwrap();
+    assert_eq!(result.fidelity.unwrap().replayed_requests, 600);
 }
 
 #[test]
@@ -311,9 +314,9 @@ fn it_can_be_stopped_and_says_so() {
         let result = replay(&spec, &mut source, &mut |progress| progress.elapsed_ns < 300 * MS, None).unwrap();
         assert_eq!(result.ended_early.as_deref(), Some("stopped by hand"));
         assert!(result.checks.iter().all(|check| check.passed), "{:?}", result.checks);
-        assert!((50..2_000).contains(&result.count()), "{}", result.count());
+        assert!((140..=310).contains(&result.count()), "{}", result.count());
         assert_eq!(result.backlog > 50, slots == 1, "{}", result.backlog);
-        assert!(result.duration_ns < 5_000 * MS);
+        assert!((300 * MS..=400 * MS).contains(&result.duration_ns), "{}", result.duration_ns);
     }
 }
 
@@ -457,7 +460,7 @@ fn failures_are_counted_and_what_hopeless_ends_it() {
 }
 
 #[test]
-fn a_loop_device_is_played_on_time() {
+fn a_loop_device_is_played_to_its_end() {
     let Some(device) = LoopDevice::new(64 * MIB) else { return };
     let destroy = Permission { write: true, destroy: vec![device.name().to_owned()], ..Permission::default() };
     let target = opened(&device.path, true, &destroy);
@@ -474,5 +477,5 @@ fn a_loop_device_is_played_on_time() {
         fidelity.lateness_max_ns / US,
         fidelity.rate_ratio
     );
-    assert!(fidelity.lateness_p50_ns < 5 * MS && fidelity.rate_ratio.unwrap() > 0.9, "{fidelity:?}");
+    assert_eq!((fidelity.early, fidelity.replayed_requests), (0, records.len() as u64), "{fidelity:?}");
 }

@@ -5,7 +5,7 @@ mod bench;
 use std::sync::Arc;
 
 use bench::{LoopDevice, Scratch};
-use headstack_load::{EngineKind, LoadError, Permission, ScenarioSpec, Target, play_scenario};
+use headstack_load::{EngineKind, LoadError, Permission, ScenarioSpec, Target, Time, play_scenario};
 use headstack_result::{RunResult, StreamResult, SystemRecord};
 use headstack_workload::Scenario;
 use headstack_workload::jobs::Sync;
@@ -34,8 +34,13 @@ fn play(spec: &ScenarioSpec) -> Result<RunResult, LoadError> {
     Ok(result)
 }
 
+/// A target that stores nothing, in virtual time.
+fn null() -> Vec<(&'static str, Arc<Target>)> {
+    vec![("disk", Arc::new(Target::null_in(Time::Virtual { late_ns: 0 }, 256 * MIB)))]
+}
+
 fn on_null(text: &str, service_ns: u64) -> RunResult {
-    play(&spec(text, vec![("disk", Arc::new(Target::null(256 * MIB)))], EngineKind::Null { service_ns })).unwrap()
+    play(&spec(text, null(), EngineKind::Null { service_ns })).unwrap()
 }
 
 fn opened(path: &str, permission: &Permission) -> Arc<Target> {
@@ -81,27 +86,31 @@ fn streams_are_told_apart() {
 
 #[test]
 fn processors_are_waited_for_and_not_burnt() {
-    let transactions = |cpus: u32| {
-        on_null(
-            &format!(
-                "cpus = {cpus}\nrun_length = {{ time = \"1s\" }}\n[[streams]]\nname = \"clients\"\n[streams.transactions]\n\
-                 clients = 8\ncpu = \"4ms\"\nrequests = 1\n\
-                 lines = [{{ size = \"4KiB\", read_percent = 100, random_percent = 100 }}]\n"
-            ),
-            100 * US,
+    let text = |cpus: u32, time: &str| {
+        format!(
+            "cpus = {cpus}\nrun_length = {{ time = \"{time}\" }}\n[[streams]]\nname = \"clients\"\n\
+             [streams.transactions]\nclients = 8\ncpu = \"4ms\"\nrequests = 1\n\
+             lines = [{{ size = \"4KiB\", read_percent = 100, random_percent = 100 }}]\n"
         )
+    };
+    let processors = |result: &RunResult| {
+        result.components.iter().find(|component| component.name == "host processors").unwrap().clone()
     };
     // One processor does 250 a second, four do 1,000: the target would do 80,000.
     for (cpus, most) in [(1, 250.0), (4, 1_000.0)] {
-        let result = transactions(cpus);
+        let result = on_null(&text(cpus, "1s"), 100 * US);
         let rate = fact(&result, "clients", "transactions_per_s");
-        assert!(rate <= most * 1.02 && rate > most * 0.8, "{rate} a second by {cpus}");
-        let busy = result.components.iter().find(|component| component.name == "host processors").unwrap();
+        assert!(rate <= most && rate > most * 0.98, "{rate} a second by {cpus}");
+        let busy = processors(&result);
         assert_eq!(busy.servers, cpus);
-        assert!(busy.busy_ns > 800 * MS * u64::from(cpus) && busy.waited_ns > 0, "{busy:?}");
-        let burnt_ns = counter(&result, "cpu_user_ns") + counter(&result, "cpu_system_ns");
-        assert!(burnt_ns < busy.busy_ns / 2, "{burnt_ns} ns of this machine for {} ns", busy.busy_ns);
+        assert!(busy.busy_ns > 980 * MS * u64::from(cpus) && busy.waited_ns > 0, "{busy:?}");
     }
+    // By the wall, they burn nothing of this machine.
+    let wall = vec![("disk", Arc::new(Target::null(256 * MIB)))];
+    let result = play(&spec(&text(4, "200ms"), wall, EngineKind::Null { service_ns: 100 * US })).unwrap();
+    let (busy_ns, burnt_ns) =
+        (processors(&result).busy_ns, counter(&result, "cpu_user_ns") + counter(&result, "cpu_system_ns"));
+    assert!(burnt_ns < busy_ns / 2, "{burnt_ns} ns of this machine for {busy_ns} ns");
 }
 
 #[test]
@@ -118,7 +127,7 @@ fn a_network_takes_its_time() {
     };
     let slow = web("network = \"20MB/s\"");
     let bytes_per_s = fact(&slow, "pages", "page_bytes") / (slow.duration_ns as f64 / 1e9);
-    assert!(bytes_per_s < 21e6 && bytes_per_s > 14e6, "{bytes_per_s}");
+    assert!(bytes_per_s < 20.5e6 && bytes_per_s > 18e6, "{bytes_per_s}");
     assert!(slow.components.iter().any(|component| component.name == "client network"));
     let free = web("");
     assert!(fact(&free, "pages", "page_bytes") > 3.0 * fact(&slow, "pages", "page_bytes"));
@@ -130,15 +139,17 @@ fn rates_are_kept_and_what_piles_up_counts() {
         let text = "run_length = { time = \"1s\" }\n[[streams]]\nname = \"rate\"\n[streams.access]\n\
                     arrivals = { open = { rate_per_s = 1000, process = \"poisson\" } }\n\
                     lines = [{ size = \"4KiB\", read_percent = 100, random_percent = 100 }]\n";
-        let null = vec![("disk", Arc::new(Target::null(256 * MIB)))];
-        play(&ScenarioSpec { slots, ..spec(text, null, EngineKind::Null { service_ns: 2 * MS }) }).unwrap()
+        play(&ScenarioSpec { slots, ..spec(text, null(), EngineKind::Null { service_ns: 2 * MS }) }).unwrap()
     };
     let kept = at_rate(64);
-    assert!((850..1_150).contains(&kept.count()) && !kept.saturated, "{}", kept.count());
-    assert!(kept.kinds.read.response.quantile_ns(0.5).unwrap() < 8 * MS);
+    assert!((900..1_100).contains(&kept.count()) && !kept.saturated, "{}", kept.count());
+    assert_eq!((kept.kinds.read.response.min_ns(), kept.kinds.read.response.max_ns()), (2 * MS, 2 * MS));
     let piled = at_rate(1);
-    assert!(piled.saturated && piled.count() <= 500 && piled.backlog > 300, "{} and {}", piled.count(), piled.backlog);
-    assert!(piled.kinds.read.response.max_ns() > 300 * MS, "{}", piled.kinds.read.response.max_ns());
+    assert!(piled.saturated && piled.count().abs_diff(499) <= 2, "{}", piled.count());
+    // As many arrive, and of each two one waits at the end: the last to be served for half of the run.
+    let arrived = piled.count() + piled.backlog;
+    assert!((900..1_100).contains(&arrived), "{arrived}");
+    assert!((400 * MS..600 * MS).contains(&piled.kinds.read.response.max_ns()));
 }
 
 #[test]
@@ -148,7 +159,7 @@ fn luns_are_targets_of_their_own() {
                 [[streams]]\nname = \"log\"\nlun = \"log\"\n[streams.access]\narrivals = { closed = { outstanding = 2 } }\n\
                 lines = [{ size = \"8KiB\", read_percent = 0, random_percent = 0 }]\n\
                 [[streams]]\nname = \"data\"\nlun = \"data\"\nrange = [\"50%\", \"100%\"]\n[streams.access]\n\
-                arrivals = { closed = { outstanding = 1, think = { exponential = \"200us\" } } }\n\
+                arrivals = { closed = { outstanding = 1, think = { exponential = \"50us\" } } }\n\
                 lines = [{ size = \"4KiB\", read_percent = 100, random_percent = 100 }]\n";
     // A size that is no whole blocks: the next LUN begins where its blocks end.
     let luns = |write| {
@@ -160,7 +171,7 @@ fn luns_are_targets_of_their_own() {
     let result = play(&spec(text, luns(true), EngineKind::Auto)).unwrap();
     assert_eq!((&result.ended_early, result.kinds.all().iter().map(|(_, kind)| kind.errors).sum::<u64>()), (&None, 0));
     let written = stream(&result, "log").kinds.write.count;
-    assert!(written > 10 && stream(&result, "data").kinds.read.count > 10);
+    assert!(written > 0 && stream(&result, "data").kinds.read.count > 0);
     let log = std::fs::read(scratch.path("log")).unwrap();
     assert!(log[..8192] != [7; 8192] && log[8 * MIB as usize..] == vec![7; 8 * MIB as usize]);
     assert!(std::fs::read(scratch.path("data")).unwrap() == vec![7; 4 * MIB as usize + 100]);
@@ -186,10 +197,9 @@ fn a_prefill_writes_all_of_a_device_and_ends() {
 fn it_can_be_stopped_and_says_so() {
     let text = "run_length = { time = \"1h\" }\n[[streams]]\nname = \"x\"\n[streams.access]\n\
                 lines = [{ size = \"4KiB\", read_percent = 100, random_percent = 100 }]\n";
-    let null = vec![("disk", Arc::new(Target::null(256 * MIB)))];
-    let spec = spec(text, null, EngineKind::Null { service_ns: MS });
+    let spec = spec(text, null(), EngineKind::Null { service_ns: MS });
     let result = play_scenario(&spec, &mut |progress| progress.elapsed_ns < 200 * MS).unwrap();
     assert_eq!(result.ended_early.as_deref(), Some("stopped by hand"));
-    assert!(result.count() > 10 && result.duration_ns < 5_000 * MS);
+    assert!(result.count() > 10 && (200 * MS..=300 * MS).contains(&result.duration_ns), "{}", result.duration_ns);
     assert!(result.checks.iter().all(|check| check.passed), "{:?}", result.checks);
 }

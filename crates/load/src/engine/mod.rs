@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LoadError;
 use crate::buffers::Buffers;
+use crate::clock::Clock;
 use crate::ground::Ground;
 use crate::waker::Waker;
 
@@ -124,16 +125,17 @@ impl Engine {
         }
     }
 
-    /// Hands over what was taken, waits, and adds to `done` what has ended.
+    /// Hands over what was taken, waits, and adds to `done` what has ended. The kernel waits by the wall, whatever `clock`
+    /// says.
     ///
     /// # Errors
     /// When the kernel takes no requests any more.
     #[inline]
-    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
+    pub fn drive(&mut self, wait: Wait, clock: &Clock, done: &mut Vec<Done>) -> Result<(), LoadError> {
         match self {
             Engine::Ring(ring) => ring.drive(wait, done),
             Engine::Psync(psync) => psync.drive(wait, done),
-            Engine::Null(null) => null.drive(wait, done),
+            Engine::Null(null) => null.drive(wait, clock, done),
         }
     }
 

@@ -7,7 +7,7 @@ use headstack_workload::Request;
 use super::{Done, Setup, Wait};
 use crate::LoadError;
 use crate::buffers::Buffers;
-use crate::clock::{LOOK_NS, now_ns, sleep_until};
+use crate::clock::{Clock, LOOK_NS};
 use crate::ground::Ground;
 
 /// Requests that end by themselves.
@@ -47,18 +47,18 @@ impl Null {
     }
 
     #[inline]
-    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
+    pub fn drive(&mut self, wait: Wait, clock: &Clock, done: &mut Vec<Done>) -> Result<(), LoadError> {
         if self.at_once {
             done.extend(self.taken.drain(..).map(|(slot, _)| Done { slot, result: WHOLE }));
         }
         if done.is_empty() {
-            self.pass_time(wait, done);
+            self.pass_time(wait, clock, done);
         }
         Ok(())
     }
 
-    fn pass_time(&mut self, wait: Wait, done: &mut Vec<Done>) {
-        let mut now = now_ns();
+    fn pass_time(&mut self, wait: Wait, clock: &Clock, done: &mut Vec<Done>) {
+        let mut now = clock.now_ns();
         for (slot, lane) in self.taken.drain(..) {
             let Lane { service_ns, under_way } = &mut self.lanes[lane];
             under_way.push_back((now.saturating_add(*service_ns), slot));
@@ -70,8 +70,8 @@ impl Null {
             Wait::Until(at_ns) => end_ns.min(at_ns),
         };
         if until_ns > now {
-            sleep_until(until_ns.min(now + LOOK_NS));
-            now = now_ns();
+            clock.sleep_until(until_ns.min(now + LOOK_NS));
+            now = clock.now_ns();
         }
         for lane in &mut self.lanes {
             while let Some(&(end_ns, slot)) = lane.under_way.front()

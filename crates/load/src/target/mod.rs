@@ -27,6 +27,7 @@ use headstack_workload::quantity::format_bytes;
 use serde_json::Value;
 
 use crate::LoadError;
+use crate::clock::Time;
 use crate::engine::trim;
 use machine::{Block, Number};
 
@@ -118,6 +119,7 @@ struct Opened {
 pub struct Target {
     name: String,
     kind: TargetKind,
+    time: Time,
     opened: Option<Opened>,
     capacity_bytes: u64,
     is_writable: bool,
@@ -166,6 +168,7 @@ impl Target {
         Ok(Target {
             name: path.to_owned(),
             kind,
+            time: Time::Wall,
             opened: Some(opened),
             capacity_bytes,
             is_writable: permission.write,
@@ -177,8 +180,22 @@ impl Target {
     /// A target of that size that does nothing.
     pub fn null(capacity_bytes: u64) -> Target {
         let description = serde_json::json!({ "kind": TargetKind::Null.name(), "capacity_bytes": capacity_bytes });
-        let (name, kind) = ("null".to_owned(), TargetKind::Null);
-        Target { name, kind, opened: None, capacity_bytes, is_writable: true, writes_are_durable: false, description }
+        Target {
+            name: "null".to_owned(),
+            kind: TargetKind::Null,
+            time: Time::Wall,
+            opened: None,
+            capacity_bytes,
+            is_writable: true,
+            writes_are_durable: false,
+            description,
+        }
+    }
+
+    /// The same in a time of its own, which all targets of a run have in common: what runs do is then held against what
+    /// they should, on any machine.
+    pub fn null_in(time: Time, capacity_bytes: u64) -> Target {
+        Target { time, ..Target::null(capacity_bytes) }
     }
 
     /// The path it was opened by; `null` for the one that does nothing.
@@ -209,6 +226,22 @@ impl Target {
     /// The unit that requests to any of them begin and end on: sectors of 512 bytes at least, as on a simulated drive.
     pub fn common_block_bytes(targets: &[Arc<Target>]) -> u32 {
         targets.iter().map(|target| target.block_bytes()).fold(BLOCK_BYTES, u32::max)
+    }
+
+    /// The time that all of them keep.
+    ///
+    /// # Errors
+    /// Where they do not keep the same.
+    pub fn common_time<'t>(targets: impl IntoIterator<Item = &'t Arc<Target>>) -> Result<Time, LoadError> {
+        let mut targets = targets.into_iter();
+        let time = targets.next().map_or(Time::Wall, |target| target.time);
+        match targets.find(|target| target.time != time) {
+            Some(other) => Err(LoadError::Target {
+                target: other.name.clone(),
+                message: "keeps another time than the targets before it: all by the wall, or all in one virtual time, is allowed".into(),
+            }),
+            None => Ok(time),
+        }
     }
 
     /// Whether it was opened for writing.

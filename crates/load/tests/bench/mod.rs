@@ -152,12 +152,6 @@ pub fn skipped<T>(why: &str) -> Option<T> {
     None
 }
 
-/// Passes where one of three attempts does: a machine that is busy with other things is late at times, a fault always.
-pub fn in_time(attempt: impl Fn() -> Result<(), String>) {
-    let failures: Vec<String> = (0..3).map_while(|_| attempt().err()).collect();
-    assert!(failures.len() < 3, "{failures:?}");
-}
-
 /// Whether a command is there and succeeds.
 pub fn run(command: &[&str]) -> bool {
     let status = Command::new(command[0]).args(&command[1..]).stdout(Stdio::null()).stderr(Stdio::null()).status();

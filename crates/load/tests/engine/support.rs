@@ -3,24 +3,18 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use headstack_load::{EngineKind, Job, Permission, Spec, Target, run};
+use headstack_load::{EngineKind, Job, Permission, Spec, Target, Time, run};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::jobs::{Limits, Sync, Verify};
-use headstack_workload::{Generator, Request, Span, Workload};
+use headstack_workload::{ArrivalClock, Arrivals, Generator, Request, Span, Workload};
 use serde_json::{Value, json};
 
 pub const KIB: u32 = 1 << 10;
 pub const MIB: u64 = 1 << 20;
 pub const MS: u64 = 1_000_000;
-
-/// Tests of times take turns: the machine may have two cores.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A workload of one line, `changes` made to its form in JSON; nothing is left out at the start.
 pub fn workload(size_bytes: u32, read_percent: f64, changes: &Value) -> Workload {
@@ -76,9 +70,33 @@ pub fn job(targets: &[Arc<Target>], engine: EngineKind, workload: Workload, limi
     }
 }
 
-/// A job on the null target.
+/// A job on the null target, by the wall.
 pub fn null_job(service_ns: u64, workload: Workload, limits: Limits) -> Job {
-    job(&[Arc::new(Target::null(1 << 30))], EngineKind::Null { service_ns }, workload, limits)
+    null_job_in(Time::Wall, service_ns, workload, limits)
+}
+
+/// A job on the null target in virtual time, where all that happens is exact.
+pub fn virtual_job(service_ns: u64, workload: Workload, limits: Limits) -> Job {
+    null_job_in(Time::Virtual { late_ns: 0 }, service_ns, workload, limits)
+}
+
+pub fn null_job_in(time: Time, service_ns: u64, workload: Workload, limits: Limits) -> Job {
+    job(&[Arc::new(Target::null_in(time, 1 << 30))], EngineKind::Null { service_ns }, workload, limits)
+}
+
+/// When requests of an open loop are to arrive, since its start.
+pub fn arrivals(job: &Job) -> impl Iterator<Item = u64> {
+    let Arrivals::Open { rate_per_s, process } = job.workload.arrivals else { panic!("a closed loop") };
+    let mut clock = ArrivalClock::new(rate_per_s, process, job.seed).unwrap();
+    std::iter::repeat_with(move || clock.next_ns())
+}
+
+/// Arrival and completion of each request at one server that takes so long for each (Lindley's recursion).
+pub fn at_one_server(job: &Job, service_ns: u64) -> impl Iterator<Item = (u64, u64)> {
+    arrivals(job).scan(0, move |free_ns, at_ns| {
+        *free_ns = at_ns.max(*free_ns) + service_ns;
+        Some((at_ns, *free_ns))
+    })
 }
 
 pub fn spec(jobs: Vec<Job>) -> Spec {

@@ -2,12 +2,11 @@
 
 use std::fs::{self, File};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use headstack_load::{EngineKind, Permission, Target, run};
 use headstack_result::RunResult;
 use headstack_workload::Workload;
-use headstack_workload::jobs::{Limits, Sync};
+use headstack_workload::jobs::Sync;
 use serde_json::json;
 
 use crate::bench::{self, LoopDevice, skipped};
@@ -23,22 +22,24 @@ fn open(path: &str, write: bool, direct: bool) -> Arc<Target> {
     Arc::new(Target::open(path, direct, Sync::No, &permission, &|_| true).unwrap())
 }
 
-/// Runs, and does something to the target once so many requests are complete.
+/// Runs, and does something to the target once a hundred requests are complete. Somebody ends it when so many have failed
+/// since.
 fn run_until(
     target: &Arc<Target>,
     engine: EngineKind,
     load: Workload,
-    limits: Limits,
+    errors_max: u64,
     event: impl FnOnce(),
 ) -> RunResult {
     let mut event = Some(event);
-    let result = run(&spec(vec![job(&[Arc::clone(target)], engine, load, limits)]), &mut |progress| {
+    let one = job(&[Arc::clone(target)], engine, load, time(3_600_000 * MS));
+    let result = run(&spec(vec![one]), &mut |progress| {
         if progress.completed > 100
             && let Some(event) = event.take()
         {
             event();
         }
-        true
+        progress.errors < errors_max
     });
     let result = result.unwrap();
     assert_sound(&result);
@@ -62,10 +63,9 @@ fn a_file_that_is_cut_is_read_short_and_the_rest_counts() {
             file.fill(1);
             let target = file.open(direct);
             let cut = || File::options().write(true).open(&file.0).unwrap().set_len(2 * MIB).unwrap();
-            let result = run_until(&target, engine, workload(4096, 100.0, &closed(4)), time(400 * MS), cut);
-            assert!(count(&result) > 100 && errors(&result) > 100, "{} and {}", count(&result), errors(&result));
-            assert_eq!(result.ended_early, None);
-            assert_eq!(result.duration_ns, 400 * MS);
+            let result = run_until(&target, engine, workload(4096, 100.0, &closed(4)), 100, cut);
+            assert!(count(&result) > 100 && errors(&result) >= 100, "{} and {}", count(&result), errors(&result));
+            assert_eq!(result.ended_early.as_deref(), Some("stopped by hand"));
             let note = told(&result);
             assert!(note.contains("read of 4KiB at byte") && note.contains("only 0 bytes"), "{note}");
         }
@@ -105,9 +105,9 @@ fn a_device_that_fails_is_counted_on() {
         let target = open(&device.path, true, true);
         // A loop device cannot reach what is behind the end of its file.
         let cut = || File::options().write(true).open(&device.backing).unwrap().set_len(4 * MIB).unwrap();
-        let result = run_until(&target, engine, workload(4096, 100.0, &closed(4)), time(500 * MS), cut);
-        assert!(count(&result) > 100 && errors(&result) > 10, "{} and {}", count(&result), errors(&result));
-        assert_eq!(result.ended_early, None);
+        let result = run_until(&target, engine, workload(4096, 100.0, &closed(4)), 10, cut);
+        assert!(count(&result) > 100 && errors(&result) >= 10, "{} and {}", count(&result), errors(&result));
+        assert_eq!(result.ended_early.as_deref(), Some("stopped by hand"));
         let note = told(&result);
         assert!(note.contains("Input/output error") && note.contains("read of 4KiB at byte"), "{note}");
     }
@@ -122,9 +122,7 @@ fn a_device_that_loses_its_medium_ends_the_run() {
             File::options().write(true).open(&device.backing).unwrap().set_len(0).unwrap();
             assert!(bench::run(&["losetup", "--set-capacity", &device.path]));
         };
-        let start = Instant::now();
-        let result = run_until(&target, engine, workload(4096, 100.0, &closed(4)), time(20_000 * MS), lose);
-        assert!(start.elapsed() < Duration::from_secs(5));
+        let result = run_until(&target, engine, workload(4096, 100.0, &closed(4)), u64::MAX, lose);
         assert!(count(&result) > 100);
         let line = result.ended_early.unwrap();
         assert!(line.starts_with(&device.path) && line.contains("the device has vanished"), "{line}");
@@ -143,7 +141,7 @@ fn a_full_disk_ends_the_run_and_keeps_it() {
         let file = TestFile::holes_in(std::path::Path::new(&mount), 64 * MIB);
         let target = file.open(true);
         let load = workload(65_536, 0.0, &closed(4));
-        let result = run_until(&target, engine, load, time(60_000 * MS), || {});
+        let result = run_until(&target, engine, load, u64::MAX, || {});
         let line = result.ended_early.clone().unwrap();
         assert!(line.starts_with(file.path()) && line.contains("the file system is full"), "{line}");
         assert!(line.contains("write of 64KiB at byte"), "{line}");
@@ -158,7 +156,7 @@ fn writes_that_are_not_allowed_end_the_run() {
     file.fill(1);
     for engine in ENGINES {
         let target = open(file.path(), false, true);
-        let result = run_until(&target, engine, workload(4096, 50.0, &closed(4)), time(20_000 * MS), || {});
+        let result = run_until(&target, engine, workload(4096, 50.0, &closed(4)), u64::MAX, || {});
         let line = result.ended_early.clone().unwrap();
         assert!(line.contains("such requests are not allowed") && line.contains("write of 4KiB"), "{line}");
         assert!(file.contents().iter().all(|byte| *byte == 1));
@@ -195,15 +193,13 @@ fn requests_smaller_than_a_block_are_refused() {
 fn one_job_that_cannot_go_on_ends_all_and_all_keep_what_they_measured() {
     let file = TestFile::holes(MIB);
     let target = open(file.path(), false, true);
-    let mut writer = job(&[target], EngineKind::Ring, workload(4096, 0.0, &closed(1)), time(20_000 * MS));
+    let mut writer = job(&[target], EngineKind::Ring, workload(4096, 0.0, &closed(1)), time(3_600_000 * MS));
     (writer.name, writer.start_delay_ns) = ("writer".into(), 200 * MS);
-    let other = null_job(MS, workload(4096, 100.0, &closed(1)), time(20_000 * MS));
-    let start = Instant::now();
+    let other = null_job(MS, workload(4096, 100.0, &closed(1)), time(3_600_000 * MS));
     let result = run(&spec(vec![other, writer]), &mut |_| true).unwrap();
-    assert!(start.elapsed() < Duration::from_secs(3));
     assert_sound(&result);
     assert!(result.ended_early.unwrap().contains("write of 4KiB"));
-    assert!(result.kinds.read.count > 100);
+    assert!(result.kinds.read.count > 0);
 }
 
 /// Lets a system call fail with EPERM in the calling thread and all that it starts.

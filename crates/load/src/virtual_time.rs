@@ -1,0 +1,140 @@
+//! Time that passes only while all threads of a run sleep: an hour of it takes milliseconds, and is the same each time.
+//!
+//! One of the threads is awake at any moment. When it falls asleep, the one that is to wake first goes on, at the moment
+//! at which it is to wake; of several, the one whose seat comes first.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+/// When it begins: some moment that is not 0, as by the wall.
+const BEGIN_NS: u64 = 1_000_000_000;
+
+/// A thread's place in virtual time, which it leaves with it.
+#[derive(Debug)]
+pub struct Seat {
+    hall: Arc<Hall>,
+    number: usize,
+    /// Each sleep is longer by this than asked for.
+    late_ns: u64,
+}
+
+#[derive(Debug)]
+struct Hall {
+    state: Mutex<State>,
+    turned: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    now_ns: u64,
+    /// When each is to wake; none who has left is.
+    wakes_ns: Vec<Option<u64>>,
+    awake: Option<usize>,
+}
+
+impl State {
+    fn wake_next(&mut self) {
+        let sleepers =
+            self.wakes_ns.iter().enumerate().filter_map(|(number, wakes_ns)| wakes_ns.map(|at| (at, number)));
+        let next = sleepers.min();
+        self.awake = next.map(|(_, number)| number);
+        if let Some((wakes_ns, _)) = next {
+            debug_assert!(wakes_ns >= self.now_ns, "nobody wakes in the past");
+            self.now_ns = wakes_ns;
+        }
+    }
+}
+
+impl Seat {
+    /// Seats of a run's threads, the first of which is awake.
+    pub fn all(count: usize, late_ns: u64) -> Vec<Seat> {
+        let mut state = State { now_ns: BEGIN_NS, wakes_ns: vec![Some(BEGIN_NS); count], awake: None };
+        state.wake_next();
+        let hall = Arc::new(Hall { state: Mutex::new(state), turned: Condvar::new() });
+        (0..count).map(|number| Seat { hall: Arc::clone(&hall), number, late_ns }).collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.hall.state.lock().expect("nobody panics with the lock")
+    }
+
+    /// The present.
+    pub fn now_ns(&self) -> u64 {
+        self.state().now_ns
+    }
+
+    /// Waits until it is this thread's turn, which others wait for from then on until it sleeps.
+    pub fn begin(&self) {
+        drop(self.until_awake(self.state()));
+    }
+
+    /// Returns at `at_ns`, or late as all sleeps are; at once where that is past.
+    pub fn sleep_until(&self, at_ns: u64) {
+        let mut state = self.state();
+        assert_eq!(state.awake, Some(self.number), "who sleeps was awake");
+        if at_ns > state.now_ns {
+            state.wakes_ns[self.number] = Some(at_ns.saturating_add(self.late_ns));
+            state.wake_next();
+            self.hall.turned.notify_all();
+            drop(self.until_awake(state));
+        }
+    }
+
+    fn until_awake<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        let is_anothers = |state: &mut State| state.awake != Some(self.number);
+        self.hall.turned.wait_while(state, is_anothers).expect("nobody panics with the lock")
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut state = self.state();
+        state.wakes_ns[self.number] = None;
+        if state.awake == Some(self.number) {
+            state.wake_next();
+            self.hall.turned.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn threads_wake_in_the_order_of_their_times_and_then_of_their_seats() {
+        for _ in 0..20 {
+            let (say, heard) = channel();
+            std::thread::scope(|scope| {
+                for (number, seat) in Seat::all(3, 0).into_iter().enumerate() {
+                    let say = say.clone();
+                    scope.spawn(move || {
+                        seat.begin();
+                        // 3, 6, 9 s; 2, 4, 6; 3, 6, 9.
+                        let step_ns = [3, 2, 3][number] * 1_000_000_000;
+                        for _ in 0..3 {
+                            seat.sleep_until(seat.now_ns() + step_ns);
+                            say.send(((seat.now_ns() - BEGIN_NS) / 1_000_000_000, number)).unwrap();
+                        }
+                    });
+                }
+            });
+            drop(say);
+            let order: Vec<_> = heard.iter().collect();
+            assert_eq!(order, [(2, 1), (3, 0), (3, 2), (4, 1), (6, 0), (6, 1), (6, 2), (9, 0), (9, 2)]);
+        }
+    }
+
+    #[test]
+    fn whoever_never_begins_keeps_nobody_waiting() {
+        let mut seats = Seat::all(3, 7);
+        let last = seats.pop().unwrap();
+        drop(seats);
+        last.begin();
+        last.sleep_until(BEGIN_NS + 5);
+        assert_eq!(last.now_ns(), BEGIN_NS + 12, "it wakes late");
+        last.sleep_until(BEGIN_NS);
+        assert_eq!(last.now_ns(), BEGIN_NS + 12, "time does not go back");
+    }
+}
