@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +41,14 @@ def headstack(tmp_path: Path) -> Headstack:
         )
 
     return call
+
+
+def interrupt(process: subprocess.Popen[Any], after_s: float = 1) -> None:
+    """Ctrl-C, once a process has been at work for a while: with threads beside the interpreter's own."""
+    while process.poll() is None and len(os.listdir(f"/proc/{process.pid}/task")) == 1:
+        time.sleep(0.001)
+    time.sleep(after_s)
+    process.send_signal(signal.SIGINT)
 
 
 @pytest.fixture(scope="session")

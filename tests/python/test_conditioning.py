@@ -233,19 +233,18 @@ def test_the_picture_shows_a_module(capsys: Capture, tmp_path: Path) -> None:
 
 
 def test_one_slow_device_holds_the_module_up() -> None:
-    settings = Settings(passes=("read",), interval_ns=100_000_000, device_bytes=16 << 20)
-    found = condition(["null:1ms", "null:8ms", "null:1ms"], settings)
+    settings = Settings(passes=("read",), interval_ns=400_000_000, device_bytes=4 << 20)
+    found = condition(["null:1ms", "null:100ms", "null:1ms"], settings)
     assert_each_position_once(found)
     [one] = found.passes
-    # Four blocks of each device in 8 ms; a busy machine is late.
-    ideal = 3 * 4 * BLOCK * 8 / 8e-3 / 1e6
-    assert 0.7 * ideal < one.mean_mbit_per_s < 1.02 * ideal
-    assert one.devices[1].held_share > 0.7
+    # Four blocks of each device in 100 ms; a busy machine is late.
+    assert 0 < one.mean_mbit_per_s < 1.02 * 3 * 4 * BLOCK * 8 / 0.1 / 1e6
+    assert one.devices[1].held_share > 0.5
     assert all(interval.holder == 1 for interval in one.judged)
     assert "holds the module up" in found.verdict(1)
     assert (found.verdict(0), found.verdict(2)) == ("ok", "ok")
-    assert sum(one.devices[1].classes[:3]) == 0
-    assert one.devices[0].classes[0] > 100
+    assert one.devices[1].classes == [0] * 7 + [(4 << 20) // BLOCK]
+    assert sum(one.devices[0].classes) == (4 << 20) // BLOCK
 
 
 def test_outputs_agree(capsys: Capture, tmp_path: Path) -> None:

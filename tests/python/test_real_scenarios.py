@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import headstack as hs
-from conftest import CHEETAH, Headstack
+from conftest import CHEETAH, Headstack, interrupt
 
 TWO_LUNS = """
 name = "two"
@@ -79,8 +77,8 @@ def test_clients_are_swept_as_in_simulation(web: Path) -> None:
     assert (few["depth"], many["depth"]) == (1, 8)
     # Each client waits 2 ms for each request: at most 500 requests a second each.
     assert few["iops"] <= 501
-    assert 3 < many["iops"] / few["iops"] < 9
-    assert few["duration_s"] == pytest.approx(1, abs=0.2)
+    assert few["iops"] < many["iops"] <= 4008
+    assert few["duration_s"] == pytest.approx(1)
     for run in (0, 1):
         [stream] = results.streams_of(run)
         assert stream["stream"] == "pages"
@@ -92,7 +90,7 @@ def test_lengths_are_those_of_simulations(web: Path) -> None:
     [by_requests] = hs.measure("null:1ms", web, requests=300, warm_up="0s")
     assert by_requests["requests"] == 300
     [by_time] = hs.measure("null:1ms", web, time="400ms", warm_up="0s")
-    assert by_time["duration_s"] == pytest.approx(0.4, abs=0.15)
+    assert by_time["duration_s"] == pytest.approx(0.4)
 
 
 def test_luns_are_files_of_their_own(two_luns: Path, data: Path) -> None:
@@ -188,9 +186,8 @@ def test_ctrl_c_keeps_what_was_measured(web: Path, tmp_path: Path) -> None:
     command = "import sys; from headstack.cli import main; main(sys.argv[1:])"
     arguments = ["measure", "null:1ms", "-w", str(web), "--time", "60s", "-q", "--json", str(kept)]
     process = subprocess.Popen([sys.executable, "-c", command, *arguments], stderr=subprocess.PIPE, text=True)
-    time.sleep(4)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    interrupt(process)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     [run] = json.loads(kept.read_text())
     assert run["ended_early"] == "stopped by hand"
