@@ -2,15 +2,19 @@
 //! planted in it is found.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use headstack_load::integrity::{Class, IntegrityReport, Layout, Ledger, Outcome, Scanner, Severity, Stamper};
 
 const FOLDER: &str = "HEADSTACK_CRASH_FOLDER";
+/// What a child says, and after how many writes, flushes and trims.
+const SAID: &[u8] = b"it writes\n";
+const WRITES_BEFORE: u64 = 200;
 const UNIT: u64 = 4096;
 const UNITS: u64 = 256;
 
@@ -48,10 +52,16 @@ fn child() {
     });
 }
 
+/// Says so when it has written for a while.
 fn write_for_ever(file: &File, stamper: &Stamper, seed: u64) {
     let mut choices = Choices(seed);
     let mut buffer = vec![0; 8 * UNIT as usize];
-    loop {
+    for number in 0u64.. {
+        if number == WRITES_BEFORE {
+            // Past the harness, which keeps what tests print.
+            std::io::stdout().write_all(SAID).expect("the parent listens");
+            std::io::stdout().flush().expect("the parent listens");
+        }
         let start = choices.below(UNITS);
         let units = (1 + choices.below(8)).min(UNITS - start);
         let (offset, bytes) = (start * UNIT, units * UNIT);
@@ -91,14 +101,15 @@ fn run_and_kill(folder: &Path, after: Duration) {
     let mut child = Command::new(program)
         .args(["--exact", "child", "--test-threads=1"])
         .env(FOLDER, folder)
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .spawn()
         .expect("a child");
-    let began = Instant::now();
-    while began.elapsed() < after {
-        std::thread::sleep(after.saturating_sub(began.elapsed()));
-    }
+    let mut said = BufReader::new(child.stdout.take().expect("it is piped")).split(b'\n');
+    let writes = |line: std::io::Result<Vec<u8>>| line.expect("a line").ends_with(&SAID[..SAID.len() - 1]);
+    assert!(said.any(writes), "the child writes nothing");
+    std::thread::sleep(after);
     child.kill().expect("a kill");
+    drop(said);
     let status = child.wait().expect("its end");
     assert_eq!(status.signal(), Some(9), "the child ended by itself: {status}");
 }
@@ -153,7 +164,7 @@ fn killed_at_any_moment_it_raises_no_false_alarm_and_hides_no_fault() {
     let mut older: Option<Vec<u8>> = None;
     let (mut under_way, mut intact) = (0, 0);
     for _ in 0..20 {
-        run_and_kill(&folder, Duration::from_micros(60_000 + choices.below(60_000)));
+        run_and_kill(&folder, Duration::from_micros(choices.below(60_000)));
         let kept = Ledger::open(&ledger(&folder)).expect("the ledger");
         let content = std::fs::read(target(&folder)).expect("the target");
         let report = scan(&kept, &content);
