@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError, version
+from headstack.atomic_files import write_text
 
 if TYPE_CHECKING:
     from headstack.report.figures import Report
@@ -32,7 +33,7 @@ class Analysis:
         # On one line: the map alone has up to 131,072 figures.
         text = json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n"
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            write_text(path, text)
         return text
 
     @classmethod
@@ -77,7 +78,7 @@ class Analysis:
 
     def to_workload(self, path: str | os.PathLike[str]) -> None:
         """Writes ``workload_toml``."""
-        Path(path).write_text(self.workload_toml, encoding="utf-8")
+        write_text(path, self.workload_toml)
 
     def miss_ratio(self, cache: int) -> float:
         """Misses over references in an LRU cache of that size, in bytes, or in requests where these were counted.

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from headstack._native import InputError
+from headstack.atomic_files import write_all
 
 try:
     from matplotlib.figure import Figure
@@ -46,4 +47,5 @@ def picture_format(path: str | os.PathLike[str]) -> str:
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Writes the figure in the format that the path's suffix names. Equal figures give equal PNG files."""
-    figure.savefig(path, dpi=DPI, format=picture_format(path))
+    form = picture_format(path)
+    write_all([(path, lambda draft: figure.savefig(draft, dpi=DPI, format=form))])

@@ -6,11 +6,13 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
+from headstack.atomic_files import opened_pipe
 from headstack.measurement import SLOTS, Access, Progress, is_target
 from headstack.measurement.replays import Playback, prepare
 from headstack.options import OPTIONS
@@ -154,14 +156,14 @@ def replay_all(
     specs = specify(asked.trace, simulated, replays, asked.given)
     prepared = prepare(asked.trace, paths, replays, asked.given, playback) if paths else None
     played = [] if prepared is None else prepared.specs
-    if record is not None:
-        if len(specs) + len(played) > 1:
-            raise InputError(f"record: {len(specs) + len(played)} replays cannot be one trace")
+    if record is not None and len(specs) + len(played) > 1:
+        raise InputError(f"record: {len(specs) + len(played)} replays cannot be one trace")
+    with nullcontext() if record is None else opened_pipe(record) as place:
         for spec in (*specs, *played):
-            spec["record"] = os.fspath(record)
-    results = Results(_native.replay(json.dumps(specs), progress), swept(asked.given))
-    if prepared is not None:
-        results = results.and_others(Results(prepared.carry_out(course)))
+            spec["record"] = place
+        results = Results(_native.replay(json.dumps(specs), progress), swept(asked.given))
+        if prepared is not None:
+            results = results.and_others(Results(prepared.carry_out(course)))
     failed = results.failed_checks()
     if failed:
         raise RunError(f"a replay failed its own check, its figures cannot be trusted: {failed[0]}")

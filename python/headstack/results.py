@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from headstack import _native, tables
 from headstack._native import InputError
+from headstack.atomic_files import write_all
 from headstack.values import duration_ns
 
 if TYPE_CHECKING:
@@ -345,4 +346,4 @@ class Results:
 
         with duckdb.connect() as connection:
             connection.register("results", self._native.table())
-            connection.table("results").write_parquet(os.fspath(path), compression="zstd")
+            write_all([(path, lambda draft: tables.copy_to(connection, "results", draft, tables.PARQUET))])

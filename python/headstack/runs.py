@@ -7,11 +7,13 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
 from headstack.array import Array
+from headstack.atomic_files import opened_pipe
 from headstack.demand import load_demand
 from headstack.drive import Drive
 from headstack.options import ACCESS, CHANGES, EXCLUSIVE, IN_RESULTS, OPTIONS, STATED, Spec
@@ -110,8 +112,8 @@ def run_specs(
     record: str | os.PathLike[str] | None = None,
 ) -> Results:
     """Runs what ``specify`` made of ``options``."""
-    path = None if record is None else os.fspath(record)
-    results = Results(_native.run(json.dumps(specs), progress, path), swept(options))
+    with nullcontext() if record is None else opened_pipe(record) as place:
+        results = Results(_native.run(json.dumps(specs), progress, place), swept(options))
     failed = results.failed_checks()
     if failed:
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""

@@ -12,6 +12,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.atomic_files import write_all
 from headstack.chunks import finish
 from headstack.chunks.chunk import Chunk, cost_s, cut
 from headstack.chunks.points import DEMAND, MARK, OPTION, SYSTEM, specifications_of_points
@@ -19,6 +20,7 @@ from headstack.demand import load_demand
 from headstack.designs import Axis, Design, Listed, axis
 from headstack.options import CHANGES, OPTIONS
 from headstack.runs import Progress, check, texts
+from headstack.tables import CSV, PARQUET, copy_to
 
 DESCRIBING_S = 2e-3
 """What it takes to complete a description, roughly."""
@@ -200,18 +202,17 @@ class Sweep:
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """The table as Parquet: the same bytes for the same sweep, however it was carried out."""
-        self._copy(path, "format parquet, compression zstd")
+        self._copy(path, PARQUET)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """The table as CSV."""
-        self._copy(path, "format csv, header")
+        self._copy(path, CSV)
 
     def _copy(self, path: str | os.PathLike[str], how: str) -> None:
         with self._opened() as connection:
-            quoted = os.fspath(path).replace("'", "''")
             # A table of its own, since what Parquet looks like shows how the rows came to its writer.
             connection.execute("create temp table whole as select * from swept")
-            connection.execute(f"copy whole to '{quoted}' ({how})")
+            write_all([(path, lambda draft: copy_to(connection, "whole", draft, how))])
 
     def __len__(self) -> int:
         return int(self.configurations)

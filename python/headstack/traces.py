@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from headstack import _native
 from headstack._native import InputError
 from headstack.analysis import Analysis
+from headstack.atomic_files import opened_pipe
 from headstack.values import duration_ns, size_bytes
 
 Progress: TypeAlias = Callable[[int], object]
@@ -104,12 +105,14 @@ class Trace:
 
     def to_parquet(self, path: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Any]:
         """Writes the trace in the stored form, sorted by arrival; returns its ``meta`` and number of ``requests``."""
-        written: dict[str, Any] = json.loads(_native.trace_import(self.source, os.fspath(path), progress))
+        with opened_pipe(path) as place:
+            written: dict[str, Any] = json.loads(_native.trace_import(self.source, place, progress))
         return written
 
     def export(self, path: str | os.PathLike[str], format: str, progress: Progress | None = None) -> dict[str, Any]:
         """Writes the trace in another program's format; ``losses`` counts what that could not hold, by name."""
-        written: dict[str, Any] = json.loads(_native.trace_export(self.source, os.fspath(path), format, progress))
+        with opened_pipe(path) as place:
+            written: dict[str, Any] = json.loads(_native.trace_export(self.source, place, format, progress))
         return written
 
     def split(self, folder: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Path]:
@@ -162,7 +165,8 @@ def capture(
         "requests": requests,
         "buffer_bytes": None if buffer is None else size_bytes("buffer", buffer),
     }
-    told: dict[str, Any] = json.loads(_native.trace_capture(json.dumps(asked), os.fspath(path), progress))
+    with opened_pipe(path) as place:
+        told: dict[str, Any] = json.loads(_native.trace_capture(json.dumps(asked), place, progress))
     return told
 
 

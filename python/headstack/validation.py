@@ -12,6 +12,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.atomic_files import write_text
 
 PARAMETER_SUFFIXES = (".parv", ".diskspecs")
 """DiskSim's parameter files, the first that exists beside a trace."""
@@ -51,8 +52,7 @@ class Validation:
 
     def dump(self, path: str | os.PathLike[str]) -> None:
         """Writes the simulated response times, one a line."""
-        with open(path, "w", encoding="ascii") as file:
-            file.writelines(f"{value_ms:.6f}\n" for value_ms in self.simulated_ms)
+        write_text(path, "".join(f"{value_ms:.6f}\n" for value_ms in self.simulated_ms))
 
 
 def validate(folder: str | os.PathLike[str], *, progress: Callable[[float], object] | None = None) -> list[Validation]:

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -24,6 +24,26 @@ SHORT = ("--requests", "2000", "--warm-up", "100")
 
 Headstack = Callable[..., subprocess.CompletedProcess[str]]
 Attach = Callable[[Path], str]
+
+
+NEEDS = ("root", "loop", "programs", "kernel", "data")
+"""What a machine may lack, as ``HEADSTACK_REQUIRE`` names it: a list such as ``loop,root``."""
+
+
+def lacks(need: str, what: str) -> NoReturn:
+    """Skips the calling test for lack of something; it fails where ``HEADSTACK_REQUIRE`` names the need."""
+    required = [name.strip() for name in os.environ.get("HEADSTACK_REQUIRE", "").split(",") if name.strip()]
+    unknown = sorted({need, *required} - set(NEEDS))
+    assert not unknown, f"HEADSTACK_REQUIRE: {', '.join(unknown)}: none of {', '.join(NEEDS)}"
+    if need in required:
+        pytest.fail(f"{what} ({need}), which HEADSTACK_REQUIRE={','.join(required)} does not allow", pytrace=False)
+    pytest.skip(f"{what} ({need})")
+
+
+def needs_program(program: str) -> None:
+    """Skips the calling test where a program is not installed."""
+    if shutil.which(program) is None:
+        lacks("programs", f"{program} is not installed")
 
 
 @pytest.fixture
@@ -62,21 +82,22 @@ def validation_folder() -> Path:
     """Measured traces with DiskSim's parameters."""
     folder = SHARED / "validation" / "disksim"
     if not folder.is_dir():
-        pytest.skip(f"no validation data in {folder}")
+        lacks("data", f"no validation data in {folder}")
     return folder
 
 
 @pytest.fixture
 def attach() -> Iterator[Attach]:
     """Makes a block device of a file, for as long as the test lasts."""
-    if os.geteuid() != 0 or shutil.which("losetup") is None:
-        pytest.skip("loop devices need root and losetup")
+    if os.geteuid() != 0:
+        lacks("root", "loop devices need root")
+    needs_program("losetup")
     devices: list[str] = []
 
     def one(backing: Path) -> str:
         made = subprocess.run(["losetup", "--find", "--show", backing], capture_output=True, text=True, check=False)
         if made.returncode != 0:
-            pytest.skip(f"no loop device: {made.stderr.strip()}")
+            lacks("loop", f"no loop device: {made.stderr.strip()}")
         devices.append(made.stdout.strip())
         return devices[-1]
 

@@ -224,7 +224,7 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, headstack: Headstack) -> N
     def kept() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*.parquet")}
 
-    for ending, code in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)):
+    for ending, code in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 143), (signal.SIGINT, 130)):
         before = kept()
         process = subprocess.Popen(
             [*command, "--store", str(tmp_path / "store")],

@@ -44,6 +44,6 @@ pub use phase::{PhaseSpec, play_phase};
 pub use replay::{Observed, ReplaySpec, Sink, Writes, replay};
 pub use run::{Spec, run, run_logged};
 pub use scenario::{ScenarioSpec, play_scenario};
-pub use target::{Ending, Permission, Target, TargetKind};
+pub use target::{Ending, Permission, Target, TargetKind, files_below};
 pub use verification::{LedgerPlace, Verification};
 pub use verify::{VerifySpec, verify};

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::error::{input_error, json_error};
+use crate::error::{input_error, json_error, trace_error};
 use crate::interruptible::{interruptibly, is_interruption};
 
 /// A capture as Python asks for it.
@@ -54,7 +54,7 @@ impl Asked {
 pub fn trace_capture(py: Python<'_>, asked: &str, output: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
     let options = serde_json::from_str::<Asked>(asked).map_err(json_error)?.options()?;
     let mut capture = Capture::start(&options).map_err(input_error)?;
-    let mut writer = StoreWriter::create(Path::new(output)).map_err(input_error)?;
+    let mut writer = StoreWriter::create(Path::new(output)).map_err(trace_error)?;
     let seen = Mutex::new(Progress::default());
     let tell = |py: Python<'_>| {
         let Some(progress) = &progress else {
@@ -70,8 +70,8 @@ pub fn trace_capture(py: Python<'_>, asked: &str, output: &str, progress: Option
             outcome = Some(record(&mut capture, &mut writer, goes_on, &seen));
         })
     });
-    let meta = outcome.expect("the work has ended").map_err(input_error)?;
-    writer.finish(&meta).map_err(input_error)?;
+    let meta = outcome.expect("the work has ended").map_err(trace_error)?;
+    writer.finish(&meta).map_err(trace_error)?;
     match heard {
         // Whoever presses Ctrl-C has seen enough.
         Err(error) if !is_interruption(&error, py) => return Err(error),

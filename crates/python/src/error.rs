@@ -3,7 +3,8 @@
 use std::fmt::Display;
 
 use headstack_sim::SimError;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use headstack_trace::{Place, TraceError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::{PyErr, create_exception};
 
 create_exception!(headstack, InputError, PyValueError, "Input that cannot be accepted; the message is one line.");
@@ -23,6 +24,14 @@ pub fn json_error(error: serde_json::Error) -> PyErr {
 pub fn sim_error(error: SimError) -> PyErr {
     match error {
         SimError::Stopped | SimError::Panicked(_) => RunError::new_err(error.to_string()),
+        _ => input_error(error),
+    }
+}
+
+/// What is wrong with a trace is bad input; what keeps one from being written is the kernel's error.
+pub fn trace_error(error: TraceError) -> PyErr {
+    match error.place {
+        Place::Output(number) => PyOSError::new_err((number, error.message, error.file)),
         _ => input_error(error),
     }
 }

@@ -1,7 +1,10 @@
 //! Long work that Python hears of and Ctrl-C ends: the interpreter is free meanwhile.
+//!
+//! Signals come in by Python's handlers alone. Those of `headstack/signals.py` either raise, as Python's own do, or call
+//! [`ask_to_end`], which ends the work and lets Python go on with what it has come to.
 
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -10,6 +13,29 @@ use pyo3::prelude::*;
 
 /// How often Python looks at signals and is told of progress.
 const TICK: Duration = Duration::from_millis(50);
+/// How often somebody asked for the end, since the process began.
+static ASKED: AtomicU32 = AtomicU32::new(0);
+
+/// Ends all work under way, and all that begins from now on: as an interruption, without an exception for Python's own
+/// code.
+#[pyfunction]
+pub fn ask_to_end() {
+    ASKED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How often somebody asked for the end.
+pub fn asked_to_end() -> u32 {
+    ASKED.load(Ordering::Relaxed)
+}
+
+/// Raises what a signal has raised, or an interruption where somebody asked for the end.
+pub fn check(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()?;
+    match asked_to_end() {
+        0 => Ok(()),
+        _ => Err(pyo3::exceptions::PyKeyboardInterrupt::new_err(())),
+    }
+}
 
 /// Carries out `work` on another thread, since Python handles signals on the caller's alone, and calls `tell` there now
 /// and then. `work` is told to end by its flag becoming false; an exception of a signal or of `tell` is raised when it has
@@ -27,8 +53,10 @@ pub fn attended<T: Send>(
     tell: impl Fn(Python<'_>) -> PyResult<()>,
     work: impl FnOnce(&AtomicBool) -> T + Send,
 ) -> (T, PyResult<()>) {
-    let goes_on = AtomicBool::new(true);
-    let look = || Python::attach(|py| py.check_signals().and_then(|()| tell(py)));
+    // Whoever asked before this began need not wait for a tick, however many short works are to follow.
+    let mut heard = Python::attach(check);
+    let goes_on = AtomicBool::new(heard.is_ok());
+    let look = || Python::attach(|py| check(py).and_then(|()| tell(py)));
     thread::scope(|scope| {
         // The sender goes with the worker, whether it returns or panics.
         let (finished, finish) = channel();
@@ -37,7 +65,6 @@ pub fn attended<T: Send>(
             let _finished: Sender<()> = finished;
             work(flag)
         });
-        let mut heard: PyResult<()> = Ok(());
         while finish.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
             if heard.is_ok() {
                 heard = look();

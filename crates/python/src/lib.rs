@@ -7,6 +7,7 @@ mod blueprint;
 mod capture;
 mod catalogue;
 mod error;
+mod files;
 mod interruptible;
 mod jobs;
 mod live;
@@ -45,6 +46,10 @@ mod _native {
     };
     #[pymodule_export]
     use super::error::{InputError, RunError};
+    #[pymodule_export]
+    use super::files::{AtomicFile, Outputs, is_stdout, written_through};
+    #[pymodule_export]
+    use super::interruptible::ask_to_end;
     #[pymodule_export]
     use super::jobs::{
         phase_at_observed, phase_demand, phase_stream_names, read_fio, read_fio_arguments, read_icf, read_vdbench,

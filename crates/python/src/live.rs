@@ -13,7 +13,8 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::error::{RunError, input_error, json_error};
+use crate::error::{RunError, input_error, json_error, trace_error};
+use crate::interruptible::check;
 use crate::recording::Recording;
 
 /// Requests that may wait for the disk that the recording is on: seconds of any drive's.
@@ -70,7 +71,7 @@ impl LiveService {
             (Some(path), Some(system)) => {
                 let recording = Recording::simulated(path, "live", &asked.name, system, Vec::new());
                 let (sender, receiver) = sync_channel(WAITING_MAX);
-                let thread = record(recording.map_err(input_error)?, receiver);
+                let thread = record(recording.map_err(trace_error)?, receiver);
                 (Some(listener(sender, Arc::clone(&lost))), Some(thread))
             }
             (Some(_), None) => return Err(input_error("record: a device of constant latency has nothing to tell")),
@@ -104,7 +105,7 @@ impl LiveService {
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         while !self.service.lock().expect("nobody panics with it").as_ref().is_none_or(Service::is_over) {
             py.detach(|| std::thread::sleep(TICK));
-            py.check_signals()?;
+            check(py)?;
         }
         Ok(())
     }
@@ -122,7 +123,7 @@ impl LiveService {
         let fidelity = py.detach(|| service.stop()).map_err(live_error)?;
         if let Some(recording) = self.recording.lock().expect("nobody panics with it").take() {
             let recorded = py.detach(|| recording.join().expect("recording does not panic"));
-            recorded.map_err(|error| RunError::new_err(error.to_string()))?;
+            recorded.map_err(trace_error)?;
             if *self.lost.lock().expect("nobody panics with it") {
                 return Err(RunError::new_err("the recording has gaps: its disk was too slow"));
             }

@@ -18,7 +18,7 @@ use headstack_workload::scenario::Scenario;
 use pyo3::PyErr;
 use serde::Deserialize;
 
-use crate::error::input_error;
+use crate::error::{input_error, trace_error};
 use crate::measure::{Targets, load_error};
 use crate::recording::{Recording, record_of};
 use crate::replay::Requests;
@@ -106,6 +106,7 @@ impl PlayError {
     pub fn raised(self) -> PyErr {
         match self {
             PlayError::Load(error) => load_error(error),
+            PlayError::Trace(error) => trace_error(error),
             other => input_error(other),
         }
     }

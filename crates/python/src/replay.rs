@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use crate::error::{RunError, input_error, json_error, sim_error};
+use crate::error::{RunError, input_error, json_error, sim_error, trace_error};
 use crate::interruptible::interruptibly;
 use crate::recording::Recording;
 use crate::results::{Asked, Results};
@@ -88,7 +88,7 @@ pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyRes
                 input_error(format!("{name}: {error}"))
             }
             Failure::Sim(error) => sim_error(error),
-            Failure::Trace(error) => input_error(error),
+            Failure::Trace(error) => trace_error(error),
         })
     });
     let results = results.collect::<PyResult<Vec<_>>>()?;

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::error::{input_error, json_error, sim_error};
+use crate::error::{input_error, json_error, sim_error, trace_error};
 use crate::interruptible::interruptibly;
 use crate::recording::Recording;
 use crate::results::{Asked, Results};
@@ -131,7 +131,7 @@ fn record_interruptibly(
         }
     };
     let recording = Recording::simulated(path, demand, &spec.system_name, &spec.system, streams);
-    let mut recording = recording.map_err(input_error)?;
+    let mut recording = recording.map_err(trace_error)?;
     let share = AtomicU64::new(0);
     let tell = |py: Python<'_>| match progress {
         Some(progress) => progress.call1(py, (f64::from_bits(share.load(Ordering::Relaxed)),)).map(drop),
@@ -145,7 +145,7 @@ fn record_interruptibly(
         record(spec, &hear, &mut |observed| recording.observe(observed))
     })?;
     if result.is_ok() {
-        recording.finish().map_err(input_error)?;
+        recording.finish().map_err(trace_error)?;
     }
     Ok(result)
 }

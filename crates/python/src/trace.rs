@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::error::{RunError, input_error, json_error};
+use crate::error::{RunError, input_error, json_error, trace_error};
 use crate::interruptible::interruptibly;
 
 /// A trace as Python asks for it.
@@ -160,7 +160,7 @@ pub fn trace_import(py: Python<'_>, source: &str, output: &str, progress: Option
             |goes_on| headstack_trace::import(&mut reader, Path::new(output), &mut |read| counter.count(read, goes_on)),
         )
     })?;
-    described(&meta.map_err(input_error)?, counter.0.into_inner())
+    described(&meta.map_err(trace_error)?, counter.0.into_inner())
 }
 
 /// The metadata of a trace, and what one pass counts, as JSON.
@@ -209,7 +209,7 @@ pub fn trace_export(
             },
         )
     })?;
-    let losses: BTreeMap<&str, u64> = losses.map_err(input_error)?;
+    let losses: BTreeMap<&str, u64> = losses.map_err(trace_error)?;
     let meta = serde_json::to_value(reader.meta()).map_err(json_error)?;
     let told = json!({ "meta": meta, "requests": counter.0.into_inner(), "losses": losses });
     Ok(told.to_string())

@@ -1,6 +1,9 @@
 //! What can be wrong with a trace, on one line.
 
-use std::fmt;
+use std::path::Path;
+use std::{fmt, io};
+
+use headstack_files::FileError;
 
 /// Where in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +16,8 @@ pub enum Place {
     Record(u64),
     /// A byte, from 0.
     Byte(u64),
+    /// The file that is written, and the number of the kernel's refusal: nothing is wrong with the trace.
+    Output(i32),
 }
 
 /// A trace that cannot be accepted: where, which field, and what is allowed.
@@ -33,13 +38,25 @@ impl TraceError {
     pub fn of_file(file: impl Into<String>, message: impl fmt::Display) -> TraceError {
         TraceError { file: file.into(), place: Place::File, field: "", message: message.to_string() }
     }
+
+    /// What kept `path` from being written.
+    pub(crate) fn of_output(path: &Path, error: &io::Error) -> TraceError {
+        FileError::of(path, error).into()
+    }
+}
+
+impl From<FileError> for TraceError {
+    fn from(error: FileError) -> TraceError {
+        let FileError { path, message, number } = error;
+        TraceError { file: path, place: number.map_or(Place::File, Place::Output), field: "", message }
+    }
 }
 
 impl fmt::Display for TraceError {
     /// `FILE:LINE: FIELD: MESSAGE`, or `FILE: record N: …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place {
-            Place::File => write!(f, "{}: ", self.file)?,
+            Place::File | Place::Output(_) => write!(f, "{}: ", self.file)?,
             Place::Line(line) => write!(f, "{}:{line}: ", self.file)?,
             Place::Record(record) => write!(f, "{}: record {record}: ", self.file)?,
             Place::Byte(byte) => write!(f, "{}: byte {byte}: ", self.file)?,

@@ -1,9 +1,10 @@
 //! Traces written in the formats of other programs.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::Path;
+
+use headstack_files::AtomicFile;
 
 use crate::error::TraceError;
 use crate::meta::Meta;
@@ -63,15 +64,15 @@ impl ExportFormat {
 }
 
 /// A file being written.
-enum Writer {
-    Blkparse(blkparse::Writer<BufWriter<File>>),
-    DiskSim(disksim::Writer<BufWriter<File>>),
-    Iolog(iolog::Writer<BufWriter<File>>),
-    Msr(msr::Writer<BufWriter<File>>),
+enum Writer<'a> {
+    Blkparse(blkparse::Writer<&'a mut BufWriter<AtomicFile>>),
+    DiskSim(disksim::Writer<&'a mut BufWriter<AtomicFile>>),
+    Iolog(iolog::Writer<&'a mut BufWriter<AtomicFile>>),
+    Msr(msr::Writer<&'a mut BufWriter<AtomicFile>>),
 }
 
-impl Writer {
-    fn new(format: ExportFormat, out: BufWriter<File>) -> Writer {
+impl<'a> Writer<'a> {
+    fn new(format: ExportFormat, out: &'a mut BufWriter<AtomicFile>) -> Writer<'a> {
         match format {
             ExportFormat::Blkparse => Writer::Blkparse(blkparse::Writer::new(out)),
             ExportFormat::DiskSim => Writer::DiskSim(disksim::Writer::new(out)),
@@ -110,31 +111,22 @@ pub fn export(
     format: ExportFormat,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Losses, TraceError> {
-    let failed = |error: io::Error| TraceError::of_file(path.display().to_string(), error);
-    let name = path.file_name().ok_or_else(|| TraceError::of_file(path.display().to_string(), "is no file name"))?;
-    let temporary = path.with_file_name(format!(".{}.{}.partial", name.to_string_lossy(), std::process::id()));
-    let mut write = || {
-        let file = File::create(&temporary).map_err(failed)?;
-        let mut writer = Writer::new(format, BufWriter::with_capacity(1 << 20, file));
-        let (mut batch, mut written) = (Vec::new(), 0);
-        while reader.next_batch(&mut batch)? {
-            writer.write(&batch, reader.meta()).map_err(failed)?;
-            written += batch.len() as u64;
-            if !progress(written) {
-                return Err(TraceError::of_file(path.display().to_string(), "stopped; nothing is written"));
-            }
+    let failed = |error: io::Error| TraceError::of_output(path, &error);
+    let mut out = BufWriter::with_capacity(1 << 20, AtomicFile::create(path)?);
+    let mut writer = Writer::new(format, &mut out);
+    let (mut batch, mut written) = (Vec::new(), 0);
+    while reader.next_batch(&mut batch)? {
+        writer.write(&batch, reader.meta()).map_err(failed)?;
+        written += batch.len() as u64;
+        if !progress(written) {
+            return Err(TraceError::of_file(path.display().to_string(), "stopped; nothing is written"));
         }
-        let losses = writer.finish().map_err(failed)?;
-        fs::rename(&temporary, path).map_err(failed)?;
-        Ok(losses)
-    };
-    let result = write();
-    if result.is_err() {
-        // Nothing half-done is left; what was never begun cannot be removed.
-        let _ = fs::remove_file(&temporary);
     }
-    result
+    let losses = writer.finish().map_err(failed)?;
+    out.into_inner().map_err(|error| failed(error.into_error()))?.finish()?;
+    Ok(losses)
 }
+
 /// Whether a request reads, where a format knows reads and writes only; else what is lost with it.
 fn reads(operation: Operation) -> Result<bool, &'static str> {
     match operation {

@@ -1,7 +1,8 @@
 //! Any trace into the stored form, in order of arrival, at any size.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use headstack_files::{AtomicFile, Draft};
 
 use crate::error::TraceError;
 use crate::formats::Format;
@@ -13,7 +14,7 @@ use crate::store::StoreWriter;
 const FAN_IN: usize = 16;
 
 /// Writes all that `reader` yields to `path`, and says what holds for it. What is not in order of arrival is written as
-/// several sorted runs beside `path`, which are then merged. `progress` hears the number of requests read so far and says
+/// several sorted runs beside `path`, which are then merged; what `path` leads to gets it when it is whole. `progress` hears the number of requests read so far and says
 /// whether to go on; nothing is left under any name unless the import succeeds.
 ///
 /// # Errors
@@ -23,8 +24,9 @@ pub fn import(
     path: &Path,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Meta, TraceError> {
-    let mut runs = Runs { path, runs: Vec::new(), made: 0 };
-    let mut writer = StoreWriter::create(path)?;
+    let mut runs: Vec<Draft> = Vec::new();
+    let begin = || StoreWriter::write_to(path, AtomicFile::create_whole(path)?);
+    let mut writer = begin()?;
     let (mut batch, mut before) = (Vec::new(), Vec::new());
     let mut meta = reader.meta().clone();
     let mut read = 0;
@@ -40,10 +42,8 @@ pub fn import(
         match next {
             Next::Batch => {}
             Next::NewRun => {
-                let run = runs.next_name();
-                writer.finish_as(&run, reader.meta())?;
-                runs.runs.push(run);
-                writer = StoreWriter::create(path)?;
+                runs.push(writer.finish_part(reader.meta())?);
+                writer = begin()?;
             }
             Next::End => break,
         }
@@ -53,56 +53,29 @@ pub fn import(
         }
     }
     let meta = reader.meta().clone();
-    if runs.runs.is_empty() {
+    if runs.is_empty() {
         writer.finish(&meta)?;
         return Ok(meta);
     }
-    let last = runs.next_name();
-    writer.finish_as(&last, &meta)?;
-    runs.runs.push(last);
-    while runs.runs.len() > FAN_IN {
-        let some: Vec<PathBuf> = runs.runs.drain(..FAN_IN).collect();
-        let merged = runs.next_name();
-        let result = merge_runs(&some, &merged, &meta);
-        some.iter().for_each(|run| drop(fs::remove_file(run)));
-        result?;
-        runs.runs.push(merged);
+    runs.push(writer.finish_part(&meta)?);
+    while runs.len() > FAN_IN {
+        let some: Vec<Draft> = runs.drain(..FAN_IN).collect();
+        runs.push(merged(&some, begin()?, &meta)?.into_draft());
     }
-    merge_runs(&runs.runs, path, &meta)?;
+    merged(&runs, begin()?, &meta)?.finish()?;
     Ok(meta)
 }
 
-fn merge_runs(runs: &[PathBuf], path: &Path, meta: &Meta) -> Result<(), TraceError> {
-    let paths: Vec<&Path> = runs.iter().map(PathBuf::as_path).collect();
+/// The runs in one.
+fn merged(runs: &[Draft], mut writer: StoreWriter, meta: &Meta) -> Result<AtomicFile, TraceError> {
+    let paths: Vec<&Path> = runs.iter().map(Draft::path).collect();
     let options = ReadOptions { format: Some(Format::Parquet), ..ReadOptions::default() };
     let mut reader = TraceReader::open(&paths, &options)?;
-    let mut writer = StoreWriter::create(path)?;
     let mut batch = Vec::new();
     while reader.next_batch(&mut batch)? {
         writer.write(&batch, reader.meta())?;
     }
     // The names are those of the runs in the order of the merge; the rest is what the whole said of itself.
-    let merged = reader.meta();
-    writer.finish(&Meta { devices: merged.devices.clone(), processes: merged.processes.clone(), ..meta.clone() })
-}
-
-/// Sorted parts of a trace on disk, gone when this is.
-struct Runs<'a> {
-    path: &'a Path,
-    runs: Vec<PathBuf>,
-    made: usize,
-}
-
-impl Runs<'_> {
-    fn next_name(&mut self) -> PathBuf {
-        self.made += 1;
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        self.path.with_file_name(format!(".{name}.{}.run-{}", std::process::id(), self.made))
-    }
-}
-
-impl Drop for Runs<'_> {
-    fn drop(&mut self) {
-        self.runs.iter().for_each(|run| drop(fs::remove_file(run)));
-    }
+    let names = reader.meta();
+    writer.close(&Meta { devices: names.devices.clone(), processes: names.processes.clone(), ..meta.clone() })
 }

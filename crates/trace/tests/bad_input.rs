@@ -66,7 +66,7 @@ fn assert_refused(bytes: &[u8], good_bytes: usize, format: Format, what: &str) {
         }
         Place::Record(record) => assert!(record > 1, "{what}: {text}"),
         Place::Byte(byte) => assert!(byte >= good_bytes as u64, "{what}: {text}"),
-        Place::File => panic!("{what}: {text}"),
+        Place::File | Place::Output(_) => panic!("{what}: {text}"),
     }
     let (records, meta) = read(bytes, format, true).expect(what);
     assert!(meta.rejected > 0 && meta.rejects[0] == text, "{what}: {text}, then {:?}", meta.rejects);

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from headstack._native import InputError
+from headstack.atomic_files import cache_folder, write_all
 from headstack.chunks.chunk import Chunk, engine
-from headstack.keeping import cache_folder, write_all
 
 log = logging.getLogger("headstack")
 

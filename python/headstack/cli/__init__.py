@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
-from headstack import InputError, RunError, __version__
+from headstack import InputError, RunError, __version__, signals
+from headstack.atomic_files import WriteError
 from headstack.cli import (
     analysis,
     arrays,
@@ -29,7 +31,8 @@ from headstack.cli import (
 )
 from headstack.options import OPTIONS
 
-EXIT_INPUT, EXIT_RUN, EXIT_INTERRUPTED = 2, 3, 130
+EXIT_INPUT, EXIT_RUN = 2, 3
+STDOUT = "stdout"
 
 EPILOG = """\b
 Exit codes:
@@ -37,8 +40,10 @@ Exit codes:
   1  a limit that was asked for is not kept, or verified data are damaged or lost
   2  bad input or usage: one line says what, nothing is written
   3  a run failed, or failed the checks that it makes of itself: nothing is written; a
-     measurement ended early by its target: what was measured is written
-  130  interrupted; of measurements, what was measured is written"""
+     measurement ended early by its target: what was measured is written; results could
+     not be written: one line says where and why
+  128 + N  ended by signal N: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP; of measurements,
+     what was measured is written"""
 
 
 class Cli(click.Group):
@@ -46,6 +51,7 @@ class Cli(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Runs a command and exits; a command returns its exit code, or nothing when all is well."""
+        signals.install()
         kwargs["standalone_mode"] = False
         kwargs["prog_name"] = "headstack"
         try:
@@ -57,24 +63,63 @@ class Cli(click.Group):
             fail(error.format_message(), EXIT_INPUT)
         except InputError as error:
             fail(named_as_typed(str(error)), EXIT_INPUT)
+        except WriteError as error:
+            if error.filename == STDOUT:
+                leave_stdout()
+            fail(f"{error.filename}: cannot be written: {error.strerror}", EXIT_RUN)
         except OSError as error:
             fail(f"{error.filename}: {error.strerror}", EXIT_INPUT)
         except RunError as error:
             fail(str(error), EXIT_RUN)
         except (KeyboardInterrupt, click.Abort):
-            fail("interrupted; nothing is written", EXIT_INTERRUPTED)
+            fail("interrupted; nothing is written", signals.exit_code())
         sys.exit(code or 0)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs a command to its last byte of output."""
+        sys.stdout = naming_stdout()
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # The reader (head, less) has seen enough; Python would complain once more at its end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            # The reader (head, less) has seen enough.
+            leave_stdout()
             return 0
         return code
+
+
+class Stdout(io.FileIO):
+    """Standard output, whose errors say that it is meant."""
+
+    def write(self, data: Any, /) -> int:
+        """Writes, as far as there is room."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise WriteError(error.errno, error.strerror, STDOUT) from None
+
+
+def naming_stdout() -> TextIO:
+    """Standard output as it was, of which errors say where they come from."""
+    was = sys.stdout
+    try:
+        raw = Stdout(was.fileno(), "wb", closefd=False)
+    except (AttributeError, OSError):
+        # Closed, or another program's own.
+        return was
+    was.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw), was.encoding, was.errors, line_buffering=was.isatty(), write_through=False
+    )
+
+
+def leave_stdout() -> None:
+    """Python would write once more what could not be written, at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -10,6 +10,7 @@ import click
 from headstack._native import InputError
 from headstack.analysis import Analysis
 from headstack.cli.analysis_tables import print_analysis
+from headstack.cli.files import OUTPUT, check_sources
 from headstack.cli.output import Outputs, html_option
 from headstack.cli.traces import counting, opened, source_options
 from headstack.values import choice, number, size_bytes
@@ -28,10 +29,14 @@ REUSE = ("block", "request", "off")
     help="What is used again: blocks, or whole requests known by their first byte.",
 )
 @click.option("--sample", metavar="SHARE", help="Count re-use from a share of the blocks, such as 0.01 (SHARDS).")
-@click.option("--json", "json_path", metavar="FILE", help="Write every figure (- for stdout).")
-@click.option("--plot", "plot_path", metavar="FILE.png", help="Draw addresses, rates, sizes, re-use, times.")
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write every figure (- for stdout).")
+@click.option(
+    "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw addresses, rates, sizes, re-use, times."
+)
 @html_option
-@click.option("--workload", "workload_path", metavar="FILE.toml", help="Write a workload with the same mix.")
+@click.option(
+    "--workload", "workload_path", type=OUTPUT, metavar="FILE.toml", help="Write a workload with the same mix."
+)
 def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
     """Say what a trace is like, and what environment it is.
 
@@ -39,6 +44,7 @@ def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
     requests in flight and response times, by device and process; then the whole in the terms of an access
     specification, which --workload writes for "headstack run DRIVE -w FILE.toml".
     """
+    check_sources(*files)
     outputs = Outputs(given, EXPORTS)
     found = analyzed(files, quiet, given)
     outputs.write(found, lambda: print_analysis(found))

@@ -9,9 +9,10 @@ import click
 
 import headstack as hs
 from headstack import _native
-from headstack.cli.output import check_writable, print_table
+from headstack.atomic_files import write_text
+from headstack.cli.files import OUTPUT
+from headstack.cli.output import print_table
 from headstack.drive import Drive, import_disksim
-from headstack.keeping import write_all
 from headstack.workload import Workload
 
 
@@ -98,7 +99,7 @@ def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
 
 @drives.command("import")
 @click.argument("path", metavar="FILE")
-@click.option("-o", "--output", metavar="FILE.toml", help="Write the drive there; printed otherwise.")
+@click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", help="Write the drive there; printed otherwise.")
 @click.option("--name", metavar="NAME", help="The drive to take, where the file describes several.")
 def import_drive(path: str, output: str | None, name: str | None) -> None:
     """Import a drive from DiskSim's parameters (.parv or .diskspecs).
@@ -119,8 +120,7 @@ def import_drive(path: str, output: str | None, name: str | None) -> None:
     if output is None:
         print(text, end="")
     else:
-        check_writable([output])
-        write_all([(output, lambda file: file.write_text(text, encoding="utf-8"))])
+        write_text(output, text)
 
 
 @click.group()

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from headstack import signals
 from headstack._native import format_bytes, format_duration_ns, parse_bytes
 from headstack.classic import crystal as crystal_test
 from headstack.classic import fsync as fsync_test
@@ -16,6 +17,7 @@ from headstack.classic import latency as latency_test
 from headstack.classic import prefill as prefill_test
 from headstack.classic import zones as zones_test
 from headstack.classic.outcome import Outcome
+from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, html_option, print_table
 from headstack.cli.runs import Command, listed
 from headstack.cli.targets import EXIT_RUN, access_of, course, ended_code, permission_options
@@ -41,10 +43,16 @@ def outputs(command: Command) -> Command:
     """What may be done to targets, and where the figures go."""
     decorators = [
         permission_options,
-        click.option("--json", "json_path", metavar="FILE", help="Write figures and whole results (- for stdout)."),
-        click.option("--csv", "csv_path", metavar="FILE", help="Write the figures as a table (- for stdout)."),
-        click.option("--parquet", "parquet_path", metavar="FILE", help="Write the table of runs as Parquet."),
-        click.option("--plot", "plot_path", metavar="FILE.png", help="Draw the picture."),
+        click.option(
+            "--json", "json_path", type=OUTPUT, metavar="FILE", help="Write figures and whole results (- for stdout)."
+        ),
+        click.option(
+            "--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the figures as a table (- for stdout)."
+        ),
+        click.option(
+            "--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table of runs as Parquet."
+        ),
+        click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw the picture."),
         html_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
@@ -69,7 +77,7 @@ def carry_out(given: dict[str, Any], work: Callable[[Progress | None], T], show:
 
 
 @click.command()
-@click.argument("systems", nargs=-1, required=True, metavar="TARGET|SYSTEM...")
+@click.argument("systems", nargs=-1, required=True, type=SOURCE, metavar="TARGET|SYSTEM...")
 @click.option("--positions", metavar="N", default="64", show_default=True, help="Places at which the rate is measured.")
 @click.option("--size", metavar="SIZE", default="1MiB", show_default=True, help="Of sequential requests.")
 @click.option("--depth", metavar="N", default="2", show_default=True, help="Sequential requests at a time.")
@@ -80,6 +88,7 @@ def carry_out(given: dict[str, Any], work: Callable[[Progress | None], T], show:
 @click.option("--range", metavar="RANGE", help="Part of the system that is used: 36.7GB, 10GB..20GB or 0%..50%.")
 @click.option("--write", is_flag=True, help="Write instead of reading; what is there is lost.")
 @outputs
+@signals.held()
 def zones(systems: tuple[str, ...], **given: Any) -> int:
     """Transfer rate and access time from the outer to the inner edge.
 
@@ -132,7 +141,7 @@ def show_zones(test: zones_test.Zones) -> None:
 
 
 @click.command()
-@click.argument("target")
+@click.argument("target", type=SOURCE)
 @click.option("-c", "--count", metavar="N", help="Requests; 0 until Ctrl-C.  [default: 20; with -w or -R any number]")
 @click.option("-i", "--interval", metavar="TIME", help="From one request to the next.  [default: 1s]")
 @click.option("-s", "--size", metavar="SIZE", help="Of a request.  [default: 4KiB, sequential 256KiB]")
@@ -144,6 +153,7 @@ def show_zones(test: zones_test.Zones) -> None:
 @click.option("-C", "--cached", is_flag=True, help="Through the page cache, as --buffered.")
 @click.option("--seed", metavar="N", default="1", show_default=True, help="Of the places.")
 @outputs
+@signals.held()
 def latency(target: str, seek_rate: bool, cached: bool, **given: Any) -> int:
     """Latency of single requests, one at a time, as ioping shows it.
 
@@ -198,7 +208,7 @@ def time_of(ms: float) -> str:
 
 
 @click.command()
-@click.argument("target")
+@click.argument("target", type=SOURCE)
 @click.option(
     "--size", "sizes", metavar="SIZE", default=",".join(fsync_test.SIZES), show_default=True, help="Of writes."
 )
@@ -210,6 +220,7 @@ def time_of(ms: float) -> str:
 @click.option("--rpm", metavar="N", help="Speed of a rotating disk, to tell whether the figures are possible.")
 @click.option("--range", metavar="RANGE", help="Part of the target that is used: 64MiB (the first), 0%..50%.")
 @outputs
+@signals.held()
 def fsync(target: str, sizes: str, limit: str, **given: Any) -> int:
     """Is it fit for a log? Writes, each with a flush.
 
@@ -253,7 +264,7 @@ def show_fsync(test: fsync_test.Fsync) -> None:
 
 
 @click.command()
-@click.argument("target")
+@click.argument("target", type=SOURCE)
 @click.option(
     "--profile", default="default", show_default=True, metavar="|".join(crystal_test.PROFILES), help="Which set."
 )
@@ -271,6 +282,7 @@ def show_fsync(test: fsync_test.Fsync) -> None:
     help="Mixed tests too; 70 % are reads.",
 )
 @outputs
+@signals.held()
 def crystal(target: str, **given: Any) -> int:
     """CrystalDiskMark's tests: SEQ1M Q8T1, SEQ1M Q1T1, RND4K Q32T1, RND4K Q1T1.
 
@@ -310,7 +322,7 @@ def show_crystal(test: crystal_test.Crystal) -> None:
 
 
 @click.command()
-@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.argument("targets", nargs=-1, required=True, type=SOURCE, metavar="TARGET...")
 @click.option("--serial", "order", flag_value="serial", default=True, help="One LUN after the other.  [default]")
 @click.option("--concurrent", "order", flag_value="concurrent", help="All LUNs at the same time.")
 @click.option("--parts", metavar="N", default="1", show_default=True, help="LUNs that a single target is divided into.")
@@ -320,6 +332,7 @@ def show_crystal(test: crystal_test.Crystal) -> None:
 )
 @click.option("--range", metavar="RANGE", help="Part of each target that is written: 36.7GB, 10GB..20GB or 0%..50%.")
 @outputs
+@signals.held()
 def prefill(targets: tuple[str, ...], **given: Any) -> int:
     """Write all of a target once, sequentially, with data that cannot be compressed.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, html_option, print_table, progress
 from headstack.comparison import TOLERANCE, Comparison, Point, is_file
 from headstack.comparison import compare as held_against
@@ -27,8 +28,8 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 
 
 @click.command()
-@click.argument("measured", metavar="MEASURED")
-@click.argument("predicted", metavar="PREDICTED")
+@click.argument("measured", type=SOURCE, metavar="MEASURED")
+@click.argument("predicted", type=SOURCE, metavar="PREDICTED")
 @click.option(
     "--tolerance", metavar="PERCENT", default=TOLERANCE, help="What a model may be off by.", show_default=True
 )
@@ -37,9 +38,9 @@ EXPORTS: dict[str, Callable[..., Any]] = {
     metavar="PERCENT",
     help="Fail (exit 1) where the device does less than this share of what is predicted, such as 90%.",
 )
-@click.option("--json", "json_path", metavar="FILE", help="Write everything (- for stdout).")
-@click.option("--csv", "csv_path", metavar="FILE", help="Write a row for each point (- for stdout).")
-@click.option("--plot", "plot_path", metavar="FILE.png", help="Draw both curves, and the errors below.")
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout).")
+@click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write a row for each point (- for stdout).")
+@click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw both curves, and the errors below.")
 @html_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def compare(

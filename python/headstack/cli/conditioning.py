@@ -11,10 +11,12 @@ from typing import Any
 
 import click
 
+from headstack import signals
 from headstack._native import InputError
+from headstack.cli.files import KEPT, OUTPUT, SOURCE
 from headstack.cli.output import Outputs, print_table
 from headstack.cli.runs import listed
-from headstack.cli.targets import EXIT_INTERRUPTED, EXIT_RUN, SHOW_EVERY_S, access_of, permission_options
+from headstack.cli.targets import EXIT_RUN, SHOW_EVERY_S, access_of, permission_options
 from headstack.conditioning import Conditioning, Now, Settings, class_names
 from headstack.conditioning import condition as conditioned
 from headstack.conditioning.log import read_log, settings_of
@@ -32,7 +34,7 @@ EXIT_NOT_KEPT = 1
 
 
 @click.command()
-@click.argument("targets", nargs=-1, metavar="TARGET...")
+@click.argument("targets", nargs=-1, type=SOURCE, metavar="TARGET...")
 @click.option("--pass", "passes", metavar="write,read", help="The passes and their order.  [default: write,read]")
 @click.option("--read-only", is_flag=True, help="The same as --pass read; it needs no permission.")
 @click.option("--block", metavar="SIZE", help="What goes to a device before the next.  [default: 64KiB]")
@@ -40,15 +42,22 @@ EXIT_NOT_KEPT = 1
 @click.option("--interval", metavar="TIME", help="Length of the intervals that are told.  [default: 10s]")
 @click.option("--size", metavar="SIZE", help="Only so much of each device, from its start.")
 @click.option("--require", metavar="RATE", help="The module's rate that is to be kept everywhere: 2050Mb/s, 256MB/s.")
-@click.option("--log", metavar="FILE", help="Keep every interval there as it is measured, to resume or report later.")
+@click.option(
+    "--log", type=KEPT, metavar="FILE", help="Keep every interval there as it is measured, to resume or report later."
+)
 @click.option("--resume", is_flag=True, help="Go on with --log where it was interrupted.")
-@click.option("--report", metavar="FILE", help="Only tell what this log says; nothing is measured.")
+@click.option("--report", type=SOURCE, metavar="FILE", help="Only tell what this log says; nothing is measured.")
 @permission_options
-@click.option("--json", "json_path", metavar="FILE", help="Write all figures (- for stdout).")
-@click.option("--csv", "csv_path", metavar="FILE", help="Write every interval of every device (- for stdout).")
-@click.option("--parquet", "parquet_path", metavar="FILE", help="Write the same as Parquet.")
-@click.option("--plot", "plot_path", metavar="FILE.png", help="Draw rates and block times over the module.")
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write all figures (- for stdout).")
+@click.option(
+    "--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write every interval of every device (- for stdout)."
+)
+@click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the same as Parquet.")
+@click.option(
+    "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw rates and block times over the module."
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@signals.held()
 def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: str | None, **given: Any) -> int:
     """Condition a module: write, then read, several devices as one stream.
 
@@ -169,7 +178,7 @@ def ending(found: Conditioning) -> int:
     """The exit code; one line on stderr where it ended before its time."""
     if found.ended_early is not None:
         print(f"headstack: ended early, what was measured is kept: {found.ended_early}", file=sys.stderr)
-        return EXIT_INTERRUPTED if found.ended_early == BY_HAND else EXIT_RUN
+        return signals.exit_code() if found.ended_early == BY_HAND else EXIT_RUN
     return 0 if found.is_kept else EXIT_NOT_KEPT
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from headstack.cli.output import check_writable, print_results, progress
+from headstack.atomic_files import write_all
+from headstack.cli.files import check_folder
+from headstack.cli.output import print_results, progress
 from headstack.cli.runs import print_knees
-from headstack.keeping import write_all
 from headstack.results import Results
 from headstack.runs import run_specs, specify
 
@@ -36,13 +37,13 @@ def demo(output: str, quiet: bool) -> None:
     options = {"depth": DEPTHS}
     specs = specify(SYSTEMS, WORKLOAD, options)
     folder = Path(output)
-    folder.mkdir(exist_ok=True)
     exports: dict[str, Callable[..., Any]] = {
         "curves.png": Results.plot,
         "results.json": Results.to_json,
         "results.parquet": Results.to_parquet,
     }
-    check_writable(str(folder / name) for name in exports)
+    check_folder(folder, *exports)
+    folder.mkdir(exist_ok=True)
     with progress(f"{len(specs)} runs", quiet) as show:
         results = run_specs(specs, options, show)
     write_all((folder / name, partial(export, results)) for name, export in exports.items())

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headstack._native import InputError
-from headstack.cli.output import check_writable
-from headstack.keeping import write_all
+from headstack.cli.files import KEPT, OUTPUT, SOURCE, check_folder, check_sources
+from headstack.cli.output import Outputs
+from headstack.tables import written
 
 if TYPE_CHECKING:
     from headstack.inspection.model import Inspection
 
 EXIT_REPLACE = 1
 
-JSON_OPTION = click.option("--json", "json_path", metavar="FILE", help="Write everything (- for stdout).")
-DATABASE_OPTION = click.option("--db", "database", metavar="DB", help="The database; else the one of --record.")
+JSON_OPTION = click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout).")
+DATABASE_OPTION = click.option(
+    "--db", "database", type=SOURCE, metavar="DB", help="The database; else the one of --record."
+)
 
 
 class Inspect(click.Group):
@@ -61,13 +64,14 @@ def inspect() -> None:
 
 
 @inspect.command("device", hidden=True)
-@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.argument("targets", nargs=-1, required=True, type=SOURCE, metavar="TARGET...")
 @click.option("-a", "--all", "everything", is_flag=True, help="Also the kernel's settings of the queue.")
 @click.option("--check", is_flag=True, help="Exit code 1 where the verdict is replace.")
 @JSON_OPTION
 @click.option("--save", metavar="FOLDER", help="Keep the raw outputs; the folder is a TARGET like any other.")
 @click.option(
     "--record",
+    type=KEPT,
     metavar="[DB]",
     is_flag=False,
     flag_value="",
@@ -90,25 +94,30 @@ def device(
     from headstack.inspection.joining import by_device
     from headstack.inspection.verdict import REPLACE
 
-    prepare(json_path)
+    outputs = outputs_of(json_path)
+    if save is not None:
+        check_folder(save)
     found = asked(*targets, save=save, device_type=device_type)
     if record is not None:
         from headstack.inspection import history
 
         path = Path(record) if record else history.default_path()
         added = history.record(path, found)
-    if not written(json_path, stored.document(found)):
+
+    def show() -> None:
         for number, snapshots in enumerate(by_device(found)):
             print("\n" if number else "", end="")
             print_device(snapshots, everything)
         if record is not None:
             print(f"\n{path}: {added} of {len(found)} snapshots are new")
+
+    outputs.write(stored.document(found), show)
     failing = [one for one in found if judge(one).verdict == REPLACE]
     return EXIT_REPLACE if check and failing else 0
 
 
 @inspect.command("diff")
-@click.argument("targets", nargs=-1, metavar="TARGET...")
+@click.argument("targets", nargs=-1, type=SOURCE, metavar="TARGET...")
 @click.option(
     "--good", multiple=True, metavar="TARGET", help="A device that does well: a target, model or serial number."
 )
@@ -127,7 +136,8 @@ def diff(
     from headstack.cli.inspect_tables import print_difference
     from headstack.inspection import compare
 
-    prepare(json_path)
+    outputs = outputs_of(json_path)
+    check_sources(*(name for name in (*good, *bad) if os.path.exists(name)))
     devices = latest(targets)
     sides: dict[str, list[Inspection]] = {"good": [], "bad": []}
     for side, names in (("good", good), ("bad", bad)):
@@ -140,8 +150,7 @@ def diff(
     difference = compare(sides["good"], sides["bad"], others)
     if len(difference.devices) < 2:
         raise InputError(f"diff: {len(difference.devices)} device; allowed: two or more, as TARGET, --good or --bad")
-    if not written(json_path, difference.to_dict()):
-        print_difference(difference, everything)
+    outputs.write(difference.to_dict(), lambda: print_difference(difference, everything))
 
 
 def latest(targets: tuple[str, ...]) -> list[Inspection]:
@@ -180,16 +189,18 @@ def history_(serial: str | None, database: str | None, json_path: str | None) ->
     from headstack.inspection import history
     from headstack.inspection.trends import trends
 
-    prepare(json_path)
+    outputs = outputs_of(json_path)
     path = Path(database) if database else history.default_path()
     kept = history.devices(path) if serial is None else [history.snapshots(path, serial)]
     document = {"headstack_history": history.VERSION, "devices": [history_of(snapshots) for snapshots in kept]}
-    if written(json_path, document):
-        return
-    if serial is None:
-        print_devices(kept)
-    else:
-        print_history(kept[0], history.changes(kept[0]), trends(kept[0]))
+
+    def show() -> None:
+        if serial is None:
+            print_devices(kept)
+        else:
+            print_history(kept[0], history.changes(kept[0]), trends(kept[0]))
+
+    outputs.write(document, show)
 
 
 def history_of(snapshots: list[Inspection]) -> dict[str, Any]:
@@ -211,18 +222,13 @@ def history_of(snapshots: list[Inspection]) -> dict[str, Any]:
     }
 
 
-def prepare(json_path: str | None) -> None:
-    """Raises ``InputError`` where the JSON could not be written: to be known before a device is asked."""
-    if json_path not in (None, "-"):
-        check_writable([json_path])
+def outputs_of(json_path: str | None) -> Outputs:
+    """Where the JSON goes."""
+    return Outputs({"json_path": json_path}, {"json": document_as_json})
 
 
-def written(json_path: str | None, document: dict[str, Any]) -> bool:
-    """Writes the JSON where that is asked for; whether it went to stdout, in place of tables."""
+def document_as_json(document: dict[str, Any], path: Path | None = None) -> str:
+    """A document as JSON."""
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    if json_path == "-":
-        print(text, end="")
-        return True
-    if json_path is not None:
-        write_all([(json_path, lambda path: path.write_text(text, encoding="utf-8", errors="backslashreplace"))])
-    return False
+    # Drives say of themselves what is no UTF-8.
+    return written(text.encode(errors="backslashreplace").decode(), path)

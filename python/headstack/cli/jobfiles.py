@@ -11,11 +11,14 @@ from typing import Any
 
 import click
 
+from headstack import signals
 from headstack._native import InputError
-from headstack.cli.output import check_writable, print_results
+from headstack.atomic_files import write_text
+from headstack.cli.files import OUTPUT, SOURCE, check_outputs, check_sources
+from headstack.cli.output import print_results
 from headstack.jobfiles import JobFile, JobResults
-from headstack.keeping import write_all
-from headstack.measurement import SLOTS, Access
+from headstack.jobfiles.targets import names_of
+from headstack.measurement import BY_HAND, SLOTS, Access
 from headstack.options import OPTIONS
 from headstack.values import choice
 
@@ -38,16 +41,19 @@ def job_options(command: Command) -> Command:
     decorators = [
         click.option(
             "--fio",
+            type=SOURCE,
             metavar="FILE.fio",
             is_flag=False,
             flag_value=ARGUMENTS,
             help="A job file of fio; or -- and its options.",
         ),
-        click.option("--icf", metavar="FILE.icf", help="A configuration file of Iometer."),
-        click.option("--vdbench", metavar="FILE", help="A parameter file of vdbench; NAME=VALUE sets its variables."),
+        click.option("--icf", type=SOURCE, metavar="FILE.icf", help="A configuration file of Iometer."),
+        click.option(
+            "--vdbench", type=SOURCE, metavar="FILE", help="A parameter file of vdbench; NAME=VALUE sets its variables."
+        ),
         click.option("--section", metavar="NAME", multiple=True, help="Only this job of a job file of fio."),
         click.option("--output-format", metavar="|".join(FORMATS), help="Print a job file's results as fio does."),
-        click.option("--output", metavar="FILE", help="Where to, instead of stdout."),
+        click.option("--output", type=OUTPUT, metavar="FILE", help="Where to, instead of stdout."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
@@ -83,7 +89,7 @@ class AskedJobs:
             if self.output is None:
                 print(text, end="")
             else:
-                write_all([(self.output, lambda path: path.write_text(text, encoding="utf-8"))])
+                write_text(self.output, text)
         if not is_stdout_taken and (self.format is None or self.output is not None):
             print_results(results, with_streams=True)
 
@@ -108,7 +114,9 @@ def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, An
     if name == "fio" and paths["fio"] == ARGUMENTS:
         places, arguments, of_program = split_arguments(list(words))
         wanted = of_program.get("output-format", wanted)
-        output = of_program.get("output", output)
+        if "output" in of_program:
+            output = of_program["output"]
+            check_outputs(output)
         file = JobFile.fio_arguments(arguments)
     elif name == "fio":
         file, places = JobFile.fio(paths["fio"], sections), list(words)
@@ -118,12 +126,12 @@ def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, An
         variables = [word for word in words if is_variable(word)]
         places = [word for word in words if not is_variable(word)]
         file = JobFile.vdbench(paths["vdbench"], **dict(word.split("=", 1) for word in variables))
+    check_sources(*(places or names_of(file.phases)))
     if wanted is not None:
         choice("--output-format", wanted, FORMATS)
     if output is not None:
         if wanted is None:
             raise InputError("--output: says where --output-format goes; name one")
-        check_writable([output])
     elif wanted is not None and "-" in (given.get("json_path"), given.get("csv_path")):
         raise InputError("--output-format: only one output can have stdout; send it to a file by --output")
     return AskedJobs(file, places, wanted, output)
@@ -156,4 +164,4 @@ def exit_code(results: JobResults, usual: int) -> int:
     if usual or results.stopped is None:
         return usual
     print(f"headstack: ended early, what was measured is kept: {results.stopped}", file=sys.stderr)
-    return 130 if results.stopped == "stopped by hand" else 3
+    return signals.exit_code() if results.stopped == BY_HAND else 3

@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+from headstack import signals
 from headstack._native import InputError
+from headstack.cli.files import OUTPUT, SOURCE, check_sources
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
 from headstack.cli.output import Outputs, html_option, print_results
 from headstack.cli.runs import EXPORTS, Command, listed
@@ -25,10 +27,11 @@ R = TypeVar("R", bound=Results)
 def measured(command: Command) -> Command:
     """A target, a workload, what can be varied, and the outputs."""
     decorators: list[Decorator] = [
-        click.argument("targets", metavar="TARGET", nargs=-1),
+        click.argument("targets", type=SOURCE, metavar="TARGET", nargs=-1),
         click.option(
             "-w",
             "--workload",
+            type=SOURCE,
             metavar="NAME|FILE.toml",
             help="A workload or scenario; or give --size, --read, --random.",
         ),
@@ -39,10 +42,12 @@ def measured(command: Command) -> Command:
         ),
         job_options,
         access_options,
-        click.option("--json", "json_path", metavar="FILE", help="Write whole results (- for stdout)."),
-        click.option("--csv", "csv_path", metavar="FILE", help="Write the table (- for stdout)."),
-        click.option("--parquet", "parquet_path", metavar="FILE", help="Write the table as Parquet."),
-        click.option("--plot", "plot_path", metavar="FILE.png", help="Draw response time over throughput."),
+        click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
+        click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
+        click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),
+        click.option(
+            "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw response time over throughput."
+        ),
         html_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
@@ -80,6 +85,7 @@ measure.add_command(verify)
 @measure.command(hidden=True)
 @measured
 @verify_options
+@signals.held()
 def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     """Measure TARGET under a workload, or by one of the tests listed below.
 
@@ -119,10 +125,12 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     verifying = verifying_of(given, target)
     places = luns_of(given.pop("lun"))
     work = partial(measure_target, target, demands(workload), access, verifying=verifying, luns=places)
-    results, to_stdout = carry_out(given, work)
-    if not to_stdout:
+
+    def show(results: Results) -> None:
         print_results(results, with_streams=True)
         print_verified(results, verifying)
+
+    results, _ = carry_out(given, work, show)
     return verdict(results)
 
 
@@ -135,6 +143,7 @@ def luns_of(texts: tuple[str, ...]) -> dict[str, str]:
             raise InputError(f"--lun: {text!r} is no place of a LUN; write NAME=PATH, such as log=/dev/sdc")
         if name in places:
             raise InputError(f"--lun: {name} is given twice; a LUN is at one place")
+        check_sources(path)
         places[name] = path
     return places
 
@@ -159,11 +168,13 @@ def demands(workload: str | None) -> list[str] | None:
     return None if workload is None else listed(workload)
 
 
-def carry_out(given: dict[str, Any], work: Callable[..., R]) -> tuple[R, bool]:
-    """Measures, and writes what was asked for; also whether stdout is taken by an export."""
+def carry_out(
+    given: dict[str, Any], work: Callable[..., R], show: Callable[[R], object] = lambda results: None
+) -> tuple[R, bool]:
+    """Measures, writes what was asked for, and shows the rest; also whether an export has stdout."""
     options = {o.name: listed(given[o.name]) for o in MEASURED_OPTIONS if given.get(o.name) is not None}
     outputs = Outputs(given, EXPORTS)
-    with course(given["quiet"]) as show:
-        results = work(options, show)
-    outputs.write(results)
+    with course(given["quiet"]) as tell:
+        results = work(options, tell)
+    outputs.write(results, lambda: show(results))
     return results, outputs.has_stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
@@ -10,13 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 import click
 
+from headstack import _native
 from headstack._native import InputError
-from headstack.keeping import write_all
+from headstack.atomic_files import write_all
+from headstack.cli.files import OUTPUT
 from headstack.results import Results
 
 SILENT_S = 2.0
@@ -122,40 +122,31 @@ def _plain_lines(what: str) -> Callable[[float], object]:
     return show
 
 
-def check_writable(paths: Iterable[str]) -> None:
-    """Raises ``InputError`` when one of the files could not be written: to be known before anything is run."""
-    checked: set[Path] = set()
-    for path in map(Path, paths):
-        if path.is_dir():
-            raise InputError(f"{path}: this is a folder; name a file in it")
-        if not path.parent.is_dir():
-            raise InputError(f"{path}: the folder {path.parent} does not exist")
-        if not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise InputError(f"{path}: no permission to write")
-        if path in checked:
-            raise InputError(f"{path}: named twice; each output needs a file of its own")
-        checked.add(path)
-
-
-html_option = click.option("--html", "html_path", metavar="FILE.html", help="Write a report, one page to look into.")
+html_option = click.option(
+    "--html", "html_path", type=OUTPUT, metavar="FILE.html", help="Write a report, one page to look into."
+)
 """Of every command that has a report; its exports hold ``html``."""
 
 
-class Outputs:
-    """Where a command's results go beside the terminal: ``exports`` writes each kind, and gives it as text."""
+TEXTS = ("json", "csv")
+"""Exports that give their text where no file is named."""
 
-    def __init__(
-        self, given: Mapping[str, Any], exports: Mapping[str, Callable[..., Any]], others: Sequence[str] = ()
-    ) -> None:
-        """Raises ``InputError`` for what could not be written: to be known before anything is measured. ``others`` are
-        files that the command itself writes."""
+
+class Outputs:
+    """Where a command's results go beside the terminal: ``exports`` writes each kind to a file.
+
+    That the files can be written was seen when the command line was read: their options are of type ``OUTPUT``.
+    """
+
+    def __init__(self, given: Mapping[str, Any], exports: Mapping[str, Callable[..., Any]]) -> None:
+        """Raises ``InputError`` for what could not be made: to be known before anything is measured."""
         self._exports = exports
-        files = {name: given[f"{name}_path"] for name in exports if given.get(f"{name}_path") is not None}
-        self._to_stdout = [name for name in ("json", "csv") if files.get(name) == "-"]
-        if len(self._to_stdout) > 1:
-            raise InputError("--json -, --csv -: only one of them can have stdout")
-        self._files = {name: path for name, path in files.items() if name not in self._to_stdout}
-        check_writable([*self._files.values(), *others])
+        self._files = {name: given[f"{name}_path"] for name in exports if given.get(f"{name}_path") is not None}
+        to_stdout = [name for name, path in self._files.items() if _native.is_stdout(path)]
+        if len(to_stdout) > 1:
+            raise InputError(f"{', '.join(f'--{name}' for name in to_stdout)}: only one of them can have stdout")
+        self.has_stdout = bool(to_stdout)
+        """Whether an export has it."""
         if "plot" in self._files:
             from headstack.plots import picture_format
 
@@ -165,15 +156,18 @@ class Outputs:
 
             check_built()
 
-    @property
-    def has_stdout(self) -> bool:
-        """Whether an export has it."""
-        return bool(self._to_stdout)
-
     def write(self, results: object, show: Callable[[], object] = lambda: None) -> None:
-        """Writes what was asked for; ``show`` has stdout unless an export has it."""
-        write_all((path, partial(self._exports[name], results)) for name, path in self._files.items())
-        for name in self._to_stdout:
-            print(self._exports[name](results), end="")
-        if not self._to_stdout:
-            show()
+        """Writes what was asked for; ``show`` has stdout unless an export has it, and then too when files fail."""
+        printed = [name for name, path in self._files.items() if path == "-" and name in TEXTS]
+        sys.stdout.flush()
+        try:
+            write_all(
+                (path, partial(self._exports[name], results))
+                for name, path in self._files.items()
+                if name not in printed
+            )
+        finally:
+            for name in printed:
+                print(self._exports[name](results), end="")
+            if not self.has_stdout:
+                show()

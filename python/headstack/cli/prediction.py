@@ -9,9 +9,10 @@ import click
 
 import headstack as hs
 from headstack._native import InputError
-from headstack.cli.output import Outputs, check_writable, print_table, progress
+from headstack.atomic_files import write_all
+from headstack.cli.files import OUTPUT, SOURCE, check_outputs
+from headstack.cli.output import Outputs, print_table, progress
 from headstack.cli.runs import Command
-from headstack.keeping import write_all
 from headstack.options import CHANGEABLE
 from headstack.values import number
 
@@ -31,8 +32,10 @@ def changes(command: Command) -> Command:
 
 
 @click.command()
-@click.argument("system", metavar="SYSTEM")
-@click.option("-o", "--output", metavar="FILE.json", help="The file; NAME.json of the system unless stated.")
+@click.argument("system", type=SOURCE, metavar="SYSTEM")
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="FILE.json", help="The file; NAME.json of the system unless stated."
+)
 @changes
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def characterize(system: str, output: str | None, quiet: bool, **options: str | None) -> None:
@@ -44,7 +47,8 @@ def characterize(system: str, output: str | None, quiet: bool, **options: str | 
     found on environments drawn at random, and kept with them.
     """
     path = output or f"{system.replace('/', '_').removesuffix('.toml')}.json"
-    check_writable([path])
+    if output is None:
+        check_outputs(path)
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     with progress(f"tests of {system}", quiet) as show:
         found = hs.characterize(system, progress=show, **given)
@@ -65,12 +69,12 @@ def print_tests(found: Characterization) -> None:
 
 
 @click.command()
-@click.argument("environment", metavar="ENVIRONMENT")
-@click.argument("systems", nargs=-1, required=True, metavar="SYSTEM...")
+@click.argument("environment", type=SOURCE, metavar="ENVIRONMENT")
+@click.argument("systems", nargs=-1, required=True, type=SOURCE, metavar="SYSTEM...")
 @click.option("--depth", metavar="N", help="Closed loop: requests outstanding; of a scenario, clients. May be a list.")
 @click.option("--rate", metavar="N", help="Open loop: arrivals a second. May be a list.")
-@click.option("--json", "json_path", metavar="FILE", help="Write the predictions (- for stdout).")
-@click.option("--csv", "csv_path", metavar="FILE", help="Write the table (- for stdout).")
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the predictions (- for stdout).")
+@click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout).")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def predict(
     environment: str, systems: tuple[str, ...], depth: str | None, rate: str | None, quiet: bool, **given: Any

@@ -9,10 +9,12 @@ from typing import Any
 
 import click
 
+from headstack import signals
 from headstack._native import format_bytes
+from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, print_table
 from headstack.cli.runs import listed
-from headstack.cli.targets import EXIT_INTERRUPTED, EXIT_RUN, access_of, access_options, course
+from headstack.cli.targets import EXIT_RUN, access_of, access_options, course
 from headstack.measurement import BY_HAND
 from headstack.pts import PURGES, Outcome, Report, Settings
 from headstack.pts import pts as tested
@@ -29,7 +31,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 
 
 @click.command()
-@click.argument("target", metavar="TARGET")
+@click.argument("target", type=SOURCE, metavar="TARGET")
 @click.option("--test", "tests", metavar="iops,...", help=f"Of {', '.join(PLANS)}.  [default: all]")
 @click.option(
     "--purge", metavar="|".join(PURGES), default=PURGES[0], show_default=True, help="How all data are taken away first."
@@ -40,11 +42,16 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 @click.option("--rounds", metavar="N", help="At most so many rounds of each test.  [default: 25; wsat: 1440]")
 @click.option("--depth", metavar="N", default="32", show_default=True, help="Requests outstanding; latency has 1.")
 @access_options
-@click.option("--json", "json_path", metavar="FILE", help="Write all figures (- for stdout).")
-@click.option("--csv", "csv_path", metavar="FILE", help="Write every measurement of every round (- for stdout).")
-@click.option("--parquet", "parquet_path", metavar="FILE", help="Write the same as Parquet.")
-@click.option("--plot", "plot_path", metavar="FILE.png", help="Draw convergence, measurement window and figures.")
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write all figures (- for stdout).")
+@click.option(
+    "--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write every measurement of every round (- for stdout)."
+)
+@click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the same as Parquet.")
+@click.option(
+    "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw convergence, measurement window and figures."
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@signals.held()
 def pts(target: str, **given: Any) -> int:
     """Test a solid-state drive by SNIA's specification (SSS PTS).
 
@@ -92,7 +99,7 @@ def ending(report: Report) -> int:
     if report.ended_early is None:
         return 0
     print(f"headstack: ended early, whole rounds are kept: {report.ended_early}", file=sys.stderr)
-    return EXIT_INTERRUPTED if report.ended_early == BY_HAND else EXIT_RUN
+    return signals.exit_code() if report.ended_early == BY_HAND else EXIT_RUN
 
 
 def print_report(report: Report) -> None:

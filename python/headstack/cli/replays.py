@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
+from headstack import signals
 from headstack._native import format_duration_ns
+from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, html_option, print_results, print_table
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, course, ending, one_thread_options
@@ -21,8 +23,8 @@ from headstack.values import whole
 def replay_options(command: Command) -> Command:
     """How a trace is replayed, what can be varied of the systems, and the outputs."""
     decorators: list[Decorator] = [
-        click.argument("trace", metavar="TRACE"),
-        click.argument("systems", nargs=-1, required=True, metavar="SYSTEM..."),
+        click.argument("trace", type=SOURCE, metavar="TRACE"),
+        click.argument("systems", nargs=-1, required=True, type=SOURCE, metavar="SYSTEM..."),
         click.option(
             "-m", "--mode", default="timed", metavar="|".join(MODES), help="When requests are issued; see above."
         ),
@@ -46,7 +48,7 @@ def replay_options(command: Command) -> Command:
         ),
         click.option("--requests", metavar="N", help="Only the first requests."),
         click.option("--time", metavar="TIME", help="Only the first part of the recording."),
-        click.option("--record", metavar="FILE.parquet", help="Write what came out as a trace."),
+        click.option("--record", type=OUTPUT, metavar="FILE.parquet", help="Write what came out as a trace."),
         click.option(
             "--writes",
             default="as-recorded",
@@ -61,9 +63,9 @@ def replay_options(command: Command) -> Command:
             click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
             for option in SYSTEM_OPTIONS
         ),
-        click.option("--json", "json_path", metavar="FILE", help="Write whole results (- for stdout)."),
-        click.option("--csv", "csv_path", metavar="FILE", help="Write the table (- for stdout)."),
-        click.option("--parquet", "parquet_path", metavar="FILE", help="Write the table as Parquet."),
+        click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
+        click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
+        click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),
         html_option,
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
@@ -71,6 +73,7 @@ def replay_options(command: Command) -> Command:
 
 @click.command()
 @replay_options
+@signals.held()
 def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, quiet: bool, **given: Any) -> int:
     """Replay a recorded TRACE on SYSTEMs, simulated or real.
 
@@ -94,7 +97,7 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
         "requests": None if given["requests"] is None else whole("--requests", given["requests"]),
         **{name: given[name] for name in ("time_scale", "within", "outside", "time")},
     }
-    outputs = Outputs(given, EXPORTS, [given["record"]] if given["record"] else [])
+    outputs = Outputs(given, EXPORTS)
     playback = Playback(access_of(given), given["writes"], given["realtime"])
     asked = Asked(opened((trace,), given), systems, tuple(listed(mode)), settings, values, playback)
     with counting("replay", quiet) as show, course(quiet) as tell_course:

@@ -8,7 +8,9 @@ from typing import Any, TypeVar, overload
 
 import click
 
+from headstack import signals
 from headstack._native import InputError
+from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, job_options
 from headstack.cli.output import (
     Outputs,
@@ -51,10 +53,11 @@ class Grouped(click.Command):
 def varied(command: Command) -> Command:
     """Systems, a workload, everything that can be varied, and the outputs."""
     decorators = [
-        click.argument("systems", nargs=-1, required=True, metavar="SYSTEM..."),
+        click.argument("systems", nargs=-1, required=True, type=SOURCE, metavar="SYSTEM..."),
         click.option(
             "-w",
             "--workload",
+            type=SOURCE,
             metavar="NAME|FILE.toml",
             help="A workload or scenario of the catalogue, or a file; or give --size, --read, --random.",
         ),
@@ -62,10 +65,12 @@ def varied(command: Command) -> Command:
             click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
             for option in OPTIONS
         ),
-        click.option("--json", "json_path", metavar="FILE", help="Write whole results (- for stdout)."),
-        click.option("--csv", "csv_path", metavar="FILE", help="Write the table (- for stdout)."),
-        click.option("--parquet", "parquet_path", metavar="FILE", help="Write the table as Parquet."),
-        click.option("--plot", "plot_path", metavar="FILE.png", help="Draw response time over throughput."),
+        click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
+        click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
+        click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),
+        click.option(
+            "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw response time over throughput."
+        ),
         html_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
@@ -75,7 +80,7 @@ def varied(command: Command) -> Command:
 @click.command(cls=Grouped)
 @varied
 @job_options
-@click.option("--record", metavar="FILE.parquet", help="Write the requests of a single run as a trace.")
+@click.option("--record", type=OUTPUT, metavar="FILE.parquet", help="Write the requests of a single run as a trace.")
 def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
     """Run SYSTEMs under a workload or a scenario.
 
@@ -92,9 +97,7 @@ def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
     if asked is not None:
         simulate_job_file(asked, given)
         return
-    results, to_stdout = carry_out(systems, workload, given)
-    if not to_stdout:
-        print_results(results, with_streams=True)
+    carry_out(systems, workload, given, show=partial(print_results, with_streams=True))
 
 
 def simulate_job_file(asked: AskedJobs, given: dict[str, Any]) -> None:
@@ -115,6 +118,7 @@ def simulate_job_file(asked: AskedJobs, given: dict[str, Any]) -> None:
 @varied
 @click.option("--limit", metavar="TIME", help="Also state the IO/s at this mean response time.")
 @access_options
+@signals.held()
 def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **given: Any) -> int:
     """Saturation curves, and their knees.
 
@@ -128,10 +132,12 @@ def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **g
         given["depth"] = ",".join(map(str, CURVE_DEPTHS))
     access = access_of(given)
     work = partial(simulated_and_measured, systems, workload, access)
-    results, to_stdout = carry_out(systems, workload, given, work if any(map(is_target, systems)) else None)
-    if not to_stdout:
+
+    def show(results: Results) -> None:
         print_results(results)
         print_knees(results, limit)
+
+    results, _ = carry_out(systems, workload, given, work if any(map(is_target, systems)) else None, show)
     return ending(results)
 
 
@@ -174,24 +180,25 @@ def carry_out(
     workload: str | None,
     given: dict[str, Any],
     work: Callable[[dict[str, Any], bool], Results] | None = None,
+    show: Callable[[Results], object] = lambda results: None,
 ) -> tuple[Results, bool]: ...
 def carry_out(
     systems: tuple[str, ...],
     workload: str | None,
     given: dict[str, Any],
     work: Callable[[dict[str, Any], bool], Results] | None = None,
+    show: Callable[[Results], object] = lambda results: None,
 ) -> tuple[Results, bool]:
-    """Runs (or does ``work``), and writes what was asked for; also whether stdout is taken by an export."""
+    """Runs (or does ``work``), writes what was asked for, and shows the rest; also whether an export has stdout."""
     options = {o.name: listed(given[o.name]) for o in OPTIONS if given[o.name] is not None}
     specs = specify(systems, None if workload is None else listed(workload), options) if work is None else []
-    record = given.get("record")
-    outputs = Outputs(given, EXPORTS, [] if record is None else [record])
+    outputs = Outputs(given, EXPORTS)
     if work is not None:
         results = work(options, given["quiet"])
     else:
-        with progress(f"{len(specs)} run{'s' * (len(specs) > 1)}", given["quiet"]) as show:
-            results = run_specs(specs, options, show, record)
-    outputs.write(results)
+        with progress(f"{len(specs)} run{'s' * (len(specs) > 1)}", given["quiet"]) as tell:
+            results = run_specs(specs, options, tell, given.get("record"))
+    outputs.write(results, lambda: show(results))
     return results, outputs.has_stdout
 
 

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from contextlib import ExitStack
 from functools import reduce
+from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
 from typing import Any
 
 import click
 
+from headstack import signals
 from headstack._native import InputError, format_bytes
-from headstack.cli.output import check_writable
+from headstack.cli.files import OUTPUT, SOURCE, check_kept
+from headstack.cli.output import Outputs
 from headstack.cli.runs import Command
 from headstack.live import SYSTEM_OPTIONS, Live, Serving, endpoints
 from headstack.live import serve as start
+from headstack.tables import written
 
 
 def system_options(command: Command) -> Command:
@@ -32,7 +34,7 @@ def system_options(command: Command) -> Command:
 
 
 @click.command()
-@click.argument("system", metavar="SYSTEM")
+@click.argument("system", type=SOURCE, metavar="SYSTEM")
 @click.option(
     "--nbd",
     "nbd",
@@ -41,9 +43,13 @@ def system_options(command: Command) -> Command:
     help="unix:PATH, tcp:[HOST:]PORT (loopback unless HOST says otherwise), stdio, or systemd for its sockets.",
 )
 @click.option("--stdio", is_flag=True, help="The same as --nbd stdio.")
-@click.option("--tls-certificate", metavar="FILE", help="Encrypt where clients ask: the server's certificate, PEM.")
-@click.option("--tls-key", metavar="FILE", help="Its key, PEM.")
-@click.option("--tls-client-ca", metavar="FILE", help="Clients have to show a certificate of this authority, PEM.")
+@click.option(
+    "--tls-certificate", type=SOURCE, metavar="FILE", help="Encrypt where clients ask: the server's certificate, PEM."
+)
+@click.option("--tls-key", type=SOURCE, metavar="FILE", help="Its key, PEM.")
+@click.option(
+    "--tls-client-ca", type=SOURCE, metavar="FILE", help="Clients have to show a certificate of this authority, PEM."
+)
 @click.option("--tls-required", is_flag=True, help="Serve nobody in the clear.")
 @click.option("--fuse", metavar="DIR", help="Mount a directory with a file for each LUN.")
 @click.option("--loop", is_flag=True, help="With --fuse, as root: make block devices of these files.")
@@ -58,15 +64,18 @@ def system_options(command: Command) -> Command:
 @click.option("--keep", multiple=True, metavar="RANGE", help="With --data discard: bytes kept all the same (0..64MiB).")
 @click.option("--speed", default=1.0, metavar="N", show_default=True, help="0.1 is ten times slower than real time.")
 @click.option("--floor", metavar="TIME", help="What the path costs, if it is not to be measured at the start.")
-@click.option("--faults", metavar="FILE.toml", help="What goes wrong, and when: see docs/live.md.")
+@click.option("--faults", type=SOURCE, metavar="FILE.toml", help="What goes wrong, and when: see docs/live.md.")
 @click.option("--realtime/--no-realtime", default=True, show_default=True, help="Ask for SCHED_FIFO.")
 @click.option("--control", metavar="SOCKET", help='Take orders there: "headstack ctl", "headstack top".')
 @click.option("--metrics", metavar="[HOST:]PORT", help="Answer HTTP with Prometheus' text.")
-@click.option("--record", metavar="FILE.parquet", help="Write what came, and when the model finished it, as a trace.")
+@click.option(
+    "--record", type=OUTPUT, metavar="FILE.parquet", help="Write what came, and when the model finished it, as a trace."
+)
 @click.option("--run", "command", metavar="COMMAND", help="Carry out a shell command, then end; see above.")
-@click.option("--json", "json_path", metavar="FILE", help="Write how true the session was (- for stdout).")
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write how true the session was (- for stdout).")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing while it runs.")
 @system_options
+@signals.held()
 def serve(
     system: str,
     nbd: tuple[str, ...],
@@ -97,16 +106,15 @@ def serve(
                 raise InputError("nowhere to be found: give --nbd unix:PATH, another ENDPOINT or --fuse DIR")
             folder = stack.enter_context(TemporaryDirectory(prefix="headstack-"))
             places["unix"] = (f"{folder}/nbd",)
-        if json_path is not None:
-            check_writable([json_path])
+        outputs = Outputs({"json_path": json_path}, {"json": fidelity_as_json})
+        if given["data"] not in ("memory", "discard"):
+            check_kept(given["data"])
         varied = {o.name: given.pop(o.name) for o in SYSTEM_OPTIONS}
         options = {name: text for name, text in varied.items() if text is not None}
         serving = Serving(**places, **given, options=options)
-        # A service manager ends a service by SIGTERM: it is an end as good as Ctrl-C.
-        signal.signal(signal.SIGTERM, _interrupt)
         live = start(system, serving)
         # A client on standard output would take words for protocol.
-        out = sys.stderr if places["stdio"] or json_path == "-" else sys.stdout
+        out = sys.stderr if places["stdio"] or outputs.has_stdout else sys.stdout
         code = 0
         try:
             if not quiet:
@@ -122,26 +130,22 @@ def serve(
         fidelity = live.stop()
         if not quiet:
             print("\n".join(report(fidelity)), file=out, flush=True)
-        if json_path == "-":
-            print(json.dumps(fidelity, indent=1))
-        elif json_path is not None:
-            from headstack.keeping import write_all
-
-            text = json.dumps(fidelity, indent=1) + "\n"
-            write_all([(json_path, lambda path: path.write_text(text))])
+        outputs.write(fidelity)
     return code
+
+
+def fidelity_as_json(fidelity: dict[str, Any], path: Path | None = None) -> str:
+    """How true a session was, as JSON."""
+    return written(json.dumps(fidelity, indent=1) + "\n", path)
 
 
 def carry_out(command: str, live: Live, serving: Serving) -> int:
     """Carries out a shell command that finds the export in its environment; its exit code, as shells number signals."""
     found = dict(zip(("uri",), addresses(live, serving), strict=False))
     found |= dict(zip(("disk",), live.files, strict=False)) | dict(zip(("device",), live.loops, strict=False))
-    code = subprocess.run(command, shell=True, env=os.environ | found, check=False).returncode
+    with signals.raising():
+        code = subprocess.run(command, shell=True, env=os.environ | found, check=False).returncode
     return code if code >= 0 else 128 - code
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def greeting(live: Live, serving: Serving) -> list[str]:

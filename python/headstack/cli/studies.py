@@ -12,16 +12,16 @@ from typing import Any
 import click
 
 import headstack as hs
+from headstack import signals
 from headstack._native import InputError
-from headstack.cli.output import check_writable, print_table, progress
-from headstack.keeping import write_all
+from headstack.atomic_files import write_all, write_text
+from headstack.cli.files import OUTPUT, SOURCE, check_folder
+from headstack.cli.output import print_table, progress
 from headstack.tables import to_csv
 
-EXIT_MISSED, EXIT_INTERRUPTED = 1, 130
+EXIT_MISSED = 1
 
-OUTPUT = click.option(
-    "-o", "--output", metavar="DIR", default="studies-out", show_default=True, help="Where results go."
-)
+INTO = click.option("-o", "--output", metavar="DIR", default="studies-out", show_default=True, help="Where results go.")
 
 
 def carrying_out(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +55,7 @@ def list_studies() -> None:
 @study.command("run")
 @click.argument("names", nargs=-1, metavar="NAME|FOLDER...")
 @click.option("--all", "every", is_flag=True, help="Run all that ship with headstack.")
-@OUTPUT
+@INTO
 @click.option("--pictures", metavar="SUFFIX", help="Also write each figure as a picture: png, svg or pdf.")
 @carrying_out
 def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str | None, **how: Any) -> int:
@@ -74,6 +74,8 @@ def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str 
     chosen = [hs.studies.load(name) for name in (hs.studies.listed() if every else names)]
     if len({one.name for one in chosen}) < len(chosen):
         raise InputError("two studies of one name cannot be written to one folder")
+    for one in chosen:
+        check_folder(Path(output) / one.name, "outcome.json", "report.html")
     missed = 0
     for one in chosen:
         outcome = carried_out(one, **how)
@@ -91,7 +93,7 @@ def carried_out(one: hs.studies.Study, store: str | None, executor: str, quiet: 
     except KeyboardInterrupt:
         message = "interrupted; finished runs are kept, the same command goes on from there"
         print(f"headstack: {message}", file=sys.stderr)
-        raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
+        raise click.exceptions.Exit(signals.exit_code()) from None
 
 
 def write(folder: Path, outcome: hs.studies.Outcome, pictures: str | None) -> None:
@@ -123,7 +125,7 @@ def files(outcome: hs.studies.Outcome, pictures: str | None) -> Iterator[tuple[s
 
 @study.command("show")
 @click.argument("name", metavar="NAME")
-@OUTPUT
+@INTO
 @click.option("--claim", "only", metavar="ID", help="Show the rows of one claim.")
 def show_study(name: str, output: str, only: str | None) -> None:
     """Show what came of a study that was run."""
@@ -141,15 +143,15 @@ def show_study(name: str, output: str, only: str | None) -> None:
 
 
 @study.command("scorecard")
-@click.option("-o", "--output", metavar="FILE.md", help="Write it to a file.")
-@click.option("--check", "written", metavar="FILE.md", help="Exit with 1 unless this file is what would be written.")
+@click.option("-o", "--output", type=OUTPUT, metavar="FILE.md", help="Write it to a file.")
+@click.option(
+    "--check", "written", type=SOURCE, metavar="FILE.md", help="Exit with 1 unless this file is what would be written."
+)
 @carrying_out
 def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
     """Carry out the studies of published tables, and print every claim with its verdict as Markdown."""
     from headstack.studies.scorecard import first_difference, scorecard
 
-    if output is not None:
-        check_writable([output])
     known = [hs.studies.load(name) for name in hs.studies.listed()]
     text = scorecard([carried_out(one, **how) for one in known if one.table_names()])
     if written is not None:
@@ -159,7 +161,7 @@ def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
             return EXIT_MISSED
         print(f"{written} is current")
     elif output is not None:
-        write_all([(output, lambda path: path.write_text(text, encoding="utf-8"))])
+        write_text(output, text)
     else:
         print(text, end="")
     return 0

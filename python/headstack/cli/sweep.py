@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headstack import signals
 from headstack._native import InputError
-from headstack.cli.output import check_writable, print_table, progress
+from headstack.atomic_files import write_all
+from headstack.cli.files import OUTPUT, SOURCE
+from headstack.cli.output import print_table, progress
 from headstack.cli.runs import Command, Grouped
 from headstack.designs import SAMPLES
-from headstack.keeping import write_all
 from headstack.options import OPTIONS
 
 if TYPE_CHECKING:
     from headstack.sweeps import Plan, Sweep
 
-EXIT_RUN, EXIT_INTERRUPTED = 3, 130
+EXIT_RUN = 3
 
 SHOWN = (
     ("IO/s", "iops", "{:,.1f}"),
@@ -39,8 +41,14 @@ def options_of_runs(command: Command) -> Command:
 
 
 @click.command(cls=Grouped)
-@click.argument("system", metavar="SYSTEM")
-@click.option("-w", "--workload", metavar="NAME|FILE.toml", help="A workload or scenario of the catalogue, or a file.")
+@click.argument("system", type=SOURCE, metavar="SYSTEM")
+@click.option(
+    "-w",
+    "--workload",
+    type=SOURCE,
+    metavar="NAME|FILE.toml",
+    help="A workload or scenario of the catalogue, or a file.",
+)
 @click.option(
     "--vary",
     multiple=True,
@@ -52,7 +60,9 @@ def options_of_runs(command: Command) -> Command:
 @click.option("--best", metavar="COLUMN", help="Show those with the most of it.  [default: iops]")
 @click.option("--min", "least", metavar="COLUMN", help="Show those with the least of it, such as mean_ms.")
 @click.option("--top", type=click.IntRange(1), default=10, metavar="N", help="How many to show.  [default: 10]")
-@click.option("-o", "--output", metavar="FILE.parquet|csv", help="Write the table, a row for each configuration.")
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="FILE.parquet|csv", help="Write the table, a row for each configuration."
+)
 @click.option("--executor", default="local", metavar="local|dask://HOST:PORT", help="Who runs them.  [default: local]")
 @click.option("--store", metavar="DIR", help="Where what is finished is kept.  [default: ~/.cache/headstack/chunks]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -92,16 +102,14 @@ def sweep(
         raise InputError("--best, --min: only one of them can be given")
     plan = Plan(system, workload, fields(vary, given), sample, points)
     plan.check_column(least or best or "iops")
-    if output is not None:
-        check_writable([output])
-        if not output.endswith((".parquet", ".csv")):
-            raise InputError(f"-o: {output}: the ending is unknown; allowed: .parquet, .csv")
+    if output is not None and not output.endswith((".parquet", ".csv")):
+        raise InputError(f"-o: {output}: the ending is unknown; allowed: .parquet, .csv")
     try:
         with progress(f"{len(plan):,} configurations", quiet) as show:
             swept = carried_out(plan, store, executor, show)
     except KeyboardInterrupt:
         click.echo("headstack: interrupted; what is finished is kept, the same command goes on from there", err=True)
-        return EXIT_INTERRUPTED
+        return signals.exit_code()
     order, rows = best_rows(swept, best, least, top)
     if output is not None:
         write_all([(output, swept.to_csv if output.endswith(".csv") else swept.to_parquet)])

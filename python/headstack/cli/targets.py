@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from headstack import signals
 from headstack.measurement import BY_HAND, ENGINES, SLOTS, Access
 from headstack.results import Results
 from headstack.values import whole
@@ -21,7 +22,7 @@ SHOW_EVERY_S = 1.0
 """Between two lines of progress."""
 LEAST_S = 0.1
 """A rate over less time would be noise."""
-EXIT_RUN, EXIT_INTERRUPTED = 3, 130
+EXIT_RUN = 3
 
 
 def permission_options(command: Command) -> Command:
@@ -81,7 +82,7 @@ def ended_code(ended: str | None) -> int:
     if ended is None:
         return 0
     print(f"headstack: ended early, what was measured is kept: {ended}", file=sys.stderr)
-    return EXIT_INTERRUPTED if ended == BY_HAND else EXIT_RUN
+    return signals.exit_code() if ended == BY_HAND else EXIT_RUN
 
 
 @contextmanager

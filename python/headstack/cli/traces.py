@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from datetime import UTC, datetime
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import click
 
+from headstack import _native, signals
 from headstack._native import format_bytes, format_duration_ns
-from headstack.cli.output import SILENT_S, check_writable, print_table
-from headstack.keeping import write_all
+from headstack.cli.files import OUTPUT, check_folder, check_sources
+from headstack.cli.output import SILENT_S, Outputs, print_table
+from headstack.tables import written as to_file
 from headstack.traces import Trace, capture, export_formats, formats
 from headstack.values import size_bytes
 
@@ -147,33 +149,38 @@ def list_steps() -> None:
 
 @trace.command("import")
 @source_options
-@click.option("-o", "--output", required=True, metavar="FILE.parquet", help="The stored form.")
+@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet", help="The stored form.")
 def import_(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> None:
     """Write a trace in the stored form: Parquet, sorted by arrival, one row a request.
 
     Several files are merged by time; the CPUs of one blktrace belong together. Any tool that reads Parquet reads the
     result: its columns say their units, and what was not recorded is null.
     """
-    check_writable([output])
     with counting("import", quiet) as show:
         written = opened(files, given).to_parquet(output, show)
-    print(f"{output}: {written['requests']:,} requests")
-    print_remarks(written["meta"])
+    with words_beside(output):
+        print(f"{output}: {written['requests']:,} requests")
+        print_remarks(written["meta"])
 
 
 @trace.command("export")
 @source_options
-@click.option("-o", "--output", required=True, metavar="FILE")
+@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE")
 @click.option("--to", "to", required=True, metavar="NAME", help='See "headstack trace formats".')
 def export(files: tuple[str, ...], output: str, to: str, quiet: bool, **given: Any) -> None:
     """Write a trace in another program's format, and say what that could not hold."""
-    check_writable([output])
     with counting("export", quiet) as show:
         written = opened(files, given).export(output, to, show)
-    print(f"{output}: {written['requests']:,} requests")
-    for what, number in written["losses"].items():
-        print(f"not held: {number:,} {what}")
-    print_remarks(written["meta"])
+    with words_beside(output):
+        print(f"{output}: {written['requests']:,} requests")
+        for what, number in written["losses"].items():
+            print(f"not held: {number:,} {what}")
+        print_remarks(written["meta"])
+
+
+def words_beside(output: str) -> AbstractContextManager[object]:
+    """What is said of a trace goes to stderr where the trace itself has stdout."""
+    return redirect_stdout(sys.stderr) if _native.is_stdout(output) else nullcontext()
 
 
 @trace.command("split")
@@ -181,6 +188,7 @@ def export(files: tuple[str, ...], output: str, to: str, quiet: bool, **given: A
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="Gets one file a device.")
 def split(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> None:
     """Write the requests of each device to a file of its own."""
+    check_folder(output)
     with counting("split", quiet) as show:
         for device, path in opened(files, given).split(output, show).items():
             print(f"{path}: {device}")
@@ -188,20 +196,19 @@ def split(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> Non
 
 @trace.command("info")
 @source_options
-@click.option("--json", "json_path", metavar="FILE", help="Write everything (- for stdout).")
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout).")
 def info(files: tuple[str, ...], json_path: str | None, quiet: bool, **given: Any) -> None:
     """Say what a trace holds: where it is from, its time, devices, operations."""
-    if json_path not in (None, "-"):
-        check_writable([json_path])
+    check_sources(*files)
+    outputs = Outputs({"json_path": json_path}, {"json": info_as_json})
     with counting("info", quiet) as show:
         told = opened(files, given).info(show)
-    text = json.dumps(told, indent=2) + "\n"
-    if json_path == "-":
-        print(text, end="")
-        return
-    if json_path is not None:
-        write_all([(json_path, lambda path: path.write_text(text, encoding="utf-8"))])
-    print_info(told)
+    outputs.write(told, lambda: print_info(told))
+
+
+def info_as_json(told: dict[str, Any], path: Path | None = None) -> str:
+    """All of it as JSON."""
+    return to_file(json.dumps(told, indent=2) + "\n", path)
 
 
 def print_info(told: dict[str, Any]) -> None:
@@ -270,7 +277,9 @@ def print_remarks(meta: dict[str, Any]) -> None:
 
 @trace.command("capture")
 @click.argument("device", metavar="DEVICE")
-@click.option("-o", "--output", required=True, metavar="FILE.parquet", help="The trace, in the stored form.")
+@click.option(
+    "-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet", help="The trace, in the stored form."
+)
 @click.option("--time", "time_limit", metavar="TIME", help="End after this time.")
 @click.option("--requests", type=int, metavar="N", help="End after so many requests.")
 @click.option(
@@ -279,24 +288,22 @@ def print_remarks(meta: dict[str, Any]) -> None:
 @click.option("--method", metavar="tracepoints|tracer", help="How the kernel is listened to; the first that works.")
 @click.option("--buffer", metavar="SIZE", help="What the kernel holds for each processor until it is read (16MiB).")
 @click.option("-q", "--quiet", is_flag=True, help="No live rate.")
+@signals.held()
 def capture_(device: str, output: str, time_limit: str | None, quiet: bool, **given: Any) -> None:
     """Record the requests to a block device of this machine: /dev/NAME, a partition, or MAJOR:MINOR.
 
-    Ends on time, number or Ctrl-C, and keeps what was recorded. The device is never opened, and the kernel's tracing is
-    left as it was found. Needs root and tracefs (mount -t tracefs nodev /sys/kernel/tracing).
+    Ends on time, number, Ctrl-C, SIGTERM or SIGHUP, and keeps what was recorded. The device is never opened, and the
+    kernel's tracing is left as it was found. Needs root and tracefs (mount -t tracefs nodev /sys/kernel/tracing).
     """
-    check_writable([output])
-    # Whoever ends it otherwise wants the trace too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with live_rate(quiet) as show:
         told = capture(device, output, time=time_limit, progress=show, **given)
     rate = told["requests"] / told["seconds"] if told["seconds"] else 0.0
-    print(f"{output}: {told['requests']:,} requests in {told['seconds']:.1f} s, {rate:,.0f}/s")
-    if told["lost"]:
-        print(f"LOST: {told['lost']:,} events; a larger --buffer loses fewer")
-    print_remarks(
-        {**told["meta"], "counts": {k: v for k, v in told["meta"].get("counts", {}).items() if "lost" not in k}}
-    )
+    counts = {what: number for what, number in told["meta"].get("counts", {}).items() if "lost" not in what}
+    with words_beside(output):
+        print(f"{output}: {told['requests']:,} requests in {told['seconds']:.1f} s, {rate:,.0f}/s")
+        if told["lost"]:
+            print(f"LOST: {told['lost']:,} events; a larger --buffer loses fewer")
+        print_remarks({**told["meta"], "counts": counts})
 
 
 @contextmanager

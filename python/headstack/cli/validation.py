@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from headstack._native import InputError
+from headstack.atomic_files import write_all
+from headstack.cli.files import check_folder
 from headstack.cli.output import print_table, progress
-from headstack.keeping import write_all
 from headstack.validation import Validation
 from headstack.validation import validate as replay
 from headstack.values import percent
@@ -33,8 +33,8 @@ def validate(folder: str, dump: str | None, as_json: bool, limit: str | None, qu
     """
     limit_share = None if limit is None else percent("--limit", limit) / 100
     dump_to = None if dump is None else Path(dump)
-    if dump_to is not None and not dump_to.parent.is_dir():
-        raise InputError(f"{dump_to}: the folder {dump_to.parent} does not exist")
+    if dump_to is not None:
+        check_folder(dump_to)
     with progress("replay", quiet) as show:
         scores = replay(folder, progress=show)
     if dump_to is not None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import click
 
-from headstack import _native
+from headstack import _native, signals
 from headstack._native import InputError
-from headstack.cli.output import check_writable, print_table
+from headstack.cli.files import KEPT, OUTPUT, SOURCE, check_kept
+from headstack.cli.output import Outputs, print_table
 from headstack.cli.targets import Command, course, ending
-from headstack.keeping import write_all
 from headstack.measurement import ENGINES
 from headstack.measurement import verify as verify_target
 from headstack.measurement.verifying import Verifying, ledger_of
@@ -46,7 +46,9 @@ def verify_options(command: Command) -> Command:
         click.option("--verify", "verify", flag_value="stamp", help="Writes carry stamps, reads are checked."),
         click.option("--verify-after", "verify", flag_value="stamp_and_read", help="And all is read again at the end."),
         click.option("--check", "verify", flag_value="check", help="Check reads by what an earlier run has left."),
-        click.option("--ledger", metavar="FILE", help="What knows what was written.  [default: TARGETNAME.ledger]"),
+        click.option(
+            "--ledger", type=KEPT, metavar="FILE", help="What knows what was written.  [default: TARGETNAME.ledger]"
+        ),
         click.option("--resume", is_flag=True, help="Go on with the ledger of an earlier run."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
@@ -59,20 +61,23 @@ def verifying_of(given: dict[str, Any], target: str) -> Verifying:
     default = ledger_of(target)
     if ledger is None and (kind in ("stamp", "stamp_and_read") or (kind == "check" and default.exists())):
         ledger = str(default)
-    if kind not in ("no", "check") and not resume and ledger is not None:
-        check_writable([ledger])
+    if kind != "no" and ledger == str(default):
+        check_kept(default)
     return Verifying(kind, ledger, resume)
 
 
 @click.command()
-@click.argument("target", metavar="TARGET")
-@click.option("--ledger", metavar="FILE", help="What the run has left.  [default: TARGETNAME.ledger, if it is there]")
+@click.argument("target", type=SOURCE, metavar="TARGET")
+@click.option(
+    "--ledger", type=KEPT, metavar="FILE", help="What the run has left.  [default: TARGETNAME.ledger, if it is there]"
+)
 @click.option("--stamps", is_flag=True, help="Go by the stamps alone, without a ledger.")
 @click.option("--power-loss", is_flag=True, help="Power was lost: what no flush had covered may be gone.")
 @click.option("--buffered", is_flag=True, help="Through the page cache, not past it.")
 @click.option("--engine", metavar="|".join(ENGINES), default="auto", help="How requests are handed over.")
-@click.option("--json", "json_path", metavar="FILE", help="Write the whole result (- for stdout).")
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the whole result (- for stdout).")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@signals.held()
 def verify(
     target: str,
     ledger: str | None,
@@ -96,16 +101,10 @@ def verify(
         raise InputError("stamps: a ledger was named too; leave one of them out")
     if ledger is None and not stamps and ledger_of(target).exists():
         ledger = str(ledger_of(target))
-    if json_path not in (None, "-"):
-        check_writable([json_path])
+    outputs = Outputs({"json_path": json_path}, {"json": Results.to_json})
     with course(quiet) as show:
         results = verify_target(target, ledger=ledger, buffered=buffered, engine=engine, progress=show)
-    if json_path == "-":
-        print(results.to_json(), end="")
-    else:
-        if json_path is not None:
-            write_all([(json_path, partial(Results.to_json, results))])
-        print_pass(results, target, ledger)
+    outputs.write(results, lambda: print_pass(results, target, ledger))
     return verdict(results, power_loss)
 
 

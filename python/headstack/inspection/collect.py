@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 
 from headstack._native import InputError
+from headstack.atomic_files import write_all
 from headstack.inspection import hdparm, nvme, smartctl_text, stored, sysfs
 from headstack.inspection.fields import Fields
 from headstack.inspection.joining import assembled
 from headstack.inspection.model import Inspection, joined
 from headstack.inspection.smartctl import read_smartctl
-from headstack.keeping import write_all
 
 LARGEST_OUTPUT_BYTES = 4 << 20
 """No program prints as much of one device: a larger file is data, and stands for the device that it lies on."""

@@ -12,8 +12,9 @@ from typing import Any, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
+from headstack.atomic_files import write_text
 from headstack.jobfiles.targets import Disks, Places, called, names_of, on_targets
-from headstack.measurement import Access
+from headstack.measurement import BY_HAND, Access
 from headstack.options import IN_RESULTS, OPTIONS
 from headstack.results import SHOWN_STREAMS, Results, Shown
 from headstack.runs import Options, Progress, System, changed, check, first_spec, loaded, texts
@@ -140,8 +141,7 @@ class JobResults(Results):
 
         text = json.dumps(fio_json(self, plus), indent=2) + "\n"
         if path is not None:
-            with open(path, "w", encoding="utf-8") as out:
-                out.write(text)
+            write_text(path, text)
         return text
 
 
@@ -255,7 +255,7 @@ class Course:
             except KeyboardInterrupt:
                 if self.native is None:
                     raise
-                self.stopped = "stopped by hand"
+                self.stopped = BY_HAND
                 return
             except (InputError, RunError) as error:
                 if self.native is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from headstack import _native
 from headstack._native import InputError
 from headstack.array import capacity_bytes
+from headstack.atomic_files import failing, opened_pipe
 from headstack.options import OPTIONS
 from headstack.runs import changed, first_spec
 from headstack.values import duration_ns, size_bytes
@@ -69,9 +71,9 @@ class Serving:
 class Live:
     """A running export; leaving it as a context ends it."""
 
-    def __init__(self, name: str, service: _native.LiveService) -> None:
+    def __init__(self, name: str, service: _native.LiveService, record: str | None) -> None:
         self.name = name
-        self._service = service
+        self._service, self._record = service, record
         self.fidelity: dict[str, Any] | None = None
         """How true the session was, once it is over."""
 
@@ -116,7 +118,8 @@ class Live:
     def stop(self) -> dict[str, Any]:
         """Ends the export and returns how true it was."""
         if self.fidelity is None:
-            self.fidelity = json.loads(self._service.stop())
+            with failing(self._record or ""):
+                self.fidelity = json.loads(self._service.stop())
         return self.fidelity
 
     def __enter__(self) -> Live:
@@ -137,7 +140,8 @@ def serve(system: str | os.PathLike[str], serving: Serving | None = None, **sett
     serving = serving if serving is not None else Serving(**settings)
     name = os.fspath(system)
     asked = constant_device(name, serving) if name.startswith(CONSTANT) else simulated(name, serving)
-    return Live(asked["name"], _native.LiveService(json.dumps(asked)))
+    with nullcontext() if serving.record is None else opened_pipe(serving.record) as place:
+        return Live(asked["name"], _native.LiveService(json.dumps({**asked, "record": place})), serving.record)
 
 
 def constant_device(name: str, serving: Serving) -> dict[str, Any]:
@@ -152,7 +156,7 @@ def constant_device(name: str, serving: Serving) -> dict[str, Any]:
         raise InputError(f"size: {serving.size} is less than a block of {CONSTANT_BLOCK_BYTES} bytes")
     size -= size % CONSTANT_BLOCK_BYTES
     options = {**options_of(serving, size), "part": None, "seed": 0}
-    return {"name": name, "system": None, "constant": [latency_ns, size], "options": options, "record": serving.record}
+    return {"name": name, "system": None, "constant": [latency_ns, size], "options": options}
 
 
 def simulated(name: str, serving: Serving) -> dict[str, Any]:
@@ -172,7 +176,6 @@ def simulated(name: str, serving: Serving) -> dict[str, Any]:
         "system": spec["system"],
         "constant": None,
         "options": options,
-        "record": serving.record,
     }
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Unpack
 
-from headstack import _native
+from headstack import _native, signals
 from headstack._native import InputError, RunError
 from headstack.demand import load_demand
 from headstack.measurement.scenarios import measure_scenario
@@ -371,7 +371,8 @@ class Opened:
     def pause(self, seconds: float) -> None:
         """Waits; an interruption is told by ``ended``."""
         try:
-            time.sleep(seconds)
+            with signals.raising():
+                time.sleep(seconds)
         except KeyboardInterrupt:
             self.ended = BY_HAND
 

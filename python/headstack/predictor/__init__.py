@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from headstack._native import InputError
 from headstack.array import Array
+from headstack.atomic_files import cache_folder, write_all
 from headstack.chunks.chunk import engine
 from headstack.drive import Drive
-from headstack.keeping import cache_folder, write_all
 from headstack.options import CHANGEABLE
 from headstack.predictor import characterization
 from headstack.predictor.characterization import Characterization, hash_of

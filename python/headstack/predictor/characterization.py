@@ -12,6 +12,7 @@ from typing import Any
 
 from headstack._native import InputError, version
 from headstack.array import Array
+from headstack.atomic_files import write_text
 from headstack.drive import Drive
 from headstack.predictor.calibration import drawn, quantile, residuals, response_residuals, with_loads
 from headstack.predictor.grid import FULL, OPEN, Axes, Axis, Progress, Table, characterized, held_bytes, run, used_bytes
@@ -63,7 +64,7 @@ class Characterization:
         }
         text = json.dumps(told, separators=(",", ":")) + "\n"
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            write_text(path, text)
         return text
 
     @classmethod

@@ -11,12 +11,11 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from headstack._native import InputError
-from headstack.keeping import write_all
+from headstack.atomic_files import write_text
 from headstack.report.figures import Figure, Report, Section
 
 FOLDER = Path(__file__).parent
@@ -36,8 +35,7 @@ def to_html(report: Report) -> str:
 
 def write_html(report: Report, path: str | os.PathLike[str]) -> None:
     """Writes ``to_html`` to a file, which appears whole or not at all."""
-    text = to_html(report)
-    write_all([(path, partial(Path.write_text, data=text, encoding="utf-8"))])
+    write_text(path, to_html(report))
 
 
 def inline(shown: Figure | Report) -> str:

@@ -29,7 +29,7 @@ use serde_json::Value;
 use crate::LoadError;
 use crate::clock::Time;
 use crate::engine::trim;
-use machine::{Block, Number};
+use machine::{Block, Machine, Number, Object};
 
 pub use ending::Ending;
 
@@ -344,6 +344,31 @@ impl Target {
                 let message =
                     format!("has {}, and {length} from {offset} on are asked for", format_bytes(self.capacity_bytes));
                 Err(refused(&self.name, message))
+            }
+        }
+    }
+}
+
+/// The files that a target consists of, by the device of their file system and their inode: itself, or those behind the
+/// loop devices that a block device is one of or lies on.
+pub fn files_below(path: &Path) -> Vec<(u64, u64)> {
+    let mut files = Vec::new();
+    if let Ok(metadata) = fs::metadata(path) {
+        collect_files(&Machine::this(), Object::of(&metadata), &mut files);
+    }
+    files
+}
+
+fn collect_files(machine: &Machine, object: Object, files: &mut Vec<(u64, u64)>) {
+    match object {
+        Object::File { device, inode } => files.push((device, inode)),
+        Object::Device(number) => {
+            // Of what sysfs does not know nothing lies below.
+            let Ok(block) = machine.block(number) else { return };
+            let disk = block.disk();
+            let slaves = block.slaves().into_iter().map(|slave| Object::Device(slave.number));
+            for below in slaves.chain(machine.backing(&disk)) {
+                collect_files(machine, below, files);
             }
         }
     }

@@ -274,7 +274,7 @@ impl Source {
         out: &mut Collector,
     ) -> Result<(Source, Method), TraceError> {
         let stage = options.stage;
-        let start = |method| {
+        let start = |method| -> Result<Source, TraceError> {
             Ok(match method {
                 Method::Tracer => Source::Tracer(Tracer::start(tracefs, device, stage, buffer_kib)?),
                 Method::Tracepoints => Source::Tracepoints(Tracepoints::start(tracefs, device, stage, buffer_kib)?),

@@ -1,9 +1,9 @@
 //! Writing the stored form: under a temporary name until it is whole.
 
-use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
+use headstack_files::{AtomicFile, Draft};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterPropertiesPtr;
@@ -19,11 +19,10 @@ use crate::meta::Meta;
 use crate::record::Record;
 
 /// Writes a trace in the stored form. Until [`StoreWriter::finish`] the file has a temporary name beside its own, and is
-/// removed when the writer is dropped.
+/// removed when the writer is dropped; a pipe is written through.
 pub struct StoreWriter {
     path: PathBuf,
-    temporary: PathBuf,
-    file: Option<SerializedFileWriter<BufWriter<File>>>,
+    file: SerializedFileWriter<BufWriter<AtomicFile>>,
     descriptions: Vec<ColumnDescPtr>,
     properties: WriterPropertiesPtr,
     pending: Vec<Record>,
@@ -37,17 +36,16 @@ impl StoreWriter {
     /// # Errors
     /// A place that cannot be written to.
     pub fn create(path: &Path) -> Result<StoreWriter, TraceError> {
-        let name =
-            path.file_name().ok_or_else(|| TraceError::of_file(path.display().to_string(), "is no file name"))?;
-        let temporary = path.with_file_name(format!(".{}.{}.partial", name.to_string_lossy(), std::process::id()));
-        let failed = |error: &dyn std::fmt::Display| TraceError::of_file(path.display().to_string(), error);
-        let file = File::create(&temporary).map_err(|error| failed(&error))?;
+        StoreWriter::write_to(path, AtomicFile::create(path)?)
+    }
+
+    /// Writes to `file`, which is or will be `path`.
+    pub(crate) fn write_to(path: &Path, file: AtomicFile) -> Result<StoreWriter, TraceError> {
         let properties = properties();
         let file = SerializedFileWriter::new(BufWriter::with_capacity(1 << 20, file), schema(), properties.clone());
         Ok(StoreWriter {
             path: path.to_owned(),
-            temporary,
-            file: Some(file.map_err(|error| failed(&error))?),
+            file: file.map_err(|error| failed(path, error))?,
             descriptions: descriptor().columns().to_vec(),
             properties,
             pending: Vec::with_capacity(ROW_GROUP),
@@ -82,18 +80,21 @@ impl StoreWriter {
     /// # Errors
     /// A disk that is full or gone.
     pub fn finish(self, meta: &Meta) -> Result<(), TraceError> {
-        let path = self.path.clone();
-        self.finish_as(&path, meta)
+        Ok(self.close(meta)?.finish()?)
     }
 
-    /// The same, under another name.
-    pub(crate) fn finish_as(mut self, path: &Path, meta: &Meta) -> Result<(), TraceError> {
+    /// Writes what is left of a part of another file.
+    pub(crate) fn finish_part(self, meta: &Meta) -> Result<Draft, TraceError> {
+        Ok(self.close(meta)?.into_draft())
+    }
+
+    /// Writes what is left.
+    pub(crate) fn close(mut self, meta: &Meta) -> Result<AtomicFile, TraceError> {
         self.write_row_group(meta)?;
         let meta = serde_json::to_string(meta).expect("metadata is plain data");
-        let mut file = self.file.take().expect("a writer is finished once");
-        file.append_key_value_metadata(KeyValue::new(META_KEY.to_owned(), meta));
-        file.close().map_err(|error| self.failed(&error))?;
-        fs::rename(&self.temporary, path).map_err(|error| self.failed(&error))
+        self.file.append_key_value_metadata(KeyValue::new(META_KEY.to_owned(), meta));
+        let buffer = self.file.into_inner().map_err(|error| failed(&self.path, error))?;
+        buffer.into_inner().map_err(|error| TraceError::of_output(&self.path, error.error()))
     }
 
     fn write_row_group(&mut self, meta: &Meta) -> Result<(), TraceError> {
@@ -109,13 +110,12 @@ impl StoreWriter {
             .with_max_len(1)
             .map(|(&column, description)| encode(column, records, &names, description.clone(), properties.clone()))
             .collect();
-        let file = self.file.as_mut().expect("a writer is written to before its end");
         let appended = encoded.and_then(|columns| {
-            let mut group = file.next_row_group()?;
+            let mut group = self.file.next_row_group()?;
             columns.into_iter().try_for_each(|(bytes, close)| group.append_column(&bytes, close))?;
             group.close()
         });
-        appended.map_err(|error| TraceError::of_file(self.path.display().to_string(), error))?;
+        appended.map_err(|error| failed(&self.path, error))?;
         self.written += self.pending.len() as u64;
         self.pending.clear();
         Ok(())
@@ -130,16 +130,14 @@ impl StoreWriter {
         );
         self.last_arrival_ns = self.pending[self.pending.len() - 1].arrival_ns;
     }
-
-    fn failed(&self, error: &dyn std::fmt::Display) -> TraceError {
-        TraceError::of_file(self.path.display().to_string(), error)
-    }
 }
 
-impl Drop for StoreWriter {
-    fn drop(&mut self) {
-        // After a rename there is nothing to remove; a file that cannot be removed is named as temporary.
-        self.file = None;
-        let _ = fs::remove_file(&self.temporary);
+/// What kept `path` from being written: mostly the disk.
+fn failed(path: &Path, error: ParquetError) -> TraceError {
+    match error {
+        ParquetError::External(error) if error.is::<io::Error>() => {
+            TraceError::of_output(path, error.downcast_ref().expect("it was just looked at"))
+        }
+        other => TraceError::of_file(path.display().to_string(), other),
     }
 }

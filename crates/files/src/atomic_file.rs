@@ -1,0 +1,197 @@
+//! A file that has its name when it is whole.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{OFlags, XattrFlags, fchown, fgetxattr, fsetxattr};
+
+use crate::FileError;
+use crate::place::{Place, duplicate};
+
+/// Permissions beyond those of the mode.
+const ACCESS_LIST: &str = "system.posix_acl_access";
+/// The largest list that file systems keep.
+const ACCESS_LIST_BYTES: usize = 64 << 10;
+/// What a name ends in that is kept for the draft: it may say what format a writer is to write.
+const SUFFIX_MAX: usize = 16;
+
+/// A file that is written: a regular one has another name beside its own until it is finished, and is removed when this is
+/// dropped before; whatever else there is at its place is written through.
+#[derive(Debug)]
+pub struct AtomicFile {
+    path: PathBuf,
+    file: File,
+    draft: Option<Draft>,
+    /// Where a draft goes that cannot be renamed there.
+    through: Option<File>,
+}
+
+impl AtomicFile {
+    /// Begins what will be at `path`; `-` is standard output. A named pipe waits here for its reader.
+    ///
+    /// # Errors
+    /// A place where no file can be, or that this user may not write.
+    pub fn create(path: &Path) -> Result<AtomicFile, FileError> {
+        AtomicFile::begin(path, false)
+    }
+
+    /// The same of what can be written through only when it is whole: until then it is a file of its own.
+    ///
+    /// # Errors
+    /// As for [`AtomicFile::create`].
+    pub fn create_whole(path: &Path) -> Result<AtomicFile, FileError> {
+        AtomicFile::begin(path, true)
+    }
+
+    fn begin(path: &Path, is_whole: bool) -> Result<AtomicFile, FileError> {
+        let failed = |error: io::Error| FileError::of(path, &error);
+        let through = match Place::of(path)? {
+            Place::File { folder, name, before } => {
+                let (draft, file) = Draft::create(&folder, name, before).map_err(failed)?;
+                return Ok(AtomicFile { path: path.to_owned(), file, draft: Some(draft), through: None });
+            }
+            Place::Special(at) => through().open(at).map_err(failed)?,
+            Place::Descriptor(number) => File::from(duplicate(number).map_err(failed)?),
+        };
+        if !is_whole {
+            return Ok(AtomicFile { path: path.to_owned(), file: through, draft: None, through: None });
+        }
+        let folder = std::env::temp_dir();
+        let name = path.file_name().unwrap_or_default().to_owned();
+        let (draft, file) = Draft::create(&folder, name, None).map_err(|error| FileError::of(&folder, &error))?;
+        Ok(AtomicFile { path: path.to_owned(), file, draft: Some(draft), through: Some(through) })
+    }
+
+    /// Where the file is until it is finished; nothing where it is written through.
+    pub fn draft(&self) -> Option<&Path> {
+        self.draft.as_ref().map(|draft| draft.at.as_path())
+    }
+
+    /// Gives the file its name, and the owner and permissions of what was there before.
+    ///
+    /// # Errors
+    /// What the file system says, or who reads what is written through.
+    pub fn finish(self) -> Result<(), FileError> {
+        let AtomicFile { path, file, draft, through } = self;
+        drop(file);
+        let finished = match (draft, through) {
+            (Some(draft), None) => draft.rename(),
+            (Some(draft), Some(mut through)) => {
+                File::open(&draft.at).and_then(|mut whole| io::copy(&mut whole, &mut through)).map(drop)
+            }
+            (None, _) => Ok(()),
+        };
+        finished.map_err(|error| FileError::of(&path, &error))
+    }
+
+    /// Keeps the draft of a regular file as it is, for another to be made of it: removed when that is dropped.
+    ///
+    /// # Panics
+    /// What is written through is in nobody's hands any more.
+    pub fn into_draft(self) -> Draft {
+        self.draft.expect("only what was begun as a file is a part of another")
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A regular file under a name that is not its own yet; removed when dropped.
+#[derive(Debug)]
+pub struct Draft {
+    at: PathBuf,
+    place: PathBuf,
+    before: Option<Metadata>,
+    is_renamed: bool,
+}
+
+impl Draft {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.at
+    }
+
+    /// Makes an empty one, which nobody may read who might not read what was there before.
+    pub(crate) fn create(folder: &Path, name: OsString, before: Option<Metadata>) -> io::Result<(Draft, File)> {
+        let place = folder.join(&name);
+        let suffix = place.extension().filter(|suffix| suffix.len() <= SUFFIX_MAX);
+        let mode = before.as_ref().map_or(0o666, |before| before.mode() & 0o777 | 0o600);
+        loop {
+            let mut named = OsString::from(format!(".headstack-{}-{}.partial", std::process::id(), next_number()));
+            if let Some(suffix) = suffix {
+                named.push(".");
+                named.push(suffix);
+            }
+            let at = folder.join(named);
+            match OpenOptions::new().write(true).create_new(true).mode(mode).open(&at) {
+                Ok(file) => return Ok((Draft { at, place, before, is_renamed: false }, file)),
+                // Of a process of this number that was killed, or in another view of processes.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn rename(mut self) -> io::Result<()> {
+        if let Some(before) = &self.before {
+            keep_permissions(&self.at, &self.place, before)?;
+        }
+        // What was found there when this began may be another thing by now.
+        if fs::symlink_metadata(&self.place).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(io::Error::other("became something else while it was written; nothing is replaced"));
+        }
+        fs::rename(&self.at, &self.place)?;
+        self.is_renamed = true;
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.is_renamed {
+            // Nothing can be done about it here, and what led here is told.
+            let _ = fs::remove_file(&self.at);
+        }
+    }
+}
+
+/// Gives `at` the owner, the mode and the access list of what is to be replaced.
+fn keep_permissions(at: &Path, place: &Path, before: &Metadata) -> io::Result<()> {
+    let file = OpenOptions::new().read(true).open(at)?;
+    let own = file.metadata()?;
+    if (own.uid(), own.gid()) != (before.uid(), before.gid()) {
+        let (owner, group) = (rustix::fs::Uid::from_raw(before.uid()), rustix::fs::Gid::from_raw(before.gid()));
+        // Only root gives files away; anybody else's file becomes that of who replaces it, as with other programs.
+        let _ = fchown(&file, Some(owner), Some(group)).or_else(|_| fchown(&file, None, Some(group)));
+    }
+    let mut list = vec![0; ACCESS_LIST_BYTES];
+    let length = File::open(place).ok().and_then(|old| fgetxattr(old, ACCESS_LIST, &mut list[..]).ok());
+    if let Some(length) = length {
+        fsetxattr(&file, ACCESS_LIST, &list[..length], XattrFlags::empty())?;
+    }
+    file.set_permissions(fs::Permissions::from_mode(before.mode() & 0o7777))
+}
+
+/// How a pipe or a device is opened: no terminal becomes this process's own by it.
+fn through() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).custom_flags(OFlags::NOCTTY.bits().cast_signed());
+    options
+}
+
+/// Another number at each call in this process.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

@@ -1,0 +1,46 @@
+//! What is written by commands: files that appear whole or not at all, at the place that links lead to, and only where
+//! files belong. Pipes, terminals and the like are written through; block devices are not written.
+
+mod atomic_file;
+mod outputs;
+mod place;
+
+pub use atomic_file::{AtomicFile, Draft};
+pub use outputs::Outputs;
+pub use place::Place;
+
+use std::io;
+use std::path::Path;
+
+/// What cannot be written, and why, on one line.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {message}")]
+pub struct FileError {
+    /// The file as it was named.
+    pub path: String,
+    /// Why it cannot be written.
+    pub message: String,
+    /// The number of the kernel's refusal; nothing where it was not asked.
+    pub number: Option<i32>,
+}
+
+impl FileError {
+    /// A file that was refused before the kernel was asked.
+    fn refused(path: &Path, message: impl Into<String>) -> FileError {
+        FileError { path: path.display().to_string(), message: message.into(), number: None }
+    }
+
+    /// A file that the kernel refuses.
+    pub fn of(path: &Path, error: &io::Error) -> FileError {
+        FileError { path: path.display().to_string(), message: words(error), number: error.raw_os_error() }
+    }
+}
+
+/// What the kernel says, without the number behind it.
+pub fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    match (error.raw_os_error(), text.rfind(" (os error ")) {
+        (Some(_), Some(end)) => text[..end].to_owned(),
+        _ => text,
+    }
+}

@@ -1,0 +1,125 @@
+//! Files are whole or not there, and where links lead.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use headstack_files::{AtomicFile, Outputs, Place};
+
+/// A folder of a test's own, gone with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("headstack-files-{}-{name}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        Folder(path)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+fn write(path: &Path, text: &str) -> AtomicFile {
+    let mut file = AtomicFile::create(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+#[test]
+fn a_file_is_there_when_it_is_finished_and_not_before() {
+    let folder = Folder::new("finished");
+    let path = folder.at("r.json");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o604)).unwrap();
+    let file = write(&path, "new");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    assert_eq!(file.draft().unwrap().extension().unwrap(), "json", "which names the format to writers");
+    file.finish().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o604);
+    drop(write(&path, "never"));
+    assert_eq!((folder.names(), fs::read_to_string(&path).unwrap()), (vec!["r.json".to_owned()], "new".to_owned()));
+}
+
+#[test]
+fn links_stay_and_lead_to_the_new_file() {
+    let folder = Folder::new("links");
+    fs::create_dir(folder.at("far")).unwrap();
+    symlink("second", folder.at("first")).unwrap();
+    symlink(folder.at("far/../far/end"), folder.at("second")).unwrap();
+    write(&folder.at("first"), "text").finish().unwrap();
+    assert_eq!(fs::read_to_string(folder.at("far/end")).unwrap(), "text");
+    assert!(fs::symlink_metadata(folder.at("first")).unwrap().is_symlink());
+    symlink("circle", folder.at("circle")).unwrap();
+    let error = AtomicFile::create(&folder.at("circle")).unwrap_err().to_string();
+    assert!(error.ends_with("its links lead round in a circle"), "{error}");
+}
+
+#[test]
+fn no_file_is_made_of_what_is_none() {
+    let folder = Folder::new("none");
+    for (path, why) in [
+        (folder.at("."), "this is a folder"),
+        (folder.at("x/y"), "does not exist"),
+        (PathBuf::from("/dev/headstack-none"), "no file is made among devices"),
+        (PathBuf::from("/dev/fd/9999"), "Bad file descriptor"),
+        (PathBuf::from(""), "this is a folder"),
+    ] {
+        let error = Place::of(&path).unwrap_err().to_string();
+        assert!(error.contains(why), "{}: {error}", path.display());
+    }
+    assert!(matches!(Place::of(Path::new("/dev/null")).unwrap(), Place::Special(_)));
+    assert!(matches!(Place::of(Path::new("/dev/fd/2")).unwrap(), Place::Descriptor(2)));
+}
+
+#[test]
+fn outputs_meet_neither_each_other_nor_what_is_measured() {
+    let folder = Folder::new("outputs");
+    fs::write(folder.at("target"), "data").unwrap();
+    fs::hard_link(folder.at("target"), folder.at("again")).unwrap();
+    let status = fs::metadata(folder.at("target")).unwrap();
+    let below = [(std::os::unix::fs::MetadataExt::dev(&status), std::os::unix::fs::MetadataExt::ino(&status))];
+    let mut outputs = Outputs::default();
+    outputs.write(&folder.at("new")).unwrap();
+    assert!(
+        outputs.write(&folder.at("./new")).unwrap_err().to_string().contains("each output needs a file of its own")
+    );
+    outputs.write(Path::new("/dev/null")).unwrap();
+    outputs.write(Path::new("/dev/null")).unwrap();
+    outputs.measure(&folder.at("target"), &below).unwrap();
+    let refused = outputs.write(&folder.at("again")).unwrap_err().to_string();
+    assert!(refused.contains("which this command reads or measures"), "{refused}");
+    let refused = outputs.measure(&folder.at("new"), &[]).unwrap_err().to_string();
+    assert!(refused.contains("is what this command reads or measures"), "{refused}");
+    // Looking leaves nothing behind.
+    assert_eq!(folder.names(), ["again", "target"]);
+}
+
+#[test]
+fn what_is_to_be_whole_is_so_before_anything_is_written_through() {
+    let folder = Folder::new("whole");
+    let path = folder.at("standing");
+    let open = fs::File::create(&path).unwrap();
+    let number = std::os::fd::AsRawFd::as_raw_fd(&open);
+    let mut file = AtomicFile::create_whole(Path::new(&format!("/dev/fd/{number}"))).unwrap();
+    file.write_all(b"text").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"");
+    file.finish().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"text");
+}

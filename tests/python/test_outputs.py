@@ -1,0 +1,465 @@
+"""Files are written only where files belong: whole, at the place that links lead to, and never over a device or what is
+measured. Every command that has an output is tried, the moment it exists."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import headstack as hs
+from conftest import CHEETAH, SHORT, Attach, Headstack, lacks
+from headstack.atomic_files import WriteError, write_all, write_text
+from headstack.cli import main
+from headstack.cli.files import KeptFile, OutputFile, Source
+from headstack.cli.measure import measure
+
+COMMAND = [sys.executable, "-c", "from headstack.cli import main; main()"]
+MSR = Path(__file__).parents[2] / "crates/trace/samples/msr.csv"
+
+Path_ = tuple[str, ...]
+
+
+def commands(group: click.Group = main, path: Path_ = ()) -> Iterator[tuple[Path_, click.Command]]:
+    """Every command and its words."""
+    if group is measure:
+        # It learns of its tests when it is called.
+        with main.make_context("headstack", ["measure", "null"], resilient_parsing=True) as context:
+            measure.make_context("measure", ["null"], parent=context, resilient_parsing=True)
+    for name, command in group.commands.items():
+        words = path if name == "load" and group is measure else (*path, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, words)
+        else:
+            yield words, command
+
+
+ALL = list(commands())
+WRITTEN = [
+    pytest.param(words, option, id=f"{' '.join(words)} {option.opts[-1]}")
+    for words, command in ALL
+    for option in command.params
+    if isinstance(option.type, OutputFile | KeptFile)
+]
+MEASURED = [
+    pytest.param(words, option, id=f"{' '.join(words)} {option.opts[-1]}")
+    for words, command in ALL
+    for option in command.params
+    if isinstance(option.type, OutputFile)
+    if any(isinstance(argument.type, Source) for argument in command.params if isinstance(argument, click.Argument))
+]
+
+
+def tried(*arguments: str) -> str:
+    """Reads a command line, as far as its files; why it is refused."""
+    with pytest.raises(hs.InputError) as refused, main.make_context("headstack", list(arguments)) as context:
+        main.invoke(context)
+    message = str(refused.value)
+    assert "\n" not in message
+    return message
+
+
+def test_every_option_that_names_a_file_says_what_becomes_of_it() -> None:
+    """An output whose type does not say so would not be looked at."""
+    for words, command in ALL:
+        for option in command.params:
+            names = set((option.make_metavar(click.Context(command)) or "").replace("[", "|").split("|"))
+            is_file = any("FILE" in name or name == "DB" for name in names)
+            if isinstance(option, click.Option) and is_file and option.name != "data":
+                assert isinstance(option.type, OutputFile | KeptFile | Source), (words, option.opts)
+
+
+@pytest.mark.parametrize(("words", "option"), WRITTEN)
+def test_no_output_goes_where_no_file_belongs(words: Path_, option: click.Option, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "circle").symlink_to("circle")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        for name, why in (
+            ("folder", "this is a folder"),
+            ("folder/", "this is a folder"),
+            ("none/file.json", "does not exist"),
+            ("socket", "is a socket"),
+            ("circle", "round in a circle"),
+        ):
+            path = f"{tmp_path}/{name}"
+            message = tried(*words, option.opts[-1], path)
+            assert message.startswith(f"{path}: ")
+            assert why in message
+    assert "no file is made among devices" in tried(*words, option.opts[-1], "/dev/headstack-none")
+
+
+@pytest.mark.parametrize(("words", "option"), WRITTEN)
+def test_no_output_replaces_a_block_device(words: Path_, option: click.Option, tmp_path: Path, loop: str) -> None:
+    (tmp_path / "near").symlink_to(loop)
+    (tmp_path / "far").symlink_to("near")
+    os.mknod(tmp_path / "node", 0o600 | stat.S_IFBLK, os.stat(loop).st_rdev)
+    for path in (loop, str(tmp_path / "far"), str(tmp_path / "node")):
+        message = tried(*words, option.opts[-1], path)
+        assert message.startswith(path)
+        assert "is a block device" in message or "is no regular file" in message
+    assert stat.S_ISBLK(os.stat(loop, follow_symlinks=False).st_mode)
+    assert Path(loop).read_bytes() == b"\xa5" * (1 << 20)
+
+
+@pytest.mark.parametrize(("words", "option"), MEASURED)
+def test_no_output_replaces_what_is_measured(words: Path_, option: click.Option, tmp_path: Path) -> None:
+    target = tmp_path / "target.json"
+    target.write_bytes(b"data")
+    os.link(target, tmp_path / "hard.json")
+    (tmp_path / "soft.json").symlink_to("target.json")
+    new = tmp_path / "new.json"
+    places = [(target, target), (target, tmp_path / "hard.json"), (tmp_path / "soft.json", target)]
+    for measured, path in [*places, (target, tmp_path / "soft.json"), (new, new)]:
+        arguments = [str(measured), option.opts[-1], str(path)]
+        # In either order.
+        for order in (arguments, arguments[1:] + arguments[:1]):
+            assert "this command reads or measures" in tried(*words, *order)
+    assert target.read_bytes() == b"data"
+
+
+@pytest.fixture
+def loop(attach: Attach, tmp_path: Path) -> str:
+    """A loop device of 1 MiB."""
+    (tmp_path / "backing").write_bytes(b"\xa5" * (1 << 20))
+    return attach(tmp_path / "backing")
+
+
+def test_no_output_replaces_the_file_behind_what_is_measured(loop: str, tmp_path: Path, headstack: Headstack) -> None:
+    refused = headstack("measure", loop, "--size", "4KiB", "--requests", "10", "--json", "backing")
+    assert (refused.returncode, refused.stderr) == (
+        2, f"headstack: backing: leads to {loop}, which this command reads or measures\n",
+    )  # fmt: skip
+    assert (tmp_path / "backing").read_bytes() == b"\xa5" * (1 << 20)
+
+
+def test_no_output_replaces_the_target_of_a_job_file(tmp_path: Path, headstack: Headstack) -> None:
+    (tmp_path / "job.fio").write_text("[job]\nfilename=data.json\nrw=randread\nsize=1m\n")
+    refused = headstack("measure", "--fio", "job.fio", "--json", "data.json")
+    assert refused.returncode == 2
+    assert "data.json: is what this command reads or measures" in refused.stderr
+    refused = headstack("measure", "--fio", "--", "--name=x", "--filename=d", "--output-format=json", "--output=d")
+    assert refused.returncode == 2
+    assert "d: is what this command reads or measures" in refused.stderr
+    assert sorted(os.listdir(tmp_path)) == ["job.fio"]
+
+
+def test_stdout_that_is_measured_is_refused(tmp_path: Path) -> None:
+    """``>>`` leaves a file's contents, and the tables would follow them."""
+    (tmp_path / "target").write_bytes(bytes(1 << 20))
+    with open(tmp_path / "target", "ab") as file:
+        done = subprocess.run(
+            [*COMMAND, "measure", "./target", "--requests", "10"], cwd=tmp_path, stdout=file, stderr=-1, text=True
+        )
+    assert done.returncode == 2
+    assert done.stderr == "headstack: stdout: leads to ./target, which this command reads or measures\n"
+    assert (tmp_path / "target").stat().st_size == 1 << 20
+
+
+@pytest.mark.parametrize(
+    "other", ["r.json", "./r.json", "link", "hard"], ids=["the same", "another way", "a link", "a hard link"]
+)
+def test_two_outputs_have_two_files(other: str, tmp_path: Path, headstack: Headstack) -> None:
+    (tmp_path / "link").symlink_to("r.json")
+    if other == "hard":
+        (tmp_path / "r.json").touch()
+        os.link(tmp_path / "r.json", tmp_path / "hard")
+    refused = headstack("run", CHEETAH, "-w", "file-server", *SHORT, "--json", "r.json", "--csv", other)
+    assert refused.returncode == 2
+    assert "each output needs a file of its own" in refused.stderr
+    assert (tmp_path / "r.json").read_text() == "" if other == "hard" else not (tmp_path / "r.json").exists()
+
+
+# What is written, and where it is found.
+
+
+def test_nothing_is_written_but_by_the_module_that_knows_how() -> None:
+    """A new place that writes a file by itself is found here."""
+    # The last writes in a temporary folder of its own.
+    own = {"atomic_files.py", "conditioning/log.py", "cli/__init__.py", "signals.py", "chunks/work.py"}
+    package = Path(hs.__file__).parent
+    for source in package.rglob("*.py"):
+        name = str(source.relative_to(package))
+        calls = [node for node in ast.walk(ast.parse(source.read_text())) if isinstance(node, ast.Call)]
+        for call in calls:
+            called = ast.unparse(call.func)
+            words = [ast.unparse(argument).strip("'\"") for argument in [*call.args, *(k.value for k in call.keywords)]]
+            is_opened = called in ("open", "io.open") and any(
+                word in ("w", "a", "x", "wb", "ab", "xb", "r+b") for word in words
+            )
+            is_written = called.rpartition(".")[2] in (
+                "write_text",
+                "write_bytes",
+                "write_parquet",
+                "write_csv",
+                "touch",
+            )
+            is_moved = called in ("os.open", "os.replace", "os.rename", "shutil.copy", "shutil.move")
+            is_atomic = called == "write_text"
+            assert name in own or is_atomic or not (is_opened or is_written or is_moved), f"{name}:{call.lineno}"
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """A folder of links that lead to another, one to the next; the first of them is relative."""
+    (tmp_path / "far").mkdir()
+    (tmp_path / "links").mkdir()
+    return tmp_path / "links"
+
+
+def test_every_output_is_at_the_place_that_a_link_leads_to(linked: Path, tmp_path: Path, headstack: Headstack) -> None:
+    outputs = {"json": "json", "csv": "csv", "parquet": "parquet", "plot": "png"}
+    arguments = []
+    for option, suffix in outputs.items():
+        # A chain, whose end dangles.
+        (linked / f"r.{suffix}").symlink_to(f"../links/second.{suffix}")
+        (linked / f"second.{suffix}").symlink_to(tmp_path / "far" / f"r.{suffix}")
+        arguments += [f"--{option}", f"links/r.{suffix}"]
+    (tmp_path / "far" / "r.json").write_text("old")
+    (tmp_path / "far" / "r.json").chmod(0o640)
+    (linked / "r").symlink_to("../far/trace.parquet")
+    done = headstack("run", CHEETAH, "-w", "file-server", *SHORT, *arguments, "--record", "links/r")
+    assert done.returncode == 0, done.stderr
+    assert sorted(os.listdir(tmp_path / "far")) == ["r.csv", "r.json", "r.parquet", "r.png", "trace.parquet"]
+    assert all(path.is_symlink() for path in linked.iterdir())
+    assert stat.S_IMODE((tmp_path / "far" / "r.json").stat().st_mode) == 0o640
+    assert len(json.loads((linked / "r.json").read_text())) == 1
+    assert hs.Trace(linked / "r").info()["summary"]["total"]["requests"]
+
+
+@pytest.mark.parametrize("place", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+@pytest.mark.parametrize("option", ["json", "csv"])
+def test_stdout_has_what_it_is_given_and_nothing_else(place: str, option: str, headstack: Headstack) -> None:
+    done = headstack("measure", "null", "--size", "4KiB", "--requests", "100", f"--{option}", place)
+    assert (done.returncode, done.stderr) == (0, "")
+    if option == "json":
+        assert json.loads(done.stdout)[0]["schema"]
+    else:
+        assert done.stdout.startswith("system,")
+        assert done.stdout.count("\n") == 2
+
+
+def test_stdout_that_is_a_file_is_written_where_it_stands(tmp_path: Path) -> None:
+    with open(tmp_path / "out", "w", encoding="ascii") as file:
+        file.write("before\n")
+        file.flush()
+        command = [*COMMAND, "trace", "export", str(MSR), "--to", "msr", "-q", "-o", "/dev/stdout"]
+        done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True, check=True)
+        os.write(file.fileno(), b"behind\n")
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert (lines[0], lines[-1]) == ("before", "behind")
+    assert len(lines) == 2 + len(MSR.read_text().splitlines())
+    # What is said of it goes elsewhere.
+    assert "requests" in done.stderr
+
+
+@pytest.mark.parametrize("to", ["parquet", "msr"])
+def test_a_descriptor_is_written_through(to: str, tmp_path: Path) -> None:
+    """As ``>(program)`` gives one; a socket too, which cannot be opened by its name."""
+    here, there = socket.socketpair()
+    number = there.fileno()
+    how = ["import"] if to == "parquet" else ["export", "--to", to]
+    command = [*COMMAND, "trace", *how, str(MSR), "-o", f"/dev/fd/{number}"]
+    subprocess.run(command, pass_fds=[number], check=True, capture_output=True, cwd=tmp_path)
+    there.close()
+    with here, here.makefile("rb") as file:
+        (tmp_path / "read").write_bytes(file.read())
+    assert hs.Trace(tmp_path / "read").info()["summary"] == hs.Trace(MSR).info()["summary"]
+
+
+@pytest.mark.parametrize("command", ["record", "json", "import"])
+def test_a_named_pipe_is_written_through(command: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    run = ["run", CHEETAH, "-w", "file-server", *SHORT]
+    arguments = {
+        "record": [*run, "--record", "link"],
+        "json": [*run, "--json", "link"],
+        "import": ["trace", "import", str(MSR), "-o", "link"],
+    }[command]
+    with subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+        # Which waits no longer than a test may take.
+        read = subprocess.run(["timeout", "60", "cat", "pipe"], cwd=tmp_path, capture_output=True, check=True)
+        (tmp_path / "read").write_bytes(read.stdout)
+    assert process.returncode == 0
+    if command == "json":
+        assert len(json.loads((tmp_path / "read").read_text())) == 1
+    else:
+        assert hs.Trace(tmp_path / "read").info()["summary"]["total"]["requests"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize("option", ["--json", "--record"])
+def test_who_waits_for_a_reader_can_be_ended(option: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "target").write_bytes(bytes(1 << 16))
+    (tmp_path / "trace.csv").write_bytes(MSR.read_bytes())
+    command = (
+        ["measure", "null", "--requests", "10"] if option == "--json" else ["run", CHEETAH, *SHORT, "--size", "4KiB"]
+    )
+    process = subprocess.Popen([*COMMAND, *command, option, "pipe"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    waits_in(process, "openat", "fifo_open", "wait_for_partner")
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.strip()) == (143, "headstack: interrupted; nothing is written")
+
+
+def waits_in(process: subprocess.Popen[str], *calls: str) -> None:
+    """Waits until it sleeps in one of these calls, or, where the kernel does not tell, a while."""
+    for _ in range(200):
+        assert process.poll() is None
+        place = Path(f"/proc/{process.pid}/wchan").read_text(encoding="ascii")
+        if place in calls:
+            return
+        time.sleep(0.02)
+
+
+def test_a_character_device_is_written_through_and_stays(tmp_path: Path, headstack: Headstack) -> None:
+    if os.geteuid() != 0:
+        lacks("root", "nodes of devices need root")
+    null = tmp_path / "null"
+    os.mknod(null, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    outputs = ("--json", "null", "--csv", "null", "--parquet", "/dev/null", "--plot", "plot.png", "--record", "null")
+    (tmp_path / "plot.png").symlink_to("/dev/null")
+    done = headstack("run", CHEETAH, "-w", "file-server", *SHORT, *outputs)
+    assert done.returncode == 0, done.stderr
+    assert stat.S_ISCHR(null.stat().st_mode)
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    assert headstack("trace", "import", str(MSR), "-o", "null").returncode == 0
+    assert stat.S_ISCHR(null.stat().st_mode)
+
+
+def test_the_owner_and_the_permissions_of_what_is_replaced_are_kept(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        lacks("root", "only root gives files away")
+    path = tmp_path / "r.json"
+    path.write_text("old")
+    os.chown(path, 1234, 5678)
+    path.chmod(0o604)
+    hs.run(CHEETAH, "file-server", requests=500).to_json(path)
+    status = path.stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (1234, 5678, 0o604)
+    os.umask(before := os.umask(0o027))
+    write_text(tmp_path / "new", "")
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o666 & ~before
+
+
+def test_nobody_reads_a_draft_who_might_not_read_the_file(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("old")
+    (tmp_path / "secret").chmod(0o600)
+    seen: list[int] = []
+
+    def look(draft: Path) -> None:
+        seen.append(stat.S_IMODE(draft.stat().st_mode))
+
+    write_all([(tmp_path / "secret", look)])
+    assert seen == [0o600]
+
+
+# A disk that is full.
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[Path]:
+    """A file system without room for a byte more, in which files can still be made."""
+    if os.geteuid() != 0:
+        lacks("root", "file systems are mounted by root")
+    place = tmp_path / "full"
+    place.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", place], capture_output=True, text=True)
+    if made.returncode != 0:
+        lacks("kernel", f"no file system in memory: {made.stderr.strip()}")
+    try:
+        (place / "ballast").write_bytes(bytes(128 << 10))
+        yield place
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+@pytest.mark.parametrize("option", ["json", "csv", "parquet", "plot", "record", "html"])
+def test_a_full_disk_is_said_to_be_full_and_where(option: str, full: Path, headstack: Headstack) -> None:
+    path = f"full/r.{'png' if option == 'plot' else option}"
+    done = headstack("run", CHEETAH, "-w", "file-server", *SHORT, "-q", f"--{option}", path)
+    if option == "html" and "need the page built" in done.stderr:
+        lacks("programs", "the page of reports is not built")
+    assert (done.returncode, done.stderr) == (3, f"headstack: {path}: cannot be written: No space left on device\n")
+    assert os.listdir(full) == ["ballast"]
+    # What was found is not lost with the file.
+    assert option == "record" or "IO/s" in done.stdout
+
+
+@pytest.mark.parametrize("how", ["import", "export"])
+def test_a_full_disk_under_a_trace(how: str, full: Path, tmp_path: Path, headstack: Headstack) -> None:
+    hs.run(CHEETAH, "file-server", requests=500, record=tmp_path / "t.parquet")
+    to = [] if how == "import" else ["--to", "msr"]
+    done = headstack("trace", how, "t.parquet", "-o", "full/t", *to)
+    assert (done.returncode, done.stderr) == (3, "headstack: full/t: cannot be written: No space left on device\n")
+    assert os.listdir(full) == ["ballast"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("drives", "list"), ("run", CHEETAH, "-w", "file-server", *SHORT), ("drives", "show", CHEETAH, "--json"),
+        ("run", CHEETAH, "-w", "file-server", *SHORT, "--json", "-"),
+        ("trace", "export", str(MSR), "--to", "msr", "-o", "-"),
+        ("run", CHEETAH, "-w", "file-server", *SHORT, "--csv", "/dev/stdout"),
+    ],
+)  # fmt: skip
+def test_a_full_standard_output_is_an_error(arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as file:
+        done = subprocess.run([*COMMAND, *arguments], stdout=file, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3
+    place = arguments[-1] if arguments[-2] in ("-o", "--csv") else "stdout"
+    assert done.stderr == f"headstack: {place}: cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("trace", "export", "long.parquet", "--to", "msr", "-o", "-"), ("drives", "show", CHEETAH, "--json")]
+)
+def test_a_reader_that_has_seen_enough_is_no_error(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    hs.run(CHEETAH, "file-server", requests=50_000, record=tmp_path / "long.parquet")
+    process = subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait(timeout=60)) == (b"", 0)
+
+
+def test_what_cannot_be_written_names_the_file_and_leaves_the_others(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("old")
+
+    def fail(draft: Path) -> None:
+        draft.write_text("half")
+        raise OSError(5, "Input/output error")
+
+    with pytest.raises(WriteError, match="two") as refused:
+        write_all([(tmp_path / "one", lambda draft: draft.write_text("new")), (tmp_path / "two", fail)])
+    assert refused.value.filename == str(tmp_path / "two")
+    assert (tmp_path / "one").read_text() == "old"
+    assert os.listdir(tmp_path) == ["one"]
+
+
+def test_what_became_a_device_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    def swap(draft: Path) -> None:
+        draft.write_text("new")
+        (tmp_path / "r").unlink()
+        os.mkfifo(tmp_path / "r")
+
+    (tmp_path / "r").touch()
+    with pytest.raises(OSError, match="became something else"):
+        write_all([(tmp_path / "r", swap)])
+    assert (tmp_path / "r").is_fifo()
+    assert os.listdir(tmp_path) == ["r"]
