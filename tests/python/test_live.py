@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,7 +27,7 @@ PATIENCE_S = 100
 
 
 @contextmanager
-def served(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def served(folder: Path, *arguments: str, umask: int = -1) -> Iterator[subprocess.Popen[str]]:
     """``headstack serve`` with a socket ``s``, ready for clients."""
     command = "from headstack.cli import main; main()"
     process = subprocess.Popen(
@@ -35,6 +36,7 @@ def served(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        umask=umask,
     )
     try:
         assert process.stdout is not None
@@ -176,6 +178,59 @@ def test_prometheus_by_http() -> None:
         assert line.startswith("# ") or (name.startswith("headstack_") and float(value) >= 0), line
 
 
+def silent(address: tuple[str, int] | str, count: int) -> list[socket.socket]:
+    """Connections that say nothing."""
+    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+    sockets = [socket.socket(family, socket.SOCK_STREAM) for _ in range(count)]
+    for one in sockets:
+        one.settimeout(PATIENCE_S)
+        one.connect(address)
+    return sockets
+
+
+def test_silent_connections_keep_nobody_from_the_metrics_and_the_end(tmp_path: Path, headstack: Headstack) -> None:
+    arguments = ("constant:1ms", "--floor", "0s", "--control", "c", "--metrics", "0")
+    with served(tmp_path, *arguments) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(2)]
+        url = next(line.strip() for line in lines if "/metrics" in line)
+        port = int(url.rpartition(":")[2].partition("/")[0])
+        # Half a request is as good as none.
+        scrapers = silent(("127.0.0.1", port), 300)
+        scrapers[-1].sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
+        waiting = [*scrapers, *silent(str(tmp_path / "c"), 30), *silent(str(tmp_path / "s"), 300)]
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+            assert "headstack_model_seconds" in answer.read().decode()
+        # The rest of it is heard, whoever came meanwhile.
+        scrapers[-1].sendall(b"me\r\n\r\n")
+        assert scrapers[-1].recv(1 << 16).startswith(b"HTTP/1.0 200 OK")
+        client = Client(tmp_path / "s")
+        assert client.read(0, 512) == bytes(512)
+        assert headstack("ctl", "c", "stop").returncode == 0
+        assert process.wait(PATIENCE_S) == 0
+        for one in waiting:
+            one.close()
+
+
+def test_a_port_that_others_reach_is_named(tmp_path: Path) -> None:
+    with served(tmp_path, "constant:1ms", "--floor", "0s", "--metrics", "0.0.0.0:0", "--nbd", "tcp:0.0.0.0:0") as process:
+        said = ended(process)
+    reached = [line for line in said.splitlines() if "can be reached from other machines" in line]
+    assert len(reached) == 2
+    assert "read and write everything" in reached[0]
+    assert "read the metrics" in reached[1]
+
+
+@pytest.mark.parametrize(("arguments", "mode"), [((), 0o600), (("--socket-mode", "0660"), 0o660)])
+def test_sockets_belong_to_their_owner_whatever_the_umask(
+    tmp_path: Path, arguments: tuple[str, ...], mode: int
+) -> None:
+    for umask in (0, 0o777):
+        with served(tmp_path, "constant:1ms", "--floor", "0s", *arguments, umask=umask) as process:
+            assert (tmp_path / "s").stat().st_mode & 0o777 == mode
+            ended(process)
+
+
 def test_slower_time(tmp_path: Path) -> None:
     with hs.serve("constant:2ms", unix=(str(tmp_path / "s"),), speed=0.1, floor="0s") as live:
         client = Client(tmp_path / "s")
@@ -226,6 +281,7 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
         ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/null"), "/dev/null: contents are kept in a regular file"),
         ((CHEETAH, "--nbd", "systemd"), "LISTEN_FDS: no sockets were handed over"),
         (("constant:1ms", "--nbd", "unix:s", "--record", "t.parquet"), "record: a device of constant latency"),
+        (("constant:1ms", "--nbd", "unix:s", "--socket-mode", "rw"), "socket-mode: 'rw' is no mode; write 600"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, headstack: Headstack, arguments: tuple[str, ...], line: str) -> None:

@@ -1,30 +1,31 @@
 //! The control socket: an order a line as JSON, an answer a line; and Prometheus' text for whoever asks by HTTP.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::LiveError;
-use crate::nbd::unix_listener;
+use crate::nbd::{SOCKET_MODE, Stream, allow_many_files, unix_listener};
 use crate::orders::Order;
 use crate::pacer::Commander;
+use crate::reception::{Door, Host, HouseRules, Next, Reception, Seat};
 use crate::telemetry::prometheus;
 
 /// Orders are short: a line that is longer is none.
-const LINE_BYTES_MAX: u64 = 1 << 20;
-/// Who connects and says nothing is not waited for any longer.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a listener looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(100);
+const LINE_BYTES_MAX: usize = 1 << 20;
+/// A request by HTTP that is longer is none.
+const HTTP_BYTES_MAX: usize = 64 << 10;
+/// Who may give orders is the socket's owner: he may have so many connections, silent ones among them.
+const COMMANDERS_MAX: usize = 64;
+/// Scrapers at a time.
+const SCRAPERS_MAX: usize = 256;
+/// A request by HTTP, from its first byte to the last of its answer.
+pub const HTTP_DEADLINE: Duration = Duration::from_secs(10);
 
 /// What the socket takes: orders to the clock, and what concerns the server itself.
 #[derive(Deserialize)]
@@ -46,21 +47,15 @@ enum ServerOrder {
 /// Listens for orders.
 #[derive(Debug)]
 pub struct Control {
-    flags: Arc<Flags>,
-    threads: Vec<JoinHandle<()>>,
+    stop_was_asked: Arc<AtomicBool>,
+    receptions: Vec<Reception>,
     socket: Option<PathBuf>,
     /// The port of the metrics, as the system gave it.
     pub metrics: Option<SocketAddr>,
 }
 
-#[derive(Debug, Default)]
-struct Flags {
-    closing: AtomicBool,
-    stop_was_asked: AtomicBool,
-}
-
 impl Control {
-    /// Listens on a socket that only its owner may use, and on a port for metrics.
+    /// Listens on a socket that only its owner may use, and on a port for metrics, where a request may take so long.
     ///
     /// # Errors
     /// One that is in use or cannot be had.
@@ -68,50 +63,40 @@ impl Control {
         commander: &Commander,
         socket: Option<&Path>,
         metrics: Option<SocketAddr>,
+        http_deadline: Duration,
     ) -> Result<Control, LiveError> {
-        let flags = Arc::new(Flags::default());
-        let mut control = Control {
-            flags: Arc::clone(&flags),
-            threads: Vec::new(),
-            socket: socket.map(Path::to_owned),
-            metrics: None,
-        };
+        allow_many_files();
+        let stop_was_asked = Arc::new(AtomicBool::new(false));
+        let (asked, receptions) = (Arc::clone(&stop_was_asked), Vec::new());
+        let mut control = Control { stop_was_asked, receptions, socket: None, metrics: None };
         if let Some(path) = socket {
-            let name = path.display().to_string();
-            let listener = unix_listener(path)?;
-            std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).map_err(LiveError::io(name.clone()))?;
-            listener.set_nonblocking(true).map_err(LiveError::io(name))?;
-            let (commander, flags) = (commander.clone(), Arc::clone(&flags));
-            control.listen(move || hear_orders(&listener, &commander, &flags))?;
+            let door = Door::Unix(unix_listener(path, SOCKET_MODE)?);
+            control.socket = Some(path.to_owned());
+            let rules = HouseRules { guests_max: COMMANDERS_MAX, stay: None };
+            let orders = Orders { commander: commander.clone(), stop_was_asked: asked };
+            let opened = Reception::open("headstack-control", vec![door], rules, &Arc::default(), orders);
+            control.receptions.push(opened.map_err(LiveError::io("a thread of the control socket"))?);
         }
         if let Some(address) = metrics {
             let name = format!("metrics on {address}");
             let listener = TcpListener::bind(address).map_err(LiveError::io(name.clone()))?;
-            listener.set_nonblocking(true).map_err(LiveError::io(name.clone()))?;
             control.metrics = Some(listener.local_addr().map_err(LiveError::io(name))?);
-            let commander = commander.clone();
-            control.listen(move || serve_metrics(&listener, &commander, &flags))?;
+            let rules = HouseRules { guests_max: SCRAPERS_MAX, stay: Some(http_deadline) };
+            let (door, metrics) = (vec![Door::Tcp(listener)], Metrics { commander: commander.clone() });
+            let opened = Reception::open("headstack-metrics", door, rules, &Arc::default(), metrics);
+            control.receptions.push(opened.map_err(LiveError::io("a thread of the metrics"))?);
         }
         Ok(control)
     }
 
-    fn listen(&mut self, work: impl FnOnce() + Send + 'static) -> Result<(), LiveError> {
-        let thread = thread::Builder::new().name("headstack-control".to_owned());
-        self.threads.push(thread.spawn(work).map_err(LiveError::io("a thread of the control socket"))?);
-        Ok(())
-    }
-
     /// Somebody asked for the end.
     pub fn stop_was_asked(&self) -> bool {
-        self.flags.stop_was_asked.load(Ordering::Relaxed)
+        self.stop_was_asked.load(Ordering::Relaxed)
     }
 
-    /// Listens no more.
+    /// Listens no more, and hangs up on everybody.
     pub fn stop(self) {
-        self.flags.closing.store(true, Ordering::Relaxed);
-        for thread in self.threads {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        }
+        self.receptions.into_iter().for_each(Reception::close);
         if let Some(path) = self.socket {
             // Somebody may have removed it.
             let _ = std::fs::remove_file(path);
@@ -119,73 +104,73 @@ impl Control {
     }
 }
 
-fn hear_orders(listener: &UnixListener, commander: &Commander, flags: &Arc<Flags>) {
-    while !flags.closing.load(Ordering::Relaxed) {
-        match listener.accept() {
-            Ok((socket, _)) => {
-                let (commander, flags) = (commander.clone(), Arc::clone(flags));
-                // A client that goes in the middle of a line has given no order.
-                thread::spawn(move || drop(obey_lines(&socket, &commander, &flags)));
-            }
-            Err(_) => thread::sleep(LOOK),
-        }
-    }
+/// Orders, a line each.
+struct Orders {
+    commander: Commander,
+    stop_was_asked: Arc<AtomicBool>,
 }
 
-fn obey_lines(socket: &UnixStream, commander: &Commander, flags: &Flags) -> std::io::Result<()> {
-    socket.set_nonblocking(false)?;
-    let mut lines = BufReader::new(socket);
-    loop {
-        let mut line = String::new();
-        if (&mut lines).take(LINE_BYTES_MAX).read_line(&mut line)? == 0 {
-            return Ok(());
+impl Host for Orders {
+    type Guest = ();
+
+    fn greet(&self, _: &mut Vec<u8>) {}
+
+    fn hear(&self, (): &mut (), heard: &mut Vec<u8>, say: &mut Vec<u8>) -> Next {
+        while let Some(end) = heard.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = heard.drain(..=end).collect();
+            let told = match obey(&line, &self.commander, &self.stop_was_asked) {
+                Ok(answer) => json!({ "ok": answer }),
+                Err(error) => json!({ "error": error.to_string() }),
+            };
+            say.extend_from_slice(format!("{told}\n").as_bytes());
         }
-        let answer = match obey(&line, commander, flags) {
-            Ok(answer) => json!({ "ok": answer }),
-            Err(error) => json!({ "error": error.to_string() }),
-        };
-        let mut socket = socket;
-        socket.write_all(format!("{answer}\n").as_bytes())?;
+        // A client that goes in the middle of a line has given no order.
+        if heard.len() > LINE_BYTES_MAX { Next::Over } else { Next::More }
     }
+
+    fn part(&self, (): (), _: Stream, _: Vec<u8>, _: Vec<u8>, _: Seat) {}
 }
 
-fn obey(line: &str, commander: &Commander, flags: &Flags) -> Result<Value, LiveError> {
-    let order = serde_json::from_str::<Line>(line);
+fn obey(line: &[u8], commander: &Commander, stop_was_asked: &AtomicBool) -> Result<Value, LiveError> {
+    let order = serde_json::from_slice::<Line>(line);
     // An untagged enum says nothing of what was wrong: the orders to the clock do.
-    let order = order.or_else(|_| serde_json::from_str::<Order>(line).map(Line::Clock));
+    let order = order.or_else(|_| serde_json::from_slice::<Order>(line).map(Line::Clock));
     match order.map_err(|error| LiveError::Asked(format!("order: {error}")))? {
         Line::Server(ServerOrder::Metrics) => Ok(Value::String(prometheus(&commander.order(Order::Status)?))),
         Line::Server(ServerOrder::Stop) => {
-            flags.stop_was_asked.store(true, Ordering::Relaxed);
+            stop_was_asked.store(true, Ordering::Relaxed);
             Ok(Value::Null)
         }
         Line::Clock(order) => commander.order(order),
     }
 }
 
-fn serve_metrics(listener: &TcpListener, commander: &Commander, flags: &Flags) {
-    while !flags.closing.load(Ordering::Relaxed) {
-        match listener.accept() {
-            // A scraper that goes before its answer comes again.
-            Ok((socket, _)) => drop(answer_http(&socket, commander)),
-            Err(_) => thread::sleep(LOOK),
-        }
-    }
+/// As much of HTTP/1.0 as a scraper needs: whatever is asked for, the metrics are the answer.
+struct Metrics {
+    commander: Commander,
 }
 
-/// As much of HTTP/1.0 as a scraper needs: whatever is asked for, the metrics are the answer.
-fn answer_http(mut socket: &TcpStream, commander: &Commander) -> std::io::Result<()> {
-    socket.set_nonblocking(false)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
-    let mut lines = BufReader::new(socket).take(LINE_BYTES_MAX);
-    let mut line = String::new();
-    while lines.read_line(&mut line)? > 2 {
-        line.clear();
+impl Host for Metrics {
+    type Guest = ();
+
+    fn greet(&self, _: &mut Vec<u8>) {}
+
+    fn hear(&self, (): &mut (), heard: &mut Vec<u8>, say: &mut Vec<u8>) -> Next {
+        let is_whole = [&b"\r\n\r\n"[..], b"\n\n"].iter().any(|end| heard.windows(end.len()).any(|part| part == *end));
+        if !is_whole {
+            return if heard.len() > HTTP_BYTES_MAX { Next::Over } else { Next::More };
+        }
+        heard.clear();
+        let (status, body) = match self.commander.order(Order::Status) {
+            Ok(report) => ("200 OK", prometheus(&report)),
+            Err(error) => ("503 Service Unavailable", format!("{error}\n")),
+        };
+        let kind = "text/plain; version=0.0.4";
+        let head = format!("HTTP/1.0 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len());
+        say.extend_from_slice(head.as_bytes());
+        say.extend_from_slice(body.as_bytes());
+        Next::Over
     }
-    let (status, body) = match commander.order(Order::Status) {
-        Ok(report) => ("200 OK", prometheus(&report)),
-        Err(error) => ("503 Service Unavailable", format!("{error}\n")),
-    };
-    let kind = "text/plain; version=0.0.4";
-    write!(socket, "HTTP/1.0 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+
+    fn part(&self, (): (), _: Stream, _: Vec<u8>, _: Vec<u8>, _: Seat) {}
 }

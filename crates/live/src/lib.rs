@@ -16,6 +16,7 @@ pub mod nbd;
 pub mod orders;
 pub mod pacer;
 pub mod power;
+mod reception;
 pub mod service;
 mod smart;
 mod telemetry;

@@ -11,13 +11,13 @@ use serde::Deserialize;
 
 use crate::LiveError;
 use crate::contents::Contents;
-use crate::control::Control;
+use crate::control::{Control, HTTP_DEADLINE};
 use crate::device::{Device, Export};
 use crate::faults::Schedule;
 use crate::fidelity::Fidelity;
 use crate::floor;
 use crate::fuse::{Mount, attach_loop, detach_loop};
-use crate::nbd::{Endpoint, Security, Server, Tls};
+use crate::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server, Tls};
 use crate::pacer::{Commander, Session, SessionOptions};
 use crate::timeline::{Listener, Model};
 
@@ -42,6 +42,8 @@ pub enum Keeping {
 pub struct ServiceOptions {
     /// Unix sockets for NBD.
     pub unix: Vec<PathBuf>,
+    /// Who may connect to them.
+    pub socket_mode: u32,
     /// Ports for NBD.
     pub tcp: Vec<SocketAddr>,
     /// NBD on standard input and output.
@@ -79,6 +81,7 @@ impl ServiceOptions {
     pub fn new(keeping: Keeping) -> ServiceOptions {
         ServiceOptions {
             unix: Vec::new(),
+            socket_mode: SOCKET_MODE,
             tcp: Vec::new(),
             stdio: false,
             activated: false,
@@ -169,12 +172,13 @@ impl Service {
             let submitter = session.submitter().with_floor_ns(floor_ns);
             Arc::new(Device { submitter, ..(*device).clone() })
         };
-        let server = Server::start(&by(nbd_floor_ns), &endpoints, security)?;
+        let (limits, mode) = (Limits::default(), options.socket_mode);
+        let server = Server::start_with(&by(nbd_floor_ns), &endpoints, security, limits, mode)?;
         let mounted = match &options.fuse {
             Some(directory) => Some(Mounted::start(&by(fuse_floor_ns), directory, options.loops)?),
             None => None,
         };
-        let control = Control::start(&session.commander(), options.control.as_deref(), options.metrics)?;
+        let control = Control::start(&session.commander(), options.control.as_deref(), options.metrics, HTTP_DEADLINE)?;
         Ok(Service { session, device, server, mounted, control })
     }
 

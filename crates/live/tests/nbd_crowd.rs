@@ -87,6 +87,21 @@ fn a_thousand_clients_are_served_at_once_and_leave_nothing_behind() {
 }
 
 #[test]
+fn a_client_that_says_nothing_costs_no_thread() {
+    let _alone = alone();
+    let served = Served::new(0);
+    let mut settled = served.client();
+    let threads = || of_threads("status", |_| Some(0)).len();
+    let before = threads();
+    let silent: Vec<_> = (0..CLIENTS).map(|_| served.stream()).collect();
+    // They are let in one by one: this one after all of them.
+    drop(served.greeted());
+    assert_eq!(threads(), before);
+    assert_eq!(settled.simple(&header(command::READ, 0, 1, 0, 512), &[]), Ok(vec![0; 512]));
+    drop(silent);
+}
+
+#[test]
 fn connections_that_are_cut_leave_nothing_behind() {
     let _alone = alone();
     let mut served = Served::new(0);

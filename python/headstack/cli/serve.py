@@ -44,6 +44,9 @@ def system_options(command: Command) -> Command:
 )
 @click.option("--stdio", is_flag=True, help="The same as --nbd stdio.")
 @click.option(
+    "--socket-mode", default="600", metavar="MODE", show_default=True, help="Who may connect to unix sockets, in octal."
+)
+@click.option(
     "--tls-certificate", type=SOURCE, metavar="FILE", help="Encrypt where clients ask: the server's certificate, PEM."
 )
 @click.option("--tls-key", type=SOURCE, metavar="FILE", help="Its key, PEM.")
@@ -160,15 +163,22 @@ def greeting(live: Live, serving: Serving) -> list[str]:
     lines += [f"  {file}" for file in live.files]
     lines += [f"  {device}" for device in live.loops]
     for place in live.addresses:
-        if not place.startswith(("127.", "[::1]")):
+        if not is_loopback(place):
             lines.append(
                 f"  {place} can be reached from other machines: whoever does may read and write everything there"
             )
+    if live.metrics is not None and not is_loopback(live.metrics):
+        lines.append(f"  {live.metrics} can be reached from other machines: whoever does may read the metrics")
     if serving.control is not None:
         lines.append(f"  orders: headstack ctl {serving.control} status; headstack top {serving.control}")
     status = live.order({"do": "status"})["fidelity"]
     lines.append(f"  the path costs {status['floor_ns'] / 1e3:.0f} us, taken into account; Ctrl-C ends")
     return lines
+
+
+def is_loopback(place: str) -> bool:
+    """Whether only this machine reaches ``HOST:PORT``."""
+    return place.startswith(("127.", "[::1]:"))
 
 
 def addresses(live: Live, serving: Serving) -> list[str]:

@@ -38,11 +38,13 @@ class Serving:
 
     ``data`` is ``memory``, ``discard`` or a file's path; ``keep`` are ranges (``0..64MiB``) whose bytes are kept all
     the same. ``tcp`` are ``[HOST:]PORT``, on loopback where no host is said. ``fuse`` is a directory
-    with a file for each LUN, of which ``loop`` makes block devices. ``faults`` is a file that says what goes wrong, and
+    with a file for each LUN, of which ``loop`` makes block devices. ``socket_mode`` says who may connect to ``unix``
+    sockets, in octal; ``faults`` is a file that says what goes wrong, and
     when.
     """
 
     unix: tuple[str, ...] = ()
+    socket_mode: str = "600"
     tcp: tuple[str, ...] = ()
     stdio: bool = False
     activated: bool = False
@@ -187,6 +189,7 @@ def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
         raise InputError(f"speed: {serving.speed} is not possible; 1 is real time, 0.1 ten times slower")
     return {
         "unix": list(serving.unix),
+        "socket_mode": mode(serving.socket_mode),
         "tcp": [address("tcp", text) for text in serving.tcp],
         "stdio": serving.stdio,
         "activated": serving.activated,
@@ -244,6 +247,13 @@ def address(name: str, text: str) -> str:
         raise InputError(f"{name}: {text!r} has no port; write 10809, 127.0.0.1:10809 or [::1]:10809")
     host = (host if separator else "") or "127.0.0.1"
     return f"{'127.0.0.1' if host == 'localhost' else host}:{port}"
+
+
+def mode(text: str) -> int:
+    """Permissions of a socket, in octal."""
+    if not (len(text) in (3, 4) and text.isascii() and set(text) <= set("01234567")) or int(text, 8) > 0o777:
+        raise InputError(f"socket-mode: {text!r} is no mode; write 600 for the owner alone, 660 for his group too")
+    return int(text, 8)
 
 
 def endpoints(texts: Iterable[str]) -> dict[str, Any]:

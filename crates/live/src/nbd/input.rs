@@ -23,7 +23,14 @@ pub struct Input {
 impl Input {
     /// Reads from `stream`.
     pub fn new(stream: Stream) -> Input {
-        Input { stream, buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), start: 0, end: 0, long: Vec::new() }
+        Input::after(stream, &[])
+    }
+
+    /// Reads from `stream`, of which `heard` has been read already.
+    pub fn after(stream: Stream, heard: &[u8]) -> Input {
+        let mut buffer = vec![0; BUFFER_BYTES.max(heard.len())].into_boxed_slice();
+        buffer[..heard.len()].copy_from_slice(heard);
+        Input { stream, buffer, start: 0, end: heard.len(), long: Vec::new() }
     }
 
     /// Whether nothing is left that was read already.

@@ -1,6 +1,6 @@
 //! The NBD server: fixed newstyle over unix sockets, TCP, standard input and output, and sockets that were opened for it.
 //!
-//! A connection is a thread that reads; replies leave from the clock thread, or from a second thread where they are long or
+//! Handshakes are held on one thread. A client that has chosen an export is a thread that reads; replies leave from the clock thread, or from a second thread where they are long or
 //! the client is slow ([`output`]). Under TLS a third one stands between it and the client ([`tls`]).
 
 pub mod client;
@@ -15,17 +15,18 @@ pub mod wire;
 
 pub use negotiation::Security;
 pub use requests::Reply;
-pub(crate) use server::unix_listener;
-pub use server::{Endpoint, Server};
+pub use server::{Endpoint, Limits, SOCKET_MODE, Server};
+pub(crate) use server::{allow_many_files, unix_listener};
 pub use stream::Stream;
 pub use tls::Tls;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::device::Device;
 use input::Input;
-use negotiation::{Agreed, Cover};
+use negotiation::{Agreed, Cover, Negotiation};
 use output::Output;
 use requests::Requests;
 
@@ -34,27 +35,46 @@ use requests::Requests;
 /// # Errors
 /// The stream's, a client's that breaks the protocol or goes in the middle of a request.
 pub fn serve(device: &Device, stream: &Stream, security: &Security) -> io::Result<()> {
-    attend(device, &Output::new(stream.clone()), Cover::Clear(security), &|_| ())
+    let mut say = Vec::new();
+    let mut talk = Negotiation::greet(device, &mut say);
+    let (agreed, heard) = talk.conclude(device, Cover::Clear(security), stream, say, None)?;
+    attend(device, &Output::new(stream.clone()), agreed, &heard, None, &|_| ())
 }
 
-/// As [`serve`]; `opened` hears of a further way back, so that it can be cut too.
-fn attend(device: &Device, output: &Arc<Output>, cover: Cover<'_>, opened: &dyn Fn(&Arc<Output>)) -> io::Result<()> {
+/// Serves a client to its end, after the handshake. Under TLS there is another, until `deadline`; `opened` hears of the way
+/// back through it, so that it can be cut too.
+fn attend(
+    device: &Device,
+    output: &Arc<Output>,
+    agreed: Agreed,
+    heard: &[u8],
+    deadline: Option<Instant>,
+    opened: &dyn Fn(&Arc<Output>),
+) -> io::Result<()> {
     let stream = output.stream();
-    let mut input = Input::new(stream.clone());
-    let power_cuts = device.power_cuts();
-    match negotiation::negotiate(&mut input, stream, device, cover)? {
+    match agreed {
         Agreed::Export(terms) => {
-            let served = Requests::new(input, Arc::clone(output), device, terms, power_cuts).serve();
+            output.agree();
+            let input = Input::after(stream.clone(), heard);
+            let served = Requests::new(input, Arc::clone(output), device, terms).serve();
             output.close();
             served
         }
         Agreed::Tls(tls, greeted) => {
-            drop(input);
             let (inner, relay) = tls.stand_between(stream)?;
             let inner = Output::new(inner);
             opened(&inner);
-            let served = attend(device, &inner, Cover::Encrypted(greeted), opened);
+            let mut talk = Negotiation::resumed(device, greeted);
+            let agreed = talk.conclude(device, Cover::Encrypted, inner.stream(), Vec::new(), deadline);
+            let served = agreed.and_then(|(agreed, heard)| {
+                output.agree();
+                attend(device, &inner, agreed, &heard, deadline, opened)
+            });
             inner.stream().shut();
+            if served.is_err() {
+                // Nobody is left who would tell the client more, or wait for it.
+                stream.shut();
+            }
             let relayed = relay.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             served.and(relayed)
         }

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 
@@ -25,6 +26,8 @@ pub struct Output {
     state: Mutex<State>,
     /// The sender has work, or room was made.
     changed: Condvar,
+    /// The handshake is over: whoever is served is not turned out for others.
+    agreed: AtomicBool,
 }
 
 /// Room that was set aside for a reply: whoever has it sends one message.
@@ -51,12 +54,22 @@ struct State {
 impl Output {
     /// The way back over `stream`.
     pub fn new(stream: Stream) -> Arc<Output> {
-        Arc::new(Output { stream, state: Mutex::default(), changed: Condvar::new() })
+        Arc::new(Output { stream, state: Mutex::default(), changed: Condvar::new(), agreed: AtomicBool::new(false) })
     }
 
     /// What it goes over.
     pub fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// The handshake is over.
+    pub fn agree(&self) {
+        self.agreed.store(true, Ordering::Release);
+    }
+
+    /// It still shakes hands, and nobody has displaced it yet.
+    pub fn may_be_displaced(&self) -> bool {
+        !self.agreed.load(Ordering::Acquire) && !self.state().broken
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

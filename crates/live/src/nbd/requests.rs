@@ -76,23 +76,15 @@ pub struct Requests<'d> {
     input: Input,
     output: Arc<Output>,
     device: &'d Device,
-    terms: Terms<'d>,
-    /// How often power had failed when the client came: the connection goes with the next time.
-    power_cuts: u32,
+    terms: Terms,
     /// Replies that leave together, where nothing takes time.
     batch: Vec<u8>,
 }
 
 impl<'d> Requests<'d> {
     /// What comes out of `input` is carried out on `terms`, and answered over `output`.
-    pub fn new(
-        input: Input,
-        output: Arc<Output>,
-        device: &'d Device,
-        terms: Terms<'d>,
-        power_cuts: u32,
-    ) -> Requests<'d> {
-        Requests { input, output, device, terms, power_cuts, batch: Vec::new() }
+    pub fn new(input: Input, output: Arc<Output>, device: &'d Device, terms: Terms) -> Requests<'d> {
+        Requests { input, output, device, terms, batch: Vec::new() }
     }
 
     /// Serves requests until the client goes.
@@ -154,7 +146,7 @@ impl<'d> Requests<'d> {
             return Ok(());
         }
         let at = Instant::now();
-        if self.device.power_cuts() != self.power_cuts {
+        if self.device.power_cuts() != self.terms.power_cuts {
             return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "power failed"));
         }
         let mut message = Vec::new();
@@ -201,7 +193,7 @@ enum Now {
 /// A request on the terms of its connection.
 struct Task<'a> {
     device: &'a Device,
-    terms: &'a Terms<'a>,
+    terms: &'a Terms,
     header: &'a Header,
 }
 
@@ -243,7 +235,7 @@ impl Task<'_> {
 
     /// What is wrong with the request.
     fn check(&self) -> Result<(), Errno> {
-        let (header, export) = (self.header, self.terms.export);
+        let (header, export) = (self.header, &self.terms.export);
         let flags = match header.command {
             command::READ if self.terms.structured => command::FLAG_DF,
             command::WRITE_ZEROES => command::FLAG_NO_HOLE | command::FLAG_FAST_ZERO,

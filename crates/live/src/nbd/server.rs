@@ -1,27 +1,48 @@
 //! Who listens, and the connections that came of it.
+//!
+//! Handshakes are held on one thread ([`Reception`]); a client that has chosen an export gets a thread of its own.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::net::sockopt::set_socket_keepalive;
+use rustix::fs::{Mode, chmod, fchmod};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::attend;
-use super::negotiation::{Cover, Security};
+use super::negotiation::{Agreed, Cover, Negotiation, Security};
 use super::output::{Output, STACK_BYTES};
 use super::stream::Stream;
 use crate::LiveError;
 use crate::device::Device;
+use crate::reception::{Door, Host, HouseRules, Next, Reception, Seat};
 
-/// Connections at a time: more are hung up on at once.
-const CONNECTIONS_MAX: usize = 4096;
+/// Clients that wait to be let in, as far as the system allows (`net.core.somaxconn`).
+const BACKLOG: i32 = 4096;
+
+/// What is granted to clients.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// From coming to having chosen an export.
+    pub handshake: Duration,
+    /// Clients in their handshake: the one that came first makes room for another.
+    pub handshakes_max: usize,
+    /// Clients that have chosen an export: more are hung up on.
+    pub connections_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { handshake: Duration::from_secs(10), handshakes_max: 8192, connections_max: 4096 }
+    }
+}
+
 /// Where clients come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
@@ -35,50 +56,14 @@ pub enum Endpoint {
     Activated,
 }
 
-#[derive(Debug)]
-enum Listener {
-    Unix(UnixListener),
-    Tcp(TcpListener),
-}
-
-impl Listener {
-    fn accept(&self) -> io::Result<OwnedFd> {
-        match self {
-            Listener::Unix(listener) => Ok(listener.accept()?.0.into()),
-            Listener::Tcp(listener) => {
-                let (socket, _) = listener.accept()?;
-                // Replies are whole messages: waiting for more of them would be lateness.
-                socket.set_nodelay(true)?;
-                // A host that vanished would hold its place for ever.
-                set_socket_keepalive(&socket, true)?;
-                Ok(socket.into())
-            }
-        }
-    }
-
-    /// A client that has gone again before it was accepted must not be waited for.
-    fn never_wait(&self) -> io::Result<()> {
-        match self {
-            Listener::Unix(listener) => listener.set_nonblocking(true),
-            Listener::Tcp(listener) => listener.set_nonblocking(true),
-        }
-    }
-
-    fn poll_fd(&self) -> PollFd<'_> {
-        match self {
-            Listener::Unix(listener) => PollFd::new(listener, PollFlags::IN),
-            Listener::Tcp(listener) => PollFd::new(listener, PollFlags::IN),
-        }
-    }
-}
-
 /// What the threads of a server share.
 #[derive(Debug)]
 struct Hall {
     device: Arc<Device>,
     security: Security,
-    /// Readable from when listeners are to end.
-    closing: OwnedFd,
+    limits: Limits,
+    /// Connections that are open, those in their handshake among them.
+    taken: Arc<AtomicUsize>,
     guests: Mutex<Guests>,
     /// A connection has ended.
     left: Condvar,
@@ -97,7 +82,8 @@ struct Guests {
 #[derive(Debug)]
 pub struct Server {
     hall: Arc<Hall>,
-    listeners: Vec<JoinHandle<()>>,
+    /// None where clients cannot come by themselves.
+    reception: Option<Reception>,
     addresses: Vec<SocketAddr>,
     paths: Vec<PathBuf>,
 }
@@ -108,13 +94,27 @@ impl Server {
     /// # Errors
     /// An endpoint that is in use or cannot be had.
     pub fn start(device: &Arc<Device>, endpoints: &[Endpoint], security: Security) -> Result<Server, LiveError> {
+        Server::start_with(device, endpoints, security, Limits::default(), SOCKET_MODE)
+    }
+
+    /// As [`start`](Self::start), with limits of one's own and sockets of this mode.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn start_with(
+        device: &Arc<Device>,
+        endpoints: &[Endpoint],
+        security: Security,
+        limits: Limits,
+        socket_mode: u32,
+    ) -> Result<Server, LiveError> {
         allow_many_files();
-        let closing = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| LiveError::io("an eventfd")(error.into()))?;
-        let hall =
-            Hall { device: Arc::clone(device), security, closing, guests: Mutex::default(), left: Condvar::new() };
-        let mut server =
-            Server { hall: Arc::new(hall), listeners: Vec::new(), addresses: Vec::new(), paths: Vec::new() };
-        match endpoints.iter().try_for_each(|endpoint| server.open(endpoint)) {
+        let (device, guests, left) = (Arc::clone(device), Mutex::default(), Condvar::new());
+        let hall = Hall { device, security, limits, taken: Arc::default(), guests, left };
+        let mut server = Server { hall: Arc::new(hall), reception: None, addresses: Vec::new(), paths: Vec::new() };
+        let mut doors = Vec::new();
+        let opened = endpoints.iter().try_for_each(|endpoint| server.open(endpoint, socket_mode, &mut doors));
+        match opened.and_then(|()| server.receive(doors)) {
             Ok(()) => Ok(server),
             Err(error) => {
                 server.stop();
@@ -123,55 +123,39 @@ impl Server {
         }
     }
 
-    fn open(&mut self, endpoint: &Endpoint) -> Result<(), LiveError> {
+    fn open(&mut self, endpoint: &Endpoint, socket_mode: u32, doors: &mut Vec<Door>) -> Result<(), LiveError> {
         match endpoint {
             Endpoint::Unix(path) => {
-                let listener = unix_listener(path)?;
+                let listener = unix_listener(path, socket_mode)?;
                 self.paths.push(path.clone());
-                self.listen(Listener::Unix(listener))
+                doors.push(Door::Unix(listener));
             }
             Endpoint::Tcp(address) => {
                 let named = format!("tcp {address}");
                 let listener = TcpListener::bind(address).map_err(LiveError::io(named.clone()))?;
+                // Who listens may do so again, with a longer queue.
+                listen(&listener, BACKLOG).map_err(|error| LiveError::io(named.clone())(error.into()))?;
                 self.addresses.push(listener.local_addr().map_err(LiveError::io(named))?);
-                self.listen(Listener::Tcp(listener))
+                doors.push(Door::Tcp(listener));
             }
             Endpoint::Stdio => {
                 let stream = Stream::stdio().map_err(LiveError::io("standard input and output"))?;
-                self.hall.connect(stream).map_err(LiveError::io("a thread of the server"))
+                self.hall.connect_alone(&stream).map_err(LiveError::io("a thread of the server"))?;
             }
-            Endpoint::Activated => self.listen_where_activated(),
-        }
-    }
-
-    fn listen_where_activated(&mut self) -> Result<(), LiveError> {
-        let mut given = listenfd::ListenFd::from_env();
-        for index in 0..given.len() {
-            let listener = match given.take_unix_listener(index) {
-                Ok(Some(listener)) => Listener::Unix(listener),
-                _ => match given.take_tcp_listener(index) {
-                    Ok(Some(listener)) => Listener::Tcp(listener),
-                    _ => {
-                        return Err(LiveError::Asked(format!(
-                            "LISTEN_FDS: {} is no listening stream socket",
-                            3 + index
-                        )));
-                    }
-                },
-            };
-            self.listen(listener)?;
-        }
-        if given.len() == 0 {
-            return Err(LiveError::Asked("LISTEN_FDS: no sockets were handed over".to_owned()));
+            Endpoint::Activated => listen_where_activated(doors)?,
         }
         Ok(())
     }
 
-    fn listen(&mut self, listener: Listener) -> Result<(), LiveError> {
-        listener.never_wait().map_err(LiveError::io("a listening socket"))?;
-        let hall = Arc::clone(&self.hall);
-        let thread = spawn("headstack-listen", move || hall.welcome(&listener));
-        self.listeners.push(thread.map_err(LiveError::io("a thread of the server"))?);
+    fn receive(&mut self, doors: Vec<Door>) -> Result<(), LiveError> {
+        if doors.is_empty() {
+            return Ok(());
+        }
+        let Limits { handshake, handshakes_max, .. } = self.hall.limits;
+        let rules = HouseRules { guests_max: handshakes_max, stay: Some(handshake) };
+        let opened =
+            Reception::open("headstack-listen", doors, rules, &self.hall.taken, Handshakes(Arc::clone(&self.hall)));
+        self.reception = Some(opened.map_err(LiveError::io("a thread of the server"))?);
         Ok(())
     }
 
@@ -182,13 +166,12 @@ impl Server {
 
     /// Connections that are open.
     pub fn connections(&self) -> usize {
-        let guests = self.hall.guests();
-        guests.sockets + guests.pipes
+        self.hall.taken.load(Ordering::Acquire)
     }
 
     /// Nobody is there, and nobody can come: the one client of standard input has gone.
     pub fn is_over(&self) -> bool {
-        self.listeners.iter().all(JoinHandle::is_finished) && self.connections() == 0
+        self.reception.is_none() && self.connections() == 0
     }
 
     /// Ends every connection, as a broken link does; clients may come again.
@@ -199,11 +182,7 @@ impl Server {
     /// Ends every connection and listens no more. Standard input alone, where it is a pipe, stays open for as long as its
     /// client likes.
     pub fn stop(self) {
-        // A counter that is 0 has room for 1.
-        let _ = rustix::io::write(&self.hall.closing, &1u64.to_ne_bytes());
-        for listener in self.listeners {
-            let _ = listener.join();
-        }
+        self.reception.map(Reception::close);
         self.hall.cut();
         let mut guests = self.hall.guests();
         while guests.sockets > 0 {
@@ -240,48 +219,66 @@ impl Hall {
         outputs.iter().filter_map(Weak::upgrade).for_each(|output| output.cut());
     }
 
-    /// Accepts until the server closes.
-    fn welcome(self: &Arc<Self>, listener: &Listener) {
-        loop {
-            let mut ends = [listener.poll_fd(), PollFd::new(&self.closing, PollFlags::IN)];
-            // A signal is none of its business: it looks again.
-            let _ = poll(&mut ends, None);
-            if !ends[1].revents().is_empty() {
-                return;
-            }
-            if ends[0].revents().is_empty() {
-                continue;
-            }
-            match listener.accept() {
-                Ok(socket) => {
-                    // A client for which there is no thread is hung up on.
-                    let _ = self.connect(Stream::socket_of(socket));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // Without descriptors to spare, clients wait in the listener's queue.
-                Err(_) => thread::sleep(Duration::from_millis(10)),
-            }
-        }
+    /// Gives a client whose handshake has come this far a thread of its own.
+    fn connect(
+        self: &Arc<Self>,
+        stream: &Stream,
+        agreed: Agreed,
+        heard: Vec<u8>,
+        say: Vec<u8>,
+        seat: Seat,
+    ) -> io::Result<()> {
+        let output = self.admit(stream)?;
+        let deadline = Some(Instant::now() + self.limits.handshake);
+        self.attend_on_thread(output, seat, move |hall, output, opened| {
+            output.stream().write_all(&say)?;
+            attend(&hall.device, output, agreed, &heard, deadline, opened)
+        })
     }
 
-    /// Gives a client a thread of its own.
-    fn connect(self: &Arc<Self>, stream: Stream) -> io::Result<()> {
-        let output = Output::new(stream.clone());
-        {
-            let mut guests = self.guests();
-            if guests.sockets >= CONNECTIONS_MAX {
-                return Err(io::Error::other("too many connections"));
-            }
-            *guests.of_kind(&stream) += 1;
-            guests.know(&output);
+    /// Gives the client of standard input and output a thread of its own: who starts a server may take his time.
+    fn connect_alone(self: &Arc<Self>, stream: &Stream) -> io::Result<()> {
+        let output = self.admit(stream)?;
+        let seat = Seat::new(&self.taken);
+        self.attend_on_thread(output, seat, |hall, output, opened| {
+            let mut say = Vec::new();
+            let mut talk = Negotiation::greet(&hall.device, &mut say);
+            let cover = Cover::Clear(&hall.security);
+            let (agreed, heard) = talk.conclude(&hall.device, cover, output.stream(), say, None)?;
+            attend(&hall.device, output, agreed, &heard, None, opened)
+        })
+    }
+
+    /// Finds a place for a client.
+    fn admit(&self, stream: &Stream) -> io::Result<Arc<Output>> {
+        let mut guests = self.guests();
+        if guests.sockets >= self.limits.connections_max {
+            // One that still shakes hands, under TLS, makes room: its place is free as soon as its thread has heard of it.
+            let shaking = guests.outputs.iter().filter_map(Weak::upgrade).find(|output| output.may_be_displaced());
+            let shaking = shaking.ok_or_else(|| io::Error::other("too many connections"))?;
+            shaking.cut();
         }
-        let hall = Arc::clone(self);
-        let served = spawn("headstack-nbd", move || {
+        let output = Output::new(stream.clone());
+        *guests.of_kind(stream) += 1;
+        guests.know(&output);
+        Ok(output)
+    }
+
+    fn attend_on_thread(
+        self: &Arc<Self>,
+        output: Arc<Output>,
+        seat: Seat,
+        work: impl FnOnce(&Hall, &Arc<Output>, &dyn Fn(&Arc<Output>)) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        let (hall, stream) = (Arc::clone(self), output.stream().clone());
+        let thread = thread::Builder::new().name("headstack-nbd".to_owned()).stack_size(STACK_BYTES);
+        let served = thread.spawn(move || {
             let opened = |output: &Arc<Output>| hall.guests().know(output);
             // A client that goes, in the middle of a request or not, is no failure of the server.
-            let _ = attend(&hall.device, &output, Cover::Clear(&hall.security), &opened);
+            let _ = work(&hall, &output, &opened);
             output.stream().shut();
             hall.forget(output.stream());
+            drop(seat);
         });
         served.map(drop).inspect_err(|_| self.forget(&stream))
     }
@@ -292,17 +289,62 @@ impl Hall {
     }
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(work)
+/// The handshakes of a server's clients.
+struct Handshakes(Arc<Hall>);
+
+impl Host for Handshakes {
+    type Guest = (Negotiation, Option<Agreed>);
+
+    fn greet(&self, say: &mut Vec<u8>) -> Self::Guest {
+        (Negotiation::greet(&self.0.device, say), None)
+    }
+
+    fn hear(&self, (talk, agreed): &mut Self::Guest, heard: &mut Vec<u8>, say: &mut Vec<u8>) -> Next {
+        *agreed = talk.hear(&self.0.device, Cover::Clear(&self.0.security), heard, say);
+        match agreed {
+            None => Next::More,
+            Some(Agreed::Over) => Next::Over,
+            Some(Agreed::Export(_) | Agreed::Tls(..)) => Next::Leaves,
+        }
+    }
+
+    fn part(&self, (_, agreed): Self::Guest, stream: Stream, heard: Vec<u8>, say: Vec<u8>, seat: Seat) {
+        let agreed = agreed.expect("only who has agreed on something leaves");
+        // A client for which there is no thread, or no place, is hung up on.
+        let _ = self.0.connect(&stream, agreed, heard, say, seat);
+    }
 }
 
-/// A socket at `path`; one that a server left that is no more gives way.
+fn listen_where_activated(doors: &mut Vec<Door>) -> Result<(), LiveError> {
+    let mut given = listenfd::ListenFd::from_env();
+    for index in 0..given.len() {
+        doors.push(match given.take_unix_listener(index) {
+            Ok(Some(listener)) => Door::Unix(listener),
+            _ => match given.take_tcp_listener(index) {
+                Ok(Some(listener)) => Door::Tcp(listener),
+                _ => {
+                    let message = format!("LISTEN_FDS: {} is no listening stream socket", 3 + index);
+                    return Err(LiveError::Asked(message));
+                }
+            },
+        });
+    }
+    if given.len() == 0 {
+        return Err(LiveError::Asked("LISTEN_FDS: no sockets were handed over".to_owned()));
+    }
+    Ok(())
+}
+
+/// Who may connect to a socket where nothing is said: its owner.
+pub const SOCKET_MODE: u32 = 0o600;
+
+/// A socket at `path`, of this mode; one that a server left that is no more gives way.
 ///
 /// # Errors
 /// Something else there; a server that listens.
-pub fn unix_listener(path: &Path) -> Result<UnixListener, LiveError> {
+pub fn unix_listener(path: &Path, mode: u32) -> Result<UnixListener, LiveError> {
     let name = path.display().to_string();
-    match UnixListener::bind(path) {
+    match bound(path, mode) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             use std::os::unix::fs::FileTypeExt;
             let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
@@ -313,14 +355,25 @@ pub fn unix_listener(path: &Path) -> Result<UnixListener, LiveError> {
                 return Err(LiveError::Asked(format!("{name}: another server listens there")));
             }
             std::fs::remove_file(path).map_err(LiveError::io(name.clone()))?;
-            UnixListener::bind(path).map_err(LiveError::io(name))
+            bound(path, mode).map_err(LiveError::io(name))
         }
         bound => bound.map_err(LiveError::io(name)),
     }
 }
 
+fn bound(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // The file of the socket takes over its mode: there is no moment at which it is anybody's, whatever the umask.
+    fchmod(&socket, Mode::from_raw_mode(mode & SOCKET_MODE))?;
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    // What the umask has taken away, and what others are granted.
+    chmod(path, Mode::from_raw_mode(mode))?;
+    listen(&socket, BACKLOG)?;
+    Ok(socket.into())
+}
+
 /// A thousand clients are a thousand descriptors, which is more than processes have by default.
-fn allow_many_files() {
+pub fn allow_many_files() {
     let limit = getrlimit(Resource::Nofile);
     // Who may not have them serves as many as he can.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

@@ -4,8 +4,11 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 /// A connection's two directions.
@@ -68,6 +71,33 @@ impl Stream {
         })
     }
 
+    /// Reads what has come already: `None` where nothing has, 0 at the end. A pipe cannot be asked, and is waited for.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn read_at_once(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        let Stream::Socket(socket) = self else { return self.read(into).map(Some) };
+        match recv(socket, &mut *into, RecvFlags::DONTWAIT) {
+            Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+            read => Ok(Some(read?.0)),
+        }
+    }
+
+    /// Reads what has come, or comes before `deadline`; 0 at the end.
+    ///
+    /// # Errors
+    /// What the system says; [`io::ErrorKind::TimedOut`].
+    pub fn read_by(&self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
+        let Some(deadline) = deadline else { return self.read(into) };
+        loop {
+            if let Some(read) = self.read_at_once(into)? {
+                return Ok(read);
+            }
+            let left = deadline.checked_duration_since(Instant::now()).ok_or(io::ErrorKind::TimedOut)?;
+            await_one(self.ends().0, PollFlags::IN, left)?;
+        }
+    }
+
     /// Writes what there is room for, once there is any.
     ///
     /// # Errors
@@ -86,7 +116,7 @@ impl Stream {
     pub fn write_at_once(&self, bytes: &[u8]) -> io::Result<usize> {
         let Stream::Socket(socket) = self else { return Ok(0) };
         match send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(0),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
             sent => Ok(sent?),
         }
     }
@@ -119,6 +149,15 @@ impl Stream {
             // As above.
             let _ = shutdown(socket, Shutdown::Write);
         }
+    }
+}
+
+/// Waits until something can be done with an end, for so long at most.
+fn await_one(end: BorrowedFd<'_>, wanted: PollFlags, at_most: Duration) -> io::Result<()> {
+    let timeout = Timespec::try_from(at_most).map_err(io::Error::other)?;
+    match poll(&mut [PollFd::new(&end, wanted)], Some(&timeout)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

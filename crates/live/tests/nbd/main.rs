@@ -1,6 +1,7 @@
 //! The NBD server as clients see it, friendly ones and others.
 
 mod commands;
+mod crowded;
 mod handshake;
 mod hostile;
 mod served;

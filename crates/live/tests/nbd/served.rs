@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use headstack_live::nbd::client::{Chunk, Client};
 use headstack_live::nbd::wire::{self, Header, command, option, reply};
-use headstack_live::nbd::{Endpoint, Security, Server, Stream};
+use headstack_live::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server, Stream};
 use headstack_live::{Constant, Contents, Device, Export, Model, Session, SessionOptions};
 use headstack_workload::Span;
 
@@ -36,6 +36,10 @@ impl Served {
     }
 
     pub fn with(latency_ns: u64, contents: Contents, security: Security) -> Served {
+        Served::limited(latency_ns, contents, security, Limits::default())
+    }
+
+    pub fn limited(latency_ns: u64, contents: Contents, security: Security, limits: Limits) -> Served {
         let model = Model::Constant(Constant { latency_ns, capacity_bytes: LARGE_BYTES + SMALL_BYTES });
         let session = Session::start(&model, SessionOptions::default(), None).expect("a session");
         let export = |name: &str, start_bytes, length_bytes, block_bytes| Export {
@@ -48,7 +52,8 @@ impl Served {
         let exports = vec![export("large", 0, LARGE_BYTES, 512), export("small", LARGE_BYTES, SMALL_BYTES, 4096)];
         let device = Arc::new(Device { exports, contents, submitter: session.submitter() });
         let socket = fresh_path("socket");
-        let server = Server::start(&device, &[Endpoint::Unix(socket.clone())], security).expect("a server");
+        let endpoints = [Endpoint::Unix(socket.clone())];
+        let server = Server::start_with(&device, &endpoints, security, limits, SOCKET_MODE).expect("a server");
         Served { parts: Some((server, session)), device, socket }
     }
 

@@ -1,0 +1,379 @@
+//! One budget of memory for a process: what connections take by being there, payloads while they come, replies until they
+//! are read, and what a power cut would put back.
+//!
+//! Memory is taken before it is used, and given to those who wait for it in the order in which they came. Who holds a part
+//! of what he needs could wait for others who do the same, for ever; so a part of the budget as large as any one request
+//! needs is kept back, and granted as a whole to the one who has waited longest. He waits for nobody after that, and the
+//! next one gets it when he is done.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, Thread};
+
+use serde::Serialize;
+
+/// The most that one request takes: a payload, and what was there before; or a trim of 64 MiB, and what was there before.
+pub const REQUEST_BYTES_MAX: u64 = 65 << 20;
+/// What a connection takes by being there: the stacks of its threads, and what it reads into.
+pub const CONNECTION_BYTES: u64 = 32 << 10;
+/// The least that a process can do with.
+pub const BUDGET_BYTES_MIN: u64 = 128 << 20;
+/// The most that it takes where nobody says how much.
+const BUDGET_BYTES_DEFAULT: u64 = 1 << 30;
+/// The share of a budget that connections may take by being there: one in so many.
+const CONNECTIONS_SHARE: u64 = 4;
+
+/// Memory that may be taken. A clone is the same budget.
+#[derive(Clone, Debug)]
+pub struct Budget(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    limit_bytes: u64,
+    /// What is left for requests once all connections that may be there are.
+    requests_bytes: u64,
+    state: Mutex<State>,
+    waiting: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    used_bytes: u64,
+    peak_bytes: u64,
+    /// Who waits, the longest first.
+    queue: VecDeque<(u64, Thread)>,
+    next_ticket: u64,
+    /// What is kept back has been granted.
+    reserve_is_granted: bool,
+    /// Requests that had to wait.
+    waited: u64,
+}
+
+/// What a budget says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct MemoryGauge {
+    /// All that may be taken.
+    pub limit_bytes: u64,
+    /// What requests have taken, and what is kept for taking theirs back.
+    pub used_bytes: u64,
+    /// The most that it ever was.
+    pub peak_bytes: u64,
+    /// Who waits for more.
+    pub waiting: u64,
+    /// Times that somebody had to wait.
+    pub waited: u64,
+}
+
+impl Budget {
+    /// So much and not more, but no less than a process can do with.
+    pub fn new(limit_bytes: u64) -> Budget {
+        let limit_bytes = limit_bytes.max(BUDGET_BYTES_MIN);
+        let connections_bytes = connections_of(limit_bytes) as u64 * CONNECTION_BYTES;
+        let requests_bytes = limit_bytes - connections_bytes;
+        assert!(requests_bytes > REQUEST_BYTES_MAX, "one request has room");
+        Budget(Arc::new(Shared {
+            limit_bytes,
+            requests_bytes,
+            state: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+        }))
+    }
+
+    /// A quarter of the memory that is free, at most 1 GiB.
+    pub fn of_this_machine() -> Budget {
+        Budget::new((free_bytes().unwrap_or(BUDGET_BYTES_DEFAULT) / 4).min(BUDGET_BYTES_DEFAULT))
+    }
+
+    /// Connections for which there is room.
+    pub fn connections_max(&self) -> usize {
+        connections_of(self.0.limit_bytes)
+    }
+
+    /// How many acknowledged bytes may be kept for being taken back: what is left has room for requests under way.
+    pub fn exposed_bytes_max(&self) -> u64 {
+        (self.0.requests_bytes - REQUEST_BYTES_MAX) / 2
+    }
+
+    /// Somebody waits.
+    pub fn is_wanted(&self) -> bool {
+        self.0.waiting.load(Ordering::Acquire) > 0
+    }
+
+    /// Nothing of it, to begin with.
+    pub fn share(&self) -> Share {
+        Share { budget: self.clone(), bytes: 0, has_reserve: false }
+    }
+
+    /// Whoever has waited longest looks again: others have given up memory that nobody has freed yet, or nobody waits for
+    /// his answer any more.
+    pub fn tell(&self) {
+        if self.is_wanted() {
+            self.state().wake_first();
+        }
+    }
+
+    /// What it says of itself.
+    pub fn gauge(&self) -> MemoryGauge {
+        let state = self.state();
+        MemoryGauge {
+            limit_bytes: self.0.limit_bytes,
+            used_bytes: state.used_bytes,
+            peak_bytes: state.peak_bytes,
+            waiting: self.0.waiting.load(Ordering::Acquire) as u64,
+            waited: state.waited,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().expect("nobody panics with it")
+    }
+
+    /// What anybody may take without the reserve.
+    fn common_bytes(&self) -> u64 {
+        self.0.requests_bytes - REQUEST_BYTES_MAX
+    }
+}
+
+fn connections_of(limit_bytes: u64) -> usize {
+    (limit_bytes / CONNECTIONS_SHARE / CONNECTION_BYTES) as usize
+}
+
+impl State {
+    fn take(&mut self, bytes: u64) {
+        self.used_bytes += bytes;
+        self.peak_bytes = self.peak_bytes.max(self.used_bytes);
+    }
+
+    /// Only who has waited longest can be served: the others need not look.
+    fn wake_first(&self) {
+        if let Some((_, first)) = self.queue.front() {
+            first.unpark();
+        }
+    }
+}
+
+/// A part of a budget, which is given back with it.
+#[derive(Debug)]
+pub struct Share {
+    budget: Budget,
+    bytes: u64,
+    has_reserve: bool,
+}
+
+impl Share {
+    /// How much it is.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Has `bytes` in all, or waits for them. While it waits, `tidy` is called whenever others might have given up memory
+    /// that nobody has freed yet; it returns false when there is no more use in waiting, and so does this then.
+    ///
+    /// # Panics
+    /// No request takes so much.
+    pub fn grow(&mut self, bytes: u64, tidy: &mut dyn FnMut() -> bool) -> bool {
+        assert!(bytes <= REQUEST_BYTES_MAX, "{bytes} B for one request");
+        let more = bytes.saturating_sub(self.bytes);
+        let budget = self.budget.clone();
+        let mut state = budget.state();
+        let fits = state.queue.is_empty() && state.used_bytes + more <= budget.common_bytes();
+        if more == 0 || self.has_reserve || fits {
+            state.take(more);
+            self.bytes += more;
+            return true;
+        }
+        state.waited += 1;
+        let ticket = state.next_ticket;
+        state.next_ticket += 1;
+        state.queue.push_back((ticket, thread::current()));
+        budget.0.waiting.fetch_add(1, Ordering::AcqRel);
+        drop(state);
+        let granted = self.wait(ticket, more, tidy);
+        budget.0.waiting.fetch_sub(1, Ordering::AcqRel);
+        granted
+    }
+
+    fn wait(&mut self, ticket: u64, more: u64, tidy: &mut dyn FnMut() -> bool) -> bool {
+        let budget = self.budget.clone();
+        loop {
+            let is_wanted = tidy();
+            let mut state = budget.state();
+            let is_first = state.queue.front().is_some_and(|(first, _)| *first == ticket);
+            let fits = state.used_bytes + more <= budget.common_bytes();
+            // The reserve is granted where nobody can take it away from under him who gets it.
+            let may_have_reserve = !state.reserve_is_granted && state.used_bytes - self.bytes <= budget.common_bytes();
+            if !is_wanted || (is_first && (fits || may_have_reserve)) {
+                state.queue.retain(|(other, _)| *other != ticket);
+                if is_wanted {
+                    state.take(more);
+                    self.bytes += more;
+                    self.has_reserve = !fits;
+                    state.reserve_is_granted |= !fits;
+                }
+                state.wake_first();
+                return is_wanted;
+            }
+            drop(state);
+            thread::park();
+        }
+    }
+
+    /// Gives back all but `bytes`.
+    pub fn shrink(&mut self, bytes: u64) {
+        self.give_back(self.bytes.saturating_sub(bytes));
+    }
+
+    /// Takes over `bytes` of another share; it may become larger than any one request's.
+    pub fn take_over(&mut self, other: &mut Share, bytes: u64) {
+        let moved = bytes.min(other.bytes);
+        other.bytes -= moved;
+        self.bytes += moved;
+        if bytes > moved {
+            // What is there already is counted, whoever asked for it.
+            self.budget.clone().state().take(bytes - moved);
+            self.bytes += bytes - moved;
+        }
+    }
+
+    /// Has no more than `bytes`, of which it had more.
+    fn give_back(&mut self, less: u64) {
+        if less == 0 {
+            return;
+        }
+        self.bytes -= less;
+        let budget = self.budget.clone();
+        let mut state = budget.state();
+        state.used_bytes -= less;
+        state.wake_first();
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.shrink(0);
+        if self.has_reserve {
+            let budget = self.budget.clone();
+            let mut state = budget.state();
+            state.reserve_is_granted = false;
+            state.wake_first();
+        }
+    }
+}
+
+/// Memory that is free: of the machine, or of the group of processes that this one is limited with.
+fn free_bytes() -> Option<u64> {
+    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
+    let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let available_bytes = available.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10;
+    Some(available_bytes.min(group_bytes().unwrap_or(u64::MAX)))
+}
+
+/// What is left to this process's control group, where it has a limit.
+fn group_bytes() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let folder = Path::new("/sys/fs/cgroup").join(path);
+    let number = |file: &str| fs::read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok();
+    Some(number("memory.max")?.saturating_sub(number("memory.current")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU64};
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn patient() -> bool {
+        true
+    }
+
+    #[test]
+    fn partial_holders_are_served_in_turn() {
+        // Everybody takes half, then wants the other half: together they need ten times what there is.
+        let budget = Budget::new(BUDGET_BYTES_MIN);
+        let (clients, each) = (40, 32 * MIB);
+        let halves = std::sync::Barrier::new(clients);
+        let done = AtomicU64::new(0);
+        thread::scope(|scope| {
+            for _ in 0..clients {
+                scope.spawn(|| {
+                    let mut share = budget.share();
+                    assert!(share.grow(MIB / 2, &mut patient));
+                    halves.wait();
+                    for part in 1..=32 {
+                        assert!(share.grow(each / 32 * part, &mut patient));
+                        assert!(budget.gauge().used_bytes <= budget.0.requests_bytes);
+                    }
+                    done.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+        });
+        assert_eq!(done.into_inner(), clients as u64);
+        let gauge = budget.gauge();
+        assert_eq!((gauge.used_bytes, gauge.waiting), (0, 0));
+        assert!(gauge.waited > 0 && gauge.peak_bytes <= gauge.limit_bytes, "{gauge:?}");
+        assert!(!budget.state().reserve_is_granted);
+    }
+
+    #[test]
+    fn who_comes_later_waits_behind_who_waits() {
+        let budget = Budget::new(BUDGET_BYTES_MIN);
+        let mut holder = budget.share();
+        let mut whole = budget.share();
+        assert!(holder.grow(budget.common_bytes(), &mut patient));
+        assert!(whole.grow(MIB, &mut patient), "the reserve is there for the first who needs it");
+        let order = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            let (order, budget) = (&order, &budget);
+            for number in 0..3 {
+                // The first wants much, and those behind it little: none of them overtakes it.
+                let bytes = if number == 0 { 20 * MIB } else { 1 };
+                scope.spawn(move || {
+                    let mut share = budget.share();
+                    assert!(share.grow(bytes, &mut patient));
+                    order.lock().expect("no panic").push(number);
+                });
+                while budget.gauge().waiting <= number {
+                    thread::yield_now();
+                }
+            }
+            assert_eq!(order.lock().expect("no panic").len(), 0);
+            drop(whole);
+            drop(holder);
+        });
+        assert_eq!(order.into_inner().expect("no panic")[0], 0);
+    }
+
+    #[test]
+    fn who_waits_looks_for_what_others_gave_up() {
+        let budget = Budget::new(BUDGET_BYTES_MIN);
+        let kept = Mutex::new(Some(budget.share()));
+        let gone = AtomicBool::new(false);
+        let mut reserve = budget.share();
+        assert!(kept.lock().expect("no panic").as_mut().expect("kept").grow(budget.common_bytes(), &mut patient));
+        assert!(reserve.grow(MIB, &mut patient));
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let mut tidy = || {
+                    if gone.load(Ordering::Acquire) {
+                        drop(kept.lock().expect("no panic").take());
+                    }
+                    true
+                };
+                budget.share().grow(MIB, &mut tidy)
+            });
+            while !budget.is_wanted() {
+                thread::yield_now();
+            }
+            gone.store(true, Ordering::Release);
+            budget.tell();
+            assert!(waiting.join().expect("no panic"));
+        });
+        assert!(!budget.share().grow(REQUEST_BYTES_MAX, &mut || false) || !budget.is_wanted());
+    }
+}
