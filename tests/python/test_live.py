@@ -129,6 +129,50 @@ def test_a_file_keeps_its_bytes_and_belongs_to_one_server(tmp_path: Path, headst
     assert "disk.img: has 67108864 bytes, not the system's 1048576: not touched" in other_size.stderr
 
 
+def test_a_file_that_no_server_left_is_not_taken(tmp_path: Path, headstack: Headstack) -> None:
+    image = tmp_path / "disk.img"
+    image.write_bytes(b"mine" * (1 << 18))
+    constant = ("constant:0s", "--floor", "0s", "--size", "1MiB", "--data", "disk.img")
+    refused = headstack("serve", *constant, "--nbd", "unix:s")
+    assert refused.returncode == 2
+    assert "disk.img: has the system's size, but no server has left it: give --adopt" in refused.stderr
+    assert image.read_bytes() == b"mine" * (1 << 18)
+    with served(tmp_path, *constant, "--adopt") as process:
+        client = Client(tmp_path / "s")
+        assert client.read(0, 4096) == b"mine" * 1024
+        client.close()
+        ended(process)
+    # It is the server's own from then on.
+    with served(tmp_path, *constant) as process:
+        ended(process)
+    nothing = headstack("serve", "constant:0s", "--adopt", "--nbd", "unix:s")
+    assert nothing.returncode == 2
+    assert "adopt: there is no file" in nothing.stderr
+
+
+def test_requests_stay_within_the_memory_that_is_granted(tmp_path: Path) -> None:
+    def resident_kib(field: str) -> int:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        return int(status.partition(field)[2].split()[0])
+
+    arguments = ("constant:1ms", "--floor", "0s", "--size", "1GiB", "--memory", "128MiB", "--control", "c")
+    with served(tmp_path, *arguments) as process, Control(tmp_path / "c") as control:
+        before = resident_kib("VmHWM:")
+        clients = [Client(tmp_path / "s") for _ in range(300)]
+        for number, client in enumerate(clients):
+            # 9.4 GiB are announced, and a little comes of each.
+            client.send(1, number << 20, 32 << 20, b"x" * 4096)
+        reader = Client(tmp_path / "s")
+        for _ in range(4):
+            assert reader.read(0, 32 << 20) == bytes(32 << 20)
+        memory = control.order({"do": "status"})["memory"]
+        assert memory["limit_bytes"] == 128 << 20
+        assert memory["peak_bytes"] <= memory["limit_bytes"]
+        assert resident_kib("VmHWM:") - before <= 128 << 10
+        for client in [*clients, reader]:
+            client.close()
+
+
 def test_a_terabyte_takes_little_memory(tmp_path: Path) -> None:
     array = "demartek-512n-raid5-24"
     with served(tmp_path, array, "--data", "discard", "--keep", "0..1MiB") as process:
@@ -213,9 +257,14 @@ def test_silent_connections_keep_nobody_from_the_metrics_and_the_end(tmp_path: P
 
 
 def test_a_port_that_others_reach_is_named(tmp_path: Path) -> None:
-    with served(tmp_path, "constant:1ms", "--floor", "0s", "--metrics", "0.0.0.0:0", "--nbd", "tcp:0.0.0.0:0") as process:
-        said = ended(process)
-    reached = [line for line in said.splitlines() if "can be reached from other machines" in line]
+    with served(
+        tmp_path, "constant:1ms", "--floor", "0s", "--metrics", "0.0.0.0:0", "--nbd", "tcp:0.0.0.0:0"
+    ) as process:
+        assert process.stdout is not None
+        said = []
+        while not said or "Ctrl-C ends" not in said[-1]:
+            said.append(process.stdout.readline())
+    reached = [line for line in said if "can be reached from other machines" in line]
     assert len(reached) == 2
     assert "read and write everything" in reached[0]
     assert "read the metrics" in reached[1]
@@ -279,6 +328,7 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
         ((CHEETAH, "--nbd", "unix:plain"), "plain: exists, and is no socket"),
         ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/sdzz"), "/dev/sdzz: contents are kept in a regular file"),
         ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/null"), "/dev/null: contents are kept in a regular file"),
+        (("constant:1ms", "--nbd", "unix:s", "--memory", "1MiB"), "memory: 1MiB is too little"),
         ((CHEETAH, "--nbd", "systemd"), "LISTEN_FDS: no sockets were handed over"),
         (("constant:1ms", "--nbd", "unix:s", "--record", "t.parquet"), "record: a device of constant latency"),
         (("constant:1ms", "--nbd", "unix:s", "--socket-mode", "rw"), "socket-mode: 'rw' is no mode; write 600"),

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Once};
 use std::thread::{self, Thread};
 
 use serde::Serialize;
@@ -23,6 +23,10 @@ pub const CONNECTION_BYTES: u64 = 32 << 10;
 pub const BUDGET_BYTES_MIN: u64 = 128 << 20;
 /// The most that it takes where nobody says how much.
 const BUDGET_BYTES_DEFAULT: u64 = 1 << 30;
+/// More connections than this are not served: each has a thread.
+const CONNECTIONS_MAX: usize = 4096;
+/// Buffers from which on the system has them back at once.
+const LONG_BYTES: i32 = 128 << 10;
 /// The share of a budget that connections may take by being there: one in so many.
 const CONNECTIONS_SHARE: u64 = 4;
 
@@ -70,16 +74,12 @@ pub struct MemoryGauge {
 impl Budget {
     /// So much and not more, but no less than a process can do with.
     pub fn new(limit_bytes: u64) -> Budget {
+        give_back_at_once();
         let limit_bytes = limit_bytes.max(BUDGET_BYTES_MIN);
         let connections_bytes = connections_of(limit_bytes) as u64 * CONNECTION_BYTES;
         let requests_bytes = limit_bytes - connections_bytes;
         assert!(requests_bytes > REQUEST_BYTES_MAX, "one request has room");
-        Budget(Arc::new(Shared {
-            limit_bytes,
-            requests_bytes,
-            state: Mutex::default(),
-            waiting: AtomicUsize::new(0),
-        }))
+        Budget(Arc::new(Shared { limit_bytes, requests_bytes, state: Mutex::default(), waiting: AtomicUsize::new(0) }))
     }
 
     /// A quarter of the memory that is free, at most 1 GiB.
@@ -138,7 +138,7 @@ impl Budget {
 }
 
 fn connections_of(limit_bytes: u64) -> usize {
-    (limit_bytes / CONNECTIONS_SHARE / CONNECTION_BYTES) as usize
+    ((limit_bytes / CONNECTIONS_SHARE / CONNECTION_BYTES) as usize).min(CONNECTIONS_MAX)
 }
 
 impl State {
@@ -177,10 +177,12 @@ impl Share {
     pub fn grow(&mut self, bytes: u64, tidy: &mut dyn FnMut() -> bool) -> bool {
         assert!(bytes <= REQUEST_BYTES_MAX, "{bytes} B for one request");
         let more = bytes.saturating_sub(self.bytes);
+        if more == 0 || (!self.has_reserve && self.grow_now(bytes)) {
+            return true;
+        }
         let budget = self.budget.clone();
         let mut state = budget.state();
-        let fits = state.queue.is_empty() && state.used_bytes + more <= budget.common_bytes();
-        if more == 0 || self.has_reserve || fits {
+        if self.has_reserve {
             state.take(more);
             self.bytes += more;
             return true;
@@ -219,6 +221,19 @@ impl Share {
             drop(state);
             thread::park();
         }
+    }
+
+    /// Has `bytes` in all, if nobody has to be waited for; false if somebody would.
+    pub fn grow_now(&mut self, bytes: u64) -> bool {
+        let more = bytes.saturating_sub(self.bytes);
+        let budget = self.budget.clone();
+        let mut state = budget.state();
+        let fits = state.queue.is_empty() && state.used_bytes + more <= budget.common_bytes();
+        if fits {
+            state.take(more);
+            self.bytes += more;
+        }
+        fits
     }
 
     /// Gives back all but `bytes`.
@@ -260,6 +275,20 @@ impl Drop for Share {
             state.reserve_is_granted = false;
             state.wake_first();
         }
+    }
+}
+
+/// Has the allocator give long buffers back to the system when they are freed. By default, after the first long one, glibc
+/// keeps up to 64 MiB of them for each of its arenas, which nobody would have asked for.
+#[allow(unsafe_code)]
+fn give_back_at_once() {
+    #[cfg(target_env = "gnu")]
+    {
+        static ONCE: Once = Once::new();
+        // SAFETY: it sets a number of the allocator, under its own lock.
+        ONCE.call_once(|| {
+            unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LONG_BYTES) };
+        });
     }
 }
 
@@ -327,26 +356,32 @@ mod tests {
         let mut whole = budget.share();
         assert!(holder.grow(budget.common_bytes(), &mut patient));
         assert!(whole.grow(MIB, &mut patient), "the reserve is there for the first who needs it");
-        let order = Mutex::new(Vec::new());
+        let (served, told) = std::sync::mpsc::channel();
         thread::scope(|scope| {
-            let (order, budget) = (&order, &budget);
+            let budget = &budget;
             for number in 0..3 {
                 // The first wants much, and those behind it little: none of them overtakes it.
                 let bytes = if number == 0 { 20 * MIB } else { 1 };
+                let served = served.clone();
                 scope.spawn(move || {
                     let mut share = budget.share();
                     assert!(share.grow(bytes, &mut patient));
-                    order.lock().expect("no panic").push(number);
+                    served.send((number, share)).expect("somebody listens");
                 });
                 while budget.gauge().waiting <= number {
                     thread::yield_now();
                 }
             }
-            assert_eq!(order.lock().expect("no panic").len(), 0);
+            assert!(told.try_recv().is_err(), "nobody is served before there is room");
+            // One after the other has the reserve.
             drop(whole);
+            for wanted in 0..3 {
+                let (number, share) = told.recv().expect("one of them");
+                assert_eq!((number, budget.gauge().waiting), (wanted, 2 - wanted));
+                drop(share);
+            }
             drop(holder);
         });
-        assert_eq!(order.into_inner().expect("no panic")[0], 0);
     }
 
     #[test]

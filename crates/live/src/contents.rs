@@ -9,9 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use headstack_workload::Span;
-use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom, fallocate, memfd_create, seek};
+use rustix::fs::{
+    FallocateFlags, MemfdFlags, SeekFrom, XattrFlags, fallocate, fgetxattr, fsetxattr, memfd_create, seek,
+};
 
 use crate::LiveError;
+
+/// What says of a file that it is a server's own: its size, so that a file that became another one is not taken for it.
+const MARK: &str = "user.headstack.contents";
 
 /// Where the bytes are. A clone has the same ones.
 #[derive(Clone, Debug)]
@@ -53,11 +58,24 @@ impl Contents {
         Ok(Contents::Discarded { kept, memory: memory(capacity_bytes)? })
     }
 
-    /// The file at `path`: a new one, sparse, or one of exactly this size that an earlier session left.
+    /// The file at `path`: a new or an empty one, sparse, or one of exactly this size that an earlier session left.
     ///
     /// # Errors
-    /// Another size, something that is no regular file, a file that another server has open, a full file system.
+    /// Another size, somebody else's file, something that is no regular file, a file that another server has open, a full
+    /// file system.
     pub fn in_file(path: &Path, capacity_bytes: u64) -> Result<Contents, LiveError> {
+        Contents::of_file(path, capacity_bytes, false)
+    }
+
+    /// As [`in_file`](Self::in_file), of whoever's file it is: it is a server's own from now on.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn adopted(path: &Path, capacity_bytes: u64) -> Result<Contents, LiveError> {
+        Contents::of_file(path, capacity_bytes, true)
+    }
+
+    fn of_file(path: &Path, capacity_bytes: u64, adopts: bool) -> Result<Contents, LiveError> {
         let name = || path.display().to_string();
         let existed = path.exists();
         // A device that is not plugged in must not become a file of its name.
@@ -82,7 +100,16 @@ impl Contents {
             let message = format!("{}: has {size} bytes, not the system's {capacity_bytes}: not touched", name());
             return Err(LiveError::Asked(message));
         }
+        let mark = format!("{capacity_bytes}");
+        if size != 0 && !adopts && !is_marked(&file, &mark) {
+            return Err(LiveError::Asked(format!(
+                "{}: has the system's size, but no server has left it: give --adopt to have it served, and changed",
+                name()
+            )));
+        }
         file.set_len(capacity_bytes).map_err(LiveError::io(name()))?;
+        // Where a file cannot be marked, it is adopted again the next time.
+        let _ = fsetxattr(&file, MARK, mark.as_bytes(), XattrFlags::empty());
         Ok(Contents::Kept(Arc::new(file)))
     }
 
@@ -202,6 +229,12 @@ impl Contents {
             Contents::Discarded { .. } => Ok(()),
         }
     }
+}
+
+/// Whether a server has left this file.
+fn is_marked(file: &File, mark: &str) -> bool {
+    let mut found = [0; 32];
+    fgetxattr(file, MARK, &mut found).is_ok_and(|length| found[..length] == *mark.as_bytes())
 }
 
 fn memory(capacity_bytes: u64) -> Result<Arc<File>, LiveError> {

@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use headstack_workload::{Request, Span};
 
+use crate::budget::Share;
 use crate::contents::Contents;
 use crate::pacer::{Answer, Submitter};
-use crate::power::Change;
+use crate::power::{CHANGE_BYTES_MAX, Change};
 
 /// A LUN as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +44,8 @@ impl Device {
     }
 
     /// Changes the bytes as `request` does and hands it to the clock, as one step: a power cut finds both or neither.
-    /// `forced` is a change that must be durable when it is acknowledged (FUA); `answer` is made when all is well.
+    /// `forced` is a change that must be durable when it is acknowledged (FUA); `answer` is made when all is well, with what
+    /// is left of the memory in `share`.
     ///
     /// # Errors
     /// What the file system says: nothing is changed then.
@@ -53,9 +55,26 @@ impl Device {
         request: Request,
         change: Change<'_>,
         forced: bool,
-        answer: impl FnOnce() -> Answer,
+        share: &mut Share,
+        answer: impl FnOnce(&mut Share) -> Answer,
     ) -> io::Result<()> {
-        self.submitter.submit_change(at, request, (&self.contents, change, forced), answer)
+        self.submitter.submit_change(at, request, (&self.contents, change, forced), share, answer)
+    }
+
+    /// Memory that keeping what is there takes, when a request of `length_bytes` changes it.
+    pub fn undo_bytes(&self, length_bytes: u64) -> u64 {
+        let is_kept = self.submitter.gate().keeps_log() && length_bytes <= CHANGE_BYTES_MAX;
+        if is_kept { length_bytes } else { 0 }
+    }
+
+    /// Has `share` be of so many bytes, once there is room for them; false where `is_wanted` says before that nobody waits
+    /// for it any more.
+    pub fn make_room(&self, share: &mut Share, bytes: u64, is_wanted: &dyn Fn() -> bool) -> bool {
+        share.grow(bytes, &mut || {
+            // What cannot be given back to the disk is none of this request's business.
+            let _ = self.submitter.gate().tidy(&self.contents);
+            is_wanted()
+        })
     }
 
     /// There is power.

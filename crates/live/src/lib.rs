@@ -5,6 +5,7 @@
 //! ([`fidelity`]), never fed back. So a recorded session, replayed in virtual time, has the same completions to the
 //! nanosecond.
 
+pub mod budget;
 pub mod contents;
 mod control;
 pub mod device;

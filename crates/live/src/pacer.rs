@@ -14,6 +14,7 @@ use headstack_workload::Request;
 use serde_json::{Value, json};
 
 use crate::LiveError;
+use crate::budget::{Budget, Share};
 use crate::contents::Contents;
 use crate::device::{Device, Export};
 use crate::faults::Schedule;
@@ -38,11 +39,19 @@ pub struct SessionOptions {
     pub realtime: bool,
     /// What goes wrong, and when.
     pub schedule: Schedule,
+    /// Memory for requests under way and what a power cut takes back.
+    pub budget: Budget,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        SessionOptions { speed: 1.0, seed: 0, realtime: true, schedule: Schedule::default() }
+        SessionOptions {
+            speed: 1.0,
+            seed: 0,
+            realtime: true,
+            schedule: Schedule::default(),
+            budget: Budget::of_this_machine(),
+        }
     }
 }
 
@@ -101,6 +110,7 @@ struct Shared {
     /// Requests that needed no clock.
     at_once: AtomicU64,
     gate: Gate,
+    budget: Budget,
     /// What a power cut takes from, once there is an export.
     contents: OnceLock<Contents>,
 }
@@ -144,6 +154,11 @@ impl Submitter {
         self.shared.at_once.fetch_add(requests, Ordering::Relaxed);
     }
 
+    /// Memory for requests.
+    pub fn budget(&self) -> &Budget {
+        &self.shared.budget
+    }
+
     /// Power, and what it does to contents.
     pub fn gate(&self) -> &Gate {
         &self.shared.gate
@@ -154,7 +169,8 @@ impl Submitter {
         self.hand_in(at, request, None, answer);
     }
 
-    /// As above, of a request that changes contents, which is `forced` to the media before it is acknowledged or not.
+    /// As above, of a request that changes contents, which is `forced` to the media before it is acknowledged or not. What
+    /// is kept of what was there is taken from `share`, of which `answer` gets the rest.
     ///
     /// # Errors
     /// What the file system says: nothing is changed then, and no answer made.
@@ -163,11 +179,12 @@ impl Submitter {
         at: Instant,
         request: Request,
         (contents, change, forced): (&Contents, Change<'_>, bool),
-        answer: impl FnOnce() -> Answer,
+        share: &mut Share,
+        answer: impl FnOnce(&mut Share) -> Answer,
     ) -> std::io::Result<()> {
-        self.shared.gate.change(contents, request.span(), change, |number| {
+        self.shared.gate.change(contents, request.span(), change, share, |number, share| {
             let changed = number.map(|number| Changed { number, forced });
-            self.hand_in(at, request, changed, answer());
+            self.hand_in(at, request, changed, answer(share));
         })
     }
 
@@ -237,11 +254,13 @@ impl Session {
             floor_ns: AtomicU64::new(0),
             has_news: AtomicBool::new(false),
             at_once: AtomicU64::new(0),
-            gate: Gate::new(matches!(model, Model::System(_))),
+            gate: Gate::new(matches!(model, Model::System(_)), &options.budget),
+            budget: options.budget.clone(),
             contents: OnceLock::new(),
         });
         let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0);
         let mut timeline = Timeline::new(model, options.seed, listener)?;
+        timeline.limit_exposure(options.budget.exposed_bytes_max());
         timeline.follow(&options.schedule)?;
         let clock = Clock {
             timeline,
@@ -249,6 +268,7 @@ impl Session {
             shared: Arc::clone(&shared),
             ledger: Ledger::new(),
             arrivals: Vec::new(),
+            finished: Vec::new(),
             verdicts: Vec::new(),
             trouble: None,
             awake: Awake::new(),
@@ -304,6 +324,8 @@ struct Clock {
     ledger: Ledger,
     /// What came, while it is read.
     arrivals: Vec<Arrival>,
+    /// What is complete, while it is answered.
+    finished: Vec<Finished<Ticket>>,
     /// What has become of changes to contents, while it is told.
     verdicts: Vec<Verdict>,
     /// Why contents are not what a power cut should have left.
@@ -314,16 +336,15 @@ struct Clock {
 impl Clock {
     fn run(mut self, realtime: bool) -> Fidelity {
         self.ledger.scheduling = be_punctual(realtime);
-        let mut finished = Vec::new();
         while !self.take_arrivals() {
             let orders = std::mem::take(&mut self.shared.inbox().orders);
             for (order, answer) in orders {
+                // What was done before is told before: an order may cut the power.
+                self.catch_up(self.wall.model_ns(Instant::now()));
                 // Who has gone needs no answer.
                 let _ = answer.send(self.obey(order));
             }
-            self.timeline.advance(self.wall.model_ns(Instant::now()), &mut finished);
-            self.settle();
-            finished.drain(..).for_each(|finished| self.answer(finished));
+            self.catch_up(self.wall.model_ns(Instant::now()));
             self.sleep();
         }
         let floor_ns = self.shared.floor_ns.load(Ordering::Relaxed);
@@ -350,6 +371,21 @@ impl Clock {
         closing
     }
 
+    /// Lets the model work up to `now_ns`, and answers what is complete. Where power fails, who was answered before that
+    /// hears it while he is still connected: what he was told is what a cut is judged by.
+    fn catch_up(&mut self, now_ns: u64) {
+        let mut finished = std::mem::take(&mut self.finished);
+        self.timeline.advance(now_ns, &mut finished);
+        let power_fails = self.timeline.power_cuts() != self.shared.gate.cuts();
+        if power_fails {
+            let told = finished.extract_if(.., |finished| finished.outcome != Outcome::Vanished);
+            told.collect::<Vec<_>>().into_iter().for_each(|finished| self.answer(finished));
+        }
+        self.settle();
+        finished.drain(..).for_each(|finished| self.answer(finished));
+        self.finished = finished;
+    }
+
     /// Follows the timeline where power went or came, and has contents be what it says that they are.
     fn settle(&mut self) {
         let shared = Arc::clone(&self.shared);
@@ -362,9 +398,15 @@ impl Clock {
         self.timeline.take_verdicts(&mut self.verdicts);
         if !self.verdicts.is_empty()
             && let Some(contents) = shared.contents.get()
-            && let Err(error) = shared.gate.settle(&mut self.verdicts, contents)
         {
-            self.trouble = Some(format!("what a power cut takes could not be taken back: {error}"));
+            match shared.gate.settle(&mut self.verdicts, contents) {
+                Ok(lost) => lost.iter().for_each(|lost| self.timeline.note_lost(lost)),
+                Err(error) => {
+                    self.trouble = Some(format!("what a power cut takes could not be taken back: {error}"));
+                }
+            }
+            // Pre-images that nobody needs any more are freed by who waits for their memory.
+            shared.budget.tell();
         }
         self.verdicts.clear();
         if self.timeline.has_power() && !shared.gate.is_on() {
@@ -381,6 +423,7 @@ impl Clock {
                 "outstanding": self.timeline.outstanding(),
                 "power": self.timeline.has_power(),
                 "trouble": self.trouble,
+                "memory": self.shared.budget.gauge(),
                 "kinds": self.ledger.kinds(),
                 "gauges": self.timeline.gauges(now_ns),
                 "fidelity": self.ledger.fidelity(self.shared.floor_ns.load(Ordering::Relaxed), self.wall.speed()),
@@ -391,7 +434,7 @@ impl Clock {
                     _ => Err(LiveError::Asked(format!("for: {lasts}: more than 0ns is allowed"))),
                 });
                 let (number, at_ns) = self.timeline.inject(now_ns, fault, lasts_ns.transpose()?)?;
-                self.settled()?;
+                self.settled(now_ns)?;
                 let mut told = json!({ "number": number, "at_ns": at_ns });
                 if let Some(loss) = self.timeline.loss_of(number) {
                     told["loss"] = json!(loss);
@@ -402,7 +445,7 @@ impl Clock {
             Order::Clear { number } => {
                 let which = number.map_or(Ending::All, Ending::One);
                 let ended = self.timeline.end_faults(now_ns, which);
-                self.settled()?;
+                self.settled(now_ns)?;
                 Ok(json!({ "ended": ended }))
             }
             Order::Smart => Ok(json!({ "devices": self.timeline.smart(now_ns) })),
@@ -414,8 +457,8 @@ impl Clock {
     }
 
     /// Has contents be what the timeline says before anybody is told of it.
-    fn settled(&mut self) -> Result<(), LiveError> {
-        self.settle();
+    fn settled(&mut self, now_ns: u64) -> Result<(), LiveError> {
+        self.catch_up(now_ns);
         self.trouble.clone().map_or(Ok(()), |trouble| Err(LiveError::Asked(trouble)))
     }
 

@@ -10,6 +10,7 @@ use headstack_workload::Span;
 use serde::Deserialize;
 
 use crate::LiveError;
+use crate::budget::Budget;
 use crate::contents::Contents;
 use crate::control::{Control, HTTP_DEADLINE};
 use crate::device::{Device, Export};
@@ -32,6 +33,8 @@ pub enum Keeping {
     Memory,
     /// In a sparse file that survives it.
     File(PathBuf),
+    /// Likewise, in a file that no server has left.
+    Adopted(PathBuf),
     /// Nowhere, but for these ranges (first byte, length).
     Discard(Vec<(u64, u64)>),
 }
@@ -66,6 +69,8 @@ pub struct ServiceOptions {
     pub seed: u64,
     /// Asks for SCHED_FIFO.
     pub realtime: bool,
+    /// Memory for requests and connections; where nothing is said, a quarter of what is free, at most 1 GiB.
+    pub memory_bytes: Option<u64>,
     /// What a path costs; measured where it is not said.
     pub floor_ns: Option<u64>,
     /// A file that says what goes wrong, and when.
@@ -93,6 +98,7 @@ impl ServiceOptions {
             speed: 1.0,
             seed: 0,
             realtime: true,
+            memory_bytes: None,
             floor_ns: None,
             faults: None,
             control: None,
@@ -152,6 +158,7 @@ impl Service {
         let contents = match &options.keeping {
             Keeping::Memory => Contents::in_memory(capacity_bytes)?,
             Keeping::File(path) => Contents::in_file(path, capacity_bytes)?,
+            Keeping::Adopted(path) => Contents::adopted(path, capacity_bytes)?,
             Keeping::Discard(kept) => {
                 let kept = kept.iter().map(|&(start_bytes, length_bytes)| Span { start_bytes, length_bytes });
                 Contents::discarded(capacity_bytes, kept.collect())?
@@ -165,8 +172,9 @@ impl Service {
         };
         let nbd_floor_ns = if endpoints.is_empty() { 0 } else { floor_of(model, options, floor::measure_nbd)? };
         let fuse_floor_ns = if options.fuse.is_none() { 0 } else { floor_of(model, options, floor::measure_fuse)? };
+        let budget = options.memory_bytes.map_or_else(Budget::of_this_machine, Budget::new);
         let (speed, seed, realtime) = (options.speed, options.seed, options.realtime);
-        let session = Session::start(model, SessionOptions { speed, seed, realtime, schedule }, listener)?;
+        let session = Session::start(model, SessionOptions { speed, seed, realtime, schedule, budget }, listener)?;
         let device = session.device(exports, contents);
         let by = |floor_ns| {
             let submitter = session.submitter().with_floor_ns(floor_ns);
@@ -228,6 +236,7 @@ impl Service {
         // The clock answers what a loop device still writes while it is being detached.
         let unmounted = self.mounted.map_or(Ok(()), Mounted::stop);
         let fidelity = self.session.stop();
+        self.device.submitter.gate().tidy(&self.device.contents).map_err(LiveError::io("the contents"))?;
         self.device.contents.sync().map_err(LiveError::io("the contents"))?;
         unmounted.map(|()| fidelity)
     }

@@ -174,6 +174,11 @@ impl<T> Timeline<T> {
         })
     }
 
+    /// No more acknowledged bytes than so many are kept for being taken back.
+    pub fn limit_exposure(&mut self, bytes_max: u64) {
+        self.exposure.limit(bytes_max);
+    }
+
     /// Requests under way.
     pub fn outstanding(&self) -> usize {
         self.flights.used

@@ -161,7 +161,7 @@ fn a_session_with_live_injections_is_replayed_from_its_log() {
         [[fault]]\nat = \"2s\"\nfor = \"1s\"\nwhat = \"link-errors\"\npercent = 5\ntime-out = \"200ms\"\n";
     let (ours, heard) = listener();
     let schedule = schedule(&model, text);
-    let options = SessionOptions { speed: 20.0, realtime: false, schedule, seed: 3 };
+    let options = SessionOptions { speed: 20.0, realtime: false, schedule, seed: 3, ..SessionOptions::default() };
     let session = Session::start(&model, options, Some(ours)).unwrap();
     let commander = session.commander();
     let inject = |fault: Fault, lasts| commander.order(Order::Inject { fault, lasts }).unwrap();

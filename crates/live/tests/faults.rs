@@ -222,3 +222,43 @@ fn long_requests_meet_faults_in_parts_and_end_with_the_worst() {
     assert_eq!(session.answer(0).unwrap().at_ns, S);
     assert_eq!(session.timeline.injections().injections[0].met, 1, "one part of four");
 }
+
+#[test]
+fn what_an_array_goes_through_is_proved_by_the_requests_that_met_it() {
+    let raid5 = model("md-raid5-8x2tb");
+    let mut session = Virtual::new(&raid5, "");
+    let unit = 512 * KIB;
+    let met = |session: &Virtual, number: usize| {
+        let injection = &session.timeline.injections().injections[number];
+        (injection.met, injection.last.map(|meeting| meeting.deed))
+    };
+    session.arrive(S, read(0));
+    session.timeline.inject(2 * S, Fault::MemberFails { member: "d1".to_owned() }, None).unwrap();
+    // A row of eight members has seven units of data; each is read once.
+    for number in 0..7 {
+        session.arrive(3 * S + number * MS, read(number * unit));
+    }
+    assert_eq!(met(&session, 0), (1, Some(Deed::Degraded)), "one of the seven is where the member was");
+    // In eight rows, each member holds the parity once: a write meets the fault for its data or for that.
+    for row in 0..8 {
+        session.arrive(4 * S + row * MS, write(row * 7 * unit));
+    }
+    session.arrive(5 * S, flush());
+    assert_eq!(met(&session, 0).0, 3, "the data of one row, and the parity of another");
+    session.advance(6 * S);
+
+    let mut session = Virtual::new(&model("nearline-12-raid6"), "");
+    session.arrive(S, write(0));
+    session.timeline.inject(2 * S, Fault::BatteryFails, None).unwrap();
+    for number in 0..5 {
+        session.arrive(3 * S + number * MS, write(number * GIB));
+        session.arrive(3 * S + number * MS + US, read(number * GIB));
+    }
+    session.advance(4 * S);
+    session.timeline.inject(5 * S, Fault::BatteryReturns, None).unwrap();
+    session.arrive(6 * S, write(0));
+    session.advance(7 * S);
+    assert_eq!(met(&session, 0), (5, Some(Deed::WrittenThrough)));
+    let last = session.timeline.injections().injections[0].last.unwrap();
+    assert!(last.completion_ns.is_some_and(|at_ns| at_ns > last.arrival_ns), "{last:?}");
+}

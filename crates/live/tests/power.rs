@@ -9,7 +9,7 @@ use std::path::Path;
 use common::*;
 use headstack_live::Model;
 use headstack_live::faults::Fault;
-use headstack_live::power::{Change, Changed, Fate, Tear, UndoLog};
+use headstack_live::power::{Change, Changed, Tear, UndoLog};
 use headstack_live::timeline::Timeline;
 use headstack_live::{Contents, Outcome};
 use headstack_sim::SystemDescription;
@@ -165,12 +165,7 @@ fn session(system: SystemDescription, seed: u64, tear: Tear) -> (Vec<u8>, serde_
     }
     timeline.advance(2_000_000_000, &mut finished);
     timeline.take_verdicts(&mut verdicts);
-    for verdict in verdicts {
-        match verdict.fate {
-            Fate::Durable => log.keep(verdict.number, verdict.span),
-            Fate::Lost => log.undo(&contents, verdict.number, verdict.span).unwrap(),
-        }
-    }
+    timeline.note_lost(&log.settle(&contents, &verdicts).unwrap());
     assert!(finished.iter().any(|finished| finished.outcome == Outcome::Vanished));
     assert!(timeline.has_power() && timeline.power_cuts() == 1);
     let mut data = vec![0; AREA_BYTES as usize];

@@ -207,6 +207,30 @@ impl System {
         }
     }
 
+    /// The group and the slot that a member of an array serves, if it serves one.
+    pub fn slot_of(&self, member: u32) -> Option<(u32, u32)> {
+        match self {
+            System::Drive(_) => None,
+            System::Array(array) => array.slot_of(member),
+        }
+    }
+
+    /// Whether a slot of a group holds what it should.
+    pub fn is_whole(&self, place: (u32, u32)) -> bool {
+        match self {
+            System::Drive(_) => true,
+            System::Array(array) => array.is_whole(place),
+        }
+    }
+
+    /// Whether something that a request reads, or has to write, belongs on a slot of a group that does not hold it now.
+    pub fn misses(&self, place: (u32, u32), request: &Request) -> bool {
+        match self {
+            System::Drive(_) => false,
+            System::Array(array) => array.misses(place, request),
+        }
+    }
+
     /// Whether a cache of it can hold acknowledged data that a power cut loses: now, or once a battery is down.
     pub fn may_lose_data(&self) -> bool {
         match self {

@@ -64,6 +64,12 @@ def system_options(command: Command) -> Command:
     show_default=True,
     help="Where bytes are: a FILE survives the server; discarded ones read as zeros.",
 )
+@click.option("--adopt", is_flag=True, help="Serve, and change, a FILE of the right size that no server has left.")
+@click.option(
+    "--memory",
+    metavar="SIZE",
+    help="For requests and connections, beside the data.  [default: a quarter of what is free, at most 1GiB]",
+)
 @click.option("--keep", multiple=True, metavar="RANGE", help="With --data discard: bytes kept all the same (0..64MiB).")
 @click.option("--speed", default=1.0, metavar="N", show_default=True, help="0.1 is ten times slower than real time.")
 @click.option("--floor", metavar="TIME", help="What the path costs, if it is not to be measured at the start.")

@@ -27,6 +27,7 @@ CONSTANT = "constant:"
 """A device on which every request takes the same time: ``constant:10ms``."""
 CONSTANT_SIZE = "1GiB"
 CONSTANT_BLOCK_BYTES = 512
+MEMORY_BYTES_MIN = 128 << 20
 
 SYSTEM_OPTIONS = tuple(o for o in OPTIONS if (o.group in ("Array", "Drive") and o.name != "lun") or o.name == "seed")
 """What can be varied of the system, as in a run."""
@@ -51,7 +52,11 @@ class Serving:
     fuse: str | None = None
     loop: bool = False
     data: str = "memory"
+    adopt: bool = False
+    """The file of ``data`` is served though no server has left it."""
     keep: tuple[str, ...] = ()
+    memory: str | None = None
+    """For requests and connections; a quarter of what is free, at most 1 GiB, where nothing is said."""
     speed: float = 1.0
     realtime: bool = True
     floor: str | None = None
@@ -199,11 +204,22 @@ def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
         "keeping": keeping(serving, capacity),
         "speed": serving.speed,
         "realtime": serving.realtime,
+        "memory_bytes": memory_bytes(serving),
         "floor_ns": None if serving.floor is None else duration_ns("floor", serving.floor),
         "faults": serving.faults,
         "control": serving.control,
         "metrics": None if serving.metrics is None else address("metrics", serving.metrics),
     }
+
+
+def memory_bytes(serving: Serving) -> int | None:
+    """What requests and connections may take."""
+    if serving.memory is None:
+        return None
+    size = size_bytes("memory", serving.memory)
+    if size < MEMORY_BYTES_MIN:
+        raise InputError(f"memory: {serving.memory} is too little for the longest requests; 128MiB or more is allowed")
+    return size
 
 
 def tls(serving: Serving) -> dict[str, Any] | None:
@@ -224,11 +240,15 @@ def tls(serving: Serving) -> dict[str, Any] | None:
 
 def keeping(serving: Serving, capacity: int) -> Any:
     """Where the bytes are, as the extension takes it."""
+    if serving.adopt and serving.data in ("memory", "discard"):
+        raise InputError("adopt: there is no file: --data FILE")
     if serving.data == "discard":
         return {"discard": [kept_range(text, capacity) for text in serving.keep]}
     if serving.keep:
         raise InputError("keep: only what is discarded can be kept in part: --data discard")
-    return "memory" if serving.data == "memory" else {"file": serving.data}
+    if serving.data == "memory":
+        return "memory"
+    return {"adopted" if serving.adopt else "file": serving.data}
 
 
 def kept_range(text: str, capacity: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::VecDeque;
 
+use headstack_sim::array::description::IncidentKind;
 use headstack_sim::faults::{Blemish, DeviceHealth};
 use headstack_sim::system::System;
 use headstack_workload::{Kind, Purpose, Random, Request};
@@ -33,6 +34,15 @@ struct Active {
     random: Random,
     /// What the device had counted when it struck.
     before: Counters,
+}
+
+/// What has gone wrong with an array, until it is put right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// A member is gone from its place: group and slot.
+    Member((u32, u32)),
+    /// The battery of the cache is down.
+    Battery,
 }
 
 /// How a request fares on its way to the system.
@@ -78,6 +88,8 @@ pub(crate) struct Injector {
     seeds: Random,
     planned: VecDeque<Planned>,
     active: Vec<Active>,
+    /// What is wrong with the array, by the number of the fault.
+    standing: Vec<(u32, Standing)>,
     log: Vec<Injection>,
     /// Injections that a request under way has met.
     watched: HashMap<u32, Vec<u32>>,
@@ -96,6 +108,7 @@ impl Injector {
             seeds: Random::new(0, Purpose::Faults),
             planned: VecDeque::new(),
             active: Vec::new(),
+            standing: Vec::new(),
             log: Vec::new(),
             watched: HashMap::new(),
             resent: 0,
@@ -126,7 +139,7 @@ impl Injector {
     /// Requests meet nothing.
     #[inline]
     pub fn is_quiet(&self) -> bool {
-        self.active.is_empty()
+        self.active.is_empty() && self.standing.is_empty()
     }
 
     fn look_ahead(&mut self) {
@@ -193,7 +206,10 @@ impl Injector {
         let done = match (effect, &mut system) {
             (Err((key, message)), _) => Err(format!("{key}: {message}")),
             (Ok(Effect::Incident(what)), Some(system)) => {
-                system.strike(now_ns, what).map_err(|error| error.to_string())
+                // A member that is gone serves no place any more.
+                let place = if let IncidentKind::MemberFails { member } = what { system.slot_of(member) } else { None };
+                let struck = system.strike(now_ns, what).map_err(|error| error.to_string());
+                struck.map(|()| self.stands(number, what, place))
             }
             (Ok(Effect::PowerOn), system) => {
                 let is_cut = |active: &Active| matches!(active.effect, Effect::PowerCut(_));
@@ -223,6 +239,23 @@ impl Injector {
         }
         self.log.push(injection);
         change
+    }
+
+    /// What an incident leaves behind, or puts right.
+    fn stands(&mut self, number: u32, what: IncidentKind, place: Option<(u32, u32)>) {
+        match what {
+            IncidentKind::MemberFails { .. } => {
+                self.standing.extend(place.map(|place| (number, Standing::Member(place))));
+            }
+            IncidentKind::BatteryFails => self.standing.push((number, Standing::Battery)),
+            IncidentKind::BatteryReturns => self.put_right(|standing| standing == Standing::Battery),
+            // It is still to be filled: until then its place does not hold what it should.
+            IncidentKind::MemberReturns { .. } | IncidentKind::SpareAdded { .. } => {}
+        }
+    }
+
+    fn put_right(&mut self, is_right: impl Fn(Standing) -> bool) {
+        self.standing.retain(|(_, standing)| !is_right(*standing));
     }
 
     /// Ends faults by order; returns how many and what that asks.
@@ -267,9 +300,9 @@ impl Injector {
     }
 
     /// A request comes.
-    pub fn arrives(&mut self, at_ns: u64, id: u32, request: &Request) -> Way {
+    pub fn arrives(&mut self, at_ns: u64, id: u32, request: &Request, system: Option<&System>) -> Way {
         let mut way = Way::default();
-        let mut notes = Vec::new();
+        let mut notes = self.met_of_array(request, system);
         for Active { number, effect, random, .. } in &mut self.active {
             let deed = match effect {
                 Effect::DropOut | Effect::PowerCut(_) => {
@@ -315,6 +348,18 @@ impl Injector {
         }
         let reaches_ns = self.passes_ns(at_ns + way.wait_ns, id, at_ns, request);
         Way { wait_ns: reaches_ns - at_ns, ..way }
+    }
+
+    /// What of the array's troubles a request meets.
+    fn met_of_array(&mut self, request: &Request, system: Option<&System>) -> Vec<(u32, Deed)> {
+        let Some(system) = system.filter(|_| !self.standing.is_empty()) else { return Vec::new() };
+        // A place that holds what it should again is no trouble any more.
+        self.put_right(|standing| matches!(standing, Standing::Member(place) if system.is_whole(place)));
+        let meets = |&(number, standing): &(u32, Standing)| match standing {
+            Standing::Member(place) => system.misses(place, request).then_some((number, Deed::Degraded)),
+            Standing::Battery => (request.kind == Kind::Write).then_some((number, Deed::WrittenThrough)),
+        };
+        self.standing.iter().filter_map(meets).collect()
     }
 
     /// An answer is ready: whether a hang holds it.
@@ -403,6 +448,11 @@ impl Injector {
     /// What the power cut of this number took.
     pub fn note_loss(&mut self, number: u32, loss: PowerLoss) {
         self.log[number as usize].loss = Some(loss);
+    }
+
+    /// As it was noted, for what is found later.
+    pub fn loss_mut(&mut self, number: u32) -> Option<&mut PowerLoss> {
+        self.log.get_mut(number as usize)?.loss.as_mut()
     }
 
     /// As it was noted.

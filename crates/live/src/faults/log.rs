@@ -29,6 +29,10 @@ pub enum Deed {
     Waited,
     /// It was answered without having been done.
     Answered,
+    /// Something that it wanted belongs where the member was: others made up for it, or nobody could.
+    Degraded,
+    /// It was written through a cache that would have kept it.
+    WrittenThrough,
 }
 
 /// A request that met a fault.

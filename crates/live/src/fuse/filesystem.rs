@@ -13,6 +13,7 @@ use fuser::{
 use headstack_workload::{Kind, Request};
 
 use super::reply::{Replies, Reply};
+use crate::budget::Share;
 use crate::device::{Device, Export};
 use crate::pacer::Answer;
 use crate::power::Change;
@@ -90,16 +91,24 @@ impl Disks {
     }
 
     /// Reads what is there now: `None` at and after the end, as of a file, and whole blocks before it.
-    fn take(&self, ino: INodeNo, offset: u64, size: u32) -> Result<Option<(Request, Vec<u8>)>, Errno> {
+    fn take(&self, ino: INodeNo, offset: u64, size: u32) -> Result<Option<(Request, Vec<u8>, Share)>, Errno> {
         let export = self.export(ino)?;
         let length = u64::from(size).min(export.span.length_bytes.saturating_sub(offset));
         if length == 0 {
             return Ok(None);
         }
         let start = place(export, offset, length, Errno::EINVAL)?;
+        let share = self.room(length);
         let mut data = vec![0; length as usize];
         self.device.contents.read(start, &mut data).map_err(|error| errno_of(&error))?;
-        Ok(Some((request(Kind::Read, start, length as u32), data)))
+        Ok(Some((request(Kind::Read, start, length as u32), data, share)))
+    }
+
+    /// Memory for a request, once there is any. The kernel, which asks no more than 268 at a time, reads every answer.
+    fn room(&self, bytes: u64) -> Share {
+        let mut share = self.device.submitter.budget().share();
+        self.device.make_room(&mut share, bytes, &|| true);
+        share
     }
 
     /// Changes contents and hands that to the clock, or answers where nothing takes time.
@@ -111,8 +120,9 @@ impl Disks {
             };
         }
         let mut reply = Some(reply);
-        let answer = || Answer::Fuse(reply.take().expect("it is made once"));
-        if let Err(error) = self.device.change(at, request, change, false, answer) {
+        let answer = |_: &mut Share| Answer::Fuse(reply.take().expect("it is made once"));
+        let mut share = self.room(self.device.undo_bytes(u64::from(request.length_bytes)));
+        if let Err(error) = self.device.change(at, request, change, false, &mut share, answer) {
             reply.expect("nothing was handed in").refuse(errno_of(&error));
         }
     }
@@ -255,7 +265,7 @@ impl Filesystem for Disks {
     ) {
         let at = Instant::now();
         match self.take(ino, offset, size) {
-            Ok(Some((request, data))) => self.submit(at, request, self.replies.data(reply, data)),
+            Ok(Some((request, data, share))) => self.submit(at, request, self.replies.data(reply, data, share)),
             Ok(None) => reply.data(&[]),
             Err(errno) => reply.error(errno),
         }

@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 
 use crate::LiveError;
+use crate::budget::Share;
 use crate::pacer::Outcome;
 
 /// A read longer than this is sent by a thread of the mount: its copy into the kernel would make other replies late.
@@ -14,7 +15,7 @@ const AT_ONCE_BYTES: usize = 64 << 10;
 /// What is said if all is well.
 #[derive(Debug)]
 enum Word {
-    Data(ReplyData, Vec<u8>),
+    Data(ReplyData, Vec<u8>, Share),
     Written(ReplyWrite, u32),
     Done(ReplyEmpty),
 }
@@ -22,7 +23,10 @@ enum Word {
 impl Word {
     fn send(self) {
         match self {
-            Word::Data(reply, data) => reply.data(&data),
+            Word::Data(reply, data, share) => {
+                reply.data(&data);
+                drop((data, share));
+            }
             Word::Written(reply, bytes) => reply.written(bytes),
             Word::Done(reply) => reply.ok(),
         }
@@ -30,7 +34,7 @@ impl Word {
 
     fn fail(self, errno: Errno) {
         match self {
-            Word::Data(reply, _) => reply.error(errno),
+            Word::Data(reply, ..) => reply.error(errno),
             Word::Written(reply, _) => reply.error(errno),
             Word::Done(reply) => reply.error(errno),
         }
@@ -48,7 +52,7 @@ impl Reply {
     /// Answers from the calling thread, or has a long read sent.
     pub fn send(self, outcome: Outcome) {
         match (outcome, self.word) {
-            (Outcome::Done, word @ Word::Data(..)) if matches!(&word, Word::Data(_, data) if data.len() > AT_ONCE_BYTES) =>
+            (Outcome::Done, word @ Word::Data(..)) if matches!(&word, Word::Data(_, data, _) if data.len() > AT_ONCE_BYTES) =>
             {
                 // After the end of the mount nobody waits for it.
                 drop(self.courier.send(Some(word)));
@@ -109,9 +113,9 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// A read brought `data`.
-    pub fn data(&self, reply: ReplyData, data: Vec<u8>) -> Reply {
-        Reply { word: Word::Data(reply, data), courier: self.courier.clone() }
+    /// A read brought `data`, for which `share` was taken.
+    pub fn data(&self, reply: ReplyData, data: Vec<u8>, share: Share) -> Reply {
+        Reply { word: Word::Data(reply, data, share), courier: self.courier.clone() }
     }
 
     /// So many bytes were written.

@@ -2,12 +2,15 @@
 
 use std::io;
 
-use super::stream::Stream;
+use super::stream::{Patience, Stream};
+use crate::budget::Share;
 
 /// Requests that lie together are read together.
 const BUFFER_BYTES: usize = 64 << 10;
-/// One long write must not hold its memory for as long as the connection lives.
-const KEPT_BYTES: usize = 1 << 20;
+/// The buffer of a connection of which little has come yet.
+const FIRST_BYTES: usize = 8 << 10;
+/// Of a payload that is long, so much is expected at first, and then as much again as has come.
+const FIRST_PART_BYTES: usize = 16 << 10;
 
 /// Buffered reading of exact lengths.
 #[derive(Debug)]
@@ -18,19 +21,22 @@ pub struct Input {
     end: usize,
     /// A payload that did not lie in the buffer as a whole.
     long: Vec<u8>,
+    /// What the buffer takes beyond the first bytes.
+    share: Option<Share>,
 }
 
 impl Input {
     /// Reads from `stream`.
     pub fn new(stream: Stream) -> Input {
-        Input::after(stream, &[])
+        let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+        Input { stream, buffer, start: 0, end: 0, long: Vec::new(), share: None }
     }
 
-    /// Reads from `stream`, of which `heard` has been read already.
-    pub fn after(stream: Stream, heard: &[u8]) -> Input {
-        let mut buffer = vec![0; BUFFER_BYTES.max(heard.len())].into_boxed_slice();
+    /// Reads from `stream`, of which `heard` has been read already. The buffer grows with `share` where much comes.
+    pub fn after(stream: Stream, heard: &[u8], share: Share) -> Input {
+        let mut buffer = vec![0; FIRST_BYTES.max(heard.len())].into_boxed_slice();
         buffer[..heard.len()].copy_from_slice(heard);
-        Input { stream, buffer, start: 0, end: heard.len(), long: Vec::new() }
+        Input { stream, buffer, start: 0, end: heard.len(), long: Vec::new(), share: Some(share) }
     }
 
     /// Whether nothing is left that was read already.
@@ -58,6 +64,57 @@ impl Input {
         self.exact(&mut long)?;
         self.long = long;
         Ok(&self.long)
+    }
+
+    /// A payload of `length` bytes. Where it is not here yet, `room` is asked before more of it is taken than has come: it
+    /// returns once there is memory for so many bytes of it.
+    ///
+    /// # Errors
+    /// As [`exact`](Self::exact); `room`'s; a client that others should not wait for.
+    pub fn payload(
+        &mut self,
+        length: usize,
+        patience: &Patience,
+        room: &mut dyn FnMut(usize) -> io::Result<()>,
+    ) -> io::Result<&[u8]> {
+        if self.has(length) {
+            room(length)?;
+            return self.bytes(length);
+        }
+        while self.long.len() < length {
+            if self.is_drained() {
+                self.stream.await_input(patience)?;
+            }
+            let had = self.long.len();
+            let until = length.min(had + had.max(FIRST_PART_BYTES));
+            room(until)?;
+            self.long.reserve_exact(until - had);
+            while self.long.len() < until {
+                self.part(until, patience)?;
+            }
+        }
+        Ok(&self.long)
+    }
+
+    /// More of a long payload, up to `until` bytes of it.
+    fn part(&mut self, until: usize, patience: &Patience) -> io::Result<()> {
+        let had = self.long.len();
+        let taken = (until - had).min(self.end - self.start);
+        if taken > 0 {
+            self.long.extend_from_slice(&self.buffer[self.start..self.start + taken]);
+            self.start += taken;
+            return Ok(());
+        }
+        self.stream.await_input(patience)?;
+        self.long.resize(until, 0);
+        let got = self.stream.read(&mut self.long[had..]);
+        self.long.truncate(had + *got.as_ref().unwrap_or(&0));
+        if got? == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+    }
+
+    /// A payload has been used: its memory is free.
+    pub fn forget_payload(&mut self) {
+        self.long = Vec::new();
     }
 
     /// Fills `into`.
@@ -88,8 +145,11 @@ impl Input {
 
     /// Waits for more.
     fn fill(&mut self) -> io::Result<()> {
-        if self.long.capacity() > KEPT_BYTES {
-            self.long = Vec::new();
+        if self.end == self.buffer.len() && self.end < BUFFER_BYTES && self.end > 0 {
+            let more = (BUFFER_BYTES - FIRST_BYTES) as u64;
+            if self.share.as_mut().is_some_and(|share| share.grow_now(more)) {
+                self.buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+            }
         }
         (self.start, self.end) = (0, self.stream.read(&mut self.buffer)?);
         if self.end == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }

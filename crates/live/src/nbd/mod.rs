@@ -9,6 +9,7 @@ mod negotiation;
 mod output;
 mod requests;
 mod server;
+mod sparse;
 mod stream;
 pub mod tls;
 pub mod wire;
@@ -29,6 +30,7 @@ use input::Input;
 use negotiation::{Agreed, Cover, Negotiation};
 use output::Output;
 use requests::Requests;
+use stream::Patience;
 
 /// Serves one client to its end, on this thread.
 ///
@@ -38,7 +40,8 @@ pub fn serve(device: &Device, stream: &Stream, security: &Security) -> io::Resul
     let mut say = Vec::new();
     let mut talk = Negotiation::greet(device, &mut say);
     let (agreed, heard) = talk.conclude(device, Cover::Clear(security), stream, say, None)?;
-    attend(device, &Output::new(stream.clone()), agreed, &heard, None, &|_| ())
+    let patience = Patience { stall: Limits::default().stall, budget: device.submitter.budget().clone() };
+    attend(device, &Output::new(stream.clone(), patience), agreed, &heard, None, &|_| ())
 }
 
 /// Serves a client to its end, after the handshake. Under TLS there is another, until `deadline`; `opened` hears of the way
@@ -55,14 +58,14 @@ fn attend(
     match agreed {
         Agreed::Export(terms) => {
             output.agree();
-            let input = Input::after(stream.clone(), heard);
+            let input = Input::after(stream.clone(), heard, device.submitter.budget().share());
             let served = Requests::new(input, Arc::clone(output), device, terms).serve();
             output.close();
             served
         }
         Agreed::Tls(tls, greeted) => {
             let (inner, relay) = tls.stand_between(stream)?;
-            let inner = Output::new(inner);
+            let inner = Output::new(inner, output.patience().clone());
             opened(&inner);
             let mut talk = Negotiation::resumed(device, greeted);
             let agreed = talk.conclude(device, Cover::Encrypted, inner.stream(), Vec::new(), deadline);

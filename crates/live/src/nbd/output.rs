@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 
-use super::stream::Stream;
+use super::stream::{Patience, Stream};
+use crate::budget::Share;
 use crate::wall::be_ordinary;
 
 /// A reply longer than this is sent by the connection's own thread: its copy would make other replies late.
@@ -26,6 +27,8 @@ pub struct Output {
     state: Mutex<State>,
     /// The sender has work, or room was made.
     changed: Condvar,
+    /// With who is slow to read.
+    patience: Patience,
     /// The handshake is over: whoever is served is not turned out for others.
     agreed: AtomicBool,
 }
@@ -34,11 +37,26 @@ pub struct Output {
 #[derive(Debug)]
 pub struct Room {
     bytes: usize,
+    /// The memory of it, which is free once the message is sent.
+    share: Share,
+}
+
+impl Room {
+    /// The memory of the message is this.
+    pub fn holds(&mut self, share: Share) {
+        self.share = share;
+    }
+
+    /// The memory of the message is taken from this.
+    pub fn takes_over(&mut self, share: &mut Share, bytes: u64) {
+        self.share.take_over(share, bytes);
+    }
 }
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: VecDeque<(Vec<u8>, Room)>,
+    /// Messages, and how much of each is sent.
+    waiting: VecDeque<(Vec<u8>, usize, Room)>,
     /// The connection's thread runs, and has or looks for work.
     has_sender: bool,
     sending: bool,
@@ -53,13 +71,29 @@ struct State {
 
 impl Output {
     /// The way back over `stream`.
-    pub fn new(stream: Stream) -> Arc<Output> {
-        Arc::new(Output { stream, state: Mutex::default(), changed: Condvar::new(), agreed: AtomicBool::new(false) })
+    pub fn new(stream: Stream, patience: Patience) -> Arc<Output> {
+        Arc::new(Output {
+            stream,
+            patience,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            agreed: AtomicBool::new(false),
+        })
     }
 
     /// What it goes over.
     pub fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// How long the client is waited for.
+    pub fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
+    /// Somebody is there to be answered.
+    pub fn is_open(&self) -> bool {
+        !self.state().broken
     }
 
     /// The handshake is over.
@@ -76,8 +110,8 @@ impl Output {
         self.state.lock().expect("nobody panics with it")
     }
 
-    /// Waits until there is room for a reply of `bytes`; `None` when the connection is broken.
-    pub fn reserve(&self, bytes: usize) -> Option<Room> {
+    /// Waits until there is room for a reply of `bytes`, whose memory is `share`; `None` when the connection is broken.
+    pub fn reserve(&self, bytes: usize, share: Share) -> Option<Room> {
         let bytes = bytes + KEEPING_BYTES;
         let mut state = self.state();
         while !state.broken && state.owed_bytes > 0 && state.owed_bytes + bytes > OWED_BYTES_MAX {
@@ -86,7 +120,7 @@ impl Output {
         }
         state.reader_waits = false;
         state.owed_bytes += bytes;
-        (!state.broken).then_some(Room { bytes })
+        (!state.broken).then_some(Room { bytes, share })
     }
 
     /// Sends, or has sent, a message; never waits for the client.
@@ -97,10 +131,9 @@ impl Output {
             return;
         }
         if sent == message.len() {
-            return self.free(&mut state, &room);
+            return self.free(&mut state, room);
         }
-        let rest = if sent == 0 { message } else { message[sent..].to_vec() };
-        state.waiting.push_back((rest, room));
+        state.waiting.push_back((message, sent, room));
         if !state.has_sender {
             state.has_sender = true;
             let output = Arc::clone(self);
@@ -114,14 +147,18 @@ impl Output {
     }
 
     /// Sends messages that leave together from the reader's thread, which waits where the client is owed too much already.
+    /// `share` is their memory; both are empty afterwards where not all could be sent at once.
     ///
     /// # Errors
     /// The connection is broken.
-    pub fn send_together(self: &Arc<Self>, messages: &[u8]) -> io::Result<()> {
+    pub fn send_together(self: &Arc<Self>, messages: &mut Vec<u8>, share: &mut Share) -> io::Result<()> {
         let sent = self.send_now(&mut self.state(), messages);
         if sent < messages.len() {
-            let room = self.reserve(messages.len() - sent).ok_or(io::ErrorKind::BrokenPipe)?;
-            self.send(messages[sent..].to_vec(), room);
+            let mut rest = std::mem::take(messages);
+            rest.drain(..sent);
+            let share = std::mem::replace(share, self.patience.budget.share());
+            let room = self.reserve(rest.len(), share).ok_or(io::ErrorKind::BrokenPipe)?;
+            self.send(rest, room);
         }
         Ok(())
     }
@@ -138,8 +175,9 @@ impl Output {
         })
     }
 
-    fn free(&self, state: &mut State, room: &Room) {
-        state.owed_bytes -= room.bytes;
+    fn free(&self, state: &mut State, Room { bytes, share }: Room) {
+        drop(share);
+        state.owed_bytes -= bytes;
         // A word to nobody would be a system call for every reply.
         if state.reader_waits {
             self.changed.notify_all();
@@ -152,15 +190,19 @@ impl Output {
         be_ordinary();
         let mut state = self.state();
         loop {
-            if let Some((message, room)) = state.waiting.pop_front() {
+            if let Some((message, from, room)) = state.waiting.pop_front() {
                 state.sending = true;
                 drop(state);
-                let sent = self.stream.write_all(&message);
+                let sent = self.stream.write_patiently(&message[from..], &self.patience);
                 drop(message);
+                if sent.is_err() {
+                    // A client that lets others wait hears no more, and is heard no more.
+                    self.stream.shut();
+                }
                 state = self.state();
                 state.sending = false;
                 state.broken |= sent.is_err();
-                self.free(&mut state, &room);
+                self.free(&mut state, room);
             } else if state.closing || state.broken {
                 state.has_sender = false;
                 return self.changed.notify_all();

@@ -10,13 +10,21 @@ use headstack_workload::{Kind, Request};
 use super::input::Input;
 use super::negotiation::Terms;
 use super::output::{Output, Room};
+use super::sparse;
 use super::wire::{self, Errno, Header, chunk, command};
+use crate::budget::Share;
 use crate::device::Device;
 use crate::pacer::{Answer, Outcome};
 use crate::power::Change;
 
 /// Replies that need no clock leave together, up to so many bytes.
 const BATCH_BYTES: usize = 256 << 10;
+/// What a request takes beside its data while it is under way: its place in queues, here and at the clock.
+const REPLY_BYTES: u64 = 512;
+/// The longest head of a reply.
+const REPLY_HEAD_BYTES: usize = 64;
+/// What a connection keeps for them while it has none.
+const BATCH_KEPT_BYTES: usize = 64 << 10;
 /// A read at least so long is looked at for never having been written.
 const HOLE_BYTES: u32 = 64 << 10;
 /// Extents of one reply.
@@ -77,14 +85,16 @@ pub struct Requests<'d> {
     output: Arc<Output>,
     device: &'d Device,
     terms: Terms,
-    /// Replies that leave together, where nothing takes time.
+    /// Replies that leave together, where nothing takes time, and their memory.
     batch: Vec<u8>,
+    batch_share: Share,
 }
 
 impl<'d> Requests<'d> {
     /// What comes out of `input` is carried out on `terms`, and answered over `output`.
     pub fn new(input: Input, output: Arc<Output>, device: &'d Device, terms: Terms) -> Requests<'d> {
-        Requests { input, output, device, terms, batch: Vec::new() }
+        let batch_share = device.submitter.budget().share();
+        Requests { input, output, device, terms, batch: Vec::new(), batch_share }
     }
 
     /// Serves requests until the client goes.
@@ -111,8 +121,16 @@ impl<'d> Requests<'d> {
                     self.answer(&header, 0)?;
                 }
                 command::WRITE => {
-                    self.flush_unless_here(header.length_bytes as usize)?;
-                    self.answer(&header, header.length_bytes as usize)?;
+                    let length = header.length_bytes as usize;
+                    self.flush_unless_here(length)?;
+                    let task = Task { device: self.device, terms: &self.terms, header: &header };
+                    if task.check().is_ok() {
+                        self.answer(&header, length)?;
+                    } else {
+                        // It needs no memory to be refused.
+                        self.input.skip(length)?;
+                        self.answer(&header, 0)?;
+                    }
                 }
                 _ => self.answer(&header, 0)?,
             }
@@ -126,57 +144,85 @@ impl<'d> Requests<'d> {
 
     fn flush(&mut self) -> io::Result<()> {
         if !self.batch.is_empty() {
-            self.output.send_together(&self.batch)?;
+            self.output.send_together(&mut self.batch, &mut self.batch_share)?;
             self.batch.clear();
             // One long read must not hold its memory for as long as the connection lives.
-            self.batch.shrink_to(4 * BATCH_BYTES);
+            self.batch.shrink_to(BATCH_KEPT_BYTES);
+            self.batch_share.shrink(self.batch.capacity() as u64);
         }
         Ok(())
     }
 
     /// Carries out a request, and answers it or has the clock do so.
     fn answer(&mut self, header: &Header, payload_bytes: usize) -> io::Result<()> {
-        let payload = self.input.bytes(payload_bytes)?;
         let submitter = &self.device.submitter;
         let task = Task { device: self.device, terms: &self.terms, header };
+        let (device, output) = (self.device, &self.output);
+        let is_open = || output.is_open();
+        let room = |share: &mut Share, bytes: u64| {
+            let is_there = device.make_room(share, bytes, &is_open);
+            if is_there { Ok(()) } else { Err(io::Error::from(io::ErrorKind::BrokenPipe)) }
+        };
+        let mut share = submitter.budget().share();
+        let undo_bytes = task.undo_bytes();
+        let mut for_payload =
+            |bytes: usize| room(&mut share, REPLY_BYTES + bytes as u64 + undo_bytes.min(bytes as u64));
+        let payload = if payload_bytes == 0 {
+            &[]
+        } else {
+            self.input.payload(payload_bytes, output.patience(), &mut for_payload)?
+        };
         if submitter.is_instant() {
+            let batch_bytes = self.batch.len() + task.reply_bytes();
+            if batch_bytes > self.batch.capacity() {
+                room(&mut self.batch_share, batch_bytes as u64)?;
+                self.batch.reserve_exact(task.reply_bytes());
+            }
             if task.reply(payload, &mut self.batch) == Now::OnTime {
                 submitter.count_at_once(1);
             }
+            self.input.forget_payload();
             return Ok(());
         }
         let at = Instant::now();
         if self.device.power_cuts() != self.terms.power_cuts {
             return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "power failed"));
         }
-        let mut message = Vec::new();
+        if payload_bytes == 0 {
+            room(&mut share, REPLY_BYTES + task.reply_bytes() as u64 + undo_bytes)?;
+        }
+        let mut message = Vec::with_capacity(task.reply_bytes());
         let change = task.change(payload);
         let now = if change.is_some() { task.promise(&mut message) } else { task.reply(payload, &mut message) };
-        let Some(room) = self.output.reserve(message.len()) else {
+        let for_reply = submitter.budget().share();
+        let Some(mut room) = self.output.reserve(message.len(), for_reply) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        if now == Now::AtOnce {
-            self.output.send(message, room);
-            return Ok(());
-        }
-        let reply = Reply {
-            output: Arc::clone(&self.output),
-            cookie: header.cookie,
-            structured: self.terms.structured,
-            message,
-            start_bytes: self.terms.export.span.start_bytes,
-            room,
-        };
-        let Some(change) = change else {
-            submitter.submit(at, task.request(), Answer::Nbd(reply));
+        let Some(change) = change.filter(|_| now == Now::OnTime) else {
+            share.shrink(REPLY_BYTES + message.capacity() as u64);
+            room.holds(share);
+            if now == Now::AtOnce {
+                self.output.send(message, room);
+            } else {
+                submitter.submit(at, task.request(), Answer::Nbd(task.with_message(&self.output, message, room)));
+            }
+            self.input.forget_payload();
             return Ok(());
         };
-        let mut reply = Some(reply);
-        let answer = || Answer::Nbd(reply.take().expect("it is made once"));
+        let reply_bytes = REPLY_BYTES + message.capacity() as u64;
+        let mut reply = Some(task.with_message(&self.output, message, room));
+        // What the reply takes is its own from here on; the payload goes with this request.
+        let answer = |share: &mut Share| {
+            let mut reply = reply.take().expect("it is made once");
+            reply.room.takes_over(share, reply_bytes);
+            Answer::Nbd(reply)
+        };
         let forced = header.flags & command::FLAG_FUA != 0;
-        if let Err(failure) = self.device.change(at, task.request(), change, forced, answer) {
+        let changed = self.device.change(at, task.request(), change, forced, &mut share, answer);
+        if let Err(failure) = changed {
             reply.expect("nothing was handed in").refuse(errno_of(&failure));
         }
+        self.input.forget_payload();
         Ok(())
     }
 }
@@ -230,6 +276,35 @@ impl Task<'_> {
             command::WRITE_ZEROES if self.header.flags & command::FLAG_NO_HOLE != 0 => Some(Change::Fill),
             command::WRITE_ZEROES | command::TRIM => Some(Change::Zero),
             _ => None,
+        }
+    }
+
+    /// Memory that its reply takes at most.
+    fn reply_bytes(&self) -> usize {
+        let brings = match self.header.command {
+            _ if self.check().is_err() => 0,
+            command::READ => self.header.length_bytes as usize,
+            command::BLOCK_STATUS => 8 * EXTENTS_MAX,
+            _ => 0,
+        };
+        REPLY_HEAD_BYTES + brings
+    }
+
+    /// Memory that keeping what it changes takes.
+    fn undo_bytes(&self) -> u64 {
+        let changes = matches!(self.header.command, command::WRITE | command::WRITE_ZEROES | command::TRIM);
+        if changes && self.check().is_ok() { self.device.undo_bytes(u64::from(self.header.length_bytes)) } else { 0 }
+    }
+
+    /// What it is answered with, if all goes well.
+    fn with_message(&self, output: &Arc<Output>, message: Vec<u8>, room: Room) -> Reply {
+        Reply {
+            output: Arc::clone(output),
+            cookie: self.header.cookie,
+            structured: self.terms.structured,
+            message,
+            start_bytes: self.terms.export.span.start_bytes,
+            room,
         }
     }
 
@@ -311,7 +386,11 @@ impl Task<'_> {
         }
         let from = message.len();
         message.resize(from + length as usize, 0);
-        contents.read(start, &mut message[from..])
+        contents.read(start, &mut message[from..])?;
+        if self.terms.structured && length > 0 && header.flags & command::FLAG_DF == 0 {
+            sparse::leave_out_zeros(message, from, header.cookie, header.offset_bytes);
+        }
+        Ok(())
     }
 
     /// Which parts were written: the server knows without asking the system.
@@ -319,6 +398,8 @@ impl Task<'_> {
         let only_one = self.header.flags & command::FLAG_REQ_ONE != 0;
         let extents_max = if only_one { 1 } else { EXTENTS_MAX };
         let length = u64::from(self.header.length_bytes);
+        // What was trimmed for good is a hole by now.
+        self.device.submitter.gate().tidy(&self.device.contents)?;
         let extents = self.device.contents.extents(self.start_bytes(), length, extents_max)?;
         let length = 4 + 8 * extents.len() as u32;
         wire::chunk_header(message, self.header.cookie, chunk::FLAG_DONE, chunk::BLOCK_STATUS, length);
@@ -362,14 +443,19 @@ fn errno_of(failure: &io::Error) -> Errno {
 mod tests {
     use std::os::unix::net::UnixStream;
 
-    use super::super::stream::Stream;
+    use std::time::Duration;
+
+    use super::super::stream::{Patience, Stream};
     use super::*;
+    use crate::budget::Budget;
 
     /// What a client reads of a reply to cookie 7 of an export that begins at 1 MiB.
     fn told(structured: bool, outcome: Outcome) -> Vec<u8> {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
-        let output = Output::new(Stream::socket_of(ours));
-        let room = output.reserve(3).expect("room");
+        let budget = Budget::new(0);
+        let patience = Patience { stall: Duration::from_secs(10), budget: budget.clone() };
+        let output = Output::new(Stream::socket_of(ours), patience);
+        let room = output.reserve(3, budget.share()).expect("room");
         let reply = Reply { output, cookie: 7, structured, message: b"yes".to_vec(), start_bytes: 1 << 20, room };
         reply.send(outcome);
         let mut heard = Vec::new();

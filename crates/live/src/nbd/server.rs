@@ -18,13 +18,16 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::attend;
 use super::negotiation::{Agreed, Cover, Negotiation, Security};
 use super::output::{Output, STACK_BYTES};
-use super::stream::Stream;
+use super::stream::{Patience, Stream};
 use crate::LiveError;
 use crate::device::Device;
 use crate::reception::{Door, Host, HouseRules, Next, Reception, Seat};
 
 /// Clients that wait to be let in, as far as the system allows (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
+
+/// Long enough for any client that means to go on.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// What is granted to clients.
 #[derive(Clone, Copy, Debug)]
@@ -33,13 +36,16 @@ pub struct Limits {
     pub handshake: Duration,
     /// Clients in their handshake: the one that came first makes room for another.
     pub handshakes_max: usize,
-    /// Clients that have chosen an export: more are hung up on.
+    /// Clients that have chosen an export, as far as there is memory for them: more are hung up on.
     pub connections_max: usize,
+    /// A client that holds memory for a payload or for replies has to move some of it within so long, while others wait for
+    /// memory.
+    pub stall: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { handshake: Duration::from_secs(10), handshakes_max: 8192, connections_max: 4096 }
+        Limits { handshake: HANDSHAKE, handshakes_max: 8192, connections_max: usize::MAX, stall: HANDSHAKE }
     }
 }
 
@@ -182,7 +188,9 @@ impl Server {
     /// Ends every connection and listens no more. Standard input alone, where it is a pipe, stays open for as long as its
     /// client likes.
     pub fn stop(self) {
-        self.reception.map(Reception::close);
+        if let Some(reception) = self.reception {
+            reception.close();
+        }
         self.hall.cut();
         let mut guests = self.hall.guests();
         while guests.sockets > 0 {
@@ -217,6 +225,8 @@ impl Hall {
     fn cut(&self) {
         let outputs = std::mem::take(&mut self.guests().outputs);
         outputs.iter().filter_map(Weak::upgrade).for_each(|output| output.cut());
+        // Who waits for memory finds that he need not, one after the other.
+        self.device.submitter.budget().tell();
     }
 
     /// Gives a client whose handshake has come this far a thread of its own.
@@ -252,13 +262,15 @@ impl Hall {
     /// Finds a place for a client.
     fn admit(&self, stream: &Stream) -> io::Result<Arc<Output>> {
         let mut guests = self.guests();
-        if guests.sockets >= self.limits.connections_max {
+        let budget = self.device.submitter.budget();
+        if guests.sockets >= self.limits.connections_max.min(budget.connections_max()) {
             // One that still shakes hands, under TLS, makes room: its place is free as soon as its thread has heard of it.
             let shaking = guests.outputs.iter().filter_map(Weak::upgrade).find(|output| output.may_be_displaced());
             let shaking = shaking.ok_or_else(|| io::Error::other("too many connections"))?;
             shaking.cut();
         }
-        let output = Output::new(stream.clone());
+        let patience = Patience { stall: self.limits.stall, budget: budget.clone() };
+        let output = Output::new(stream.clone(), patience);
         *guests.of_kind(stream) += 1;
         guests.know(&output);
         Ok(output)

@@ -6,10 +6,20 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::budget::Budget;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+
+/// How long a client is waited for that holds memory: for as long as it likes, unless others wait for memory.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    /// So long without a byte from or to it, while others wait.
+    pub stall: Duration,
+    /// For what they wait.
+    pub budget: Budget,
+}
 
 /// A connection's two directions.
 #[derive(Clone, Debug)]
@@ -94,8 +104,44 @@ impl Stream {
                 return Ok(read);
             }
             let left = deadline.checked_duration_since(Instant::now()).ok_or(io::ErrorKind::TimedOut)?;
-            await_one(self.ends().0, PollFlags::IN, left)?;
+            is_ready(self.ends().0, PollFlags::IN, left)?;
         }
+    }
+
+    /// Waits for bytes, or the end. A pipe is waited for when it is read.
+    ///
+    /// # Errors
+    /// What the system says; [`io::ErrorKind::TimedOut`] where the client has no right to more patience.
+    pub fn await_input(&self, patience: &Patience) -> io::Result<()> {
+        self.await_end(PollFlags::IN, patience)
+    }
+
+    fn await_end(&self, wanted: PollFlags, patience: &Patience) -> io::Result<()> {
+        let Stream::Socket(socket) = self else { return Ok(()) };
+        let begun = Instant::now();
+        while !is_ready(socket.as_fd(), wanted, patience.stall)? {
+            if begun.elapsed() >= patience.stall && patience.budget.is_wanted() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of it, waiting for the client as long as it has a right to that.
+    ///
+    /// # Errors
+    /// What the system says; [`io::ErrorKind::TimedOut`].
+    pub fn write_patiently(&self, mut bytes: &[u8], patience: &Patience) -> io::Result<()> {
+        if matches!(self, Stream::Pipes(..)) {
+            return self.write_all(bytes);
+        }
+        while !bytes.is_empty() {
+            match self.write_at_once(bytes)? {
+                0 => self.await_end(PollFlags::OUT, patience)?,
+                sent => bytes = &bytes[sent..],
+            }
+        }
+        Ok(())
     }
 
     /// Writes what there is room for, once there is any.
@@ -152,11 +198,12 @@ impl Stream {
     }
 }
 
-/// Waits until something can be done with an end, for so long at most.
-fn await_one(end: BorrowedFd<'_>, wanted: PollFlags, at_most: Duration) -> io::Result<()> {
-    let timeout = Timespec::try_from(at_most).map_err(io::Error::other)?;
+/// Whether something can be done with an end, within so long.
+fn is_ready(end: BorrowedFd<'_>, wanted: PollFlags, within: Duration) -> io::Result<bool> {
+    let timeout = Timespec::try_from(within).map_err(io::Error::other)?;
     match poll(&mut [PollFd::new(&end, wanted)], Some(&timeout)) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use headstack_workload::{Random, Span};
 
 use super::undo::CHANGE_BYTES_MAX;
-use super::{LostExtent, PowerLoss, Tear, TornWrite};
+use super::{PowerLoss, Tear, TornWrite};
 
 /// Acknowledged data whose pre-images are kept. Beyond it the oldest count as durable, as in a drive that destaged them
 /// first: never more is lost than the model says, but perhaps less of a very large cache.
 const EXPOSED_BYTES_MAX: u64 = 256 << 20;
 /// The model is asked again when so many changes may be lost, and then whenever they have doubled.
 const ASK_AT: usize = 64;
-/// Extents of a loss that are told one by one.
-const EXTENTS_TOLD: usize = 1024;
 
 /// A change to the contents, as the export that made it hands it in with its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +28,10 @@ pub enum Fate {
     /// It is there, whatever happens.
     Durable,
     /// It is gone.
-    Lost,
+    Lost {
+        /// It had been acknowledged.
+        acknowledged: bool,
+    },
 }
 
 /// What has become of a part of a change.
@@ -58,25 +59,41 @@ pub struct Medium<'a> {
 struct Exposed {
     span: Span,
     forced: bool,
-    /// When it was acknowledged.
+    /// When it was answered.
     acknowledged_ns: Option<u64>,
+    /// It was answered with an error.
+    failed: bool,
 }
 
 /// Changes that a power cut would take back, or could.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Exposure {
     exposed: BTreeMap<u64, Exposed>,
     acknowledged_bytes: u64,
     /// Changes that were left when the model was last asked.
     left: usize,
     verdicts: Vec<Verdict>,
+    /// Acknowledged bytes that may be there.
+    bytes_max: u64,
+}
+
+impl Default for Exposure {
+    fn default() -> Self {
+        let (exposed, verdicts) = (BTreeMap::new(), Vec::new());
+        Exposure { exposed, acknowledged_bytes: 0, left: 0, verdicts, bytes_max: EXPOSED_BYTES_MAX }
+    }
 }
 
 impl Exposure {
+    /// No more acknowledged bytes than so many may be there.
+    pub fn limit(&mut self, bytes_max: u64) {
+        self.bytes_max = bytes_max.min(EXPOSED_BYTES_MAX);
+    }
+
     /// A change is under way.
     pub fn began(&mut self, changed: Changed, span: Span) {
         if span.length_bytes <= CHANGE_BYTES_MAX {
-            let exposed = Exposed { span, forced: changed.forced, acknowledged_ns: None };
+            let exposed = Exposed { span, forced: changed.forced, acknowledged_ns: None, failed: false };
             self.exposed.insert(changed.number, exposed);
         }
     }
@@ -89,7 +106,7 @@ impl Exposure {
         }
         exposed.acknowledged_ns = Some(at_ns);
         self.acknowledged_bytes += exposed.span.length_bytes;
-        let is_much = self.acknowledged_bytes > EXPOSED_BYTES_MAX;
+        let is_much = self.acknowledged_bytes > self.bytes_max;
         if is_much || self.exposed.len() >= ASK_AT.max(2 * self.left) {
             self.ask(medium);
         }
@@ -98,7 +115,7 @@ impl Exposure {
     /// It failed: what is there of it is as open as of one that is under way, and a cache may still hold it.
     pub fn failed(&mut self, number: u64, at_ns: u64) {
         if let Some(exposed) = self.exposed.get_mut(&number) {
-            exposed.acknowledged_ns = Some(at_ns);
+            (exposed.acknowledged_ns, exposed.failed) = (Some(at_ns), true);
             self.acknowledged_bytes += exposed.span.length_bytes;
         }
     }
@@ -113,7 +130,7 @@ impl Exposure {
 
     /// It came when power was off, and is gone as a whole.
     pub fn refused(&mut self, changed: Changed, span: Span) {
-        self.verdicts.push(Verdict { number: changed.number, span, fate: Fate::Lost });
+        self.verdicts.push(Verdict { number: changed.number, span, fate: Fate::Lost { acknowledged: false } });
     }
 
     /// Changes that may be lost.
@@ -132,16 +149,15 @@ impl Exposure {
     }
 
     /// Power fails at `at_ns`. Acknowledged data are lost where a volatile cache alone has them, but for the first part of
-    /// the one extent that was on its way out of it; what is under way is there, absent, or torn.
+    /// the one extent that was on its way out of it; what is under way is there, absent, or torn. What that makes of the
+    /// contents is known once the verdicts are carried out ([`PowerLoss::found`]).
     pub fn cut(&mut self, at_ns: u64, tear: Tear, medium: &Medium<'_>, random: &mut Random) -> PowerLoss {
         let mut loss = PowerLoss { at_ns, ..PowerLoss::default() };
         let mut gone = Vec::new();
         let volatile = self.volatile(medium);
         for (&number, exposed) in self.exposed.iter().rev() {
             let parts = if exposed.acknowledged_ns.is_some() {
-                let lost = within(&volatile, exposed.span);
-                loss.lost_writes += u64::from(!lost.is_empty());
-                lost
+                within(&volatile, exposed.span)
             } else {
                 loss.under_way += 1;
                 Vec::from_iter(remainder(exposed.span, tear, medium, random, &mut loss))
@@ -150,10 +166,9 @@ impl Exposure {
         }
         tear_destage(&mut gone, tear, medium, random, &mut loss);
         for (number, exposed, parts) in &gone {
-            decide(*number, exposed.span, parts, &mut self.verdicts);
+            let acknowledged = exposed.acknowledged_ns.is_some() && !exposed.failed;
+            decide(*number, exposed.span, parts, Fate::Lost { acknowledged }, &mut self.verdicts);
         }
-        let acknowledged = gone.iter().filter(|(_, exposed, _)| exposed.acknowledged_ns.is_some());
-        tell(acknowledged.flat_map(|(.., parts)| parts).copied().collect(), &mut loss);
         self.exposed.clear();
         (self.acknowledged_bytes, self.left) = (0, 0);
         loss
@@ -167,9 +182,9 @@ impl Exposure {
         let safe: Vec<u64> =
             self.exposed.iter().filter(|(_, exposed)| is_safe(exposed)).map(|(&number, _)| number).collect();
         safe.into_iter().for_each(|number| self.durable(number));
-        if self.acknowledged_bytes > EXPOSED_BYTES_MAX {
+        if self.acknowledged_bytes > self.bytes_max {
             // Some more, so that the next change does not ask again.
-            let mut excess_bytes = self.acknowledged_bytes - EXPOSED_BYTES_MAX / 4 * 3;
+            let mut excess_bytes = self.acknowledged_bytes - self.bytes_max / 4 * 3;
             let oldest = self.exposed.iter().filter(|(_, exposed)| exposed.acknowledged_ns.is_some());
             let oldest = oldest.map_while(|(&number, exposed)| {
                 let goes = excess_bytes > 0;
@@ -263,7 +278,7 @@ fn place_of_tear(span: Span, tear: Tear, medium: &Medium<'_>, random: &mut Rando
 }
 
 /// Verdicts on a change of which `lost` is gone, in order of place.
-fn decide(number: u64, span: Span, lost: &[Span], verdicts: &mut Vec<Verdict>) {
+fn decide(number: u64, span: Span, lost: &[Span], gone: Fate, verdicts: &mut Vec<Verdict>) {
     let mut at_bytes = span.start_bytes;
     let mut part = |until_bytes: u64, at_bytes: &mut u64, fate| {
         if *at_bytes < until_bytes {
@@ -274,7 +289,7 @@ fn decide(number: u64, span: Span, lost: &[Span], verdicts: &mut Vec<Verdict>) {
     };
     for lost in lost {
         part(lost.start_bytes, &mut at_bytes, Fate::Durable);
-        part(lost.start_bytes + lost.length_bytes, &mut at_bytes, Fate::Lost);
+        part(lost.start_bytes + lost.length_bytes, &mut at_bytes, gone);
     }
     part(span.start_bytes + span.length_bytes, &mut at_bytes, Fate::Durable);
 }
@@ -292,7 +307,7 @@ fn within(spans: &[Span], span: Span) -> Vec<Span> {
 }
 
 /// Spans in order of place, those that touch as one.
-fn joined(mut spans: Vec<Span>) -> Vec<Span> {
+pub(super) fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable_by_key(|span| span.start_bytes);
     let mut joined: Vec<Span> = Vec::new();
     for span in spans {
@@ -305,13 +320,4 @@ fn joined(mut spans: Vec<Span>) -> Vec<Span> {
         }
     }
     joined
-}
-
-/// Tells where data were lost.
-fn tell(lost: Vec<Span>, loss: &mut PowerLoss) {
-    let extents = joined(lost);
-    loss.lost_extents = extents.len() as u64;
-    loss.lost_bytes = extents.iter().map(|extent| extent.length_bytes).sum();
-    let told = extents.iter().take(EXTENTS_TOLD);
-    loss.lost = told.map(|span| LostExtent { at_bytes: span.start_bytes, length_bytes: span.length_bytes }).collect();
 }

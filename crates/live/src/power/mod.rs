@@ -13,7 +13,7 @@ mod tests;
 pub mod undo;
 
 pub use exposure::{Changed, Exposure, Fate, Verdict};
-pub use undo::{Change, UndoLog};
+pub use undo::{CHANGE_BYTES_MAX, Change, Lost, UndoLog};
 
 use headstack_sim::SystemDescription;
 use headstack_sim::device::DeviceDescription;
@@ -46,9 +46,9 @@ pub struct PowerCut {
 pub struct PowerLoss {
     /// When power failed, in nanoseconds of the model.
     pub at_ns: u64,
-    /// Acknowledged writes of which something is lost.
+    /// Acknowledged writes of which something is not there any more.
     pub lost_writes: u64,
-    /// Bytes whose newest acknowledged data are lost.
+    /// Bytes of the sectors in which other data are than those that were acknowledged last.
     pub lost_bytes: u64,
     /// Where these are: the first of them, in order of place.
     pub lost: Vec<LostExtent>,
@@ -62,6 +62,21 @@ pub struct PowerLoss {
     pub whole: u64,
     /// Writes of which the first part is there and the rest is not, the newest first.
     pub torn: Vec<TornWrite>,
+}
+
+/// Extents of a loss that are told one by one.
+const EXTENTS_TOLD: usize = 1 << 16;
+
+impl PowerLoss {
+    /// What contents were found to have lost.
+    pub fn found(&mut self, lost: &Lost) {
+        self.lost_writes = lost.writes;
+        self.lost_extents = lost.spans.len() as u64;
+        self.lost_bytes = lost.spans.iter().map(|span| span.length_bytes).sum();
+        let told = lost.spans.iter().take(EXTENTS_TOLD);
+        self.lost =
+            told.map(|span| LostExtent { at_bytes: span.start_bytes, length_bytes: span.length_bytes }).collect();
+    }
 }
 
 /// Where data were lost.

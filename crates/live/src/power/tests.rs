@@ -1,8 +1,8 @@
 use headstack_workload::{Purpose, Random, Span};
 use proptest::prelude::*;
 
-use super::exposure::{Changed, Exposure, Fate, Medium};
-use super::undo::{Change, UndoLog};
+use super::exposure::{Changed, Exposure, Fate, Medium, Verdict};
+use super::undo::{Change, Lost, UndoLog};
 use super::{PowerLoss, Tear};
 use crate::Contents;
 
@@ -150,7 +150,7 @@ impl Bench {
                 }
             }
             Step::Destage(sector) => self.volatile[sector] = false,
-            Step::Settle => self.settle(),
+            Step::Settle => drop(self.settle()),
             Step::Cut { tear, late } => self.cut([Tear::Sector, Tear::Track, Tear::None][tear], late),
         }
     }
@@ -169,15 +169,10 @@ impl Bench {
         work(&mut self.exposure, &medium, self.now_ns, &mut self.random)
     }
 
-    fn settle(&mut self) {
+    fn settle(&mut self) -> Lost {
         let mut verdicts = Vec::new();
         self.exposure.take_verdicts(&mut verdicts);
-        for verdict in verdicts {
-            match verdict.fate {
-                Fate::Durable => self.log.keep(verdict.number, verdict.span),
-                Fate::Lost => self.log.undo(&self.contents, verdict.number, verdict.span).expect("memory"),
-            }
-        }
+        self.log.settle(&self.contents, &verdicts).expect("memory")
     }
 
     fn stamp_of(&self, sector: usize) -> u16 {
@@ -204,14 +199,29 @@ impl Bench {
         if let Some((first, length)) = late {
             // Received before anybody knew: some of it before the contents are put right, some after.
             let (number, _) = self.change(span(first, length), false);
-            self.settle();
             self.exposure.refused(Changed { number, forced: true }, span(first, length));
         }
-        self.settle();
+        let lost = self.settle();
         assert!(self.log.is_empty(), "what is decided needs no pre-image");
+        assert_eq!(self.log.memory_bytes(), 0);
+        self.judge_lost(&lost);
         self.judge(tear, &loss);
         self.volatile.fill(false);
         self.flushes_ns.clear();
+    }
+
+    /// What is listed as lost is exactly what somebody finds who compares each sector with what was acknowledged last, or
+    /// sent after that.
+    fn judge_lost(&self, lost: &Lost) {
+        for sector in 0..SECTORS as usize {
+            let stamp = self.stamp_of(sector);
+            let changes: Vec<&Made> = self.of(sector).collect();
+            let newest = changes.iter().rposition(|made| made.acknowledged_ns.is_some()).expect("the first");
+            let is_there = changes[newest..].iter().any(|made| made.stamp == stamp);
+            let is_listed = lost.spans.iter().any(|span| sectors(*span).contains(&sector));
+            assert_eq!(is_listed, !is_there, "sector {sector}: {stamp} of {changes:?}");
+        }
+        assert_eq!(lost.writes == 0, lost.spans.is_empty());
     }
 
     /// The rule: no sector is older than what is durable of it, and where nothing was under way or volatile, it is the newest.
@@ -265,9 +275,11 @@ fn holes_are_holes_again() {
     let second = log.apply(&contents, Span { start_bytes: 0, length_bytes: 1 << 20 }, Change::Zero).expect("memory");
     let third = log.apply(&contents, over, Change::Fill).expect("memory");
     // In any order.
-    log.undo(&contents, first, over).expect("memory");
-    log.undo(&contents, third, over).expect("memory");
-    log.undo(&contents, second, Span { start_bytes: 0, length_bytes: 1 << 20 }).expect("memory");
+    let whole = Span { start_bytes: 0, length_bytes: 1 << 20 };
+    for (number, span) in [(first, over), (third, over), (second, whole)] {
+        let gone = Verdict { number, span, fate: Fate::Lost { acknowledged: true } };
+        log.settle(&contents, &[gone]).expect("memory");
+    }
     assert!(log.is_empty());
     assert_eq!(contents.extents(0, 1 << 20, 16).expect("memory"), before);
     let mut data = [0; 4096];
@@ -307,4 +319,88 @@ fn what_the_model_destaged_is_dropped_without_a_flush() {
         exposure.acknowledged(number, number, true, &medium);
         assert!(exposure.len() < 64);
     }
+}
+
+/// Blocks that a file takes of its disk.
+fn taken_bytes(path: &std::path::Path) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(path).expect("a file")) * 512
+}
+
+#[test]
+fn what_is_trimmed_keeps_its_place_until_nothing_can_come_back() {
+    const MIB: u64 = 1 << 20;
+    let path = std::env::temp_dir().join(format!("headstack-undo-{}", std::process::id()));
+    let contents = Contents::in_file(&path, 16 * MIB).expect("a file");
+    contents.write(0, &vec![7; 4 * MIB as usize]).expect("a file");
+    contents.sync().expect("a file");
+    let before = taken_bytes(&path);
+    let mut log = UndoLog::default();
+    let span = Span { start_bytes: 0, length_bytes: 4 * MIB };
+    let verdict = |number, fate| Verdict { number, span, fate };
+    let is = |wanted: u8| {
+        let mut data = vec![1; 4 * MIB as usize];
+        contents.read(0, &mut data).expect("a file");
+        data.iter().all(|&byte| byte == wanted)
+    };
+    // Trimmed, and cut off: what was there before comes back to where it was.
+    let trim = log.apply(&contents, span, Change::Zero).expect("a file");
+    contents.sync().expect("a file");
+    assert!(is(0) && taken_bytes(&path) >= before, "{} B are left of {before}", taken_bytes(&path));
+    let lost = log.settle(&contents, &[verdict(trim, Fate::Lost { acknowledged: true })]).expect("a file");
+    assert!(is(7) && lost == Lost { writes: 1, spans: vec![span] });
+    // Trimmed, and durable: the place is given back. Holes were none before, and take none.
+    let trim = log.apply(&contents, Span { length_bytes: 16 * MIB, ..span }, Change::Zero).expect("a file");
+    log.settle(&contents, &[Verdict { span: Span { length_bytes: 16 * MIB, ..span }, ..verdict(trim, Fate::Durable) }])
+        .expect("a file");
+    contents.sync().expect("a file");
+    assert!(is(0) && log.is_empty() && contents.is_hole(0, 16 * MIB));
+    assert!(taken_bytes(&path) < MIB, "{} B are taken by nothing", taken_bytes(&path));
+    std::fs::remove_file(&path).expect("it is there");
+}
+
+#[test]
+fn zeros_that_take_their_place_have_it_again() {
+    let contents = Contents::in_memory(1 << 20).expect("memory");
+    let span = Span { start_bytes: 0, length_bytes: 65536 };
+    contents.fill(0, 65536).expect("memory");
+    let mut log = UndoLog::default();
+    let number = log.apply(&contents, span, Change::Data(&[3; 65536])).expect("memory");
+    let gone = Verdict { number, span, fate: Fate::Lost { acknowledged: false } };
+    assert_eq!(log.settle(&contents, &[gone]).expect("memory"), Lost::default());
+    assert!(!contents.is_hole(0, 4096), "their place is somebody else's");
+}
+
+#[test]
+fn what_is_written_again_as_it_was_is_not_lost() {
+    let contents = Contents::in_memory(1 << 20).expect("memory");
+    let span = Span { start_bytes: 0, length_bytes: 4096 };
+    contents.write(0, &[5; 4096]).expect("memory");
+    let mut log = UndoLog::default();
+    let same = log.apply(&contents, span, Change::Data(&[5; 4096])).expect("memory");
+    let mut half = [5; 4096];
+    half[512..1024].fill(6);
+    let other = log.apply(&contents, span, Change::Data(&half)).expect("memory");
+    let gone = |number| Verdict { number, span, fate: Fate::Lost { acknowledged: true } };
+    let lost = log.settle(&contents, &[gone(other), gone(same)]).expect("memory");
+    assert_eq!(lost, Lost { writes: 1, spans: vec![Span { start_bytes: 512, length_bytes: 512 }] });
+}
+
+#[test]
+fn what_is_kept_of_overlapping_writes_is_counted_as_it_is() {
+    let contents = Contents::in_memory(8 << 20).expect("memory");
+    contents.write(0, &vec![1; 8 << 20]).expect("memory");
+    let mut log = UndoLog::default();
+    let mut numbers = Vec::new();
+    for number in 0..32u64 {
+        let span = Span { start_bytes: number * 100 * 512, length_bytes: 4 << 20 };
+        let data = vec![number as u8; 4 << 20];
+        let before = log.memory_bytes();
+        numbers.push((log.apply(&contents, span, Change::Data(&data)).expect("memory"), span));
+        let grown = log.memory_bytes() - before;
+        assert!(grown < (4 << 20) + (1 << 16), "{grown} B for 4 MiB");
+    }
+    let verdicts: Vec<_> =
+        numbers.into_iter().map(|(number, span)| Verdict { number, span, fate: Fate::Durable }).collect();
+    log.settle(&contents, &verdicts).expect("memory");
+    assert_eq!(log.memory_bytes(), 0);
 }

@@ -3,20 +3,29 @@
 //! For each stretch of the address space there is a stack of what was there before each change, the newest on top. A change
 //! that becomes durable takes what lies below it along; one that is lost leaves what was before it to the change above, or
 //! to the contents if there is none. So changes may be settled in any order.
+//!
+//! What is taken back must have a place to go to, on a disk that may be full by then: a stretch that is trimmed is
+//! overwritten with zeros, and given back only when nothing can be put there again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Range;
 
 use headstack_workload::Span;
 
+use super::exposure::{Fate, Verdict, joined};
 use crate::contents::Contents;
 
-/// Pages of zeros are no data: what was a hole is one again.
+/// Zeros are told from data by the page.
 const PAGE_BYTES: u64 = 4096;
-/// Data that are read at a time.
+/// Data that are read or compared at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
+/// What a power cut took is told by the sector.
+const SECTOR_BYTES: usize = 512;
+/// What a pre-image takes beside its bytes.
+const VERSION_BYTES: u64 = 128;
 /// A trim or a run of zeros longer than this is taken for durable: its pre-image could be all there is.
-pub(super) const CHANGE_BYTES_MAX: u64 = 64 << 20;
+pub const CHANGE_BYTES_MAX: u64 = 64 << 20;
 
 /// What a request does to contents.
 #[derive(Clone, Copy, Debug)]
@@ -46,24 +55,48 @@ impl Change<'_> {
 /// What was in a stretch before a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Before {
+    /// Nothing.
     Hole,
+    /// Zeros that take their place.
+    Zeros,
     Bytes(Vec<u8>),
 }
 
 impl Before {
-    /// What was behind the first `bytes`.
-    fn split_off(&mut self, bytes: u64) -> Before {
+    fn part(&self, range: Range<u64>) -> Before {
         match self {
             Before::Hole => Before::Hole,
-            Before::Bytes(data) => Before::Bytes(data.split_off(bytes as usize)),
+            Before::Zeros => Before::Zeros,
+            Before::Bytes(data) => Before::Bytes(data[range.start as usize..range.end as usize].to_vec()),
         }
+    }
+
+    /// Fills `into` with what is at `from_bytes` of it.
+    fn copy(&self, from_bytes: u64, into: &mut [u8]) {
+        match self {
+            Before::Hole | Before::Zeros => into.fill(0),
+            Before::Bytes(data) => into.copy_from_slice(&data[from_bytes as usize..][..into.len()]),
+        }
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let data = if let Before::Bytes(data) = self { data.capacity() as u64 } else { 0 };
+        data + VERSION_BYTES
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Version {
     change: u64,
     before: Before,
+    /// It is to be taken back: whether it had been acknowledged.
+    lost: Option<bool>,
+}
+
+impl Version {
+    fn part(&self, range: Range<u64>) -> Version {
+        Version { before: self.before.part(range), ..*self }
+    }
 }
 
 #[derive(Debug)]
@@ -71,6 +104,17 @@ struct Stretch {
     end_bytes: u64,
     /// Oldest first, never empty.
     versions: Vec<Version>,
+    /// What is there are zeros that need no place, once nothing else can come back.
+    gives_back: bool,
+}
+
+/// What a power cut took of the newest data that had been acknowledged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Changes of which something is missing.
+    pub writes: u64,
+    /// Where other bytes are now than those, in order of place.
+    pub spans: Vec<Span>,
 }
 
 /// Changes to contents in the order in which they were made, as far as they can be taken back.
@@ -79,6 +123,7 @@ pub struct UndoLog {
     /// By their first byte; they do not overlap.
     stretches: BTreeMap<u64, Stretch>,
     changes: u64,
+    memory_bytes: u64,
 }
 
 impl UndoLog {
@@ -90,51 +135,119 @@ impl UndoLog {
         let number = self.changes;
         if span.length_bytes > CHANGE_BYTES_MAX {
             change.apply(contents, span)?;
-            self.keep(number, span);
+            self.settle(contents, &[Verdict { number, span, fate: Fate::Durable }])?;
         } else {
-            for (part, before) in before(contents, span)? {
-                self.push(part, number, before);
-            }
-            if let Err(error) = change.apply(contents, span) {
-                self.undo(contents, number, span)?;
+            let parts = before(contents, span)?;
+            let data: Vec<Span> =
+                parts.iter().filter(|(_, before)| matches!(before, Before::Bytes(_))).map(|(part, _)| *part).collect();
+            parts.into_iter().for_each(|(part, before)| self.push(part, number, before));
+            let done = match change {
+                Change::Zero => data.iter().try_for_each(|part| contents.fill(part.start_bytes, part.length_bytes)),
+                Change::Data(_) | Change::Fill => change.apply(contents, span),
+            };
+            if let Err(error) = done {
+                self.settle(contents, &[Verdict { number, span, fate: Fate::Lost { acknowledged: false } }])?;
                 return Err(error);
+            }
+            for start_bytes in self.within(span) {
+                self.stretch(start_bytes).gives_back = matches!(change, Change::Zero);
             }
         }
         self.changes += 1;
         Ok(number)
     }
 
-    /// What change `number` did within `span` is durable, and with it whatever it replaced.
-    pub fn keep(&mut self, number: u64, span: Span) {
-        for start_bytes in self.within(span) {
-            let stretch = self.stretches.get_mut(&start_bytes).expect("a stretch that was just found");
-            let newer = stretch.versions.partition_point(|version| version.change <= number);
-            stretch.versions.drain(..newer);
-            if stretch.versions.is_empty() {
-                self.stretches.remove(&start_bytes);
-            }
-        }
-    }
-
-    /// What change `number` did within `span` is lost, as far as nothing that replaced it is durable.
+    /// Carries out what has become of changes: what is durable stays with whatever it replaced, what is lost is taken back
+    /// as far as nothing that replaced it is durable. Returns what that took of the newest acknowledged data.
     ///
     /// # Errors
     /// What the file system says.
-    pub fn undo(&mut self, contents: &Contents, number: u64, span: Span) -> io::Result<()> {
-        for start_bytes in self.within(span) {
-            let stretch = self.stretches.get_mut(&start_bytes).expect("a stretch that was just found");
-            let Ok(at) = stretch.versions.binary_search_by_key(&number, |version| version.change) else { continue };
-            let before = stretch.versions.remove(at).before;
-            match (stretch.versions.get_mut(at), before) {
-                (Some(newer), before) => newer.before = before,
-                (None, Before::Hole) => contents.zero(start_bytes, stretch.end_bytes - start_bytes)?,
-                (None, Before::Bytes(data)) => contents.write(start_bytes, &data)?,
-            }
-            if stretch.versions.is_empty() {
-                self.stretches.remove(&start_bytes);
+    pub fn settle(&mut self, contents: &Contents, verdicts: &[Verdict]) -> io::Result<Lost> {
+        let mut is_lost = false;
+        for &Verdict { number, span, fate } in verdicts {
+            match fate {
+                Fate::Durable => self.keep(contents, number, span),
+                Fate::Lost { acknowledged } => {
+                    is_lost = true;
+                    for start_bytes in self.within(span) {
+                        let versions = &mut self.stretch(start_bytes).versions;
+                        versions.iter_mut().filter(|version| version.change == number).for_each(|version| {
+                            version.lost = Some(acknowledged);
+                        });
+                    }
+                }
             }
         }
-        Ok(())
+        let mut finding = Finding::default();
+        if is_lost {
+            let has_lost = |stretch: &Stretch| stretch.versions.iter().any(|version| version.lost.is_some());
+            let starts = self.stretches.iter().filter(|(_, stretch)| has_lost(stretch)).map(|(&start, _)| start);
+            for start_bytes in starts.collect::<Vec<_>>() {
+                self.take_back(contents, start_bytes, &mut finding)?;
+            }
+        }
+        Ok(Lost { writes: finding.changes.len() as u64, spans: joined(finding.spans) })
+    }
+
+    /// What change `number` did within `span` is durable, and with it whatever it replaced.
+    fn keep(&mut self, contents: &Contents, number: u64, span: Span) {
+        for start_bytes in self.within(span) {
+            let stretch = self.stretch(start_bytes);
+            let newer = stretch.versions.partition_point(|version| version.change <= number);
+            let freed: u64 = stretch.versions.drain(..newer).map(|version| version.before.memory_bytes()).sum();
+            let Stretch { end_bytes, gives_back, .. } = *stretch;
+            if stretch.versions.is_empty() {
+                self.stretches.remove(&start_bytes);
+                if gives_back {
+                    // Space that cannot be given back is no loss: zeros are there.
+                    let _ = contents.zero(start_bytes, end_bytes - start_bytes);
+                }
+            }
+            self.memory_bytes -= freed;
+        }
+    }
+
+    /// Takes back what is lost of a stretch.
+    fn take_back(&mut self, contents: &Contents, start_bytes: u64, finding: &mut Finding) -> io::Result<()> {
+        let stretch = self.stretch(start_bytes);
+        let span = Span { start_bytes, length_bytes: stretch.end_bytes - start_bytes };
+        let before_bytes: u64 = stretch.versions.iter().map(|version| version.before.memory_bytes()).sum();
+        // What will be there; what the newest acknowledged change had put there, and those after it that were under way:
+        // what is there now, where absent.
+        let (mut there, mut allowed, mut acknowledged) = (None, Vec::new(), None);
+        while let Some(version) = stretch.versions.pop_if(|version| version.lost.is_some()) {
+            let after = there.replace(version.before);
+            if acknowledged.is_none() {
+                allowed.push(after);
+                acknowledged = (version.lost == Some(true)).then_some(version.change);
+            }
+        }
+        // Beneath a change of which nothing is known yet, what was before passes on to the next above.
+        for at in (0..stretch.versions.len()).rev() {
+            if stretch.versions[at].lost.is_some() {
+                let passed_on = stretch.versions.remove(at).before;
+                stretch.versions[at].before = passed_on;
+            }
+        }
+        let after_bytes: u64 = stretch.versions.iter().map(|version| version.before.memory_bytes()).sum();
+        let is_settled = stretch.versions.is_empty();
+        if there.is_some() {
+            stretch.gives_back = there == Some(Before::Hole);
+        }
+        if is_settled {
+            self.stretches.remove(&start_bytes);
+        }
+        self.memory_bytes -= before_bytes - after_bytes;
+        let Some(there) = there else { return Ok(()) };
+        if let Some(change) = acknowledged {
+            finding.compare(contents, span, change, &allowed, &there)?;
+        }
+        match there {
+            // What is older may still come back, and needs the place.
+            Before::Hole if is_settled => contents.zero(span.start_bytes, span.length_bytes),
+            Before::Hole | Before::Zeros => contents.fill(span.start_bytes, span.length_bytes),
+            Before::Bytes(data) => contents.write(span.start_bytes, &data),
+        }
     }
 
     /// Nothing can be taken back.
@@ -142,23 +255,41 @@ impl UndoLog {
         self.stretches.is_empty()
     }
 
+    /// Memory that it takes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    fn stretch(&mut self, start_bytes: u64) -> &mut Stretch {
+        self.stretches.get_mut(&start_bytes).expect("a stretch that was just found")
+    }
+
     /// Lays `before` on the stacks of a span.
-    fn push(&mut self, span: Span, change: u64, before: Before) {
-        let (mut at_bytes, end_bytes, mut rest) = (span.start_bytes, end_of(span), before);
+    fn push(&mut self, span: Span, change: u64, mut before: Before) {
+        let (mut at_bytes, end_bytes) = (span.start_bytes, end_of(span));
         let mut found = self.within(span).into_iter().peekable();
         while at_bytes < end_bytes {
             let next_bytes = found.peek().copied().unwrap_or(end_bytes);
             let until_bytes = if next_bytes == at_bytes { self.stretches[&at_bytes].end_bytes } else { next_bytes };
-            let behind = rest.split_off(until_bytes - at_bytes);
-            let version = Version { change, before: rest };
+            let is_all = until_bytes - at_bytes == span.length_bytes;
+            let range = at_bytes - span.start_bytes..until_bytes - span.start_bytes;
+            // Zeros that are about to be given back are none that take their place.
+            let is_trimmed = next_bytes == at_bytes && self.stretches[&at_bytes].gives_back;
+            let part = match &mut before {
+                _ if is_trimmed => Before::Hole,
+                before if is_all => std::mem::replace(before, Before::Hole),
+                before => before.part(range),
+            };
+            self.memory_bytes += part.memory_bytes();
+            let version = Version { change, before: part, lost: None };
             if next_bytes == at_bytes {
                 found.next();
-                let stretch = self.stretches.get_mut(&at_bytes).expect("a stretch that was just found");
-                stretch.versions.push(version);
+                self.stretch(at_bytes).versions.push(version);
             } else {
-                self.stretches.insert(at_bytes, Stretch { end_bytes: until_bytes, versions: vec![version] });
+                let stretch = Stretch { end_bytes: until_bytes, versions: vec![version], gives_back: false };
+                self.stretches.insert(at_bytes, stretch);
             }
-            (at_bytes, rest) = (until_bytes, behind);
+            at_bytes = until_bytes;
         }
     }
 
@@ -174,13 +305,64 @@ impl UndoLog {
         if stretch.end_bytes <= at_bytes {
             return;
         }
-        let behind = |version: &mut Version| Version {
-            change: version.change,
-            before: version.before.split_off(at_bytes - start_bytes),
-        };
-        let versions = stretch.versions.iter_mut().map(behind).collect();
+        let (first, whole) = (at_bytes - start_bytes, stretch.end_bytes - start_bytes);
+        let behind: Vec<Version> = stretch.versions.iter().map(|version| version.part(first..whole)).collect();
+        let memory = |versions: &[Version]| versions.iter().map(|version| version.before.memory_bytes()).sum::<u64>();
+        let unsplit_bytes = memory(&stretch.versions);
+        // A part of a buffer would hold all of it.
+        stretch.versions.iter_mut().for_each(|version| *version = version.part(0..first));
+        self.memory_bytes += memory(&stretch.versions) + memory(&behind) - unsplit_bytes;
         let end_bytes = std::mem::replace(&mut stretch.end_bytes, at_bytes);
-        self.stretches.insert(at_bytes, Stretch { end_bytes, versions });
+        let gives_back = stretch.gives_back;
+        self.stretches.insert(at_bytes, Stretch { end_bytes, versions: behind, gives_back });
+    }
+}
+
+/// What is found missing.
+#[derive(Default)]
+struct Finding {
+    changes: BTreeSet<u64>,
+    spans: Vec<Span>,
+}
+
+impl Finding {
+    /// Sector by sector: what `change` had put there or could be there instead (`allowed`; what is there still, where
+    /// absent), and what will be there.
+    fn compare(
+        &mut self,
+        contents: &Contents,
+        span: Span,
+        change: u64,
+        allowed: &[Option<Before>],
+        there: &Before,
+    ) -> io::Result<()> {
+        let length = span.length_bytes.min(CHUNK_BYTES) as usize;
+        let (mut was, mut will_be, mut missing) = (vec![0; length], vec![0; length], Vec::new());
+        for from_bytes in (0..span.length_bytes).step_by(CHUNK_BYTES as usize) {
+            let length = (span.length_bytes - from_bytes).min(CHUNK_BYTES) as usize;
+            let (was, will_be) = (&mut was[..length], &mut will_be[..length]);
+            there.copy(from_bytes, will_be);
+            missing.clear();
+            missing.resize(length.div_ceil(SECTOR_BYTES), true);
+            for after in allowed {
+                match after {
+                    Some(after) => after.copy(from_bytes, was),
+                    None => contents.read(span.start_bytes + from_bytes, was)?,
+                }
+                let sectors = was.chunks(SECTOR_BYTES).zip(will_be.chunks(SECTOR_BYTES));
+                missing.iter_mut().zip(sectors).for_each(|(missing, (was, will_be))| *missing &= was != will_be);
+            }
+            for (number, _) in missing.iter().enumerate().filter(|(_, missing)| **missing) {
+                let start_bytes = span.start_bytes + from_bytes + (number * SECTOR_BYTES) as u64;
+                let length_bytes = (length - number * SECTOR_BYTES).min(SECTOR_BYTES) as u64;
+                self.changes.insert(change);
+                match self.spans.last_mut() {
+                    Some(last) if end_of(*last) == start_bytes => last.length_bytes += length_bytes,
+                    _ => self.spans.push(Span { start_bytes, length_bytes }),
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -191,18 +373,13 @@ fn end_of(span: Span) -> u64 {
 /// What is in a span, as stretches that follow each other.
 fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, Before)>> {
     let mut parts: Vec<(Span, Before)> = Vec::new();
-    let mut add = |start_bytes: u64, until_bytes: u64, data: Option<&[u8]>| {
+    let mut add = |start_bytes: u64, until_bytes: u64, what: Before| {
         let length_bytes = until_bytes - start_bytes;
-        match (parts.last_mut(), data) {
-            (Some((last, Before::Hole)), None) => last.length_bytes += length_bytes,
-            (Some((last, Before::Bytes(bytes))), Some(data)) => {
+        match (parts.last_mut(), what) {
+            (Some((last, Before::Hole)), Before::Hole) | (Some((last, Before::Zeros)), Before::Zeros) => {
                 last.length_bytes += length_bytes;
-                bytes.extend_from_slice(data);
             }
-            (_, data) => {
-                let before = data.map_or(Before::Hole, |data| Before::Bytes(data.to_vec()));
-                parts.push((Span { start_bytes, length_bytes }, before));
-            }
+            (_, what) => parts.push((Span { start_bytes, length_bytes }, what)),
         }
     };
     let (mut at_bytes, end_bytes) = (span.start_bytes, end_of(span));
@@ -210,19 +387,42 @@ fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, Before)>> {
     while at_bytes < end_bytes {
         let data_bytes = contents.next_data(at_bytes, end_bytes)?;
         if data_bytes > at_bytes {
-            add(at_bytes, data_bytes, None);
+            add(at_bytes, data_bytes, Before::Hole);
         }
         let until_bytes = end_bytes.min(data_bytes + CHUNK_BYTES);
         chunk.resize((until_bytes - data_bytes) as usize, 0);
         contents.read(data_bytes, &mut chunk)?;
         at_bytes = data_bytes;
         while at_bytes < until_bytes {
-            let page_end_bytes = until_bytes.min((at_bytes / PAGE_BYTES + 1) * PAGE_BYTES);
-            let page = &chunk[(at_bytes - data_bytes) as usize..(page_end_bytes - data_bytes) as usize];
-            let is_hole = page.iter().all(|&byte| byte == 0);
-            add(at_bytes, page_end_bytes, (!is_hole).then_some(page));
-            at_bytes = page_end_bytes;
+            let run_bytes = run(&chunk[(at_bytes - data_bytes) as usize..], at_bytes);
+            let data = &chunk[(at_bytes - data_bytes) as usize..][..run_bytes as usize];
+            if !is_zero(data) {
+                add(at_bytes, at_bytes + run_bytes, Before::Bytes(data.to_vec()));
+                at_bytes += run_bytes;
+                continue;
+            }
+            // Nothing was written there, or zeros: a page at a time, since holes are where data are not.
+            let data_bytes = contents.next_data(at_bytes, at_bytes + run_bytes)?;
+            let page_bytes = run_bytes.min(PAGE_BYTES - at_bytes % PAGE_BYTES);
+            let (length_bytes, what) = match data_bytes - at_bytes {
+                0 => (page_bytes, Before::Zeros),
+                hole_bytes => (hole_bytes, Before::Hole),
+            };
+            add(at_bytes, at_bytes + length_bytes, what);
+            at_bytes += length_bytes;
         }
     }
     Ok(parts)
+}
+
+/// Length of the run of pages at the start of `data`, which is at `at_bytes`, of zeros alone or of something else.
+fn run(data: &[u8], at_bytes: u64) -> u64 {
+    let first = (PAGE_BYTES - at_bytes % PAGE_BYTES).min(data.len() as u64);
+    let (head, rest) = data.split_at(first as usize);
+    let same = rest.chunks(PAGE_BYTES as usize).take_while(|page| is_zero(page) == is_zero(head));
+    first + same.map(|page| page.len() as u64).sum::<u64>()
+}
+
+fn is_zero(data: &[u8]) -> bool {
+    data.iter().all(|&byte| byte == 0)
 }

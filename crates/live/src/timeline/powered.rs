@@ -5,7 +5,7 @@ use headstack_workload::{Kind, Random, Request, Span};
 use super::slots::Slots;
 use super::{Finished, Flight, Machine, Model, Outcome, Timeline};
 use crate::power::exposure::Medium;
-use crate::power::{Changed, PowerCut, PowerLoss, Verdict, atom_bytes};
+use crate::power::{Changed, Lost, PowerCut, PowerLoss, Verdict, atom_bytes};
 
 /// Whether there is power.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(super) struct Power {
     /// Since when; `None` while there is none.
     on_since_ns: Option<u64>,
     cuts: u32,
+    /// The last of them, by its number in the log.
+    last_cut: Option<u32>,
     /// Bytes that are written as a whole or not at all.
     atom_bytes: u64,
 }
@@ -24,7 +26,7 @@ impl Power {
             Model::System(description) => atom_bytes(description),
             Model::Constant(_) => 512,
         };
-        Power { on_since_ns: Some(0), cuts: 0, atom_bytes }
+        Power { on_since_ns: Some(0), cuts: 0, last_cut: None, atom_bytes }
     }
 
     /// There is.
@@ -49,6 +51,13 @@ impl<T> Timeline<T> {
     /// How often power failed.
     pub fn power_cuts(&self) -> u32 {
         self.power.cuts
+    }
+
+    /// What the last power cut was found to have taken of the contents.
+    pub fn note_lost(&mut self, lost: &Lost) {
+        if let Some(loss) = self.power.last_cut.and_then(|number| self.injector.loss_mut(number)) {
+            loss.found(lost);
+        }
     }
 
     /// What the power cut of this number in the log took.
@@ -94,6 +103,7 @@ impl<T> Timeline<T> {
         self.parts = Slots::default();
         self.power.on_since_ns = None;
         self.power.cuts += 1;
+        self.power.last_cut = Some(number);
     }
 
     /// Power is back.

@@ -130,7 +130,11 @@ impl<T> Timeline<T> {
     /// A part comes while something is wrong.
     #[cold]
     pub(super) fn meets_faults(&mut self, at_ns: u64, id: u32, part: &Request) {
-        let way = self.injector.arrives(at_ns, id, part);
+        let system = match &self.machine {
+            Machine::System(system) => Some(system),
+            Machine::Constant(..) => None,
+        };
+        let way = self.injector.arrives(at_ns, id, part, system);
         if way.later_ns > 0 {
             self.parts.get_mut(id).course = Course::Later(way.later_ns);
         }

@@ -1,6 +1,6 @@
 //! Requests: what each does, how it is answered, and what is refused.
 
-use headstack_live::nbd::client::Client;
+use headstack_live::nbd::client::{Chunk, Client};
 use headstack_live::nbd::wire::{self, Errno, chunk, command};
 
 use super::served::{Asking, LARGE_BYTES, LATENCIES_NS, SMALL_BYTES, Served, header, pattern};
@@ -147,6 +147,29 @@ fn structured_reads_tell_data_and_holes_apart() {
     // In one piece where the client wants no fragments.
     let whole = client.chunks(&header(command::READ, command::FLAG_DF, 4, 2 * u64::from(MIB), MIB), &[]);
     assert_eq!((whole.len(), whole[0].kind, whole[0].data.len()), (1, chunk::OFFSET_DATA, 8 + MIB as usize));
+}
+
+#[test]
+fn sparse_reads_leave_their_zeros_out() {
+    for latency_ns in LATENCIES_NS {
+        let served = Served::new(latency_ns);
+        let mut client = served.structured("large");
+        let data = pattern(4, 4096);
+        for page in [3u64, 4, 200] {
+            client.chunks(&header(command::WRITE, 0, 1, page * 4096, 4096), &data);
+        }
+        let read = client.chunks(&header(command::READ, 0, 2, 0, MIB), &[]);
+        let sent: usize = read.iter().map(|chunk| chunk.data.len()).sum();
+        assert!(sent < 4 * 4096, "{sent} B are sent for three pages");
+        let place = |chunk: &Chunk| u64::from_be_bytes(chunk.data[..8].try_into().expect("a place"));
+        let told: Vec<_> = read.iter().map(|chunk| (chunk.kind, place(chunk) / 4096)).collect();
+        let (hole, kept) = (chunk::OFFSET_HOLE, chunk::OFFSET_DATA);
+        assert_eq!(told, [(hole, 0), (kept, 3), (hole, 5), (kept, 200), (hole, 201)]);
+        // Simple replies have no way to say it.
+        let mut simple = served.client();
+        let whole = simple.simple(&header(command::READ, 0, 3, 0, MIB), &[]).expect("a read");
+        assert!(whole[3 * 4096..4 * 4096] == data && whole[5 * 4096..200 * 4096].iter().all(|&byte| byte == 0));
+    }
 }
 
 /// Extents as a reply tells them: length and state.

@@ -256,6 +256,11 @@ impl Bench {
         found
     }
 
+    /// Its number, counted from 1 in the order of sending.
+    fn generation_of(&self, write: &Stamped) -> u64 {
+        self.writes.iter().position(|other| std::ptr::eq(other, write)).expect("one of them") as u64 + 1
+    }
+
     /// The rule: a stamp that was acknowledged before a durable one was sent is gone for good; what was on the media when
     /// power came back is older than everything since.
     fn judge(&mut self, found: &[u64], loss: &Value, late: u64) {
@@ -286,12 +291,17 @@ impl Bench {
                 let sent = write.sent;
                 self.tally.violations.push(format!("sector {sector}: {generation} there, but durable since {sent}"));
             }
-            if newer.iter().filter(superseded).any(|write| write.acknowledged.is_some()) {
-                self.tally.lost_sectors += 1;
-                let at_bytes = self.offset_bytes(sector);
-                let is_told = lost.iter().any(|&(from, to)| from <= at_bytes && at_bytes < to);
-                assert!(is_told, "sector {sector} is lost without a word: {loss}");
-            }
+            let is_lost = newer.iter().filter(superseded).any(|write| write.acknowledged.is_some());
+            self.tally.lost_sectors += u64::from(is_lost);
+            let at_bytes = self.offset_bytes(sector);
+            let is_told = lost.iter().any(|&(from, to)| from <= at_bytes && at_bytes < to);
+            assert!(is_told || !is_lost, "sector {sector} is lost without a word: {loss}");
+            // What is told is not there: something else is, that was sent before what was acknowledged last.
+            let is_older = |write: &&Stamped| write.acknowledged.is_some() && generation < self.generation_of(write);
+            assert!(
+                !is_told || newer.iter().copied().any(|write| is_older(&write)),
+                "sector {sector} is there: {loss}"
+            );
         }
         let count = |key: &str| loss[key].as_u64().unwrap();
         self.tally.under_way += count("under_way");

@@ -112,6 +112,12 @@ impl Layout {
         self.row_span_slot(row) + ((first + number) % n) as u32
     }
 
+    /// Parity `number` of what an extent of a row holds.
+    pub fn parity_of(&self, extent: &Extent, number: u64) -> Extent {
+        let row = extent.at_bytes / self.unit_bytes * self.spans + u64::from(extent.slot) / self.slots;
+        Extent { slot: self.parity_slot(row, number), ..*extent }
+    }
+
     /// Slot of data unit `unit` in a row.
     #[inline]
     pub fn data_slot(&self, row: u64, unit: u64) -> u32 {

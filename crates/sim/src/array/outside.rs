@@ -3,6 +3,7 @@
 use headstack_workload::{Kind, Span};
 
 use super::description::Level;
+use super::health::{GroupState, SlotState};
 use super::layout::Extent;
 use super::places::{Held, Piece};
 use super::slab::Slab;
@@ -24,6 +25,17 @@ impl Array {
     /// Requests that completed in error since the last call.
     pub(crate) fn take_failed(&mut self, into: &mut Vec<Failed>) {
         into.append(&mut self.failed);
+    }
+
+    /// The group and the slot that a member serves, if it serves one.
+    pub(crate) fn slot_of(&self, member: u32) -> Option<(u32, u32)> {
+        let served = |state: &GroupState| state.slots.iter().position(|slot| slot.member == member);
+        (0..).zip(&self.groups).find_map(|(group, state)| Some((group, served(state)? as u32)))
+    }
+
+    /// A slot of a group holds what it should.
+    pub(crate) fn is_whole(&self, (group, slot): (u32, u32)) -> bool {
+        self.groups[group as usize].slots[slot as usize].state == SlotState::Whole
     }
 
     /// Acknowledged data can be lost with the power, now or once a battery is down.

@@ -1,7 +1,7 @@
 //! Where the bytes of an array's address space lie, for those who ask from outside and for those who ask because
 //! something failed.
 
-use headstack_workload::Kind;
+use headstack_workload::{Kind, Request};
 
 use super::Array;
 use super::description::Level;
@@ -144,6 +144,34 @@ impl Array {
             }
         });
         found
+    }
+
+    /// Whether something that a request reads, or has to write, belongs on a slot of a group that does not hold it now:
+    /// data, a copy, or the parity of what is written.
+    pub(crate) fn misses(&self, (group, slot): (u32, u32), request: &Request) -> bool {
+        let state = &self.groups[group as usize];
+        if state.is_whole() || !matches!(request.kind, Kind::Read | Kind::Write) {
+            return false;
+        }
+        let missing = |extent: &Extent| extent.slot == slot && state.member_for(extent, request.kind).is_none();
+        let mut misses = false;
+        self.pieces(request.offset_bytes, u64::from(request.length_bytes), |piece| {
+            misses |= piece.group == group
+                && match piece.held {
+                    Held::Copies(copies) => copies.iter().any(missing),
+                    Held::Row(extent) => {
+                        let mut parities =
+                            (0..state.layout.parities).map(|number| state.layout.parity_of(&extent, number));
+                        missing(&extent) || (request.kind == Kind::Write && parities.any(|parity| missing(&parity)))
+                    }
+                    Held::Stripe(extent, stripe, within) => {
+                        let part = |place: pool::Extent| super::pooled::part(place, within, extent.length_bytes);
+                        let mut parities = stripe.parity().into_iter().map(part);
+                        missing(&extent) || (request.kind == Kind::Write && parities.any(|parity| missing(&parity)))
+                    }
+                };
+        });
+        misses
     }
 
     fn is_served(&self, piece: &Piece, kind: Kind) -> bool {
