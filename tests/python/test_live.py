@@ -261,7 +261,7 @@ def test_a_port_that_others_reach_is_named(tmp_path: Path) -> None:
         tmp_path, "constant:1ms", "--floor", "0s", "--metrics", "0.0.0.0:0", "--nbd", "tcp:0.0.0.0:0"
     ) as process:
         assert process.stdout is not None
-        said = []
+        said: list[str] = []
         while not said or "Ctrl-C ends" not in said[-1]:
             said.append(process.stdout.readline())
     reached = [line for line in said if "can be reached from other machines" in line]
