@@ -327,6 +327,10 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
         ((CHEETAH, "--nbd", "unix:s", "--data", "discard", "--keep", "1PB"), "keep: 1PB is no range"),
         ((CHEETAH, "--nbd", "unix:plain"), "plain: exists, and is no socket"),
         ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/sdzz"), "/dev/sdzz: contents are kept in a regular file"),
+        (
+            (CHEETAH, "--nbd", "unix:s", "--data", "/tmp/../dev/sdzz"),
+            "/tmp/../dev/sdzz: contents are kept in a regular file",
+        ),
         ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/null"), "/dev/null: contents are kept in a regular file"),
         (("constant:1ms", "--nbd", "unix:s", "--memory", "1MiB"), "memory: 1MiB is too little"),
         ((CHEETAH, "--nbd", "systemd"), "LISTEN_FDS: no sockets were handed over"),

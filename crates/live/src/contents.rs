@@ -4,13 +4,13 @@
 //! pages back when a range is trimmed.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use headstack_workload::Span;
 use rustix::fs::{
-    FallocateFlags, MemfdFlags, SeekFrom, XattrFlags, fallocate, fgetxattr, fsetxattr, memfd_create, seek,
+    FallocateFlags, MemfdFlags, OFlags, SeekFrom, XattrFlags, fallocate, fgetxattr, fsetxattr, memfd_create, seek,
 };
 
 use crate::LiveError;
@@ -77,17 +77,21 @@ impl Contents {
 
     fn of_file(path: &Path, capacity_bytes: u64, adopts: bool) -> Result<Contents, LiveError> {
         let name = || path.display().to_string();
-        let existed = path.exists();
+        let no_file =
+            || LiveError::Asked(format!("{}: contents are kept in a regular file, which this is not", name()));
+        let existed = path.symlink_metadata().is_ok();
+        // By whatever links and dots it is reached, and no further: a link to nothing makes no file elsewhere.
+        let place = resolved(path, existed).map_err(LiveError::io(name()))?;
         // A device that is not plugged in must not become a file of its name.
-        let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
-        if is_device || (existed && !path.is_file()) {
-            return Err(LiveError::Asked(format!(
-                "{}: contents are kept in a regular file, which this is not",
-                name()
-            )));
+        if place.parent().is_some_and(is_among_devices) || (existed && !place.is_file()) {
+            return Err(no_file());
         }
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let file = opened.map_err(LiveError::io(name()))?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&place).map_err(LiveError::io(name()))?;
+        if !file.metadata().map_err(LiveError::io(name()))?.is_file() {
+            return Err(no_file());
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -237,6 +241,24 @@ fn is_marked(file: &File, mark: &str) -> bool {
     fgetxattr(file, MARK, &mut found).is_ok_and(|length| found[..length] == *mark.as_bytes())
 }
 
+/// The path without links and dots; of what does not exist, the folder's and its name.
+fn resolved(path: &Path, exists: bool) -> std::io::Result<PathBuf> {
+    if exists {
+        return path.canonicalize();
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().ok_or(std::io::ErrorKind::InvalidFilename)?;
+    Ok(folder.canonicalize()?.join(name))
+}
+
+/// Whether a folder is where devices are: below `/dev`, or the same file system bound elsewhere. `/dev/shm` is memory.
+fn is_among_devices(folder: &Path) -> bool {
+    let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
+    let [devices, root, here] = [Path::new("/dev"), Path::new("/"), folder].map(device);
+    let is_bound = devices.is_some() && devices != root && here == devices;
+    !folder.starts_with("/dev/shm") && (folder.starts_with("/dev") || is_bound)
+}
+
 fn memory(capacity_bytes: u64) -> Result<Arc<File>, LiveError> {
     let file = memfd_create("headstack-contents", MemfdFlags::CLOEXEC);
     let file = file.map(File::from).map_err(|error| LiveError::io("memory for contents")(error.into()))?;
@@ -260,4 +282,33 @@ fn each_kept(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn no_file_is_made_among_the_devices_by_whatever_path() {
+        let folder = std::env::temp_dir().join(format!("headstack-contents-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        symlink("/dev", folder.join("devices")).unwrap();
+        symlink("/dev/headstack-none", folder.join("link")).unwrap();
+        symlink("file", folder.join("good")).unwrap();
+        let refused = |path: &Path| Contents::in_file(path, 4096).unwrap_err().to_string();
+        let dots = folder.join("../../../../../../dev/headstack-none");
+        for path in [dots, folder.join("devices/headstack-none"), "/dev/./headstack-none".into()] {
+            assert!(refused(&path).contains("contents are kept in a regular file"), "{}", path.display());
+        }
+        // A link to nothing makes no file elsewhere, and one to a file leads to it.
+        refused(&folder.join("link"));
+        refused(&folder.join("good"));
+        assert!(!Path::new("/dev/headstack-none").exists() && !folder.join("file").exists());
+        drop(Contents::in_file(&folder.join("file"), 4096).unwrap());
+        drop(Contents::in_file(&folder.join("good"), 4096).unwrap());
+        assert_eq!(folder.join("file").metadata().unwrap().len(), 4096);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }
