@@ -44,9 +44,10 @@ untracked = git ls-files --others --exclude-standard 2>/dev/null
 
 test: $(BIN)/maturin web
 	$(call install,dev)
-	@$(untracked) >target/untracked || true
-	cargo test --workspace --quiet
+	@mkdir -p target && rm -f target/skipped.txt && $(untracked) >target/untracked || true
+	HEADSTACK_SKIPPED=$(CURDIR)/target/skipped.txt cargo test --workspace --quiet
 	$(BIN)/pytest -n 2 --dist loadfile --max-worker-restart 0
+	@if [ -s target/skipped.txt ]; then echo "Rust tests, or parts of them, that were skipped:"; sort -u target/skipped.txt; fi
 	@$(untracked) | diff target/untracked - || { echo "the tests have left these files in the checkout" >&2; exit 1; }
 
 check: $(BIN)/maturin web

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import CHEETAH, REPOSITORY, SHARED, Headstack
+from conftest import CHEETAH, REPOSITORY, SHARED, Headstack, lacks
 from headstack.analysis import Analysis
 
 SAMPLES = REPOSITORY / "crates" / "trace" / "samples"
@@ -230,8 +230,9 @@ def test_tables_need_nothing_heavy(csv: Path) -> None:
     assert not {"duckdb", "matplotlib", "numpy", "rich"} & set(shown.stderr.split())
 
 
-@pytest.mark.skipif(not CLOUD_PHYSICS.is_file(), reason=f"no {CLOUD_PHYSICS}")
 def test_a_real_trace_has_the_figures_that_other_programs_count(headstack: Headstack) -> None:
+    if not CLOUD_PHYSICS.is_file():
+        lacks("data", f"no {CLOUD_PHYSICS}")
     done = headstack("trace", "analyze", str(CLOUD_PHYSICS))
     assert done.returncode == 0, done.stderr
     assert cells(done.stdout, "mix")["read"][0] == "46,974"

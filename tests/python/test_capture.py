@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import Attach, Headstack
+from conftest import Attach, Headstack, lacks
 
 TRACEFS = Path("/sys/kernel/tracing")
 COMMAND = [sys.executable, "-c", "from headstack.cli import main; main()", "trace", "capture"]
@@ -22,7 +22,7 @@ COMMAND = [sys.executable, "-c", "from headstack.cli import main; main()", "trac
 def captured(attach: Attach, tmp_path: Path) -> str:
     """A block device of 64 MiB."""
     if not (TRACEFS / "events" / "block").is_dir():
-        pytest.skip(f"no block events in {TRACEFS}")
+        lacks("kernel", f"no block events in {TRACEFS}")
     image = tmp_path / "image"
     with open(image, "wb") as file:
         file.truncate(64 << 20)
@@ -103,7 +103,7 @@ def test_bad_input_gets_one_line(headstack: Headstack, tmp_path: Path, arguments
 
 def test_without_root_it_says_what_it_needs(tmp_path: Path) -> None:
     if os.geteuid() != 0:
-        pytest.skip("only root can become somebody else")
+        lacks("root", "only root can become somebody else")
     code = "import difflib, os; from headstack.cli import main; os.setuid(65534); main()"
     command = [sys.executable, "-c", code, "trace", "capture", "loop0", "-o", "/tmp/never.parquet"]
     done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)

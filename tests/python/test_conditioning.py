@@ -18,7 +18,7 @@ import duckdb
 import pytest
 
 import headstack as hs
-from conftest import Attach
+from conftest import Attach, lacks
 from headstack.cli import main
 from headstack.conditioning import Conditioning, Settings, condition
 from headstack.conditioning.log import read_log
@@ -423,7 +423,7 @@ def small_file_system(tmp_path: Path) -> Iterator[Path]:
         os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", folder]).returncode == 0
     )
     if not mounted:
-        pytest.skip("a file system of its own needs root")
+        lacks("root", "a file system of its own needs root")
     yield folder
     subprocess.run(["umount", folder], check=True)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import SHARED, Attach, Headstack
+from conftest import SHARED, Attach, Headstack, lacks
 from headstack.inspection import collect, judge, sysfs
 from headstack.inspection.model import Inspection
 
@@ -100,7 +100,7 @@ def test_a_listing_that_is_cut_claims_no_absence(tmp_path: Path) -> None:
 def test_the_listings_within_the_memo(tmp_path: Path) -> None:
     memo = SHARED / "seeds" / "3-mark5c-drives.txt"
     if not memo.is_file():
-        pytest.skip(f"no memo in {memo}")
+        lacks("data", f"no memo in {memo}")
     hitachi, seagate = hs.inspect(memo)
     assert (hitachi.identity.model, seagate.identity.model) == ("Hitachi HDS723030ALA640", "ST32000641AS")
     assert hitachi.identity.capacity_bytes == 5_860_533_168 * 512
@@ -352,6 +352,6 @@ def test_a_data_file_stands_for_its_device(tmp_path: Path) -> None:
     try:
         (found,) = hs.inspect(data)
     except hs.InputError as error:
-        pytest.skip(f"no block device below {tmp_path}: {error}")
+        lacks("kernel", f"no block device below {tmp_path}: {error}")
     assert found.name.startswith("/dev/")
     assert any(note.startswith(f"{data}: on /dev/") for note in found.notes)

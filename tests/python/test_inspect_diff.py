@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import SHARED, Headstack
+from conftest import SHARED, Headstack, lacks
 from headstack.inspection import compare
 from headstack.inspection.model import Inspection
 
@@ -85,7 +85,7 @@ def test_devices_of_one_model_are_one_observation(good: Inspection, bad: list[In
 def test_the_memo_cannot_conclude_without_the_missing_listing(headstack: Headstack) -> None:
     memo = SHARED / "seeds" / "3-mark5c-drives.txt"
     if not memo.is_file():
-        pytest.skip(f"no memo in {memo}")
+        lacks("data", f"no memo in {memo}")
     hitachi, seagate = hs.inspect(memo)
     difference = compare([], [hitachi, seagate])
     assert difference.dividers() == ([], [])

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 import headstack as hs
-from conftest import Attach, interrupt
+from conftest import Attach, interrupt, needs_program
 from headstack.cli import main
 from headstack.jobfiles.fio_json import bin_index, bin_middle_ns
 
@@ -361,9 +360,9 @@ def keys(value: Any, path: str = "") -> dict[str, type]:
     return found
 
 
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 @pytest.mark.parametrize("form", ["json", "json+"])
 def test_the_same_job_has_the_keys_and_types_of_fio(tmp_path: Path, capsys: Capture, form: str) -> None:
+    needs_program("fio")
     text = f"[global]\nioengine=psync\nfilename={tmp_path}/f\nsize=1m\nbs=4k\ninvalidate=0\nlat_percentiles=1\n"
     text += "group_reporting\n[mixed]\ndescription=a test\nrw=randrw\nruntime=1\ntime_based\nfsync=16\n"
     text += "[read]\nstonewall\nrw=randread\nnumber_ios=10\n"

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from conftest import lacks
 from headstack.live.control import Control
 
 PATIENCE_S = 100
@@ -165,8 +166,8 @@ def test_sqlite_keeps_what_it_committed(journal: str, synchronous: str, at_risk:
     # With a rollback journal FULL does not sync the directory after the journal was unlinked, which is the commit:
     # until the next transaction does, a power cut may bring the journal back and roll the last one back. EXTRA does
     # (sqlite.org/pragma.html, synchronous).
-    if (lacks := missing()) is not None:
-        pytest.skip(lacks)
+    if (what := missing()) is not None:
+        lacks("kernel", what)
     with machine("20") as drive:
         drive.make()
         base = drive.mounted / "base.db"
@@ -225,8 +226,8 @@ def psql(folder: Path, *words: str, **streams: Any) -> subprocess.Popen[str]:
 
 
 def test_postgresql_recovers_every_committed_row() -> None:
-    if (lacks := missing("initdb", "postgres", "psql")) is not None:
-        pytest.skip(lacks)
+    if (what := missing("initdb", "postgres", "psql")) is not None:
+        lacks("programs", what)
     with machine("50") as drive, tempfile.TemporaryDirectory(prefix="headstack-pg-") as name:
         folder = Path(name)
         shutil.chown(folder, "postgres")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 import headstack as hs
+from conftest import needs_program
 from headstack.live import Live, Serving
 
 MIB = 1 << 20
@@ -23,8 +23,7 @@ SERVE = ["env", f"PYTHONPATH={REPOSITORY / 'python'}", sys.executable, "-c", "fr
 
 def run(program: str, *arguments: str | Path, fails: bool = False) -> str:
     """What a program prints; skips the test where it is not installed."""
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed")
+    needs_program(program)
     # nbdsh wants the distribution's Python: others on the path, and our modules, would lead it astray.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment["PATH"] = "/usr/bin:/bin:" + environment.get("PATH", "")

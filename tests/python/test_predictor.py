@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import SHARED, Headstack
+from conftest import SHARED, Headstack, lacks
 from headstack.predictor import Axes, Characterization, Environment, characterization_of, characterize, load_environment
 from headstack.predictor.calibration import quantile
 from headstack.predictor.environment import Closed, Open, RequestClass, Spread, Staged, spread_of_seeks
@@ -192,7 +192,7 @@ def test_the_environment_of_a_trace_is_that_of_its_workload(cheetah: Characteriz
 def test_a_real_trace_is_predicted_on_an_array() -> None:
     trace = SHARED / "traces" / "blktrace" / "loop0_poisson1500_8s.blktrace.bin"
     if not trace.is_file():
-        pytest.skip(f"no sample traces in {SHARED}")
+        lacks("data", f"no sample traces in {SHARED}")
     array = characterize(ARRAY, axes=COARSE)
     found = predicted([load_environment(trace).at_depth(4)], [array])[0]
     assert found.iops == pytest.approx(hs.replay(trace, ARRAY, "asap", depth=4)[0]["iops"], rel=0.2)

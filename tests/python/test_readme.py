@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from conftest import needs_program
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -44,8 +45,8 @@ def test_headstack_commands(page: str, text: str, tmp_path: Path) -> None:
     for command in commands(text):
         words = shlex.split(command)
         assert words[0] == "headstack", f"{page}: {command}: a block is of headstack or of make"
-        if "--run" in words and shutil.which(words[words.index("--run") + 1].split()[0]) is None:
-            pytest.skip(f"{words[words.index('--run') + 1].split()[0]} is not installed")
+        if "--run" in words:
+            needs_program(words[words.index("--run") + 1].split()[0])
         done = subprocess.run([program, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{page}: {command}\n{done.stderr}"
         assert done.stdout

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import Attach
+from conftest import Attach, lacks, needs_program
 from headstack.cli import main
 
 Capture = pytest.CaptureFixture[str]
@@ -218,7 +217,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(capsys: Capture) -> None:
 def as_root(*words: str) -> str:
     done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
     if done.returncode:
-        pytest.skip(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
+        lacks("kernel", f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
     return done.stdout.strip()
 
 
@@ -255,8 +254,7 @@ def test_what_a_device_cannot_read_is_counted_and_named(capsys: Capture, loop: s
 @pytest.fixture
 def mapped(loop: str) -> Iterator[str]:
     """A device mapper device over all of the loop device."""
-    if shutil.which("dmsetup") is None:
-        pytest.skip("dmsetup is not installed")
+    needs_program("dmsetup")
     name = f"headstack-verify-{os.getpid()}"
     as_root("dmsetup", "create", name, "--table", f"0 {SIZE // 512} linear {loop} 0")
     yield name

@@ -25,7 +25,7 @@ fn measurements() -> Option<PathBuf> {
     let shared = std::env::var_os("HEADSTACK_SHARED").map_or_else(|| repository().join("../shared"), PathBuf::from);
     let path = shared.join("validation");
     if !path.is_dir() {
-        println!("skipped: no validation data at {}", path.display());
+        headstack_needs::lacks(headstack_needs::Need::Data, format_args!("no validation data at {}", path.display()));
         return None;
     }
     Some(path)

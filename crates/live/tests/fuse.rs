@@ -29,7 +29,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// Says why, where this machine cannot mount.
 fn may_mount() -> Option<MutexGuard<'static, ()>> {
     if !Path::new("/dev/fuse").exists() || !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: mounting takes root and /dev/fuse");
+        headstack_needs::lacks(headstack_needs::Need::Root, "mounting takes root and /dev/fuse");
         return None;
     }
     Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
@@ -38,7 +38,7 @@ fn may_mount() -> Option<MutexGuard<'static, ()>> {
 fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
     if !found {
-        eprintln!("skipped: no {program}");
+        headstack_needs::lacks(headstack_needs::Need::Programs, format_args!("no {program}"));
     }
     found
 }

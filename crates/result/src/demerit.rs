@@ -246,6 +246,7 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use headstack_needs::{Need, lacks};
     use std::path::PathBuf;
     use std::process::Command;
 
@@ -400,11 +401,11 @@ mod tests {
             .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")), PathBuf::from);
         let script = shared.join("validation/demerit.py");
         if !script.is_file() {
-            eprintln!("skipped: no validation data at {}", script.display());
+            lacks(Need::Data, format_args!("no validation data at {}", script.display()));
             return;
         }
         if Command::new("python3").arg("--version").output().is_err() {
-            eprintln!("skipped: no python3");
+            lacks(Need::Programs, "no python3");
             return;
         }
         for (name, simulated, measured) in [

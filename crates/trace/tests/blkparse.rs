@@ -2,6 +2,7 @@
 
 mod reading;
 
+use headstack_needs::{Need, lacks};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
@@ -40,7 +41,7 @@ fn printed(name: &str) -> Option<(PathBuf, Vec<u8>)> {
     let path = reading::shared(&format!("traces/blktrace/{name}"))?;
     let unpacked = if name.ends_with(".xz") {
         let Ok(xz) = Command::new("xz").args(["-dc"]).arg(&path).stdout(Stdio::piped()).spawn() else {
-            println!("skipped: there is no xz");
+            lacks(Need::Programs, "there is no xz");
             return None;
         };
         Stdio::from(xz.stdout.unwrap())
@@ -48,7 +49,7 @@ fn printed(name: &str) -> Option<(PathBuf, Vec<u8>)> {
         Stdio::from(File::open(&path).unwrap())
     };
     let Ok(output) = Command::new("blkparse").args(["-i", "-"]).stdin(unpacked).output() else {
-        println!("skipped: there is no blkparse");
+        lacks(Need::Programs, "there is no blkparse");
         return None;
     };
     Some((path, output.stdout))

@@ -192,7 +192,7 @@ fn logs_that_fio_writes_hold_what_it_says() {
         .current_dir(&folder)
         .output();
     let Ok(output) = output else {
-        println!("skipped: fio is not installed");
+        headstack_needs::lacks(headstack_needs::Need::Programs, "fio is not installed");
         return;
     };
     let (records, meta) = read(&folder.join("w.log"));

@@ -2,6 +2,7 @@
 
 mod job_files;
 
+use headstack_needs::{Need, lacks};
 use headstack_workload::InputError;
 use headstack_workload::jobs::{JobFile, fio};
 use job_files::{environment, include, phases, read, try_read};
@@ -101,7 +102,7 @@ fn fio_program(arguments: &[&str]) -> Option<std::process::Output> {
 /// Every option that the installed fio prints is known here.
 #[test]
 fn the_installed_fio_knows_no_option_that_is_unknown_here() {
-    let Some(help) = fio_program(&["--cmdhelp=all"]) else { return println!("skipped: fio is not installed") };
+    let Some(help) = fio_program(&["--cmdhelp=all"]) else { return lacks(Need::Programs, "fio is not installed") };
     let help = String::from_utf8(help.stdout).unwrap();
     let names: Vec<&str> = help.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
     assert!(names.len() > 150, "{help}");
@@ -133,7 +134,7 @@ fn the_installed_fio_accepts_the_samples() {
         std::fs::write(&path, sample).unwrap();
         let output = fio_program(&["--parse-only", path.to_str().unwrap()]);
         std::fs::remove_file(&path).unwrap();
-        let Some(output) = output else { return println!("skipped: fio is not installed") };
+        let Some(output) = output else { return lacks(Need::Programs, "fio is not installed") };
         assert!(output.status.success(), "{sample}\n{}", String::from_utf8_lossy(&output.stderr));
     }
 }
@@ -201,7 +202,7 @@ fn is_for_another_engine(error: &InputError) -> bool {
 #[test]
 fn the_examples_of_fio_run_or_are_refused_for_their_engine() {
     let Some(paths) = examples() else {
-        return println!("skipped: no fio examples in $HEADSTACK_FIO_EXAMPLES or /usr/share/doc/fio/examples");
+        return lacks(Need::Programs, "no fio examples in $HEADSTACK_FIO_EXAMPLES or /usr/share/doc/fio/examples");
     };
     let environment = |name: &str| match name {
         "FIO_RW" => Some("randread".to_owned()),

@@ -73,7 +73,7 @@ fn a_full_disk_is_told_and_survived() {
         .output()
         .is_ok_and(|done| done.status.success());
     if !mounted {
-        eprintln!("skipped: only root can mount a small file system");
+        headstack_needs::lacks(headstack_needs::Need::Root, "only root can mount a small file system");
         return;
     }
     let contents = Contents::in_file(&folder.path().join("contents"), LARGE_BYTES + SMALL_BYTES).expect("a file");

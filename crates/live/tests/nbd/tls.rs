@@ -79,7 +79,9 @@ macro_rules! or_skip {
     ($had:expr, $what:literal) => {
         match $had {
             Some(had) => had,
-            None => return eprintln!("skipped: {} is not there", $what),
+            None => {
+                return headstack_needs::lacks(headstack_needs::Need::Programs, format_args!("{} is not there", $what))
+            }
         }
     };
 }

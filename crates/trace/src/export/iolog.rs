@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn fio_replays_as_many_requests_as_were_written() {
         if Command::new("fio").arg("--version").output().is_err() {
-            println!("skipped: fio is not installed");
+            headstack_needs::lacks(headstack_needs::Need::Programs, "fio is not installed");
             return;
         }
         let operations = [Operation::Read, Operation::Write, Operation::Read, Operation::Read, Operation::Flush];

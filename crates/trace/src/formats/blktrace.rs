@@ -126,7 +126,7 @@ mod tests {
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
         let path = shared.join("traces/blktrace").join(name);
         if !path.exists() {
-            println!("skipped: {} is missing", path.display());
+            headstack_needs::lacks(headstack_needs::Need::Data, format_args!("{} is missing", path.display()));
             return None;
         }
         Some(path)

@@ -280,7 +280,7 @@ fn the_samples_are_the_story() {
 /// What the program blkparse prints of a binary trace; nothing where it is not installed.
 fn blkparse(arguments: &[&str]) -> Option<Vec<u8>> {
     let Ok(output) = Command::new("blkparse").args(arguments).output() else {
-        println!("skipped: there is no blkparse");
+        headstack_needs::lacks(headstack_needs::Need::Programs, "there is no blkparse");
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,5 +1,6 @@
 //! Devices and loads of the tests' own making, and what must be as it was before.
 
+use headstack_needs::{Need, lacks};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,14 +23,13 @@ pub struct Bench {
 impl Bench {
     /// None where this machine has not what it takes, or the program `needed` is not there.
     pub fn new(needed: &str) -> Option<Bench> {
-        let skipped = |why: &str| println!("skipped: {why}");
         if fs::metadata(format!("{TRACEFS}/trace_pipe")).is_err() {
-            skipped("root and tracefs are missing");
+            lacks(Need::Kernel, "root and tracefs are missing");
             return None;
         }
         for program in ["losetup", needed] {
             if Command::new(program).arg("--version").stdout(Stdio::null()).status().is_err() {
-                skipped(&format!("{program} is missing"));
+                lacks(Need::Programs, format_args!("{program} is missing"));
                 return None;
             }
         }
@@ -44,7 +44,7 @@ impl Bench {
         let made = Command::new("losetup").args(["-f", "--show"]).arg(&file).output().unwrap();
         if !made.status.success() {
             let _ = fs::remove_file(&file);
-            skipped(&format!("no loop device: {}", String::from_utf8_lossy(&made.stderr).trim()));
+            lacks(Need::Loop, format_args!("no loop device: {}", String::from_utf8_lossy(&made.stderr).trim()));
             return None;
         }
         let device = String::from_utf8(made.stdout).unwrap().trim().to_owned();

@@ -4,6 +4,7 @@
 
 mod bench;
 
+use headstack_needs::{Need, lacks};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -91,7 +92,7 @@ fn a_partition_is_recorded_from_its_own_start() {
     // In sectors: 2 MiB from the start, 32 MiB long.
     let added = Command::new("addpart").args([&bench.device, "1", "4096", "65536"]).status();
     if !added.is_ok_and(|status| status.success()) || !Path::new(&partition).exists() {
-        println!("skipped: no partition can be added");
+        lacks(Need::Loop, "no partition can be added");
         return;
     }
     let number = fs::read_to_string(format!("/sys/class/block/{}/dev", name(&partition))).unwrap();
@@ -313,7 +314,7 @@ fn what_a_killed_capture_left_is_cleaned_up() {
 #[test]
 fn a_device_without_a_queue_of_its_own() {
     let Some(bench) = Bench::new("fio") else { return };
-    let Some(zram) = Zram::add() else { return println!("skipped: this kernel adds no zram") };
+    let Some(zram) = Zram::add() else { return lacks(Need::Kernel, "this kernel adds no zram") };
     fs::write(format!("/sys/block/zram{}/disksize", zram.0), "64M").unwrap();
     let device = format!("/dev/zram{}", zram.0);
     for method in Method::ALL {
@@ -358,7 +359,7 @@ fn other_users_are_told_what_it_takes() {
     child.env(TO_BE_KILLED, format!("tracer {}", bench.device)).env("RUST_BACKTRACE", "0");
     let output = match child.output() {
         Ok(output) => output,
-        Err(error) => return println!("skipped: another user cannot run this test: {error}"),
+        Err(error) => return lacks(Need::Root, format_args!("another user cannot run this test: {error}")),
     };
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(!output.status.success() && said.contains("needs root"), "{said}");

@@ -8,7 +8,7 @@ fn validation_file(name: &str) -> Option<PathBuf> {
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
     let path = shared.join("validation/disksim").join(name);
     if !path.is_file() {
-        println!("skipped: {} is missing", path.display());
+        headstack_needs::lacks(headstack_needs::Need::Data, format_args!("{} is missing", path.display()));
         return None;
     }
     Some(path)

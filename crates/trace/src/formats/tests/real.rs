@@ -9,7 +9,7 @@ fn shared(path: &str) -> Option<Vec<u8>> {
     let path = shared.join("traces").join(path);
     let bytes = std::fs::read(&path).ok();
     if bytes.is_none() {
-        println!("skipped: {} is missing", path.display());
+        headstack_needs::lacks(headstack_needs::Need::Data, format_args!("{} is missing", path.display()));
     }
     bytes
 }

@@ -87,8 +87,9 @@ fn the_examples_do_what_the_document_says() {
     let mut paths: Vec<PathBuf> = found.filter(|path| path.extension().is_some_and(|is| is == "fio")).collect();
     paths.sort();
     if paths.is_empty() {
-        return println!(
-            "skipped: there are no examples of fio in {folder}; HEADSTACK_FIO_EXAMPLES names another folder"
+        return headstack_needs::lacks(
+            headstack_needs::Need::Programs,
+            format_args!("there are no examples of fio in {folder}; HEADSTACK_FIO_EXAMPLES names another folder"),
         );
     }
     check("examples", &examples(&paths));

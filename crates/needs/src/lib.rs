@@ -1,0 +1,107 @@
+//! What tests need of the machine they run on.
+//!
+//! A test that lacks something cannot fail, and must not pass unseen: [`lacks`] says so on standard error, past the test
+//! harness, which hides what tests print. `HEADSTACK_REQUIRE=loop,root` names what must not be lacking: then it fails.
+//! `HEADSTACK_SKIPPED` names a file that gathers what was skipped; `make test` prints it at its end.
+
+use std::fmt::Display;
+use std::fs::OpenOptions;
+use std::io::Write;
+
+/// What a machine may lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// To be root.
+    Root,
+    /// Loop devices.
+    Loop,
+    /// A program that Debian has a package for.
+    Programs,
+    /// Something of the kernel: a file system, a device, a tracer.
+    Kernel,
+    /// Files that are not part of this repository.
+    Data,
+}
+
+impl Need {
+    const ALL: [Need; 5] = [Need::Root, Need::Loop, Need::Programs, Need::Kernel, Need::Data];
+
+    /// As `HEADSTACK_REQUIRE` names it.
+    fn name(self) -> &'static str {
+        match self {
+            Need::Root => "root",
+            Need::Loop => "loop",
+            Need::Programs => "programs",
+            Need::Kernel => "kernel",
+            Need::Data => "data",
+        }
+    }
+}
+
+/// Says that the calling test, or a part of it, is skipped for lack of `what`.
+///
+/// # Panics
+/// Where `HEADSTACK_REQUIRE` names the need, or something that is none.
+#[track_caller]
+pub fn lacks(need: Need, what: impl Display) {
+    let thread = std::thread::current();
+    let line = format!("skipped: {}: {what} ({})", thread.name().unwrap_or("a test"), need.name());
+    let required = std::env::var("HEADSTACK_REQUIRE").unwrap_or_default();
+    assert!(!requires(&required, need), "{line}, which HEADSTACK_REQUIRE={required} does not allow");
+    // Nobody reads this where standard error is closed.
+    let _ = writeln!(std::io::stderr(), "{line}");
+    if let Some(path) = std::env::var_os("HEADSTACK_SKIPPED") {
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()))
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+}
+
+/// Whether the text of `HEADSTACK_REQUIRE` names `need`.
+fn requires(text: &str, need: Need) -> bool {
+    let names: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let known = Need::ALL.map(Need::name);
+    for name in &names {
+        assert!(known.contains(name), "HEADSTACK_REQUIRE: {name} is none of {}", known.join(", "));
+    }
+    names.contains(&need.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_required_is_named() {
+        for need in Need::ALL {
+            assert!(!requires("", need));
+            assert!(requires("loop, root,programs,kernel,data", need));
+        }
+        assert!(requires("loop,root", Need::Loop) && !requires("loop,root", Need::Kernel));
+        assert!(std::panic::catch_unwind(|| requires("loops", Need::Loop)).is_err());
+    }
+
+    #[test]
+    fn what_is_lacking_is_seen_or_fails() {
+        let skipped = std::env::temp_dir().join(format!("headstack-skipped-{}", std::process::id()));
+        let run = |required: &str| {
+            let mut test = std::process::Command::new(std::env::current_exe().unwrap());
+            test.args(["--exact", "tests::a_test_that_lacks_something", "--ignored"]);
+            test.env("HEADSTACK_REQUIRE", required).env("HEADSTACK_SKIPPED", &skipped).output().unwrap()
+        };
+        let line = "skipped: tests::a_test_that_lacks_something: a folder of traces (data)\n";
+        let seen = run("loop,root");
+        assert!(seen.status.success() && String::from_utf8(seen.stderr).unwrap().contains(line));
+        assert_eq!(std::fs::read_to_string(&skipped).unwrap(), line);
+        let failed = run("data");
+        assert!(!failed.status.success());
+        assert!(String::from_utf8(failed.stdout).unwrap().contains("which HEADSTACK_REQUIRE=data does not allow"));
+        std::fs::remove_file(&skipped).unwrap();
+    }
+
+    #[test]
+    #[ignore = "run by another test, which looks at what it says"]
+    fn a_test_that_lacks_something() {
+        lacks(Need::Data, "a folder of traces");
+    }
+}
