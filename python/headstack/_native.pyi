@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 CLASS_LIMITS_NS: list[int]
+WRITING_STOPPED: str
 POLICIES: tuple[str, ...]
 READ_AHEADS: tuple[str, ...]
 WRITE_CACHES: tuple[str, ...]

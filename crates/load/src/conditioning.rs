@@ -23,6 +23,7 @@ use crate::rig::{Ended, Rig, SLOTS_MAX, Seat};
 use crate::run::PATIENCE_NS;
 use crate::target::Target;
 use crate::waker::Waker;
+use crate::watch::watched;
 
 /// Upper limits in ns, exclusive, of the classes that Mark5 recorders count block times in; an eighth takes the rest. The
 /// program counts in units of 15 ns, from 75,000 on and doubling (`mk5erase` of DiFX).
@@ -195,7 +196,9 @@ pub fn stream(
         None => Engine::new(seat.engine, setup, &waker)?,
     };
     let stream = Stream::new(pass, Rig::new(engine, &seat, &live, &stop, &clock)?);
-    Ok(stream.run(keep, progress))
+    let (mut passed, in_use) = watched(&pass.targets, &stop, || stream.run(keep, progress));
+    passed.ended_early = passed.ended_early.or(in_use);
+    Ok(passed)
 }
 
 /// A block between its issue and the moment at which the stream has passed it.

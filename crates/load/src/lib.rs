@@ -30,6 +30,7 @@ mod verification;
 mod verify;
 mod virtual_time;
 mod waker;
+mod watch;
 mod worker;
 
 pub use clock::Time;
@@ -44,6 +45,6 @@ pub use phase::{PhaseSpec, play_phase};
 pub use replay::{Observed, ReplaySpec, Sink, Writes, replay};
 pub use run::{Spec, run, run_logged};
 pub use scenario::{ScenarioSpec, play_scenario};
-pub use target::{Ending, Permission, Target, TargetKind, files_below};
+pub use target::{Ending, Permission, Target, TargetKind, WRITING_STOPPED, files_below};
 pub use verification::{LedgerPlace, Verification};
 pub use verify::{VerifySpec, verify};

@@ -81,7 +81,7 @@ pub fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool)
 
 /// All threads as one result.
 pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ran: &Ran) -> RunResult {
-    let Ran { began_ns, by_somebody } = *ran;
+    let Ran { began_ns, by_somebody, ref in_use } = *ran;
     let mut result = RunResult::new(Mode::Measured, system.clone(), load.clone(), seed, GENERATOR_NAME);
     // A job that never left its warm-up has nothing to say of when.
     let spans = || all.iter().filter(|one| one.result.duration_ns > 0).map(|one| &one.result);
@@ -111,7 +111,8 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
     result.checks = checks(all);
     result.notes = notes(all, &trouble, &lateness);
     result.integrity = checked(all).map(Checked::told);
-    result.ended_early = trouble.fatal.or_else(|| by_somebody.then(|| "stopped by hand".to_owned()));
+    let by_hand = || by_somebody.then(|| "stopped by hand".to_owned());
+    result.ended_early = trouble.fatal.or_else(|| in_use.clone()).or_else(by_hand);
     result
 }
 

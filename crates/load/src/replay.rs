@@ -153,7 +153,7 @@ where
         scope.spawn(move || read_ahead(source, stencil, full, empty));
         let tape = Tape { batches, give_back, block_bytes };
         let play = |post: &Post| play(&seat, &replay, tape, post, sink, spec.realtime);
-        together(vec![play], time, progress)
+        together(vec![play], &spec.targets, time, progress)
     })?;
     let mut record = json!(replay);
     record["writes"] = json!(spec.writes);

@@ -23,6 +23,7 @@ use crate::usage::Usage;
 use crate::verification::{LedgerPlace, Verification, begin};
 use crate::verify::finish;
 use crate::waker::Waker;
+use crate::watch::watched;
 use crate::worker::{Loop, work};
 
 /// Between two reports of progress.
@@ -105,7 +106,8 @@ pub fn run_logged(
             measured
         }
     });
-    let (measured, ran) = together(works.collect(), time, progress)?;
+    let targets: Vec<Arc<Target>> = spec.jobs.iter().flat_map(|job| job.targets.iter().map(Arc::clone)).collect();
+    let (measured, ran) = together(works.collect(), &targets, time, progress)?;
     let mut result = join(&spec.system, &spec.workload, spec.seed, &measured, &ran);
     result.offered_per_s = offered_per_s(spec);
     if spec.tells_streams {
@@ -148,15 +150,18 @@ pub struct Ran {
     pub began_ns: u64,
     /// Whether somebody ended it.
     pub by_somebody: bool,
+    /// What others have come to need a target for that was written.
+    pub in_use: Option<String>,
 }
 
-/// Carries out each work in a thread of its own, all at the same time, as long as `progress` says so; what they came
-/// to, in their order.
+/// Carries out each work in a thread of its own, all at the same time, as long as `progress` says so and nobody else needs
+/// those of `targets` that are written; what they came to, in their order.
 ///
 /// # Errors
 /// The first work's that failed.
 pub fn together<T: Send, E: From<LoadError> + Send>(
     works: Vec<impl FnOnce(&Post) -> Result<T, E> + Send>,
+    targets: &[Arc<Target>],
     time: Time,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<(Vec<T>, Ran), E> {
@@ -166,42 +171,46 @@ pub fn together<T: Send, E: From<LoadError> + Send>(
     let stop = AtomicBool::new(false);
     let barrier = Barrier::new(works.len() + 1);
     let results: Mutex<Vec<(usize, Result<T, E>)>> = Mutex::new(Vec::new());
-    let mut ran = Ran { began_ns: 0, by_somebody: false };
+    let mut ran = Ran { began_ns: 0, by_somebody: false, in_use: None };
     let supervisor = std::thread::current();
     let mut clocks = Clock::of_threads(time, works.len() + 1);
     let own = clocks.pop().expect("one more than works");
-    std::thread::scope(|scope| {
-        let parts = lives.iter().zip(&wakers).zip(clocks);
-        for (index, (work, ((live, waker), clock))) in works.into_iter().zip(parts).enumerate() {
-            let (stop, barrier, results, supervisor) = (&stop, &barrier, &results, &supervisor);
-            scope.spawn(move || {
-                // Virtual time goes on when all is said.
-                let clock = clock;
-                let _ending = Ending { live, supervisor };
-                let outcome = work(&Post { live, waker, stop, barrier, clock: &clock });
-                if outcome.is_err() {
+    let load = || {
+        std::thread::scope(|scope| {
+            let parts = lives.iter().zip(&wakers).zip(clocks);
+            for (index, (work, ((live, waker), clock))) in works.into_iter().zip(parts).enumerate() {
+                let (stop, barrier, results, supervisor) = (&stop, &barrier, &results, &supervisor);
+                scope.spawn(move || {
+                    // Virtual time goes on when all is said.
+                    let clock = clock;
+                    let _ending = Ending { live, supervisor };
+                    let outcome = work(&Post { live, waker, stop, barrier, clock: &clock });
+                    if outcome.is_err() {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    results.lock().expect("nobody panics with the lock").push((index, outcome));
+                });
+            }
+            barrier.wait();
+            own.begin();
+            ran.began_ns = own.now_ns();
+            let mut is_over = false;
+            while !is_over {
+                own.rest(REPORT_EVERY_NS);
+                // The last report is of all that was done.
+                is_over = lives.iter().all(Live::is_over);
+                let mut now = Progress { elapsed_ns: own.now_ns() - ran.began_ns, share: 1.0, ..Progress::default() };
+                lives.iter().for_each(|live| live.add_to(&mut now));
+                if !progress(&now) && !ran.by_somebody && !is_over {
+                    ran.by_somebody = true;
                     stop.store(true, Ordering::Relaxed);
                 }
-                results.lock().expect("nobody panics with the lock").push((index, outcome));
-            });
-        }
-        barrier.wait();
-        own.begin();
-        ran.began_ns = own.now_ns();
-        let mut is_over = false;
-        while !is_over {
-            own.rest(REPORT_EVERY_NS);
-            // The last report is of all that was done.
-            is_over = lives.iter().all(Live::is_over);
-            let mut now = Progress { elapsed_ns: own.now_ns() - ran.began_ns, share: 1.0, ..Progress::default() };
-            lives.iter().for_each(|live| live.add_to(&mut now));
-            if !progress(&now) && !ran.by_somebody && !is_over {
-                ran.by_somebody = true;
-                stop.store(true, Ordering::Relaxed);
+                wakers.iter().for_each(Waker::wake);
             }
-            wakers.iter().for_each(Waker::wake);
-        }
-    });
+        })
+    };
+    let ((), in_use) = watched(targets, &stop, load);
+    ran.in_use = in_use;
     let mut results = results.into_inner().expect("nobody panics with the lock");
     results.sort_by_key(|&(index, _)| index);
     let measured = results.into_iter().map(|(_, result)| result).collect::<Result<Vec<_>, _>>()?;

@@ -89,7 +89,8 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
         })?;
         Ok((measured, reported.expect("what was measured was played")))
     };
-    let (played, ran) = together(vec![play], Target::common_time(&targets)?, progress)?;
+    let time = Target::common_time(&targets)?;
+    let (played, ran) = together(vec![play], &targets, time, progress)?;
     let (measured, reports): (Vec<Measured>, Vec<Reported>) = played.into_iter().unzip();
     let record = serde_json::to_value(scenario).expect("scenarios are plain data");
     let mut result = join(&spec.system, &record, spec.seed, &measured, &ran);

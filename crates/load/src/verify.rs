@@ -232,7 +232,7 @@ pub(crate) fn pass(
             Ok::<_, LoadError>(measured)
         }
     });
-    together(works.collect(), Time::Wall, progress)
+    together(works.collect(), targets, Time::Wall, progress)
 }
 
 /// One thread's part of a pass.

@@ -156,7 +156,10 @@ fn the_page_cache_is_emptied_where_that_is_asked() {
         let scratch = Scratch::new(&format!("cache-{invalidate}"), MIB);
         std::fs::File::open(&scratch.0).unwrap().sync_all().unwrap();
         if !is_cached(&scratch) {
-            return println!("skipped: the temporary folder is on a file system that cannot be asked");
+            return headstack_needs::lacks(
+                headstack_needs::Need::Kernel,
+                "the temporary folder is on a file system that cannot be asked",
+            );
         }
         // It reads the last page alone; nothing is read ahead of that.
         let mut phase = phase("[r]\nrw=randread\nbs=4k\noffset=1020k\nsize=4k\nnumber_ios=1\n");

@@ -88,7 +88,8 @@ mod _native {
         module.add("CLASS_LIMITS_NS", headstack_load::CLASS_LIMITS_NS)?;
         module.add("POLICIES", tuple(module, &Policy::ALL)?)?;
         module.add("READ_AHEADS", tuple(module, &ReadAhead::ALL)?)?;
-        module.add("WRITE_CACHES", tuple(module, &WriteCache::ALL)?)
+        module.add("WRITE_CACHES", tuple(module, &WriteCache::ALL)?)?;
+        module.add("WRITING_STOPPED", headstack_load::WRITING_STOPPED)
     }
 
     /// The names of an enum's values as a tuple.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use headstack_load::{
     EngineKind, Job, LedgerPlace, LoadError, Permission, PhaseSpec, Progress, Spec, Target, TargetKind, Verification,
-    VerifySpec, play_phase,
+    VerifySpec, WRITING_STOPPED, play_phase,
 };
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::jobs::{Limits, Phase, Sync, Verify};
@@ -442,6 +442,9 @@ pub fn load_error(error: LoadError) -> PyErr {
         LoadError::Stopped => RunError::new_err("stopped"),
         LoadError::Io { action: "open" | "create", .. } => input_error(error),
         LoadError::Io { .. } => RunError::new_err(error.to_string()),
+        LoadError::Target { ref message, .. } if message.starts_with(WRITING_STOPPED) => {
+            RunError::new_err(error.to_string())
+        }
         _ => input_error(error),
     }
 }

@@ -29,15 +29,17 @@ from headstack.cli import (
     traces,
     validation,
 )
+from headstack.cli.targets import EXIT_RUN, code_of
 from headstack.options import OPTIONS
 
-EXIT_INPUT, EXIT_RUN = 2, 3
+EXIT_INPUT = 2
 STDOUT = "stdout"
 
 EPILOG = """\b
 Exit codes:
   0  fine
-  1  a limit that was asked for is not kept, or verified data are damaged or lost
+  1  a limit that was asked for is not kept, verified data are damaged or lost, or others
+     came to need what was being written: what was measured is written
   2  bad input or usage: one line says what, nothing is written
   3  a run failed, or failed the checks that it makes of itself: nothing is written; a
      measurement ended early by its target: what was measured is written; results could
@@ -70,7 +72,7 @@ class Cli(click.Group):
         except OSError as error:
             fail(f"{error.filename}: {error.strerror}", EXIT_INPUT)
         except RunError as error:
-            fail(str(error), EXIT_RUN)
+            fail(str(error), code_of(str(error)))
         except (KeyboardInterrupt, click.Abort):
             fail("interrupted; nothing is written", signals.exit_code())
         sys.exit(code or 0)

@@ -16,12 +16,11 @@ from headstack._native import InputError
 from headstack.cli.files import KEPT, OUTPUT, SOURCE
 from headstack.cli.output import Outputs, print_table
 from headstack.cli.runs import listed
-from headstack.cli.targets import EXIT_RUN, SHOW_EVERY_S, access_of, permission_options
+from headstack.cli.targets import SHOW_EVERY_S, access_of, code_of, permission_options
 from headstack.conditioning import Conditioning, Now, Settings, class_names
 from headstack.conditioning import condition as conditioned
 from headstack.conditioning.log import read_log, settings_of
 from headstack.conditioning.report import Pass, format_decimal
-from headstack.measurement import BY_HAND
 from headstack.values import duration_ns, rate_bits_per_s, size_bytes, whole
 
 EXPORTS: dict[str, Callable[..., Any]] = {
@@ -178,7 +177,7 @@ def ending(found: Conditioning) -> int:
     """The exit code; one line on stderr where it ended before its time."""
     if found.ended_early is not None:
         print(f"headstack: ended early, what was measured is kept: {found.ended_early}", file=sys.stderr)
-        return signals.exit_code() if found.ended_early == BY_HAND else EXIT_RUN
+        return code_of(found.ended_early)
     return 0 if found.is_kept else EXIT_NOT_KEPT
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import click
 
-from headstack import signals
 from headstack._native import InputError
 from headstack.atomic_files import write_text
 from headstack.cli.files import OUTPUT, SOURCE, check_outputs, check_sources
 from headstack.cli.output import print_results
+from headstack.cli.targets import code_of
 from headstack.jobfiles import JobFile, JobResults
 from headstack.jobfiles.targets import names_of
-from headstack.measurement import BY_HAND, SLOTS, Access
+from headstack.measurement import SLOTS, Access
 from headstack.options import OPTIONS
 from headstack.values import choice
 
@@ -164,4 +164,4 @@ def exit_code(results: JobResults, usual: int) -> int:
     if usual or results.stopped is None:
         return usual
     print(f"headstack: ended early, what was measured is kept: {results.stopped}", file=sys.stderr)
-    return signals.exit_code() if results.stopped == BY_HAND else 3
+    return code_of(results.stopped)

@@ -14,8 +14,7 @@ from headstack._native import format_bytes
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, print_table
 from headstack.cli.runs import listed
-from headstack.cli.targets import EXIT_RUN, access_of, access_options, course
-from headstack.measurement import BY_HAND
+from headstack.cli.targets import access_of, access_options, code_of, course
 from headstack.pts import PURGES, Outcome, Report, Settings
 from headstack.pts import pts as tested
 from headstack.pts.plans import PLANS, Point, Variable
@@ -99,7 +98,7 @@ def ending(report: Report) -> int:
     if report.ended_early is None:
         return 0
     print(f"headstack: ended early, whole rounds are kept: {report.ended_early}", file=sys.stderr)
-    return signals.exit_code() if report.ended_early == BY_HAND else EXIT_RUN
+    return code_of(report.ended_early)
 
 
 def print_report(report: Report) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from headstack import signals
+from headstack._native import WRITING_STOPPED
 from headstack.measurement import BY_HAND, ENGINES, SLOTS, Access
 from headstack.results import Results
 from headstack.values import whole
@@ -22,7 +23,7 @@ SHOW_EVERY_S = 1.0
 """Between two lines of progress."""
 LEAST_S = 0.1
 """A rate over less time would be noise."""
-EXIT_RUN = 3
+EXIT_IN_USE, EXIT_RUN = 1, 3
 
 
 def permission_options(command: Command) -> Command:
@@ -82,6 +83,13 @@ def ended_code(ended: str | None) -> int:
     if ended is None:
         return 0
     print(f"headstack: ended early, what was measured is kept: {ended}", file=sys.stderr)
+    return code_of(ended)
+
+
+def code_of(ended: str) -> int:
+    """The exit code of what ended for that reason."""
+    if WRITING_STOPPED in ended:
+        return EXIT_IN_USE
     return signals.exit_code() if ended == BY_HAND else EXIT_RUN
 
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use headstack_workload::quantity::format_bytes;
 use headstack_workload::{Purpose, Random};
 
+use super::file::check_same;
 use super::{kernel, open_failure, refused};
 use crate::LoadError;
 
@@ -28,7 +29,7 @@ pub(super) fn create(path: &str, bytes: u64, progress: &dyn Fn(f64) -> bool) -> 
     }
     let directory = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let directory = fs::canonicalize(directory).map_err(failure)?;
-    if directory.starts_with("/dev") && !directory.starts_with("/dev/shm") {
+    if kernel::is_among_devices(&directory) {
         return Err(refused(path, "does not exist, and no file is created among the devices"));
     }
     check_space(path, &directory, bytes)?;
@@ -48,12 +49,19 @@ pub(super) fn create(path: &str, bytes: u64, progress: &dyn Fn(f64) -> bool) -> 
     File::open(&directory).and_then(|directory| directory.sync_all()).map_err(failure)
 }
 
-/// Lets a file of `from_bytes` have `bytes`, or the size that it had when that fails.
-pub(super) fn grow(path: &str, from_bytes: u64, bytes: u64, progress: &dyn Fn(f64) -> bool) -> Result<(), LoadError> {
+/// Lets the file that `metadata` is of have `bytes`, or the size that it had when that fails.
+pub(super) fn grow(
+    path: &str,
+    metadata: &fs::Metadata,
+    bytes: u64,
+    progress: &dyn Fn(f64) -> bool,
+) -> Result<(), LoadError> {
+    let from_bytes = metadata.len();
     let failure = |error| open_failure(path, error, true);
     let place = fs::canonicalize(path).map_err(failure)?;
     check_space(path, &place, bytes - from_bytes)?;
     let file = fs::OpenOptions::new().write(true).open(&place).map_err(failure)?;
+    check_same(path, &file, metadata)?;
     fill(path, &file, &place, from_bytes, bytes, progress).inspect_err(|_| {
         // The first failure is what is told; one of this would be a consequence of it.
         let _ = file.set_len(from_bytes);

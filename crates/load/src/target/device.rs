@@ -4,11 +4,16 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 
-use super::in_use::{Uses, writers};
+use super::in_use::Uses;
+use super::libblkid::Libblkid;
 use super::machine::{Block, Machine, Number, Object};
-use super::signatures::probe;
-use super::{Access, Opened, Permission, kernel, open_failure, refused};
+use super::signatures::{Signature, probe};
+use super::{Access, Opened, Permission, kernel, open_failure, openers, refused};
 use crate::LoadError;
+
+/// What is told where the machine has no libblkid.
+const NO_SECOND_OPINION: &str =
+    "libblkid.so.1 is not on this machine: what the device carried was judged by headstack's own table alone";
 
 /// Opens the block device `number` under the path `path`.
 pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Permission) -> Result<Opened, LoadError> {
@@ -27,14 +32,8 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
         refused(path, format!("what is mounted cannot be read ({error}), so that no device is written"))
     })?;
     let in_use = |used| refused(path, format!("is in use: {used}; it is not written"));
-    if let Some(used) = uses.of_device(&block) {
+    if let Some(used) = used_by_others(&uses, &machine, &block) {
         return Err(in_use(used));
-    }
-    let mut numbers = vec![block.number];
-    numbers.extend(block.parent().iter().chain(&block.partitions()).map(|block| block.number));
-    let writing = writers(&machine, &numbers);
-    if !writing.is_empty() {
-        return Err(in_use(format!("{} has it open for writing", writing.join(", "))));
     }
     // Held until the target is closed: whoever mounts it or makes it part of something meanwhile gets EBUSY. Opened for
     // reading, so that nothing can be written before all is checked.
@@ -55,7 +54,16 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
     }
     let file = access.options(true).open(path).map_err(failure)?;
     check_same(path, &file, number)?;
-    finish(path, file, Some(claim), number, &machine)
+    let mut opened = finish(path, file, Some(claim), number, &machine)?;
+    if Libblkid::here().is_none() {
+        opened.notes.push(NO_SECOND_OPINION.to_owned());
+    }
+    Ok(opened)
+}
+
+/// What others need a device for, if they do.
+pub(super) fn used_by_others(uses: &Uses, machine: &Machine, block: &Block) -> Option<String> {
+    uses.of_device(block).or_else(|| openers::of_devices(machine, &uses.objects_of(block)))
 }
 
 fn finish(path: &str, file: File, claim: Option<File>, number: Number, machine: &Machine) -> Result<Opened, LoadError> {
@@ -119,32 +127,42 @@ fn check_named(path: &str, block: &Block, machine: &Machine, destroy: &[String])
     ))
 }
 
+/// Fails where the device carries what `allowed` does not name, by our own table or by libblkid's.
 fn check_signatures(path: &str, device: &File, block: &Block, allowed: &[String]) -> Result<(), LoadError> {
     let length_bytes = kernel::capacity_bytes(device).map_err(|error| open_failure(path, error, false))?;
     let partitions = block.partitions();
     let inside = partitions.iter().filter_map(|part| Some((part.name.as_str(), part.extent_bytes()?)));
     let whole = (block.name.as_str(), (0, length_bytes));
-    let mut found: Vec<(&str, String)> = Vec::new();
+    // Names, where each is, and of which device.
+    let mut found: Vec<(String, u64, &str)> = Vec::new();
     for (name, (from_bytes, length_bytes)) in std::iter::once(whole).chain(inside) {
         let unread = |error: io::Error| {
             refused(path, format!("{name} cannot be searched for file systems ({error}), so that it is not written"))
         };
-        for signature in probe(device, from_bytes, length_bytes).map_err(unread)? {
-            if !allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(signature.name)) {
-                let at_bytes = signature.at_bytes;
-                found.push((signature.name, format!("{} (at byte {at_bytes} of {name})", signature.name)));
+        let ours = probe(device, from_bytes, length_bytes).map_err(unread)?;
+        let theirs = Libblkid::here().map(|library| library.probe(device, from_bytes, length_bytes)).transpose();
+        let theirs = theirs.map_err(unread)?.unwrap_or_default();
+        // Which it may take for a partition table; where one protects a GPT, it is a part of that.
+        let is_boot = ours.iter().any(Signature::is_boot_sector);
+        let all = ours.into_iter().map(|one| (one.name.to_owned(), one.at_bytes));
+        let theirs = theirs.into_iter().filter(|one| !(is_boot && one.name == "dos"));
+        for (signature, at_bytes) in all.chain(theirs.map(|one| (one.name, one.at_bytes))) {
+            let signature = if signature == "PMBR" { "gpt".to_owned() } else { signature };
+            if !found.iter().any(|(known, _, part)| *known == signature && *part == name) {
+                found.push((signature, at_bytes, name));
             }
         }
     }
+    found.retain(|(name, ..)| !allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(name)));
     // Pages read here would hide what is on the device from buffered reads of the measurement.
     // SAFETY: takes numbers only; that it may fail changes nothing but the speed of such reads.
     unsafe { libc::posix_fadvise(std::os::fd::AsRawFd::as_raw_fd(device), 0, 0, libc::POSIX_FADV_DONTNEED) };
     if found.is_empty() {
         return Ok(());
     }
-    let listed: Vec<&str> = found.iter().map(|(_, text)| text.as_str()).collect();
+    let listed: Vec<String> = found.iter().map(|(name, at, part)| format!("{name} (at byte {at} of {part})")).collect();
     let mut names: Vec<String> = Vec::new();
-    for (name, _) in &found {
+    for (name, ..) in &found {
         let option = format!("--signature {name}");
         if !names.contains(&option) {
             names.push(option);

@@ -8,7 +8,7 @@ use headstack_workload::quantity::format_bytes;
 
 use super::in_use::Uses;
 use super::machine::{Block, Machine, Number, Object};
-use super::{Access, Opened, Permission, create, kernel, open_failure, refused};
+use super::{Access, Opened, Permission, create, kernel, open_failure, openers, refused};
 use crate::LoadError;
 
 /// `statfs` of tmpfs and ramfs, which are memory.
@@ -23,19 +23,22 @@ pub(super) fn open(
 ) -> Result<Opened, LoadError> {
     let failure = |error| open_failure(path, error, permission.write);
     check_direct(path, Path::new(path), access)?;
-    let mut length_bytes = fs::metadata(path).map_err(failure)?.len();
+    let metadata = fs::metadata(path).map_err(failure)?;
+    let mut length_bytes = metadata.len();
     let grown_bytes = permission.create_bytes.filter(|&bytes| bytes > length_bytes);
     if permission.write || grown_bytes.is_some() {
         check_overwrite(path, permission, length_bytes)?;
+        check_unused(path, &metadata)?;
     }
     if let Some(bytes) = grown_bytes {
-        create::grow(path, length_bytes, bytes, progress)?;
+        create::grow(path, &metadata, bytes, progress)?;
         length_bytes = bytes;
     }
     if length_bytes == 0 {
         return Err(refused(path, "is empty: there is nothing to measure; give it a size to be created with"));
     }
     let file = access.options(permission.write).open(path).map_err(failure)?;
+    check_same(path, &file, &metadata)?;
     finish(path, file, access)
 }
 
@@ -75,14 +78,38 @@ fn check_overwrite(path: &str, permission: &Permission, length_bytes: u64) -> Re
         };
         return Err(refused(path, format!("exists, and {what}: allow it by --overwrite")));
     }
+    Ok(())
+}
+
+/// Fails where others need the file that `metadata` is of.
+fn check_unused(path: &str, metadata: &fs::Metadata) -> Result<(), LoadError> {
     let machine = Machine::this();
     let unknown = |error| refused(path, format!("what is in use cannot be read ({error}), so that it is not written"));
     let uses = Uses::of(&machine).map_err(unknown)?;
-    let metadata = fs::metadata(path).map_err(|error| open_failure(path, error, true))?;
-    match uses.of_file(Object::of(&metadata)) {
-        Some(used) => Err(refused(path, format!("is in use: it {used}; it is not written"))),
+    let what = Object::of(metadata);
+    let file = File::open(path).map_err(|error| open_failure(path, error, true))?;
+    check_same(path, &file, metadata)?;
+    let used = uses.of_file(what).map(|used| format!("it {used}"));
+    match used.or_else(|| openers::of_file(&machine, &file, what)) {
+        Some(used) => Err(refused(path, format!("is in use: {used}; it is not written"))),
         None => Ok(()),
     }
+}
+
+/// What others have begun to need a file for that is open for writing, if they have.
+pub(super) fn used_by_others(uses: &Uses, machine: &Machine, file: &File) -> Option<String> {
+    let what = Object::of(&file.metadata().ok()?);
+    let used = uses.of_file(what).map(|used| format!("it {used}"));
+    used.or_else(|| openers::of_written_file(machine, file, what))
+}
+
+/// The path may name another file by now.
+pub(super) fn check_same(path: &str, file: &File, metadata: &fs::Metadata) -> Result<(), LoadError> {
+    let found = file.metadata().map_err(|error| open_failure(path, error, false))?;
+    if Object::of(&found) == Object::of(metadata) {
+        return Ok(());
+    }
+    Err(refused(path, "became another file while it was opened"))
 }
 
 fn finish(path: &str, file: File, access: &Access) -> Result<Opened, LoadError> {

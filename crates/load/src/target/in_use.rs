@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::machine::{Block, Machine, Number, Object};
+use super::machine::{Block, Machine, Number, Object, list};
 
 /// A mounted file system.
 struct Mount {
@@ -32,8 +32,8 @@ pub(super) struct Uses<'a> {
     loops: Vec<Loop>,
     /// Members of mounted btrfs file systems, of which the table of mounts names only one.
     btrfs: Vec<Number>,
-    /// Devices that the kernel's NVMe target exports, which it does not hold exclusively.
-    exported: Vec<Number>,
+    /// Devices and files that the kernel's NVMe target exports, which it does not hold exclusively.
+    exported: Vec<Object>,
 }
 
 impl Uses<'_> {
@@ -58,10 +58,41 @@ impl Uses<'_> {
         self.around(block, &mut BTreeSet::new())
     }
 
-    /// What a file is in use for, if it is: as a swap, or behind a loop device.
+    /// A device, and all that is on it or behind it: whoever writes one of these writes what is on the device.
+    pub(super) fn objects_of(&self, block: &Block) -> Vec<Object> {
+        let mut found = Vec::new();
+        self.collect(block, &mut found);
+        for part in block.partitions() {
+            found.push(Object::Device(part.number));
+        }
+        found
+    }
+
+    fn collect(&self, block: &Block, found: &mut Vec<Object>) {
+        if found.contains(&Object::Device(block.number)) {
+            return;
+        }
+        found.push(Object::Device(block.number));
+        block.slaves().iter().chain(&block.parent()).for_each(|below| self.collect(below, found));
+        for backing in self.loops.iter().filter(|one| one.block.number == block.number).map(|one| one.backing) {
+            match backing {
+                Object::Device(number) => {
+                    if let Ok(below) = self.machine.block(number) {
+                        self.collect(&below, found);
+                    }
+                }
+                file => found.push(file),
+            }
+        }
+    }
+
+    /// What a file is in use for, if it is: as a swap, exported, or behind a loop device.
     pub(super) fn of_file(&self, file: Object) -> Option<String> {
         if self.swaps.contains(&file) {
             return Some("is swapped on".into());
+        }
+        if self.exported.contains(&file) {
+            return Some("is exported over NVMe".into());
         }
         let found = self.loops.iter().find(|one| one.backing == file)?;
         let further = self.above(&found.block, &mut BTreeSet::new());
@@ -129,7 +160,7 @@ impl Uses<'_> {
         if self.swaps.contains(&Object::Device(number)) {
             return Some("is swapped on".into());
         }
-        if self.exported.contains(&number) {
+        if self.exported.contains(&Object::Device(number)) {
             return Some("is exported over NVMe".into());
         }
         self.btrfs.contains(&number).then(|| "is part of a mounted btrfs".into())
@@ -140,39 +171,6 @@ fn and(further: Option<String>) -> String {
     further.map(|used| format!("; {used}")).unwrap_or_default()
 }
 
-/// The processes that have a device open for writing, this one aside: servers that export it, virtual machines.
-pub(super) fn writers(machine: &Machine, numbers: &[Number]) -> Vec<String> {
-    let own = std::process::id().to_string();
-    let mut found = Vec::new();
-    for process in processes(machine).into_iter().filter(|process| !process.ends_with(&own)) {
-        let Ok(descriptors) = fs::read_dir(process.join("fd")) else { continue };
-        let writes = descriptors.filter_map(Result::ok).any(|entry| {
-            // The link first: asking a dead network file system for its status would hang.
-            let at_device = fs::read_link(entry.path()).is_ok_and(|path| path.starts_with("/dev"));
-            let Some(metadata) = at_device.then(|| fs::metadata(entry.path()).ok()).flatten() else { return false };
-            let Object::Device(number) = Object::of(&metadata) else { return false };
-            numbers.contains(&number) && opened_for_writing(&process.join("fdinfo").join(entry.file_name()))
-        });
-        if writes {
-            let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-            let id = process.file_name().unwrap_or_default().to_string_lossy();
-            found.push(format!("{} (process {id})", name.trim()));
-        }
-    }
-    found
-}
-
-fn opened_for_writing(descriptor: &Path) -> bool {
-    let text = fs::read_to_string(descriptor).unwrap_or_default();
-    let flags = text.lines().find_map(|line| i32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
-    flags.is_some_and(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY)
-}
-
-fn processes(machine: &Machine) -> Vec<PathBuf> {
-    let is_process = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit());
-    list(&machine.proc).into_iter().filter(is_process).collect()
-}
-
 /// The mounts of every namespace that can be read.
 fn mounts(machine: &Machine) -> io::Result<Vec<Mount>> {
     let own = machine.proc.join("self");
@@ -181,7 +179,7 @@ fn mounts(machine: &Machine) -> io::Result<Vec<Mount>> {
     let root = Number::from_raw(fs::metadata(machine.proc.join("self/root"))?.dev());
     mounts.push(Mount { devices: vec![root], at: "/".into() });
     let mut namespaces: BTreeSet<PathBuf> = fs::read_link(own.join("ns/mnt")).into_iter().collect();
-    for process in processes(machine) {
+    for process in machine.processes() {
         // A process that cannot be asked, or is gone by now, tells nothing.
         let known = fs::read_link(process.join("ns/mnt")).is_ok_and(|namespace| !namespaces.insert(namespace));
         if !known && let Ok(text) = fs::read_to_string(process.join("mountinfo")) {
@@ -234,21 +232,17 @@ fn btrfs_members(machine: &Machine) -> Vec<Number> {
         .collect()
 }
 
-fn exported(machine: &Machine) -> Vec<Number> {
+fn exported(machine: &Machine) -> Vec<Object> {
     list(&machine.sys.join("kernel/config/nvmet/subsystems"))
         .into_iter()
         .flat_map(|subsystem| list(&subsystem.join("namespaces")))
         .filter(|namespace| fs::read_to_string(namespace.join("enable")).is_ok_and(|text| text.trim() == "1"))
         .filter_map(|namespace| {
             let path = fs::read_to_string(namespace.join("device_path")).ok()?;
-            machine.number_of(path.trim(), &machine.proc.join("self"))
+            let node = fs::metadata(path.trim()).ok().map(|metadata| Object::of(&metadata));
+            node.or_else(|| machine.number_of(path.trim(), &machine.proc.join("self")).map(Object::Device))
         })
         .collect()
-}
-
-/// What is in a directory, and nothing if there is none.
-fn list(directory: &Path) -> Vec<PathBuf> {
-    fs::read_dir(directory).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect()
 }
 
 /// Undoes the octal escapes of `/proc`: `\040` is a space.

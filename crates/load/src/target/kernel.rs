@@ -3,13 +3,18 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use super::machine::{Number, Object};
 
 /// `linux/fs.h`; libc has none of these four.
 const BLKFLSBUF: libc::c_ulong = 0x1261;
 const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
 const BLKROGET: libc::c_ulong = 0x125e;
 const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
+/// `asm-generic/fcntl.h`.
+const F_SETSIG: libc::c_int = 10;
 /// `linux/loop.h`.
 const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
 
@@ -76,6 +81,44 @@ pub(super) fn forget_file(file: &File) -> io::Result<()> {
 pub(super) fn forget_device(device: &File) -> io::Result<()> {
     // SAFETY: the request takes no argument.
     check(unsafe { libc::ioctl(device.as_raw_fd(), BLKFLSBUF as _, 0) })
+}
+
+/// Whether the kernel grants a lease on a file, which is given back at once: of `F_RDLCK`, on a file open for reading,
+/// where nobody has it open for writing; of `F_WRLCK`, on one open for writing, where nobody else has it open at all.
+/// `None` where there are no leases: on network file systems, and for others than the owner and root.
+pub(super) fn lease(file: &File, kind: libc::c_int) -> Option<bool> {
+    let fd = file.as_raw_fd();
+    // SAFETY: takes numbers only. Who opens the file in this moment waits until the lease is given back, and this process
+    // hears of it by a signal, which is to be one that nobody dies of.
+    unsafe {
+        if libc::fcntl(fd, F_SETSIG, libc::SIGURG) == -1 {
+            return None;
+        }
+        match check(libc::fcntl(fd, libc::F_SETLEASE, kind)) {
+            Ok(()) => {
+                let returned = check(libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK));
+                debug_assert!(returned.is_ok(), "{returned:?}");
+                Some(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Some(false),
+            Err(_) => None,
+        }
+    }
+}
+
+/// What a path leads to, as far as the kernel knows it already: a network server that is gone is not asked.
+pub(super) fn object(path: &Path) -> io::Result<Object> {
+    let path = c_path(path)?;
+    // SAFETY: all zeros are a valid `struct statx`.
+    let mut status: libc::statx = unsafe { std::mem::zeroed() };
+    let wanted = libc::STATX_TYPE | libc::STATX_INO;
+    // SAFETY: a C string, and the kernel writes a `struct statx`.
+    check(unsafe { libc::statx(libc::AT_FDCWD, path.as_ptr(), libc::AT_STATX_DONT_SYNC, wanted, &raw mut status) })?;
+    Ok(if u32::from(status.stx_mode) & libc::S_IFMT == libc::S_IFBLK {
+        Object::Device(Number { major: status.stx_rdev_major, minor: status.stx_rdev_minor })
+    } else {
+        Object::File { device: libc::makedev(status.stx_dev_major, status.stx_dev_minor), inode: status.stx_ino }
+    })
 }
 
 /// The capacity of a block device.
@@ -202,6 +245,15 @@ pub(super) fn file_system(path: &Path) -> io::Result<(i64, u64)> {
         check(libc::statvfs(path.as_ptr(), &raw mut space))?;
     }
     Ok((kind.f_type, (space.f_bavail).saturating_mul(space.f_frsize)))
+}
+
+/// Whether a folder, all of whose links are followed, is where devices are: below `/dev`, or the same file system bound
+/// elsewhere. `/dev/shm` is memory.
+pub(super) fn is_among_devices(folder: &Path) -> bool {
+    let device = |path: &Path| std::fs::metadata(path).ok().map(|metadata| metadata.dev());
+    let [devices, root, here] = [Path::new("/dev"), Path::new("/"), folder].map(device);
+    let is_bound = devices.is_some() && devices != root && here == devices;
+    !folder.starts_with("/dev/shm") && (folder.starts_with("/dev") || is_bound)
 }
 
 /// Renames a file unless there is one of the new name.

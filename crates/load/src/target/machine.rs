@@ -116,12 +116,24 @@ impl Machine {
         }
     }
 
+    /// The folders of all processes.
+    pub(super) fn processes(&self) -> Vec<PathBuf> {
+        let is_process =
+            |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit());
+        list(&self.proc).into_iter().filter(is_process).collect()
+    }
+
     /// The properties that udev keeps of a device, such as `ID_SERIAL`.
     pub(super) fn udev_property(&self, number: Number, key: &str) -> Option<String> {
         let text = fs::read_to_string(self.run.join(format!("udev/data/b{number}"))).ok()?;
         let value = text.lines().find_map(|line| line.strip_prefix("E:")?.strip_prefix(key)?.strip_prefix('='))?;
         Some(value.to_owned())
     }
+}
+
+/// What is in a directory, and nothing if there is none.
+pub(super) fn list(directory: &Path) -> Vec<PathBuf> {
+    fs::read_dir(directory).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect()
 }
 
 fn name_of(path: &Path) -> String {

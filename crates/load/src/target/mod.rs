@@ -10,8 +10,11 @@ mod ending;
 mod file;
 mod in_use;
 mod kernel;
+mod libblkid;
 mod machine;
+mod openers;
 mod signatures;
+mod superblocks;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +24,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use headstack_workload::jobs::Sync;
 use headstack_workload::quantity::format_bytes;
@@ -29,12 +33,19 @@ use serde_json::Value;
 use crate::LoadError;
 use crate::clock::Time;
 use crate::engine::trim;
+use in_use::Uses;
 use machine::{Block, Machine, Number, Object};
 
 pub use ending::Ending;
 
 /// What requests to a target that stores nothing begin and end on.
 const BLOCK_BYTES: u32 = 512;
+
+/// How the line begins that says why a target is not written any further.
+pub const WRITING_STOPPED: &str = "is in use by now, and is not written any further";
+
+/// Between two looks at whether others have come to need what is written.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What is discarded between two looks at whether to go on.
 const DISCARD_BYTES: u64 = 1 << 30;
@@ -287,6 +298,34 @@ impl Target {
         &self.description
     }
 
+    /// Fails where others have come to need one of `targets` that is written: it is mounted by now, held by something that
+    /// was made of it, behind a loop device, swapped on, or open for writing elsewhere.
+    ///
+    /// # Errors
+    /// Which one, and what for; what is in use cannot be read.
+    pub fn check_unused(targets: &[&Target]) -> Result<(), LoadError> {
+        let machine = Machine::this();
+        let mut written = targets.iter().filter_map(|target| Some((target, target.written()?))).peekable();
+        let Some((first, _)) = written.peek() else { return Ok(()) };
+        let unknown =
+            |error| refused(&first.name, format!("{WRITING_STOPPED}: what is in use cannot be read ({error})"));
+        let uses = Uses::of(&machine).map_err(unknown)?;
+        for (target, opened) in written {
+            let used = match (target.kind, &opened.block) {
+                (TargetKind::BlockDevice, Some(block)) => device::used_by_others(&uses, &machine, block),
+                _ => file::used_by_others(&uses, &machine, &opened.file),
+            };
+            if let Some(used) = used {
+                return Err(refused(&target.name, format!("{WRITING_STOPPED}: {used}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn written(&self) -> Option<&Opened> {
+        self.opened.as_ref().filter(|_| self.is_writable)
+    }
+
     /// Empties the page cache of what it holds of the target, as far as that is written.
     ///
     /// # Errors
@@ -311,8 +350,12 @@ impl Target {
             (_, TargetKind::BlockDevice) => return Err(refused(&self.name, "is open for reading")),
             _ => return Err(refused(&self.name, "is no block device: it has nothing to discard")),
         };
-        let mut at_bytes = 0;
+        let (mut at_bytes, mut looked) = (0, Instant::now());
         while at_bytes < self.capacity_bytes {
+            if looked.elapsed() >= LOOK_EVERY {
+                Target::check_unused(&[self])?;
+                looked = Instant::now();
+            }
             if !progress(at_bytes as f64 / self.capacity_bytes as f64) {
                 return Err(LoadError::Stopped);
             }

@@ -4,7 +4,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+
+use super::superblocks::Part;
+use super::superblocks::Place::{self, End, Start};
 
 /// Something found on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,14 +17,12 @@ pub(super) struct Signature {
     pub at_bytes: u64,
 }
 
-/// Where a magic number is.
-#[derive(Clone, Copy)]
-enum Place {
-    Start(u64),
-    /// So many bytes before the end, which is first rounded down to a multiple of the second.
-    End(u64, u64),
+impl Signature {
+    /// Whether it has a boot sector, which ends as a partition table does.
+    pub(super) fn is_boot_sector(&self) -> bool {
+        self.at_bytes < 4608 && ["gpt", "vfat", "ntfs", "exfat", "ReFS", "BitLocker"].contains(&self.name)
+    }
 }
-use Place::{End, Start};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -33,7 +33,14 @@ const MAGICS: &[(&str, &[Place], &[u8])] = &[
     // UEFI: blocks 1 and last, with blocks of 512 and 4,096 bytes.
     ("gpt", &[Start(512), Start(4096), End(512, 512), End(4096, 4096)], b"EFI PART"),
     ("mac", &[Start(512)], b"PM\0\0"),
+    // As the machines of i386, alpha and sparc have it.
+    ("bsd", &[Start(512), Start(64), Start(128)], b"\x57\x45\x56\x82"),
+    ("sgi", &[Start(0)], b"\x0b\xe5\xa9\x41"),
+    ("aix", &[Start(0)], b"\xc9\xc2\xd4\xc1"),
+    ("solaris", &[Start(512 + 12)], b"\xee\xde\x0d\x60"),
+    ("unixware", &[Start(29 * 512 + 4)], b"\x0d\x60\x5e\xca"),
     ("xfs", &[Start(0)], b"XFSB"),
+    ("xfs_external_log", &[Start(0)], b"\xfe\xed\xba\xbe"),
     ("btrfs", &[Start(64 * KIB + 64), Start(64 * MIB + 64), Start((256 << 30) + 64)], b"_BHRfS_M"),
     ("bcache", &[Start(4096 + 24)], b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
     ("bcachefs", &[Start(4096 + 24)], b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"),
@@ -59,6 +66,28 @@ const MAGICS: &[(&str, &[Place], &[u8])] = &[
     ("squashfs", &[Start(0)], b"hsqs"),
     ("squashfs", &[Start(0)], b"sqsh"),
     ("cramfs", &[Start(0)], b"\x45\x3d\xcd\x28"),
+    ("romfs", &[Start(0)], b"-rom1fs-"),
+    ("bfs", &[Start(0)], b"\xce\xfa\xad\x1b"),
+    ("zonefs", &[Start(0)], b"SFOZ"),
+    ("ubi", &[Start(0)], b"UBI#"),
+    ("ubifs", &[Start(0)], b"\x31\x18\x10\x06"),
+    ("hpfs", &[Start(8 * KIB)], b"\x49\xe8\x95\xf9"),
+    // In the order of bytes of i386, and of HP-UX's machines.
+    ("vxfs", &[Start(KIB)], b"\xf5\xfc\x01\xa5"),
+    ("vxfs", &[Start(8 * KIB)], b"\xa5\x01\xfc\xf5"),
+    // UFS1, UFS2, and those of NeXT, HP-UX and others, in either order of bytes.
+    ("ufs", &UFS, b"\x54\x19\x01\0"),
+    ("ufs", &UFS, b"\0\x01\x19\x54"),
+    ("ufs", &UFS, b"\x19\x01\x54\x19"),
+    ("ufs", &UFS, b"\x19\x54\x01\x19"),
+    ("ufs", &UFS, b"\x14\x50\x09\0"),
+    ("ufs", &UFS, b"\0\x09\x50\x14"),
+    ("ufs", &UFS, b"\x12\x56\x19\0"),
+    ("ufs", &UFS, b"\0\x19\x56\x12"),
+    ("ufs", &UFS, b"\x95\x21\x61\0"),
+    ("ufs", &UFS, b"\0\x61\x21\x95"),
+    ("ufs", &UFS, b"\x94\x19\x23\x05"),
+    ("ufs", &UFS, b"\x05\x23\x19\x94"),
     ("VMFS_volume_member", &[Start(MIB)], b"\x0d\xd0\x01\xc0"),
     ("VMFS", &[Start(2 * MIB)], b"\x5e\xf1\xab\x2f"),
     ("ceph_bluestore", &[Start(0)], b"bluestore block device"),
@@ -66,6 +95,12 @@ const MAGICS: &[(&str, &[Place], &[u8])] = &[
     ("stratis", &[Start(512 + 4), Start(4608 + 4)], b"!Stra0tis\x86\xff\x02^\x41rh"),
     ("vdo", &[Start(0)], b"dmvdo001"),
     ("LVM2_member", &[Start(24), Start(512 + 24), Start(1024 + 24), Start(1536 + 24)], b"LVM2 001"),
+    // Its version is 1 or 2.
+    ("LVM1_member", &[Start(0)], b"HM\x01\0"),
+    ("LVM1_member", &[Start(0)], b"HM\x02\0"),
+    ("DM_integrity", &[Start(0)], b"integrt\0"),
+    ("DM_verity_hash", &[Start(0)], b"verity\0\0"),
+    ("DM_snapshot_cow", &[Start(0)], b"SnAp"),
     // The page of the machine that made it is 4 to 64 KiB.
     ("swap", &[Start(4086), Start(8182), Start(16374), Start(32758), Start(65526)], b"SWAPSPACE2"),
     ("swap", &[Start(4086), Start(8182), Start(16374), Start(32758), Start(65526)], b"SWAP-SPACE"),
@@ -90,6 +125,31 @@ const MAGICS: &[(&str, &[Place], &[u8])] = &[
     ("ddf_raid_member", &[End(512, 512), End(257 * 512, 512)], b"\xde\x11\xde\x11"),
     ("ddf_raid_member", &[End(512, 512), End(257 * 512, 512)], b"\x11\xde\x11\xde"),
     ("isw_raid_member", &[End(1024, 512), End(8192, 4096)], b"Intel Raid ISM Cfg Sig. "),
+    ("nvidia_raid_member", &[End(1024, 512)], b"NVIDIA"),
+    ("promise_fasttrack_raid_member", &PROMISE, b"Promise Technology, Inc."),
+    ("lsi_mega_raid_member", &[End(512, 512)], b"$XIDE$"),
+    ("hpt45x_raid_member", &[End(11 * 512, 512)], b"\xf3\x16\x78\x5a"),
+    ("hpt37x_raid_member", &[Start(9 * 512 + 32)], b"\xf0\x16\x78\x5a"),
+];
+
+/// The superblock is one of these; the magic number stands near its end.
+const UFS: [Place; 4] = [Start(0x55c), Start(8 * KIB + 0x55c), Start(64 * KIB + 0x55c), Start(256 * KIB + 0x55c)];
+
+/// Where controllers of different years put it, in sectors from the end.
+const PROMISE: [Place; 13] = [
+    End(63 * 512, 512),
+    End(255 * 512, 512),
+    End(256 * 512, 512),
+    End(16 * 512, 512),
+    End(399 * 512, 512),
+    End(591 * 512, 512),
+    End(675 * 512, 512),
+    End(735 * 512, 512),
+    End(911 * 512, 512),
+    End(974 * 512, 512),
+    End(991 * 512, 512),
+    End(951 * 512, 512),
+    End(3087 * 512, 512),
 ];
 
 /// Sizes of the first header of LUKS2, behind which the second one is (LUKS2 on-disk format, 2.2).
@@ -110,7 +170,7 @@ const LUKS_SECONDARY: [Place; 9] = [
 /// # Errors
 /// When the device cannot be read.
 pub(super) fn probe(device: &File, from_bytes: u64, length_bytes: u64) -> io::Result<Vec<Signature>> {
-    let part = Part { device, from_bytes, length_bytes };
+    let part = Part::new(device, from_bytes, length_bytes);
     let mut found: Vec<Signature> = Vec::new();
     let mut add = |name, at_bytes| {
         if !found.iter().any(|signature| signature.name == name) {
@@ -126,15 +186,17 @@ pub(super) fn probe(device: &File, from_bytes: u64, length_bytes: u64) -> io::Re
             }
         }
     }
-    if let Some((name, at_bytes)) = part.extended()? {
-        add(name, at_bytes);
+    match part.extended()? {
+        Some((name, at_bytes)) => add(name, at_bytes),
+        // What is in an ext4 superblock can look like one of minix.
+        None => part.minix()?.into_iter().for_each(|at_bytes| add("minix", at_bytes)),
     }
-    if let Some(at_bytes) = part.zfs()? {
-        add("zfs_member", at_bytes);
+    for (name, at_bytes) in [("nilfs2", part.nilfs2()?), ("zfs_member", part.zfs()?), ("sun", part.sun()?)] {
+        if let Some(at_bytes) = at_bytes {
+            add(name, at_bytes);
+        }
     }
-    // The boot sectors of these end as a partition table does.
-    let boots = ["gpt", "vfat", "ntfs", "exfat", "ReFS", "BitLocker"];
-    if !found.iter().any(|signature| signature.at_bytes < 4608 && boots.contains(&signature.name))
+    if !found.iter().any(Signature::is_boot_sector)
         && let Some(name) = part.partition_table()?
     {
         found.push(Signature { name, at_bytes: 510 });
@@ -142,120 +204,21 @@ pub(super) fn probe(device: &File, from_bytes: u64, length_bytes: u64) -> io::Re
     Ok(found)
 }
 
-/// A part of a device.
-struct Part<'a> {
-    device: &'a File,
-    from_bytes: u64,
-    length_bytes: u64,
-}
-
-impl Part<'_> {
-    fn resolve(&self, place: Place) -> Option<u64> {
-        match place {
-            Start(at_bytes) => Some(at_bytes),
-            End(before_bytes, unit_bytes) => (self.length_bytes / unit_bytes * unit_bytes).checked_sub(before_bytes),
-        }
-    }
-
-    /// `N` bytes at `at_bytes`; `None` where the part ends before.
-    fn bytes<const N: usize>(&self, at_bytes: u64) -> io::Result<Option<[u8; N]>> {
-        let mut bytes = [0; N];
-        Ok(self.read(at_bytes, &mut bytes)?.then_some(bytes))
-    }
-
-    fn read(&self, at_bytes: u64, bytes: &mut [u8]) -> io::Result<bool> {
-        let end = at_bytes.checked_add(bytes.len() as u64);
-        if end.is_none_or(|end| end > self.length_bytes) {
-            return Ok(false);
-        }
-        match self.device.read_exact_at(bytes, self.from_bytes.saturating_add(at_bytes)) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-            result => result.map(|()| true),
-        }
-    }
-
-    fn holds(&self, at_bytes: u64, magic: &[u8]) -> io::Result<bool> {
-        let mut bytes = [0; 32];
-        let bytes = &mut bytes[..magic.len()];
-        Ok(self.read(at_bytes, bytes)? && bytes == magic)
-    }
-
-    /// ext2, ext3, ext4 or a journal of its own. Their magic number has two bytes only, so that the superblock must make
-    /// sense too; the copy of the first group of blocks counts when it says that it is that.
-    fn extended(&self) -> io::Result<Option<(&'static str, u64)>> {
-        // The first copy is in group 1: of 8 blocks' bits each, behind the boot block where blocks have 1 KiB.
-        let copies = [(1, 8193 * KIB), (2, 16_384 * 2 * KIB), (4, 32_768 * 4 * KIB), (64, 524_288 * 64 * KIB)];
-        for (block_kib, at) in std::iter::once((0, KIB)).chain(copies) {
-            let Some(superblock) = self.bytes::<1024>(at)? else { continue };
-            let half = |at: usize| u16::from_le_bytes([superblock[at], superblock[at + 1]]);
-            let word = |at: usize| u32::from(half(at)) | u32::from(half(at + 2)) << 16;
-            let block_log = word(0x18);
-            if half(0x38) != 0xef53 || block_log > 6 || word(0x4c) > 1 {
-                continue;
-            }
-            if block_kib != 0 && (half(0x5a) != 1 || 1u64 << block_log != block_kib) {
-                continue;
-            }
-            let (compatible, incompatible, read_only) = (word(0x5c), word(0x60), word(0x64));
-            // What ext2 and ext3 know: filetype, recover, journal_dev, meta_bg; sparse_super, large_file, btree_dir.
-            let name = if incompatible & 0x8 != 0 {
-                "jbd"
-            } else if incompatible & !0x1e != 0 || read_only & !0x7 != 0 {
-                "ext4"
-            } else if compatible & 0x4 != 0 {
-                "ext3"
-            } else {
-                "ext2"
-            };
-            return Ok(Some((name, at + 0x38)));
-        }
-        Ok(None)
-    }
-
-    /// One of the 128 uberblocks of one of the four labels of 256 KiB, two at each end.
-    fn zfs(&self) -> io::Result<Option<u64>> {
-        let label = 256 * KIB;
-        let mut ring = vec![0; 128 * KIB as usize];
-        for place in [Start(0), Start(label), End(2 * label, label), End(label, label)] {
-            let Some(at) = self.resolve(place).map(|at| at + 128 * KIB) else { continue };
-            if !self.read(at, &mut ring)? {
-                continue;
-            }
-            let magic = |block: &[u8]| {
-                let magic = u64::from_le_bytes(block[..8].try_into().unwrap_or_default());
-                magic == 0x00ba_b10c || magic.swap_bytes() == 0x00ba_b10c
-            };
-            if let Some(index) = ring.chunks_exact(1024).position(magic) {
-                return Ok(Some(at + index as u64 * KIB));
-            }
-        }
-        Ok(None)
-    }
-
-    /// A partition table in the boot sector: its mark, and four entries that are active or not. An entry that protects
-    /// the whole disk stands for a GPT.
-    fn partition_table(&self) -> io::Result<Option<&'static str>> {
-        let Some(sector) = self.bytes::<512>(0)? else { return Ok(None) };
-        let entries = || sector[446..510].chunks_exact(16);
-        if sector[510..] != [0x55, 0xaa] || !entries().all(|entry| entry[0] & 0x7f == 0) {
-            return Ok(None);
-        }
-        Ok(Some(if entries().any(|entry| entry[4] == 0xee) { "gpt" } else { "dos" }))
-    }
+/// A sparse file that is gone when it is closed.
+#[cfg(test)]
+pub(super) fn image(length_bytes: u64) -> File {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.read(true).write(true).custom_flags(libc::O_TMPFILE).open(std::env::temp_dir()).unwrap();
+    file.set_len(length_bytes).unwrap();
+    file
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::os::unix::fs::FileExt;
 
-    /// A sparse file that is gone when it is closed.
-    fn image(length_bytes: u64) -> File {
-        use std::os::unix::fs::OpenOptionsExt;
-        let mut options = std::fs::OpenOptions::new();
-        let file = options.read(true).write(true).custom_flags(libc::O_TMPFILE).open(std::env::temp_dir()).unwrap();
-        file.set_len(length_bytes).unwrap();
-        file
-    }
+    use super::*;
 
     fn names(file: &File, length_bytes: u64) -> Vec<&'static str> {
         probe(file, 0, length_bytes).unwrap().into_iter().map(|signature| signature.name).collect()
@@ -267,7 +230,7 @@ mod tests {
         for &(name, places, magic) in MAGICS {
             for place in places {
                 let file = image(length_bytes);
-                let part = Part { device: &file, from_bytes: 0, length_bytes };
+                let part = Part::new(&file, 0, length_bytes);
                 let at_bytes = part.resolve(*place).unwrap();
                 file.write_all_at(magic, at_bytes).unwrap();
                 assert_eq!(probe(&file, 0, length_bytes).unwrap(), [Signature { name, at_bytes }]);
@@ -288,6 +251,46 @@ mod tests {
         let at = |name, at_bytes| Signature { name, at_bytes };
         assert_eq!(found, [at("xfs", 0), at("linux_raid_member", (64 << 20) - 8192)]);
         assert_eq!(names(&file, 256 << 20), [""; 0]);
+    }
+
+    /// Formats that count from the end leave out what is no whole unit of theirs: where each magic number then is, by
+    /// hand.
+    #[test]
+    fn the_end_of_a_device_is_rounded_to_the_unit_of_each_format() {
+        // 63 sectors more than whole units of 64 KiB, which are 7 more than whole units of 4 KiB.
+        let (whole, length_bytes) = (64 * MIB, 64 * MIB + 63 * 512);
+        let four = whole + 7 * 4096;
+        let cases: &[(&str, &[u8], u64)] = &[
+            ("linux_raid_member", b"\xfc\x4e\x2b\xa9", whole - 64 * KIB),
+            ("linux_raid_member", b"\xfc\x4e\x2b\xa9", four - 8 * KIB),
+            ("gpt", b"EFI PART", length_bytes - 512),
+            ("gpt", b"EFI PART", four - 4096),
+            ("isw_raid_member", b"Intel Raid ISM Cfg Sig. ", length_bytes - 1024),
+            ("isw_raid_member", b"Intel Raid ISM Cfg Sig. ", four - 8192),
+            ("nvidia_raid_member", b"NVIDIA", length_bytes - 1024),
+            ("lsi_mega_raid_member", b"$XIDE$", length_bytes - 512),
+            ("promise_fasttrack_raid_member", b"Promise Technology, Inc.", length_bytes - 63 * 512),
+        ];
+        for &(name, magic, at_bytes) in cases {
+            let file = image(length_bytes);
+            file.write_all_at(magic, at_bytes).unwrap();
+            assert_eq!(probe(&file, 0, length_bytes).unwrap(), [Signature { name, at_bytes }], "{name}");
+            // A rest of less than a sector changes no place; one magic number off by a sector is none.
+            assert_eq!(probe(&file, 0, length_bytes + 511).unwrap(), [Signature { name, at_bytes }], "{name}");
+            let file = image(length_bytes);
+            file.write_all_at(magic, at_bytes + 512 - 512 * 2).unwrap();
+            assert_eq!(names(&file, length_bytes), [""; 0], "{name}");
+        }
+        // The second superblock of nilfs2, and ZFS' labels of 256 KiB.
+        let file = image(length_bytes);
+        file.write_all_at(&[2, 0, 0, 0, 0, 0, 0x34, 0x34, 0, 4], four - 4096).unwrap();
+        assert_eq!(probe(&file, 0, length_bytes).unwrap(), [Signature { name: "nilfs2", at_bytes: four - 4096 + 6 }]);
+        let file = image(length_bytes);
+        file.write_all_at(&0x00ba_b10c_u64.to_le_bytes(), whole - 128 * KIB).unwrap();
+        assert_eq!(
+            probe(&file, 0, length_bytes).unwrap(),
+            [Signature { name: "zfs_member", at_bytes: whole - 128 * KIB }]
+        );
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use headstack_needs::{Need, lacks};
+
 /// A directory of its own for a test.
 pub struct Scratch(pub PathBuf);
 
@@ -49,6 +51,11 @@ static ALONE: Mutex<()> = Mutex::new(());
 impl LoopDevice {
     /// `None`, and why, where no loop device can be made.
     pub fn new(bytes: u64) -> Option<LoopDevice> {
+        LoopDevice::with_sectors(bytes, 512)
+    }
+
+    /// The same, of logical blocks of so many bytes.
+    pub fn with_sectors(bytes: u64, sector_bytes: u32) -> Option<LoopDevice> {
         // What a test that failed had, it has given back.
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let others = fs::File::create(std::env::temp_dir().join("headstack-loop-devices.lock")).unwrap();
@@ -56,7 +63,7 @@ impl LoopDevice {
         let scratch = Scratch::new();
         let backing = scratch.path("disk");
         fs::File::create(&backing).unwrap().set_len(bytes).unwrap();
-        let attached = attach(&backing)?;
+        let attached = attach_with(&backing, sector_bytes)?;
         Some(LoopDevice {
             path: attached.0.clone(),
             backing,
@@ -97,7 +104,7 @@ impl LoopDevice {
         );
         let path = format!("{device}p{number}");
         if !added || !Path::new(&path).exists() {
-            println!("skipped: no partition can be added");
+            lacks(Need::Loop, "no partition can be added");
             return None;
         }
         Some(path)
@@ -134,21 +141,33 @@ impl Drop for Attached {
 
 /// Attaches a loop device to a file or device.
 pub fn attach(backing: &str) -> Option<Attached> {
-    let output = Command::new("losetup").args(["--find", "--show", backing]).output();
+    attach_with(backing, 512)
+}
+
+fn attach_with(backing: &str, sector_bytes: u32) -> Option<Attached> {
+    let sectors = format!("--sector-size={sector_bytes}");
+    let output = Command::new("losetup").args(["--find", "--show", &sectors, backing]).output();
     match output {
         Ok(output) if output.status.success() => {
             let attached = Attached(String::from_utf8(output.stdout).unwrap().trim().to_owned());
-            // Who had the device before may have left it read-only.
+            // Who had the device before may have left it read-only, or divided.
             run(&["blockdev", "--setrw", &attached.0]);
+            if Path::new(&format!("{}p1", attached.0)).exists() {
+                run(&["partx", "--delete", &attached.0]);
+            }
             Some(attached)
         }
-        Ok(output) => skipped(&format!("no loop device: {}", String::from_utf8_lossy(&output.stderr).trim())),
-        Err(error) => skipped(&format!("there is no losetup: {error}")),
+        Ok(output) => {
+            without(Need::Loop, &format!("no loop device: {}", String::from_utf8_lossy(&output.stderr).trim()))
+        }
+        Err(error) => without(Need::Loop, &format!("there is no losetup: {error}")),
     }
 }
 
-pub fn skipped<T>(why: &str) -> Option<T> {
-    println!("skipped: {why}");
+/// Nothing, and why.
+#[track_caller]
+pub fn without<T>(need: Need, why: &str) -> Option<T> {
+    lacks(need, why);
     None
 }
 

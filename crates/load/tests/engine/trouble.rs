@@ -4,12 +4,13 @@ use std::fs::{self, File};
 use std::sync::Arc;
 
 use headstack_load::{EngineKind, Permission, Target, run};
+use headstack_needs::{Need, lacks};
 use headstack_result::RunResult;
 use headstack_workload::Workload;
 use headstack_workload::jobs::Sync;
 use serde_json::json;
 
-use crate::bench::{self, LoopDevice, skipped};
+use crate::bench::{self, LoopDevice};
 use crate::support::{
     MIB, MS, TestFile, assert_sound, closed, count, errors, job, measure, null_job, requests, spec, time, workload,
 };
@@ -136,7 +137,7 @@ fn a_full_disk_ends_the_run_and_keeps_it() {
         let (path, mount) = (device.path.clone(), device.directory("mount"));
         let made = bench::run(&["mkfs.ext4", "-q", "-m", "0", &path]);
         if !made || !device.during(&["mount", &path, &mount], &["umount", &mount]) {
-            return skipped("no ext4 can be mounted").unwrap_or_default();
+            return lacks(Need::Root, "no ext4 can be mounted");
         }
         let file = TestFile::holes_in(std::path::Path::new(&mount), 64 * MIB);
         let target = file.open(true);
@@ -179,7 +180,7 @@ fn a_read_only_device_is_read_and_never_written() {
 fn requests_smaller_than_a_block_are_refused() {
     let Some(device) = LoopDevice::new(MIB) else { return };
     if !bench::run(&["losetup", "--sector-size", "4096", &device.path]) {
-        return skipped("no loop device has blocks of 4 KiB").unwrap_or_default();
+        return lacks(Need::Loop, "no loop device has blocks of 4 KiB");
     }
     let target = open(&device.path, true, true);
     let load = workload(512, 100.0, &json!({"line": {"align": 512}}));
@@ -232,7 +233,7 @@ fn where_io_uring_is_forbidden_system_calls_do_and_it_is_said() {
         Some((measure(vec![of(EngineKind::Auto)]), refused))
     });
     let Some((result, refused)) = outcome.join().unwrap() else {
-        return skipped("no filter of system calls").unwrap_or_default();
+        return lacks(Need::Kernel, "no filter of system calls");
     };
     assert_eq!((count(&result), errors(&result)), (500, 0));
     let note = &result.notes[0];

@@ -5,8 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use headstack_load::{Permission, TargetKind};
+use headstack_needs::{Need, lacks};
 
-use crate::bench::{LoopDevice, Scratch, attach, run, skipped};
+use crate::bench::{LoopDevice, Scratch, attach, run};
 use crate::{MIB, assert_refused, descriptor_writes, destroying, open, refusal};
 
 #[test]
@@ -42,7 +43,7 @@ fn what_is_mounted_is_not_written() {
     let mount = device.directory("mount");
     let path = device.path.clone();
     if !run(&["mkfs.ext4", "-q", &path]) || !device.during(&["mount", &path, &mount], &["umount", &mount]) {
-        return skipped("no ext4 can be mounted").unwrap_or_default();
+        return lacks(Need::Root, "no ext4 can be mounted");
     }
     let all = Permission { signatures: vec!["ext4".into()], ..destroying(device.name()) };
     assert_refused(&path, &all, &format!("{} is mounted at {mount}", device.name()));
@@ -62,7 +63,7 @@ fn a_mount_in_another_namespace_counts() {
     let Some(device) = LoopDevice::new(64 * MIB) else { return };
     let mount = device.directory("mount");
     if !run(&["mkfs.ext4", "-q", &device.path]) {
-        return skipped("there is no mkfs.ext4").unwrap_or_default();
+        return lacks(Need::Programs, "there is no mkfs.ext4");
     }
     let script = format!("mount {} {mount} && echo mounted && read line", device.path);
     let mut command = Command::new("unshare");
@@ -76,7 +77,7 @@ fn a_mount_in_another_namespace_counts() {
     drop(child.stdin.take());
     child.wait().unwrap();
     if line.trim() != "mounted" {
-        return skipped("no mount namespace").unwrap_or_default();
+        return lacks(Need::Root, "no mount namespace");
     }
     assert!(!seen);
     let line = outcome.unwrap_err().to_string();
@@ -94,7 +95,7 @@ fn every_member_of_a_mounted_btrfs_is_in_use() {
     if !run(&["mkfs.btrfs", "-q", "-f", &path, &second.0])
         || !device.during(&["mount", "-t", "btrfs", "-o", &options, &path, &mount], &["umount", &mount])
     {
-        return skipped("no btrfs can be mounted").unwrap_or_default();
+        return lacks(Need::Kernel, "no btrfs can be mounted");
     }
     let all = |name: &str| Permission { signatures: vec!["btrfs".into()], ..destroying(name) };
     let lines = [refusal(&path, &all(device.name())), refusal(&second.0, &all(second.name()))];
@@ -140,7 +141,7 @@ fn what_is_swapped_on_is_not_written() {
     assert_refused(&path, &destroying(device.name()), "carries swap (at byte 4086 of");
     open(&path, &all).unwrap();
     if !device.during(&["swapon", &path], &["swapoff", &path]) {
-        return skipped("no swap can be added").unwrap_or_default();
+        return lacks(Need::Root, "no swap can be added");
     }
     assert_refused(&path, &all, &format!("{} is swapped on", device.name()));
 }
@@ -171,7 +172,7 @@ fn a_loop_device_is_in_use_with_the_device_behind_it() {
     let mount = device.directory("mount");
     let path = device.path.clone();
     if !run(&["mkfs.ext4", "-q", &path]) || !device.during(&["mount", &path, &mount], &["umount", &mount]) {
-        return skipped("no ext4 can be mounted").unwrap_or_default();
+        return lacks(Need::Root, "no ext4 can be mounted");
     }
     let other = attach(&path).unwrap();
     let all = Permission { signatures: vec!["ext4".into()], ..destroying(&other.0) };

@@ -5,9 +5,10 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 
 use headstack_load::{Ending, Permission, Target, TargetKind};
+use headstack_needs::{Need, lacks};
 use headstack_workload::{Kind, Request};
 
-use crate::bench::{LoopDevice, run, skipped};
+use crate::bench::{LoopDevice, run};
 use crate::{MIB, destroying, open};
 
 /// Requests as the engine does them, with the error that one met.
@@ -64,7 +65,7 @@ fn failures_in_mid_run_say_whether_it_goes_on() {
     // A file with holes on a file system that fills up.
     let (mount, path) = (device.directory("mount"), device.path.clone());
     if !run(&["mkfs.ext4", "-q", &path]) || !device.during(&["mount", &path, &mount], &["umount", &mount]) {
-        return skipped("no ext4 can be mounted").unwrap_or_default();
+        return lacks(Need::Root, "no ext4 can be mounted");
     }
     let (sparse, other) = (format!("{mount}/sparse"), format!("{mount}/other"));
     fs::File::create(&sparse).unwrap().set_len(MIB).unwrap();

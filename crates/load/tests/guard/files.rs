@@ -7,9 +7,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use headstack_load::{LoadError, Permission, Target, TargetKind};
+use headstack_needs::{Need, lacks};
 use headstack_workload::jobs::Sync;
 
-use crate::bench::{LoopDevice, Scratch, run, skipped};
+use crate::bench::{LoopDevice, Scratch, run};
 use crate::{MIB, assert_refused, descriptor_writes, open};
 
 #[test]
@@ -18,14 +19,14 @@ fn a_swap_file_is_not_written() {
     let mount = device.directory("mount");
     let path = device.path.clone();
     if !run(&["mkfs.ext4", "-q", &path]) || !device.during(&["mount", &path, &mount], &["umount", &mount]) {
-        return skipped("no ext4 can be mounted").unwrap_or_default();
+        return lacks(Need::Root, "no ext4 can be mounted");
     }
     let file = format!("{mount}/swap");
     let create = Permission { create_bytes: Some(16 * MIB), ..Permission::default() };
     open(&file, &create).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     if !run(&["mkswap", &file]) || !device.during(&["swapon", &file], &["swapoff", &file]) {
-        return skipped("no swap can be added").unwrap_or_default();
+        return lacks(Need::Root, "no swap can be added");
     }
     let overwrite = Permission { write: true, overwrite: true, ..Permission::default() };
     assert_refused(&file, &overwrite, "is swapped on");
@@ -72,14 +73,14 @@ fn a_user_that_may_not_is_told_so() {
     match error {
         Err(error) => assert!(error.to_string().contains("may not be read by this user"), "{error}"),
         // Root may.
-        Ok(_) => println!("skipped: this user may read everything"),
+        Ok(_) => lacks(Need::Kernel, "this user may read everything"),
     }
     if run(&["chattr", "+i", &file]) {
         let error = open(&file, &Permission { write: true, overwrite: true, ..Permission::default() });
         assert!(run(&["chattr", "-i", &file]));
         assert!(error.err().unwrap().to_string().contains("may not be written by this user"));
     } else {
-        println!("skipped: no file can be made immutable");
+        lacks(Need::Kernel, "no file can be made immutable");
     }
 }
 
@@ -150,7 +151,7 @@ fn a_full_disk_leaves_nothing() {
     let mount = device.directory("mount");
     let path = device.path.clone();
     if !run(&["mkfs.ext4", "-q", &path]) || !device.during(&["mount", &path, &mount], &["umount", &mount]) {
-        return skipped("no ext4 can be mounted").unwrap_or_default();
+        return lacks(Need::Root, "no ext4 can be mounted");
     }
     let create = |bytes| Permission { create_bytes: Some(bytes), ..Permission::default() };
     let file = format!("{mount}/file");
@@ -188,7 +189,7 @@ fn what_is_not_allocated_is_noted() {
     let mount = device.directory("mount");
     let path = device.path.clone();
     if !run(&["mkfs.ext4", "-q", &path]) || !device.during(&["mount", &path, &mount], &["umount", &mount]) {
-        return skipped("no ext4 can be mounted").unwrap_or_default();
+        return lacks(Need::Root, "no ext4 can be mounted");
     }
     let note = |name: &str, prepare: &dyn Fn(&fs::File)| {
         let path = format!("{mount}/{name}");
@@ -222,7 +223,7 @@ fn what_is_not_allocated_is_noted() {
 #[test]
 fn memory_has_no_direct_io() {
     let scratch =
-        if fs::exists("/dev/shm").unwrap() { "/dev/shm" } else { return println!("skipped: there is no /dev/shm") };
+        if fs::exists("/dev/shm").unwrap() { "/dev/shm" } else { return lacks(Need::Kernel, "there is no /dev/shm") };
     let path = format!("{scratch}/headstack-guard-{}", std::process::id());
     let create = Permission { create_bytes: Some(MIB), ..Permission::default() };
     assert_refused(&path, &create, "lies in memory (tmpfs)");

@@ -6,6 +6,8 @@ mod devices;
 mod failures;
 mod files;
 mod signatures;
+mod watched;
+mod ways;
 
 use std::os::fd::AsRawFd;
 

@@ -1,5 +1,6 @@
 //! What other programs put on a device is found before it is overwritten.
 
+use headstack_needs::{Need, lacks};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::process::Command;
@@ -58,10 +59,10 @@ fn what_other_programs_make_is_known_by_the_name_that_blkid_has_for_it() {
             command.extend(["mklabel", "gpt"]);
         }
         if !run(&command) {
-            println!("skipped: {} is not installed", maker.join(" "));
+            lacks(Need::Programs, format_args!("{} is not installed", maker.join(" ")));
             continue;
         }
-        let Some(name) = blkid(&device.path) else { return println!("skipped: there is no blkid") };
+        let Some(name) = blkid(&device.path) else { return lacks(Need::Programs, "there is no blkid") };
         let line = refusal(&device.path, &destroying(device.name()));
         assert!(line.contains(&format!("carries {name} (at byte")), "{maker:?}: {line}");
         assert!(line.ends_with(&format!("--signature {name}")), "{maker:?}: {line}");
@@ -100,7 +101,7 @@ fn what_has_lost_its_start_is_found_by_its_copies() {
     for &(name, maker, lost_bytes, copy) in cases {
         let Some(device) = LoopDevice::new(320 * MIB) else { return };
         if !run(&[maker, &[&device.path]].concat()) {
-            println!("skipped: {} is not installed", maker[0]);
+            lacks(Need::Programs, format_args!("{} is not installed", maker[0]));
             continue;
         }
         let wiped = fs::OpenOptions::new().write(true).open(&device.path).unwrap();

@@ -1,0 +1,198 @@
+//! What libblkid finds on a device: a second opinion beside the table of this program.
+//!
+//! The library is loaded when a device is to be written, where the machine has it. It reads by the descriptor that is open
+//! already, so that no other program has to be found, and no right is needed that this one lacks.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
+
+/// Its name has not changed since it has one.
+const NAME: &CStr = c"libblkid.so.1";
+/// More than it can find: it knows some eighty formats.
+const MOST: usize = 256;
+/// `blkid/blkid.h`: names and places of superblocks, those of wrong checksums too; places of partition tables, of a GPT
+/// without its boot sector too.
+const SUPERBLOCKS: c_int = 1 << 5 | 1 << 9 | 1 << 10;
+const PARTITIONS: c_int = 1 << 1 | 1 << 3;
+
+type Probe = *mut c_void;
+
+/// Its functions, as far as they are needed.
+pub(super) struct Libblkid {
+    new_probe: unsafe extern "C" fn() -> Probe,
+    free_probe: unsafe extern "C" fn(Probe),
+    set_device: unsafe extern "C" fn(Probe, c_int, i64, i64) -> c_int,
+    settings: [(unsafe extern "C" fn(Probe, c_int) -> c_int, c_int); 4],
+    do_probe: unsafe extern "C" fn(Probe) -> c_int,
+    lookup_value: unsafe extern "C" fn(Probe, *const c_char, *mut *const c_char, *mut usize) -> c_int,
+}
+
+/// Something that it has found, by its own name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub name: String,
+    /// From the start of what was searched.
+    pub at_bytes: u64,
+}
+
+impl Libblkid {
+    /// The machine's; `None` where it has none.
+    pub(super) fn here() -> Option<&'static Libblkid> {
+        static HERE: OnceLock<Option<Libblkid>> = OnceLock::new();
+        HERE.get_or_init(|| Libblkid::load(NAME)).as_ref()
+    }
+
+    /// It stays loaded as long as the process lives.
+    fn load(name: &CStr) -> Option<Libblkid> {
+        // SAFETY: a C string; libblkid has no constructors that could do harm.
+        let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if library.is_null() {
+            return None;
+        }
+        /// # Safety
+        /// `F` is the function's type.
+        unsafe fn function<F>(library: *mut c_void, name: &CStr) -> Option<F> {
+            // SAFETY: a library that is loaded, and a C string.
+            let address = unsafe { libc::dlsym(library, name.as_ptr()) };
+            // SAFETY: an address that is not null is that of a function of type F, as the caller says.
+            (!address.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, F>(&address) })
+        }
+        // SAFETY: the types are those of `blkid/blkid.h`, which are the same in all versions of libblkid.so.1.
+        unsafe {
+            Some(Libblkid {
+                new_probe: function(library, c"blkid_new_probe")?,
+                free_probe: function(library, c"blkid_free_probe")?,
+                set_device: function(library, c"blkid_probe_set_device")?,
+                settings: [
+                    (function(library, c"blkid_probe_enable_superblocks")?, 1),
+                    (function(library, c"blkid_probe_set_superblocks_flags")?, SUPERBLOCKS),
+                    (function(library, c"blkid_probe_enable_partitions")?, 1),
+                    (function(library, c"blkid_probe_set_partitions_flags")?, PARTITIONS),
+                ],
+                do_probe: function(library, c"blkid_do_probe")?,
+                lookup_value: function(library, c"blkid_probe_lookup_value")?,
+            })
+        }
+    }
+
+    /// All that it finds in `length_bytes` of a device from `from_bytes` on.
+    ///
+    /// # Errors
+    /// When the device cannot be read.
+    pub(super) fn probe(&self, device: &File, from_bytes: u64, length_bytes: u64) -> io::Result<Vec<Found>> {
+        let failed = || io::Error::other("libblkid cannot read it");
+        let (Ok(from), Ok(length)) = (i64::try_from(from_bytes), i64::try_from(length_bytes)) else {
+            return Err(failed());
+        };
+        // A length of 0 would mean all of the device.
+        if length == 0 {
+            return Ok(Vec::new());
+        }
+        // SAFETY: no argument.
+        let probe = Owned { library: self, probe: unsafe { (self.new_probe)() } };
+        // SAFETY: a probe that lives, the descriptor of a file that outlives it, and numbers.
+        let is_ready = !probe.probe.is_null()
+            && unsafe { (self.set_device)(probe.probe, device.as_raw_fd(), from, length) } == 0
+            // SAFETY: as before.
+            && self.settings.iter().all(|(set, value)| unsafe { set(probe.probe, *value) } == 0);
+        if !is_ready {
+            return Err(failed());
+        }
+        let mut found = Vec::new();
+        for _ in 0..MOST {
+            // SAFETY: a probe that lives and has a device.
+            match unsafe { (self.do_probe)(probe.probe) } {
+                0 => {}
+                1 => break,
+                _ => return Err(failed()),
+            }
+            for (name, place) in [(c"TYPE", c"SBMAGIC_OFFSET"), (c"PTTYPE", c"PTMAGIC_OFFSET")] {
+                if let Some(name) = probe.value(name) {
+                    let at_bytes = probe.value(place).and_then(|text| text.parse().ok()).unwrap_or(0);
+                    found.push(Found { name, at_bytes });
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A probe, which is freed.
+struct Owned<'a> {
+    library: &'a Libblkid,
+    probe: Probe,
+}
+
+impl Owned<'_> {
+    /// A value of what was found last.
+    fn value(&self, name: &CStr) -> Option<String> {
+        let mut data = null();
+        // SAFETY: a probe that lives, a C string, and room for an address; no length is asked for.
+        let result = unsafe { (self.library.lookup_value)(self.probe, name.as_ptr(), &raw mut data, null_mut()) };
+        if result != 0 || data.is_null() {
+            return None;
+        }
+        // SAFETY: values of these names are C strings, and live until the next is probed for.
+        Some(unsafe { CStr::from_ptr(data) }.to_string_lossy().into_owned())
+    }
+}
+
+impl Drop for Owned<'_> {
+    fn drop(&mut self) {
+        if !self.probe.is_null() {
+            // SAFETY: made by the same library, and freed once.
+            unsafe { (self.library.free_probe)(self.probe) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::super::signatures;
+    use super::*;
+
+    #[test]
+    fn a_machine_without_the_library_has_no_second_opinion() {
+        assert!(Libblkid::load(c"libblkid.so.none").is_none());
+        // Another library is none either.
+        assert!(Libblkid::load(c"libc.so.6").is_none());
+    }
+
+    /// Both know these by their magic numbers alone, and agree about names and places.
+    #[test]
+    fn the_second_opinion_has_the_same_names_for_the_same_places() {
+        let Some(library) = Libblkid::here() else {
+            return headstack_needs::lacks(headstack_needs::Need::Programs, "libblkid.so.1");
+        };
+        let length_bytes = (64 << 20) + 63 * 512;
+        let cases: &[(&str, &[u8], u64)] = &[
+            ("bfs", b"\xce\xfa\xad\x1b", 0),
+            ("DM_snapshot_cow", b"SnAp", 0),
+            ("DM_integrity", b"integrt\0\x01", 0),
+            ("DM_verity_hash", b"verity\0\0\x01\0\0\0", 0),
+            ("LVM1_member", b"HM\x01\0", 0),
+            ("ubi", b"UBI#", 0),
+            ("zonefs", b"SFOZ", 0),
+            ("ufs", b"\x19\x01\x54\x19", (64 << 10) + 0x55c),
+            ("vxfs", b"\xf5\xfc\x01\xa5", 1024),
+            ("promise_fasttrack_raid_member", b"Promise Technology, Inc.", length_bytes - 63 * 512),
+            ("lsi_mega_raid_member", b"$XIDE$", length_bytes - 512),
+        ];
+        for &(name, magic, at_bytes) in cases {
+            let file = signatures::image(length_bytes);
+            file.write_all_at(magic, at_bytes).unwrap();
+            let theirs = library.probe(&file, 0, length_bytes).unwrap();
+            assert_eq!(theirs, [Found { name: name.into(), at_bytes }]);
+            let ours = signatures::probe(&file, 0, length_bytes).unwrap();
+            assert_eq!(ours.iter().map(|one| (one.name, one.at_bytes)).collect::<Vec<_>>(), [(name, at_bytes)]);
+            // Only where it is searched.
+            assert_eq!(library.probe(&file, 1 << 20, 1 << 20).unwrap(), []);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Who else has a device or a file open to write it: servers that export it, virtual machines, databases.
+//!
+//! Of a file the kernel itself tells, by a lease, which it grants only where nobody has: two system calls, and nothing is
+//! hidden from it. Who that is tells `/proc`, which also has to do for devices, since these know no leases.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use super::kernel;
+use super::machine::{Machine, Object};
+
+/// Tools that ask a drive for its health have it open for writing no longer than this.
+const PASSING: Duration = Duration::from_millis(300);
+
+/// What somebody else does with a file that is about to be written; `file` is open for reading.
+pub(super) fn of_file(machine: &Machine, file: &File, what: Object) -> Option<String> {
+    found(holders(machine, &[what])).or_else(|| {
+        // This process may have it open several times, as jobs over one file do.
+        let is_hidden =
+            kernel::lease(file, libc::F_RDLCK) == Some(false) && does(&machine.proc.join("self"), &[what]).is_none();
+        is_hidden.then(|| "a process that cannot be seen from here has it open for writing".to_owned())
+    })
+}
+
+/// What somebody else has begun to do with a file that is being written; `file` is open for writing.
+pub(super) fn of_written_file(machine: &Machine, file: &File, what: Object) -> Option<String> {
+    if kernel::lease(file, libc::F_WRLCK) == Some(true) {
+        return None;
+    }
+    lasting(|| holders(machine, &[what]))
+}
+
+/// What somebody else does with devices, or with what is behind them.
+pub(super) fn of_devices(machine: &Machine, objects: &[Object]) -> Option<String> {
+    lasting(|| holders(machine, objects))
+}
+
+/// What is still so a moment later.
+fn lasting(look: impl Fn() -> Vec<String>) -> Option<String> {
+    let before = look();
+    if before.is_empty() {
+        return None;
+    }
+    thread::sleep(PASSING);
+    found(look().into_iter().filter(|line| before.contains(line)).collect())
+}
+
+fn found(lines: Vec<String>) -> Option<String> {
+    (!lines.is_empty()).then(|| lines.join("; "))
+}
+
+/// Processes that hold one of `objects`, this one aside, with what they do.
+fn holders(machine: &Machine, objects: &[Object]) -> Vec<String> {
+    let own = std::process::id().to_string();
+    let others = machine.processes().into_iter().filter(|process| !process.ends_with(&own));
+    let told = others.filter_map(|process| {
+        let deed = does(&process, objects)?;
+        let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+        let id = process.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Some(format!("{} (process {id}) {deed}", name.trim()))
+    });
+    told.collect()
+}
+
+/// What a process does with one of `objects`, by its descriptors, and by its memory where descriptors were closed.
+fn does(process: &Path, objects: &[Object]) -> Option<&'static str> {
+    by_descriptor(process, objects)
+        .or_else(|| maps_shared(process, objects).then_some("has it in its memory for writing"))
+}
+
+fn by_descriptor(process: &Path, objects: &[Object]) -> Option<&'static str> {
+    let descriptors = fs::read_dir(process.join("fd")).ok()?;
+    descriptors.filter_map(Result::ok).find_map(|entry| {
+        // Sockets and pipes are most of them.
+        if !fs::read_link(entry.path()).is_ok_and(|path| path.starts_with("/")) {
+            return None;
+        }
+        let told = fs::read_to_string(process.join("fdinfo").join(entry.file_name())).ok()?;
+        let (writes, locks) = (writes(&told), told.lines().any(|line| line.starts_with("lock:")));
+        if !writes && !locks {
+            return None;
+        }
+        let object = kernel::object(&entry.path()).ok().filter(|object| objects.contains(object))?;
+        // udev locks a device for a moment to look at it, together with others who only look.
+        let alone = || told.lines().any(|line| line.starts_with("lock:") && line.contains(" WRITE "));
+        match (writes, object) {
+            (true, _) => Some("has it open for writing"),
+            (false, Object::Device(_)) if !alone() => None,
+            (false, _) => Some("holds a lock on it"),
+        }
+    })
+}
+
+fn writes(descriptor: &str) -> bool {
+    let flags = descriptor.lines().find_map(|line| i32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY)
+}
+
+/// Lines of `maps`: `7f1c-7f1d rw-s 00000000 08:01 1234 /path`; links of the same range lead to what is mapped, for root.
+fn maps_shared(process: &Path, objects: &[Object]) -> bool {
+    let Ok(text) = fs::read_to_string(process.join("maps")) else { return false };
+    text.lines().any(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        let (Some(range), Some(rights)) = (fields.next(), fields.next()) else { return false };
+        let Some(path) = fields.nth(3).filter(|path| path.starts_with('/')) else { return false };
+        rights.ends_with('s') && rights.contains('w') && {
+            let mapped = kernel::object(&process.join("map_files").join(range));
+            let named = || kernel::object(&process.join("root").join(path.trim_start_matches('/')));
+            mapped.or_else(|_| named()).is_ok_and(|object| objects.contains(&object))
+        }
+    })
+}

@@ -1,0 +1,43 @@
+//! Whether what is written stays nobody else's while a run goes on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Instant;
+
+use crate::clock::yield_to_others;
+use crate::target::{LOOK_EVERY, Target};
+
+/// A look takes at most this share of the time.
+const SHARE: u32 = 20;
+
+/// Does `work` while a thread of its own looks every second, and once more at the end, at whether others have come to need
+/// what is written: then it sets `stop` and says so in one line.
+pub(crate) fn watched<T>(targets: &[Arc<Target>], stop: &AtomicBool, work: impl FnOnce() -> T) -> (T, Option<String>) {
+    let written: Vec<&Target> = targets.iter().map(Arc::as_ref).filter(|target| target.is_writable()).collect();
+    let look = || Target::check_unused(&written).err().map(|error| error.to_string());
+    let seen = OnceLock::new();
+    if written.is_empty() {
+        return (work(), None);
+    }
+    let done = thread::scope(|scope| {
+        // Hung up when the work is done, or has panicked.
+        let (_working, ended) = channel::<()>();
+        let seen = &seen;
+        scope.spawn(move || {
+            yield_to_others();
+            let mut pause = LOOK_EVERY;
+            while seen.get().is_none() && ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                let began = Instant::now();
+                if let Some(line) = look() {
+                    seen.get_or_init(|| line);
+                    stop.store(true, Ordering::Relaxed);
+                }
+                pause = LOOK_EVERY.max(began.elapsed() * SHARE);
+            }
+        });
+        work()
+    });
+    (done, seen.into_inner().or_else(look))
+}

@@ -1,0 +1,328 @@
+//! What others need while it is asked for.
+
+use super::{DESTROY, OVERWRITE, Way};
+
+/// An ext4 that writes nothing when it is mounted for reading.
+const EXT4: &str = "--destroy $NAME --signature ext4";
+
+pub fn ways() -> Vec<Way> {
+    vec![
+        Way::new(
+            "a mounted file system",
+            "mkfs.ext4 -q $DISK; mkdir $DIR/m; mount -o ro,noload $DISK $DIR/m",
+            EXT4,
+            "$NAME is mounted at $DIR/m",
+        )
+        .undo("umount $DIR/m"),
+        Way::new(
+            "a file system mounted at a path with a space",
+            "mkfs.ext4 -q $DISK; mkdir \"$DIR/a b\"; mount -o ro,noload $DISK \"$DIR/a b\"",
+            EXT4,
+            "$NAME is mounted at $DIR/a b",
+        )
+        .undo("umount \"$DIR/a b\""),
+        Way::new(
+            "a file system mounted twice, and unmounted once",
+            "mkfs.ext4 -q $DISK; mkdir $DIR/m $DIR/n; mount -o ro,noload $DISK $DIR/m; mount -o ro,noload $DISK $DIR/n; umount $DIR/m",
+            EXT4,
+            "$NAME is mounted at $DIR/n",
+        )
+        .undo("umount $DIR/n"),
+        Way::new(
+            "a folder of it bound elsewhere, itself unmounted",
+            "mkfs.ext4 -q $DISK; mkdir $DIR/m $DIR/n; mount -o ro,noload $DISK $DIR/m; mount --bind $DIR/m/lost+found $DIR/n; umount $DIR/m",
+            EXT4,
+            "$NAME is mounted at $DIR/n",
+        )
+        .undo("umount $DIR/n"),
+        Way::new(
+            "a file system that was unmounted lazily and is still used",
+            "mkfs.ext4 -q $DISK; mkdir $DIR/m; mount -o ro,noload $DISK $DIR/m; \
+             hold sleep 1000 9<$DIR/m/lost+found; umount -l $DIR/m",
+            EXT4,
+            "holds it exclusively",
+        )
+        .undo("release"),
+        Way::new(
+            "a file system mounted in another namespace",
+            "mkfs.ext4 -q $DISK; mkdir $DIR/m; \
+             hold unshare --mount --propagation private sh -c 'mount -o ro,noload $DISK $DIR/m; >$DIR/ready; exec sleep 1000'; until [ -e $DIR/ready ]; do sleep 0.01; done",
+            EXT4,
+            "$NAME is mounted at $DIR/m",
+        )
+        .undo("release"),
+        Way::new(
+            "a file system in a namespace that no process is in",
+            "mkfs.ext4 -q $DISK; mkdir $DIR/m $DIR/keep; >$DIR/keep/ns; mount --bind --make-private $DIR/keep $DIR/keep; \
+             unshare --mount=$DIR/keep/ns --propagation private mount -o ro,noload $DISK $DIR/m",
+            EXT4,
+            "holds it exclusively",
+        )
+        .undo("umount $DIR/keep/ns; umount $DIR/keep; sleep 0.1"),
+        Way::new(
+            "xfs that is mounted",
+            "mkfs.xfs -q -f $DISK; mkdir $DIR/m; mount -o ro,norecovery $DISK $DIR/m",
+            "--destroy $NAME --signature xfs",
+            "$NAME is mounted at $DIR/m",
+        )
+        .mib(320)
+        .undo("umount $DIR/m"),
+        Way::new(
+            "btrfs that is mounted",
+            "mkfs.btrfs -q -f $DISK; mkdir $DIR/m; mount -o ro $DISK $DIR/m",
+            "--destroy $NAME --signature btrfs",
+            "$NAME is mounted at $DIR/m",
+        )
+        .mib(128)
+        .undo("umount $DIR/m"),
+        Way::new(
+            "the member of a mounted btrfs that the table of mounts does not name",
+            "truncate -s 128M $DIR/one; one=$(losetup --find --show $DIR/one); echo $one >$DIR/loop; \
+             mkfs.btrfs -q -f $one $DISK; mkdir $DIR/m; mount -o ro,device=$one,device=$DISK $one $DIR/m",
+            "--destroy $NAME --signature btrfs",
+            "$NAME is part of a mounted btrfs",
+        )
+        .mib(128)
+        .undo("umount $DIR/m; losetup --detach $(cat $DIR/loop)"),
+        Way::new(
+            "a disk with a mounted partition",
+            "addpart $DISK 1 2048 65536; mkfs.ext4 -q ${DISK}p1; mkdir $DIR/m; mount -o ro,noload ${DISK}p1 $DIR/m",
+            EXT4,
+            "$NAMEp1 is mounted at $DIR/m",
+        )
+        .undo("umount $DIR/m; delpart $DISK 1"),
+        Way::new(
+            "a mounted partition",
+            "addpart $DISK 1 2048 65536; mkfs.ext4 -q ${DISK}p1; mkdir $DIR/m; mount -o ro,noload ${DISK}p1 $DIR/m",
+            "--destroy $NAMEp1 --signature ext4",
+            "$NAMEp1 is mounted at $DIR/m",
+        )
+        .target("$DISKp1")
+        .undo("umount $DIR/m; delpart $DISK 1"),
+        Way::new(
+            "a partition of a disk that is mounted as a whole",
+            "mkfs.ext4 -q $DISK; addpart $DISK 1 2048 65536; mkdir $DIR/m; mount -o ro,noload $DISK $DIR/m",
+            "--destroy $NAMEp1",
+            "$NAME is mounted at $DIR/m",
+        )
+        .target("$DISKp1")
+        .undo("umount $DIR/m; delpart $DISK 1"),
+        Way::new(
+            "a partition of a disk that is behind a loop device",
+            "addpart $DISK 1 2048 65536; losetup --find --show $DISK >$DIR/loop",
+            "--destroy $NAMEp1",
+            "$NAME is held by loop",
+        )
+        .target("$DISKp1")
+        .undo("losetup --detach $(cat $DIR/loop); delpart $DISK 1"),
+        Way::new("swap that is on", "mkswap $DISK; swapon $DISK", "--destroy $NAME --signature swap", "$NAME is swapped on")
+            .undo("swapoff $DISK"),
+        Way::new(
+            "a partition that is swapped on, the disk is named",
+            "addpart $DISK 1 2048 65536; mkswap ${DISK}p1; swapon ${DISK}p1",
+            "--destroy $NAME --signature swap",
+            "$NAMEp1 is swapped on",
+        )
+        .undo("swapoff ${DISK}p1; delpart $DISK 1"),
+        Way::new(
+            "a device behind a loop device",
+            "losetup --find --show $DISK >$DIR/loop",
+            DESTROY,
+            "$NAME is held by loop",
+        )
+        .undo("losetup --detach $(cat $DIR/loop)"),
+        Way::new(
+            "a device behind a loop device behind a loop device that is mounted",
+            "mkfs.ext4 -q $DISK; a=$(losetup --find --show $DISK); b=$(losetup --find --show $a); echo $a $b >$DIR/loop; \
+             mkdir $DIR/m; mount -o ro,noload $b $DIR/m",
+            EXT4,
+            "is mounted at $DIR/m",
+        )
+        .undo("umount $DIR/m; for d in $(cat $DIR/loop | tr ' ' '\\n' | tac); do losetup --detach $d; done"),
+        Way::new(
+            "a device that is a part of what a loop device with an offset shows",
+            "losetup --find --show --offset 1048576 --sizelimit 1048576 $DISK >$DIR/loop",
+            DESTROY,
+            "$NAME is held by loop",
+        )
+        .undo("losetup --detach $(cat $DIR/loop)"),
+        Way::new(
+            "a loop device whose file another loop device shows",
+            "losetup --find --show $FILE >$DIR/loop",
+            DESTROY,
+            "$NAME is on a file, as is loop",
+        )
+        .undo("losetup --detach $(cat $DIR/loop)"),
+        Way::new(
+            "a device that a server has open for writing",
+            "hold sleep 1000 9<>$DISK",
+            DESTROY,
+            "has it open for writing",
+        )
+        .undo("release"),
+        Way::new(
+            "a device that a server has open by a node of its own",
+            "mknod $DIR/node b 7 ${NAME#loop}; hold sleep 1000 9<>$DIR/node",
+            DESTROY,
+            "has it open for writing",
+        )
+        .undo("release"),
+        Way::new(
+            "a disk of which a server has a partition open for writing",
+            "addpart $DISK 1 2048 65536; hold sleep 1000 9<>${DISK}p1",
+            DESTROY,
+            "has it open for writing",
+        )
+        .undo("release; delpart $DISK 1"),
+        Way::new(
+            "a partition of a disk that a server has open for writing",
+            "addpart $DISK 1 2048 65536; hold sleep 1000 9<>$DISK",
+            "--destroy $NAMEp1",
+            "has it open for writing",
+        )
+        .target("$DISKp1")
+        .undo("release; delpart $DISK 1"),
+        Way::new(
+            "a loop device whose file a server has open for writing",
+            "hold sleep 1000 9<>$FILE",
+            DESTROY,
+            "has it open for writing",
+        )
+        .undo("release"),
+        Way::new(
+            "a device that a partitioner has locked",
+            "exec 9<$DISK; flock --exclusive 9; hold sleep 1000",
+            DESTROY,
+            "holds a lock on it",
+        )
+        .undo("release"),
+        Way::new(
+            "a disk image that a server exports",
+            "truncate -s 1M $DIR/image; nbdkit --unix $DIR/socket --pidfile $DIR/pid file $DIR/image; \
+             hold qemu-io -f raw -c 'sleep 20000' \"nbd+unix:///?socket=$DIR/socket\"; cat $DIR/pid >>$DIR/pids; \
+             until ls -l /proc/$(cat $DIR/pid)/fd | grep -q image; do sleep 0.01; done",
+            OVERWRITE,
+            "nbdkit (process",
+        )
+        .target("$DIR/image")
+        .undo("release"),
+        Way::new(
+            "a disk image that a virtual machine has open",
+            "truncate -s 1M $DIR/image; hold sleep 1000 9<>$DIR/image",
+            OVERWRITE,
+            "sleep (process",
+        )
+        .target("$DIR/image")
+        .undo("release"),
+        Way::new(
+            "a log that a server appends to",
+            "echo line >$DIR/log; hold sleep 1000 9>>$DIR/log",
+            OVERWRITE,
+            "has it open for writing",
+        )
+        .target("$DIR/log")
+        .undo("release"),
+        Way::new(
+            "a file that a server has open, by another name of it",
+            "truncate -s 1M $DIR/image; ln $DIR/image $DIR/alias; hold sleep 1000 9<>$DIR/image",
+            OVERWRITE,
+            "has it open for writing",
+        )
+        .target("$DIR/alias")
+        .undo("release"),
+        Way::new(
+            "a file that a server has open, by a link",
+            "truncate -s 1M $DIR/image; ln -s image $DIR/alias; hold sleep 1000 9<>$DIR/image",
+            OVERWRITE,
+            "has it open for writing",
+        )
+        .target("$DIR/alias")
+        .undo("release"),
+        Way::new(
+            "a file that a server has open, bound elsewhere",
+            "truncate -s 1M $DIR/image; >$DIR/bound; mount --bind $DIR/image $DIR/bound; hold sleep 1000 9<>$DIR/image",
+            OVERWRITE,
+            "has it open for writing",
+        )
+        .target("$DIR/bound")
+        .undo("release; umount $DIR/bound"),
+        Way::new(
+            "a file that a server has open in a namespace of its own",
+            "truncate -s 1M $DIR/image; hold unshare --mount sleep 1000 9<>$DIR/image",
+            OVERWRITE,
+            "has it open for writing",
+        )
+        .target("$DIR/image")
+        .undo("release"),
+        Way::new(
+            "a file that a process has in its memory for writing, its descriptor closed",
+            "truncate -s 1M $DIR/image; hold python3 -c 'import mmap, os, sys, time; f = os.open(sys.argv[1], os.O_RDWR); m = mmap.mmap(f, 4096); \
+             os.closerange(3, 64); open(sys.argv[2], \"w\"); time.sleep(1000)' $DIR/image $DIR/ready; until [ -e $DIR/ready ]; do sleep 0.01; done",
+            OVERWRITE,
+            "has it in its memory for writing",
+        )
+        .target("$DIR/image")
+        .undo("release"),
+        Way::new(
+            "a file whose descriptor is on its way from one process to another",
+            "truncate -s 1M $DIR/image; hold python3 -c 'import os, socket, sys, time; a, b = socket.socketpair(); \
+             f = os.open(sys.argv[1], os.O_RDWR); socket.send_fds(a, [b\"x\"], [f]); os.close(f); open(sys.argv[2], \"w\"); time.sleep(1000)' \
+             $DIR/image $DIR/ready; until [ -e $DIR/ready ]; do sleep 0.01; done",
+            OVERWRITE,
+            "a process that cannot be seen from here has it open for writing",
+        )
+        .target("$DIR/image")
+        .undo("release"),
+        Way::new(
+            "a file that somebody has locked to read it undisturbed",
+            "truncate -s 1M $DIR/image; exec 9<$DIR/image; flock --shared 9; hold sleep 1000",
+            OVERWRITE,
+            "holds a lock on it",
+        )
+        .target("$DIR/image")
+        .undo("release"),
+        Way::new("a file behind a loop device", "true", OVERWRITE, "it is behind $NAME").target("$FILE"),
+        Way::new("a file behind a loop device, by another name", "ln $FILE $DIR/alias", OVERWRITE, "it is behind $NAME").target("$DIR/alias"),
+        Way::new("a file behind a loop device, by a link", "ln -s $FILE $DIR/alias", OVERWRITE, "it is behind $NAME").target("$DIR/alias"),
+        Way::new(
+            "a file behind a loop device for reading alone",
+            "truncate -s 1M $DIR/image; losetup --read-only --find --show $DIR/image >$DIR/loop",
+            OVERWRITE,
+            "it is behind loop",
+        )
+        .target("$DIR/image")
+        .undo("losetup --detach $(cat $DIR/loop)"),
+        Way::new(
+            "a file that is mounted",
+            "mkfs.ext4 -q $FILE; mkdir $DIR/m; mount -o ro,noload $DISK $DIR/m",
+            OVERWRITE,
+            "it is behind $NAME; $NAME is mounted at $DIR/m",
+        )
+        .target("$FILE")
+        .undo("umount $DIR/m"),
+        Way::new(
+            "a file that is mounted, and would be grown",
+            "mkfs.ext4 -q $FILE; mkdir $DIR/m; mount -o ro,noload $DISK $DIR/m",
+            "--overwrite --create 128MiB",
+            "it is behind $NAME",
+        )
+        .target("$FILE")
+        .undo("umount $DIR/m"),
+        Way::new(
+            "a swap file",
+            "head -c 1M /dev/zero >$DIR/swap; chmod 600 $DIR/swap; mkswap $DIR/swap; swapon $DIR/swap",
+            OVERWRITE,
+            "it is swapped on",
+        )
+        .target("$DIR/swap")
+        .undo("swapoff $DIR/swap"),
+        Way::new(
+            "a program that runs",
+            "cp $(command -v sleep) $DIR/program; hold $DIR/program 1000",
+            OVERWRITE,
+            "is a program that runs",
+        )
+        .target("$DIR/program")
+        .undo("release"),
+    ]
+}
