@@ -213,8 +213,8 @@ def test_files_appear_together_or_not_at_all(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setitem(EXPORTS, "parquet", full)
     shown = CliRunner().invoke(main, ["run", ATLAS, *SHORT, "--csv", "r.csv", "--parquet", "r.parquet"])
-    assert shown.exit_code == 2
-    assert shown.stderr == "headstack: r.parquet: No space left on device\n"
+    assert shown.exit_code == 3
+    assert shown.stderr == "headstack: r.parquet: cannot be written: No space left on device\n"
     assert [path.name for path in tmp_path.iterdir()] == ["r.csv"]
     assert (tmp_path / "r.csv").read_text() == "old"
 
