@@ -136,7 +136,7 @@ run_chunks(json.load(open(sys.argv[1])), store=sys.argv[2])
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
 def test_what_was_finished_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: signal.Signals) -> None:
     monkeypatch.setattr(chunk_module, "CHUNK_S", 0.02)
-    many = specs(requests=20_000, seed=list(range(1, 9)))
+    many = specs(requests=8_000, seed=list(range(1, 9)))
     (tmp_path / "specs.json").write_text(json.dumps(many))
     process = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, tmp_path / "specs.json", tmp_path / "store"],

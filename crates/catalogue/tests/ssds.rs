@@ -1,6 +1,7 @@
 //! The solid-state drives of the catalogue: complete, sourced, and near what their data sheets promise.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use headstack_catalogue::ssd::description_to_toml;
 use headstack_catalogue::{Changes, ResolvedDevice, ResolvedSsd, drives, load_device, load_drive, load_system, ssd};
@@ -132,40 +133,49 @@ fn compare(id: &str, what: &str, found: f64, sheet: Option<f64>, bound: f64, pro
 
 #[test]
 fn figures_are_near_those_of_the_sheets() {
-    let mut problems = Vec::new();
-    each(|id, _, resolved| {
-        let (description, sheet) = (&resolved.description, &resolved.file.sheet);
-        let depth = description.interface.queue_depth;
-        let mut random = Random::new(3, Purpose::Addresses);
-        let mut check = |what: &str, found: f64, sheet: Option<f64>, bound: f64| {
-            compare(id, what, found, sheet, bound, &mut problems);
-        };
-        let mut fresh = Bench::new(description);
-        let runs = 16_384;
-        let mb = f64::from(runs) * f64::from(LONG) / 1e6;
-        let in_order = |kind| move |index: u32| request(kind, u64::from(index) * u64::from(LONG), LONG);
-        let write_s = fresh.seconds(runs, 32, in_order(Kind::Write));
-        check("sequential write, MB/s", mb / write_s, sheet.sequential_write.map(|rate| rate.0 / 1e6), 0.15);
-        let read_s = fresh.seconds(runs, 32, in_order(Kind::Read));
-        check("sequential read, MB/s", mb / read_s, sheet.sequential_read.map(|rate| rate.0 / 1e6), 0.15);
-        let written = u64::from(runs) * u64::from(LONG / SHORT);
-        let mut read = |_| request(Kind::Read, random.below(written) * u64::from(SHORT), SHORT);
-        let read_iops = 40_000.0 / fresh.seconds(40_000, depth, &mut read);
-        check("random reads a second", read_iops, sheet.random_read_iops, 0.15);
-        let latency_us = fresh.seconds(1_000, 1, &mut read) * 1e3;
-        check("read alone, us", latency_us, sheet.read_latency.map(|time| time.0 as f64 / 1e3), 0.15);
-
-        if sheet.random_write_iops.is_none() {
-            return;
-        }
-        let mut steady = Bench::new(&SsdDescription { preconditioned: true, ..small(description) });
-        let units = steady.ssd.capacity_bytes() / u64::from(SHORT);
-        let mut write = |_| request(Kind::Write, random.below(units) * u64::from(SHORT), SHORT);
-        let _ = steady.seconds(200_000, depth, &mut write);
-        let write_iops = 200_000.0 / steady.seconds(200_000, depth, &mut write);
-        check("random writes a second", write_iops, sheet.random_write_iops, 0.35);
+    let problems = Mutex::default();
+    // A thread each: together they simulate for minutes on a busy machine.
+    std::thread::scope(|scope| {
+        each(|id, _, resolved| {
+            let (id, problems) = (id.to_owned(), &problems);
+            scope.spawn(move || compare_with_the_sheet(&id, &resolved, problems));
+        });
     });
+    let problems = problems.into_inner().unwrap();
     assert!(problems.is_empty(), "{problems:#?}");
+}
+
+fn compare_with_the_sheet(id: &str, resolved: &ResolvedSsd, problems: &Mutex<Vec<String>>) {
+    let (description, sheet) = (&resolved.description, &resolved.file.sheet);
+    let depth = description.interface.queue_depth;
+    let mut random = Random::new(3, Purpose::Addresses);
+    let check = |what: &str, found: f64, sheet: Option<f64>, bound: f64| {
+        compare(id, what, found, sheet, bound, &mut problems.lock().unwrap());
+    };
+    let mut fresh = Bench::new(description);
+    let runs = 16_384;
+    let mb = f64::from(runs) * f64::from(LONG) / 1e6;
+    let in_order = |kind| move |index: u32| request(kind, u64::from(index) * u64::from(LONG), LONG);
+    let write_s = fresh.seconds(runs, 32, in_order(Kind::Write));
+    check("sequential write, MB/s", mb / write_s, sheet.sequential_write.map(|rate| rate.0 / 1e6), 0.15);
+    let read_s = fresh.seconds(runs, 32, in_order(Kind::Read));
+    check("sequential read, MB/s", mb / read_s, sheet.sequential_read.map(|rate| rate.0 / 1e6), 0.15);
+    let written = u64::from(runs) * u64::from(LONG / SHORT);
+    let mut read = |_| request(Kind::Read, random.below(written) * u64::from(SHORT), SHORT);
+    let read_iops = 40_000.0 / fresh.seconds(40_000, depth, &mut read);
+    check("random reads a second", read_iops, sheet.random_read_iops, 0.15);
+    let latency_us = fresh.seconds(1_000, 1, &mut read) * 1e3;
+    check("read alone, us", latency_us, sheet.read_latency.map(|time| time.0 as f64 / 1e3), 0.15);
+
+    if sheet.random_write_iops.is_none() {
+        return;
+    }
+    let mut steady = Bench::new(&SsdDescription { preconditioned: true, ..small(description) });
+    let units = steady.ssd.capacity_bytes() / u64::from(SHORT);
+    let mut write = |_| request(Kind::Write, random.below(units) * u64::from(SHORT), SHORT);
+    let _ = steady.seconds(200_000, depth, &mut write);
+    let write_iops = 200_000.0 / steady.seconds(200_000, depth, &mut write);
+    check("random writes a second", write_iops, sheet.random_write_iops, 0.35);
 }
 
 /// A good file; tests replace or add lines.
