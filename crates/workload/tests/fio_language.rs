@@ -202,7 +202,7 @@ fn is_for_another_engine(error: &InputError) -> bool {
 #[test]
 fn the_examples_of_fio_run_or_are_refused_for_their_engine() {
     let Some(paths) = examples() else {
-        return lacks(Need::Programs, "no fio examples in $HEADSTACK_FIO_EXAMPLES or /usr/share/doc/fio/examples");
+        return lacks(Need::Data, "no fio examples in $HEADSTACK_FIO_EXAMPLES or /usr/share/doc/fio/examples");
     };
     let environment = |name: &str| match name {
         "FIO_RW" => Some("randread".to_owned()),

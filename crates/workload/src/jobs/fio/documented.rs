@@ -88,7 +88,7 @@ fn the_examples_do_what_the_document_says() {
     paths.sort();
     if paths.is_empty() {
         return headstack_needs::lacks(
-            headstack_needs::Need::Programs,
+            headstack_needs::Need::Data,
             format_args!("there are no examples of fio in {folder}; HEADSTACK_FIO_EXAMPLES names another folder"),
         );
     }
