@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use headstack_load::{EngineKind, Job, Permission, Spec, Target, run};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Limits, Sync, Verify};
+use headstack_workload::jobs::{Content, Errors, Limits, Sync, Verify};
 use headstack_workload::{ArrivalProcess, Arrivals, Think, WarmUp, Workload};
 use serde_json::{Value, json};
 
@@ -104,7 +104,14 @@ fn measure(target: Target, engine: EngineKind, arrivals: Arrivals, limits: Limit
         slots: 1,
         start_delay_ns: 0,
         seed: 1,
-        invalidate: false,
+        invalidates_every_bytes: None,
+        target_bytes_max: u64::MAX,
+        rates_per_s: None,
+        flow: None,
+        errors: Errors::default(),
+        content: Content::default(),
+        flushes_at_end: false,
+        times_handing_over: false,
         verify: Verify::No,
     };
     let system = SystemRecord::new("", "", Value::Null);

@@ -61,6 +61,10 @@ class Shown:
     """Set to the left."""
 
 
+def _some(value: Any) -> str:
+    return f"{value:,}" if value else ""
+
+
 SHOWN = (
     Shown("mode", "mode", _text, optional=True, is_text=True),
     Shown("depth", "depth", _text, optional=True),
@@ -72,6 +76,7 @@ SHOWN = (
     Shown("p50\nms", "p50_ms", _ms),
     Shown("p99\nms", "p99_ms", _ms),
     Shown("p99.9\nms", "p999_ms", _ms),
+    Shown("errors", "errors", _some, optional=True),
     Shown("busy\n%", "utilisation_percent", _percent),
     Shown("bottleneck", "bottleneck", _text, is_text=True),
     Shown("", "saturated", _state, optional=True, is_text=True),

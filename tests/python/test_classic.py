@@ -237,8 +237,8 @@ def test_what_is_measured_is_the_write_and_its_flush() -> None:
 
 
 def test_pairs_are_a_write_and_the_flush_after_it() -> None:
-    def one(kind: str, at: int, took: int, failed: bool = False) -> tuple[int, str, int, int, int, int, bool]:
-        return 0, kind, 0, 0, at, took, failed
+    def one(kind: str, at: int, took: int, failed: bool = False) -> tuple[int, str, int, int, int, int, bool, int]:
+        return 0, kind, 0, 0, at, took, failed, 0
 
     logged = [one("flush", 0, 9), one("write", 10, 5), one("flush", 16, 4), one("write", 30, 5, True),
               one("flush", 36, 4), one("write", 50, 1), one("flush", 51, 1, True), one("write", 60, 1)]  # fmt: skip
@@ -381,7 +381,7 @@ def test_several_files_are_filled(headstack: Headstack, tmp_path: Path) -> None:
 def test_the_course_of_a_lun_is_kept_in_bounded_memory() -> None:
     lun = Lun("x", 0, 0, 1 << 40)
     for number in range(3 * POINTS_MAX):
-        lun.add([(0, "write", 0, MIB, number * 1_000_000, 1_000_000, False)])
+        lun.add([(0, "write", 0, MIB, number * 1_000_000, 1_000_000, False, 0)])
     assert len(lun.points) <= POINTS_MAX + 1
     assert lun.written_bytes == 3 * POINTS_MAX * MIB
     # One request of 1 MiB each millisecond, throughout.

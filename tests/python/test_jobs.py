@@ -157,7 +157,7 @@ def test_remarks_and_errors_name_line_and_option(tmp_path: Path, capsys: Capture
         (["--threads", "2"], "--threads: JOB states its own; leave the option out"),
         (["--buffered"], "--buffered: JOB states its own; leave the option out"),
         (["--icf", "x.icf"], "--fio, --icf: only one of them can be given"),
-        (["--output-format", "terse"], "--output-format: 'terse' is unknown; allowed: json, json+"),
+        (["--output-format", "normal"], "--output-format: 'normal' is unknown; allowed: json, json+, terse"),
         (["--output", "x"], "--output: says where --output-format goes; name one"),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 import headstack as hs
 from conftest import interrupt
 from headstack.cli import main
+from headstack.measurement import Access, Opened, Step
 
 Capture = pytest.CaptureFixture[str]
 
@@ -177,3 +178,12 @@ def test_no_requests_outstanding_are_refused_as_in_simulation(capsys: Capture) -
     for threads in ("1", "2"):
         code, _, err = headstack(capsys, "measure", "null", "--depth", "0", "--threads", threads)
         assert (code, err) == (2, "headstack: arrivals.closed.outstanding: 0 is out of range; 1 to 65536 is allowed\n")
+
+
+def test_threads_lose_no_request_of_a_depth_or_a_limit() -> None:
+    results = hs.measure("null:20ms", requests=20, depth=5, threads=2)
+    assert results.whole(0)["depth"]["max"] == 5
+    opened = Opened(["null"], Access(threads=3), writing=False)
+    workload = hs.Workload.uniform(read="100", size="4KiB").description | {"arrivals": {"closed": {"outstanding": 7}}}
+    results = opened.measure([Step(workload, limits={"requests": 100})])
+    assert results[0]["requests"] == 100

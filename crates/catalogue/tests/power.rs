@@ -33,6 +33,8 @@ fn random_reads(resolved: &Resolved) -> RunResult {
         streams: 1,
         stream_turn: 1,
         flush_every: 0,
+        sync_every: 0,
+        sequence: headstack_workload::Sequence::default(),
         arrivals: Arrivals::Closed { outstanding: 1, think: Think::None },
         warm_up: WarmUp { requests: 0, time_ns: 0 },
         run_length: RunLength::Requests(3_000),

@@ -120,6 +120,15 @@ impl Buffers {
         self.writes = writes;
     }
 
+    /// Writes `pattern` again and again into the slot's buffer.
+    pub fn fill(&mut self, slot: u32, length: u32, pattern: &[u8]) {
+        let slice = self.slice(slot, length);
+        match pattern {
+            [byte] => slice.fill(*byte),
+            _ => slice.chunks_mut(pattern.len()).for_each(|part| part.copy_from_slice(&pattern[..part.len()])),
+        }
+    }
+
     /// All of it, for registration.
     pub fn whole(&self) -> libc::iovec {
         libc::iovec { iov_base: self.memory.as_ptr().cast(), iov_len: self.length_bytes }

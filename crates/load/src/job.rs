@@ -3,11 +3,12 @@
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use headstack_workload::jobs::{Limits, Verify};
+use headstack_workload::jobs::{Content, Errors, Limits, Verify};
 use headstack_workload::{AccessLine, Addresses, ArrivalClock, Arrivals, Generator, RunLength, Span, Workload};
 
 use crate::LoadError;
 use crate::engine::EngineKind;
+use crate::flow::Member;
 use crate::ground::Ground;
 use crate::target::{Target, TargetKind};
 use crate::verification::common_divisor;
@@ -33,10 +34,24 @@ pub struct Job {
     pub start_delay_ns: u64,
     /// Seed of its random choices.
     pub seed: u64,
-    /// Whether the page cache is emptied of the targets before.
-    pub invalidate: bool,
     /// What is done to find out whether what is read is what was written. Requests then have memory of their own each.
     pub verify: Verify,
+    /// Whether the page cache is emptied of the targets before it begins, and again after so many bytes of requests.
+    pub invalidates_every_bytes: Option<u64>,
+    /// What is used of each target at most: several files may be longer than what a job has of each.
+    pub target_bytes_max: u64,
+    /// Requests a second of reads, writes and trims, where each kind has arrivals of its own.
+    pub rates_per_s: Option<[f64; 3]>,
+    /// What keeps it in step with others.
+    pub flow: Option<Member>,
+    /// What failed requests do to it.
+    pub errors: Errors,
+    /// What is written where nothing is verified.
+    pub content: Content,
+    /// Whether data and metadata of its targets are flushed when it ends.
+    pub flushes_at_end: bool,
+    /// Whether it is timed how long handing requests over takes.
+    pub times_handing_over: bool,
 }
 
 /// When a job is over.
@@ -44,6 +59,8 @@ pub struct Job {
 pub struct End {
     /// Requests of the measured part.
     pub requests: u64,
+    /// Requests of the measured part that are no flushes.
+    pub transfers: u64,
     /// Bytes of the measured part.
     pub bytes: u64,
     /// Length of the measured part.
@@ -64,7 +81,7 @@ impl Job {
     pub fn ground(&self) -> Ground {
         let file = |target: &Arc<Target>| {
             let is_device = target.kind() == TargetKind::BlockDevice;
-            target.fd().map(|fd| (fd.as_raw_fd(), target.whole_bytes(self.block_bytes()), is_device))
+            target.fd().map(|fd| (fd.as_raw_fd(), self.bytes_of(target), is_device))
         };
         match self.targets.iter().map(file).collect::<Option<Vec<_>>>() {
             Some(files) => Ground::new(files),
@@ -73,7 +90,13 @@ impl Job {
     }
 
     fn capacity_bytes(&self) -> u64 {
-        self.targets.iter().fold(0, |sum, target| sum.saturating_add(target.whole_bytes(self.block_bytes())))
+        self.targets.iter().fold(0, |sum, target| sum.saturating_add(self.bytes_of(target)))
+    }
+
+    /// What is used of a target, in whole blocks.
+    fn bytes_of(&self, target: &Target) -> u64 {
+        let block_bytes = u64::from(self.block_bytes());
+        target.whole_bytes(self.block_bytes()).min(self.target_bytes_max / block_bytes * block_bytes)
     }
 
     /// What is known to be impossible before anything is started.
@@ -96,9 +119,7 @@ impl Job {
         }
         let (span, block_bytes) = (self.span()?, self.block_bytes());
         let longest = self.longest_bytes();
-        if let Some(small) =
-            self.targets.iter().find(|target| target.whole_bytes(self.block_bytes()) < u64::from(longest))
-        {
+        if let Some(small) = self.targets.iter().find(|target| self.bytes_of(target) < u64::from(longest)) {
             let message = format!("requests of {longest} bytes have no room in its {} bytes", small.capacity_bytes());
             return Err(LoadError::Target { target: small.name().to_owned(), message });
         }
@@ -176,12 +197,13 @@ impl Job {
     /// # Errors
     /// As [`span`](Self::span).
     pub fn end(&self) -> Result<End, LoadError> {
-        let Limits { requests, bytes, passes, time_ns } = self.limits;
+        let Limits { requests, transfers, bytes, passes, time_ns } = self.limits;
         let length_bytes = self.span()?.length_bytes;
         let by_passes = passes.map(|passes| (length_bytes as f64 * passes).round() as u64);
         let or_never = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
         let stated = End {
             requests: or_never(requests),
+            transfers: or_never(transfers),
             bytes: or_never(bytes).min(or_never(by_passes)),
             time_ns: or_never(time_ns),
             confidence_percent: None,

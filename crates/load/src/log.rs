@@ -19,6 +19,8 @@ pub struct Logged {
     pub intended_ns: u64,
     /// From then until it came back.
     pub response_ns: u64,
+    /// Of these, what went by until the system had taken it.
+    pub handing_over_ns: u64,
     /// Without having done what it was asked to.
     pub failed: bool,
 }

@@ -57,10 +57,17 @@ pub fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool)
     rig.tell_counts();
     let integrity = rig.take_integrity();
     let lost = issued - completed;
+    let handing_over = rig.handing_over.take();
     if !all_back {
         rig.into_engine().abandon();
     }
-    let kinds = with_errors(std::mem::take(&mut result.kinds), &errors);
+    let mut kinds = with_errors(std::mem::take(&mut result.kinds), &errors);
+    if let Some(handing_over) = handing_over {
+        handing_over
+            .into_iter()
+            .enumerate()
+            .for_each(|(kind, times)| kinds.of(kind).handing_over = Some(Box::new(times)));
+    }
     Measured {
         name: seat.name.to_owned(),
         kinds,
@@ -249,6 +256,7 @@ fn notes(all: &[Measured], trouble: &Trouble, lateness: &LatencyHistogram) -> Ve
             notes.push(told.clone());
         }
     }
+    all.iter().flat_map(|one| &one.looped.notes).for_each(|note| notes.push(note.clone()));
     let late_ns = lateness.quantile_ns(0.99).unwrap_or(0);
     if late_ns > 1_000_000 {
         notes.push(format!(

@@ -1,5 +1,6 @@
 //! A phase of a job file on files and devices.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use headstack_result::{RunResult, SystemRecord};
@@ -8,8 +9,10 @@ use headstack_workload::{Arrivals, Span};
 use serde_json::{Value, json};
 
 use crate::engine::EngineKind;
+use crate::flow::{Flow, Member};
 use crate::job::Job;
-use crate::run::{Spec, run};
+use crate::log::Log;
+use crate::run::{Spec, run_logged};
 use crate::scenario::{ScenarioSpec, play_scenario};
 use crate::target::{Target, TargetKind};
 use crate::{LoadError, Progress};
@@ -29,20 +32,27 @@ pub struct PhaseSpec {
     pub seed: u64,
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
+    /// Whether it is timed how long handing requests over takes.
+    pub times_handing_over: bool,
 }
 
-/// Measures a phase, and tells `progress`, which says whether to go on. A thread works for each copy of a job; jobs that
+/// Measures a phase, and tells `progress`, which says whether to go on; `log` keeps its requests one by one, by the number
+/// of the copy among those of all jobs. A thread works for each copy of a job; jobs that
 /// share a pool have one thread, whose requests outstanding they divide. Results tell of streams as
 /// [`Phase::stream_names`] calls them.
 ///
 /// # Errors
 /// A phase that cannot be run on these targets: no such part, requests without room, a job that writes where a target is
 /// open for reading; an engine that the kernel refuses.
-pub fn play_phase(spec: &PhaseSpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
+pub fn play_phase(
+    spec: &PhaseSpec,
+    log: Option<&Arc<Log>>,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<RunResult, LoadError> {
     let threads = spec.check()?;
     match spec.phase.pool {
         Some(outstanding) => play_pool(spec, outstanding, progress),
-        None => play_jobs(spec, threads, progress),
+        None => play_jobs(spec, threads, log, progress),
     }
 }
 
@@ -81,8 +91,10 @@ fn threads(spec: &PhaseSpec) -> Result<Threads, LoadError> {
     let mut jobs = Vec::new();
     let mut notes = Vec::new();
     let names = spec.phase.stream_names();
+    let mut flows: BTreeMap<u64, Arc<Flow>> = BTreeMap::new();
     for ((job, targets), names) in spec.phase.jobs.iter().zip(&spec.targets).zip(names) {
         let span = span(job, targets, &mut notes)?;
+        let flow = job.flow.map(|asked| (flows.entry(asked.id).or_default(), asked));
         for (copy, name) in (0..job.copies.max(1)).zip(names) {
             jobs.push(Job {
                 name,
@@ -94,8 +106,15 @@ fn threads(spec: &PhaseSpec) -> Result<Threads, LoadError> {
                 slots: job.slots,
                 start_delay_ns: job.start_delay_ns,
                 seed: job.seed_of(copy, spec.seed),
-                invalidate: job.invalidate,
                 verify: job.verify,
+                invalidates_every_bytes: job.invalidate.then(|| pass_bytes(job, span)),
+                target_bytes_max: target_bytes_max(job),
+                rates_per_s: job.rates_per_s,
+                flow: flow.as_ref().map(|(flow, asked)| Member::new(flow, asked.weight, asked.sleep_ns)),
+                errors: job.errors,
+                content: job.content.clone(),
+                flushes_at_end: job.flushes_at_end,
+                times_handing_over: spec.times_handing_over,
             });
         }
     }
@@ -105,6 +124,7 @@ fn threads(spec: &PhaseSpec) -> Result<Threads, LoadError> {
 fn play_jobs(
     spec: &PhaseSpec,
     Threads { jobs, notes }: Threads,
+    log: Option<&Arc<Log>>,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<RunResult, LoadError> {
     let spec = Spec {
@@ -117,9 +137,17 @@ fn play_jobs(
         tells_streams: true,
         verification: None,
     };
-    let mut result = run(&spec, progress)?;
+    let mut result = run_logged(&spec, log, progress)?;
     result.notes.extend(notes);
     Ok(result)
+}
+
+/// Bytes of requests after which a job begins anew with the page cache emptied, as fio does at each loop; of jobs that go
+/// on for a time, where they go through the cache.
+fn pass_bytes(job: &jobs::Job, span: Span) -> u64 {
+    let is_by_time = limits(job) == jobs::Limits { time_ns: job.limits.time_ns, ..jobs::Limits::default() };
+    let visits = if job.workload.sequence.trim_then_write { 2 } else { 1 };
+    if is_by_time && job.direct { u64::MAX } else { span.length_bytes.saturating_mul(visits) }
 }
 
 /// A job that states no end goes through its part once.
@@ -205,10 +233,17 @@ fn check_writes(job: &jobs::Job, targets: &[Arc<Target>]) -> Result<(), LoadErro
     }
 }
 
+/// Of several files, a job has of each what it says that they hold.
+fn target_bytes_max(job: &jobs::Job) -> u64 {
+    job.file_bytes.filter(|_| job.targets.len() > 1).unwrap_or(u64::MAX)
+}
+
 /// The bytes of its targets that a job uses.
 fn span(job: &jobs::Job, targets: &[Arc<Target>], notes: &mut Vec<String>) -> Result<Span, LoadError> {
     let block_bytes = Target::common_block_bytes(targets);
-    let whole_bytes = targets.iter().map(|target| target.whole_bytes(block_bytes)).fold(0u64, u64::saturating_add);
+    let most_bytes = target_bytes_max(job) / u64::from(block_bytes) * u64::from(block_bytes);
+    let bytes_of = |target: &Arc<Target>| target.whole_bytes(block_bytes).min(most_bytes);
+    let whole_bytes = targets.iter().map(bytes_of).fold(0u64, u64::saturating_add);
     let within = job.part.within(whole_bytes, u64::from(block_bytes));
     let (span, is_cut) = within.map_err(|message| {
         let message = format!("the part of its targets: {message}");

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use headstack_result::{Finished, Kinds, Measuring};
+use headstack_result::{Finished, Kinds, LatencyHistogram, Measuring};
+use headstack_workload::jobs::{Content, Errors};
 use headstack_workload::{Kind, Request};
 
 use crate::LoadError;
@@ -47,6 +48,8 @@ pub struct Flight {
     pub intended_ns: u64,
     /// When it was handed over.
     pub started_ns: u64,
+    /// When the system had taken it, where that is timed; else as `started_ns`.
+    pub taken_ns: u64,
     /// How many were handed over before it.
     pub sequence: u64,
     /// What it is.
@@ -107,6 +110,8 @@ enum Contents<'a> {
     Any,
     /// No two writes are alike.
     Fresh,
+    /// All writes are alike.
+    Pattern(Vec<u8>),
     /// Writes carry stamps, and reads are checked.
     Stamped(Box<Stamping<'a>>),
 }
@@ -137,8 +142,20 @@ pub struct Rig<'a> {
     pub bytes_under_way: u64,
     /// Bytes of requests that came back since the warm-up was over, failed ones too.
     pub bytes: u64,
+    /// Flushes among the requests that came back since the warm-up was over, and among those under way.
+    pub flushes: u64,
+    /// Flushes under way.
+    pub flushes_under_way: u64,
     /// Where requests of the measured part are kept one by one, and which job that says they are of.
     pub log: Option<(Arc<Log>, u32)>,
+    /// What failed requests do to it.
+    pub errors_rule: Errors,
+    /// Whether a failed request has ended it.
+    pub is_ended_by_error: bool,
+    /// How long handing over took, by kind, where that is timed.
+    pub handing_over: Option<Box<[LatencyHistogram; 4]>>,
+    /// Requests issued of which it is not known yet that the system has taken them.
+    not_taken: Vec<u32>,
     response_ns: u64,
     bytes_ever: u64,
     /// The measured part ends with so many requests that came back well, whatever comes back with the last of them.
@@ -176,7 +193,7 @@ impl<'a> Rig<'a> {
         };
         let nothing =
             Request { kind: Kind::Flush, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
-        let idle = Flight { intended_ns: 0, started_ns: 0, sequence: 0, request: nothing };
+        let idle = Flight { intended_ns: 0, started_ns: 0, taken_ns: 0, sequence: 0, request: nothing };
         Ok(Rig {
             contents,
             engine,
@@ -193,7 +210,13 @@ impl<'a> Rig<'a> {
             completed: 0,
             bytes_under_way: 0,
             bytes: 0,
+            flushes: 0,
+            flushes_under_way: 0,
             log: None,
+            errors_rule: Errors::default(),
+            is_ended_by_error: false,
+            handing_over: None,
+            not_taken: Vec::new(),
             response_ns: 0,
             bytes_ever: 0,
             requests_max: u64::MAX,
@@ -206,6 +229,20 @@ impl<'a> Rig<'a> {
             stop,
             clock,
         })
+    }
+
+    /// What is written where nothing is verified; buffers are then to be each slot's own.
+    pub fn write_content(&mut self, content: &Content) {
+        if let (Contents::Fresh, Content::Pattern(pattern)) = (&self.contents, content) {
+            self.contents = Contents::Pattern(pattern.clone());
+        }
+    }
+
+    /// Times how long handing requests over takes, where the engine hands over before it waits.
+    pub fn time_handing_over(&mut self) {
+        if matches!(self.engine, Engine::Ring(_)) {
+            self.handing_over = Some(Box::new(std::array::from_fn(|_| LatencyHistogram::new())));
+        }
     }
 
     /// What results say of the engine.
@@ -278,14 +315,19 @@ impl<'a> Rig<'a> {
     pub fn issue(&mut self, intended_ns: u64, request: &Request) -> u32 {
         let slot = self.free.pop().expect("the load has looked for room");
         let (started_ns, sequence) = (self.now_ns, self.issued);
-        self.flights[slot as usize] = Flight { intended_ns, started_ns, sequence, request: *request };
+        self.flights[slot as usize] =
+            Flight { intended_ns, started_ns, taken_ns: started_ns, sequence, request: *request };
         self.issued += 1;
         self.bytes_under_way += u64::from(request.length_bytes);
+        self.flushes_under_way += u64::from(request.kind == Kind::Flush);
         match &self.contents {
             Contents::Fresh if request.kind == Kind::Write => {
                 self.engine.buffers().freshen(slot, request.length_bytes);
             }
-            Contents::Any | Contents::Fresh => {}
+            Contents::Pattern(pattern) if request.kind == Kind::Write => {
+                self.engine.buffers().fill(slot, request.length_bytes, pattern);
+            }
+            Contents::Any | Contents::Fresh | Contents::Pattern(_) => {}
             Contents::Stamped(_) => {
                 if !self.stamp(slot, request) {
                     return slot;
@@ -293,7 +335,30 @@ impl<'a> Rig<'a> {
             }
         }
         self.engine.prepare(slot, request);
+        if self.handing_over.is_some() {
+            self.not_taken.push(slot);
+            if self.engine.has_handed_over() {
+                self.note_taken();
+            }
+        }
         slot
+    }
+
+    /// All requests issued so far are with the system.
+    fn note_taken(&mut self) {
+        let taken_ns = self.clock.now_ns().max(self.now_ns);
+        for slot in self.not_taken.drain(..) {
+            self.flights[slot as usize].taken_ns = taken_ns;
+        }
+    }
+
+    /// Where handing over is timed, a request is issued at the moment at which it is issued, not at that of the last look.
+    #[inline]
+    pub fn look_before_issuing(&mut self) {
+        if self.handing_over.is_some() {
+            self.look();
+            self.count_depth(self.now_ns);
+        }
     }
 
     /// Stamps a write or takes a read's expectation, out of line so that loads that do not verify take no longer. What
@@ -345,6 +410,10 @@ impl<'a> Rig<'a> {
     /// When the kernel takes no requests any more.
     #[inline]
     pub fn wait(&mut self, wait: Wait) -> Result<(), LoadError> {
+        if !self.not_taken.is_empty() {
+            self.engine.hand_over();
+            self.note_taken();
+        }
         let driven = self.engine.drive(wait, self.clock, &mut self.done);
         self.look();
         driven
@@ -364,7 +433,7 @@ impl<'a> Rig<'a> {
     #[inline(always)]
     fn complete(&mut self, done: Done) -> Ended {
         let flight = self.flights[done.slot as usize];
-        let Flight { request, intended_ns, started_ns, .. } = flight;
+        let Flight { request, intended_ns, started_ns, taken_ns, .. } = flight;
         let at_ns = self.now_ns;
         self.count_depth(at_ns);
         self.free.push(done.slot);
@@ -372,6 +441,10 @@ impl<'a> Rig<'a> {
         let length = u64::from(request.length_bytes);
         self.bytes_under_way -= length;
         self.bytes += length;
+        if request.kind == Kind::Flush {
+            self.flushes += 1;
+            self.flushes_under_way -= 1;
+        }
         let failed = match request.kind {
             Kind::Read | Kind::Write => done.result != WHOLE && i64::from(done.result) != length as i64,
             Kind::Trim | Kind::Flush => done.result < 0,
@@ -383,7 +456,17 @@ impl<'a> Rig<'a> {
         if counted && let Some((log, job)) = &self.log {
             let Request { kind, offset_bytes, length_bytes, .. } = request;
             let response_ns = at_ns - intended_ns;
-            log.add(Logged { job: *job, kind, offset_bytes, length_bytes, intended_ns, response_ns, failed });
+            let handing_over_ns = taken_ns - started_ns;
+            log.add(Logged {
+                job: *job,
+                kind,
+                offset_bytes,
+                length_bytes,
+                intended_ns,
+                response_ns,
+                handing_over_ns,
+                failed,
+            });
         }
         if failed {
             self.fail(&flight, done.result);
@@ -393,7 +476,10 @@ impl<'a> Rig<'a> {
         self.bytes_ever += length;
         if counted && let Some(measuring) = &mut self.measuring {
             let (kind, length_bytes) = (request.kind as usize, request.length_bytes);
-            measuring.record(&Finished { kind, length_bytes, intended_ns, started_ns, at_ns });
+            measuring.record(&Finished { kind, length_bytes, intended_ns, started_ns: taken_ns, at_ns });
+            if let Some(handing_over) = &mut self.handing_over {
+                handing_over[kind].record(taken_ns - started_ns);
+            }
             if measuring.completed >= self.requests_max {
                 self.close(at_ns);
             }
@@ -410,7 +496,12 @@ impl<'a> Rig<'a> {
             measuring.forget(flight.intended_ns, self.now_ns);
         }
         self.trouble.add(self.targets, &self.ground, &flight.request, result);
-        if self.trouble.fatal.is_some() {
+        let goes_on = match flight.request.kind {
+            Kind::Read => self.errors_rule.reads_go_on,
+            Kind::Write | Kind::Trim | Kind::Flush => self.errors_rule.writes_go_on,
+        };
+        self.is_ended_by_error |= !goes_on;
+        if self.trouble.fatal.is_some() || (!goes_on && self.errors_rule.end_all) {
             self.stop.store(true, Ordering::Relaxed);
         }
     }
@@ -421,7 +512,7 @@ impl<'a> Rig<'a> {
             self.deadline_ns = self.now_ns.saturating_add(time_ns);
             self.measuring = Some(Measuring::new(self.now_ns, self.under_way() + self.waiting, self.interval_ns));
             self.samples.start(self.now_ns);
-            self.bytes = 0;
+            (self.bytes, self.flushes) = (0, 0);
         }
     }
 
@@ -482,7 +573,7 @@ impl<'a> Rig<'a> {
     pub fn take_integrity(&mut self) -> Option<Checked> {
         match std::mem::replace(&mut self.contents, Contents::Any) {
             Contents::Stamped(stamping) => Some(stamping.finish()),
-            Contents::Any | Contents::Fresh => None,
+            Contents::Any | Contents::Fresh | Contents::Pattern(_) => None,
         }
     }
 

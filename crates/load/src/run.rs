@@ -7,7 +7,7 @@ use std::thread::Thread;
 
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::Arrivals;
-use headstack_workload::jobs::Verify;
+use headstack_workload::jobs::{Content, Verify};
 use serde_json::Value;
 
 use crate::LoadError;
@@ -79,7 +79,6 @@ pub fn run_logged(
     };
     let verification = verification.as_deref();
     begin(verification)?;
-    let cached = invalidate(&spec.jobs);
     let works = spec.jobs.iter().zip(0..).map(|(job, number): (&Job, u32)| {
         move |post: &Post| {
             let Job { name, targets, engine, start_delay_ns, seed, .. } = job;
@@ -93,7 +92,7 @@ pub fn run_logged(
                 start_delay_ns: *start_delay_ns,
                 seed: *seed,
                 interval_ns: spec.interval_ns,
-                own_buffers: job.verify != Verify::No,
+                own_buffers: job.verify != Verify::No || job.content != Content::Random,
                 verification: verification.filter(|_| job.verify != Verify::No),
             };
             let measured = measure(&seat, post, |rig| {
@@ -113,26 +112,10 @@ pub fn run_logged(
     if spec.tells_streams {
         result.streams = streams(&measured);
     }
-    result.notes.extend(cached);
     if let Some(known) = verification {
         finish(spec, known, &measured, &mut result, progress);
     }
     Ok(result)
-}
-
-/// Empties the page cache of what jobs want to read from their devices, each target once; what could not be done.
-fn invalidate(jobs: &[Job]) -> Option<String> {
-    let mut done: Vec<&str> = Vec::new();
-    for target in jobs.iter().filter(|job| job.invalidate).flat_map(|job| &job.targets) {
-        if done.contains(&target.name()) {
-            continue;
-        }
-        done.push(target.name());
-        if let Err(error) = target.forget_cached() {
-            return Some(format!("the page cache could not be emptied of {} ({error})", target.name()));
-        }
-    }
-    None
 }
 
 /// What a thread of a run shares with others, and how they hear of each other.

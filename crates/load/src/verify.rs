@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use headstack_result::{RunResult, SystemRecord};
+use headstack_result::{RunResult, StreamResult, SystemRecord};
 use headstack_workload::jobs::Verify;
 use headstack_workload::{Kind, Request};
 use serde_json::{Value, json};
@@ -21,8 +21,9 @@ use crate::clock::{LOOK_NS, Time};
 use crate::engine::{EngineKind, Wait, carry_out};
 use crate::ground::Ground;
 use crate::integrity::{self, Layout, Ledger, Scanner};
-use crate::measured::{Measured, checked, join};
-use crate::rig::{Rig, Seat};
+use crate::job::Job;
+use crate::measured::{Measured, checked, join, streams};
+use crate::rig::{Rig, Seat, VERIFIED_SLOTS_MAX};
 use crate::run::{Post, Ran, Spec, measure, together};
 use crate::stamping::Checked;
 use crate::target::Target;
@@ -75,7 +76,7 @@ pub fn verify(spec: &VerifySpec, progress: &mut dyn FnMut(&Progress) -> bool) ->
             }
         },
     };
-    let (measured, ran) = pass(&spec.target, &against, spec.engine, spec.interval_ns, progress)?;
+    let (measured, ran) = pass(&spec.target, &against, Reads::long(spec.engine), spec.interval_ns, progress)?;
     let record = json!({ "verify": { "ledger": spec.ledger, "unit_bytes": against.layout().unit_bytes() } });
     Ok(join(&spec.system, &record, 0, &measured, &ran))
 }
@@ -102,8 +103,13 @@ pub(crate) fn finish(
     } else {
         let mut checked = checked(measured);
         for (target, ledger) in passes {
-            match read_again(target, ledger, result, progress) {
-                Ok(found) => checked = checked.into_iter().chain(found).reduce(Checked::and),
+            match read_again(target, ledger, reads_of(spec, target), result, progress) {
+                Ok((found, read)) => {
+                    checked = checked.into_iter().chain(found).reduce(Checked::and);
+                    if spec.tells_streams {
+                        tell_reads(spec, target, &read, result);
+                    }
+                }
                 Err(error) => {
                     result.ended_early.get_or_insert(error.to_string());
                 }
@@ -118,10 +124,12 @@ pub(crate) fn finish(
 fn read_again(
     target: &Arc<Target>,
     ledger: &Ledger,
+    reads: Reads,
     result: &mut RunResult,
     progress: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Option<Checked>, LoadError> {
-    let (read, ran) = pass(target, &Against::Ledger(ledger), EngineKind::Auto, None, progress)?;
+) -> Result<(Option<Checked>, Vec<Measured>), LoadError> {
+    let against = Against::Ledger(ledger);
+    let (read, ran) = pass(target, &against, reads, None, progress)?;
     if ran.by_somebody {
         result.ended_early.get_or_insert("stopped by hand".to_owned());
     }
@@ -129,7 +137,64 @@ fn read_again(
     let (mb, seconds) = (whole.bytes() as f64 / 1e6, whole.duration_ns as f64 / 1e9);
     result.notes.push(format!("{}: {mb:.1} MB that were written were read again in {seconds:.2} s", target.name()));
     result.notes.extend(whole.notes.into_iter().skip(1));
-    Ok(checked(&read))
+    Ok((checked(&read), read))
+}
+
+/// Jobs whose results are told apart read what they have written by requests like theirs, as fio does; else long ones by
+/// several threads are faster.
+fn reads_of(spec: &Spec, target: &Arc<Target>) -> Reads {
+    let on_target = |job: &&Job| job.targets.iter().any(|other| Arc::ptr_eq(other, target));
+    match spec.jobs.iter().filter(on_target).max_by_key(|job| job.longest_bytes()) {
+        Some(job) if spec.tells_streams => {
+            let depth = job.depth().min(VERIFIED_SLOTS_MAX);
+            Reads { bytes: job.longest_bytes(), depth, threads_max: 1, engine: job.engine }
+        }
+        _ => Reads::long(EngineKind::Auto),
+    }
+}
+
+/// What stands behind a job's name in that of the stream of the reads which verified what it wrote.
+pub const VERIFYING: &str = " (verify)";
+
+/// Tells of the reads as a stream beside that of the first job that asked for them.
+fn tell_reads(spec: &Spec, target: &Arc<Target>, read: &[Measured], result: &mut RunResult) {
+    let asked =
+        |job: &&Job| job.verify == Verify::StampAndRead && job.targets.iter().any(|other| Arc::ptr_eq(other, target));
+    let Some(job) = spec.jobs.iter().find(asked) else { return };
+    let name = format!("{}{VERIFYING}", job.name);
+    for stream in streams(read) {
+        match result.streams.iter_mut().find(|known| known.name == name) {
+            // Of several targets, one after the other: durations add up.
+            Some(known) => {
+                known.kinds.merge(&stream.kinds);
+                for fact in &mut known.facts {
+                    let own = stream.facts.iter().find(|other| other.name == fact.name);
+                    fact.value += own.map_or(0.0, |own| own.value);
+                }
+            }
+            None => result.streams.push(StreamResult { name: name.clone(), ..stream }),
+        }
+    }
+}
+
+/// How a pass reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Reads {
+    /// Length of one at most, in bytes.
+    pub bytes: u32,
+    /// How many of a thread are under way.
+    pub depth: u32,
+    /// Threads at most.
+    pub threads_max: usize,
+    /// How they are handed over.
+    pub engine: EngineKind,
+}
+
+impl Reads {
+    /// Long ones, which are fastest.
+    pub(crate) fn long(engine: EngineKind) -> Reads {
+        Reads { bytes: READ_BYTES, depth: DEPTH, threads_max: THREADS_MAX, engine }
+    }
 }
 
 /// What a pass holds against what it reads.
@@ -178,7 +243,7 @@ impl Against<'_> {
 pub(crate) fn pass(
     target: &Arc<Target>,
     against: &Against,
-    engine: EngineKind,
+    reads: Reads,
     interval_ns: Option<u64>,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<(Vec<Measured>, Ran), LoadError> {
@@ -196,13 +261,13 @@ pub(crate) fn pass(
         // SAFETY: a hint that touches no memory: what is read through the page cache is to come from the medium.
         unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     }
-    let read_bytes = (READ_BYTES / unit_bytes).max(1) * unit_bytes;
+    let read_bytes = (reads.bytes / unit_bytes).max(1) * unit_bytes;
     let seat = Seat {
         name: "verify",
         targets,
         ground: Ground::of(targets, block_bytes),
-        engine,
-        slots: DEPTH,
+        engine: reads.engine,
+        slots: reads.depth,
         buffer_bytes: read_bytes,
         start_delay_ns: 0,
         seed: 0,
@@ -213,7 +278,7 @@ pub(crate) fn pass(
     let threads = if target.is_rotational() == Some(true) {
         1
     } else {
-        std::thread::available_parallelism().map_or(1, |count| count.get().min(THREADS_MAX)) as u64
+        std::thread::available_parallelism().map_or(1, |count| count.get().min(reads.threads_max)) as u64
     };
     let units = layout.units();
     let works = (0..threads).map(|thread| {
@@ -222,7 +287,7 @@ pub(crate) fn pass(
         move |post: &Post| {
             let mut found = None;
             let mut measured = measure(seat, post, |rig| {
-                let mut reading = Reading::new(against, part);
+                let mut reading = Reading::new(against, part, read_bytes, reads.depth);
                 let outcome = reading.read_all(rig, &seat.ground);
                 rig.close(rig.now_ns);
                 found = Some(Checked { report: reading.scanner.finish(), unit_bytes });
@@ -243,6 +308,10 @@ struct Reading<'a> {
     /// What is still to be read.
     rest: Range<u64>,
     unit_bytes: u32,
+    /// Of one read, at most.
+    read_bytes: u32,
+    /// Reads at a time.
+    depth: u32,
     /// Under way, in order of their places; their slots go round.
     under_way: VecDeque<Under>,
     issued: u64,
@@ -257,7 +326,7 @@ struct Under {
 }
 
 impl<'a> Reading<'a> {
-    fn new(against: &'a Against<'a>, part: Range<u64>) -> Reading<'a> {
+    fn new(against: &'a Against<'a>, part: Range<u64>, read_bytes: u32, depth: u32) -> Reading<'a> {
         let unit_bytes = against.layout().unit_bytes();
         Reading {
             against,
@@ -265,6 +334,8 @@ impl<'a> Reading<'a> {
             rest: part.clone(),
             part,
             unit_bytes,
+            read_bytes,
+            depth,
             under_way: VecDeque::new(),
             issued: 0,
         }
@@ -274,7 +345,7 @@ impl<'a> Reading<'a> {
         rig.look();
         rig.start_measuring(u64::MAX);
         while !rig.is_stopped() {
-            while self.under_way.len() < DEPTH as usize && self.issue_next(rig) {}
+            while self.under_way.len() < self.depth as usize && self.issue_next(rig) {}
             if self.under_way.is_empty() {
                 break;
             }
@@ -300,7 +371,7 @@ impl<'a> Reading<'a> {
     /// Issues the next read, if anything is left.
     fn issue_next(&mut self, rig: &mut Rig) -> bool {
         let unit_bytes = u64::from(self.unit_bytes);
-        let most = (u64::from(READ_BYTES) / unit_bytes).max(1);
+        let most = u64::from(self.read_bytes) / unit_bytes;
         let Some(units) = self.against.next(self.rest.clone(), most) else {
             self.rest.start = self.rest.end;
             return false;
@@ -308,7 +379,7 @@ impl<'a> Reading<'a> {
         self.rest.start = units.end;
         // As long as a buffer at most, so below 2^32.
         let request = read((units.start * unit_bytes, ((units.end - units.start) * unit_bytes) as u32));
-        let slot = (self.issued % u64::from(DEPTH)) as u32;
+        let slot = (self.issued % u64::from(self.depth)) as u32;
         self.issued += 1;
         rig.issue_in(slot, &request);
         self.under_way.push_back(Under { slot, request, failed: None });

@@ -6,13 +6,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use headstack_result::{LatencyHistogram, Measuring};
-use headstack_workload::{ArrivalClock, Arrivals, Generator, Think, WarmUp};
+use headstack_workload::{ArrivalClock, ArrivalProcess, Arrivals, Generator, Kind, Request, Think, WarmUp};
 
 use crate::LoadError;
 use crate::clock::LOOK_NS;
-use crate::engine::Wait;
+use crate::engine::{Wait, flush};
+use crate::flow::Turns;
 use crate::job::{End, Job};
 use crate::rig::Rig;
+use crate::run::PATIENCE_NS;
 
 /// Completions between two looks at the confidence interval.
 const CONFIDENCE_EVERY: u64 = 1 << 10;
@@ -29,7 +31,12 @@ pub struct Loop {
     /// From the intended arrival to the moment it was handed over, of requests that found a slot free: what this program
     /// is late by itself.
     pub lateness: LatencyHistogram,
+    /// What could not be done beside the requests.
+    pub notes: Vec<String>,
 }
+
+/// A job that is ahead of its flow and has nothing under way looks again after this time, unless it says otherwise.
+const FLOW_LOOK_NS: u64 = 20_000;
 
 /// Runs a job to its end.
 ///
@@ -37,21 +44,136 @@ pub struct Loop {
 /// When the workload cannot be generated, or the kernel takes no requests any more.
 pub fn work(job: &Job, rig: &mut Rig) -> Result<Loop, LoadError> {
     let generator = Generator::new(&job.workload, job.span()?, job.block_bytes(), job.seed)?;
+    let mut stints = Stints::new(job);
+    stints.forget_cached(rig);
     let (end, start_ns) = (job.end()?, rig.now_ns);
     let course = Course { warm_up: job.workload.warm_up, end, start_ns, known_at: Cell::new(0) };
-    match job.workload.arrivals {
+    rig.errors_rule = job.errors;
+    rig.write_content(&job.content);
+    if job.times_handing_over {
+        rig.time_handing_over();
+    }
+    let mut looped = match job.workload.arrivals {
         Arrivals::Closed { outstanding, think } => {
             let delays = job.workload.specification.lines.iter().any(|line| line.delay_ns > 0);
             let thinks = delays || think != Think::None;
             if thinks {
-                thinking(rig, &course, generator, outstanding)
+                thinking(rig, &course, generator, outstanding, &mut stints)
             } else {
-                closed(rig, &course, generator, outstanding)
+                closed(rig, &course, generator, outstanding, &mut stints)
             }
         }
         Arrivals::Open { rate_per_s, process } => {
-            open(rig, &course, generator, &|| ArrivalClock::new(rate_per_s, process, job.seed))
+            open(rig, &course, generator, &|| Schedule::new(job, rate_per_s, process), &mut stints)
         }
+    }?;
+    if rig.is_ended_by_error {
+        looped.notes.push(format!("{} ended at its first error: continue_on_error lets it go on", job.name));
+    } else if job.flushes_at_end && job.writes() && rig.drain(PATIENCE_NS)? {
+        let result = flush(&job.ground(), true);
+        if result < 0 {
+            let why = std::io::Error::from_raw_os_error(-result);
+            looped.notes.push(format!("{}: the flush at its end failed: {why}", job.target()));
+        }
+    }
+    looped.notes.extend(stints.failed);
+    Ok(looped)
+}
+
+/// Passes of a job over its part, between which the page cache is emptied, and its turns in a flow.
+struct Stints<'a> {
+    job: &'a Job,
+    turns: Option<Turns<'a>>,
+    left_bytes: u64,
+    /// Why the page cache could not be emptied.
+    failed: Option<String>,
+}
+
+impl<'a> Stints<'a> {
+    fn new(job: &'a Job) -> Stints<'a> {
+        let turns = job.flow.as_ref().map(|flow| flow.begin());
+        Stints { job, turns, left_bytes: job.invalidates_every_bytes.unwrap_or(u64::MAX), failed: None }
+    }
+
+    /// Whether a request may be issued now. A pass begins when the last has come back; one that is ahead of its flow waits.
+    #[inline]
+    fn lets(&mut self, rig: &mut Rig) -> bool {
+        if self.left_bytes == 0 && !self.begins_anew(rig) {
+            return false;
+        }
+        match &mut self.turns {
+            Some(turns) => turns.takes(),
+            None => true,
+        }
+    }
+
+    #[cold]
+    fn begins_anew(&mut self, rig: &mut Rig) -> bool {
+        if rig.under_way() > 0 {
+            return false;
+        }
+        self.forget_cached(rig);
+        true
+    }
+
+    /// Empties the page cache where the job asks for that; what it takes is no request's time.
+    fn forget_cached(&mut self, rig: &mut Rig) {
+        let Some(every_bytes) = self.job.invalidates_every_bytes else { return };
+        self.left_bytes = every_bytes;
+        for target in &self.job.targets {
+            if let Err(error) = target.forget_cached() {
+                self.failed
+                    .get_or_insert(format!("the page cache could not be emptied of {} ({error})", target.name()));
+            }
+        }
+        rig.look();
+        rig.count_depth(rig.now_ns);
+    }
+
+    #[inline]
+    fn count(&mut self, request: &Request) {
+        self.left_bytes = self.left_bytes.saturating_sub(request.length_bytes.into());
+    }
+
+    /// For what is waited when requests are under way, or none was allowed.
+    #[inline]
+    fn wait(&self, rig: &Rig) -> Wait {
+        match &self.job.flow {
+            Some(flow) => Wait::Until(rig.now_ns + if flow.sleep_ns > 0 { flow.sleep_ns } else { FLOW_LOOK_NS }),
+            None => Wait::One,
+        }
+    }
+}
+
+/// When requests come: all kinds by one clock, or each by its own.
+struct Schedule {
+    clocks: Vec<(Option<Kind>, ArrivalClock, u64)>,
+}
+
+impl Schedule {
+    fn new(job: &Job, rate_per_s: f64, process: ArrivalProcess) -> Result<Schedule, headstack_workload::WorkloadError> {
+        let rates: Vec<(Option<Kind>, f64)> = match job.rates_per_s {
+            None => vec![(None, rate_per_s)],
+            Some(rates) => Kind::ALL.into_iter().map(Some).zip(rates).filter(|(_, rate)| *rate > 0.0).collect(),
+        };
+        let clocks = rates.into_iter().map(|(kind, rate_per_s)| {
+            // Kinds come independently of each other.
+            let seed = job.seed.wrapping_add(kind.map_or(0, |kind| kind as u64 + 1));
+            let mut clock = ArrivalClock::new(rate_per_s, process, seed)?;
+            let first_ns = clock.next_ns();
+            Ok((kind, clock, first_ns))
+        });
+        clocks.collect::<Result<_, _>>().map(|clocks| Schedule { clocks })
+    }
+
+    /// The next arrival since the start, and its kind where that is known.
+    #[inline]
+    fn next(&mut self) -> (u64, Option<Kind>) {
+        let earliest = self.clocks.iter_mut().min_by_key(|(_, _, at_ns)| *at_ns).expect("a rate is above 0");
+        let (kind, clock, at_ns) = earliest;
+        let arrival = (*at_ns, *kind);
+        *at_ns = clock.next_ns();
+        arrival
     }
 }
 
@@ -72,7 +194,7 @@ impl Course {
     /// Ends the warm-up, or the run, where it is time; whether it goes on.
     #[inline]
     pub fn goes_on(&self, rig: &mut Rig) -> bool {
-        if rig.is_stopped() {
+        if rig.is_stopped() || rig.is_ended_by_error {
             rig.start_measuring(0);
             rig.close(rig.now_ns);
             return false;
@@ -84,7 +206,12 @@ impl Course {
             return true;
         };
         let completed = measuring.completed + rig.errors.iter().sum::<u64>();
-        if completed >= self.end.requests || rig.bytes >= self.end.bytes || self.is_known(measuring) {
+        let transfers = completed - rig.flushes;
+        if completed >= self.end.requests
+            || transfers >= self.end.transfers
+            || rig.bytes >= self.end.bytes
+            || self.is_known(measuring)
+        {
             rig.close(rig.now_ns);
         }
         rig.count_depth(rig.now_ns);
@@ -106,7 +233,7 @@ impl Course {
             return 0.0;
         };
         let time = (rig.now_ns - measuring.start_ns) as f64 / self.end.time_ns as f64;
-        let requests = measuring.completed as f64 / self.end.requests as f64;
+        let requests = measuring.completed as f64 / self.end.requests.min(self.end.transfers) as f64;
         time.max(requests).max(rig.bytes as f64 / self.end.bytes as f64)
     }
 
@@ -118,7 +245,10 @@ impl Course {
             return true;
         };
         let requests = measuring.completed + rig.errors.iter().sum::<u64>() + rig.under_way();
-        requests < self.end.requests && rig.bytes + rig.bytes_under_way < self.end.bytes
+        let transfers = requests - rig.flushes - rig.flushes_under_way;
+        requests < self.end.requests
+            && transfers < self.end.transfers
+            && rig.bytes + rig.bytes_under_way < self.end.bytes
     }
 
     /// When somebody must look again.
@@ -136,19 +266,33 @@ impl Course {
 }
 
 /// Closed loop without think time.
-fn closed(rig: &mut Rig, course: &Course, mut generator: Generator, outstanding: u32) -> Result<Loop, LoadError> {
+fn closed(
+    rig: &mut Rig,
+    course: &Course,
+    mut generator: Generator,
+    outstanding: u32,
+    stints: &mut Stints,
+) -> Result<Loop, LoadError> {
     while course.goes_on(rig) {
-        while rig.under_way() < u64::from(outstanding) && course.takes_more(rig) {
+        while rig.under_way() < u64::from(outstanding) && course.takes_more(rig) && stints.lets(rig) {
+            rig.look_before_issuing();
             let request = generator.next();
             rig.issue(rig.now_ns, &request);
+            stints.count(&request);
         }
-        rig.drive(Wait::One)?;
+        rig.drive(stints.wait(rig))?;
     }
     Ok(Loop::default())
 }
 
 /// Closed loop whose clients think between a completion and the next request.
-fn thinking(rig: &mut Rig, course: &Course, mut generator: Generator, outstanding: u32) -> Result<Loop, LoadError> {
+fn thinking(
+    rig: &mut Rig,
+    course: &Course,
+    mut generator: Generator,
+    outstanding: u32,
+    stints: &mut Stints,
+) -> Result<Loop, LoadError> {
     let mut due: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     for _ in 0..outstanding {
         due.push(Reverse(rig.now_ns + generator.think_ns()));
@@ -158,11 +302,14 @@ fn thinking(rig: &mut Rig, course: &Course, mut generator: Generator, outstandin
         while let Some(&Reverse(at_ns)) = due.peek()
             && at_ns <= rig.now_ns
             && course.takes_more(rig)
+            && stints.lets(rig)
         {
             due.pop();
+            rig.look_before_issuing();
             result.lateness.record(rig.now_ns - at_ns);
             let request = generator.next();
             rig.issue(rig.now_ns, &request);
+            stints.count(&request);
         }
         // Those that are due and belong to the run no more wait for nothing.
         let next = due.peek().filter(|_| course.takes_more(rig));
@@ -180,11 +327,14 @@ fn open(
     rig: &mut Rig,
     course: &Course,
     mut generator: Generator,
-    clock: &dyn Fn() -> Result<ArrivalClock, headstack_workload::WorkloadError>,
+    clock: &dyn Fn() -> Result<Schedule, headstack_workload::WorkloadError>,
+    stints: &mut Stints,
 ) -> Result<Loop, LoadError> {
     let (mut ahead, mut behind) = (clock()?, clock()?);
     let (mut result, start_ns) = (Loop::default(), rig.now_ns);
-    let (mut arrives_ns, mut handed_ns) = (start_ns + ahead.next_ns(), start_ns + behind.next_ns());
+    let mut arrives_ns = start_ns + ahead.next().0;
+    let (mut handed_ns, mut kind) = behind.next();
+    handed_ns += start_ns;
     let mut until_ns = arrives_ns;
     // What is measured begins now and not with the first arrival.
     course.goes_on(rig);
@@ -198,7 +348,7 @@ fn open(
             rig.count_depth(arrives_ns);
             rig.waiting += 1;
             arrived += 1;
-            arrives_ns = start_ns + ahead.next_ns();
+            arrives_ns = start_ns + ahead.next().0;
         }
         rig.settle(|_| {});
         if let Some(measuring) = &mut rig.measuring {
@@ -209,15 +359,26 @@ fn open(
         }
         let in_time = arrived.min(room);
         let mut handed = 0;
-        while rig.waiting > 0 && rig.has_room() && course.takes_more(rig) {
+        while rig.waiting > 0 && rig.has_room() && course.takes_more(rig) && stints.lets(rig) {
+            rig.look_before_issuing();
+            let request = match kind {
+                Some(kind) => generator.next_of(kind),
+                None => generator.next(),
+            };
+            if kind.is_some() && request.kind == Kind::Flush {
+                // It comes with a write, and is no arrival of its kind.
+                rig.issue(rig.now_ns, &request);
+                continue;
+            }
             rig.waiting -= 1;
             if handed < in_time {
                 result.lateness.record(rig.now_ns - handed_ns);
             }
-            let request = generator.next();
             rig.issue(handed_ns, &request);
+            stints.count(&request);
             handed += 1;
-            handed_ns = start_ns + behind.next_ns();
+            (handed_ns, kind) = behind.next();
+            handed_ns += start_ns;
         }
         if rig.measuring.is_some() {
             result.late_arrivals += arrived - in_time;
@@ -230,7 +391,7 @@ fn open(
     if let Some(measuring) = &mut rig.measuring {
         for _ in 0..rig.waiting {
             measuring.still_outstanding(handed_ns);
-            handed_ns = start_ns + behind.next_ns();
+            handed_ns = start_ns + behind.next().0;
         }
     }
     Ok(result)

@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use headstack_load::{LoadError, Permission, PhaseSpec, Target, Time, play_phase};
+use headstack_load::{LoadError, Log, Permission, PhaseSpec, Target, Time, play_phase};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::jobs::{Phase, Sync, fio};
 use serde_json::Value;
@@ -29,13 +29,14 @@ fn spec(phase: Phase, target: &Arc<Target>, service_ns: u64) -> PhaseSpec {
         null_service_ns: service_ns,
         seed: 7,
         interval_ns: None,
+        times_handing_over: false,
     }
 }
 
 /// Measures on a target that stores nothing, in virtual time.
 fn on_null(phase: Phase, service_ns: u64) -> RunResult {
     let target = Arc::new(Target::null_in(Time::Virtual { late_ns: 0 }, 1 << 30));
-    let result = play_phase(&spec(phase, &target, service_ns), &mut |_| true).unwrap();
+    let result = play_phase(&spec(phase, &target, service_ns), None, &mut |_| true).unwrap();
     let failed: Vec<_> = result.checks.iter().filter(|check| !check.passed).collect();
     assert!(failed.is_empty(), "{failed:?}");
     result
@@ -111,7 +112,7 @@ fn a_part_in_percent_is_one_of_the_target_as_it_is() {
     let scratch = Scratch::new("part", 4 * MIB);
     let mut phase = phase("[w]\nrw=write\nbs=64k\noffset=50%\nsize=25%\n");
     phase.jobs[0].file_bytes = None;
-    let result = play_phase(&spec(phase, &scratch.open(true), 0), &mut |_| true).unwrap();
+    let result = play_phase(&spec(phase, &scratch.open(true), 0), None, &mut |_| true).unwrap();
     assert_eq!(streams(&result), [("w", 16)]);
     let bytes = std::fs::read(&scratch.0).unwrap();
     let touched: Vec<bool> = bytes.chunks(MIB as usize).map(|part| part.iter().any(|byte| *byte != 0)).collect();
@@ -121,7 +122,7 @@ fn a_part_in_percent_is_one_of_the_target_as_it_is() {
 #[test]
 fn nothing_is_written_to_a_target_that_is_open_for_reading() {
     let scratch = Scratch::new("guard", MIB);
-    let error = play_phase(&spec(phase("[w]\nrw=write\nsize=1m\n"), &scratch.open(false), 0), &mut |_| true);
+    let error = play_phase(&spec(phase("[w]\nrw=write\nsize=1m\n"), &scratch.open(false), 0), None, &mut |_| true);
     let error = error.unwrap_err();
     assert!(matches!(error, LoadError::Job { .. }), "{error}");
     assert!(error.to_string().contains("open for reading"), "{error}");
@@ -164,7 +165,113 @@ fn the_page_cache_is_emptied_where_that_is_asked() {
         // It reads the last page alone; nothing is read ahead of that.
         let mut phase = phase("[r]\nrw=randread\nbs=4k\noffset=1020k\nsize=4k\nnumber_ios=1\n");
         phase.jobs[0].invalidate = invalidate;
-        play_phase(&spec(phase, &scratch.open(false), 0), &mut |_| true).unwrap();
+        play_phase(&spec(phase, &scratch.open(false), 0), None, &mut |_| true).unwrap();
         assert_eq!(is_cached(&scratch), expected);
+    }
+}
+
+fn counts(result: &RunResult) -> (u64, u64, u64, u64) {
+    let kinds = &result.kinds;
+    (kinds.read.count, kinds.write.count, kinds.trim.count, kinds.flush.count)
+}
+
+#[test]
+fn each_kind_keeps_to_its_rate() {
+    let text = "[j]\nrw=randrw\nsize=1g\nnorandommap\nrate_iops=600,200\nnumber_ios=400\nioengine=null\niodepth=4\n";
+    let (reads, writes, ..) = counts(&on_null(phase(text), 0));
+    assert_eq!(reads + writes, 400);
+    assert!(reads.abs_diff(300) <= 1, "{reads} reads and {writes} writes");
+    // What comes with a write is no arrival of a write.
+    let flushed = "[j]\nrw=randrw\nsize=1g\nrate_iops=600,200\nfsync=2\nnumber_ios=400\nioengine=null\niodepth=4\n";
+    let (reads, writes, _, flushes) = counts(&on_null(phase(flushed), 0));
+    assert!(reads + writes == 400 && reads.abs_diff(300) <= 1, "{reads} reads and {writes} writes");
+    assert!(flushes.abs_diff(writes / 2) <= 1);
+}
+
+#[test]
+fn flushes_are_none_of_the_requests_that_a_job_ends_with() {
+    let text = "[j]\nrw=write\nsize=1g\nfsync=8\nnumber_ios=24\nioengine=null\n";
+    let (_, writes, _, flushes) = counts(&on_null(phase(text), 0));
+    assert!(writes == 24 && (2..=3).contains(&flushes), "{writes} and {flushes}");
+}
+
+#[test]
+fn jobs_of_a_flow_keep_to_their_weights() {
+    let text = "[global]\nioengine=null\nrw=randread\nsize=1g\n[a]\nflow=3\nnumber_ios=300\nexitall\n[b]\nflow=1\n\
+                runtime=60\ntime_based\n";
+    let log = Arc::new(Log::default());
+    let phase = phase(text);
+    let target = Arc::new(Target::null_in(Time::Virtual { late_ns: 0 }, 1 << 30));
+    play_phase(&spec(phase, &target, 200_000), Some(&log), &mut |_| true).unwrap();
+    let logged = log.take();
+    // What comes when the first is over is held back by nobody.
+    let last = logged.iter().rposition(|one| one.job == 0).unwrap();
+    let seconds = logged[..last].iter().filter(|one| one.job == 1).count();
+    assert!(seconds.abs_diff(100) <= 3, "{seconds} of the second, 300 of the first");
+}
+
+#[test]
+fn a_job_ends_at_its_first_error_unless_it_may_go_on() {
+    for engine in ["psync", "io_uring"] {
+        let run = |options: &str| {
+            let scratch = Scratch::new(&format!("errors-{engine}-{}", options.len()), MIB);
+            let target = scratch.open(false);
+            std::fs::File::options().write(true).open(&scratch.0).unwrap().set_len(MIB / 2).unwrap();
+            let text = format!("[j]\nioengine={engine}\nrw=read\nsize=1m\n{options}");
+            let result = play_phase(&spec(phase(&text), &target, 0), None, &mut |_| true).unwrap();
+            assert!(!result.passed(), "requests failed");
+            (result.kinds.read.count, result.kinds.read.errors)
+        };
+        assert_eq!(run(""), (128, 1));
+        assert_eq!(run("continue_on_error=write\n"), (128, 1));
+        assert_eq!(run("continue_on_error=all\n"), (128, 128));
+    }
+}
+
+#[test]
+fn several_files_are_used_as_far_as_the_job_says_and_hold_its_pattern() {
+    for engine in ["psync", "io_uring"] {
+        let files: Vec<Scratch> = (0..2).map(|n| Scratch::new(&format!("part-{engine}-{n}"), MIB)).collect();
+        let text = format!("[j]\nioengine={engine}\nfilename=a:b\nrw=write\nsize=1m\nbuffer_pattern=0xdeadbeef\n");
+        let phase = phase(&text);
+        let targets = vec![files.iter().map(|file| file.open(true)).collect()];
+        let result = play_phase(&PhaseSpec { targets, ..spec(phase, &files[0].open(true), 0) }, None, &mut |_| true);
+        assert_eq!(counts(&result.unwrap()), (0, 256, 0, 0));
+        for file in &files {
+            let contents = std::fs::read(&file.0).unwrap();
+            let (used, rest) = contents.split_at(MIB as usize / 2);
+            assert!(used.chunks(4).all(|word| word == [0xde, 0xad, 0xbe, 0xef]), "{engine}");
+            assert!(rest.iter().all(|&byte| byte == 0), "{engine}: nothing is written behind its part");
+        }
+    }
+}
+
+#[test]
+fn what_verified_is_a_stream_of_reads_as_long_as_the_writes() {
+    let scratch = Scratch::new("verified", MIB);
+    let text = "[j]\nrw=randwrite\nbs=16k\nsize=1m\nverify=crc32c\n";
+    let result = play_phase(&spec(phase(text), &scratch.open(true), 0), None, &mut |_| true).unwrap();
+    assert_eq!(counts(&result), (0, 64, 0, 0), "the load is of writes");
+    let [written, read] = &result.streams[..] else { panic!("{:?}", result.streams) };
+    assert_eq!((written.name.as_str(), read.name.as_str()), ("j", "j (verify)"));
+    assert_eq!((read.kinds.read.count, read.kinds.read.bytes), (64, MIB));
+}
+
+#[test]
+fn submission_is_timed_where_that_is_asked() {
+    let scratch = Scratch::new("submission", MIB);
+    let text = "[j]\nioengine=io_uring\niodepth=8\nrw=randread\nsize=1m\n";
+    for times_handing_over in [false, true] {
+        let asked = PhaseSpec { times_handing_over, ..spec(phase(text), &scratch.open(false), 0) };
+        let result = play_phase(&asked, None, &mut |_| true).unwrap();
+        let read = &result.kinds.read;
+        assert_eq!(
+            read.handing_over.as_ref().map_or(0, |times| times.count()),
+            if times_handing_over { 256 } else { 0 }
+        );
+        if let Some(times) = &read.handing_over {
+            assert!(times.min_ns() > 0);
+            assert_eq!(times.sum_ns() + read.service.sum_ns(), read.response.sum_ns());
+        }
     }
 }

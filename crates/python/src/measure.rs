@@ -10,7 +10,7 @@ use headstack_load::{
     VerifySpec, WRITING_STOPPED, play_phase,
 };
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Limits, Phase, Sync, Verify};
+use headstack_workload::jobs::{Content, Errors, Limits, Phase, Sync, Verify};
 use headstack_workload::{Span, Workload};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -68,6 +68,8 @@ struct PhaseAsked {
     null_service_ns: u64,
     seed: u64,
     interval_ns: Option<u64>,
+    #[serde(default)]
+    times_handing_over: bool,
     labels: Vec<(String, String)>,
 }
 
@@ -247,13 +249,21 @@ impl Targets {
         self.phase_spec(&asked).and_then(|spec| spec.check()).map(drop).map_err(load_error)
     }
 
-    /// Carries out a phase of a job file; as [`measure`](Self::measure) otherwise.
-    #[pyo3(signature = (phase, progress=None))]
-    fn measure_phase(&self, py: Python<'_>, phase: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+    /// Carries out a phase of a job file; `log` keeps its requests by the number of the copy among those of all its jobs.
+    /// As [`measure`](Self::measure) otherwise.
+    #[pyo3(signature = (phase, progress=None, log=None))]
+    fn measure_phase(
+        &self,
+        py: Python<'_>,
+        phase: &str,
+        progress: Option<Py<PyAny>>,
+        log: Option<Py<RequestLog>>,
+    ) -> PyResult<Results> {
+        let log = log.as_ref().map(|log| &log.get().0);
         let asked: PhaseAsked = serde_json::from_str(phase).map_err(json_error)?;
         let labels = vec![Asked { labels: asked.labels.clone(), clients: None }];
         let spec = self.phase_spec(&asked).map_err(load_error)?;
-        let one = |spec: PhaseSpec, goes_on: &mut GoesOn| play_phase(&spec, goes_on);
+        let one = |spec: PhaseSpec, goes_on: &mut GoesOn| play_phase(&spec, log, goes_on);
         one_by_one(py, labels, vec![spec], progress.as_ref(), one, load_error)
     }
 }
@@ -339,8 +349,15 @@ impl Targets {
                 slots: job.slots,
                 start_delay_ns: job.start_delay_ns,
                 seed: job.seed,
-                invalidate: false,
                 verify: job.verify,
+                invalidates_every_bytes: None,
+                target_bytes_max: u64::MAX,
+                rates_per_s: None,
+                flow: None,
+                errors: Errors::default(),
+                content: Content::default(),
+                flushes_at_end: false,
+                times_handing_over: false,
             })
         });
         let jobs = jobs.collect::<Result<Vec<_>, LoadError>>()?;
@@ -371,6 +388,7 @@ impl Targets {
         Ok(PhaseSpec {
             system: record_of(&asked.system_name, &used),
             phase: asked.phase.clone(),
+            times_handing_over: asked.times_handing_over,
             targets,
             null_service_ns: asked.null_service_ns,
             seed: asked.seed,

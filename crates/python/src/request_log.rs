@@ -11,8 +11,9 @@ use pyo3::prelude::*;
 pub struct RequestLog(pub Arc<Log>);
 
 /// A request as Python has it: the number of its job, its kind, offset and length in bytes, when it was to be made on the
-/// machine's monotonic clock and how long it took from then on in nanoseconds, and whether it failed.
-type Row = (u32, &'static str, u64, u32, u64, u64, bool);
+/// machine's monotonic clock and how long it took from then on in nanoseconds, whether it failed, and how
+/// long it took until the system had it.
+type Row = (u32, &'static str, u64, u32, u64, u64, bool, u64);
 
 #[pymethods]
 impl RequestLog {
@@ -22,12 +23,13 @@ impl RequestLog {
         RequestLog::default()
     }
 
-    /// What came back since this was asked last: (job, kind, offset, length, intended, response, failed), in bytes and
-    /// nanoseconds.
+    /// What came back since this was asked last: (job, kind, offset, length, intended, response, failed, handing over),
+    /// in bytes and nanoseconds.
     fn take(&self) -> Vec<Row> {
         let row = |one: Logged| {
-            let Logged { job, kind, offset_bytes, length_bytes, intended_ns, response_ns, failed } = one;
-            (job, kind.name(), offset_bytes, length_bytes, intended_ns, response_ns, failed)
+            let Logged { job, kind, offset_bytes, length_bytes, intended_ns, response_ns, handing_over_ns, failed } =
+                one;
+            (job, kind.name(), offset_bytes, length_bytes, intended_ns, response_ns, failed, handing_over_ns)
         };
         self.0.take().into_iter().map(row).collect()
     }

@@ -56,6 +56,10 @@ pub struct KindResult {
     pub response: LatencyHistogram,
     /// Completion minus the moment at which the system took the request.
     pub service: LatencyHistogram,
+    /// From the decision to issue a request until the system had taken it, where that was timed apart; `service` is then
+    /// what followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handing_over: Option<Box<LatencyHistogram>>,
 }
 
 /// The kinds of request.
@@ -108,6 +112,9 @@ impl Kinds {
             kind.errors += theirs.errors;
             kind.response.merge(&theirs.response);
             kind.service.merge(&theirs.service);
+            if let Some(theirs) = &theirs.handing_over {
+                kind.handing_over.get_or_insert_default().merge(theirs);
+            }
         }
     }
 }
@@ -536,9 +543,10 @@ impl RunResult {
         (joules > 0.0).then(|| self.count() as f64 / joules)
     }
 
-    /// Whether every check held.
+    /// Whether every check held, and of a measurement, every request did what it was asked to.
     pub fn passed(&self) -> bool {
-        self.checks.iter().all(|check| check.passed)
+        let is_done = self.mode != Mode::Measured || self.errors() == 0;
+        is_done && self.checks.iter().all(|check| check.passed)
     }
 
     /// The result as one line of JSON. Equal results give equal bytes.

@@ -16,15 +16,18 @@ use crate::request::Kind;
 /// blocks that all lines share: a block is the smallest size of the specification, rounded up to the
 /// common alignment, and an access starts at its block's start. Popular blocks are spread over the
 /// span by a permutation keyed with the seed, so that every block is reached. The blocks of
-/// [`Once`](Addresses::Once) are such blocks too.
+/// [`Once`](Addresses::Once) and [`RandomMap`](Addresses::RandomMap) are such blocks too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Addresses {
     /// Every place is equally likely.
     #[default]
     Uniform,
-    /// Every block once in a random order, then again in another order, and so on: what fio's random map does.
+    /// Every block once in a random order, then in another order, and so on.
     Once,
+    /// Every block once as fio's random map has it: where a random block was asked for before, the next that was not; and
+    /// a request is no longer than what is free behind its start, so that blocks are asked for once whatever the sizes.
+    RandomMap,
     /// In the order of places: `zone` bytes one request after the other, the next zone `step` bytes behind the start of
     /// the last, and from the start again at the end of the span.
     Strided {
@@ -89,7 +92,7 @@ impl Addresses {
             if is_allowed { Ok(()) } else { Err((key.to_owned(), message)) }
         };
         match self {
-            Addresses::Uniform | Addresses::Once => Ok(()),
+            Addresses::Uniform | Addresses::Once | Addresses::RandomMap => Ok(()),
             Addresses::Strided { zone_bytes, step_bytes, .. } => {
                 range("addresses.strided.zone", *zone_bytes as f64, *zone_bytes > 0, "above 0")?;
                 range("addresses.strided.step", *step_bytes as f64, *step_bytes > 0, "above 0")
@@ -153,6 +156,7 @@ impl Places {
 pub(crate) enum Sampler {
     Uniform,
     Once(Rounds),
+    Map(RandomMap),
     Strided(Strides),
     Zipf(Zipf, Scatter),
     Pareto { exponent: f64, scatter: Scatter },
@@ -191,6 +195,105 @@ impl Rounds {
         let offset_bytes = self.scatter.offset_bytes(self.next);
         self.next += 1;
         offset_bytes
+    }
+}
+
+/// Every block once although requests differ in length, as fio's random map has it: a request goes to a block that is
+/// free, and is as long as what is free behind it. When none is left, all are free again.
+///
+/// A tree of bits, 64 to a word: of each level, a bit says that a word of the level below is full.
+pub(crate) struct RandomMap {
+    blocks: Places,
+    levels: Vec<Vec<u64>>,
+    left: u64,
+}
+
+/// A map of more blocks takes more than 2 GiB.
+const MAP_BLOCKS_MAX: u64 = 1 << 34;
+
+impl RandomMap {
+    /// All free; `None` where there are too many blocks to keep a map of.
+    pub(crate) fn new(blocks: Places) -> Option<RandomMap> {
+        if blocks.count == 0 || blocks.count > MAP_BLOCKS_MAX {
+            return None;
+        }
+        let mut levels = Vec::new();
+        let mut bits = blocks.count;
+        loop {
+            let words = bits.div_ceil(64);
+            levels.push(vec![0; words as usize]);
+            if words == 1 {
+                return Some(RandomMap { blocks, levels, left: blocks.count });
+            }
+            bits = words;
+        }
+    }
+
+    /// Takes the free block at or behind a random one, and those behind it as far as they are free and needed: the place,
+    /// and the length that there is.
+    pub(crate) fn take(&mut self, length_bytes: u32, random: &mut Random) -> (u64, u32) {
+        if self.left == 0 {
+            self.levels.iter_mut().for_each(|level| level.fill(0));
+            self.left = self.blocks.count;
+        }
+        let block = self.free_from(random.below(self.blocks.count));
+        let wanted = u64::from(length_bytes).div_ceil(self.blocks.step_bytes);
+        let end = (block + wanted).min(self.blocks.count);
+        let mut next = block;
+        while next < end && !self.is_taken(next) {
+            self.set(next);
+            next += 1;
+        }
+        self.left -= next - block;
+        // No longer than what was asked for, so below 2^32.
+        let length_bytes = ((next - block) * self.blocks.step_bytes).min(length_bytes.into()) as u32;
+        (self.blocks.offset_bytes(block), length_bytes)
+    }
+
+    fn is_taken(&self, block: u64) -> bool {
+        self.levels[0][(block / 64) as usize] >> (block % 64) & 1 == 1
+    }
+
+    fn set(&mut self, block: u64) {
+        let mut at = block;
+        for level in &mut self.levels {
+            let word = &mut level[(at / 64) as usize];
+            *word |= 1 << (at % 64);
+            if *word != u64::MAX {
+                return;
+            }
+            at /= 64;
+        }
+    }
+
+    /// The first free block from `block` on, going on from the start behind the end; there is one.
+    fn free_from(&self, block: u64) -> u64 {
+        self.free_at_or_behind(block).or_else(|| self.free_at_or_behind(0)).expect("a block is left")
+    }
+
+    fn free_at_or_behind(&self, block: u64) -> Option<u64> {
+        let (mut level, mut at) = (0, block);
+        // Up, until something free lies behind within a word.
+        loop {
+            let word = self.levels[level].get((at / 64) as usize)?;
+            let free = !word & (u64::MAX << (at % 64));
+            if free != 0 {
+                at = at / 64 * 64 + u64::from(free.trailing_zeros());
+                break;
+            }
+            level += 1;
+            if level == self.levels.len() {
+                return None;
+            }
+            at = at / 64 + 1;
+        }
+        // Down, to the first free of each word.
+        while level > 0 {
+            level -= 1;
+            let word = self.levels[level].get(at as usize)?;
+            at = at * 64 + u64::from((!word).trailing_zeros());
+        }
+        (at < self.blocks.count).then_some(at)
     }
 }
 
@@ -238,8 +341,8 @@ impl Sampler {
     pub(crate) fn new(addresses: &Addresses, blocks: Places, mut keys: Random) -> Sampler {
         let mut scatter = || Scatter { blocks, permutation: Permutation::new(blocks.count, &mut keys) };
         match addresses {
-            // A hot band needs the span, and is made by the generator.
-            Addresses::Uniform | Addresses::VdbenchHotband { .. } => Sampler::Uniform,
+            // A hot band and a map need the span, and are made by the generator.
+            Addresses::Uniform | Addresses::VdbenchHotband { .. } | Addresses::RandomMap => Sampler::Uniform,
             Addresses::Once => {
                 let scatter = scatter();
                 Sampler::Once(Rounds { scatter, next: 0, keys })
@@ -273,6 +376,8 @@ impl Sampler {
     pub(crate) fn offset_bytes(&mut self, places: &Places, length_bytes: u32, kind: Kind, random: &mut Random) -> u64 {
         match self {
             Sampler::Once(rounds) => rounds.offset_bytes(),
+            // Who asks wants no length.
+            Sampler::Map(map) => map.take(length_bytes, random).0,
             Sampler::Strided(strides) => strides.offset_bytes(places, length_bytes),
             Sampler::Uniform => places.offset_bytes(random.below(places.count)),
             Sampler::Zipf(zipf, scatter) => scatter.offset_bytes(zipf.rank(random)),

@@ -1,12 +1,12 @@
 //! Turns a workload into requests. The hot path: no allocation, no division, few random numbers.
 
 use crate::access::AccessLine;
-use crate::addresses::{Addresses, Places, Sampler};
+use crate::addresses::{Addresses, Places, RandomMap, Sampler};
 use crate::arrivals::{Arrivals, Think};
 use crate::hotband::Hotband;
 use crate::random::{AliasTable, Purpose, Random};
 use crate::request::{Kind, Request};
-use crate::workload::{Workload, WorkloadError};
+use crate::workload::{Sequence, Workload, WorkloadError};
 
 /// Ranks above this have probabilities that a 53-bit random number resolves no more.
 const BLOCKS_MAX: u64 = 1 << 40;
@@ -27,9 +27,12 @@ pub struct Generator {
     lines: Vec<Line>,
     line_choice: AliasTable,
     sampler: Sampler,
-    /// Where the next sequential access of each stream starts.
+    /// Where the next sequential access of each stream starts; of each kind's streams where kinds are apart.
     pointers: Vec<u64>,
+    /// From a kind's pointers to the next kind's; 0 where they share them.
+    kind_pointers: usize,
     end_bytes: u64,
+    streams: usize,
     stream: usize,
     stream_turn: u32,
     left_in_turn: u32,
@@ -38,7 +41,17 @@ pub struct Generator {
     pending_delay_ns: u64,
     think: Think,
     flush_every: u64,
-    writes_to_flush: u64,
+    sync_every: u64,
+    writes: u64,
+    /// Whether the last request was a write, after which a flush may be due.
+    has_written: bool,
+    sequence: Sequence,
+    /// Requests of the present run that are still to come, the random one with them.
+    left_in_run: u32,
+    /// The place of the last request of each kind, which a run may repeat.
+    last: [u64; 3],
+    /// What was trimmed and is still to be written.
+    trimmed: Option<(u64, u32)>,
     addresses: Random,
     choices: Random,
     think_times: Random,
@@ -177,9 +190,11 @@ impl Generator {
         // A line that comes in bursts is begun less often, so that its share of requests is right.
         let weights: Vec<f64> = specified.iter().map(|line| line.share_percent / f64::from(line.burst)).collect();
         let blocks = match workload.addresses {
-            Addresses::Once | Addresses::Zipf { .. } | Addresses::Pareto { .. } => popular_blocks(&lines, span)
-                .filter(|blocks| blocks.count <= BLOCKS_MAX)
-                .ok_or_else(|| skewed_error(span))?,
+            Addresses::Once | Addresses::RandomMap | Addresses::Zipf { .. } | Addresses::Pareto { .. } => {
+                popular_blocks(&lines, span)
+                    .filter(|blocks| blocks.count <= BLOCKS_MAX)
+                    .ok_or_else(|| skewed_error(span))?
+            }
             _ => lines[0].places,
         };
         check_strides(&workload.addresses, &lines)?;
@@ -188,14 +203,22 @@ impl Generator {
             Addresses::VdbenchHotband { from_percent, to_percent } => {
                 Sampler::VdbenchHotband(hotband(span, from_percent, to_percent, &lines)?)
             }
+            Addresses::RandomMap => {
+                Sampler::Map(RandomMap::new(map_blocks(blocks, span)).ok_or_else(|| skewed_error(span))?)
+            }
             _ => Sampler::new(&workload.addresses, blocks, keys),
         };
         Ok(Generator {
             line_choice: AliasTable::new(&weights),
             sampler,
-            pointers: stream_starts(span, workload.streams, sector_bytes),
+            pointers: {
+                let starts = stream_starts(span, workload.streams, sector_bytes);
+                if workload.sequence.kinds_apart { starts.repeat(3) } else { starts }
+            },
+            kind_pointers: if workload.sequence.kinds_apart { workload.streams as usize } else { 0 },
             lines,
             end_bytes: span.start_bytes + span.length_bytes,
+            streams: workload.streams as usize,
             stream: 0,
             stream_turn: workload.stream_turn,
             left_in_turn: workload.stream_turn,
@@ -207,7 +230,13 @@ impl Generator {
                 Arrivals::Open { .. } => Think::None,
             },
             flush_every: workload.flush_every,
-            writes_to_flush: workload.flush_every,
+            sync_every: workload.sync_every,
+            writes: 0,
+            has_written: false,
+            sequence: workload.sequence,
+            left_in_run: workload.sequence.run,
+            last: [span.start_bytes; 3],
+            trimmed: None,
             addresses: Random::new(seed, Purpose::Addresses),
             choices: Random::new(seed, Purpose::Choices),
             think_times: Random::new(seed, Purpose::Think),
@@ -218,10 +247,53 @@ impl Generator {
     #[allow(clippy::should_implement_trait)] // The sequence has no end, hence no `Option`.
     #[inline]
     pub fn next(&mut self) -> Request {
-        if self.flush_every != 0 && self.writes_to_flush == 0 {
-            self.writes_to_flush = self.flush_every;
-            return request(Kind::Flush, 0, 0);
+        if self.has_written
+            && let Some(flush) = self.due_flush()
+        {
+            return flush;
         }
+        if let Some((offset_bytes, length_bytes)) = self.trimmed.take() {
+            return self.write(offset_bytes, length_bytes);
+        }
+        let (kind, bits) = self.choose();
+        self.request(kind, bits)
+    }
+
+    /// The next request of a kind that the lines have; a flush where one is due.
+    pub fn next_of(&mut self, wanted: Kind) -> Request {
+        if self.has_written
+            && let Some(flush) = self.due_flush()
+        {
+            return flush;
+        }
+        loop {
+            let (kind, bits) = self.choose();
+            if kind == wanted {
+                return self.request(kind, bits);
+            }
+        }
+    }
+
+    /// The flush that is due after the write that was the last request.
+    #[inline]
+    fn due_flush(&mut self) -> Option<Request> {
+        self.has_written = false;
+        let is_due = |every: u64, writes: u64| every != 0 && writes.is_multiple_of(every);
+        let with_metadata = is_due(self.sync_every, self.writes);
+        (with_metadata || is_due(self.flush_every, self.writes))
+            .then(|| Request { force_unit_access: with_metadata, ..request(Kind::Flush, 0, 0) })
+    }
+
+    #[inline]
+    fn write(&mut self, offset_bytes: u64, length_bytes: u32) -> Request {
+        self.writes += 1;
+        self.has_written = self.flush_every | self.sync_every != 0;
+        request(Kind::Write, offset_bytes, length_bytes)
+    }
+
+    /// The line of the next request, its kind, and the bits that say whether it is random.
+    #[inline]
+    fn choose(&mut self) -> (Kind, u64) {
         self.begin_burst();
         self.left_in_burst -= 1;
         let line = &self.lines[self.line];
@@ -231,29 +303,64 @@ impl Generator {
         } else if line.trim_below != 0 && self.choices.bits() >> 32 < line.trim_below {
             Kind::Trim
         } else {
-            self.writes_to_flush = self.writes_to_flush.wrapping_sub(1);
             Kind::Write
         };
-        let length_bytes = u64::from(line.length_bytes);
+        (kind, bits)
+    }
+
+    /// A request of the line that was chosen.
+    #[inline]
+    fn request(&mut self, kind: Kind, bits: u64) -> Request {
+        let line = &self.lines[self.line];
+        let mut length_bytes = line.length_bytes;
         let stream = self.stream;
         self.left_in_turn -= 1;
         if self.left_in_turn == 0 {
             self.left_in_turn = self.stream_turn;
-            self.stream = if stream + 1 == self.pointers.len() { 0 } else { stream + 1 };
+            self.stream = if stream + 1 == self.streams { 0 } else { stream + 1 };
         }
-        let pointer = &mut self.pointers[stream];
-        let offset_bytes = if bits & 0xffff_ffff < line.random_below {
-            self.sampler.offset_bytes(&line.places, line.length_bytes, kind, &mut self.addresses)
+        let mut is_random = bits & 0xffff_ffff < line.random_below;
+        let mut repeats = false;
+        if self.sequence.run > 0 {
+            self.left_in_run -= 1;
+            if self.left_in_run == 0 {
+                self.left_in_run = self.sequence.run;
+            } else {
+                (is_random, repeats) = (false, self.sequence.repeats);
+            }
+        }
+        let pointer = &mut self.pointers[stream + kind as usize * self.kind_pointers];
+        // As in fio, a run among random requests that meets the end goes on at a random place.
+        let has_room = *pointer + u64::from(length_bytes) <= self.end_bytes;
+        is_random |= self.kind_pointers > 0 && line.random_below > 0 && !repeats && !has_room;
+        let offset_bytes = if is_random {
+            match &mut self.sampler {
+                Sampler::Map(map) => {
+                    let offset_bytes;
+                    (offset_bytes, length_bytes) = map.take(length_bytes, &mut self.addresses);
+                    offset_bytes
+                }
+                sampler => sampler.offset_bytes(&line.places, length_bytes, kind, &mut self.addresses),
+            }
         } else {
+            let start_bytes = if repeats { self.last[kind as usize] } else { *pointer };
             let aligned = match line.pointer_align_bytes {
-                None => *pointer,
-                Some(align_bytes) => pointer.next_multiple_of(align_bytes),
+                None => start_bytes,
+                Some(align_bytes) => start_bytes.next_multiple_of(align_bytes),
             };
-            if aligned + length_bytes <= self.end_bytes { aligned } else { line.places.first_bytes }
+            if aligned + u64::from(length_bytes) <= self.end_bytes { aligned } else { line.places.first_bytes }
         };
         // Iometer's random accesses move the pointer too: a sequential access continues from there.
-        *pointer = offset_bytes + length_bytes;
-        request(kind, offset_bytes, line.length_bytes)
+        *pointer = offset_bytes + u64::from(length_bytes);
+        self.last[kind as usize] = offset_bytes;
+        if self.sequence.trim_then_write {
+            self.trimmed = Some((offset_bytes, length_bytes));
+            return request(Kind::Trim, offset_bytes, length_bytes);
+        }
+        match kind {
+            Kind::Write => self.write(offset_bytes, length_bytes),
+            _ => request(kind, offset_bytes, length_bytes),
+        }
     }
 
     /// Time between a completion and the issue of the next request of a closed loop, in nanoseconds:
@@ -300,6 +407,12 @@ fn check_span(span: Span, sector_bytes: u32) -> Result<(), WorkloadError> {
         Some(end_bytes) if end_bytes <= i64::MAX as u64 => Ok(()),
         _ => error("its end is beyond 8 EiB".to_owned()),
     }
+}
+
+/// The blocks of a random map, which reach to the end of the span: a request that has no room is cut.
+fn map_blocks(blocks: Places, span: Span) -> Places {
+    let room_bytes = span.start_bytes + span.length_bytes - blocks.first_bytes;
+    Places { count: room_bytes / blocks.step_bytes, ..blocks }
 }
 
 fn skewed_error(span: Span) -> WorkloadError {

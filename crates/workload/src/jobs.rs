@@ -89,6 +89,22 @@ pub struct Job {
     pub workload: Workload,
     /// What ends it.
     pub limits: Limits,
+    /// Requests a second of reads, writes and trims, where each kind keeps to a rate of its own; the rate of the workload
+    /// is their sum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates_per_s: Option<[f64; 3]>,
+    /// What holds it back, or others for it (fio's `flow`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
+    /// What failed requests do to it.
+    #[serde(default)]
+    pub errors: Errors,
+    /// What is written where nothing is verified.
+    #[serde(default)]
+    pub content: Content,
+    /// Whether data and metadata of its targets are flushed when it ends (fio's `end_fsync`).
+    #[serde(default)]
+    pub flushes_at_end: bool,
     /// Its part of the requests of the phase's pool, in percent (vdbench's skew).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_percent: Option<f64>,
@@ -108,6 +124,45 @@ pub struct Job {
     pub percentiles: Vec<f64>,
     /// Its options as written, which fio prints as `job options`.
     pub as_written: Vec<(String, String)>,
+}
+
+/// Jobs of one flow keep their requests in proportion to their weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flow {
+    /// Which flow it is in.
+    pub id: u64,
+    /// Its weight.
+    pub weight: u32,
+    /// How long it waits when it is ahead of the others.
+    pub sleep_ns: u64,
+}
+
+/// What failed requests do to a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Errors {
+    /// Whether it goes on after a read that failed.
+    pub reads_go_on: bool,
+    /// Whether it goes on after a write, trim or flush that failed.
+    pub writes_go_on: bool,
+    /// Whether its end by an error ends all jobs.
+    pub end_all: bool,
+}
+
+impl Default for Errors {
+    fn default() -> Errors {
+        Errors { reads_go_on: true, writes_go_on: true, end_all: false }
+    }
+}
+
+/// What is written where nothing is verified.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Content {
+    /// Random bytes, no two requests alike.
+    #[default]
+    Random,
+    /// These bytes again and again, from the start of each request.
+    Pattern(Vec<u8>),
 }
 
 /// A part of an address space, in bytes or in percent of it.
@@ -201,6 +256,9 @@ pub enum Sync {
 pub struct Limits {
     /// Requests issued.
     pub requests: Option<u64>,
+    /// Requests issued that are no flushes (fio's `number_ios`).
+    #[serde(default)]
+    pub transfers: Option<u64>,
     /// Bytes of requests issued.
     pub bytes: Option<u64>,
     /// Bytes of requests issued, as a multiple of the part's length: 2 goes through it twice, 0.5 through half of it.

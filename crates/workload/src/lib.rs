@@ -37,4 +37,4 @@ pub use quantity::{Bytes, DurationNs, QuantityError, Rate, Rpm};
 pub use random::{GENERATOR_NAME, Purpose, Random};
 pub use request::{Kind, Recorded, Request};
 pub use scenario::{Scenario, ScenarioRun, Step};
-pub use workload::{Workload, WorkloadError};
+pub use workload::{Sequence, Workload, WorkloadError};

@@ -39,7 +39,8 @@ pub struct Request {
     pub offset_bytes: u64,
     /// Length in bytes; 0 for a flush.
     pub length_bytes: u32,
-    /// A write that must be on stable storage before it completes (FUA).
+    /// A write that must be on stable storage before it completes (FUA); a flush of metadata too, as fsync(2) is where
+    /// fdatasync(2) is of data alone.
     pub force_unit_access: bool,
     /// An ordered command: everything queued before it is done first, everything after it waits
     /// (SCSI's ordered task attribute).

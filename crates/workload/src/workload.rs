@@ -44,12 +44,31 @@ pub struct Workload {
     pub stream_turn: u32,
     /// Writes between two flushes; 0 for no flushes.
     pub flush_every: u64,
+    /// Writes between two flushes of data and metadata, as fsync(2) makes them; 0 for none. Where both are due, this one
+    /// alone is done.
+    pub sync_every: u64,
+    /// How the requests follow one another.
+    pub sequence: Sequence,
     /// How requests arrive.
     pub arrivals: Arrivals,
     /// What is left out at the start of a run.
     pub warm_up: WarmUp,
     /// How long a run lasts.
     pub run_length: RunLength,
+}
+
+/// How requests follow one another, beyond their sizes and kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sequence {
+    /// Whether sequential requests of each kind go on from the last of their own kind, rather than from the last of all.
+    pub kinds_apart: bool,
+    /// Whether each place is trimmed and then written.
+    pub trim_then_write: bool,
+    /// One request in so many goes to a random place, the last of each run; 0 where the lines alone decide.
+    pub run: u32,
+    /// Whether the others of a run go to the place of the one before, rather than behind it.
+    pub repeats: bool,
 }
 
 /// The file form, which is the JSON form too: the specification's lines stand at the top.
@@ -70,6 +89,10 @@ struct WorkloadForm {
     stream_turn: u32,
     #[serde(default)]
     flush_every: u64,
+    #[serde(default, skip_serializing_if = "is_none")]
+    sync_every: u64,
+    #[serde(default, skip_serializing_if = "is_plain")]
+    sequence: Sequence,
     #[serde(default)]
     arrivals: Arrivals,
     #[serde(default)]
@@ -93,6 +116,16 @@ fn is_one(requests: &u32) -> bool {
     *requests == 1
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_none(requests: &u64) -> bool {
+    *requests == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+pub(crate) fn is_plain(sequence: &Sequence) -> bool {
+    *sequence == Sequence::default()
+}
+
 impl From<WorkloadForm> for Workload {
     fn from(form: WorkloadForm) -> Workload {
         Workload {
@@ -106,6 +139,8 @@ impl From<WorkloadForm> for Workload {
             streams: form.streams,
             stream_turn: form.stream_turn,
             flush_every: form.flush_every,
+            sync_every: form.sync_every,
+            sequence: form.sequence,
             arrivals: form.arrivals,
             warm_up: form.warm_up,
             run_length: form.run_length,
@@ -124,6 +159,8 @@ impl From<Workload> for WorkloadForm {
             streams: workload.streams,
             stream_turn: workload.stream_turn,
             flush_every: workload.flush_every,
+            sync_every: workload.sync_every,
+            sequence: workload.sequence,
             arrivals: workload.arrivals,
             warm_up: workload.warm_up,
             run_length: workload.run_length,

@@ -187,7 +187,7 @@ fn workloads_are_checked_line_by_line() {
         (
             ".zipf.theta = 0.9",
             " = \"unifrom\"",
-            "w.toml:3: addresses: unknown value `unifrom`; did you mean `uniform`? allowed: uniform, once, strided, zipf, pareto, normal, hot_bands, vdbench_hotband",
+            "w.toml:3: addresses: unknown value `unifrom`; did you mean `uniform`? allowed: uniform, once, random_map, strided, zipf, pareto, normal, hot_bands, vdbench_hotband",
         ),
         ("source", "streams = 0\nsource", "w.toml:2: streams: 0 is out of range; 1 to 65536 is allowed"),
         (

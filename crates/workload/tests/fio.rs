@@ -2,8 +2,8 @@
 
 mod job_files;
 
-use headstack_workload::jobs::{Extent, Job, JobEngine, Limits, Sync, Verify};
-use headstack_workload::{Addresses, ArrivalProcess, Arrivals, Think};
+use headstack_workload::jobs::{Content, Extent, Job, JobEngine, Limits, Sync, Verify};
+use headstack_workload::{Addresses, ArrivalProcess, Arrivals, Sequence, Think};
 use job_files::{phases, read};
 
 /// The only job of `[j]` with these lines.
@@ -94,8 +94,9 @@ fn every_direction_becomes_its_mix() {
         ("rw=randrw\nrwmixread=70", 70.0, 100.0, 0.0),
         ("rw=randrw\nrwmixread=70\nrwmixwrite=60", 40.0, 100.0, 0.0),
         ("rw=randread\npercentage_random=25", 100.0, 25.0, 0.0),
-        ("rw=randtrimwrite", 0.0, 100.0, 50.0),
-        ("rw=randread:4", 100.0, 25.0, 0.0),
+        // The writes that follow are made by the sequence, and so are the runs.
+        ("rw=randtrimwrite", 0.0, 100.0, 100.0),
+        ("rw=randread:4", 100.0, 100.0, 0.0),
     ] {
         let job = job(&format!("{lines}\n"));
         let [line] = &job.workload.specification.lines[..] else { panic!("{lines}: {:?}", job.workload) };
@@ -104,12 +105,45 @@ fn every_direction_becomes_its_mix() {
 }
 
 #[test]
+fn requests_follow_one_another_as_in_fio() {
+    let sequence = |lines: &str| job(&format!("{lines}\n")).workload.sequence;
+    let plain = Sequence { kinds_apart: true, ..Sequence::default() };
+    assert_eq!(sequence("rw=rw"), plain);
+    assert_eq!(sequence("rw=randread:8"), Sequence { run: 8, ..plain });
+    assert_eq!(sequence("rw=randread:8\nrw_sequencer=identical"), Sequence { run: 8, repeats: true, ..plain });
+    assert_eq!(sequence("rw=trimwrite"), Sequence { trim_then_write: true, ..plain });
+    // Each place is trimmed and written: twice as many requests and bytes.
+    assert_eq!(job("rw=randtrimwrite\nsize=1m\n").limits.passes, Some(2.0));
+    assert_eq!(job("rw=randtrimwrite\nsize=1m\nnumber_ios=10\n").limits.transfers, Some(20));
+    let flushed = job("rw=write\nfsync=8\nfdatasync=4\nend_fsync=1\n");
+    assert_eq!((flushed.workload.sync_every, flushed.workload.flush_every, flushed.flushes_at_end), (8, 4, true));
+}
+
+#[test]
+fn flows_errors_and_contents_are_kept() {
+    let flow = job("flow=3\nflow_id=7\nflow_sleep=100\n").flow.unwrap();
+    assert_eq!((flow.weight, flow.id, flow.sleep_ns), (3, 7, 100_000));
+    assert_eq!(job("").flow, None);
+    let rule = |lines: &str| {
+        let errors = job(&format!("{lines}\n")).errors;
+        (errors.reads_go_on, errors.writes_go_on, errors.end_all)
+    };
+    assert_eq!(rule(""), (false, false, false));
+    assert_eq!(rule("continue_on_error=read"), (true, false, false));
+    assert_eq!(rule("continue_on_error=all\nexitall_on_error"), (true, true, true));
+    assert_eq!(job("").content, Content::Random);
+    assert_eq!(job("zero_buffers\n").content, Content::Pattern(vec![0]));
+    assert_eq!(job("buffer_pattern=0xdeadbeef\n").content, Content::Pattern(vec![0xde, 0xad, 0xbe, 0xef]));
+    assert_eq!(job("buffer_pattern=\"abc\"\n").content, Content::Pattern(b"abc".to_vec()));
+}
+
+#[test]
 fn random_places_are_touched_once_unless_told_otherwise() {
     let addresses = |lines: &str| job(&format!("rw=randread\nsize=1g\n{lines}\n")).workload.addresses;
-    assert_eq!(addresses(""), Addresses::Once);
+    assert_eq!(addresses(""), Addresses::RandomMap);
     assert_eq!(addresses("random_generator=lfsr"), Addresses::Once);
     assert_eq!(addresses("norandommap"), Addresses::Uniform);
-    assert_eq!(addresses("norandommap=0"), Addresses::Once);
+    assert_eq!(addresses("norandommap=0"), Addresses::RandomMap);
     assert_eq!(addresses("random_distribution=zipf:0.8"), Addresses::Zipf { theta: 0.8 });
     assert_eq!(addresses("random_distribution=zipf"), Addresses::Zipf { theta: 1.1 });
     assert_eq!(addresses("random_distribution=pareto:0.3"), Addresses::Pareto { h: 0.3 });
@@ -153,10 +187,11 @@ fn sizes_may_differ_by_kind_and_by_chance() {
         lines_of("rw=randrw\nrwmixread=40\nbssplit=4k/50:8k/50,1k/100"),
         [(4096, 20.0, 100.0), (8192, 20.0, 100.0), (1024, 60.0, 0.0)]
     );
-    // A length of 1024 to 4096, all alike, rounded down to a multiple of 1024.
+    // From the lower end on, uniform over as many bytes as the upper end has, rounded down and cut to that.
     let range = lines_of("rw=randread\nbsrange=1k-4k");
     assert_eq!(range.iter().map(|line| line.0).collect::<Vec<_>>(), [1024, 2048, 3072, 4096]);
-    assert!((range[0].1 - 100.0 * 1024.0 / 3073.0).abs() < 1e-9 && (range[3].1 - 100.0 / 3073.0).abs() < 1e-9);
+    assert!(range.iter().all(|line| (line.1 - 25.0).abs() < 1e-9), "{range:?}");
+    assert_eq!(lines_of("bsrange=1k-2560").iter().map(|line| line.1).collect::<Vec<_>>(), [40.0, 40.0, 20.0]);
     assert_eq!(lines_of("bsrange=4k-4k"), [(4096, 100.0, 100.0)]);
     assert_eq!(
         lines_of("rw=randread\npercentage_random=30\nbs=64k,4k\nbs_is_seq_rand=1"),
@@ -178,14 +213,15 @@ fn strides_and_zones_are_gone_through_in_order() {
     let law = |lines: &str| {
         let job = job(&format!("size=1m\n{lines}\n"));
         assert_eq!(job.workload.specification.lines[0].random_percent, 100.0);
-        (job.workload.addresses, job.limits.passes)
+        (job.workload.addresses, job.limits.passes, job.limits.bytes)
     };
     let strided = |zone_bytes, step_bytes, backwards| Addresses::Strided { zone_bytes, step_bytes, backwards };
     // 86 of 256 blocks, as fio does.
-    assert_eq!(law("rw=read:8k"), (strided(4096, 12288, false), Some(4096.0 / 12288.0)));
-    assert_eq!(law("rw=write:-8k"), (strided(4096, 4096, true), Some(1.0)));
-    assert_eq!(law("zonemode=strided\nzonesize=8k\nzoneskip=8k"), (strided(8192, 16384, false), Some(1.0)));
-    assert_eq!(law("zonesize=8k\nzonerange=16k\nzoneskip=8k"), (strided(8192, 24576, false), Some(1.0)));
+    assert_eq!(law("rw=read:8k"), (strided(4096, 12288, false), Some(4096.0 / 12288.0), None));
+    assert_eq!(law("rw=write:-8k"), (strided(4096, 4096, true), Some(1.0), None));
+    // Zones go on through the whole file, until the job has done its size.
+    assert_eq!(law("zonemode=strided\nzonesize=8k\nzoneskip=8k"), (strided(8192, 16384, false), None, Some(1 << 20)));
+    assert_eq!(law("zonesize=8k\nzonerange=16k\nzoneskip=8k"), (strided(8192, 24576, false), None, Some(1 << 20)));
 }
 
 #[test]
@@ -203,7 +239,10 @@ fn rates_are_open_loops_with_as_many_slots_as_iodepth() {
     // Each kind has its own, which make the mix: fio 3.33 with rwmixread=70 does half of each too.
     assert_eq!(arrivals("rw=randrw\nrate_iops=1000\nrwmixread=70"), open(2000.0, ArrivalProcess::Fixed));
     assert_eq!(lines_of("rw=randrw\nrate_iops=1000,500\nrwmixread=10")[0].2.round(), 67.0);
-    assert!(matches!(arrivals("rw=randrw\nrate_iops=1000,"), Arrivals::Closed { outstanding: 8, .. }));
+    let each = |lines: &str| job(&format!("{lines}\n")).rates_per_s;
+    assert_eq!(each("rw=randrw\nrate_iops=1000,500"), Some([1000.0, 500.0, 0.0]));
+    assert_eq!(each("rw=randrw\nrate=4m,1m\nbs=4k,8k"), Some([1024.0, 128.0, 0.0]));
+    assert_eq!(each("rw=randread\nrate_iops=1000"), None);
 }
 
 #[test]
@@ -224,7 +263,7 @@ fn a_job_ends_by_what_comes_first() {
     assert_eq!(limits("size=1m\nio_size=4m"), Limits { bytes: Some(4 << 20), ..none });
     assert_eq!(limits("size=1m\nio_limit=100k\nloops=3"), Limits { bytes: Some(300 << 10), ..none });
     assert_eq!(limits("io_size=50%"), Limits { passes: Some(0.5), ..none });
-    assert_eq!(limits("number_ios=10\nloops=3"), Limits { requests: Some(30), passes: Some(3.0), ..none });
+    assert_eq!(limits("number_ios=10\nloops=3"), Limits { transfers: Some(30), passes: Some(3.0), ..none });
     let time_ns = Some(60_000_000_000);
     assert_eq!(limits("runtime=60"), Limits { passes: Some(1.0), time_ns, ..none });
     assert_eq!(limits("timeout=60\ntime_based=1\nio_size=1m\nnumber_ios=5"), Limits { time_ns, ..none });
@@ -336,9 +375,9 @@ fn included_lines_belong_to_their_section() {
 #[test]
 fn what_is_not_done_is_remarked_once_and_in_place() {
     let file = read(
-        "[global]\nwrite_bw_log=x\nthread\nscramble_buffers=1\ngtod_reduce=0\n[a]\nverify_fatal=1\n[b]\n\
+        "[global]\nwrite_hist_log=x\nthread\nscramble_buffers=1\ngtod_reduce=0\n[a]\nverify_fatal=1\n[b]\n\
          latency_target=10ms\n",
     );
     let remarked: Vec<_> = file.remarks.iter().map(|remark| (remark.line, remark.option.as_str())).collect();
-    assert_eq!(remarked, [(2, "write_bw_log"), (7, "verify_fatal"), (9, "latency_target")]);
+    assert_eq!(remarked, [(2, "write_hist_log"), (7, "verify_fatal"), (9, "latency_target")]);
 }

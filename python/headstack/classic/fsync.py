@@ -179,7 +179,7 @@ def paired(logged: Iterable[Logged]) -> tuple[list[int], int]:
     """How long each write and the flush that follows it took together, in nanoseconds, and how many pairs failed."""
     response_ns, failed = [], 0
     begun: tuple[int, bool] | None = None
-    for _, kind, _, _, intended_ns, took_ns, has_failed in logged:
+    for _, kind, _, _, intended_ns, took_ns, has_failed, _ in logged:
         if kind == "write":
             begun = intended_ns, has_failed
         elif begun is not None:

@@ -25,7 +25,7 @@ NO_END = 1 << 62
 SAMPLES_MAX = 1 << 20
 """More requests than this are kept every second one, then every fourth; the statistics are of all."""
 
-Logged = tuple[int, str, int, int, int, int, bool]
+Logged = tuple[int, str, int, int, int, int, bool, int]
 """Of ``RequestLog.take``."""
 
 
@@ -52,7 +52,7 @@ class Samples:
 
     def add(self, logged: Iterable[Logged]) -> None:
         """Takes what came back since the last time."""
-        for _, _, position_bytes, _, intended_ns, response_ns, failed in logged:
+        for _, _, position_bytes, _, intended_ns, response_ns, failed, _ in logged:
             if self._first_ns is None:
                 self._first_ns = intended_ns
             self._seen += 1

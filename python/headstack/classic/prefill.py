@@ -52,7 +52,7 @@ class Lun:
     def add(self, logged: Sequence[Logged]) -> None:
         """Takes what came back since the last time."""
         step = max(1, len(logged) // POINTS_AT_ONCE)
-        for number, (_, _, _, length, intended_ns, response_ns, failed) in enumerate(logged, 1):
+        for number, (_, _, _, length, intended_ns, response_ns, failed, _) in enumerate(logged, 1):
             if not self.points:
                 self.points.append((intended_ns, 0))
             if failed:

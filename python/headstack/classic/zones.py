@@ -269,7 +269,7 @@ def _measured(
         log = _native.RequestLog()
         made.append(opened.measure([Step(plan.access, plan.span)], progress, log=log))
         # Where it began does not matter: the first request finds the arm at the inner edge.
-        accesses = [(at, response_ns / 1e6) for _, _, at, _, _, response_ns, failed in log.take() if not failed]
+        accesses = [(at, response_ns / 1e6) for _, _, at, _, _, response_ns, failed, _ in log.take() if not failed]
     return made, _profile(name, "measured", plan, made[0], accesses)
 
 

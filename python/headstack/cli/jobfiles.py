@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -17,16 +18,18 @@ from headstack.cli.files import OUTPUT, SOURCE, check_outputs, check_sources
 from headstack.cli.output import print_results
 from headstack.cli.targets import code_of
 from headstack.jobfiles import JobFile, JobResults
+from headstack.jobfiles.fio_status import Status
+from headstack.jobfiles.fio_terse import fio_terse
 from headstack.jobfiles.targets import names_of
 from headstack.measurement import SLOTS, Access
 from headstack.options import OPTIONS
-from headstack.values import choice
+from headstack.values import choice, duration_ns
 
 Command = Callable[..., Any]
 
 ARGUMENTS = "--"
 """What ``--fio`` is given where fio's own arguments follow."""
-FORMATS = ("json", "json+")
+FORMATS = ("json", "json+", "terse")
 """Of fio's output formats."""
 STATED = tuple(
     o.name for o in OPTIONS if o.group in ("Workload", "Load", "Length") and o.name not in ("seed", "interval")
@@ -54,6 +57,10 @@ def job_options(command: Command) -> Command:
         click.option("--section", metavar="NAME", multiple=True, help="Only this job of a job file of fio."),
         click.option("--output-format", metavar="|".join(FORMATS), help="Print a job file's results as fio does."),
         click.option("--output", type=OUTPUT, metavar="FILE", help="Where to, instead of stdout."),
+        click.option("--minimal", is_flag=True, help="As --output-format terse."),
+        click.option("--status-interval", metavar="TIME", help="Print so far what there is, so often."),
+        click.option("--readonly", is_flag=True, help="Refuse a job file that writes or trims."),
+        click.option("--parse-only", is_flag=True, help="Read the job file and say what is not done as it asks."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
@@ -68,6 +75,12 @@ class AskedJobs:
     format: str | None
     """Of fio's outputs, the one that is wanted."""
     output: str | None
+    status_s: float | None = None
+    """Between two reports of what there is so far."""
+    parse_only: bool = False
+    """Whether it is read alone."""
+    told: list[str] = field(default_factory=list)
+    """Reports of what there was so far that go to ``output``."""
 
     def refuse_others(self, given: dict[str, Any], access: Access | None = None) -> None:
         """Refuses options for what the job file states itself."""
@@ -82,25 +95,53 @@ class AskedJobs:
 
     def tell(self, results: JobResults, is_stdout_taken: bool) -> None:
         """Remarks on stderr, and what was asked for: fio's JSON, or tables."""
-        for remark in results.remarks:
-            print(f"headstack: {remark}", file=sys.stderr)
+        self.tell_remarks(results.remarks)
         if self.format is not None:
-            text = results.to_fio_json(plus=self.format == "json+")
+            text = as_fio(results.fio_json(plus=self.format == "json+"), self.format)
             if self.output is None:
                 print(text, end="")
             else:
-                write_text(self.output, text)
+                write_text(self.output, "".join([*self.told, text]))
         if not is_stdout_taken and (self.format is None or self.output is not None):
             print_results(results, with_streams=True)
+
+    def tell_remarks(self, remarks: Iterable[str]) -> None:
+        """What is not done as the file asks, on stderr."""
+        for remark in remarks:
+            print(f"headstack: {remark}", file=sys.stderr)
+
+    def status(self) -> Status | None:
+        """What prints, so often, what there is so far."""
+        if self.status_s is None:
+            return None
+        form = self.format or "json"
+
+        def tell(document: dict[str, Any]) -> None:
+            text = as_fio(document, form)
+            if self.output is None:
+                print(text, end="", flush=True)
+            else:
+                self.told.append(text)
+
+        return Status(self.status_s, tell, plus=form == "json+")
+
+
+def as_fio(document: dict[str, Any], form: str) -> str:
+    """A document of ``fio_json`` in one of fio's formats."""
+    return fio_terse(document) if form == "terse" else json.dumps(document, indent=2) + "\n"
 
 
 def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, Any]) -> AskedJobs | None:
     """Takes the options for job files out of those of a command; ``None`` where no file is named."""
     paths = {name: given.pop(name) for name in ("fio", "icf", "vdbench")}
     sections, wanted, output = given.pop("section"), given.pop("output_format"), given.pop("output")
+    minimal, status = given.pop("minimal"), given.pop("status_interval")
+    readonly, parse_only = given.pop("readonly"), given.pop("parse_only")
     named = [name for name, path in paths.items() if path is not None]
     if not named:
-        for option, value in (("--section", sections), ("--output-format", wanted), ("--output", output)):
+        alone = {"--section": sections, "--output-format": wanted, "--output": output, "--minimal": minimal}
+        alone |= {"--status-interval": status, "--readonly": readonly, "--parse-only": parse_only}
+        for option, value in alone.items():
             if value:
                 raise InputError(f"{option}: belongs to a job file; name one by --fio, --icf or --vdbench")
         return None
@@ -117,6 +158,10 @@ def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, An
         if "output" in of_program:
             output = of_program["output"]
             check_outputs(output)
+        minimal |= "minimal" in of_program
+        status = of_program.get("status-interval", status)
+        readonly |= "readonly" in of_program
+        parse_only |= "parse-only" in of_program
         file = JobFile.fio_arguments(arguments)
     elif name == "fio":
         file, places = JobFile.fio(paths["fio"], sections), list(words)
@@ -127,6 +172,12 @@ def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, An
         places = [word for word in words if not is_variable(word)]
         file = JobFile.vdbench(paths["vdbench"], **dict(word.split("=", 1) for word in variables))
     check_sources(*(places or names_of(file.phases)))
+    if readonly:
+        file.refuse_writes()
+    if minimal:
+        wanted = wanted or "terse"
+    if status is not None and wanted is None:
+        raise InputError("--status-interval: says how often --output-format is printed; name one")
     if wanted is not None:
         choice("--output-format", wanted, FORMATS)
     if output is not None:
@@ -134,7 +185,20 @@ def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, An
             raise InputError("--output: says where --output-format goes; name one")
     elif wanted is not None and "-" in (given.get("json_path"), given.get("csv_path")):
         raise InputError("--output-format: only one output can have stdout; send it to a file by --output")
-    return AskedJobs(file, places, wanted, output)
+    return AskedJobs(file, places, wanted, output, None if status is None else status_s(status), parse_only)
+
+
+def status_s(text: str) -> float:
+    """A time of fio's: in seconds where it has no unit."""
+    seconds = duration_ns("--status-interval", f"{text}s" if text.isdigit() else text) / 1e9
+    if seconds <= 0:
+        raise InputError(f"--status-interval: {text} is no time to wait; above 0 is allowed")
+    return seconds
+
+
+OF_PROGRAM = ("output", "output-format", "status-interval")
+OF_PROGRAM_ALONE = ("minimal", "readonly", "parse-only")
+"""Options of fio itself that say what is printed, or done at all."""
 
 
 def split_arguments(words: list[str]) -> tuple[list[str], list[str], dict[str, str]]:
@@ -146,8 +210,10 @@ def split_arguments(words: list[str]) -> tuple[list[str], list[str], dict[str, s
     rest = iter(words[first:])
     for argument in rest:
         name, separator, value = argument.removeprefix("--").partition("=")
-        if argument.startswith("--") and name in ("output", "output-format"):
+        if argument.startswith("--") and name in OF_PROGRAM:
             of_program[name] = value if separator else next(rest, "")
+        elif argument.startswith("--") and name in OF_PROGRAM_ALONE:
+            of_program[name] = ""
         else:
             left.append(argument)
     return places, left, of_program

@@ -14,7 +14,7 @@ from headstack.cli.files import OUTPUT, SOURCE, check_sources
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
 from headstack.cli.output import Outputs, html_option, print_results
 from headstack.cli.runs import EXPORTS, Command, listed
-from headstack.cli.targets import access_of, access_options, course, ending
+from headstack.cli.targets import access_of, access_options, course, ending, error_option, failed_code
 from headstack.cli.traces import Decorator
 from headstack.cli.verify import print_verified, verdict, verify, verify_options, verifying_of
 from headstack.jobfiles import JobResults, measure_file
@@ -42,6 +42,7 @@ def measured(command: Command) -> Command:
         ),
         job_options,
         access_options,
+        error_option,
         click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
         click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
         click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),
@@ -104,6 +105,8 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     otherwise, knows what was written, so that "headstack measure verify TARGET" can judge it later, also after a
     crash. It should not lie on the target. The exit code is 1 when data are damaged or lost.
 
+    The exit code is 1 also where requests failed, unless --continue-on-error or the job file lets them fail.
+
     Ctrl-C, a full disk or a vanished device end a measurement; what was measured until then is kept.
 
     \b
@@ -116,9 +119,9 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     created as the file asks. What is not done as it asks is told on stderr, by line and option.
     """
     asked = asked_jobs(targets, workload, given)
-    access = access_of(given)
+    access, goes_on = access_of(given), given.pop("continue_on_error")
     if asked is not None:
-        return measure_job_file(asked, given, access)
+        return measure_job_file(asked, given, access, goes_on)
     if len(targets) != 1:
         raise InputError(f"{len(targets)} targets: one TARGET is measured; several by a job file")
     [target] = targets
@@ -131,7 +134,7 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
         print_verified(results, verifying)
 
     results, _ = carry_out(given, work, show)
-    return verdict(results)
+    return verdict(results, continue_on_error=goes_on)
 
 
 def luns_of(texts: tuple[str, ...]) -> dict[str, str]:
@@ -148,19 +151,25 @@ def luns_of(texts: tuple[str, ...]) -> dict[str, str]:
     return places
 
 
-def measure_job_file(asked: AskedJobs, given: dict[str, Any], access: Access) -> int:
+def measure_job_file(asked: AskedJobs, given: dict[str, Any], access: Access, goes_on: bool) -> int:
     """Measures a job file, phase after phase."""
     asked.refuse_others(given, access)
+    if asked.parse_only:
+        asked.tell_remarks(asked.file.remarks)
+        return 0
+    file = asked.file.going_on() if goes_on else asked.file
+    status = asked.status()
 
     def work(options: dict[str, list[str]], show: Callable[[dict[str, Any]], object] | None) -> JobResults:
         for name, values in options.items():
             if len(values) > 1:
                 raise InputError(f"{name}: {len(values)} values; a job file is measured with one")
-        return measure_file(asked.file, asked.places, access, {name: value for name, [value] in options.items()}, show)
+        chosen = {name: value for name, [value] in options.items()}
+        return measure_file(file, asked.places, access, chosen, show, status)
 
     results, to_stdout = carry_out(given, work)
     asked.tell(results, to_stdout)
-    return exit_code(results, ending(results))
+    return exit_code(results, ending(results, continue_on_error=True)) or failed_code(results.failures(), goes_on)
 
 
 def demands(workload: str | None) -> list[str] | None:

@@ -12,7 +12,7 @@ from headstack._native import format_duration_ns
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, html_option, print_results, print_table
 from headstack.cli.runs import EXPORTS, Command, listed
-from headstack.cli.targets import access_of, course, ending, one_thread_options
+from headstack.cli.targets import access_of, course, ending, error_option, one_thread_options
 from headstack.cli.traces import Decorator, counting, opened, reading_options
 from headstack.measurement.replays import WRITES, Playback
 from headstack.replays import MODES, OUTSIDE, SYSTEM_OPTIONS, WITHIN, Asked, replay_all
@@ -58,6 +58,7 @@ def replay_options(command: Command) -> Command:
         ),
         click.option("--realtime", is_flag=True, help="On real systems, go before all other threads of the machine."),
         one_thread_options,
+        error_option,
         *reading_options(),
         *(
             click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
@@ -108,7 +109,7 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
         print_fidelity(results)
 
     outputs.write(results, tell)
-    return ending(results)
+    return ending(results, given["continue_on_error"])
 
 
 def print_fidelity(results: Results) -> None:

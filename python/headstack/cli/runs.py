@@ -19,7 +19,7 @@ from headstack.cli.output import (
     print_table,
     progress,
 )
-from headstack.cli.targets import access_of, access_options, course, ending
+from headstack.cli.targets import access_of, access_options, course, ending, error_option
 from headstack.jobfiles import JobResults, run_file
 from headstack.measurement import Access, is_target, measure_curve
 from headstack.options import OPTIONS
@@ -103,6 +103,11 @@ def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
 def simulate_job_file(asked: AskedJobs, given: dict[str, Any]) -> None:
     """Simulates a job file on systems."""
     asked.refuse_others(given)
+    if asked.status_s is not None:
+        raise InputError("--status-interval: a simulation has no course to tell of; leave the option out")
+    if asked.parse_only:
+        asked.tell_remarks(asked.file.remarks)
+        return
     if given["record"] is not None:
         raise InputError("--record: a job file's phases are not recorded; run them as workloads")
 
@@ -118,6 +123,7 @@ def simulate_job_file(asked: AskedJobs, given: dict[str, Any]) -> None:
 @varied
 @click.option("--limit", metavar="TIME", help="Also state the IO/s at this mean response time.")
 @access_options
+@error_option
 @signals.held()
 def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **given: Any) -> int:
     """Saturation curves, and their knees.
@@ -130,7 +136,7 @@ def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **g
         duration("--limit", limit)
     if given["depth"] is None and given["rate"] is None:
         given["depth"] = ",".join(map(str, CURVE_DEPTHS))
-    access = access_of(given)
+    access, goes_on = access_of(given), given.pop("continue_on_error")
     work = partial(simulated_and_measured, systems, workload, access)
 
     def show(results: Results) -> None:
@@ -138,7 +144,7 @@ def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **g
         print_knees(results, limit)
 
     results, _ = carry_out(systems, workload, given, work if any(map(is_target, systems)) else None, show)
-    return ending(results)
+    return ending(results, goes_on)
 
 
 def simulated_and_measured(

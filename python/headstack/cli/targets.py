@@ -23,7 +23,7 @@ SHOW_EVERY_S = 1.0
 """Between two lines of progress."""
 LEAST_S = 0.1
 """A rate over less time would be noise."""
-EXIT_IN_USE, EXIT_RUN = 1, 3
+EXIT_FAILED, EXIT_IN_USE, EXIT_RUN = 1, 1, 3
 
 
 def permission_options(command: Command) -> Command:
@@ -73,9 +73,24 @@ def access_of(given: dict[str, Any]) -> Access:
     )
 
 
-def ending(results: Results) -> int:
-    """The exit code; one line on stderr where a measurement ended before its time."""
-    return ended_code(next((row["ended_early"] for row in results if row["ended_early"] is not None), None))
+def error_option(command: Command) -> Command:
+    """Whether requests that fail are a failure of the command."""
+    return click.option("--continue-on-error", is_flag=True, help="Exit with 0 although requests failed.")(command)
+
+
+def ending(results: Results, continue_on_error: bool = False) -> int:
+    """The exit code; one line on stderr where a measurement ended before its time, and one where requests failed."""
+    code = ended_code(next((row["ended_early"] for row in results if row["ended_early"] is not None), None))
+    return code or failed_code(sum(row["errors"] for row in results), continue_on_error)
+
+
+def failed_code(errors: int, continue_on_error: bool) -> int:
+    """The exit code of so many requests that failed, and one line on stderr."""
+    if errors == 0 or continue_on_error:
+        return 0
+    requests = "1 request" if errors == 1 else f"{errors:,} requests"
+    print(f"headstack: {requests} failed (--continue-on-error accepts that)", file=sys.stderr)
+    return EXIT_FAILED
 
 
 def ended_code(ended: str | None) -> int:

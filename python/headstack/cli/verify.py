@@ -167,9 +167,9 @@ def print_verified(results: Results, verifying: Verifying) -> None:
         print(f"ledger: {verifying.ledger}")
 
 
-def verdict(results: Results, power_loss: bool = False) -> int:
+def verdict(results: Results, power_loss: bool = False, continue_on_error: bool = False) -> int:
     """The exit code: how it ended, or that something is damaged or lost."""
-    code = ending(results)
+    code = ending(results, continue_on_error)
     found = [integrity for number in range(len(results)) if (integrity := results.integrity(number)) is not None]
     faults = sum(one["damaged"] + one["lost"] + (0 if power_loss else one["unflushed"]) for one in found)
     if faults:

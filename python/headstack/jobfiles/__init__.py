@@ -7,13 +7,15 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
 from headstack.atomic_files import write_text
-from headstack.jobfiles.targets import Disks, Places, called, names_of, on_targets
+from headstack.jobfiles.fio_logs import Logs
+from headstack.jobfiles.fio_status import Status
+from headstack.jobfiles.targets import Disks, Places, called, names_of, on_targets, writes
 from headstack.measurement import BY_HAND, Access
 from headstack.options import IN_RESULTS, OPTIONS
 from headstack.results import SHOWN_STREAMS, Results, Shown
@@ -53,7 +55,10 @@ class JobFile:
     @classmethod
     def fio_arguments(cls, arguments: Sequence[str]) -> JobFile:
         """Reads the arguments of fio's command line: ``["--name=x", "--rw=randread", ...]``."""
-        return cls._of("fio", "fio", _native.read_fio_arguments(list(arguments)))
+        file = cls._of("fio", "fio", _native.read_fio_arguments(list(arguments)))
+        if "--readonly" in arguments:
+            file.refuse_writes()
+        return file
 
     @classmethod
     def icf(cls, path: str | os.PathLike[str]) -> JobFile:
@@ -77,6 +82,19 @@ class JobFile:
                 f"{os.fspath(path)}: what program it is for does not show: use JobFile.fio, .icf or .vdbench"
             )
         return readers[ending](path)
+
+    def refuse_writes(self) -> None:
+        """Raises ``InputError`` where a job writes or trims: fio's ``--readonly``."""
+        for phase in self.phases:
+            for job in phase["jobs"]:
+                if writes(job):
+                    raise InputError(f"{self.source}: readonly: job {job['name']} writes or trims; reads are allowed")
+
+    def going_on(self) -> JobFile:
+        """The same, whose jobs all go on after errors."""
+        rule = {"reads_go_on": True, "writes_go_on": True, "end_all": False}
+        phases = (phase | {"jobs": [job | {"errors": rule} for job in phase["jobs"]]} for phase in self.phases)
+        return replace(self, phases=tuple(phases))
 
     @classmethod
     def _of(cls, source: str, program: str, text: str) -> JobFile:
@@ -135,11 +153,35 @@ class JobResults(Results):
         rows = [stream | {"run": run} for run, streams in enumerate(runs, 1) if len(streams) > 1 for stream in streams]
         return columns, [[column.format(row[column.name]) for column in columns] for row in rows]
 
-    def to_fio_json(self, path: str | os.PathLike[str] | None = None, plus: bool = False) -> str:
-        """The results as ``fio --output-format=json`` prints them; with ``plus`` the histograms of ``json+``."""
+    def failures(self) -> int:
+        """Requests that failed although their job was not to go on after such errors."""
+        failures = 0
+        for run, outcome in enumerate(self.outcomes):
+            whole = json.loads(self._native.to_json(run))
+            names = _native.phase_stream_names(json.dumps(outcome.phase))
+            by_name = {stream["name"]: stream["kinds"] for stream in whole["streams"]}
+            if not by_name:
+                by_name = {names[0][0]: whole["kinds"]}
+            rules = {
+                name: job["errors"] for job, copies in zip(outcome.phase["jobs"], names, strict=True) for name in copies
+            }
+            for name, kinds in by_name.items():
+                # Only fio's files say so; what verifying could not read is judged by itself.
+                rule = rules.get(name, {}) if self.file.program == "fio" else {}
+                for kind, counts in kinds.items():
+                    goes_on = rule.get("reads_go_on" if kind == "read" else "writes_go_on", False)
+                    failures += 0 if goes_on else counts["errors"]
+        return failures
+
+    def fio_json(self, plus: bool = False) -> dict[str, Any]:
+        """The document that ``fio --output-format=json`` prints; with ``plus`` that of ``json+``."""
         from headstack.jobfiles.fio_json import fio_json
 
-        text = json.dumps(fio_json(self, plus), indent=2) + "\n"
+        return fio_json(self, plus)
+
+    def to_fio_json(self, path: str | os.PathLike[str] | None = None, plus: bool = False) -> str:
+        """The results as ``fio --output-format=json`` prints them; with ``plus`` the histograms of ``json+``."""
+        text = json.dumps(self.fio_json(plus), indent=2) + "\n"
         if path is not None:
             write_text(path, text)
         return text
@@ -182,8 +224,9 @@ def measure_file(
     access: Access,
     options: dict[str, str],
     progress: Callable[[dict[str, Any]], object] | None,
+    status: Status | None = None,
 ) -> JobResults:
-    """As ``measure_jobs``, of a file that is read."""
+    """As ``measure_jobs``, of a file that is read; ``status`` hears of what there is so far."""
     varied: dict[str, Any] = {"seed": 1, "interval_ns": None}
     for option in OPTIONS:
         if option.name in options:
@@ -200,6 +243,7 @@ def measure_file(
             "targets": places.of_phase(phase),
             "null_service_ns": places.null_service_ns,
             **varied,
+            "times_handing_over": file.program == "fio",
             "labels": [],
         }
         for phase in places.phases
@@ -210,20 +254,39 @@ def measure_file(
                 opened.check_phase(json.dumps(phase))
     disks = Disks(described)
     course = Course(file)
+    logs = Logs(file, places.phases)
+    log = _native.RequestLog() if logs.are_wanted or status is not None else None
+
+    def heard(index: int, phase: Phase) -> None:
+        if log is None:
+            return
+        rows = log.take()
+        if logs.are_wanted:
+            logs.take(index, rows)
+        if status is not None:
+            status.take(file, phase, rows, course.results() if course.native is not None else None)
 
     def carry_out(index: int, phase: Phase) -> _native.Results:
         # Jobs of a curve's point that have no share of its rate are left out, and their targets with them.
         changed = asked[index] | {"phase": phase, "targets": places.of_phase(phase)}
 
         def tell(now: dict[str, Any]) -> object:
+            heard(index, phase)
             return progress(now | {"run": index, "runs": len(asked)}) if progress is not None else None
 
-        return opened.measure_phase(json.dumps(changed), tell)
+        if status is not None:
+            status.begin()
+        try:
+            return opened.measure_phase(json.dumps(changed), tell, log)
+        finally:
+            heard(index, phase)
+            logs.end(index)
 
     try:
         course.follow(places.phases, carry_out)
     finally:
         places.unlink()
+        logs.write()
     results = course.results()
     results.disks = disks.since(results.outcomes[-1].elapsed_s)
     failed = results.failed_checks()

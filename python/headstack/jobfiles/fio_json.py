@@ -10,14 +10,14 @@ import json
 import math
 import time
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headstack import _native
 from headstack._native import InputError
 
 if TYPE_CHECKING:
-    from headstack.jobfiles import JobResults, Outcome
+    from headstack.jobfiles import JobFile, JobResults
 
 Fields = dict[str, Any]
 
@@ -37,6 +37,9 @@ FLAGS = frozenset(
 )
 """Options without a value, which fio does not print (``FIO_OPT_STR_SET``)."""
 
+VERIFYING = " (verify)"
+"""What stands behind a job's name in that of the stream of the reads which verified what it wrote."""
+
 GROUP_BITS = 6
 """fio's histogram has 2^6 bins for each power of two (``FIO_IO_U_PLAT_BITS``),"""
 GROUPS = 29
@@ -46,8 +49,17 @@ GROUPS = 29
 def fio_json(results: JobResults, plus: bool) -> Fields:
     """The whole document."""
     systems = {row["system"] for row in results}
-    if len(systems) > 1:
+    # Phases of a measurement may have files of their own; several simulated systems are several answers.
+    if len(systems) > 1 and len(results) > len(results.file.phases):
         raise InputError(f"fio's JSON tells of one system, and {len(systems)} were run: name one")
+    document = head(results.file)
+    document["jobs"] = [entry for run in range(len(results)) for entry in entries(results, run, plus)]
+    document["disk_util"] = results.disks
+    return document
+
+
+def head(file: JobFile) -> Fields:
+    """What stands before the jobs."""
     now = time.time()
     document: Fields = {
         "fio version": f"fio-3.33 (headstack {_native.version()})",
@@ -55,14 +67,8 @@ def fio_json(results: JobResults, plus: bool) -> Fields:
         "timestamp_ms": int(now * 1000),
         "time": time.strftime("%a %b %e %H:%M:%S %Y", time.localtime(now)),
     }
-    if results.file.options:
-        document["global options"] = _stated(results.file.options.items())
-    document["jobs"] = [entry for run in range(len(results)) for entry in _entries(results, run, plus)]
-    if results.file.source == "fio":
-        # The names of jobs on the command line are options, those of a file are sections.
-        for entry in document["jobs"]:
-            entry["job options"] = {"name": entry["jobname"]} | entry["job options"]
-    document["disk_util"] = results.disks
+    if file.options:
+        document["global options"] = _stated(file.options.items())
     return document
 
 
@@ -90,20 +96,42 @@ def _stated(options: Iterable[tuple[str, str]]) -> Fields:
     return {name: value for name, value in options if name not in FLAGS}
 
 
-def _entries(results: JobResults, run: int, plus: bool) -> Iterator[Fields]:
-    """The jobs of a phase: an entry for each of its streams."""
+def entries(results: JobResults, run: int, plus: bool) -> Iterator[Fields]:
+    """The jobs of a phase that is over."""
     result = json.loads(results._native.to_json(run))
     outcome = results.outcomes[run]
-    jobs = outcome.phase["jobs"]
     names = _native.phase_stream_names(json.dumps(outcome.phase))
     streams = result["streams"] or [{"name": names[0][0], "kinds": result["kinds"], "facts": []}]
+    return entries_of(results.file, outcome.phase, run, outcome.elapsed_s, streams, result, plus)
+
+
+def entries_of(
+    file: JobFile,
+    phase: Mapping[str, Any],
+    run: int,
+    elapsed_s: float,
+    streams: Sequence[Mapping[str, Any]],
+    result: Mapping[str, Any],
+    plus: bool,
+) -> Iterator[Fields]:
+    """The jobs of a phase: an entry for each of its streams."""
+    jobs = phase["jobs"]
+    names = _native.phase_stream_names(json.dumps(phase))
     total_bytes = {kind: sum(s["kinds"][kind]["bytes"] for s in streams) for kind in ("read", "write", "trim")}
+    verified = {s["name"].removesuffix(VERIFYING): s for s in streams if s["name"].endswith(VERIFYING)}
     for stream in streams:
+        if stream["name"].endswith(VERIFYING):
+            continue
         # Copies that a simulation joins bear the name of the job.
         own = [j for j, copies in zip(jobs, names, strict=True) if stream["name"] in (*copies, j["name"])]
-        yield Entry(own[0] if own else jobs[0], results.file.options, stream, result, plus).fields(
-            run, outcome, total_bytes
-        )
+        entry = Entry(own[0] if own else jobs[0], file.options, stream, result, plus)
+        if stream["name"] in verified:
+            entry.add_verifying(verified[stream["name"]])
+        fields = entry.fields(run, elapsed_s, total_bytes)
+        if file.source == "fio":
+            # The names of jobs on the command line are options, those of a file are sections.
+            fields["job options"] = {"name": fields["jobname"]} | fields["job options"]
+        yield fields
 
 
 class Entry:
@@ -127,8 +155,19 @@ class Entry:
         self.duration_s = self.facts.get("duration_s", result["duration_ns"] / 1e9)
         self.threads_s = self.facts.get("threads_s", self.duration_s * job["copies"])
         self.count = sum(kind["count"] for kind in self.kinds.values())
+        self.read_s = self.duration_s
 
-    def fields(self, run: int, outcome: Outcome, total_bytes: Mapping[str, int]) -> Fields:
+    def add_verifying(self, stream: Mapping[str, Any]) -> None:
+        """Takes the reads that verified what the job wrote for its own, as fio does."""
+        duration_s = next(fact["value"] for fact in stream["facts"] if fact["name"] == "duration_s")
+        own, verifying = self.kinds["read"], stream["kinds"]["read"]
+        self.read_s = (self.read_s if own["count"] else 0.0) + duration_s
+        joined = {name: own[name] + verifying[name] for name in ("count", "bytes", "errors")}
+        joined |= {name: _merged(own[name], verifying[name]) for name in ("response", "service")}
+        self.kinds = {**self.kinds, "read": joined}
+        self.count += verifying["count"]
+
+    def fields(self, run: int, elapsed_s: float, total_bytes: Mapping[str, int]) -> Fields:
         """As fio prints them."""
         errors = sum(kind["errors"] for kind in self.kinds.values())
         fields: Fields = {
@@ -137,11 +176,13 @@ class Entry:
             # EIO: which errors they were is told by the result's notes.
             "error": 5 if errors else 0,
             "eta": ETA_UNKNOWN,
-            "elapsed": math.floor(outcome.elapsed_s or self.duration_s) + 1,
+            "elapsed": math.floor(elapsed_s or self.duration_s) + 1,
             "job options": _stated(self.options.items()),
         }
         if "description" in self.holding:
             fields["desc"] = self.holding["description"]
+        if self.holding.get("continue_on_error", "none") not in ("none", "0"):
+            fields |= {"error": 0, "total_err": errors, "first_error": 5 if errors else 0}
         for kind in ("read", "write", "trim"):
             fields[kind] = self._kind(kind, total_bytes[kind])
         flush = self.kinds["flush"]
@@ -168,7 +209,7 @@ class Entry:
 
     def _kind(self, name: str, total_bytes: int) -> Fields:
         kind = self.kinds[name]
-        duration_s = self.duration_s if kind["count"] else 0.0
+        duration_s = (self.read_s if name == "read" else self.duration_s) if kind["count"] else 0.0
         per_s = (lambda amount: amount / duration_s) if duration_s > 0 else (lambda _: 0.0)
         fields: Fields = {
             "io_bytes": kind["bytes"],
@@ -180,8 +221,8 @@ class Entry:
             "total_ios": kind["count"],
             "short_ios": 0,
             "drop_ios": 0,
-            # How long handing over takes is not measured apart, as of fio's synchronous engines.
-            "slat_ns": self._latency(None, False),
+            # Of synchronous engines, as in fio, nothing is timed until they return.
+            "slat_ns": self._latency(kind.get("handing_over"), self._wants("slat", False)),
             "clat_ns": self._latency(kind["service"], self._wants("clat", True)),
             "lat_ns": self._latency(kind["response"], self._wants("lat", False)),
         }
@@ -265,6 +306,24 @@ class Entry:
             "latency_us": dict(zip(keys, shares[end:], strict=False)),
             "latency_ms": dict(zip([*map(str, MS_BUCKETS), ">=2000"], shares[2 * end :], strict=True)),
         }
+
+
+def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Two stored histograms as one."""
+    if one["count"] == 0 or other["count"] == 0:
+        return other if one["count"] == 0 else one
+    bins: dict[int, int] = dict(one["bins"])
+    for middle_ns, count in other["bins"]:
+        bins[middle_ns] = bins.get(middle_ns, 0) + count
+    return {
+        "count": one["count"] + other["count"],
+        "sum_ns": one["sum_ns"] + other["sum_ns"],
+        "sum_squares_ns2": int(one["sum_squares_ns2"]) + int(other["sum_squares_ns2"]),
+        "min_ns": min(one["min_ns"], other["min_ns"]),
+        "max_ns": max(one["max_ns"], other["max_ns"]),
+        "overflow": one["overflow"] + other["overflow"],
+        "bins": sorted(bins.items()),
+    }
 
 
 def _share(amount: float, total: float) -> float:

@@ -98,7 +98,7 @@ class Places:
             elif job["unlink"] and not os.path.lexists(path):
                 self._unlinked.add(path)
             self.asked.append(asked)
-        self.asked[self._numbers[key]]["write"] |= _writes(job)
+        self.asked[self._numbers[key]]["write"] |= writes(job)
 
     def _check(self) -> None:
         written = [asked["path"] for asked in self.asked if asked["write"] and asked["path"].startswith("/dev/")]
@@ -117,7 +117,8 @@ class Places:
                 os.unlink(path)
 
 
-def _writes(job: dict[str, Any]) -> bool:
+def writes(job: dict[str, Any]) -> bool:
+    """Whether a job does anything but read."""
     return any(line["read_percent"] < 100 for line in job["workload"]["lines"])
 
 

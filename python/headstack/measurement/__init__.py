@@ -423,7 +423,8 @@ class Opened:
                     "targets": [step.target],
                     "span": span,
                     "workload": _share(step.workload, threads, thread),
-                    "limits": NO_LIMITS | {name: _part(step.limits[name], name, threads) for name in step.limits},
+                    "limits": NO_LIMITS
+                    | {name: _part(step.limits[name], name, threads, thread) for name in step.limits},
                     "engine": self._engines[step.target],
                     "slots": max(1, whole("slots", str(self.access.slots)) // threads),
                     "start_delay_ns": 0,
@@ -435,9 +436,9 @@ class Opened:
         return jobs
 
 
-def _part(limit: int, name: str, threads: int) -> int:
+def _part(limit: int, name: str, threads: int, thread: int) -> int:
     """A thread's share of a limit; time is the same for all."""
-    return limit if name == "time_ns" else max(1, limit // threads)
+    return limit if name == "time_ns" else max(1, limit // threads + (thread < limit % threads))
 
 
 def _share(workload: dict[str, Any], threads: int, thread: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ use crate::waker::Waker;
 pub use null::{Null, WHOLE};
 pub use psync::Psync;
 pub use ring::Ring;
-pub use system_calls::{carry_out, trim};
+pub use system_calls::{carry_out, flush, trim};
 
 /// How requests are handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,6 +122,23 @@ impl Engine {
             Engine::Ring(ring) => ring.prepare(slot, request),
             Engine::Psync(psync) => psync.prepare(slot, request),
             Engine::Null(null) => null.prepare(slot, request),
+        }
+    }
+
+    /// Hands over what was taken without waiting, for whoever wants to know when that was done.
+    #[inline]
+    pub fn hand_over(&mut self) {
+        if let Engine::Ring(ring) = self {
+            ring.hand_over();
+        }
+    }
+
+    /// Whether all that was taken was handed over; only engines that hand over before they wait can tell.
+    #[inline]
+    pub fn has_handed_over(&mut self) -> bool {
+        match self {
+            Engine::Ring(ring) => ring.has_handed_over(),
+            Engine::Psync(_) | Engine::Null(_) => false,
         }
     }
 

@@ -126,7 +126,7 @@ impl Ring {
                 }
             }
             Kind::Trim => self.prepare_trim(slot, request),
-            Kind::Flush => self.prepare_flush(slot),
+            Kind::Flush => self.prepare_flush(slot, request.force_unit_access),
         }
     }
 
@@ -136,6 +136,20 @@ impl Ring {
         self.taken = 0;
         self.batch = self.batch.saturating_mul(BATCH_GROWTH);
         let _ = self.ring.submit();
+    }
+
+    /// Hands over all that was taken, also what is no transfer.
+    #[inline]
+    pub fn hand_over(&mut self) {
+        if !self.ring.submission().is_empty() {
+            self.submit_batch();
+        }
+    }
+
+    /// Whether nothing that was taken is still to be handed over.
+    #[inline]
+    pub fn has_handed_over(&mut self) -> bool {
+        self.ring.submission().is_empty()
     }
 
     #[inline]
@@ -190,12 +204,13 @@ impl Ring {
         self.push(&entry.user_data(u64::from(slot) | TRIM));
     }
 
-    fn prepare_flush(&mut self, slot: u32) {
+    fn prepare_flush(&mut self, slot: u32, with_metadata: bool) {
         let files = self.ground.pieces().len() as u32;
         self.flushes.push((slot, files, 0));
         for file in 0..files {
-            let entry = opcode::Fsync::new(Fixed(file)).flags(io_uring::types::FsyncFlags::DATASYNC).build();
-            self.push(&entry.user_data(u64::from(slot) | FLUSH));
+            let fsync = opcode::Fsync::new(Fixed(file));
+            let fsync = if with_metadata { fsync } else { fsync.flags(io_uring::types::FsyncFlags::DATASYNC) };
+            self.push(&fsync.build().user_data(u64::from(slot) | FLUSH));
         }
     }
 

@@ -18,7 +18,7 @@ pub const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SI
 /// `memory` is valid for the length of the request until this returns, and its contents matter to nobody else.
 pub unsafe fn carry_out(ground: &Ground, request: &Request, memory: &Memory) -> i32 {
     if request.kind == Kind::Flush {
-        return flush(ground);
+        return flush(ground, request.force_unit_access);
     }
     let Place { piece, offset_bytes } = ground.place(request);
     let piece = &ground.pieces()[piece];
@@ -60,11 +60,13 @@ pub fn trim(fd: i32, is_device: bool, offset_bytes: u64, length_bytes: u32) -> i
     if result < 0 { last_error() } else { 0 }
 }
 
-/// Flushes every file; 0 or the first negative error number.
-pub fn flush(ground: &Ground) -> i32 {
+/// Flushes the data of every file, with or without the metadata that reading them does not need; 0 or the first negative
+/// error number.
+pub fn flush(ground: &Ground, with_metadata: bool) -> i32 {
     for piece in ground.pieces() {
-        // SAFETY: takes a number.
-        if unsafe { libc::fdatasync(piece.fd) } < 0 {
+        // SAFETY: take a number.
+        let result = unsafe { if with_metadata { libc::fsync(piece.fd) } else { libc::fdatasync(piece.fd) } };
+        if result < 0 {
             return last_error();
         }
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use headstack_load::{EngineKind, Job, Permission, Spec, Target, Time, run};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Limits, Sync, Verify};
+use headstack_workload::jobs::{Content, Errors, Limits, Sync, Verify};
 use headstack_workload::{ArrivalClock, Arrivals, Generator, Request, Span, Workload};
 use serde_json::{Value, json};
 
@@ -65,8 +65,15 @@ pub fn job(targets: &[Arc<Target>], engine: EngineKind, workload: Workload, limi
         slots: 64,
         start_delay_ns: 0,
         seed: 7,
-        invalidate: false,
         verify: Verify::No,
+        invalidates_every_bytes: None,
+        target_bytes_max: u64::MAX,
+        rates_per_s: None,
+        flow: None,
+        errors: Errors::default(),
+        content: Content::default(),
+        flushes_at_end: false,
+        times_handing_over: false,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use headstack_load::{EngineKind, Job, Pass, Permission, Spec, Target, WRITING_STOPPED, run, stream};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::Kind;
-use headstack_workload::jobs::{Limits, Sync, Verify};
+use headstack_workload::jobs::{Content, Errors, Limits, Sync, Verify};
 use serde_json::{Value, json};
 
 use crate::MIB;
@@ -35,7 +35,14 @@ fn ran(target: &Arc<Target>, limits: Limits, meanwhile: &mut dyn FnMut()) -> Run
         slots: 1,
         start_delay_ns: 0,
         seed: 7,
-        invalidate: false,
+        invalidates_every_bytes: None,
+        target_bytes_max: u64::MAX,
+        rates_per_s: None,
+        flow: None,
+        errors: Errors::default(),
+        content: Content::default(),
+        flushes_at_end: false,
+        times_handing_over: false,
         verify: Verify::No,
     };
     let spec = Spec {

@@ -99,6 +99,8 @@ impl Found<'_> {
             streams: self.concurrent_streams.unwrap_or(1.0).round().max(1.0) as u32,
             stream_turn: 1,
             flush_every: writes.checked_div(self.flushes).unwrap_or(0),
+            sync_every: 0,
+            sequence: headstack_workload::Sequence::default(),
             arrivals: self.arrivals(),
             warm_up: WarmUp::default(),
             run_length: RunLength::default(),

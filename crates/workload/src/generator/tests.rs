@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::statistics::assert_fits;
-use crate::{AccessSpecification, ArrivalProcess, Band, RunLength, WarmUp};
+use crate::{AccessSpecification, ArrivalProcess, Band, RunLength, Sequence, WarmUp};
 
 const SPAN: Span = Span { start_bytes: 1 << 20, length_bytes: 64 << 20 };
 
@@ -28,6 +28,8 @@ fn workload(lines: Vec<AccessLine>) -> Workload {
         streams: 1,
         stream_turn: 1,
         flush_every: 0,
+        sync_every: 0,
+        sequence: crate::Sequence::default(),
         arrivals: Arrivals::default(),
         warm_up: WarmUp::default(),
         run_length: RunLength::default(),
@@ -122,6 +124,116 @@ fn once_goes_through_the_span_whatever_the_mix() {
             assert_eq!(seen, (0..blocks as u64).collect::<Vec<_>>());
         }
         assert_ne!(requests[..blocks], requests[blocks..2 * blocks]);
+    }
+}
+
+#[test]
+fn a_random_map_asks_for_every_block_once_whatever_the_sizes() {
+    let span = Span { start_bytes: 4096, length_bytes: 4096 * 1_001 };
+    for lines in
+        [vec![line(4096, 100.0, 70.0, 100.0)], vec![line(4096, 50.0, 100.0, 100.0), line(65536, 50.0, 0.0, 100.0)]]
+    {
+        let mapped = Workload { addresses: Addresses::RandomMap, ..workload(lines) };
+        let mut generator = Generator::new(&mapped, span, 512, 6).unwrap();
+        let mut rounds = Vec::new();
+        for _ in 0..3 {
+            let (mut blocks, mut requests) = (Vec::new(), Vec::new());
+            while blocks.len() < 1_001 {
+                let request = generator.next();
+                let first = request.offset_bytes / 4096 - 1;
+                blocks.extend(first..first + u64::from(request.length_bytes) / 4096);
+                requests.push(request);
+            }
+            blocks.sort_unstable();
+            assert_eq!(blocks, (0..1_001).collect::<Vec<_>>());
+            rounds.push(requests);
+        }
+        assert_ne!(rounds[0], rounds[1]);
+    }
+}
+
+#[test]
+fn a_map_of_many_blocks_finds_each_of_them() {
+    // Three levels of the tree: the last blocks of a round lie far apart.
+    let span = Span { start_bytes: 0, length_bytes: 4096 * 300_001 };
+    let lines = vec![line(4096, 90.0, 100.0, 100.0), line(8192, 10.0, 100.0, 100.0)];
+    let mapped = Workload { addresses: Addresses::RandomMap, ..workload(lines) };
+    let mut generator = Generator::new(&mapped, span, 512, 3).unwrap();
+    let mut seen = vec![false; 300_001];
+    let mut left = seen.len();
+    while left > 0 {
+        let request = generator.next();
+        let first = request.offset_bytes as usize / 4096;
+        for block in &mut seen[first..first + request.length_bytes as usize / 4096] {
+            assert!(!std::mem::replace(block, true), "asked for twice in a round");
+            left -= 1;
+        }
+    }
+}
+
+#[test]
+fn each_place_is_trimmed_and_then_written() {
+    let sequence = Sequence { trim_then_write: true, kinds_apart: true, ..Sequence::default() };
+    let mut trims = line(4096, 100.0, 0.0, 100.0);
+    trims.trim_percent = 100.0;
+    let pairs = Workload { addresses: Addresses::Once, sequence, sync_every: 4, ..workload(vec![trims]) };
+    let requests = generate(&pairs, Span { start_bytes: 0, length_bytes: 64 * 4096 }, 5, 64 * 2 + 16);
+    let data: Vec<Request> = requests.iter().copied().filter(|request| request.kind != Kind::Flush).collect();
+    for pair in data.chunks_exact(2) {
+        assert_eq!((pair[0].kind, pair[1].kind), (Kind::Trim, Kind::Write));
+        assert_eq!((pair[0].offset_bytes, pair[0].length_bytes), (pair[1].offset_bytes, pair[1].length_bytes));
+    }
+    let mut places: Vec<u64> = data.iter().step_by(2).map(|request| request.offset_bytes).collect();
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(places.len(), 64);
+}
+
+#[test]
+fn runs_are_as_long_as_asked_and_kinds_keep_their_own_places() {
+    let sequence = Sequence { run: 8, kinds_apart: true, ..Sequence::default() };
+    let runs = Workload { sequence, ..workload(vec![line(4096, 100.0, 100.0, 100.0)]) };
+    let requests = generate(&runs, SPAN, 5, 800);
+    // The first of all is where the pointer is, and the last of each eight is random.
+    assert_eq!(requests[0].offset_bytes, SPAN.start_bytes);
+    let follows = |at: usize| requests[at].offset_bytes == requests[at - 1].offset_bytes + 4096;
+    assert!((1..800).filter(|at| at % 8 != 7).all(|at| follows(at) || requests[at].offset_bytes == SPAN.start_bytes));
+    assert!((1..800).filter(|at| at % 8 == 7).filter(|at| follows(*at)).count() < 3);
+    let repeating = Workload { sequence: Sequence { repeats: true, ..sequence }, ..runs.clone() };
+    let requests = generate(&repeating, SPAN, 5, 80);
+    assert!(requests[7..].chunks(8).all(|run| run.iter().all(|request| request.offset_bytes == run[0].offset_bytes)));
+
+    let mixed = workload(vec![line(4096, 100.0, 50.0, 0.0)]);
+    let apart = Workload { sequence: Sequence { kinds_apart: true, ..Sequence::default() }, ..mixed };
+    for kind in [Kind::Read, Kind::Write] {
+        let of_kind = generate(&apart, SPAN, 5, 400).into_iter().filter(|request| request.kind == kind);
+        assert!(of_kind.enumerate().all(|(at, request)| request.offset_bytes == SPAN.start_bytes + 4096 * at as u64));
+    }
+}
+
+#[test]
+fn both_flushes_come_after_their_writes_and_the_stronger_stands_for_both() {
+    let flushing = Workload { flush_every: 4, sync_every: 6, ..workload(vec![line(4096, 100.0, 0.0, 0.0)]) };
+    let mut writes = 0;
+    let mut flushes = Vec::new();
+    for request in generate(&flushing, SPAN, 1, 32) {
+        match request.kind {
+            Kind::Flush => flushes.push((writes, request.force_unit_access)),
+            _ => writes += 1,
+        }
+    }
+    assert_eq!(
+        flushes,
+        [(4, false), (6, true), (8, false), (12, true), (16, false), (18, true), (20, false), (24, true)]
+    );
+}
+
+#[test]
+fn a_kind_can_be_asked_for() {
+    let mut generator =
+        Generator::new(&workload(vec![line(4096, 50.0, 90.0, 0.0), line(512, 50.0, 50.0, 0.0)]), SPAN, 512, 1).unwrap();
+    for kind in [Kind::Write, Kind::Read, Kind::Write, Kind::Write] {
+        assert_eq!(generator.next_of(kind).kind, kind);
     }
 }
 
@@ -316,6 +428,7 @@ fn any_addresses() -> impl Strategy<Value = Addresses> {
     prop_oneof![
         Just(Addresses::Uniform),
         Just(Addresses::Once),
+        Just(Addresses::RandomMap),
         (1..80u64, 1..200u64, any::<bool>()).prop_map(|(zone, step, backwards)| {
             Addresses::Strided { zone_bytes: zone * 512, step_bytes: step * 512, backwards }
         }),
@@ -370,7 +483,9 @@ proptest! {
             // Two lines may have one size: the request suits one of them.
             let suits = varied.specification.lines.iter().any(|line| {
                 let align_bytes = u64::from(line.align_bytes.unwrap_or(512));
-                line.size_bytes == request.length_bytes && request.offset_bytes.is_multiple_of(align_bytes)
+                // A random map cuts what has no room.
+                let is_cut = matches!(varied.addresses, Addresses::RandomMap) && request.length_bytes < line.size_bytes;
+                (line.size_bytes == request.length_bytes || is_cut) && request.offset_bytes.is_multiple_of(align_bytes)
             });
             prop_assert!(suits, "{request:?}");
         }

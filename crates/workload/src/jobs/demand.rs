@@ -9,7 +9,7 @@ use crate::addresses::Addresses;
 use crate::arrivals::{ArrivalProcess, Arrivals, OUTSTANDING_MAX, RunLength, Think, WarmUp};
 use crate::generator::Span;
 use crate::scenario::{Access, Load, Mark, Range, Scenario, ScenarioLength, Stream, StreamKind};
-use crate::workload::{Workload, WorkloadError};
+use crate::workload::{Sequence, Workload, WorkloadError};
 
 /// Streams of a simulation; more are a mistake in a file.
 const STREAMS_MAX: usize = 4_096;
@@ -209,6 +209,12 @@ impl Phase {
             "requests that would be complete at once go to the system",
         );
         tell("sync", &|job| job.sync != Sync::No, "writes are complete when the system says so, not on stable storage");
+        tell("flow", &|job| job.flow.is_some(), "jobs do not hold each other back");
+        tell(
+            "rates",
+            &|job| job.rates_per_s.is_some(),
+            "one schedule draws the kinds of its requests; no kind keeps to a rate of its own",
+        );
         tell("verify", &|job| job.verify != Verify::No, "a simulation holds no data that could be checked");
         tell("seed", &|job| job.seed.is_some(), "the seed of the simulation decides, not that of the job");
         tell("start_delay", &|job| job.start_delay_ns > earliest_ns, "it starts with the others");
@@ -227,7 +233,16 @@ fn access(job: &Job, load: Load) -> Access {
         lines: job.workload.specification.lines.clone(),
         addresses: job.workload.addresses.clone(),
         pointers: job.workload.streams,
-        flush_every: job.workload.flush_every,
+        flush_every: flush_every(&job.workload),
+        sequence: job.workload.sequence,
+    }
+}
+
+/// A simulated flush is of data and metadata alike.
+fn flush_every(workload: &Workload) -> u64 {
+    match (workload.flush_every, workload.sync_every) {
+        (0, every) | (every, 0) => every,
+        (data, all) => data.min(all),
     }
 }
 
@@ -242,9 +257,15 @@ fn merged(job: &Job) -> Option<Arrivals> {
         Addresses::Uniform | Addresses::Normal { .. } | Addresses::HotBands(_) | Addresses::VdbenchHotband { .. } => {
             true
         }
-        Addresses::Once | Addresses::Strided { .. } | Addresses::Zipf { .. } | Addresses::Pareto { .. } => false,
+        Addresses::Once
+        | Addresses::RandomMap
+        | Addresses::Strided { .. }
+        | Addresses::Zipf { .. }
+        | Addresses::Pareto { .. } => false,
     };
-    if !is_random || !is_memoryless || job.workload.flush_every > 0 {
+    let is_plain =
+        job.workload.sequence == Sequence { kinds_apart: job.workload.sequence.kinds_apart, ..Sequence::default() };
+    if !is_random || !is_memoryless || !is_plain || flush_every(&job.workload) > 0 {
         return None;
     }
     match job.workload.arrivals {
@@ -282,6 +303,6 @@ fn requests_of(job: &Job, span: Span) -> u64 {
     let length_bytes = span.length_bytes as f64;
     let of_bytes = job.limits.bytes.map(|bytes| of(bytes as f64));
     let of_passes = job.limits.passes.map(|passes| of(passes * length_bytes));
-    let limits = [job.limits.requests, of_bytes, of_passes];
+    let limits = [job.limits.requests, job.limits.transfers, of_bytes, of_passes];
     limits.into_iter().flatten().min().unwrap_or_else(|| of(length_bytes)).max(1)
 }

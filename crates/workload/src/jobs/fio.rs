@@ -107,7 +107,7 @@ fn translate(sections: Vec<Section>, source: &str, mut remarks: Remarks) -> Resu
     let mut global: Vec<(String, String)> = Vec::new();
     for section in &sections {
         for setting in &section.settings {
-            if let Some(message) = setting.remark() {
+            if let Some(message) = setting.remark()? {
                 remarks.add(setting, message);
             }
         }

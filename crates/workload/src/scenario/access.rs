@@ -8,7 +8,7 @@ use crate::addresses::Addresses;
 use crate::arrivals::{ArrivalClock, Arrivals, RunLength, WarmUp};
 use crate::generator::{Generator, Span};
 use crate::random::{AliasTable, Purpose, Random};
-use crate::workload::{Workload, WorkloadError};
+use crate::workload::{Sequence, Workload, WorkloadError, is_plain};
 
 /// A stream of requests by an access specification, as a workload describes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +24,8 @@ pub struct Access {
     pub pointers: u32,
     /// Writes between two flushes; 0 for no flushes.
     pub flush_every: u64,
+    /// How the requests follow one another.
+    pub sequence: Sequence,
 }
 
 /// Who issues the requests of an access stream.
@@ -50,6 +52,8 @@ struct AccessForm {
     pointers: u32,
     #[serde(default)]
     flush_every: u64,
+    #[serde(default, skip_serializing_if = "is_plain")]
+    sequence: Sequence,
     lines: Vec<AccessLine>,
 }
 
@@ -72,6 +76,7 @@ impl TryFrom<AccessForm> for Access {
             addresses: form.addresses,
             pointers: form.pointers,
             flush_every: form.flush_every,
+            sequence: form.sequence,
         })
     }
 }
@@ -88,6 +93,7 @@ impl From<Access> for AccessForm {
             addresses: access.addresses,
             pointers: access.pointers,
             flush_every: access.flush_every,
+            sequence: access.sequence,
             lines: access.lines,
         }
     }
@@ -103,6 +109,8 @@ pub(crate) fn workload(lines: &[AccessLine], addresses: &Addresses, arrivals: Ar
         streams: 1,
         stream_turn: 1,
         flush_every: 0,
+        sync_every: 0,
+        sequence: crate::Sequence::default(),
         arrivals,
         warm_up: WarmUp::default(),
         run_length: RunLength::default(),
@@ -112,7 +120,7 @@ pub(crate) fn workload(lines: &[AccessLine], addresses: &Addresses, arrivals: Ar
 impl Access {
     fn workload(&self, arrivals: Arrivals) -> Workload {
         let lines = workload(&self.lines, &self.addresses, arrivals);
-        Workload { streams: self.pointers, flush_every: self.flush_every, ..lines }
+        Workload { streams: self.pointers, flush_every: self.flush_every, sequence: self.sequence, ..lines }
     }
 
     pub(crate) fn validate(&self) -> Result<(), Complaint> {

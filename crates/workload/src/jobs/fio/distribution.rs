@@ -17,11 +17,15 @@ pub(super) struct Pattern {
     pub(super) random_percent: Option<f64>,
     /// How much of its part a job has done that went through it once.
     pub(super) progress: f64,
+    /// Whether zones lie one after another in all of the targets, of which a job does as many bytes as its part has.
+    pub(super) crosses_part: bool,
+    /// One request in so many goes to a place of the law; 0 for as many as `random_percent` says.
+    pub(super) run: u32,
 }
 
 impl Pattern {
     fn plain(addresses: Addresses) -> Pattern {
-        Pattern { addresses, random_percent: None, progress: 1.0 }
+        Pattern { addresses, random_percent: None, progress: 1.0, crosses_part: false, run: 0 }
     }
 }
 
@@ -46,16 +50,7 @@ pub(super) fn pattern(
         let run: u32 = postfix.trim().parse().ok().filter(|run| *run > 0).ok_or_else(|| {
             settings.error(&["rw"], format!("{postfix:?} is not a number of requests; 1 or more is allowed"))
         })?;
-        if settings.text("rw_sequencer") == Some("identical") {
-            remarks.about(settings, &["rw_sequencer"], "requests do not repeat the place of the one before");
-        } else if run > 1 {
-            remarks.about(
-                settings,
-                &["rw"],
-                format!("one in {run} requests goes to a random place: runs have this length on average"),
-            );
-            pattern.random_percent = Some(100.0 / f64::from(run));
-        }
+        pattern.run = if run > 1 { run } else { 0 };
     }
     Ok(pattern)
 }
@@ -73,6 +68,8 @@ fn strided(settings: &Settings, postfix: &str, largest_bytes: u64) -> Result<Pat
         addresses: Addresses::Strided { zone_bytes: largest_bytes, step_bytes, backwards: step < 0 },
         random_percent: Some(100.0),
         progress: largest_bytes as f64 / step_bytes as f64,
+        crosses_part: false,
+        run: 0,
     })
 }
 
@@ -113,12 +110,17 @@ fn zoned_mode(settings: &Settings, is_sequential: bool, remarks: &mut Remarks) -
         .ok_or_else(|| settings.error(&["zoneskip"], "a zone and what is skipped are beyond 2^64 bytes"))?;
     // fio goes on until it has done `size` bytes, from the start again where zones leave too little.
     let addresses = Addresses::Strided { zone_bytes, step_bytes, backwards: false };
-    Ok(Some(Pattern { addresses, random_percent: Some(100.0), progress: 1.0 }))
+    Ok(Some(Pattern { addresses, random_percent: Some(100.0), progress: 1.0, crosses_part: true, run: 0 }))
 }
 
 /// The law of random places.
 fn random(settings: &Settings, total_bytes: Option<u64>, remarks: &mut Remarks) -> Result<Addresses, InputError> {
-    let usual = || if settings.is("norandommap", false) { Addresses::Uniform } else { Addresses::Once };
+    let usual = || match settings.text("random_generator") {
+        _ if settings.is("norandommap", false) => Addresses::Uniform,
+        // It goes through all places without a map.
+        Some("lfsr") => Addresses::Once,
+        _ => Addresses::RandomMap,
+    };
     let Some(setting) = settings.get("random_distribution") else {
         return Ok(usual());
     };

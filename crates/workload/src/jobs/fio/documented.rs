@@ -29,11 +29,13 @@ fn listed(names: &[String]) -> String {
 
 fn options() -> String {
     let mut done: Vec<String> = Vec::new();
+    let mut refused: Vec<(String, &str)> = Vec::new();
     let mut others: Vec<(&str, Vec<String>)> = Vec::new();
     for (option, _) in all() {
         let name = option.name.to_owned();
         match option.fate {
             Fate::Done => done.push(name),
+            Fate::Refused(why) => refused.push((name, why)),
             Fate::Not(remark) => match others.iter_mut().find(|(known, _)| *known == remark) {
                 Some((_, names)) => names.push(name),
                 None => others.push((remark, vec![name])),
@@ -41,11 +43,16 @@ fn options() -> String {
         }
     }
     done.sort();
+    refused.sort();
     let mut made = format!("Done, or with a remark where a value is not: {}.\n\nNot done:\n\n", listed(&done));
     made.push_str("| remark | options |\n| --- | --- |\n");
     for (remark, mut names) in others {
         names.sort();
         writeln!(made, "| {remark} | {} |", listed(&names)).unwrap();
+    }
+    made.push_str("\nRefused, because it would change what is written or where:\n\n| option | why |\n| --- | --- |\n");
+    for (name, why) in refused {
+        writeln!(made, "| `{name}` | {why} |").unwrap();
     }
     made
 }

@@ -8,7 +8,7 @@ use super::syntax::Place;
 use super::values::{self, Amount};
 use crate::arrivals::{OUTSTANDING_MAX, RunLength, WarmUp};
 use crate::document::InputError;
-use crate::jobs::{Job, JobEngine, Limits, Sync, Verify};
+use crate::jobs::{Content, Errors, Flow, Job, JobEngine, Limits, Sync, Verify};
 use crate::workload::Workload;
 
 /// As many jobs as fio runs at a time.
@@ -27,7 +27,12 @@ pub(super) fn jobs(
     let layout = Layout::new(name, settings, copies, remarks)?;
     let depth = depth(settings, engine, remarks)?;
     let mix = mix::mix(settings, layout.total_bytes(), layout.files(), depth, remarks)?;
-    let limits = limits(settings, mix.progress, remarks)?;
+    let mut limits = limits(settings, &mix, remarks)?;
+    // Where the size of the part is known, it is so many bytes wherever the zones lie.
+    let crosses_part = mix.crosses_part && layout.total_bytes().is_some();
+    if let (true, Some(total), Some(passes)) = (crosses_part, layout.total_bytes(), limits.passes) {
+        (limits.bytes, limits.passes) = (Some((total as f64 * passes).round() as u64), None);
+    }
     let warm_up = warm_up(settings, mix.mean_bytes)?;
     let run_length = run_length(&limits, layout.total_bytes(), mix.mean_bytes);
     let workload = named(Workload { warm_up, run_length, ..mix.workload }, name, source, &remarks.section)?;
@@ -46,6 +51,11 @@ pub(super) fn jobs(
         verify: verify(settings, &workload),
         workload,
         limits,
+        rates_per_s: mix.rates_per_s,
+        flow: flow(settings)?,
+        errors: errors(settings),
+        content: content(settings)?,
+        flushes_at_end: ["end_fsync", "fsync_on_close"].iter().any(|name| settings.is(name, false)),
         share_percent: None,
         start_delay_ns: start_delay_ns(settings, remarks)?,
         slots: depth,
@@ -56,7 +66,10 @@ pub(super) fn jobs(
         as_written: Vec::new(),
     };
     let placed = |copy: u32, copies: u32| -> Result<Job, InputError> {
-        let (part, targets) = (layout.part(copy, settings)?, layout.targets(copy));
+        let (mut part, targets) = (layout.part(copy, settings)?, layout.targets(copy));
+        if crosses_part {
+            part.length = None;
+        }
         let file_bytes = layout.file_bytes(part.start, &targets);
         Ok(Job { copies, first_copy: copy, targets, file_bytes, part, ..job.clone() })
     };
@@ -81,6 +94,7 @@ fn refuse_what_is_no_job(name: &str, settings: &Settings) -> Result<(), InputErr
     let refused = [
         ("read_iolog", "is a replay: import the log as a trace and replay that"),
         ("profile", "is a test that is built into fio; write its jobs out"),
+        ("random_sequence_stride", "prescribes the order of its blocks, which is not known here"),
         ("opendir", "needs a directory to be searched; name its files with filename"),
     ];
     for (option, message) in refused {
@@ -129,6 +143,33 @@ fn verify(settings: &Settings, workload: &Workload) -> Verify {
     }
 }
 
+fn flow(settings: &Settings) -> Result<Option<Flow>, InputError> {
+    let weight = settings.within("flow", 0, 0, 1000)? as u32;
+    let id = settings.whole("flow_id")?.unwrap_or(0);
+    let sleep_ns = settings.whole("flow_sleep")?.unwrap_or(0).saturating_mul(1000);
+    Ok((weight > 0).then_some(Flow { id, weight, sleep_ns }))
+}
+
+/// fio ends a job at its first error, unless it is of a kind after which it is to go on.
+fn errors(settings: &Settings) -> Errors {
+    let kinds = settings.text("continue_on_error").unwrap_or("none");
+    Errors {
+        reads_go_on: matches!(kinds, "read" | "io" | "all" | "1"),
+        writes_go_on: matches!(kinds, "write" | "io" | "all" | "1"),
+        end_all: settings.is("exitall_on_error", false),
+    }
+}
+
+fn content(settings: &Settings) -> Result<Content, InputError> {
+    match settings.last_of(&["zero_buffers", "buffer_pattern"]) {
+        Some(setting) if setting.option.name == "buffer_pattern" => {
+            values::pattern(setting.value.trim()).map(Content::Pattern).map_err(|message| setting.error(message))
+        }
+        Some(setting) if setting.value == "1" => Ok(Content::Pattern(vec![0])),
+        _ => Ok(Content::Random),
+    }
+}
+
 fn start_delay_ns(settings: &Settings, remarks: &mut Remarks) -> Result<u64, InputError> {
     let range = settings
         .parsed("startdelay", |value, setting| values::range(value, |end| values::time_ns(end, setting.option.kind)))?;
@@ -141,7 +182,7 @@ fn start_delay_ns(settings: &Settings, remarks: &mut Remarks) -> Result<u64, Inp
 
 /// What ends a job: `number_ios`, `io_size` or going through its part `loops` times, and `runtime`; of a `time_based`
 /// job the last alone.
-fn limits(settings: &Settings, progress: f64, remarks: &mut Remarks) -> Result<Limits, InputError> {
+fn limits(settings: &Settings, mix: &mix::Mix, remarks: &mut Remarks) -> Result<Limits, InputError> {
     let time_ns = settings.time_ns("runtime")?.filter(|time_ns| *time_ns > 0);
     if settings.is("time_based", false) {
         if time_ns.is_some() {
@@ -156,17 +197,17 @@ fn limits(settings: &Settings, progress: f64, remarks: &mut Remarks) -> Result<L
     };
     let requests = match settings.whole("number_ios")? {
         None | Some(0) => None,
-        Some(count) => Some(times("number_ios", count)?),
+        Some(count) => Some(times("number_ios", count.saturating_mul(mix.visits))?),
     };
     let (bytes, passes) = match settings.amount("io_size")? {
-        None | Some(Amount::Bytes(0)) => (None, Some(loops as f64 * progress)),
-        Some(Amount::Bytes(bytes)) => (Some(times("io_size", bytes)?), None),
-        Some(Amount::Percent(percent)) => (None, Some(loops as f64 * percent / 100.0)),
+        None | Some(Amount::Bytes(0)) => (None, Some(loops as f64 * mix.progress * mix.visits as f64)),
+        Some(Amount::Bytes(bytes)) => (Some(times("io_size", bytes.saturating_mul(mix.visits))?), None),
+        Some(Amount::Percent(percent)) => (None, Some(loops as f64 * mix.visits as f64 * percent / 100.0)),
         Some(Amount::Zones(_)) => {
             return Err(settings.error(&["io_size"], "zones are not known; state bytes or percent"));
         }
     };
-    Ok(Limits { requests, bytes, passes, time_ns })
+    Ok(Limits { transfers: requests, bytes, passes, time_ns, ..Limits::default() })
 }
 
 fn warm_up(settings: &Settings, mean_bytes: f64) -> Result<WarmUp, InputError> {
@@ -183,7 +224,7 @@ fn run_length(limits: &Limits, total_bytes: Option<u64>, mean_bytes: f64) -> Run
     let of_part = limits.passes.zip(total_bytes).map(|(passes, total)| passes * total as f64);
     let of_bytes = limits.bytes.map(|bytes| bytes as f64).or(of_part);
     let requests = of_bytes.map(|bytes| (bytes / mean_bytes).ceil() as u64);
-    match limits.requests.into_iter().chain(requests).min() {
+    match limits.transfers.into_iter().chain(requests).min() {
         Some(requests) => RunLength::Requests(requests.max(1)),
         None => RunLength::default(),
     }
@@ -200,9 +241,6 @@ fn remark_what_differs(settings: &Settings, layout: &Layout, remarks: &mut Remar
         .is_some_and(|setting| setting.option.name == "randrepeat" && setting.value == "0")
     {
         remarks.about(settings, &["randrepeat"], "the seed of the run decides: another seed, other requests");
-    }
-    if is("atomic", "1") {
-        remarks.about(settings, &["atomic"], "the page cache is bypassed, but writes are not atomic");
     }
     if is("exit_what", "all") {
         remarks.about(

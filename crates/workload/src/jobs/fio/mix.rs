@@ -6,7 +6,7 @@ use super::values::{self, Split, Triple};
 use crate::access::{AccessLine, AccessSpecification};
 use crate::arrivals::{ArrivalProcess, Arrivals, RunLength, Think, WarmUp};
 use crate::document::InputError;
-use crate::workload::Workload;
+use crate::workload::{Sequence, Workload};
 
 const DEFAULT_SIZE_BYTES: u64 = 4096;
 
@@ -25,6 +25,12 @@ pub(super) struct Mix {
     pub(super) mean_bytes: f64,
     /// How much of its part a job has done that went through it once.
     pub(super) progress: f64,
+    /// Whether its places lie in all of the targets, of which it does as many bytes as its part has.
+    pub(super) crosses_part: bool,
+    /// Requests at each place: a trim and a write are two.
+    pub(super) visits: u64,
+    /// Of reads, writes and trims, where each kind keeps to a rate of its own.
+    pub(super) rates_per_s: Option<[f64; 3]>,
 }
 
 /// `rw`, taken apart.
@@ -35,6 +41,8 @@ pub(super) struct Direction {
     /// What stands behind the colon.
     pub(super) postfix: Option<String>,
     is_mixed: bool,
+    /// Whether each place is trimmed and then written.
+    trims_first: bool,
 }
 
 /// Requests of one kind and randomness.
@@ -55,25 +63,16 @@ pub(super) fn mix(
     depth: u32,
     remarks: &mut Remarks,
 ) -> Result<Mix, InputError> {
-    let mut direction = Direction::new(settings, remarks)?;
+    let mut direction = Direction::new(settings)?;
     let sizes = sizes(settings, remarks)?;
-    let rates = rates(settings, &mut direction, &sizes, remarks)?;
+    let rates = rates(settings, &mut direction, &sizes)?;
     let pieces = pieces(settings, &direction, &sizes)?;
     let pattern = distribution::pattern(settings, &direction, total_bytes, largest(&pieces), remarks)?;
     let mut lines = lines(settings, pieces, &pattern)?;
     let mean_bytes = lines.iter().map(|line| f64::from(line.size_bytes) * line.share_percent / 100.0).sum::<f64>();
-    let arrivals = arrivals(settings, rates.map(|rates| rates.per_s(mean_bytes)), depth, &mut lines, remarks)?;
+    let rates_per_s = rates.as_ref().filter(|_| direction.is_mixed).map(|rates| rates.of_kinds(&sizes));
+    let arrivals = arrivals(settings, rates.map(|rates| rates.per_s(&sizes)), depth, &mut lines, remarks)?;
     let is_sequential = lines.iter().all(|line| line.random_percent == 0.0);
-    if lines.len() > 1 && matches!(pattern.addresses, crate::Addresses::Once) {
-        remarks.about(
-            settings,
-            &["bssplit", "bsrange", "bs"],
-            "every block is the start of one request; longer ones may overlap",
-        );
-    }
-    if direction.is_mixed && is_sequential && direction.postfix.is_none() {
-        remarks.about(settings, &["rw"], "reads and writes continue from one position, not each from its own");
-    }
     let workload = Workload {
         name: String::new(),
         source: String::new(),
@@ -81,16 +80,31 @@ pub(super) fn mix(
         addresses: pattern.addresses,
         streams: streams(settings, files, is_sequential, remarks),
         stream_turn: 1,
-        flush_every: flush_every(settings, remarks)?,
+        flush_every: settings.whole("fdatasync")?.unwrap_or(0),
+        sync_every: settings.whole("fsync")?.unwrap_or(0),
+        sequence: Sequence {
+            kinds_apart: true,
+            trim_then_write: direction.trims_first,
+            run: pattern.run,
+            repeats: settings.text("rw_sequencer") == Some("identical"),
+        },
         arrivals,
         warm_up: WarmUp { requests: 0, time_ns: 0 },
         run_length: RunLength::default(),
     };
-    Ok(Mix { workload, mean_bytes, progress: pattern.progress })
+    let visits = if direction.trims_first { 2 } else { 1 };
+    Ok(Mix {
+        workload,
+        mean_bytes,
+        progress: pattern.progress,
+        crosses_part: pattern.crosses_part,
+        visits,
+        rates_per_s,
+    })
 }
 
 impl Direction {
-    fn new(settings: &Settings, remarks: &mut Remarks) -> Result<Direction, InputError> {
+    fn new(settings: &Settings) -> Result<Direction, InputError> {
         let value = settings.text("rw").unwrap_or("read");
         let (name, postfix) = value.split_once(':').unwrap_or((value, ""));
         let name = name.trim();
@@ -99,20 +113,15 @@ impl Direction {
             "write" => [0.0, 100.0, 0.0],
             "trim" => [0.0, 0.0, 100.0],
             "rw" | "readwrite" => [read, 100.0 - read, 0.0],
-            "trimwrite" => [0.0, 50.0, 50.0],
+            // The write that follows each of them is made by the sequence.
+            "trimwrite" => [0.0, 0.0, 100.0],
             _ => [100.0, 0.0, 0.0],
         };
-        if name.ends_with("trimwrite") {
-            remarks.about(
-                settings,
-                &["rw"],
-                "half of the requests are trims, but a write need not follow at the same place",
-            );
-        }
         Ok(Direction {
             is_random: name.starts_with("rand"),
             is_mixed: shares.iter().filter(|share| **share > 0.0).count() > 1,
             shares,
+            trims_first: name.ends_with("trimwrite"),
             postfix: (!postfix.is_empty()).then(|| postfix.to_owned()),
         })
     }
@@ -169,53 +178,52 @@ fn mean_bytes(split: &Split) -> f64 {
     split.iter().map(|(size, share)| *size as f64 * share / 100.0).sum()
 }
 
-/// A rate that is stated: requests, or bytes, a second.
+/// Rates that are stated, of reads, writes and trims: requests, or bytes, a second.
 enum Rates {
-    Requests(f64),
-    Bytes(f64),
+    Requests([f64; 3]),
+    Bytes([f64; 3]),
 }
 
 impl Rates {
-    fn per_s(&self, mean_bytes: f64) -> f64 {
+    /// Requests a second of each kind.
+    fn of_kinds(&self, sizes: &[Split; 3]) -> [f64; 3] {
         match self {
-            Rates::Requests(rate_per_s) => *rate_per_s,
-            Rates::Bytes(rate) => rate / mean_bytes,
+            Rates::Requests(rates) => *rates,
+            Rates::Bytes(rates) => std::array::from_fn(|kind| rates[kind] / mean_bytes(&sizes[kind])),
         }
+    }
+
+    fn per_s(&self, sizes: &[Split; 3]) -> f64 {
+        self.of_kinds(sizes).iter().sum()
     }
 }
 
-/// The rate of all kinds together. Where each has its own, the rates make the mix, as they do in fio.
-fn rates(
-    settings: &Settings,
-    direction: &mut Direction,
-    sizes: &[Split; 3],
-    remarks: &mut Remarks,
-) -> Result<Option<Rates>, InputError> {
+/// The rates of the kinds that there are. Where each has its own, the rates make the mix, as they do in fio.
+fn rates(settings: &Settings, direction: &mut Direction, sizes: &[Split; 3]) -> Result<Option<Rates>, InputError> {
     let of_requests = settings.sizes("rate_iops")?;
     let of_bytes = settings.sizes("rate")?;
     let is_of_requests = direction.kinds().any(|kind| of_requests[kind].is_some_and(|rate| rate > 0));
     let (name, stated) = if is_of_requests { ("rate_iops", of_requests) } else { ("rate", of_bytes) };
-    let rate = |kind: usize| stated[kind].filter(|rate| *rate > 0).map(|rate| rate as f64);
-    let limited = direction.kinds().filter(|kind| rate(*kind).is_some()).count();
+    let mut rates = [0.0; 3];
+    for kind in direction.kinds() {
+        rates[kind] = stated[kind].unwrap_or(0) as f64;
+    }
+    let limited = direction.kinds().filter(|kind| rates[*kind] > 0.0).count();
     if limited == 0 {
         return Ok(None);
     }
     if limited < direction.kinds().count() {
-        remarks.about(settings, &[name], "limits some kinds of requests alone, and is left out");
-        return Ok(None);
+        let message = "limits some kinds of requests alone; state a rate of each, as in 100,50";
+        return Err(settings.error(&[name], message));
     }
-    let total: f64 = direction.kinds().filter_map(rate).sum();
+    let rates = if is_of_requests { Rates::Requests(rates) } else { Rates::Bytes(rates) };
     if direction.is_mixed {
-        let requests = |kind: usize| match is_of_requests {
-            true => rate(kind).unwrap_or(0.0),
-            false => rate(kind).unwrap_or(0.0) / mean_bytes(&sizes[kind]),
-        };
-        let all: f64 = direction.kinds().map(requests).sum();
+        let (of_kinds, all) = (rates.of_kinds(sizes), rates.per_s(sizes));
         for kind in direction.kinds().collect::<Vec<usize>>() {
-            direction.shares[kind] = 100.0 * requests(kind) / all;
+            direction.shares[kind] = 100.0 * of_kinds[kind] / all;
         }
     }
-    Ok(Some(if is_of_requests { Rates::Requests(total) } else { Rates::Bytes(total) }))
+    Ok(Some(rates))
 }
 
 fn pieces(settings: &Settings, direction: &Direction, sizes: &[Split; 3]) -> Result<Vec<Piece>, InputError> {
@@ -332,15 +340,4 @@ fn streams(settings: &Settings, files: u64, is_sequential: bool, remarks: &mut R
         remarks.about(settings, &["file_service_type"], "files are taken in turn, or all at random where places are");
     }
     if service == "sequential" || !is_sequential { 1 } else { files.min(65_536) as u32 }
-}
-
-fn flush_every(settings: &Settings, remarks: &mut Remarks) -> Result<u64, InputError> {
-    let (full, data) = (settings.whole("fsync")?.unwrap_or(0), settings.whole("fdatasync")?.unwrap_or(0));
-    match (full, data) {
-        (0, every) | (every, 0) => Ok(every),
-        (full, data) => {
-            remarks.about(settings, &["fdatasync"], "is one with fsync: the more frequent of both is done");
-            Ok(full.min(data))
-        }
-    }
 }

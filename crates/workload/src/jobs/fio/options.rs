@@ -56,8 +56,10 @@ pub(super) enum Fate {
     Done,
     /// It is not done; this is the remark.
     Not(&'static str),
+    /// It would change what is written or where, and is refused; this is why.
+    Refused(&'static str),
 }
-use Fate::{Done, Not};
+use Fate::{Done, Not, Refused};
 
 /// Options that have their kind and fate in common. Aliases stand behind the name with a `/` between.
 struct Group(Kind, Fate, &'static str);
@@ -107,8 +109,9 @@ const SERVICE: &[&str] = &["random", "zipf", "pareto", "normal", "gauss", "round
 const ERRORS: &[&str] = &["none", "read", "write", "io", "verify", "all", "0", "1"];
 const STEADY: &[&str] = &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"];
 
-const LOGS: &str = "no such log is written: the result keeps intervals and histograms";
-const BUFFERS: &str = "buffers hold random bytes, or the stamp that verifying needs";
+const LOGS: &str = "logs are of text, with the time since the start, and hold all requests or the mean of each window";
+const HISTOGRAM_LOG: &str = "no log of histograms is written: the result keeps them, with interval for each interval";
+const BUFFERS: &str = "what is written is random, zeros or a pattern: it cannot be made to compress or repeat so far";
 const CHECKING: &str = "what is written is stamped and checked in one way, without this choice";
 const CREATION: &str = "files are created in one way: written once before the run where they are shorter than asked";
 const CLOCKS: &str = "every request is timed";
@@ -118,14 +121,11 @@ const ZONES: &str = "zones of a zoned device are not tended";
 const REPLAY: &str = "belongs to a replay, which is no job";
 const TARGET: &str = "the queue depth stays as stated: raise it step by step for a saturation curve";
 const STEADINESS: &str = "the job does not end at a steady state";
-const FLOW: &str = "jobs do not hold each other back";
 const ENGINE: &str = "belongs to an engine that is not used";
-const TRIMS: &str = "blocks that were verified are not trimmed";
+const TRIMS: &str = "it makes requests that are not known here: blocks that were verified are not trimmed";
 const RATES: &str = "the rate is a schedule, and a job that falls behind is not ended: the result tells";
 const PLACEMENT: &str = "data are written without hints where to";
 const NOTHING_RUN: &str = "no other program is run";
-const AT_THE_END: &str = "is not flushed at the end";
-const ERRORS_COUNT: &str = "an error is counted and ends nothing, unless the target is full or gone";
 const DEPRECATED: &str = "fio itself ignores it";
 
 /// All of them but the options of engines.
@@ -147,7 +147,8 @@ const CORE: &[Group] = &[
         "bs_unaligned/blocksize_unaligned norandommap time_based verify_only exitall stonewall/wait_for_previous \
          new_group thread group_reporting",
     ),
-    Group(Kind::Bool(false), Done, "bs_is_seq_rand softrandommap direct fill_device/fill_fs unlink create_only atomic"),
+    Group(Kind::Bool(false), Done, "bs_is_seq_rand softrandommap direct fill_device/fill_fs unlink create_only"),
+    Group(Kind::Bool(false), Refused("writes cannot be made atomic"), "atomic"),
     Group(Kind::Bool(true), Done, "randrepeat buffered do_verify invalidate"),
     Group(Kind::Bool(false), Done, "allrandrepeat"),
     Group(Kind::Extent, Done, "size io_size/io_limit offset/fileoffset offset_increment zoneskip"),
@@ -194,7 +195,7 @@ const CORE: &[Group] = &[
     ),
     Group(Kind::Bool(true), Not("names are not made unique for clients"), "unique_filename"),
     Group(ANY, Not("all files stay open"), "openfiles"),
-    Group(Kind::Bool(false), Not("files are written from their start"), "file_append"),
+    Group(Kind::Bool(false), Refused("files are not appended to"), "file_append"),
     Group(Kind::Choice(&["none", "native", "posix", "keep", "truncate", "0", "1"]), Not(CREATION), "fallocate"),
     Group(Kind::Bool(true), Not(CREATION), "create_serialize create_fsync allow_file_create"),
     Group(Kind::Bool(false), Not(CREATION), "create_on_open overwrite"),
@@ -206,20 +207,25 @@ const CORE: &[Group] = &[
         Not("the kernel is given no advice"),
         "fadvise_hint",
     ),
-    Group(Kind::Bool(false), Not(AT_THE_END), "end_fsync fsync_on_close end_syncfs"),
-    Group(ANY, Not("no write is a barrier"), "write_barrier"),
+    Group(Kind::Bool(false), Done, "end_fsync fsync_on_close"),
+    Group(
+        Kind::Bool(false),
+        Refused("no whole file system is flushed; end_fsync flushes the job's files"),
+        "end_syncfs",
+    ),
+    Group(ANY, Refused("no write is a barrier"), "write_barrier"),
     Group(
         Kind::ChoiceAnd(&["wait_before", "write", "wait_after"]),
-        Not("sync_file_range(2) is not called"),
+        Refused("sync_file_range(2) is not called; fsync and fdatasync are"),
         "sync_file_range",
     ),
     Group(Kind::Text, Not("the device's scheduler stays as it is"), "ioscheduler"),
     // Randomness.
-    Group(Kind::Bool(false), Not("no such preconditioning is known"), "sprandom"),
+    Group(Kind::Bool(false), Refused("no such preconditioning is known"), "sprandom"),
     Group(ANY, Not("no such preconditioning is known"), "spr_num_regions spr_cs"),
     Group(Kind::Floats(f64::MAX), Not("no such preconditioning is known"), "spr_op"),
-    Group(ANY, Not("no sequence of blocks can be prescribed"), "random_sequence_stride"),
-    Group(ANY, Not("a trim has one range"), "num_range"),
+    Group(ANY, Refused("no sequence of blocks can be prescribed"), "random_sequence_stride"),
+    Group(POSITIVE, Refused("a trim has one range"), "num_range"),
     Group(Kind::Text, Not(DEPRECATED), "percentage_sequential rwmixcycle verifysort verifysort_nr flow_watermark"),
     // Times and rates.
     Group(Kind::Micros, Not("waiting is done asleep"), "thinktime_spin"),
@@ -247,25 +253,26 @@ const CORE: &[Group] = &[
     Group(Kind::ChoiceAnd(MEMORY), Not("buffers are anonymous memory"), "mem/iomem"),
     Group(ANY, Not("buffers are anonymous memory"), "iomem_align/mem_align hugepage-size"),
     Group(ANY, Not("memory is not locked"), "lockmem"),
-    Group(Kind::Flag, Not(BUFFERS), "zero_buffers refill_buffers"),
-    Group(Kind::Bool(true), Not(BUFFERS), "scramble_buffers"),
-    Group(Kind::Bool(false), Not(BUFFERS), "dedupe_global"),
-    Group(Kind::Text, Not(BUFFERS), "buffer_pattern"),
+    Group(Kind::Flag, Done, "zero_buffers refill_buffers"),
+    Group(Kind::Bool(true), Refused("no two requests write the same bytes"), "scramble_buffers"),
+    Group(Kind::Bool(false), Refused(BUFFERS), "dedupe_global"),
+    Group(Kind::Text, Done, "buffer_pattern"),
     Group(
         Kind::Whole(0, 100),
-        Not(BUFFERS),
+        Refused(BUFFERS),
         "buffer_compress_percentage dedupe_percentage dedupe_working_set_percentage",
     ),
-    Group(ANY, Not(BUFFERS), "buffer_compress_chunk"),
-    Group(Kind::Choice(&["repeat", "working_set"]), Not(BUFFERS), "dedupe_mode"),
+    Group(ANY, Not("nothing that is written compresses"), "buffer_compress_chunk"),
+    Group(Kind::Choice(&["repeat", "working_set"]), Not("nothing that is written repeats"), "dedupe_mode"),
     // Verifying.
     Group(ANY, Not(CHECKING), "verify_interval verify_offset verify_pattern_interval verify_async"),
     Group(ANY, Not("all is read when the writes are done"), "verify_backlog verify_backlog_batch"),
-    Group(Kind::Text, Not(CHECKING), "verify_pattern verify_async_cpus"),
+    Group(Kind::Text, Refused("what is verified carries headstack's own stamp, and no pattern"), "verify_pattern"),
+    Group(Kind::Text, Not(CHECKING), "verify_async_cpus"),
     Group(Kind::Bool(false), Not(CHECKING), "verify_dump experimental_verify verify_state_load"),
     Group(Kind::Bool(false), Not("every mismatch is counted, and none ends the job"), "verify_fatal"),
     Group(Kind::Bool(true), Not(CHECKING), "verify_state_save verify_write_sequence verify_header_seed"),
-    Group(Kind::Whole(0, 100), Not(TRIMS), "trim_percentage"),
+    Group(Kind::Whole(0, 100), Refused(TRIMS), "trim_percentage"),
     Group(Kind::Bool(true), Not(TRIMS), "trim_verify_zero"),
     Group(ANY, Not(TRIMS), "trim_backlog trim_backlog_batch"),
     // Traces.
@@ -292,27 +299,31 @@ const CORE: &[Group] = &[
     Group(Kind::Signed(-20, 19), Not(SCHEDULING), "nice"),
     Group(Kind::Bool(false), Not(SCHEDULING), "cgroup_nodelete"),
     Group(Kind::Whole(100, 1000), Not(SCHEDULING), "cgroup_weight"),
-    Group(ANY, Not(FLOW), "flow_id flow_sleep"),
-    Group(Kind::Signed(-1000, 1000), Not(FLOW), "flow"),
-    Group(Kind::Flag, Not(ERRORS_COUNT), "exitall_on_error"),
-    Group(Kind::Choice(ERRORS), Not(ERRORS_COUNT), "continue_on_error"),
-    Group(Kind::Text, Not(ERRORS_COUNT), "ignore_error"),
+    Group(ANY, Done, "flow_id flow_sleep"),
+    Group(Kind::Whole(0, 1000), Done, "flow"),
+    Group(Kind::Flag, Done, "exitall_on_error"),
+    Group(Kind::Choice(ERRORS), Done, "continue_on_error"),
+    Group(Kind::Text, Not("no error is overlooked; continue_on_error goes on after it"), "ignore_error"),
     Group(Kind::Bool(false), Not("every error is reported"), "error_dump"),
     // Reports.
-    Group(Kind::TextOrNone, Not(LOGS), "write_bw_log write_lat_log write_iops_log write_hist_log"),
+    Group(Kind::TextOrNone, Done, "write_bw_log write_lat_log write_iops_log"),
+    Group(Kind::TextOrNone, Not(HISTOGRAM_LOG), "write_hist_log"),
     Group(Kind::Text, Not(LOGS), "log_compression_cpus"),
-    Group(ANY, Not(LOGS), "bwavgtime iopsavgtime log_entries log_avg_msec log_hist_msec log_compression"),
+    Group(ANY, Not(LOGS), "bwavgtime iopsavgtime log_entries log_compression"),
+    Group(ANY, Done, "log_avg_msec"),
+    Group(ANY, Not(HISTOGRAM_LOG), "log_hist_msec"),
     Group(ANY, Not(LOGS), "log_alternate_epoch_clock_id"),
-    Group(Kind::Whole(0, 6), Not(LOGS), "log_hist_coarseness"),
-    Group(Kind::Bool(true), Not(LOGS), "per_job_logs"),
-    Group(Kind::Bool(false), Not(LOGS), "log_offset log_prio log_issue_time log_store_compressed"),
+    Group(Kind::Whole(0, 6), Not(HISTOGRAM_LOG), "log_hist_coarseness"),
+    Group(Kind::Bool(true), Done, "per_job_logs"),
+    Group(Kind::Bool(false), Done, "log_offset"),
+    Group(Kind::Bool(false), Not(LOGS), "log_prio log_issue_time log_store_compressed"),
     Group(Kind::Bool(false), Not(LOGS), "log_alternate_epoch/log_unix_epoch"),
     Group(Kind::Choice(&["avg", "max", "both", "0", "1"]), Not(LOGS), "log_window_value/log_max_value"),
     Group(Kind::Bool(false), Not("errors of trims are counted alone"), "block_error_percentiles"),
     Group(Kind::Bool(true), Not("every job is reported"), "stats"),
     Group(Kind::Bool(true), Done, "clat_percentiles"),
     Group(Kind::Bool(false), Done, "lat_percentiles"),
-    Group(Kind::Bool(false), Not("the time of submission has no percentiles"), "slat_percentiles"),
+    Group(Kind::Bool(false), Done, "slat_percentiles"),
     Group(Kind::Whole(1, 10), Not("numbers are printed with four digits"), "significant_figures"),
     Group(Kind::Bool(true), Not("counters of the device are always kept"), "disk_util"),
     Group(

@@ -218,15 +218,22 @@ pub(super) fn base<'s>(settings: impl IntoIterator<Item = &'s Setting>) -> Base 
 
 impl Setting {
     /// The remark to make of an option that is never done, unless it says what is done anyway.
-    pub(super) fn remark(&self) -> Option<&'static str> {
-        let Fate::Not(message) = self.option.fate else { return None };
+    ///
+    /// # Errors
+    /// When the option is one that would change what is written, and says so.
+    pub(super) fn remark(&self) -> Result<Option<&'static str>, InputError> {
         let is_usual = match self.option.kind {
             Kind::Flag => self.value == "0",
             Kind::Bool(usual) => self.value == if usual { "1" } else { "0" },
             Kind::Choice(choices) => choices.first() == Some(&self.value.as_str()) && self.value == "none",
+            Kind::Whole(least, _) => matches!(self.option.fate, Fate::Refused(_)) && self.value == least.to_string(),
             _ => false,
         };
-        (!is_usual).then_some(message)
+        match self.option.fate {
+            Fate::Refused(why) if !is_usual => Err(self.error(format!("cannot be done: {why}"))),
+            Fate::Not(message) if !is_usual => Ok(Some(message)),
+            _ => Ok(None),
+        }
     }
 }
 

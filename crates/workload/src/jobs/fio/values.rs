@@ -2,8 +2,6 @@
 //!
 //! Every function says in one line what is wrong and what is allowed.
 
-use std::collections::BTreeMap;
-
 use super::expression;
 use super::options::Kind;
 
@@ -262,6 +260,21 @@ pub(super) fn floats(text: &str, most: f64) -> Result<Vec<f64>, String> {
         .collect()
 }
 
+/// The bytes of `buffer_pattern`: a text in double quotes, or a number in hexadecimal digits.
+pub(super) fn pattern(text: &str) -> Result<Vec<u8>, String> {
+    let wrong =
+        || format!("{text:?} is not understood; \"text\" in double quotes or 0x with hexadecimal digits is allowed");
+    if let Some(quoted) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        let is_plain = !quoted.is_empty() && !quoted.contains(['"', '\\', '%']);
+        return if is_plain { Ok(quoted.as_bytes().to_vec()) } else { Err(wrong()) };
+    }
+    let digits = text.strip_prefix("0x").filter(|digits| !digits.is_empty()).ok_or_else(wrong)?;
+    // An odd digit stands alone in the first byte.
+    let padded = if digits.len().is_multiple_of(2) { digits.to_owned() } else { format!("0{digits}") };
+    let byte = |at: usize| padded.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok()).ok_or_else(wrong);
+    (0..padded.len()).step_by(2).map(byte).collect()
+}
+
 /// Checks a value against what it should look like.
 pub(super) fn check(kind: Kind, value: &str, base: Base) -> Result<(), String> {
     let within = |number: u64, low: u64, high: u64| match (low..=high).contains(&number) {
@@ -303,18 +316,16 @@ fn check_choice(choices: &[&str], value: &str) -> Result<(), String> {
     }
 }
 
-/// The sizes that fio's `bsrange` leads to: a length is uniform among all from `low` to `high` bytes, and is then
-/// rounded down to a multiple of `low`. At most `most` sizes; `None` where there are more.
+/// The sizes that fio's `bsrange` leads to: a length is uniform from `low` on over as many bytes as `high`, is rounded down
+/// to a multiple of `low`, and is `high` at most. At most `most` sizes; `None` where there are more.
 pub(super) fn sizes_of_range(low: u64, high: u64, most: u64) -> Option<Split> {
     if high / low > most {
         return None;
     }
-    let lengths = (high - low) as f64 + 1.0;
-    let mut split = BTreeMap::new();
-    for multiple in 1..=high / low {
-        let next = low.saturating_mul(multiple + 1);
-        let count = next.min(high.saturating_add(1)) - low * multiple;
-        split.insert(low * multiple, 100.0 * count as f64 / lengths);
+    let share = |lengths: u64| 100.0 * lengths as f64 / high as f64;
+    let mut split: Split = (1..=high / low).map(|multiple| (low * multiple, share(low))).collect();
+    if !high.is_multiple_of(low) {
+        split.push((high, share(high % low)));
     }
-    Some(split.into_iter().collect())
+    Some(split)
 }

@@ -1,0 +1,88 @@
+//! Jobs that hold each other back, so that their requests keep to a proportion.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the jobs of a flow have in common: as in fio, a count of the requests of those that are at work, and the sum of
+/// their weights.
+#[derive(Debug)]
+pub struct Flow {
+    issued: AtomicU64,
+    weight: AtomicU64,
+}
+
+impl Default for Flow {
+    fn default() -> Flow {
+        // So that a share of it can be taken before the first request.
+        Flow { issued: AtomicU64::new(1), weight: AtomicU64::new(0) }
+    }
+}
+
+/// A job's place in a flow.
+#[derive(Clone, Debug)]
+pub struct Member {
+    flow: Arc<Flow>,
+    weight: u32,
+    /// How long it waits when it is ahead of the others.
+    pub sleep_ns: u64,
+}
+
+impl Member {
+    /// Joins a flow. The weights of all members count from the start, so that the first to begin does not run ahead.
+    pub fn new(flow: &Arc<Flow>, weight: u32, sleep_ns: u64) -> Member {
+        flow.weight.fetch_add(weight.into(), Ordering::Relaxed);
+        Member { flow: Arc::clone(flow), weight, sleep_ns }
+    }
+
+    /// Begins to issue.
+    pub fn begin(&self) -> Turns<'_> {
+        Turns { member: self, issued: 0 }
+    }
+}
+
+/// A member at work, which others wait for until it is dropped.
+pub struct Turns<'a> {
+    member: &'a Member,
+    issued: u64,
+}
+
+impl Turns<'_> {
+    /// Whether it may issue a request, which is then counted.
+    pub fn takes(&mut self) -> bool {
+        let Flow { issued, weight } = &*self.member.flow;
+        let own = self.issued as f64 / issued.load(Ordering::Relaxed) as f64;
+        if own > f64::from(self.member.weight) / weight.load(Ordering::Relaxed) as f64 {
+            return false;
+        }
+        issued.fetch_add(1, Ordering::Relaxed);
+        self.issued += 1;
+        true
+    }
+}
+
+impl Drop for Turns<'_> {
+    fn drop(&mut self) {
+        self.member.flow.issued.fetch_sub(self.issued, Ordering::Relaxed);
+        self.member.flow.weight.fetch_sub(self.member.weight.into(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_keep_to_the_weights_and_who_ends_holds_nobody_back() {
+        let flow = Arc::new(Flow::default());
+        let (heavy, light) = (Member::new(&flow, 3, 0), Member::new(&flow, 1, 0));
+        let (mut first, mut second) = (heavy.begin(), light.begin());
+        let mut counts = [0u32; 2];
+        for _ in 0..4_000 {
+            counts[0] += u32::from(first.takes());
+            counts[1] += u32::from(second.takes());
+        }
+        assert!(counts[0].abs_diff(3 * counts[1]) <= 4, "{counts:?}");
+        drop(second);
+        assert!((0..1_000).all(|_| first.takes()), "nobody is left to wait for");
+    }
+}
