@@ -12,7 +12,7 @@ help:
 	@echo "make test      build and run every test"
 	@echo "make check     formatters, linters, types"
 	@echo "make bench     the speed figures, also as target/bench.json"
-	@echo "make validate  the accuracy figures, from measurements of real drives; thousands of power cuts; fio's requests"
+	@echo "make validate  the accuracy figures, from measurements of real drives; power cuts; fio; as target/validate.json too"
 	@echo "make fuzz      each parser's fuzz target for a minute"
 	@echo "make web       the page of HTML reports; needs Node"
 	@echo "make clean     remove what was built"
@@ -63,12 +63,7 @@ bench:
 	cargo run --release --quiet -p headstack-benches --bin speed
 
 validate: build
-	cargo test --quiet -p headstack-catalogue --test published -- --nocapture
-	cargo test --quiet -p headstack-live --test power -- --ignored
-	$(BIN)/headstack study run --all -o target/studies --quiet
-	$(BIN)/python tests/python/fio_conformance.py
-	@if [ -d $(SHARED)/validation/disksim ]; then $(BIN)/headstack validate $(SHARED)/validation/disksim; \
-	else echo "skipped: no validation data in $(SHARED)/validation/disksim (SHARED=... names another folder)"; fi
+	HEADSTACK_SHARED=$(abspath $(SHARED)) $(BIN)/python benches/validate.py
 
 fuzz:
 	fuzz/run.sh 60
