@@ -81,35 +81,36 @@ impl Input {
             room(length)?;
             return self.bytes(length);
         }
-        while self.long.len() < length {
+        let mut filled = 0;
+        while filled < length {
             if self.is_drained() {
                 self.stream.await_input(patience)?;
             }
-            let had = self.long.len();
-            let until = length.min(had + had.max(FIRST_PART_BYTES));
+            let until = length.min(filled + filled.max(FIRST_PART_BYTES));
             room(until)?;
-            self.long.reserve_exact(until - had);
-            while self.long.len() < until {
-                self.part(until, patience)?;
+            self.long.reserve_exact(until - filled);
+            self.long.resize(until, 0);
+            while filled < until {
+                filled += self.part(filled, patience)?;
             }
         }
         Ok(&self.long)
     }
 
-    /// More of a long payload, up to `until` bytes of it.
-    fn part(&mut self, until: usize, patience: &Patience) -> io::Result<()> {
-        let had = self.long.len();
-        let taken = (until - had).min(self.end - self.start);
+    /// More of a long payload, of which so many bytes are here; returns how many that was.
+    fn part(&mut self, filled: usize, patience: &Patience) -> io::Result<usize> {
+        let into = &mut self.long[filled..];
+        let taken = into.len().min(self.end - self.start);
         if taken > 0 {
-            self.long.extend_from_slice(&self.buffer[self.start..self.start + taken]);
+            into[..taken].copy_from_slice(&self.buffer[self.start..self.start + taken]);
             self.start += taken;
-            return Ok(());
+            return Ok(taken);
         }
         self.stream.await_input(patience)?;
-        self.long.resize(until, 0);
-        let got = self.stream.read(&mut self.long[had..]);
-        self.long.truncate(had + *got.as_ref().unwrap_or(&0));
-        if got? == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+        match self.stream.read(into)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            got => Ok(got),
+        }
     }
 
     /// A payload has been used: its memory is free.
