@@ -181,11 +181,12 @@ impl Format {
             | Format::OracleGeneral
             | Format::Spc
             | Format::Validate => Order::Arrival,
-            Format::Biosnoop | Format::Blkparse | Format::Blktrace | Format::Systor => Order::Completion,
+            Format::Biosnoop | Format::Blkparse | Format::Blktrace | Format::Hfplayer | Format::Systor => {
+                Order::Completion
+            }
             Format::Alibaba
             | Format::CloudPhysics
             | Format::Csv
-            | Format::Hfplayer
             | Format::MqSim
             | Format::Msr
             | Format::Srt
@@ -256,6 +257,7 @@ impl Parser {
             Format::Parquet => Parser::Stored(Stored::open(&inputs[0], out)?),
             Format::Blktrace => Parser::Blktrace(Blktrace::new(inputs, options.at, out)),
             Format::Blkparse => Parser::Blkparse(Blkparse::new(inputs, options.at, out)),
+            Format::Hfplayer => serial(inputs, SerialFormat::Hfplayer(None)),
             Format::Iolog => serial(inputs, SerialFormat::Iolog(iolog::Iolog::default())),
             Format::Validate => serial(inputs, SerialFormat::Validate(validate::Validate::new(out))),
             Format::Srt => binary(inputs, BinaryFormat::Srt(srt::Srt::new(out))),
@@ -296,6 +298,19 @@ fn most_lines(head: Head<'_>, mut is_like: impl FnMut(&[u8]) -> bool) -> bool {
         alike += usize::from(is_like(line));
     }
     2 * alike > lines
+}
+
+/// A line names columns: as many fields as `names`, each one of its column's names, however it is written (`I/O Type`,
+/// `io_type`, `"IOType"`).
+fn names_columns(line: &[u8], names: &[&[&str]]) -> bool {
+    let plain = |field: &[u8]| -> Vec<u8> {
+        field.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect()
+    };
+    // The mark that some programs put in front of UTF-8.
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    let fields: Vec<Vec<u8>> = line.split(|&byte| byte == b',').map(plain).collect();
+    let is_named = |(field, names): (&Vec<u8>, &&[&str])| names.iter().any(|name| name.as_bytes() == field);
+    fields.len() == names.len() && fields.iter().zip(names).all(is_named)
 }
 
 /// The step of times with as many digits behind their point as those of the first lines have at most.

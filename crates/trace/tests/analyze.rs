@@ -239,12 +239,34 @@ fn gaps_are_summed_up() {
     close(arrivals.gap_variation, (88.0f64 / 6.0 - (20.0f64 / 6.0).powi(2)).sqrt() / (20.0 / 6.0));
     assert_eq!(arrivals.gaps_ns.unwrap().max, 6 * MS);
     assert_eq!(arrivals.gap_histogram_ns.unwrap(), [bin(1 << 20, 4.0), bin(1 << 22, 2.0)]);
-    // Complete bins of 2 ms: arrivals at 0, 2, 4, 10, 12, 14; the last one's bin is not complete.
+    // Bins of 2 ms: arrivals at 0, 2, 4, 10, 12, 14, 20; the last bin is as short as a step of the clock.
     let scale = arrivals.scales.iter().find(|scale| scale.bin_ns == 2 * MS).unwrap();
-    assert_eq!((scale.bins, scale.mean), (10, 0.6));
-    close(Some(scale.peak_over_mean), 1.0 / 0.6);
-    close(Some(scale.index_of_dispersion), 0.4);
+    let bins_long = (20 * MS + meta.resolution_ns) as f64 / (2 * MS) as f64;
+    let mean = 7.0 / bins_long;
+    assert_eq!(scale.bins, 11);
+    close(Some(scale.mean), mean);
+    close(Some(scale.peak_over_mean), 1.0 / mean);
+    let expected_in_last = mean * (bins_long - 10.0);
+    let squares = 6.0 * (1.0 - mean).powi(2) + 4.0 * mean.powi(2) + (1.0 - expected_in_last).powi(2);
+    close(Some(scale.index_of_dispersion), squares / bins_long / mean);
     assert!(arrivals.hurst.is_none());
+}
+
+/// A trace that ends in a burst: most of its requests are in the last bin, which the end cuts short.
+#[test]
+fn the_last_bin_counts_at_every_scale() {
+    let steady = (0..1_000).map(|i| request(i * MS, Operation::Read, i, 1));
+    let burst = (0..1_200).map(|i| request(999 * MS + i, Operation::Read, i, 1));
+    let records: Vec<Record> = steady.chain(burst).collect();
+    let arrivals = analyze(&records, &Meta { resolution_ns: 1, ..Meta::default() }).arrivals;
+    assert!(arrivals.scales.len() > 5);
+    for scale in arrivals.scales {
+        let length_ns = (999 * MS + 1_200) as f64;
+        let requests = scale.mean * length_ns / scale.bin_ns as f64;
+        assert!((requests - 2_200.0).abs() < 1e-6, "{requests} in bins of {} ns", scale.bin_ns);
+        let peak = scale.peak_over_mean * scale.mean;
+        assert!(peak > 1_200.0, "{peak} at most in bins of {} ns", scale.bin_ns);
+    }
 }
 
 #[test]

@@ -186,13 +186,14 @@ impl Series {
 pub struct ScaleReport {
     /// Length of a bin.
     pub bin_ns: u64,
-    /// Complete bins, empty ones included.
+    /// Bins, empty ones included; the end of the trace cuts the last one short.
     pub bins: u64,
-    /// Mean requests in a bin.
+    /// Mean requests in a bin's time, over the whole trace.
     pub mean: f64,
     /// Most requests in a bin over the mean.
     pub peak_over_mean: f64,
-    /// Variance of the requests in a bin over their mean: 1 for Poisson arrivals at every length.
+    /// Variance of the requests in a bin over their mean: 1 for Poisson arrivals at every length. Of the last bin as many
+    /// are expected as its part of a bin's time.
     pub index_of_dispersion: f64,
 }
 
@@ -294,11 +295,15 @@ impl Arrivals {
     }
 
     pub(crate) fn finish(mut self, resolution_ns: u64) -> ArrivalReport {
-        // Bins that the last arrival is not in are complete, the others are left out.
+        // Bins that the last arrival is not in are complete.
         for (level, bin_ns) in LADDER_NS.into_iter().enumerate() {
             if self.scales[level].index < self.last_ns / bin_ns {
                 self.close(level);
             }
+        }
+        // The last bin of each length also holds what the last ones of all shorter lengths have not passed on yet.
+        for level in 1..LADDER_NS.len() {
+            self.scales[level].count += self.scales[level - 1].count;
         }
         let gaps = self.gaps.summary();
         let mean_gap_ns = gaps.map(|gaps| gaps.mean);
@@ -309,7 +314,7 @@ impl Arrivals {
         });
         let scales: Vec<ScaleReport> = (0..LADDER_NS.len())
             .filter(|&level| LADDER_NS[level] >= resolution_ns)
-            .filter_map(|level| self.scale(level))
+            .filter_map(|level| self.scale(level, resolution_ns))
             .collect();
         ArrivalReport {
             mean_gap_ns,
@@ -321,16 +326,20 @@ impl Arrivals {
         }
     }
 
-    fn scale(&self, level: usize) -> Option<ScaleReport> {
+    /// The trace ends a step of its clock after its last arrival.
+    fn scale(&self, level: usize, resolution_ns: u64) -> Option<ScaleReport> {
         let (bin_ns, scale) = (LADDER_NS[level], &self.scales[level]);
-        let bins = self.last_ns / bin_ns;
-        let mean = scale.sum as f64 / bins as f64;
-        let variance = (scale.squares / bins as f64 - mean.powi(2)).max(0.0);
-        (bins >= BINS_MIN && mean > 0.0).then(|| ScaleReport {
+        let complete = self.last_ns / bin_ns;
+        let bins_long = (self.last_ns + resolution_ns.max(1)) as f64 / bin_ns as f64;
+        let mean = (scale.sum + scale.count) as f64 / bins_long;
+        let of_complete = scale.squares - 2.0 * mean * scale.sum as f64 + mean.powi(2) * complete as f64;
+        let of_last = (scale.count as f64 - mean * (bins_long - complete as f64)).powi(2);
+        let variance = (of_complete + of_last).max(0.0) / bins_long;
+        (complete >= BINS_MIN && mean > 0.0).then(|| ScaleReport {
             bin_ns,
-            bins,
+            bins: complete + 1,
             mean,
-            peak_over_mean: scale.peak as f64 / mean,
+            peak_over_mean: scale.peak.max(scale.count) as f64 / mean,
             index_of_dispersion: variance / mean,
         })
     }

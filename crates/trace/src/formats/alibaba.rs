@@ -1,9 +1,9 @@
-//! Alibaba's block traces of 2020: `device_id,opcode,offset,length,timestamp`, no header.
+//! Alibaba's block traces of 2020: `device_id,opcode,offset,length,timestamp`. The data set has no header; copies of it may.
 //!
 //! Offsets and lengths are bytes. The time is when the server received the request, in us since 1970. Requests of a
 //! thousand virtual disks are in one file; its order is not stated.
 
-use super::{Part, most_lines};
+use super::{Part, most_lines, names_columns};
 use crate::collect::Collector;
 use crate::error::{Problem, refused};
 use crate::input::Head;
@@ -12,8 +12,20 @@ use crate::record::{Operation, Record};
 use crate::text::{fields, length_bytes, offset_bytes, whole};
 use crate::time::{Calendar, TimeUnit};
 
+/// What headers of copies call the columns, in lower case, letters and digits alone.
+pub(crate) const NAMES: [&[&str]; 5] = [
+    &["deviceid", "device", "dev", "diskid", "disk", "volumeid", "volume"],
+    &["type", "iotype", "optype", "op", "operation", "opcode", "rw"],
+    &["offset", "byteoffset", "off"],
+    &["size", "length", "len", "iosize", "requestsize", "bytes"],
+    &["timestamp", "time", "ts", "timestamps"],
+];
+
 pub(crate) fn fits(head: Head<'_>) -> bool {
     most_lines(head, |line| {
+        if names_columns(line, &NAMES) {
+            return true;
+        }
         let (field, count) = fields::<5>(line, b',');
         let are_numbers = [0, 2, 3, 4].into_iter().all(|column| whole(field[column]).is_some());
         count == 5 && matches!(field[1], b"R" | b"W") && are_numbers

@@ -221,9 +221,12 @@ fn address(numbers: &[u8], what: What) -> Result<Address, Problem> {
 }
 
 /// What the letters say: a flush before it, what it is, and what else it carries. An F is a flush in front and FUA behind.
+///
+/// Until Linux 2.6.37 a write could be a barrier, B: the drive's cache was flushed before it, and it was on the media when
+/// it was done, which is what F in front and behind say now.
 pub(crate) fn categories(rwbs: &[u8]) -> Result<u64, Problem> {
     use category::*;
-    const ALLOWED: &str = "F, then one of D, DE, W, R, N and Z with a letter, then of F, A, S, M, U";
+    const ALLOWED: &str = "F, then one of D, DE, W, R, N and Z with a letter, then of F, A, B, S, M, U";
     let (mut categories, kind) = match rwbs {
         [b'F', rest @ ..] => (FLUSH, rest),
         _ => (0, rwbs),
@@ -245,6 +248,7 @@ pub(crate) fn categories(rwbs: &[u8]) -> Result<u64, Problem> {
         categories |= match letter {
             b'F' => FUA,
             b'A' => READ_AHEAD,
+            b'B' => FLUSH | FUA,
             b'S' => SYNC,
             b'M' => METADATA,
             b'U' => 0,
@@ -279,6 +283,13 @@ mod tests {
             ("ZRA", 0, (Operation::Other, Flags::default())),
             ("WSU", 512, (Operation::Write, sync)),
             ("N", 0, (Operation::Other, Flags::default())),
+            // Of Linux 2.6.
+            ("WBS", 512, (Operation::Write, sync.with(Flags::FUA).with(Flags::PRE_FLUSH))),
+            ("WB", 512, (Operation::Write, Flags::FUA.with(Flags::PRE_FLUSH))),
+            ("WBSM", 512, (Operation::Write, sync.with(Flags::FUA).with(Flags::PRE_FLUSH).with(Flags::METADATA))),
+            ("NBS", 0, (Operation::Flush, sync)),
+            ("RAM", 512, (Operation::Read, Flags::READ_AHEAD.with(Flags::METADATA))),
+            ("DS", 512, (Operation::Trim, sync)),
         ] {
             assert_eq!(read(rwbs, bytes), expected, "{rwbs}");
         }

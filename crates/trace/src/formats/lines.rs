@@ -168,6 +168,7 @@ impl Chunk {
                     }
                     Err(problem) => problem,
                 },
+                Err(_) if format.is_header(line) => continue,
                 Err(problem) => problem,
             };
             part.reject(problem);

@@ -1,10 +1,10 @@
-//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, no header.
+//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. The data set has no header; copies of it may.
 //!
 //! Times are Windows' file times, 100 ns since 1601-01-01 UTC, and so are response times. Offsets are bytes of the logical
 //! disk. A disk is known by host and number. A blank response time is one that
 //! was not recorded.
 
-use super::{Part, most_lines};
+use super::{Part, most_lines, names_columns};
 use crate::collect::Collector;
 use crate::error::{Problem, refused};
 use crate::input::Head;
@@ -15,8 +15,22 @@ use crate::time::{Calendar, NS_PER_TICK, TIME_NS_END};
 
 const COLUMNS: &str = "`timestamp,host,disk,Read|Write,offset,size,response`";
 
+/// What headers of copies call the columns, in lower case, letters and digits alone.
+pub(crate) const NAMES: [&[&str]; 7] = [
+    &["timestamp", "time", "ts", "timestamps"],
+    &["hostname", "host", "server", "servername"],
+    &["disknumber", "diskid", "disknum", "disk", "volume", "volumeid"],
+    &["type", "iotype", "optype", "op", "operation", "opcode", "rw"],
+    &["offset", "byteoffset", "off"],
+    &["size", "length", "len", "iosize", "requestsize", "bytes"],
+    &["responsetime", "response", "resp", "latency"],
+];
+
 pub(crate) fn fits(head: Head<'_>) -> bool {
     most_lines(head, |line| {
+        if names_columns(line, &NAMES) {
+            return true;
+        }
         let (field, count) = fields::<7>(line, b',');
         count == 7 && whole(field[0]).is_some() && matches!(field[3], b"Read" | b"Write")
     })

@@ -1,7 +1,7 @@
 //! Text whose lines mean nothing without those before them.
 
 use super::cutter::{Cutter, Text, check_length};
-use super::{iolog, validate};
+use super::{hfplayer, iolog, validate};
 use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError};
 use crate::input::Input;
@@ -10,16 +10,30 @@ use crate::record::Record;
 /// Which of them, with what is known of the file that is being read.
 #[derive(Debug)]
 pub(crate) enum SerialFormat {
+    Hfplayer(Option<Box<hfplayer::Hfplayer>>),
     Iolog(iolog::Iolog),
     Validate(validate::Validate),
 }
 
 impl SerialFormat {
     /// A file begins.
-    fn begin(&mut self, input: &Input, out: &mut Collector) {
+    ///
+    /// # Errors
+    /// Headers that cannot be accepted.
+    fn begin(&mut self, input: &Input, out: &mut Collector) -> Result<(), TraceError> {
         match self {
+            SerialFormat::Hfplayer(hfplayer) => *hfplayer = Some(Box::new(hfplayer::Hfplayer::open(input, out)?)),
             SerialFormat::Iolog(iolog) => *iolog = iolog::Iolog::default(),
             SerialFormat::Validate(validate) => validate.begin(input, out),
+        }
+        Ok(())
+    }
+
+    /// A file ends: what still waits for a later line is handed over.
+    fn end(&mut self, out: &mut Collector) {
+        match self {
+            SerialFormat::Hfplayer(hfplayer) => hfplayer.iter_mut().for_each(|hfplayer| hfplayer.end(out)),
+            SerialFormat::Iolog(_) | SerialFormat::Validate(_) => {}
         }
     }
 
@@ -27,6 +41,9 @@ impl SerialFormat {
     #[inline]
     fn parse(&mut self, line: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
         match self {
+            SerialFormat::Hfplayer(hfplayer) => {
+                hfplayer.as_mut().expect("a file begins before its lines").parse(line, out)
+            }
             SerialFormat::Iolog(iolog) => iolog.parse(line, out),
             SerialFormat::Validate(validate) => validate.parse(line).map(Some),
         }
@@ -54,7 +71,7 @@ impl Serial {
         }
         let input = self.cutter.input(self.text.input);
         if self.text.is_first {
-            self.format.begin(input, out);
+            self.format.begin(input, out)?;
             self.line = 0;
         }
         self.text.check(&input.name, self.line)?;
@@ -69,6 +86,9 @@ impl Serial {
                 Ok(None) => {}
                 Err(problem) => out.reject(&input.name, Place::Line(self.line), problem)?,
             }
+        }
+        if self.text.is_last {
+            self.format.end(out);
         }
         Ok(true)
     }

@@ -1,9 +1,9 @@
-//! Tencent's cloud block storage, 2018: `Timestamp,Offset,Size,IOType,VolumeID`, no header.
+//! Tencent's cloud block storage, 2018: `Timestamp,Offset,Size,IOType,VolumeID`. The data set has no header; copies of it may.
 //!
 //! Dates are whole seconds since 1970, shared by tens of thousands of requests, and not in order. Offset and size count
 //! sectors of 512 bytes. The kind is 0 for a read and 1 for a write, unlike in most formats.
 
-use super::{Part, WHOLE_SECONDS, most_lines};
+use super::{Part, WHOLE_SECONDS, most_lines, names_columns};
 use crate::collect::Collector;
 use crate::error::{Problem, refused};
 use crate::input::Head;
@@ -14,8 +14,20 @@ use crate::time::{Calendar, TimeUnit};
 
 const SECTOR_BYTES: u32 = 512;
 
+/// What headers of copies call the columns, in lower case, letters and digits alone.
+pub(crate) const NAMES: [&[&str]; 5] = [
+    &["timestamp", "time", "ts", "timestamps"],
+    &["offset", "lba", "off", "sector"],
+    &["size", "length", "len", "iosize", "sectors"],
+    &["type", "iotype", "optype", "op", "operation", "opcode", "rw"],
+    &["deviceid", "device", "dev", "diskid", "disk", "volumeid", "volume"],
+];
+
 pub(crate) fn fits(head: Head<'_>) -> bool {
     most_lines(head, |line| {
+        if names_columns(line, &NAMES) {
+            return true;
+        }
         let (field, count) = fields::<5>(line, b',');
         let are_numbers = field.into_iter().all(|text| whole(text).is_some());
         count == 5 && matches!(field[3], b"0" | b"1") && are_numbers

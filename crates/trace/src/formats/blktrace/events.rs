@@ -140,7 +140,8 @@ pub(crate) fn flags(categories: u64, bytes: u32) -> Flags {
     ];
     let mut flags = Flags::default();
     for (bit, flag) in FLAGS {
-        if categories & bit != 0 {
+        // What has no bytes writes none through: an empty barrier is a flush.
+        if categories & bit != 0 && (bit != FUA || bytes > 0) {
             flags = flags.with(flag);
         }
     }

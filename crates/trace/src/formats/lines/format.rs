@@ -1,6 +1,8 @@
 //! Which format lines are of, with what its header says.
 
-use super::super::{Format, alibaba, biosnoop, cloudphysics, csv, disksim, hfplayer, mqsim, msr, spc, systor, tencent};
+use super::super::{
+    Format, alibaba, biosnoop, cloudphysics, csv, disksim, mqsim, msr, names_columns, spc, systor, tencent,
+};
 use super::Part;
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError};
@@ -21,7 +23,6 @@ pub(super) enum LineFormat {
     Biosnoop(biosnoop::Layout),
     DiskSim,
     MqSim { unit: TimeUnit },
-    Hfplayer(hfplayer::Layout),
     Csv(Box<csv::Layout>),
 }
 
@@ -50,7 +51,6 @@ impl LineFormat {
             Format::Biosnoop => LineFormat::Biosnoop(biosnoop::Layout::open(input)?),
             Format::DiskSim => LineFormat::DiskSim,
             Format::MqSim => LineFormat::MqSim { unit: options.time_unit.unwrap_or(TimeUnit::Nanoseconds) },
-            Format::Hfplayer => LineFormat::Hfplayer(hfplayer::Layout::open(input)?),
             Format::Csv => LineFormat::Csv(Box::new(csv::Layout::open(input, options.csv.as_ref())?)),
             _ => unreachable!("{format:?} has a parser of its own"),
         })
@@ -68,8 +68,17 @@ impl LineFormat {
             LineFormat::Biosnoop(layout) => layout.describe(out),
             LineFormat::DiskSim => disksim::describe(head, out),
             LineFormat::MqSim { unit } => mqsim::describe(*unit, out),
-            LineFormat::Hfplayer(layout) => layout.describe(head, out),
             LineFormat::Csv(layout) => layout.describe(out),
+        }
+    }
+
+    /// A line that names the columns: the data sets have none, but copies of them do, one at the top or one a joined file.
+    pub(super) fn is_header(&self, line: &[u8]) -> bool {
+        match self {
+            LineFormat::Msr => names_columns(line, &msr::NAMES),
+            LineFormat::Alibaba => names_columns(line, &alibaba::NAMES),
+            LineFormat::Tencent => names_columns(line, &tencent::NAMES),
+            _ => false,
         }
     }
 
@@ -94,7 +103,6 @@ impl LineFormat {
             LineFormat::Biosnoop(layout) => layout.parse(line, part),
             LineFormat::DiskSim => disksim::parse(line, part).map(Some),
             LineFormat::MqSim { unit } => mqsim::parse(line, *unit, part).map(Some),
-            LineFormat::Hfplayer(layout) => layout.parse(line, part),
             LineFormat::Csv(layout) => layout.parse(line, part),
         }
     }

@@ -223,6 +223,84 @@ fn mqsim() {
     refuses(&of(Format::MqSim), "", &refused);
 }
 
+/// A raw dump: the response time stands with the completion, which comes in any order.
+#[test]
+fn hfplayer_in_and_out() {
+    let header = "#ELAPSED_USECS.D,CMD.S,SEQID.I,LUN_SSID.I,OP.I,LBA.I,NBLKS.I,LATENCY_USECS.D";
+    let lines = [
+        "10.000,RD_IN,1,6,0,8,8,0.000",
+        "20.000,WR_IN,2,6,1,16,8,0.000",
+        "30.000,RD_IN,3,6,0,24,8,0.000",
+        "45.500,WR_OUT,2,6,3,16,8,25.250",
+        "50.000,RD_OUT,1,6,2,8,8,0.000",
+        "60.000,RD_OUT,9,6,2,8,8,5.000",
+    ];
+    let text = format!("{header}\n{}\n", lines.join("\n"));
+    let (records, meta) = read(text.as_bytes(), &ReadOptions::default()).unwrap();
+    let times: Vec<(u64, u64)> = records.iter().map(|record| (record.arrival_ns, record.response_ns)).collect();
+    // The second says less than the 25.5 us between its lines, the first nothing, the third was never done.
+    assert_eq!(times, [(10_000, 40_000), (20_000, 25_250), (30_000, NOT_RECORDED)]);
+    assert_eq!(meta.counts["completions without a request that waited for them"], 1);
+    assert_eq!(meta.counts["requests without a completion"], 1);
+}
+
+/// A dump whose first line says 0 while the others count from the start of the controller.
+#[test]
+fn hfplayer_first_line_at_zero() {
+    let header =
+        "#ABS_SECS.D,ELAPSED_USECS.D,ELAPSED_TICKS.I,CMD.S,SEQID.I,OP.I,LBA.I,NBLKS.I,LATENCY_USECS.D,LBA_SHIFT.N";
+    let lines = |first_us: &str| {
+        let first = format!("1443033226.409,{first_us},36817835820,RD_IN,1,0,8,8,6896.102,0");
+        let others = "1443033226.416,18415864.166,36831728332,WR_IN,2,1,112,8,330.288,104\n\
+            1443033226.416,18416282.474,36832564948,RD_IN,3,0,0,8,6177.910,-120";
+        format!("{header}\n{first}\n{others}\n")
+    };
+    let (records, meta) = read(lines("0").as_bytes(), &ReadOptions::default()).unwrap();
+    // 2,000 ticks a microsecond: 13,892,512 of them before the second.
+    let arrivals: Vec<u64> = records.iter().map(|record| record.arrival_ns).collect();
+    assert_eq!(arrivals, [18_408_917_910, 18_415_864_166, 18_416_282_474]);
+    assert_eq!(meta.zero_unix_ns, Some(1_443_033_226_409_000_000 - 18_408_917_910));
+    assert_eq!(meta.notes.len(), 1);
+    let (right, meta) = read(lines("18408917.910").as_bytes(), &ReadOptions::default()).unwrap();
+    assert_eq!((right, meta.notes.len()), (records, 0));
+}
+
+#[test]
+fn headers_of_copies_are_no_requests() {
+    for (format, header, line) in [
+        (
+            Format::Msr,
+            "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
+            "128166372003061629,hm,1,Read,4096,512,413",
+        ),
+        (
+            Format::Msr,
+            "timestamp, host, disk, op_type, offset, size, latency",
+            "128166372003061629,hm,1,Read,4096,512,413",
+        ),
+        (Format::Alibaba, "device_id,opcode,offset,length,timestamp", "419,W,8792731648,16384,1577808144360767"),
+        (
+            Format::Alibaba,
+            "\"DeviceID\",\"Op\",\"Offset\",\"Size\",\"Time\"",
+            "419,W,8792731648,16384,1577808144360767",
+        ),
+        (Format::Tencent, "\u{feff}Timestamp,Offset,Size,IOType,VolumeID", "1538323199,3584,128,1,1283"),
+    ] {
+        // One at the top, and one where two files were joined; a single request is enough to tell the format.
+        for text in [format!("{header}\n{line}\n"), format!("{header}\n{line}\n{line}\n{header}\n{line}\n")] {
+            let (records, meta) = read(text.as_bytes(), &ReadOptions::default()).unwrap();
+            assert_eq!(meta.origin[0].format, format.name());
+            assert_eq!(records.len(), text.lines().count() - text.matches(header).count(), "{header}");
+            assert_eq!(meta.rejected, 0);
+        }
+        // A header of other columns is a bad line, and is named.
+        let swapped = header.rsplit(',').collect::<Vec<_>>().join(",");
+        let text = format!("{swapped}\n{line}\n{line}\n");
+        let error = read(text.as_bytes(), &of(format)).unwrap_err();
+        assert_eq!(error.place, crate::Place::Line(1), "{swapped}: {error}");
+    }
+}
+
 #[test]
 fn hfplayer() {
     let header = "#ELAPSED_USECS.D,CMD.S,LUN_SSID.I,OP.I,LBA.I,NBLKS.I,LATENCY_USECS.D";
@@ -231,7 +309,7 @@ fn hfplayer() {
     assert_eq!(records.len(), 2);
     assert_eq!((records[0].arrival_ns, records[0].response_ns), (50_250, 200_000));
     assert_eq!((records[1].response_ns, records[1].length_bytes, records[1].device), (NOT_RECORDED, 4_096, 1));
-    assert_eq!(meta.counts["completions that repeat their request"], 1);
+    assert_eq!(meta.counts["completions without a request that waited for them"], 1);
     assert_eq!(meta.resolution_ns, 10);
     let refused = [
         ("x,WR,6,1,2,2,200", "ELAPSED_USECS"),
