@@ -23,8 +23,6 @@ from headstack.values import choice, duration_ns, number, whole
 
 MODES = ("timed", "asap", "closed", "dependent")
 OUTSIDE = ("refuse", "fold", "drop")
-WITHIN = "100ms"
-"""Longer pauses than this are those of users and timers, who wait for no disk."""
 
 SYSTEM_OPTIONS = tuple(
     option
@@ -60,7 +58,7 @@ def replay(
     *,
     depth: Swept | None = None,
     time_scale: str | float = 1,
-    within: str = WITHIN,
+    within: str | None = None,
     outside: str = "refuse",
     requests: int | None = None,
     time: str | None = None,
@@ -82,10 +80,11 @@ def replay(
 
     ``mode`` is ``"timed"`` (recorded arrivals, times ``time_scale``), ``"asap"`` (``depth`` outstanding, in recorded
     order; as many as were in flight at most, unless said), ``"closed"`` (clients with their recorded think times) or
-    ``"dependent"`` (a request waits for those it waited for in the recording, which are complete at most ``within``
-    before it arrived). ``outside`` says what becomes of requests beyond the system: ``"refuse"``, ``"fold"`` or
-    ``"drop"``. ``requests`` and ``time`` (of the recording) end it early. ``record`` writes what came out of a single
-    replay as a trace.
+    ``"dependent"`` (a request waits for those it waited for in the recording: the last completions before it that no
+    other request came between, or, if it is given, all that were complete at most ``within`` before it arrived).
+    ``outside`` says what becomes of requests beyond the system: ``"refuse"``, ``"fold"`` or ``"drop"``.
+    ``requests`` and ``time`` (of the recording) end it early. ``record`` writes what came out of a single replay as a
+    trace.
 
     Simulated systems are replayed first, on all cores; ``progress`` hears the number of requests read. A system that is
     the path of a file or block device is the real thing, one after the other, of which ``course`` hears as
@@ -237,12 +236,14 @@ def ways_of(trace: Trace, modes: list[str], settings: Mapping[str, Any]) -> list
             case "closed":
                 ways.append("closed")
             case "dependent":
-                ways.append({"dependent": {"min_ns": 0, "max_ns": duration_ns("within", settings["within"])}})
+                within = settings["within"]
+                max_ns = None if within is None else duration_ns("within", within)
+                ways.append({"dependent": {"min_ns": 0, "max_ns": max_ns}})
     if settings["depth"] is not None and "asap" not in modes:
         raise InputError("depth: only the mode asap has one")
     if settings["time_scale"] != "1" and "timed" not in modes:
         raise InputError("time_scale: only the mode timed has one; --step time-scale changes the trace")
-    if settings["within"] != WITHIN and "dependent" not in modes:
+    if settings["within"] is not None and "dependent" not in modes:
         raise InputError("within: only the mode dependent looks back")
     return ways
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -127,6 +128,35 @@ class Knee:
     mean_ms: float
     at_first_point: bool
     """The first step already cost more than it gained."""
+
+
+@dataclass(frozen=True)
+class WithinLimit:
+    """The most that a curve carries within a response time."""
+
+    iops: float
+    is_at_least: bool
+    """The heaviest load of the curve is within the limit too: more may be carried by more."""
+
+
+def response_limit(name: str, text: str) -> tuple[float | None, int]:
+    """A limit on response times: of their mean (``"20ms"``, ``"mean=20ms"``), or of a percentile (``"p99=20ms"``).
+
+    Returns the quantile from 0 to 1, or ``None`` for the mean, and the limit in ns. Raises ``InputError``, which names
+    ``name``, for anything else.
+    """
+    figure, equals, time = text.partition("=")
+    if not equals:
+        return None, duration_ns(name, text)
+    if figure == "mean":
+        return None, duration_ns(name, time)
+    try:
+        percentile = float(figure.removeprefix("p")) if figure.startswith("p") else math.nan
+    except ValueError:
+        percentile = math.nan
+    if not 0 < percentile < 100:
+        raise InputError(f"{name}: {text!r} is no limit; write 20ms for the mean, or p99=20ms, p99.9=50ms, mean=20ms")
+    return percentile / 100, duration_ns(name, time)
 
 
 class Results:
@@ -258,10 +288,12 @@ class Results:
         found = ((name, self._native.knee(runs)) for name, runs in self.curves().items())
         return [Knee(name, **figures) for name, figures in found if figures is not None]
 
-    def iops_at(self, response: str) -> dict[str, float | None]:
-        """Per curve the largest throughput at a mean response time of at most ``response`` ("25ms")."""
-        limit_ns = duration_ns("response", response)
-        return {name: self._native.iops_at_response(runs, limit_ns) for name, runs in self.curves().items()}
+    def iops_at(self, response: str) -> dict[str, WithinLimit | None]:
+        """Per curve the largest throughput at a response time of at most ``response``: ``"25ms"`` of the mean,
+        ``"p99=25ms"`` of a percentile; ``None`` where the lightest load is above it."""
+        quantile, limit_ns = response_limit("response", response)
+        found = {name: self._native.iops_at_response(runs, limit_ns, quantile) for name, runs in self.curves().items()}
+        return {name: None if within is None else WithinLimit(*within) for name, within in found.items()}
 
     # What people see.
 

@@ -71,7 +71,9 @@ def test_a_slower_drive_falls_behind_its_schedule_or_its_causes(recorded: Path) 
     assert (timed["lateness_max_ms"], timed["rate_ratio"]) == (0, pytest.approx(1))
     assert timed["causality_violations"] > 100
     assert timed["mean_ms"] > 1.2 * dependent["mean_ms"]
-    assert dependent["causality_violations"] == 0
+    # A window keeps every order that the recording shows within it.
+    (within,) = hs.replay(recorded, ATLAS, "dependent", within="100ms")
+    assert within["causality_violations"] == 0 < dependent["causality_violations"] < timed["causality_violations"]
     assert max(asap["rate_ratio"], dependent["rate_ratio"]) < 0.99
 
 

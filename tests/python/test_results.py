@@ -13,6 +13,7 @@ import pytest
 
 import headstack as hs
 from conftest import ATLAS, CHEETAH
+from headstack.results import WithinLimit
 
 
 def test_duckdb_reads_results_in_place(results: hs.Results) -> None:
@@ -100,9 +101,35 @@ def test_iops_at_a_response_time(results: hs.Results) -> None:
     within = results.iops_at("25ms")
     for name, runs in results.curves().items():
         below = [results[run]["iops"] for run in runs if results[run]["mean_ms"] <= 25]
-        assert within[name] is not None
-        assert within[name] >= max(below)
+        found = within[name]
+        assert found is not None
+        assert found.iops >= max(below)
+        assert found.is_at_least == (results[runs[-1]]["mean_ms"] <= 25)
+        p99 = results.iops_at("p99=25ms")[name]
+        assert p99 is None or p99.iops <= found.iops
     assert set(results.iops_at("1us").values()) == {None}
+    ample = results.iops_at("p99.9=1h")
+    for name, runs in results.curves().items():
+        assert ample[name] == WithinLimit(max(results[run]["iops"] for run in runs), is_at_least=True)
+
+
+def test_a_percentile_is_a_limit_too(results: hs.Results) -> None:
+    """By hand, on a straight line between the two points that the limit lies between."""
+    (runs, *_) = results.curves().values()
+    (name, *_) = results.curves()
+    below, above = ((results[run]["iops"], results[run]["p99_ms"]) for run in runs[:2])
+    assert below[1] < above[1]
+    limit_ms = (below[1] + above[1]) / 2
+    found = results.iops_at(f"p99={limit_ms}ms")[name]
+    assert found is not None
+    assert not found.is_at_least
+    assert found.iops == pytest.approx(max(below[0], (below[0] + above[0]) / 2), rel=1e-3)
+
+
+@pytest.mark.parametrize("text", ["p0=20ms", "p100=20ms", "q99=20ms", "p=20ms", "=20ms", "p99=20"])
+def test_limits_are_of_the_mean_or_a_percentile(results: hs.Results, text: str) -> None:
+    with pytest.raises(hs.InputError, match=r"^response: "):
+        results.iops_at(text)
 
 
 def test_percentiles_of_a_run(results: hs.Results) -> None:

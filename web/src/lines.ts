@@ -107,6 +107,6 @@ function said(figure: Lines, series: Series, n: number): string[] {
   const parts = [`${figure.x.label}: ${shown(series.x[n] ?? 0, figure.x_is_percentile ? 8 : 6)}`, `${figure.y.label}: ${shown(series.y[n] ?? 0, 6)}`];
   if (series.low.length) parts.push(`from ${between(series.low)} to ${between(series.high)}`);
   if (series.labels[n]) parts.push(`at ${series.labels[n]}`);
-  if (series.mark && series.mark[0] === series.x[n] && series.mark[1] === series.y[n]) parts.push("knee");
+  if (series.mark && series.mark[0] === series.x[n] && series.mark[1] === series.y[n]) parts.push(series.mark_at_most ? "knee, here or before" : "knee");
   return parts;
 }

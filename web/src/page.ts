@@ -81,7 +81,7 @@ function legend(figure: Lines | Bars, chart: Chart): HTMLElement {
       sample.append(svg("path", { class: `${look.colour} bar${look.published ? " hatched" : ""}`, d: "M4 1h18v10h-18z" }));
       if (look.published) sample.append(svg("path", { class: "hatch", d: "M4 1h18v10h-18z" }));
     }
-    const knee = one.mark && kind === "lines" ? `: knee at ${kneeOf(one.mark, figure)}` : "";
+    const knee = one.mark && kind === "lines" ? `: knee at ${one.mark_at_most ? "≤ " : ""}${kneeOf(one.mark, figure)}` : "";
     const button = html("button", { type: "button", "aria-pressed": "true" }, sample, nameOf(one), html("span", {}, knee));
     button.addEventListener("click", () => {
       const isShown = button.ariaPressed !== "true";

@@ -15,6 +15,7 @@ export interface Series {
   low: number[];
   high: number[];
   mark: [number, number] | null;
+  mark_at_most: boolean;
   published: boolean;
 }
 

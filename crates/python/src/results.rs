@@ -143,6 +143,8 @@ const RUN_COLUMNS: &[Column<Row>] = &[
     figure("lateness_max_ms", |row| row.fidelity(|replay| replay.lateness_max_ns as f64 / NS_PER_MS)),
     figure("recorded_per_s", |row| row.result.fidelity.as_ref()?.recorded_per_s),
     figure("rate_ratio", |row| row.result.fidelity.as_ref()?.rate_ratio),
+    figure("recorded_depth_mean", |row| row.result.fidelity.as_ref()?.recorded_depth_mean),
+    figure("achieved_depth_mean", |row| row.result.fidelity.as_ref().map(|_| row.result.depth.mean)),
     count("causality_violations", |row| row.fidelity(|replay| replay.causality_violations)),
     count("reordered", |row| row.fidelity(|replay| replay.reordered)),
     count("folded", |row| row.fidelity(|replay| replay.folded)),
@@ -503,10 +505,25 @@ impl Results {
         Ok(Some(figures))
     }
 
-    /// The largest throughput of the saturation curve through the given runs, in requests a second, at a mean response
-    /// time of at most `limit_ns`.
-    fn iops_at_response(&self, runs: Vec<isize>, limit_ns: f64) -> PyResult<Option<f64>> {
-        Ok(throughput_at_response(&self.points(&runs)?, limit_ns))
+    /// The largest throughput of the saturation curve through the given runs, in requests a second, at a response time
+    /// of at most `limit_ns`, in the mean or at a quantile (0 to 1); and whether the heaviest load is within it too.
+    #[pyo3(signature = (runs, limit_ns, quantile=None))]
+    fn iops_at_response(
+        &self,
+        runs: Vec<isize>,
+        limit_ns: f64,
+        quantile: Option<f64>,
+    ) -> PyResult<Option<(f64, bool)>> {
+        let mut points = self.points(&runs)?;
+        if let Some(quantile) = quantile {
+            for (point, &run) in points.iter_mut().zip(&runs) {
+                // Beyond the histogram's range is beyond any limit.
+                let ms = self.row(run)?.quantile_ms(quantile).unwrap_or(f64::MAX / NS_PER_MS);
+                point.response_ns = ms * NS_PER_MS;
+            }
+        }
+        let within = throughput_at_response(&points, limit_ns);
+        Ok(within.map(|within| (within.throughput_per_s, within.is_at_least)))
     }
 
     /// What the runs remark on themselves, each remark once.

@@ -28,6 +28,11 @@ pub struct Books {
     reordered: u64,
     causality_violations: u64,
     unfinished: Unfinished,
+    /// Response times as recorded, and the last completion.
+    recorded_response_ns: u128,
+    last_completion_ns: u64,
+    first_arrival_ns: Option<u64>,
+    recorded_depth_max: u64,
     /// Requests issued at `suspects_ns` while others were unfinished that had been complete before they arrived: if
     /// those are complete at that very moment, nothing was violated.
     suspects: Vec<(u64, u64)>,
@@ -39,8 +44,15 @@ impl Books {
     #[inline]
     pub fn taken(&mut self, arrived: &Arrived) -> Slot {
         self.unfinished.arrive(arrived.arrival_ns);
+        self.first_arrival_ns.get_or_insert(arrived.arrival_ns);
         match arrived.completion_ns {
-            Some(completion_ns) => self.unfinished.add(completion_ns, arrived.number),
+            Some(completion_ns) => {
+                self.recorded_response_ns += u128::from(completion_ns.saturating_sub(arrived.arrival_ns));
+                self.last_completion_ns = self.last_completion_ns.max(completion_ns);
+                let slot = self.unfinished.add(completion_ns, arrived.number);
+                self.recorded_depth_max = self.recorded_depth_max.max(self.unfinished.coming.len() as u64);
+                slot
+            }
             None => Slot::NONE,
         }
     }
@@ -94,6 +106,7 @@ impl Books {
         let recorded_per_s = per_s(self.recorded, self.last_arrival_ns);
         let achieved_per_s = per_s(self.replayed, replayed_duration_ns);
         let ratio = recorded_per_s.zip(achieved_per_s).map(|(recorded, achieved)| achieved * scale / recorded);
+        let recorded_ns = self.last_completion_ns.saturating_sub(self.first_arrival_ns.unwrap_or(0));
         let lateness = |q| self.lateness.quantile_ns(q).unwrap_or(0);
         Fidelity {
             recorded_requests: self.recorded,
@@ -114,6 +127,8 @@ impl Books {
             dropped: self.dropped,
             rounded: self.rounded,
             without_completion: self.without_completion,
+            recorded_depth_mean: (recorded_ns > 0).then(|| self.recorded_response_ns as f64 / recorded_ns as f64),
+            recorded_depth_max: (recorded_ns > 0).then_some(self.recorded_depth_max),
         }
     }
 }

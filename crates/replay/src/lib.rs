@@ -48,25 +48,35 @@ pub enum ReplayMode {
     /// that one's completion; where there is no such client, a new one begins at its recorded time. A client whose
     /// request has no recorded completion ends with it.
     Closed,
-    /// After all requests that it waited for in the recording, and as long after the last of them as was recorded.
-    /// These are inferred: all that were complete between `min_ns` and `max_ns` before it arrived, without those that
-    /// others of them waited for, at most one more than were ever in flight at a time. A request that waited for none
-    /// comes at its recorded time: what did not wait when it was recorded is an arrival from outside, which a slower
-    /// system would not have held up.
+    /// After all requests that it waited for in the recording, and as long after the last of them as was recorded. These
+    /// are inferred. A request that waited for none comes at its recorded time: what did not wait when it was recorded
+    /// is an arrival from outside, which a slower system would not have held up.
+    ///
+    /// Without `max_ns`: the last completions before it that no other request came between, as far as they are no more
+    /// than [`ReplayMode::REACTION_MAX_NS`] old. Who keeps `n` requests under way answers each completion with a
+    /// request, which then waits for that one; who waits for all of a group answers the last of them, and what follows
+    /// waits for all.
+    ///
+    /// With `max_ns`: all that were complete between `min_ns` and `max_ns` before it arrived, without those that others
+    /// of them waited for, at most one more than were ever in flight at a time. This keeps every order within that
+    /// time, also where it was chance: on a system that answers in another order it holds requests up.
     Dependent {
         /// Who issued it cannot have learnt of later completions.
         min_ns: u64,
         /// Who issued it did not wait for earlier ones.
-        max_ns: u64,
+        #[serde(default)]
+        max_ns: Option<u64>,
     },
 }
 
 impl ReplayMode {
-    /// [`ReplayMode::Dependent`] where nothing is known of who issued the requests. The least reaction is none: what
-    /// the recording puts behind a completion may be its answer at once, and mistaking a chance neighbour for a cause
-    /// costs less than losing a cause. The longest is 100 ms, the time within which people take an answer to be
-    /// immediate: longer pauses are those of users and timers, who do not count from a disk's completion.
-    pub const DEPENDENT: ReplayMode = ReplayMode::Dependent { min_ns: 0, max_ns: 100_000_000 };
+    /// [`ReplayMode::Dependent`] where nothing is known of who issued the requests: what the recording puts behind a
+    /// completion may be its answer at once.
+    pub const DEPENDENT: ReplayMode = ReplayMode::Dependent { min_ns: 0, max_ns: None };
+    /// The longest that a program's answer to a completion is taken to be: 100 ms, the time within which people take an
+    /// answer to be immediate (Miller, 1968). Longer pauses are those of users and timers, who do not count from a disk's
+    /// completion.
+    pub const REACTION_MAX_NS: u64 = 100_000_000;
 
     /// Its name.
     pub fn name(&self) -> &'static str {
@@ -90,7 +100,8 @@ impl ReplayMode {
                 error(format!("time_scale must be above 0 and finite, not {time_scale}"))
             }
             ReplayMode::Asap { depth: 0 } => error("depth must be at least 1, not 0".to_owned()),
-            ReplayMode::Dependent { min_ns, max_ns } if min_ns > max_ns => {
+            ReplayMode::Dependent { min_ns, max_ns } if min_ns > max_ns.unwrap_or(Self::REACTION_MAX_NS) => {
+                let max_ns = max_ns.unwrap_or(Self::REACTION_MAX_NS);
                 error(format!("min_ns must be at most max_ns, not {min_ns} of {max_ns}"))
             }
             _ => Ok(()),

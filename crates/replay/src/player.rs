@@ -96,7 +96,11 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
             ReplayMode::Asap { depth } => Plan::Asap { depth: u64::from(depth) },
             ReplayMode::Closed => Plan::Waits(Box::new(Waits::new(Rule::Closed))),
             ReplayMode::Dependent { min_ns, max_ns } => {
-                Plan::Waits(Box::new(Waits::new(Rule::Dependent { min_ns, max_ns })))
+                let rule = match max_ns {
+                    Some(max_ns) => Rule::Within { min_ns, max_ns },
+                    None => Rule::LastRun { min_ns },
+                };
+                Plan::Waits(Box::new(Waits::new(rule)))
             }
         };
         let mut tape = Tape::new(replay, capacity_bytes, block_bytes, source);

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::ReplayError;
 use crate::tape::{Arrived, Tape};
+use crate::{ReplayError, ReplayMode};
 
 /// How it is inferred.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +12,21 @@ pub enum Rule {
     /// A request belongs to the virtual client whose last request was complete last before it arrived (of several, the
     /// one that had arrived first): each request is waited for by one other at most.
     Closed,
+    /// A request waited for the last completions at least `min_ns` before it that no other request came between.
+    LastRun { min_ns: u64 },
     /// A request waited for all that were complete between `min_ns` and `max_ns` before it arrived.
-    Dependent { min_ns: u64, max_ns: u64 },
+    Within { min_ns: u64, max_ns: u64 },
+}
+
+impl Rule {
+    /// How old the completions are that it asks for.
+    fn age_ns(self) -> (u64, u64) {
+        match self {
+            Rule::Closed => (0, u64::MAX),
+            Rule::LastRun { min_ns } => (min_ns, ReplayMode::REACTION_MAX_NS),
+            Rule::Within { min_ns, max_ns } => (min_ns, max_ns),
+        }
+    }
 }
 
 /// A recording of which so many requests have no completion is taken to have none.
@@ -53,6 +66,9 @@ pub struct Waits {
     most_in_flight: usize,
     /// Those complete before it that the next ones may wait for, by (recorded completion, node), the latest last.
     finished: VecDeque<(u64, u32)>,
+    /// Of [`Rule::LastRun`]: a request has arrived since the last of those was complete, so that the next completion
+    /// begins a new run.
+    is_answered: bool,
     /// Requests that wait for nothing but their time: (issue, number, node).
     due: BinaryHeap<Reverse<(u64, u64, u32)>>,
     /// How much later than recorded those were complete that may be awaited, as far as that is sooner: (lag, number,
@@ -72,6 +88,7 @@ impl Waits {
             recorded: BinaryHeap::new(),
             most_in_flight: 0,
             finished: VecDeque::new(),
+            is_answered: false,
             due: BinaryHeap::new(),
             lags: BinaryHeap::new(),
             read: 0,
@@ -192,7 +209,7 @@ impl Waits {
                     self.forget(client);
                 }
             }
-            Rule::Dependent { .. } => {
+            Rule::LastRun { .. } | Rule::Within { .. } => {
                 let most = self.most_in_flight + 1;
                 for index in self.finished.len().saturating_sub(most)..self.finished.len() {
                     let (completion_ns, parent) = self.finished[index];
@@ -201,6 +218,7 @@ impl Waits {
                 }
             }
         }
+        self.is_answered = true;
         let new = &mut self.nodes[node as usize];
         new.slack_ns = arrived.arrival_ns - latest_ns.unwrap_or(0);
         if new.missing == 0 {
@@ -256,10 +274,7 @@ impl Waits {
 
     /// Brings the recording's state up to an arrival: what was complete, and what of it may be waited for.
     fn finish_until(&mut self, arrival_ns: u64) {
-        let (min_ns, max_ns) = match self.rule {
-            Rule::Closed => (0, u64::MAX),
-            Rule::Dependent { min_ns, max_ns } => (min_ns, max_ns),
-        };
+        let (min_ns, max_ns) = self.rule.age_ns();
         while let Some(&Reverse((completion_ns, _, node))) = self.recorded.peek() {
             if completion_ns.saturating_add(min_ns) > arrival_ns {
                 break;
@@ -272,7 +287,16 @@ impl Waits {
                     let equals = self.finished.iter().rev().take_while(before).count();
                     self.finished.insert(self.finished.len() - equals, (completion_ns, node));
                 }
-                Rule::Dependent { .. } => {
+                // Those of one run are under way together, so none of them waited for another.
+                Rule::LastRun { .. } => {
+                    if std::mem::take(&mut self.is_answered) {
+                        while let Some((_, answered)) = self.finished.pop_front() {
+                            self.forget(answered);
+                        }
+                    }
+                    self.finished.push_back((completion_ns, node));
+                }
+                Rule::Within { .. } => {
                     self.drop_transitive(node, min_ns);
                     self.finished.push_back((completion_ns, node));
                 }

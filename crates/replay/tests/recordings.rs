@@ -90,7 +90,7 @@ fn what_cannot_be_replayed_is_refused_with_its_number() {
     let stretched = refused(&replay(ReplayMode::Timed { time_scale: 1e300 }), &[good, numbered(1, 15, None)]);
     assert_eq!(stretched, "request 2: comes more than 73 years after the first");
     assert_eq!(refused(&replay(ReplayMode::Asap { depth: 0 }), &[good]), "replay: depth must be at least 1, not 0");
-    let backwards = ReplayMode::Dependent { min_ns: 2, max_ns: 1 };
+    let backwards = ReplayMode::Dependent { min_ns: 2, max_ns: Some(1) };
     assert_eq!(refused(&replay(backwards), &[good]), "replay: min_ns must be at most max_ns, not 2 of 1");
     for mode in [ReplayMode::Closed, ReplayMode::DEPENDENT] {
         assert_eq!(

@@ -88,7 +88,17 @@ fn parents(records: &[Recorded], mode: ReplayMode) -> Vec<Vec<usize>> {
                 last.iter().for_each(|&i| taken[i] = true);
                 last.into_iter().collect()
             }
-            ReplayMode::Dependent { min_ns, max_ns } => {
+            ReplayMode::Dependent { min_ns, max_ns: None } => {
+                // Each completion is seen by the first request that is late enough for it.
+                let seen_by =
+                    |i: usize| (0..records.len()).find(|&j| j > i && completion(i) + min_ns <= records[j].arrival_ns);
+                let seen =
+                    (0..index).filter(|&i| completion(i) != u64::MAX && completion(i) + min_ns <= record.arrival_ns);
+                let last = seen.clone().filter_map(seen_by).max();
+                let run = seen.filter(|&i| seen_by(i) == last);
+                run.filter(|&i| age_ns(i).unwrap() <= ReplayMode::REACTION_MAX_NS).collect()
+            }
+            ReplayMode::Dependent { min_ns, max_ns: Some(max_ns) } => {
                 let within = |age: Option<u64>| age.is_some_and(|age| (min_ns..=max_ns).contains(&age));
                 let near: Vec<usize> = (0..index).filter(|&i| within(age_ns(i))).collect();
                 let waited = |later: usize, earlier: usize| {
@@ -132,8 +142,11 @@ proptest! {
             (1u32..5).prop_map(|depth| ReplayMode::Asap { depth }),
             Just(ReplayMode::Closed),
             Just(ReplayMode::DEPENDENT),
-            (0u64..30).prop_map(|max| ReplayMode::Dependent { min_ns: 0, max_ns: max * MS }),
-            (1u64..9, 0u64..30).prop_map(|(min, more)| ReplayMode::Dependent { min_ns: min * MS, max_ns: (min + more) * MS }),
+            (1u64..9).prop_map(|min| ReplayMode::Dependent { min_ns: min * MS, max_ns: None }),
+            (0u64..30).prop_map(|max| ReplayMode::Dependent { min_ns: 0, max_ns: Some(max * MS) }),
+            (1u64..9, 0u64..30).prop_map(|(min, more)| {
+                ReplayMode::Dependent { min_ns: min * MS, max_ns: Some((min + more) * MS) }
+            }),
         ],
         stage in prop_oneof![
             Just(Stage::PUNCTUAL),

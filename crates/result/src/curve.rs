@@ -68,13 +68,22 @@ pub fn knee(points: &[CurvePoint]) -> Option<Knee> {
     Some(Knee { load: along(0), throughput_per_s: along(1), response_ns: along(2), at_first_point: false })
 }
 
-/// The largest throughput, in requests a second, whose response time is within the limit ("I/O per second at 25 ms or
-/// less"), with straight lines between the points as load grows. Beyond the heaviest load nothing is assumed: where all
-/// points are within the limit, it is the largest throughput among them.
+/// The most that a curve carries within a limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WithinLimit {
+    /// Throughput, in requests a second.
+    pub throughput_per_s: f64,
+    /// The heaviest load of the curve is within the limit too: more may be carried by more.
+    pub is_at_least: bool,
+}
+
+/// The largest throughput whose response time is within the limit ("I/O per second at 25 ms or less"), with straight
+/// lines between the points as load grows. Beyond the heaviest load nothing is assumed: where that point is within the
+/// limit, the throughput is a lower bound, and says so.
 ///
 /// Points are ordered, averaged and left out as in [`knee`]. `None` when the lightest load is already above the limit, and
 /// without points.
-pub fn throughput_at_response(points: &[CurvePoint], limit_ns: f64) -> Option<f64> {
+pub fn throughput_at_response(points: &[CurvePoint], limit_ns: f64) -> Option<WithinLimit> {
     let points = by_load(points);
     let first = points.first().filter(|point| point.response_ns <= limit_ns)?;
     let mut best = first.throughput_per_s;
@@ -89,7 +98,8 @@ pub fn throughput_at_response(points: &[CurvePoint], limit_ns: f64) -> Option<f6
             best = best.max(a.throughput_per_s + part * (b.throughput_per_s - a.throughput_per_s));
         }
     }
-    Some(best)
+    let is_at_least = points.last().is_some_and(|last| last.response_ns <= limit_ns);
+    Some(WithinLimit { throughput_per_s: best, is_at_least })
 }
 
 /// The points from the lightest load to the heaviest, several runs at one load as their mean.
@@ -253,19 +263,23 @@ mod tests {
 
     #[test]
     fn throughput_within_a_response_time_follows_the_line() {
+        let within = |points: &[CurvePoint], limit_ns| throughput_at_response(points, limit_ns);
+        let exactly = |throughput_per_s| Some(WithinLimit { throughput_per_s, is_at_least: false });
+        let at_least = |throughput_per_s| Some(WithinLimit { throughput_per_s, is_at_least: true });
         // Within 40 ms an open server of 100 a second carries 100 - 1/0.040 = 75 a second.
-        assert_near(throughput_at_response(&mm1((1..100).map(f64::from)), 4e7).unwrap(), 75.0, 1e-9);
-        assert_near(throughput_at_response(&mm1([74.0, 76.0]), 4e7).unwrap(), 75.0, 0.001);
+        assert_near(within(&mm1((1..100).map(f64::from)), 4e7).unwrap().throughput_per_s, 75.0, 1e-9);
+        assert_near(within(&mm1([74.0, 76.0]), 4e7).unwrap().throughput_per_s, 75.0, 0.001);
         // Half way on a straight line, in any order.
         let line = [point(2.0, 200.0, 4e7), point(1.0, 100.0, 2e7)];
-        assert_near(throughput_at_response(&line, 3e7).unwrap(), 150.0, 1e-12);
-        assert_eq!(throughput_at_response(&line, 2e7), Some(100.0));
-        // All within: the most that was seen, and no more.
-        assert_eq!(throughput_at_response(&line, 9e7), Some(200.0));
+        assert_near(within(&line, 3e7).unwrap().throughput_per_s, 150.0, 1e-12);
+        assert_eq!(within(&line, 2e7), exactly(100.0));
+        // All within: the most that was seen, and perhaps more.
+        assert_eq!(within(&line, 9e7), at_least(200.0));
         // Bent backwards: the most on the way.
         let bent = [point(1.0, 100.0, 1e7), point(2.0, 180.0, 2e7), point(3.0, 120.0, 4e7)];
-        assert_eq!(throughput_at_response(&bent, 3e7), Some(180.0));
-        assert_eq!(throughput_at_response(&bent, 0.9e7), None);
-        assert_eq!(throughput_at_response(&[], 1e9), None);
+        assert_eq!(within(&bent, 3e7), exactly(180.0));
+        assert_eq!(within(&bent, 4e7), at_least(180.0));
+        assert_eq!(within(&bent, 0.9e7), None);
+        assert_eq!(within(&[], 1e9), None);
     }
 }

@@ -275,6 +275,13 @@ pub struct Fidelity {
     pub rounded: u64,
     /// Requests whose completion was not recorded.
     pub without_completion: u64,
+    /// Requests in flight as recorded, over the time from the first arrival to the last completion, as far as completions
+    /// are recorded; null where none is. What the replay had in flight is the result's depth.
+    #[serde(default)]
+    pub recorded_depth_mean: Option<f64>,
+    /// The most that were in flight as recorded, likewise.
+    #[serde(default)]
+    pub recorded_depth_max: Option<u64>,
 }
 
 /// What became of written data, in blocks of `block_bytes`. Each block that was read counts once among `intact` to
@@ -570,6 +577,7 @@ impl RunResult {
                 ("fidelity.recorded_per_s", fidelity.recorded_per_s),
                 ("fidelity.achieved_per_s", fidelity.achieved_per_s),
                 ("fidelity.rate_ratio", fidelity.rate_ratio),
+                ("fidelity.recorded_depth_mean", fidelity.recorded_depth_mean),
             ]
         });
         for (field, value) in figures.into_iter().chain(facts).chain(energy).chain(fidelity) {

@@ -15,7 +15,7 @@ from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, course, ending, error_option, one_thread_options
 from headstack.cli.traces import Decorator, counting, opened, reading_options
 from headstack.measurement.replays import WRITES, Playback
-from headstack.replays import MODES, OUTSIDE, SYSTEM_OPTIONS, WITHIN, Asked, replay_all
+from headstack.replays import MODES, OUTSIDE, SYSTEM_OPTIONS, Asked, replay_all
 from headstack.results import Results
 from headstack.values import whole
 
@@ -34,10 +34,9 @@ def replay_options(command: Command) -> Command:
         click.option("--time-scale", default="1", metavar="N", help="timed: 0.5 is twice as fast."),
         click.option(
             "--within",
-            default=WITHIN,
             metavar="TIME",
-            help="dependent: how long a reaction takes at most.",
-            show_default=True,
+            help="dependent: wait for all that was complete within this time before.  [default: the completions since "
+            "the request before]",
         ),
         click.option(
             "--outside",
@@ -124,15 +123,25 @@ def print_fidelity(results: Results) -> None:
                 f"{row['mode']}" + (f", depth {row['depth']}" if row["depth"] is not None else ""),
                 "" if row["recorded_per_s"] is None else f"{row['recorded_per_s']:,.1f}",
                 "" if ratio is None else f"{ratio:.4g}",
+                "" if row["recorded_depth_mean"] is None else f"{row['recorded_depth_mean']:.4g}",
+                f"{row['achieved_depth_mean']:.4g}",
                 *late,
                 f"{row['causality_violations']:,}",
                 f"{row['reordered']:,}",
             ]
         )
     print("\nfidelity")
-    headings = ["system", "mode", "recorded\nIO/s", "achieved\n/ recorded", "late\np50", "late\np99", "late\nmax"]
+    headings = [
+        "system",
+        "mode",
+        "recorded\nIO/s",
+        "achieved\n/ recorded",
+        "in flight\nrecorded",
+        "in flight\nachieved",
+    ]
+    headings += ["late\np50", "late\np99", "late\nmax"]
     headings += ["before\ncause", "out of\norder"]
-    print_table(headings, rows, [True, True] + 7 * [False])
+    print_table(headings, rows, [True, True] + 9 * [False])
     for name, said in (
         ("folded", "requests beyond the system were folded into it"),
         ("dropped", "requests beyond the system were left out"),

@@ -23,14 +23,14 @@ from headstack.cli.targets import access_of, access_options, course, ending, err
 from headstack.jobfiles import JobResults, run_file
 from headstack.measurement import Access, is_target, measure_curve
 from headstack.options import OPTIONS
-from headstack.results import Results
+from headstack.results import Results, response_limit
 from headstack.runs import CURVE_DEPTHS, run_specs, specify
-from headstack.values import duration
 
 Command = Callable[..., Any]
 R = TypeVar("R", bound=Results)
 
 KNEE = "knee: the load at which 1 % more throughput costs 1 % more response time (Compaq's definition)"
+AT_OR_BEFORE = "the first step already costs more than it gains; the knee lies at the lightest load or before it"
 
 
 class Grouped(click.Command):
@@ -121,7 +121,9 @@ def simulate_job_file(asked: AskedJobs, given: dict[str, Any]) -> None:
 
 @click.command(cls=Grouped)
 @varied
-@click.option("--limit", metavar="TIME", help="Also state the IO/s at this mean response time.")
+@click.option(
+    "--limit", metavar="TIME", help='Also state the IO/s within this response time: of the mean, or "p99=20ms".'
+)
 @access_options
 @error_option
 @signals.held()
@@ -133,7 +135,7 @@ def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **g
     says otherwise. A SYSTEM that is a file or a block device is measured, as "headstack measure" does.
     """
     if limit is not None:
-        duration("--limit", limit)
+        response_limit("--limit", limit)
     if given["depth"] is None and given["rate"] is None:
         given["depth"] = ",".join(map(str, CURVE_DEPTHS))
     access, goes_on = access_of(given), given.pop("continue_on_error")
@@ -227,15 +229,18 @@ def print_knees(results: Results, limit: str | None) -> None:
             before = "≤ " if knee.at_first_point else ""
             cells += [f"{before}{knee.iops:,.0f}", f"{knee.load:,.3g}", f"{knee.mean_ms:.2f}"]
         if limit is not None:
-            iops = within[curve]
-            cells.append("above it throughout" if iops is None else f"{iops:,.0f}")
+            most = within[curve]
+            at_least = "≥ " if most is not None and most.is_at_least else ""
+            cells.append("above it throughout" if most is None else f"{at_least}{most.iops:,.0f}")
         rows.append(cells)
     load = "at depth" if results[0]["depth"] is not None else "offered IO/s"
     headings = ["curve", "knee IO/s", load, "mean ms"]
     if limit is not None:
-        headings.append(f"IO/s at {limit}")
+        headings.append(f"IO/s at {limit}" if "=" in limit else f"IO/s at {limit} mean")
     print()
     print_table(headings, rows, [True] + [False] * (len(headings) - 1))
     print(f"\n{KNEE}")
     if any(knee.at_first_point for knee in knees.values()):
-        print("≤: the first step already costs more than it gains; the knee lies at the lightest load or before it")
+        print(f"≤: {AT_OR_BEFORE}")
+    if any(most is not None and most.is_at_least for most in within.values()):
+        print("≥: the heaviest load is still within the limit; more load may carry more")

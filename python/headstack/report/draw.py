@@ -112,7 +112,7 @@ def _draw_series(axes: Axes, data: Lines, series: Series, look: tuple[str, str, 
     has_twin = series.published and any(one.name == series.name and not one.published for one in data.series)
     if series.mark is not None:
         at = (f"{_figure(value)}{_unit(axis)}" for value, axis in zip(series.mark, (data.x, data.y), strict=True))
-        label += f": knee at {', '.join(at)}"
+        label += f": knee at {'≤ ' if series.mark_at_most else ''}{', '.join(at)}"
     if series.published:
         spread = None
         if series.low:

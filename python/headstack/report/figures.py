@@ -42,6 +42,8 @@ class Series:
     """The interval round each point; empty, or one for each."""
     mark: tuple[float, float] | None = None
     """A point that is ringed: the knee of a saturation curve."""
+    mark_at_most: bool = False
+    """The knee is there or before: the point is the first of its curve."""
     published: bool = False
     """Points that somebody else measured: drawn as marks without a line."""
 

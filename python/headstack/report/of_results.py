@@ -92,6 +92,7 @@ def saturation(results: Results) -> Lines:
             [results[run]["mean_ms"] for run in runs],
             labels=[f"{results.load(run):.4g}" for run in runs] if _is_closed(results) else (),
             mark=(knees[name].iops, knees[name].mean_ms) if name in knees else None,
+            mark_at_most=name in knees and knees[name].at_first_point,
         )
         for name, runs in curves.items()
     ]

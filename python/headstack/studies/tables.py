@@ -185,6 +185,11 @@ def _curves(results: Results, within: Sequence[str]) -> Iterator[Row]:
     """A row for each curve: what its runs have in common, its knee, and its throughput at response times."""
     knees = {knee.curve: knee for knee in results.knees()}
     limits = {limit: results.iops_at(limit) for limit in within}
+
+    def most(name: str, limit: str) -> float | None:
+        found = limits[limit][name]
+        return None if found is None else found.iops
+
     own = results.column_names
     labels = own[own.index("version") + 1 :]
     for name, runs in results.curves().items():
@@ -195,7 +200,7 @@ def _curves(results: Results, within: Sequence[str]) -> Iterator[Row]:
             "knee_ms": None if knee is None else knee.mean_ms,
             "knee_load": None if knee is None else knee.load,
             "most_iops": max(results[run]["iops"] for run in runs),
-            **{f"iops_at_{limit}".replace(".", "_"): values[name] for limit, values in limits.items()},
+            **{f"iops_at_{limit}".replace(".", "_"): most(name, limit) for limit in within},
         }
 
 
