@@ -106,7 +106,10 @@ class Imported:
     drives: list[Drive]
     unmapped: dict[str, list[str]]
     """Per drive: parameters without a counterpart in the model."""
+    refused: dict[str, str]
+    """Drives of the file that cannot be imported, and why."""
     warnings: list[str]
+    """Where a drive will behave otherwise than its file says."""
 
 
 def import_disksim(path: str | os.PathLike[str]) -> Imported:
@@ -124,4 +127,5 @@ def import_disksim(path: str | os.PathLike[str]) -> Imported:
         for drive in imported["drives"]
     ]
     unmapped = {drive["name"]: drive["unmapped"] for drive in imported["drives"]}
-    return Imported(drives, unmapped, imported["warnings"])
+    refused = {drive["name"]: drive["error"] for drive in imported["refused"]}
+    return Imported(drives, unmapped, refused, imported["warnings"])

@@ -55,37 +55,47 @@ class Validation:
         write_text(path, "".join(f"{value_ms:.6f}\n" for value_ms in self.simulated_ms))
 
 
-def validate(folder: str | os.PathLike[str], *, progress: Callable[[float], object] | None = None) -> list[Validation]:
+def validate(
+    folder: str | os.PathLike[str],
+    *,
+    progress: Callable[[float], object] | None = None,
+    failed: Callable[[InputError], object] | None = None,
+) -> list[Validation]:
     """Replays each ``X.trace`` of ``folder`` on the drive of ``X.parv`` or ``X.diskspecs``.
 
     The parameters come from those files alone; one request is outstanding at any time, as in the measurement.
-    Raises ``InputError`` when there is none of them, or a file cannot be read.
+    ``failed`` hears of each drive whose files cannot be read, and the others go on; without it, the first of them
+    raises ``InputError``, as does a folder without traces.
     """
-    pairs = trace_pairs(Path(folder))
-    published = published_demerits(Path(folder))
-    done: list[Validation] = []
-    for trace, parameters in pairs:
-        figures = _native.validate(os.fspath(trace), os.fspath(parameters))
-        done.append(Validation(trace.stem, published_ms=published.get(trace.stem), **figures))
-        if progress is not None:
-            progress(len(done) / len(pairs))
-    return done
-
-
-def trace_pairs(folder: Path) -> list[tuple[Path, Path]]:
-    """Traces with their parameter files, by name."""
+    folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder")
-    pairs = []
-    for trace in sorted(folder.glob("*.trace")):
-        candidates = [trace.with_suffix(suffix) for suffix in PARAMETER_SUFFIXES]
-        parameters = next((path for path in candidates if path.is_file()), None)
-        if parameters is None:
-            raise InputError(f"{trace}: neither {candidates[0].name} nor {candidates[1].name} is beside it")
-        pairs.append((trace, parameters))
-    if not pairs:
+    traces = sorted(folder.glob("*.trace"))
+    if not traces:
         raise InputError(f"{folder}: there are no files NAME.trace")
-    return pairs
+    published = published_demerits(folder)
+    scores: list[Validation] = []
+    for done, trace in enumerate(traces, start=1):
+        try:
+            figures = _native.validate(os.fspath(trace), os.fspath(parameters_of(trace)))
+        except InputError as error:
+            if failed is None:
+                raise
+            failed(error)
+        else:
+            scores.append(Validation(trace.stem, published_ms=published.get(trace.stem), **figures))
+        if progress is not None:
+            progress(done / len(traces))
+    return scores
+
+
+def parameters_of(trace: Path) -> Path:
+    """The parameter file beside a trace."""
+    candidates = [trace.with_suffix(suffix) for suffix in PARAMETER_SUFFIXES]
+    parameters = next((path for path in candidates if path.is_file()), None)
+    if parameters is None:
+        raise InputError(f"{trace}: neither {candidates[0].name} nor {candidates[1].name} is beside it")
+    return parameters
 
 
 # A row such as: | Quantum Atlas 10K (`atlas10k`) | 10,000 | 3.89 | 0.2675 | 6.87 % |

@@ -54,7 +54,9 @@ def test_import_prints_a_drive_that_loads(validation_folder: Path, tmp_path: Pat
     source = validation_folder / "atlas10k.parv"
     shown = headstack("drives", "import", str(source), "-o", "atlas.toml")
     assert shown.returncode == 0, shown.stderr
-    assert "no counterpart: " in shown.stderr
+    assert " parameters have no counterpart (--unmapped lists them)" in shown.stderr
+    listed = headstack("drives", "import", str(source), "--unmapped")
+    assert f"headstack: {listed.stderr.count(': no counterpart: ')} parameters" in shown.stderr
     assert headstack("drives", "import", str(source)).stdout == (tmp_path / "atlas.toml").read_text()
     (imported,) = hs.import_disksim(source).drives
     assert hs.Drive.load(tmp_path / "atlas.toml").description == imported.description
@@ -93,3 +95,34 @@ def test_rows_of_a_step_are_collected_and_its_other_lines_passed_on(capfd: pytes
     assert rows.passed("one", True)["bar_met"] is True
     assert rows.row("demerit", 0.3, "ms", 0.25, "at most")["bar_met"] is False
     assert rows.row("demerit", 0.3, "ms")["bar_met"] is None
+
+
+def test_a_drive_that_fails_hides_no_other(validation_folder: Path, tmp_path: Path, headstack: Headstack) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    for name in ("atlas10k", "barracuda"):
+        for suffix in ("diskspecs", "model", "seek", "trace"):
+            (folder / f"{name}.{suffix}").write_bytes((validation_folder / f"{name}.{suffix}").read_bytes())
+    specs = (folder / "atlas10k.diskspecs").read_text()
+    (folder / "atlas10k.diskspecs").write_text(specs.replace("Max queue length", "Length of queue"))
+    (folder / "zulu.trace").write_text("R Hit 0 1 1.0 1.0\n")
+    shown = headstack("validate", str(folder))
+    assert shown.returncode == 2
+    assert "barracuda" in shown.stdout
+    errors = [line for line in shown.stderr.splitlines() if line.startswith("headstack: ")]
+    assert len(errors) == 2
+    assert "atlas10k.diskspecs" in errors[0]
+    assert "Max queue length" in errors[0]
+    assert "zulu.trace: neither zulu.parv nor zulu.diskspecs" in errors[1]
+    with pytest.raises(hs.InputError, match="Max queue length"):
+        hs.validate(folder)
+    # Two drives in a file, of which one cannot be read.
+    both = (folder / "atlas10k.diskspecs").read_text() + (folder / "barracuda.diskspecs").read_text()
+    (folder / "both.diskspecs").write_text(both)
+    (imported,) = hs.import_disksim(folder / "both.diskspecs").drives
+    (refused,) = hs.import_disksim(folder / "both.diskspecs").refused.values()
+    assert "Max queue length" in refused
+    shown = headstack("drives", "import", str(folder / "both.diskspecs"))
+    assert shown.returncode == 0, shown.stderr
+    assert "headstack: warning: " in shown.stderr
+    assert imported.name in shown.stdout

@@ -160,6 +160,7 @@ fn buffer(buffer: &Buffer) -> BufferTable {
         dirty_sectors_max: Some(buffer.dirty_sectors_max),
         separate_write_segment: Some(buffer.separate_write_segment),
         read_watermark: Some(buffer.read_watermark),
+        write_watermark: Some(buffer.write_watermark),
     }
 }
 

@@ -291,6 +291,8 @@ pub struct BufferTable {
     pub separate_write_segment: Option<bool>,
     /// Share of a read in the buffer before it goes to the host.
     pub read_watermark: Option<f64>,
+    /// Share of a write that is in the buffer before the media are written, 0 to 1.
+    pub write_watermark: Option<f64>,
 }
 
 /// `[overheads]`

@@ -266,7 +266,9 @@ pub fn import_disksim(path: &str) -> PyResult<String> {
             })
         })
         .collect();
-    Ok(json!({ "drives": drives, "warnings": imported.warnings }).to_string())
+    let refused: Vec<Value> =
+        imported.refused.iter().map(|(name, error)| json!({ "name": name, "error": error.to_string() })).collect();
+    Ok(json!({ "drives": drives, "refused": refused, "warnings": imported.warnings }).to_string())
 }
 
 /// `FILE:LINE: BLOCK: PARAMETER = VALUE: why it is left out`.

@@ -101,22 +101,32 @@ def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
 @click.argument("path", metavar="FILE")
 @click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", help="Write the drive there; printed otherwise.")
 @click.option("--name", metavar="NAME", help="The drive to take, where the file describes several.")
-def import_drive(path: str, output: str | None, name: str | None) -> None:
+@click.option("--unmapped", is_flag=True, help="List the parameters without a counterpart, and why they have none.")
+def import_drive(path: str, output: str | None, name: str | None, unmapped: bool) -> None:
     """Import a drive from DiskSim's parameters (.parv or .diskspecs).
 
-    Parameters without a counterpart in the model are listed on stderr.
+    Where the drive will behave otherwise than its file says, a warning on stderr says so. Most parameters without a
+    counterpart in the model change nothing, or are left to the model's own rules: they are counted.
     """
     imported = import_disksim(path)
+    if name in imported.refused:
+        raise hs.InputError(imported.refused[name])
     found = [drive for drive in imported.drives if name in (None, drive.name)]
     if len(found) != 1:
         names = ", ".join(drive.name for drive in imported.drives) or "none"
         raise hs.InputError(f"{path}: name one of its drives with --name: {names}")
     drive = found[0]
     text = drive.to_toml()
+    left_out = imported.unmapped[drive.name]
+    if unmapped:
+        for parameter in left_out:
+            click.echo(f"headstack: no counterpart: {parameter}", err=True)
+    elif left_out:
+        click.echo(f"headstack: {len(left_out)} parameters have no counterpart (--unmapped lists them)", err=True)
+    for other, error in imported.refused.items():
+        click.echo(f"headstack: warning: {other} is left out: {error}", err=True)
     for warning in imported.warnings:
-        click.echo(f"headstack: {warning}", err=True)
-    for parameter in imported.unmapped[drive.name]:
-        click.echo(f"headstack: no counterpart: {parameter}", err=True)
+        click.echo(f"headstack: warning: {warning}", err=True)
     if output is None:
         print(text, end="")
     else:

@@ -15,6 +15,7 @@ from headstack.validation import validate as replay
 from headstack.values import percent
 
 EXIT_LIMIT = 1
+EXIT_INPUT = 2
 
 
 @click.command()
@@ -35,18 +36,23 @@ def validate(folder: str, dump: str | None, as_json: bool, limit: str | None, qu
     dump_to = None if dump is None else Path(dump)
     if dump_to is not None:
         check_folder(dump_to)
+    failures: list[InputError] = []
     with progress("replay", quiet) as show:
-        scores = replay(folder, progress=show)
+        scores = replay(folder, progress=show, failed=failures.append)
     if dump_to is not None:
         dump_to.mkdir(exist_ok=True)
         write_all((dump_to / f"{score.name}.txt", score.dump) for score in scores)
     if as_json:
         print(json.dumps([score.figures() for score in scores], indent=1))
-    else:
+    elif scores:
         print_scores(scores)
+    for failure in failures:
+        click.echo(f"headstack: {failure}", err=True)
     missed = [s for s in scores if limit_share is not None and s.demerit_relative > limit_share]
     for score in missed:
         click.echo(f"headstack: {score.name}: demerit {score.demerit_relative:.2%} exceeds {limit}", err=True)
+    if failures:
+        return EXIT_INPUT
     return EXIT_LIMIT if missed else 0
 
 

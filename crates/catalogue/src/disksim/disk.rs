@@ -18,7 +18,7 @@ const fn reason(parameter: &'static str, neutral: Option<f64>, why: &'static str
 }
 
 /// Parameters of a `disksim_disk` that no description holds.
-const DISK_REASONS: [Reason; 18] = [
+const DISK_REASONS: [Reason; 17] = [
     reason("Avg sectors per cylinder", None, "told to schedulers outside the drive only"),
     reason("Hold bus entire read xfer", Some(0.0), "a drive has its bus for itself"),
     reason("Hold bus entire write xfer", Some(0.0), "a drive has its bus for itself"),
@@ -33,7 +33,6 @@ const DISK_REASONS: [Reason; 18] = [
     reason("Read directly to buffer", None, "sectors reach the host through the buffer by the model's own rule"),
     reason("Combine seq writes", None, "extents are joined by the model's own rule"),
     reason("Allow write prebuffering", Some(0.0), "data are taken once their command is started"),
-    reason("Low (write) water mark", None, "the host sends a write's data without a pause"),
     reason("Disconnect write if seek", Some(0.0), "a write leaves the bus after its data"),
     reason("Preseeking level", Some(0.0), "the next command starts after the completion"),
     reason("Print stats", None, "output only"),
@@ -76,6 +75,14 @@ pub(super) fn drive(block: &Block, ledger: &mut Ledger, read: &mut ReadFile) -> 
         costs.ledger.assume("overheads.read_settled_min_ns", why);
     }
     drive.interface = interface(&mut costs, drive.queue.depth)?;
+    if drive.interface.disconnect.is_none() {
+        // The mark says when to come back to the bus for more of a write's data, which a drive that never left it need
+        // not. That such a drive waits for all of them was chosen with the measured writes of the RZ26 in view.
+        drive.buffer.write_watermark = Buffer::whole_write();
+        let why = "a drive that keeps the bus takes all of a write first";
+        costs.ledger.assume("buffer.write_watermark", why);
+        costs.disk.leave(costs.ledger, "Low (write) water mark", why);
+    }
     let on_arrival =
         |disk: &mut Fields, ledger: &mut Ledger, name, to| disk.integer(ledger, name, to, 0..=2).map(|level| level > 0);
     drive.mechanics.read_on_arrival =
@@ -122,6 +129,7 @@ pub(super) fn bare_drive(
             dirty_sectors_max: 1,
             separate_write_segment: false,
             read_watermark: 0.0,
+            write_watermark: Buffer::whole_write(),
         },
         overheads: Overheads::default(),
         interface: Interface {
@@ -188,7 +196,7 @@ fn buffer(disk: &mut Fields, ledger: &mut Ledger) -> Result<Buffer, InputError> 
         disk.count(ledger, "Maximum number of write segments", "buffer.dirty_extents_max", 1..=65_536)?;
     ledger.assume("buffer.dirty_sectors_max", "write segments times their size");
     let write_level = disk.integer(ledger, "Fast write level", "buffer.write_cache", 0..=2)?;
-    let read_watermark = read_watermark(disk, ledger)?;
+    let (read_watermark, write_watermark) = watermarks(disk, ledger)?;
     Ok(Buffer {
         // Without caching the buffer only matches the speeds of media and bus.
         segments: if caching { segments } else { 0 },
@@ -219,6 +227,7 @@ fn buffer(disk: &mut Fields, ledger: &mut Ledger) -> Result<Buffer, InputError> 
         dirty_sectors_max: dirty_extents_max.saturating_mul(segment_sectors),
         separate_write_segment: disk.flag(ledger, "Use separate write segment", "buffer.separate_write_segment")?,
         read_watermark,
+        write_watermark,
     })
 }
 
@@ -232,16 +241,17 @@ fn read_ahead(disk: &mut Fields, ledger: &mut Ledger) -> Result<ReadAhead, Input
     })
 }
 
-/// A share of the request; a drive that states a share of a segment is warned about.
-fn read_watermark(disk: &mut Fields, ledger: &mut Ledger) -> Result<f64, InputError> {
+/// Shares of the request, of reads and of writes; a drive that states shares of a segment is warned about.
+fn watermarks(disk: &mut Fields, ledger: &mut Ledger) -> Result<(f64, f64), InputError> {
     const BY_REQUEST: &str = "Set watermark by reqsize";
     let read = disk.number(ledger, "High (read) water mark", "buffer.read_watermark", 0.0..=1.0)?;
-    if !disk.flag(ledger, BY_REQUEST, "buffer.read_watermark")? && read > 0.0 {
-        let message = "the water mark is a share of a segment here; it is taken as a share of the request";
+    let write = disk.number(ledger, "Low (write) water mark", "buffer.write_watermark", 0.0..=1.0)?;
+    if !disk.flag(ledger, BY_REQUEST, "buffer.read_watermark")? && read.max(write) > 0.0 {
+        let message = "the water marks are shares of a segment here; they are taken as shares of the request";
         disk.warn(ledger, BY_REQUEST, message);
         disk.leave(ledger, BY_REQUEST, message);
     }
-    Ok(read)
+    Ok((read, write))
 }
 
 /// Reads overheads, each multiplied by the drive's time scale.

@@ -293,7 +293,8 @@ impl<'b> Fields<'b> {
         }
     }
 
-    /// Enters every parameter that was not read as unmapped: with its reason, or as unknown to the importer.
+    /// Enters every parameter that was not read as unmapped: with its reason, or as unknown to the importer. Those that
+    /// make the real drive behave otherwise than the model at their value are warned about.
     pub(super) fn finish(&mut self, ledger: &mut Ledger, reasons: &[Reason]) {
         for name in self.block.names() {
             if self.read.contains(name) {
@@ -304,7 +305,12 @@ impl<'b> Fields<'b> {
                 Some(reason) if reason.neutral.is_some() && reason.neutral == number => {
                     self.leave(ledger, name, &format!("changes nothing at this value ({})", reason.why));
                 }
-                Some(reason) => self.leave(ledger, name, reason.why),
+                Some(reason) => {
+                    if reason.neutral.is_some() {
+                        self.warn(ledger, name, &format!("has no counterpart: {}", reason.why));
+                    }
+                    self.leave(ledger, name, reason.why);
+                }
                 None => {
                     self.warn(ledger, name, "unknown parameter; ignored");
                     self.leave(ledger, name, "unknown parameter");

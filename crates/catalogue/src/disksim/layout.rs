@@ -75,7 +75,7 @@ pub(super) fn geometry(model: &mut Fields, ledger: &mut Ledger) -> Result<Geomet
     Ok(geometry)
 }
 
-/// The stated block count where the zones hold as many; DiskSim replaces it by what they hold, in silence.
+/// What the zones hold. A stated block count that differs is replaced by it, as DiskSim does in silence.
 fn logical_blocks(model: &mut Fields, held: u64, ledger: &mut Ledger) -> Result<u64, InputError> {
     const NAME: &str = "Block count";
     const KEY: &str = "geometry.logical_blocks";
@@ -84,11 +84,11 @@ fn logical_blocks(model: &mut Fields, held: u64, ledger: &mut Ledger) -> Result<
         return Ok(held);
     }
     let stated = model.integer(ledger, NAME, KEY, 1..=i64::MAX)?;
-    if stated > held {
+    if stated != held {
         let message = format!("{stated} blocks are stated, the zones hold {held}; {held} are taken");
         model.warn(ledger, NAME, &message);
     }
-    Ok(stated.min(held))
+    Ok(held)
 }
 
 fn sparing(layout: &mut Fields, ledger: &mut Ledger) -> Result<Sparing, InputError> {
@@ -140,8 +140,7 @@ fn zone(
         return Err(fields.error(FIRST, "the zones before this one fill every cylinder"));
     }
     let first_cylinder = fields.count(ledger, FIRST, &key("first_cylinder"), free..=geometry.cylinders - 1)?;
-    let last_cylinder =
-        fields.count(ledger, "Last cylinder number", &key("last_cylinder"), first_cylinder..=geometry.cylinders - 1)?;
+    let last_cylinder = last_cylinder(fields, ledger, &key("last_cylinder"), first_cylinder, geometry.cylinders)?;
     let sectors_per_track =
         fields.count(ledger, "Blocks per track", &key("sectors_per_track"), 1..=SECTORS_PER_TRACK_MAX)?;
     let units = skew_units(fields, ledger)?.unwrap_or(layout_units);
@@ -179,6 +178,24 @@ fn zone(
     }
     fields.finish(ledger, &[]);
     Ok(blocks)
+}
+
+/// The last cylinder of a zone. Cylinders count from 0, so that the last is one less than their number; files that name
+/// their number instead are common, and DiskSim takes them.
+fn last_cylinder(
+    fields: &mut Fields,
+    ledger: &mut Ledger,
+    to: &str,
+    first: u32,
+    cylinders: u32,
+) -> Result<u32, InputError> {
+    const NAME: &str = "Last cylinder number";
+    let last = fields.count(ledger, NAME, to, first..=cylinders)?;
+    if last == cylinders {
+        let message = format!("{last} is the number of cylinders, which count from 0; {} is taken", last - 1);
+        fields.warn(ledger, NAME, &message);
+    }
+    Ok(last.min(cylinders - 1))
 }
 
 /// What turns a number of sectors into an angle.

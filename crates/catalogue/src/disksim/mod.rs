@@ -41,6 +41,8 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 pub struct Imported {
     /// The drives, each description once: those instantiated, or all where the file instantiates none.
     pub drives: Vec<ImportedDrive>,
+    /// Drives that cannot be imported, by the names of their blocks: others of the file are not lost by them.
+    pub refused: Vec<(String, InputError)>,
     /// The way between host and drives.
     pub host: Host,
     /// What a reader of the figures should know, each `FILE:LINE: ...` on one line.
@@ -83,8 +85,8 @@ pub struct Unmapped {
 /// Imports the drives of a `.parv`, `.diskspecs` or `.model`.
 ///
 /// # Errors
-/// When a file cannot be read, is cut off or malformed, lacks a parameter, holds a value that is not allowed, or uses
-/// what is not read (layouts g2 and g4, the abstract models of access time).
+/// When a file cannot be read, is cut off or malformed; when every drive in it lacks a parameter, holds a value that is
+/// not allowed, or uses what is not read (layouts g2 and g4, the abstract models of access time): the first one's error.
 pub fn import(path: &Path) -> Result<Imported, InputError> {
     import_with(path, &mut read_file)
 }
@@ -126,12 +128,19 @@ fn import_text(path: &Path, text: &str, read: &mut ReadFile) -> Result<Imported,
     let mut program = parser::parse(path, text, read)?;
     let mut warnings = std::mem::take(&mut program.warnings);
     let host = host::host(&program, &mut warnings)?;
-    let mut drives = Vec::new();
+    let (mut drives, mut refused) = (Vec::new(), Vec::new());
     for block in drive_blocks(&program, &mut warnings) {
         let mut ledger = Ledger::default();
-        let mut description = match &*block.module {
-            "dm_disk" => disk::bare_drive(&block, "", &mut ledger, read)?,
-            _ => disk::drive(&block, &mut ledger, read)?,
+        let description = match &*block.module {
+            "dm_disk" => disk::bare_drive(&block, "", &mut ledger, read),
+            _ => disk::drive(&block, &mut ledger, read),
+        };
+        let mut description = match description {
+            Ok(description) => description,
+            Err(error) => {
+                refused.push((block.label().to_owned(), error));
+                continue;
+            }
         };
         host.apply(&program, &block, &mut description, &mut ledger);
         warnings.append(&mut ledger.warnings);
@@ -144,14 +153,15 @@ fn import_text(path: &Path, text: &str, read: &mut ReadFile) -> Result<Imported,
         });
     }
     if drives.is_empty() {
-        return Err(InputError {
+        let first = refused.into_iter().next().map(|(_, error)| error);
+        return Err(first.unwrap_or_else(|| InputError {
             file: path.display().to_string(),
             line: None,
             key: String::new(),
             message: "no drive is described here; expected a block disksim_disk or dm_disk".to_owned(),
-        });
+        }));
     }
-    Ok(Imported { drives, host, warnings })
+    Ok(Imported { drives, refused, host, warnings })
 }
 
 /// The blocks to import: drives that are instantiated, else all drives, else all models.

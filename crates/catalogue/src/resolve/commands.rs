@@ -164,6 +164,8 @@ impl Resolver<'_> {
                 |_| Ok(false),
             )?,
             read_watermark: self.given_or(table.read_watermark, "buffer.read_watermark", rule, |_| Ok(0.0))?,
+            write_watermark: self
+                .given_or(table.write_watermark, "buffer.write_watermark", rule, |_| Ok(Buffer::whole_write()))?,
         })
     }
 

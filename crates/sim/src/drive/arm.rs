@@ -341,15 +341,19 @@ impl Drive {
         (pass, bad)
     }
 
-    /// When a media write may begin whose data come evenly from `data_from` to `data_end`: once all of them are in the
-    /// buffer, or, in a drive that is known to begin earlier, once its prefill is there and the media cannot overtake
-    /// the host any more.
-    fn data_ready_ns(&self, data_from: u64, data_end: u64, sectors: u32, extent: &Extent) -> u64 {
-        let Some(extra) = self.params.description.interface.disconnect.and_then(|disconnect| disconnect.extra) else {
-            return data_end;
+    /// When a media write may begin whose data come evenly from `data_from` to `data_end`: once the buffer holds as much
+    /// as the drive's mark says, and the media cannot overtake the host any more.
+    pub(super) fn data_ready_ns(&self, data_from: u64, data_end: u64, sectors: u32, extent: &Extent) -> u64 {
+        let extra = self.params.description.interface.disconnect.and_then(|disconnect| disconnect.extra);
+        let mark = match extra {
+            Some(extra) => extra.prefill_sectors(sectors),
+            None => ((f64::from(sectors) * self.params.description.buffer.write_watermark) as u32).max(1),
         };
+        if mark >= sectors {
+            return data_end;
+        }
         let media_ns = self.media.spindle.turn_ns(u64::from(extent.sector_span));
-        let prefilled = data_from + u64::from(extra.prefill_sectors(sectors)) * self.params.sector_write_ns;
+        let prefilled = data_from + u64::from(mark) * self.params.sector_write_ns;
         prefilled.max(data_end.saturating_sub(u64::from(sectors - 1) * media_ns)).min(data_end)
     }
 

@@ -202,8 +202,11 @@ fn check_electronics(description: &DriveDescription) -> Result<(), Fault> {
         format!("{}; 1 to 65,536 are allowed", buffer.dirty_extents_max)
     })?;
     require(buffer.dirty_sectors_max >= 1, "buffer.dirty_sectors_max", || "0; 1 or more are allowed".to_owned())?;
-    let share = buffer.read_watermark;
-    require((0.0..=1.0).contains(&share), "buffer.read_watermark", || format!("{share}; 0 to 1 are allowed"))?;
+    for (share, field) in
+        [(buffer.read_watermark, "buffer.read_watermark"), (buffer.write_watermark, "buffer.write_watermark")]
+    {
+        require((0.0..=1.0).contains(&share), field, || format!("{share}; 0 to 1 are allowed"))?;
+    }
     for ns_per_byte in [interface.read_ns_per_byte, interface.write_ns_per_byte] {
         require((0.0..1e6).contains(&ns_per_byte), "interface.rate", || "the rate must be above 1 kB/s".to_owned())?;
     }

@@ -273,7 +273,14 @@ impl Drive {
         self.counters.cached_writes += 1;
         self.complete(job.id, started_ns, data_ns + overheads.write_completion_ns);
         self.segments.write(start, end);
-        self.writes.accept(start, end, data_ns, job.partial)
+        let media_from_ns = if self.params.description.buffer.write_watermark < 1.0 {
+            let extent = self.media.layout.locate(start, job.sectors);
+            let data_from_ns = data_ns.saturating_sub(transfer).max(ready_ns);
+            self.data_ready_ns(data_from_ns, data_ns, job.sectors, &extent)
+        } else {
+            data_ns
+        };
+        self.writes.accept(start, end, media_from_ns, job.partial)
     }
 
     /// A waiting extent took another write in.

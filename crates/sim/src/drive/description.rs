@@ -297,6 +297,17 @@ pub struct Buffer {
     pub separate_write_segment: bool,
     /// Share of a read (0 to 1) that must be in the buffer before it goes to the host.
     pub read_watermark: f64,
+    /// Share of a write (0 to 1) that must be in the buffer before the media are written; the rest comes while they
+    /// turn, never later than it is needed.
+    #[serde(default = "Buffer::whole_write")]
+    pub write_watermark: f64,
+}
+
+impl Buffer {
+    /// The mark of a drive of which nothing else is known: the media wait for all of a write.
+    pub fn whole_write() -> f64 {
+        1.0
+    }
 }
 
 /// How far a read is continued after the last requested sector.

@@ -88,6 +88,7 @@ pub fn bare_drive() -> DriveDescription {
             dirty_sectors_max: 1 << 20,
             separate_write_segment: false,
             read_watermark: 0.0,
+            write_watermark: 1.0,
         },
         overheads: Overheads::default(),
         interface: Interface {

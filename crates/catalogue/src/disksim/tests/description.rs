@@ -154,14 +154,40 @@ fn every_sparing_scheme_has_its_kind() {
 }
 
 #[test]
-fn more_blocks_than_the_zones_hold_are_a_warning() {
+fn zones_are_trusted_over_the_block_count() {
     let imported = parse_str("toy", &toy_model()).unwrap();
     assert_eq!(imported.drives[0].description.geometry.logical_blocks, 970);
     assert!(imported.warnings[0].starts_with("toy:1: Block count: 980 blocks are stated, the zones hold 970"));
-    let fewer = only(&toy_model().replace("980", "900"));
-    assert_eq!(fewer.description.geometry.logical_blocks, 900);
+    let fewer = parse_str("toy", &toy_model().replace("980", "900")).unwrap();
+    assert_eq!(fewer.drives[0].description.geometry.logical_blocks, 970);
+    assert!(fewer.warnings[0].contains("900 blocks are stated, the zones hold 970; 970 are taken"));
     let unstated = only(&toy_model().replace("Block count = 980,", ""));
     assert_eq!(unstated.description.geometry.logical_blocks, 970);
+}
+
+#[test]
+fn a_last_cylinder_that_is_their_number_is_taken() {
+    let imported = parse_str("toy", &model(MECHANICS, LAYOUT, &ZONE.replace("number = 9", "number = 12"))).unwrap();
+    assert_eq!(imported.drives[0].description.geometry.zones[0].last_cylinder, 11);
+    let expected = "12 is the number of cylinders, which count from 0; 11 is taken";
+    assert!(imported.warnings.iter().any(|warning| warning.contains(expected)), "{:?}", imported.warnings);
+}
+
+#[test]
+fn what_makes_a_drive_behave_otherwise_is_a_warning() {
+    let warnings = |changes: &[(&str, &str)]| parse_str("toy", &disk(changes)).unwrap().warnings;
+    let quiet = warnings(&[]);
+    let loud = warnings(&[("Preseeking level", "2"), ("Stop prefetch in sector", "0")]);
+    assert_eq!(loud.len(), quiet.len() + 1, "{loud:?}");
+    assert!(loud.iter().any(|warning| warning.contains("Preseeking level: has no counterpart")), "{loud:?}");
+}
+
+#[test]
+fn both_water_marks_are_read() {
+    let buffer = only(&disk(&[])).description.buffer;
+    assert_eq!((buffer.read_watermark, buffer.write_watermark), (0.5, 0.25));
+    let keeps_the_bus = only(&disk(&[("Never disconnect", "1")])).description.buffer;
+    assert_eq!((keeps_the_bus.read_watermark, keeps_the_bus.write_watermark), (0.5, 1.0));
 }
 
 #[test]
@@ -244,7 +270,8 @@ fn sources_name_file_and_line_and_reasons_tell_neutral_values() {
 #[test]
 fn unknown_parameters_are_warned_about() {
     let imported = parse_str("toy", &disk(&[("Print stats", "0,\n Colour of lamp = green")])).unwrap();
-    assert_eq!(imported.warnings.last().unwrap(), "toy:67: Colour of lamp: unknown parameter; ignored");
+    let expected = "toy:67: Colour of lamp: unknown parameter; ignored";
+    assert!(imported.warnings.iter().any(|warning| warning == expected), "{:?}", imported.warnings);
     let lamp = imported.drives[0].unmapped.iter().find(|entry| entry.parameter == "Colour of lamp").unwrap();
     assert_eq!((lamp.line, lamp.block.as_str(), lamp.value.as_str()), (67, "TOY", "green"));
 }

@@ -163,7 +163,7 @@ fn impossible_mechanics_and_layouts_are_refused() {
         (layout("ZONE", ""), "Layout Model.Zones: must be a list of 1 to 255 zones"),
         (layout("ZONE", "7"), "Layout Model.Zones[0]: must be a block dm_layout_g1_zone"),
         (layout("ZONE", "ZONE, ZONE"), "Layout Model.Zones[1].First cylinder number: must be an integer from 10 to 11"),
-        (zone("number = 9", "number = 12"), "Layout Model.Zones[0].Last cylinder number: must be"),
+        (zone("number = 9", "number = 13"), "Layout Model.Zones[0].Last cylinder number: must be"),
         (zone("spares = 1", "spares = 51"), "Layout Model.Zones[0].Number of spares: must be an integer from 0 to 49"),
         (zone("= 10,", "= 980,"), "Layout Model.Zones[0].Number of spares: with the space"),
         (zone("3, 120", "3, 4, 120"), "Layout Model.Zones[0].slips: 2 slips from place 3 on, but only 1"),
