@@ -24,7 +24,7 @@ $(BIN)/maturin:
 
 # $(call install,EXTRAS): builds the package into the environment. Cargo knows what is out of date: unchanged code costs a
 # second.
-install = @echo "building headstack (a minute or two the first time)" && . $(BIN)/activate && \
+install = @echo "building headstack (some five minutes on two cores the first time)" && . $(BIN)/activate && \
 	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 maturin develop --release --quiet --extras $(1)
 
 build: $(BIN)/maturin web

@@ -77,6 +77,26 @@ def test_a_known_factor_is_the_error(stored: Path, tmp_path: Path) -> None:
     assert hs.compare(slower, stored / "curve.json", tolerance="30%").shortfalls() == []
 
 
+def test_simulated_results_are_not_called_measured(
+    curve: hs.Results, stored: Path, tmp_path: Path, headstack: Headstack
+) -> None:
+    shown = headstack("compare", str(stored / "curve.json"), CHEETAH).stdout
+    assert "measured" not in shown
+    assert shown.startswith(f"first simulated: {CHEETAH}\nsecond simulated: {CHEETAH}\n")
+    assert "nowhere first simulated is below second simulated" in shown
+    report = str(hs.compare(curve, curve).report())
+    assert "as measured" not in report
+    told = json.loads(hs.compare(curve, CHEETAH).to_json())
+    assert (told["measured_is"], told["predicted_is"]) == ("simulated", "simulated")
+    real = hs.measure("null:1ms", size="4KiB", depth=1, requests=20)
+    real.to_json(tmp_path / "real.json")
+    simulated = hs.run(CHEETAH, size="4KiB", depth=1, requests=20)
+    assert hs.compare(real, simulated).sides == ("measured", "predicted")
+    assert hs.compare(simulated, real).sides == ("simulated", "measured")
+    # Tables do not say: they are what they are taken for.
+    assert hs.compare(stored / "curve.csv", stored / "curve.csv").sides == ("measured", "predicted")
+
+
 def test_another_drive_has_errors_beyond_chance(curve: hs.Results) -> None:
     again = hs.compare(hs.run(CHEETAH, "file-server", depth=DEPTHS, requests=3000, seed=2), curve)
     other = hs.compare(hs.run("barracuda-4lp-2", "file-server", depth=DEPTHS, requests=3000), curve)
@@ -175,7 +195,7 @@ def test_everything_is_written(headstack: Headstack, stored: Path, tmp_path: Pat
     done = headstack("compare", ours, theirs, "--json", "c.json", "--csv", "c.csv", "--plot", "c.png")
     assert done.returncode == 0, done.stderr
     assert "mean absolute error: throughput" in done.stdout
-    assert f"measured:  {CHEETAH}" in done.stdout
+    assert done.stdout.startswith(f"first simulated: {CHEETAH}\nsecond simulated: {ATLAS}\n")
     whole = json.loads((tmp_path / "c.json").read_text())
     assert [point["load"] for point in whole["points"]] == ["depth 1", "depth 4", "depth 16"]
     assert whole["mean_absolute_errors"]["iops"] > 0
@@ -195,7 +215,7 @@ def test_a_limit_is_an_exit_code(headstack: Headstack, stored: Path) -> None:
     failed = headstack("compare", ours, "all-flash-8-raid10", "--fail-below", "90%")
     assert failed.returncode == 1
     assert "of what is predicted, below 90%" in failed.stderr
-    assert "below the model:" in failed.stdout
+    assert "first simulated below second simulated:" in failed.stdout
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,15 @@ import headstack as hs
 from conftest import SHARED, Headstack, lacks
 from headstack.predictor import Axes, Characterization, Environment, characterization_of, characterize, load_environment
 from headstack.predictor.calibration import quantile
-from headstack.predictor.environment import Closed, Open, RequestClass, Spread, Staged, spread_of_seeks
+from headstack.predictor.environment import (
+    Closed,
+    Open,
+    RequestClass,
+    Spread,
+    Staged,
+    spread_of_seeks,
+    unlike_poisson,
+)
 from headstack.predictor.loops import Rates, closed, opened, product_form, staged
 from headstack.predictor.predictions import predicted
 
@@ -196,6 +204,44 @@ def test_a_real_trace_is_predicted_on_an_array() -> None:
     array = characterize(ARRAY, axes=COARSE)
     found = predicted([load_environment(trace).at_depth(4)], [array])[0]
     assert found.iops == pytest.approx(hs.replay(trace, ARRAY, "asap", depth=4)[0]["iops"], rel=0.2)
+
+
+def scales(*found: tuple[int, float, float]) -> list[dict[str, float]]:
+    """Bins, their mean, and the variance over the mean, at lengths of 1, 10, 100 ms and so on."""
+    return [
+        {"bin_ns": 10 ** (6 + n), "bins": bins, "mean": mean, "index_of_dispersion": index}
+        for n, (bins, mean, index) in enumerate(found)
+    ]
+
+
+def test_only_random_arrivals_are_random() -> None:
+    assert unlike_poisson(scales((10_000, 0.5, 1.02), (1_000, 5, 0.93), (100, 50, 1.3))) == ""
+    assert unlike_poisson(scales((10_000, 0.5, 1.0), (1_000, 5, 4.0))).startswith("come in bursts (variance 4 times")
+    assert unlike_poisson(scales((10_000, 0.1, 0.02), (1_000, 5, 0.1))).startswith("follow each other evenly")
+    # Too few bins, or too little in them, to tell.
+    assert unlike_poisson(scales((20, 50, 30.0))) == ""
+    assert unlike_poisson(scales((40, 50, 2.0))) == ""
+    assert unlike_poisson(scales((10_000, 0.1, 0.02))) == ""
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "expected"),
+    [("poisson", ""), ("bursty:20ms/80ms", "come in bursts"), ("fixed", "follow each other evenly")],
+)
+def test_recordings_of_bursts_are_refused(
+    cheetah: Characterization, tmp_path: Path, arrivals: str, expected: str
+) -> None:
+    trace = tmp_path / "t.parquet"
+    hs.run(CHEETAH, size="16KiB", rate=60, arrivals=arrivals, requests=4000, record=trace)
+    found = load_environment(trace)
+    assert found.not_poisson.startswith(expected)
+    if expected:
+        with pytest.raises(hs.InputError, match=f"t.parquet: its arrivals {expected}.* replay it"):
+            predicted([found], [cheetah])
+    else:
+        assert predicted([found], [cheetah])[0].mean_ms is not None
+    # Who states the load means random arrivals, or none.
+    assert len(predicted([found.at_rate(60), found.at_depth(4)], [cheetah])) == 2
 
 
 REFUSED = {

@@ -74,11 +74,12 @@ def compare(
 
 def print_comparison(comparison: Comparison) -> None:
     """Both curves with their errors, where the device falls short, and the mean errors."""
-    print(f"measured:  {comparison.measured}\npredicted: {comparison.predicted}\n")
+    ours, theirs = comparison.sides
+    print(f"{ours}: {comparison.measured}\n{theirs}: {comparison.predicted}\n")
     rows = [
         [
             point.name,
-            "measured\npredicted\nerror",
+            f"{ours}\n{theirs}\nerror",
             *("\n".join(_cells(point, figure)) for figure in FIGURES),
             _demerit(point),
         ]
@@ -92,21 +93,22 @@ def print_comparison(comparison: Comparison) -> None:
         + ", ".join(f"{name} {e:.1%}" for name, e in named if e is not None and name != "bytes")
     )
     for names, what in (
-        (comparison.alone_measured, "measured, not predicted"),
-        (comparison.alone_predicted, "predicted, not measured"),
+        (comparison.alone_measured, f"{ours}, not {theirs}"),
+        (comparison.alone_predicted, f"{theirs}, not {ours}"),
     ):
         if names:
             print(f"{what}: {'; '.join(names)}")
     short = comparison.shortfalls()
+    whose = "the device is below its model" if comparison.is_of_device else f"{ours} is below {theirs}"
     if short:
-        print("\nbelow the model:")
+        print("\nbelow the model:" if comparison.is_of_device else f"\n{ours} below {theirs}:")
         for line in short:
             print(f"  {line}")
     else:
-        print("\nnowhere is the device below its model by more than the stated error")
+        print(f"\nnowhere {whose} by more than the stated error")
     better = [point.name for point in comparison if point.is_better]
     if better:
-        print(f"better than the model: {'; '.join(better)}")
+        print(f"better than {'the model' if comparison.is_of_device else theirs}: {'; '.join(better)}")
 
 
 def _cells(point: Point, figure: str) -> list[str]:

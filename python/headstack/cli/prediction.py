@@ -85,8 +85,10 @@ def predict(
     with a table [environment]), or a trace, which is analysed. SYSTEM is a file of "headstack characterize", or a
     system, which is characterized first unless that was done before.
 
-    Intervals hold 90 % of such predictions. Gains are over the first system: of throughput, or where arrivals set that,
-    of the speed of responses. What is outside the range of the tests is refused.
+    Intervals hold what a full simulation of the same system comes to in 90 % of such predictions; how far the
+    simulation is from a real device is no part of them. Gains are over the first system: of throughput, or where
+    arrivals set that, of the speed of responses. What is outside the range of the tests is refused, and so are
+    recordings whose arrivals come in bursts or depend on each other, unless --depth or --rate states the load.
     """
     # Loading the predictor takes as long as all the rest of the command line.
     from headstack.predictor import Predictions, characterization_of, load_environment, predicted_at
@@ -119,6 +121,7 @@ def print_predictions(predictions: Predictions) -> None:
     keep = [n for n in range(len(headings)) if several or n not in (7, 8)]
     rows = [cells(one) for one in predictions]
     print_table([headings[n] for n in keep], [[row[n] for n in keep] for row in rows], [text[n] for n in keep])
+    print("\n90 %: against a full simulation; how far that is from a real device is no part of it")
     saturated = sum(one.saturated for one in predictions)
     if saturated:
         print(f"\nsaturated: {saturated} of {len(predictions)} cannot keep up with these arrivals; IO/s is their most")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from headstack._native import InputError
 from headstack.atomic_files import write_all
 from headstack.cli.files import check_folder
 from headstack.cli.output import print_table, progress

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headstack import tables
 from headstack._native import InputError
-from headstack.comparison.points import FIGURES, Seen, seen
+from headstack.comparison.points import FIGURES, UNKNOWN, Seen, seen
 from headstack.comparison.simulated_again import simulated_again
 from headstack.results import Results
 from headstack.runs import Progress, System
@@ -124,6 +124,29 @@ class Comparison:
     def __iter__(self) -> Iterator[Point]:
         return iter(self.points)
 
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What the two sides are, in words: ``measured`` and ``predicted``, unless their results say otherwise. Tables
+        do not say what their rows are of: they are what the caller takes them for."""
+        first, second = self.points[0].measured.kind, self.points[0].predicted.kind
+        ours = "measured" if first == UNKNOWN else first
+        is_prediction = second == UNKNOWN or (second == "simulated" and ours != "simulated")
+        theirs = "predicted" if is_prediction else second
+        return (ours, theirs) if ours != theirs else (f"first {ours}", f"second {theirs}")
+
+    @property
+    def title(self) -> str:
+        """Both systems, and what their figures are."""
+        ours, theirs = self.sides
+        words = {"measured": "as measured", "predicted": "as predicted"}
+        first, second = (words.get(side, f"({side})") for side in (ours, theirs))
+        return f"{self.measured} {first}, and {self.predicted} {second}"
+
+    @property
+    def is_of_device(self) -> bool:
+        """Whether the first side is a device that was measured, and not a model."""
+        return self.sides[0] in ("measured", "first measured")
+
     def mean_absolute_errors(self) -> dict[str, float | None]:
         """Of each figure the mean of its errors' sizes, and under ``demerit`` of the relative demerits."""
         errors: dict[str, list[float | None]] = {name: [p.error(name) for p in self.points] for name in FIGURES}
@@ -187,6 +210,8 @@ class Comparison:
         stretches = [[asdict(stretch) for stretch in point.stretches] for point in self.points]
         text = json.dumps(
             {
+                "measured_is": self.points[0].measured.kind,
+                "predicted_is": self.points[0].predicted.kind,
                 "measured": self.measured,
                 "predicted": self.predicted,
                 "tolerance": self.tolerance,

@@ -30,13 +30,13 @@ def overlaid(comparison: Comparison) -> Figure:
         figure = Figure(figsize=(8.8, 7.4 + 0.16 * len(curves)), layout="constrained")
         above, below = figure.subplots(2, 1, height_ratios=(3, 2))
         for number, (name, points) in enumerate(curves.items()):
-            _draw_curve(above, name, points, COLOURS[number % len(COLOURS)])
+            _draw_curve(above, name, points, comparison.sides, COLOURS[number % len(COLOURS)])
         _dress_curves(above)
         _draw_errors(below, curves, comparison)
         figure.legend(
             *above.get_legend_handles_labels(),
             loc="outside upper left",
-            title=f"{comparison.measured} as measured, and {comparison.predicted} as predicted",
+            title=comparison.title,
             title_fontproperties={"weight": "bold", "size": 12},
             alignment="left",
             frameon=False,
@@ -48,9 +48,9 @@ def overlaid(comparison: Comparison) -> Figure:
     return figure
 
 
-def _draw_curve(axes: Axes, name: str, points: list[Point], colour: str) -> None:
-    sides = (("measured", "-", colour), ("predicted", "--", "white"))
-    for side, line, face in sides:
+def _draw_curve(axes: Axes, name: str, points: list[Point], words: tuple[str, str], colour: str) -> None:
+    sides = (("measured", words[0], "-", colour), ("predicted", words[1], "--", "white"))
+    for side, word, line, face in sides:
         shown = [getattr(point, side).figures for point in points]
         axes.plot(
             [figures["iops"] or 0.0 for figures in shown],
@@ -62,7 +62,7 @@ def _draw_curve(axes: Axes, name: str, points: list[Point], colour: str) -> None
             mec=colour,
             ms=5,
             lw=1.6,
-            label=f"{name}, {side}",
+            label=f"{name}, {word}",
             zorder=4 if side == "measured" else 3,
         )
     for point in points:
@@ -119,7 +119,8 @@ def _draw_errors(axes: Axes, curves: dict[str, list[Point]], comparison: Compari
     if sum(map(len, labels)) > 60:
         axes.tick_params(axis="x", labelrotation=90)
     axes.set_xlim(-0.6, place - 1.4)
-    axes.set_ylabel("Predicted / measured − 1 (%)")
+    ours, theirs = comparison.sides
+    axes.set_ylabel(f"{theirs[:1].upper()}{theirs[1:]} / {ours} − 1 (%)")
     axes.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
     is_depth = all(point.measured.load.startswith("depth ") for point in comparison)
     axes.set_xlabel("Requests outstanding" if is_depth else "Load")

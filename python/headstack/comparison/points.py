@@ -16,6 +16,9 @@ from headstack.results import Results, Row
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p95_ms", "p99_ms")
 """What is compared; times are response times."""
 
+UNKNOWN = "unknown"
+"""Rows of a table do not say whether they were measured or simulated."""
+
 NO_LOAD = ("run_length", "warm_up", "source", "writes", "start_ns")
 """Keys of a workload that do not change what the system is put under."""
 
@@ -43,6 +46,8 @@ class Seen:
     intervals: list[Row] = field(repr=False)
     labels: dict[str, str] = field(default_factory=dict)
     """What else was varied, where it is known: ``position`` in bytes, ``size``."""
+    kind: str = UNKNOWN
+    """``measured``, ``simulated``, ``live``; tables of old versions do not say."""
     whole: dict[str, Any] | None = field(default=None, repr=False)
     """The result in the project's schema, unless only a row of a table is left of it."""
     results: Results | None = field(default=None, repr=False)
@@ -145,6 +150,7 @@ def _of_row(
         is_open=row["rate_per_s"] is not None,
         intervals=intervals or [],
         labels={name: str(value) for name, value in row.items() if name not in known and value is not None},
+        kind=UNKNOWN if whole is None else whole["mode"],
         whole=whole,
         results=results,
         index=index,

@@ -25,6 +25,12 @@ SCENARIOS = "one stream of access, transactions or video without a frame rate"
 RANGE_MIN_BYTES = 2 << 20
 """What lies closer together than at random over this lies in the buffer, or on a track or two."""
 FARTHER_THAN_A_QUARTER = 0.75**2
+JUDGED_BINS_MIN = 32
+"""Below, variance over the mean scatters by a quarter and more."""
+CERTAIN = 3.0
+"""Standard deviations: of some 25 lengths of bins, one in a hundred traces has one by chance."""
+BURSTY = 1.5
+"""Variance over the mean of arrivals that double half of the waiting of a drive whose service times vary little."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,9 @@ class Environment:
     """Of the requests that continue a stream, those that come after a request elsewhere, from 0 to 1."""
     align_bytes: int = 512
     """Places of random requests are multiples of this."""
+    not_poisson: str = ""
+    """How the arrivals of a recording differ from those of an open loop, which predictions are of; empty where they do
+    not, or where the load is stated."""
 
     def __post_init__(self) -> None:
         if not math.isclose(sum(one.share for one in self.classes), 1.0, abs_tol=1e-6):
@@ -135,11 +144,11 @@ class Environment:
         if isinstance(self.load, Staged):
             raise InputError(f"{self.name}: depth: its stages have one of their own")
         load = replace(self.load, outstanding=outstanding) if isinstance(self.load, Closed) else Closed(outstanding)
-        return replace(self, load=load)
+        return replace(self, load=load, not_poisson="")
 
     def at_rate(self, rate_per_s: float) -> Environment:
         """The same in an open loop of so many arrivals a second."""
-        return replace(self, load=Open(rate_per_s))
+        return replace(self, load=Open(rate_per_s), not_poisson="")
 
 
 def load_environment(source: str | os.PathLike[str] | Environment | Workload | Scenario | Trace) -> Environment:
@@ -276,7 +285,34 @@ def of_analysis(analysis: Analysis) -> Environment:
         streams=max(told["streams"], 1),
         switch_share=min(1.0, back / continuing) if continuing > 0 else 0.0,
         align_bytes=report["alignment"]["common_bytes"] or 512,
+        not_poisson=unlike_poisson(report["arrivals"]["scales"]),
     )
+
+
+def unlike_poisson(scales: Sequence[dict[str, Any]]) -> str:
+    """How arrivals differ from a Poisson process, in words; empty where they do not.
+
+    Of Poisson arrivals the variance of the requests in a bin is their mean, at every length of a bin; the sample's
+    ratio of the two, over n bins, scatters by sqrt(2 / n) (chi-squared). In heavy traffic waiting grows as half of the
+    ratio of arrivals plus that of services (Kingman, 1961), so that a ratio beyond ``BURSTY``, or below its inverse,
+    puts the mean response off by more than the intervals of predictions hold.
+    """
+    judged = [scale for scale in scales if scale["bins"] >= JUDGED_BINS_MIN and scale["mean"] > 0]
+    chance = {scale["bin_ns"]: CERTAIN * math.sqrt(2 / scale["bins"]) for scale in judged}
+    high = max(judged, key=lambda scale: scale["index_of_dispersion"] - chance[scale["bin_ns"]], default=None)
+    if high is not None and high["index_of_dispersion"] - chance[high["bin_ns"]] > BURSTY:
+        return f"come in bursts ({_dispersion(high)})"
+    # Bins of less than a request hold one or none, however regular they come.
+    full = [scale for scale in judged if scale["mean"] >= 1]
+    low = min(full, key=lambda scale: scale["index_of_dispersion"] + chance[scale["bin_ns"]], default=None)
+    if low is not None and low["index_of_dispersion"] + chance[low["bin_ns"]] < 1 / BURSTY:
+        return f"follow each other evenly, as answers or a clock do ({_dispersion(low)})"
+    return ""
+
+
+def _dispersion(scale: dict[str, Any]) -> str:
+    length = _native.format_duration_ns(scale["bin_ns"])
+    return f"variance {scale['index_of_dispersion']:.2g} times the mean in bins of {length}; random arrivals: 1"
 
 
 def of_scenario(scenario: Scenario) -> Environment:

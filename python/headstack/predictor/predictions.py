@@ -32,7 +32,8 @@ class Prediction:
     """``depth 16``, ``600/s``, or ``as stated`` of stages."""
     iops: float
     iops_low: float
-    """From here to ``iops_high`` in nine of ten predictions."""
+    """From here to ``iops_high`` the simulation lies in nine of ten predictions; how far the simulation is from a real
+    device is no part of it."""
     iops_high: float
     mb_per_s: float
     mean_ms: float | None
@@ -151,6 +152,11 @@ def check_depth(environment: Environment, system: Characterization) -> None:
     """Raises ``InputError`` for loops deeper than the tests."""
     load, depths = environment.load, system.model.depths
     if isinstance(load, Open):
+        if environment.not_poisson:
+            raise InputError(
+                f"{environment.name}: its arrivals {environment.not_poisson}, and a prediction would take them for "
+                "random ones; replay it (headstack replay), or state the load to predict with --depth or --rate"
+            )
         if load.rate_per_s <= 0:
             raise InputError(f"{environment.name}: rate: {load.rate_per_s:g} is out of range; above 0 is allowed")
         return

@@ -17,9 +17,10 @@ ERRORS = (("iops", "throughput"), ("mean_ms", "mean response"), ("p99_ms", "p99 
 
 def report_of(comparison: Comparison) -> Report:
     """Everything that a comparison says, as a report."""
-    title = f"{comparison.measured} as measured, and {comparison.predicted} as predicted"
+    title = comparison.title
+    both = " and ".join(comparison.sides)
     sections = [
-        Section("Measured and predicted", "", [_curves(comparison)]),
+        Section(f"{both[:1].upper()}{both[1:]}", "", [_curves(comparison)]),
         Section("Errors", "", [_errors(comparison), _table(comparison)]),
     ]
     return Report(title, "", _summary(comparison), sections, (), _runs(comparison), version())
@@ -28,26 +29,28 @@ def report_of(comparison: Comparison) -> Report:
 def _summary(comparison: Comparison) -> str:
     errors = {name: error for name, error in comparison.mean_absolute_errors().items() if error is not None}
     told = ", ".join(f"{name.removesuffix('_ms')} {error:.1%}" for name, error in errors.items() if name != "mb_per_s")
+    ours, theirs = comparison.sides
     said = [f"Mean absolute error: {told}."]
     said += [f"{line[:1].upper()}{line[1:]}." for line in comparison.shortfalls()]
     if len(said) == 1:
-        said.append("Nowhere is the device below its model by more than the stated error.")
+        below = "the device below its model" if comparison.is_of_device else f"{ours} below {theirs}"
+        said.append(f"Nowhere is {below} by more than the stated error.")
     for names, what in (
-        (comparison.alone_measured, "Measured, not predicted"),
-        (comparison.alone_predicted, "Predicted, not measured"),
+        (comparison.alone_measured, f"{ours}, not {theirs}"),
+        (comparison.alone_predicted, f"{theirs}, not {ours}"),
     ):
-        said += [f"{what}: {'; '.join(names)}."] * bool(names)
+        said += [f"{what[:1].upper()}{what[1:]}: {'; '.join(names)}."] * bool(names)
     return "\n\n".join(said)
 
 
 def _curves(comparison: Comparison) -> Lines:
     series = []
     for name, points in by_curve(comparison).items():
-        for side in ("measured", "predicted"):
+        for side, word in zip(("measured", "predicted"), comparison.sides, strict=True):
             shown = [getattr(point, side).figures for point in points]
             series.append(
                 Series(
-                    f"{name}, {side}",
+                    f"{name}, {word}",
                     [figures["iops"] or 0.0 for figures in shown],
                     [figures["mean_ms"] for figures in shown],
                     labels=[point.measured.load.removeprefix("depth ") for point in points],
@@ -72,7 +75,8 @@ def _errors(comparison: Comparison) -> Bars:
     for figure, name in ERRORS:
         errors = [point.error(figure) for point in comparison]
         series.append(Series(name, (), [None if error is None else 100 * error for error in errors]))
-    axis = Axis("Predicted / measured − 1 (%)")
+    ours, theirs = comparison.sides
+    axis = Axis(f"{theirs[:1].upper()}{theirs[1:]} / {ours} − 1 (%)")
     note = f"{100 * comparison.tolerance:.3g} % are tolerated, beside the statistical error of both sides."
     return Bars("errors", "Errors of the prediction", axis, [point.name for point in comparison], series, note)
 
