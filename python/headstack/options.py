@@ -16,7 +16,7 @@ from headstack._native import InputError
 from headstack.array import capacity_bytes, disks, lun_span, sector_bytes, shortened, ssds
 from headstack.drive import parse_range
 from headstack.scenario import Scenario
-from headstack.values import choice, duration, duration_ns, number, percent, whole
+from headstack.values import choice, duration, duration_ns, number, percent, rate_bytes_per_s, size_bytes, whole
 
 Spec = dict[str, Any]
 """One run: ``system_name``, ``system``, ``workload`` or ``scenario``, ``span``, ``seed``, and what is optional."""
@@ -78,7 +78,17 @@ def _depth(spec: Spec, text: str) -> None:
 def _rate(spec: Spec, text: str) -> None:
     arrivals = spec["workload"]["arrivals"]
     process = arrivals.get("open", {}).get("process", "poisson")
-    spec["workload"]["arrivals"] = {"open": {"rate_per_s": number("rate", text), "process": process}}
+    # Whoever thinks in MB/s offers as many requests as carry so much.
+    in_bytes = text.rstrip().endswith("/s")
+    per_s = rate_bytes_per_s("rate", text) / _mean_bytes(spec["workload"]) if in_bytes else number("rate", text)
+    spec["workload"]["arrivals"] = {"open": {"rate_per_s": per_s, "process": process}}
+
+
+def _mean_bytes(workload: Spec) -> float:
+    """The mean length of its requests."""
+    lines = workload["lines"]
+    sizes = [line["size"] if isinstance(line["size"], int) else size_bytes("size", line["size"]) for line in lines]
+    return max(sum(size * float(line["share_percent"]) / 100 for size, line in zip(sizes, lines, strict=True)), 1.0)
 
 
 def _arrivals(spec: Spec, text: str) -> None:
@@ -321,7 +331,7 @@ OPTIONS: tuple[Option, ...] = (
         "Drive",
     ),
     Option("depth", "N", "Closed loop: requests outstanding; of a scenario, clients.", _depth, "Load"),
-    Option("rate", "N", "Open loop: arrivals a second.", _rate, "Load"),
+    Option("rate", "N|RATE", "Open loop: arrivals a second, or what they carry: 200MB/s, 2050Mb/s.", _rate, "Load"),
     Option(
         "arrivals",
         "PROCESS",
@@ -356,6 +366,29 @@ IN_RESULTS = ("depth", "rate", "seed", "requests")
 
 EXCLUSIVE = (("depth", "rate"), ("requests", "time", "confidence"), ("range", "lun"))
 """Of each of these at most one may be given."""
+
+KEYS = {
+    "arrivals.closed.outstanding": "depth",
+    "arrivals.closed.think": "think",
+    "arrivals.open.rate_per_s": "rate",
+    "arrivals.open.process": "arrivals",
+    "run_length.requests": "requests",
+    "run_length.time": "time",
+    "run_length.confidence": "confidence",
+    "warm_up": "warm_up",
+    "streams": "streams",
+    "lines[0].size": "size",
+    "lines[0].align": "size",
+    "lines[0].read_percent": "read",
+    "lines[0].random_percent": "random",
+    "queue.depth": "queue_depth",
+    "queue.policy": "policy",
+    "queue.reordering_strength": "reordering",
+    "queue.ageing_ns": "ageing",
+    "interface.host_tags": "host_tags",
+    "interface.host_elevator": "elevator",
+}
+"""The keys of descriptions that options set, with their options: who typed the option is told of it."""
 
 CHANGEABLE = tuple(
     option for option in OPTIONS if option.group in ("Array", "Drive") and option.name not in ("lun", "fail")

@@ -6,6 +6,7 @@ import json
 import os
 
 from headstack import _native
+from headstack._native import InputError
 from headstack.array import Array
 from headstack.drive import Drive
 
@@ -17,7 +18,14 @@ def load_system(system: str | os.PathLike[str], drive: str | None = None, drives
     of that name, or it is neither.
     """
     name, separator, part = os.fspath(system).partition("@")
-    resolved = json.loads(_native.load_system(name, drive, drives))
+    try:
+        resolved = json.loads(_native.load_system(name, drive, drives))
+    except InputError:
+        path = os.fspath(system)
+        if path.startswith("/dev/") or (os.path.isfile(path) and not name.endswith(".toml")):
+            message = f"{path}: this is a real file or device; headstack measure {path} measures it"
+            raise InputError(message) from None
+        raise
     called = os.path.basename(name).removesuffix(".toml")
     found = Array(called, **resolved["array"]) if "array" in resolved else Drive(called, **resolved["drive"])
     return found.part(part) if separator else found

@@ -31,6 +31,15 @@ def percent(name: str, text: str) -> float:
     return number(name, text.removesuffix("%").rstrip())
 
 
+def share_percent(name: str, text: str) -> float:
+    """A percentage of a whole, which a number between 0 and 1 may be meant to be or not."""
+    value = percent(name, text)
+    if 0 < value < 1 and not text.endswith("%"):
+        share, small = f"{value * 100:g}", f"{value:g}"
+        raise InputError(f"{name}: does {text} mean {share} % or {small} %? write {share} or {small}%")
+    return value
+
+
 def size_bytes(name: str, text: str) -> int:
     """A size with its unit, in bytes."""
     try:
@@ -60,30 +69,12 @@ def choice(name: str, text: str, allowed: tuple[str, ...]) -> str:
     return text
 
 
-RATES = {
-    f"{prefix}{unit}/s": factor * size
-    for prefix, factor in (
-        ("", 1),
-        ("k", 10**3),
-        ("M", 10**6),
-        ("G", 10**9),
-        ("Ki", 2**10),
-        ("Mi", 2**20),
-        ("Gi", 2**30),
-    )
-    for unit, size in (("b", 1), ("B", 8))
-    if unit == "B" or not prefix.endswith("i")
-}
-"""Units of rates, in bits per second: a small b is a bit, a capital one a byte."""
-
-
-def rate_bits_per_s(name: str, text: str) -> float:
-    """A positive rate with its unit, in bits per second."""
-    unit = text.lstrip("0123456789.,_ +-eE")
-    value = text.removesuffix(unit).strip()
-    if unit not in RATES:
-        raise InputError(f"{name}: {text!r} is no rate; units are Mb/s, Gb/s (bits), MB/s, GB/s, MiB/s (bytes)")
-    rate = number(name, value) * RATES[unit]
+def rate_bytes_per_s(name: str, text: str) -> float:
+    """A positive rate with its unit, in bytes per second."""
+    try:
+        rate = _native.parse_rate(text)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
     if rate <= 0:
         raise InputError(f"{name}: {text!r} is not above 0")
     return rate

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headstack import _native
-from headstack.values import percent, size_bytes
+from headstack.values import share_percent, size_bytes
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Workload:
         line = {
             "size": size,
             "align": size,
-            "read_percent": percent("read", read),
-            "random_percent": percent("random", random),
+            "read_percent": share_percent("read", read),
+            "random_percent": share_percent("random", random),
         }
         name = f"{size}, {read.rstrip('%')} % read, {random.rstrip('%')} % random"
         return cls(json.loads(_native.complete_workload(json.dumps({"name": name, "lines": [line]}))))

@@ -180,7 +180,7 @@ def test_the_workload_runs_and_has_the_mix(headstack: Headstack, csv: Path, tmp_
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--block", "4K"], "--block: "),
+        (["--block", "4G"], "--block: "),
         (["--block", "1000B"], "block: must be a power of two from 512 to 2^30, not 1000"),
         (["--block", "8GiB"], "block: must be at most 2^30 bytes"),
         (["--sample", "0"], "sample: must be above 0 and up to 1, not 0"),

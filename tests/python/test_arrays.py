@@ -228,7 +228,7 @@ def test_a_base_may_lie_in_a_file_and_errors_name_the_file_that_states_the_key(f
         (["run", MD, "--drive", "nosuch"], "drives[0].drive: no drive"),
         (["run", f"{MD}@99TB"], "beyond the system"),
         (["run", MD, "--write-cache", "perhaps"], "--write-cache: "),
-        (["run", MD, "--queue-depth", "0"], "queue.depth"),
+        (["run", MD, "--queue-depth", "0"], "depth: 0"),
     ],
 )
 def test_bad_options_are_one_line(arguments: list[str], message: str) -> None:

@@ -53,7 +53,7 @@ def test_quantities_are_those_of_the_crates() -> None:
     assert _native.format_bytes(36_700_000_000) == "36.7GB"
     assert _native.format_duration_ns(8_512_345) == "8.512ms"
     with pytest.raises(hs.InputError, match="ambiguous"):
-        _native.parse_bytes("4K")
+        _native.parse_bytes("4G")
 
 
 def test_malformed_specifications_are_refused() -> None:

@@ -200,7 +200,7 @@ def test_time_going_back_where_the_format_forbids_it(headstack: Headstack, tmp_p
         (["info", "t.csv", "-s", "sort"], "step: `sort` is no step; there are kind="),
         (["info", "t.csv", "--columns", "time=1"], "columns: "),
         (["info", "t.csv", "--at", "noon"], "at: must be queue or issue"),
-        (["info", "t.csv", "--sector", "4K"], "--sector: "),
+        (["info", "t.csv", "--sector", "4G"], "--sector: "),
         (["import", "t.csv", "-o", "nosuch/t.parquet"], "nosuch/t.parquet: the folder nosuch does not exist"),
         (["export", "t.csv", "-o", "x", "--to", "nosuch"], "to: there is no `nosuch`, but blkparse"),
         (["import", "t.csv"], "Missing option '-o'"),

@@ -8,7 +8,7 @@ mod assists;
 use std::collections::BTreeMap;
 
 use headstack_sim::drive::description::{BlockOrder, InterfaceKind, Policy, ReadAhead, Sparing, WriteCache};
-use headstack_workload::quantity::{Bytes, DurationNs, Rate, Rpm};
+use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate, Rpm};
 use serde::{Deserialize, Serialize};
 
 pub use assists::{FlashCacheTable, MediaCacheTable, ShinglesTable};
@@ -337,8 +337,8 @@ pub struct AfterTable {
 pub struct InterfaceTable {
     /// Which one.
     pub kind: Option<InterfaceKind>,
-    /// Its rate.
-    pub rate: Option<Rate>,
+    /// Its rate: of data, or of a serial line in bits, as sheets state it.
+    pub rate: Option<LinkRate>,
     /// Time of one byte towards the host; 0 for an interface that is never the limit.
     pub read_ns_per_byte: Option<f64>,
     /// Time of one byte towards the drive.

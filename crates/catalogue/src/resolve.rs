@@ -122,6 +122,15 @@ pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
     Ok(Resolved { description, file, derived })
 }
 
+/// The keys that are not stated, beside the one that is told of, as the end of its message: all are heard of at once.
+pub(crate) fn also_missing(key: &str, needed: &[(&str, bool)]) -> String {
+    let others = needed.iter().filter(|(other, is_stated)| !is_stated && *other != key).map(|(other, _)| *other);
+    match others.collect::<Vec<_>>() {
+        others if others.is_empty() => String::new(),
+        others => format!("; missing too: {}", others.join(", ")),
+    }
+}
+
 struct Resolver<'a> {
     document: &'a Document,
     file: &'a DriveFile,
@@ -130,7 +139,26 @@ struct Resolver<'a> {
 
 impl Resolver<'_> {
     fn missing<T>(&self, key: &str, why: &str) -> Result<T, InputError> {
-        Err(self.document.error(key, format!("this key is missing; {why}")))
+        Err(self.document.error(key, format!("this key is missing; {why}{}", self.also_missing(key))))
+    }
+
+    /// What every file has to state and this one does not, beside `key`.
+    fn also_missing(&self, key: &str) -> String {
+        let DriveFile { capacity, geometry, spindle, seek, buffer, interface, .. } = self.file;
+        let has_curve = mechanics::explicit_curve(seek).is_some();
+        let has_times = interface.read_ns_per_byte.is_some() && interface.write_ns_per_byte.is_some();
+        also_missing(
+            key,
+            &[
+                ("capacity.logical_blocks", capacity.logical_blocks.is_some() || capacity.size.is_some()),
+                ("geometry.heads", geometry.heads.is_some() || geometry.platters.is_some()),
+                ("spindle.speed", spindle.speed.is_some()),
+                ("seek.read_average", seek.read_average.is_some() || has_curve),
+                ("buffer.size", buffer.size.is_some() || buffer.segment_sectors.is_some()),
+                ("interface.kind", interface.kind.is_some()),
+                ("interface.rate", interface.rate.is_some() || has_times),
+            ],
+        )
     }
 
     /// The value the file gives, else the one that `make` derives, which is recorded with its rule.

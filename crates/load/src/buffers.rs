@@ -10,7 +10,7 @@ use headstack_workload::{Purpose, Random};
 /// More than this is not taken: requests then share buffers, whose contents nobody looks at.
 const BYTES_MAX: usize = 1 << 28;
 /// Transfers begin on pages, which suits every device.
-const ALIGN_BYTES: usize = 4096;
+pub const ALIGN_BYTES: usize = 4096;
 /// `IOV_MAX` of Linux; a transfer that takes more pieces is cut short, as those above 2 GiB are.
 const PIECES_MAX: usize = 1024;
 /// What storage that looks at contents tells blocks apart by.

@@ -19,8 +19,8 @@ use crate::clock::{Clock, LOOK_NS, quicken, sharpen_timers};
 use crate::engine::{Engine, EngineKind, Null, Setup, Wait};
 use crate::ground::Ground;
 use crate::live::Live;
+use crate::measured::told_of_lost;
 use crate::rig::{Ended, Rig, SLOTS_MAX, Seat};
-use crate::run::PATIENCE_NS;
 use crate::target::Target;
 use crate::waker::Waker;
 use crate::watch::watched;
@@ -274,14 +274,17 @@ impl<'a> Stream<'a> {
             self.pass_time(look_ns);
             self.close_stretch(false, keep);
         }
-        let patience_ns = self.rig.now_ns + PATIENCE_NS;
-        while self.rig.under_way() > 0 && self.rig.now_ns < patience_ns && !self.is_deaf {
-            self.pass_time(patience_ns);
+        let end_ns = self.rig.now_ns;
+        while self.rig.under_way() > 0 && !self.rig.is_given_up(end_ns) && !self.is_deaf {
+            self.pass_time(self.rig.now_ns + LOOK_NS);
+            // Only so that whoever watches is heard: it ends in any case.
+            progress(self.position_bytes());
         }
         self.close_stretch(true, keep);
         let is_whole = self.oldest == self.end;
         let flush_ns = if is_whole && self.pass.kind == Kind::Write { self.flush(progress) } else { None };
         let fatal = self.rig.trouble.fatal.clone();
+        self.failures.extend(told_of_lost(&self.rig.lost()));
         let passed = Passed {
             end_bytes: self.position_bytes(),
             is_whole,

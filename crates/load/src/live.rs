@@ -9,6 +9,7 @@ pub struct Live {
     bytes: AtomicU64,
     response_ns: AtomicU64,
     errors: AtomicU64,
+    under_way: AtomicU64,
     /// Share of its work that is done, in millionths.
     share: AtomicU64,
     over: AtomicBool,
@@ -29,16 +30,21 @@ pub struct Progress {
     pub response_ns: u64,
     /// Requests that failed.
     pub errors: u64,
+    /// Requests with the system.
+    pub under_way: u64,
+    /// Nothing is issued any more: what is under way is awaited.
+    pub is_ending: bool,
 }
 
 impl Live {
     /// The worker's counts up to now.
     #[inline]
-    pub fn tell(&self, completed: u64, bytes: u64, response_ns: u64, errors: u64) {
+    pub fn tell(&self, completed: u64, bytes: u64, response_ns: u64, errors: u64, under_way: u64) {
         self.completed.store(completed, Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);
         self.response_ns.store(response_ns, Ordering::Relaxed);
         self.errors.store(errors, Ordering::Relaxed);
+        self.under_way.store(under_way, Ordering::Relaxed);
     }
 
     /// The share of its work that is done.
@@ -63,6 +69,7 @@ impl Live {
         progress.bytes += self.bytes.load(Ordering::Relaxed);
         progress.response_ns += self.response_ns.load(Ordering::Relaxed);
         progress.errors += self.errors.load(Ordering::Relaxed);
+        progress.under_way += self.under_way.load(Ordering::Relaxed);
         let share = if self.is_over() { 1.0 } else { self.share.load(Ordering::Relaxed) as f64 / 1e6 };
         progress.share = progress.share.min(share);
     }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use headstack_result::{
     Check, Counter, DepthResult, Fact, Interval, Kinds, LatencyHistogram, Mode, RunResult, StreamResult, SystemRecord,
 };
-use headstack_workload::GENERATOR_NAME;
+use headstack_workload::quantity::format_bytes;
+use headstack_workload::{GENERATOR_NAME, Kind};
 use serde_json::Value;
 
-use crate::rig::{Rig, Seat, with_errors};
+use crate::rig::{Lost, Rig, Seat, WarmedUp, with_errors};
 use crate::run::{PATIENCE_NS, Ran};
 use crate::samples::Samples;
 use crate::stamping::Checked;
@@ -19,6 +20,9 @@ use crate::worker::Loop;
 
 /// Depths from which on a thread's time is told apart: powers of two, as in fio's `iodepth_level`.
 const DEPTHS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
+
+/// So many of the requests that never came back are told one by one.
+const LOST_TOLD: usize = 16;
 
 /// What one thread has measured.
 pub struct Measured {
@@ -33,7 +37,8 @@ pub struct Measured {
     issued: u64,
     completed: u64,
     /// Requests that never came back.
-    pub lost: u64,
+    pub lost: Vec<Lost>,
+    warmed_up: WarmedUp,
     engine: String,
     interval_ns: Option<u64>,
     /// What is to be known of its targets.
@@ -56,7 +61,8 @@ pub fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool)
     }
     rig.tell_counts();
     let integrity = rig.take_integrity();
-    let lost = issued - completed;
+    let (lost, warmed_up) = (rig.lost(), rig.warmed_up);
+    assert_eq!(lost.len() as u64, issued - completed, "what was issued came back or is lost");
     let handing_over = rig.handing_over.take();
     if !all_back {
         rig.into_engine().abandon();
@@ -79,6 +85,7 @@ pub fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool)
         issued,
         completed,
         lost,
+        warmed_up,
         engine,
         interval_ns: seat.interval_ns,
         targets: seat.targets.iter().flat_map(|target| told(target)).collect(),
@@ -103,7 +110,7 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
     for one in all {
         result.kinds.merge(&one.kinds);
         result.late_arrivals += one.looped.late_arrivals;
-        result.backlog += one.looped.backlog + one.lost;
+        result.backlog += one.looped.backlog + one.lost.len() as u64;
         result.saturated |= one.looped.saturated;
         lateness.merge(&one.looped.lateness);
         trouble.merge(one.trouble.clone());
@@ -119,7 +126,8 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
     result.notes = notes(all, &trouble, &lateness);
     result.integrity = checked(all).map(Checked::told);
     let by_hand = || by_somebody.then(|| "stopped by hand".to_owned());
-    result.ended_early = trouble.fatal.or_else(|| in_use.clone()).or_else(by_hand);
+    let has_hung = || all.iter().any(|one| !one.lost.is_empty()).then(|| "requests never came back".to_owned());
+    result.ended_early = trouble.fatal.or_else(|| in_use.clone()).or_else(by_hand).or_else(has_hung);
     result
 }
 
@@ -225,10 +233,13 @@ pub fn checked(all: &[Measured]) -> Option<Checked> {
 
 fn checks(all: &[Measured]) -> Vec<Check> {
     let (issued, completed) = all.iter().fold((0, 0), |sum, one| (sum.0 + one.issued, sum.1 + one.completed));
+    // What never came back is named one by one, and lost to nobody.
+    let given_up: u64 = all.iter().map(|one| one.lost.len() as u64).sum();
+    let told = if given_up > 0 { format!(", {given_up} given up") } else { String::new() };
     let conserved = Check {
         name: "requests in = requests out".to_owned(),
-        passed: issued == completed,
-        detail: format!("{issued} in, {completed} out"),
+        passed: issued == completed + given_up,
+        detail: format!("{issued} in, {completed} out{told}"),
     };
     let own = all.iter().flat_map(|one| one.result.checks.iter());
     let failed = own.clone().find(|check| !check.passed).or_else(|| own.clone().next());
@@ -246,11 +257,9 @@ fn notes(all: &[Measured], trouble: &Trouble, lateness: &LatencyHistogram) -> Ve
     if trouble.count > 0 {
         notes.push(format!("{} requests failed; the first: {}", trouble.count, trouble.first.join("; ")));
     }
-    let lost: u64 = all.iter().map(|one| one.lost).sum();
-    if lost > 0 {
-        let patience_s = PATIENCE_NS / 1_000_000_000;
-        notes.push(format!("{lost} requests had not come back {patience_s} s after the end and were given up"));
-    }
+    let lost: Vec<Lost> = all.iter().flat_map(|one| one.lost.iter().cloned()).collect();
+    notes.extend(told_of_lost(&lost));
+    notes.extend(told_of_warm_up(all));
     for told in all.iter().flat_map(|one| &one.targets) {
         if !notes.contains(told) {
             notes.push(told.clone());
@@ -265,6 +274,60 @@ fn notes(all: &[Measured], trouble: &Trouble, lateness: &LatencyHistogram) -> Ve
         ));
     }
     notes
+}
+
+/// The requests that never came back, in one line: how many of each kind, and the oldest one by one.
+pub fn told_of_lost(lost: &[Lost]) -> Option<String> {
+    let when = match lost.first()?.as_asked {
+        true => "when they were given up, as asked".to_owned(),
+        false => format!("{} s after the end and were given up", PATIENCE_NS / 1_000_000_000),
+    };
+    let count = |kind: Kind| lost.iter().filter(|one| one.request.kind == kind).count();
+    let counts = Kind::ALL.iter().filter(|&&kind| count(kind) > 0).map(|&kind| match count(kind) {
+        1 => format!("1 {}", kind.name()),
+        count if kind == Kind::Flush => format!("{count} flushes"),
+        count => format!("{count} {}s", kind.name()),
+    });
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let mut oldest: Vec<&Lost> = lost.iter().collect();
+    oldest.sort_by_key(|one| std::cmp::Reverse(one.age_ns));
+    let told = oldest.iter().take(LOST_TOLD).map(|Lost { target, request, age_ns, .. }| {
+        let what = match request.kind {
+            Kind::Flush => format!("flush of {target}"),
+            kind => {
+                let (length, offset) = (format_bytes(request.length_bytes.into()), request.offset_bytes);
+                format!("{} of {length} at byte {offset} of {target}", kind.name())
+            }
+        };
+        format!("{what}, {:.2} s under way", *age_ns as f64 / 1e9)
+    });
+    let told = told.collect::<Vec<_>>().join("; ");
+    let more = match lost.len().saturating_sub(LOST_TOLD) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    Some(format!("{} had not come back {when} ({counts}): {told}{more}", requests(lost.len() as u64)))
+}
+
+fn requests(count: u64) -> String {
+    format!("{count} request{}", if count == 1 { "" } else { "s" })
+}
+
+/// What was left out at the start, by threads that began with a warm-up.
+fn told_of_warm_up(all: &[Measured]) -> Option<String> {
+    let (mut asked, mut came, mut longest_ns) = (0, 0, 0);
+    for WarmedUp { requests, requests_asked, time_ns } in all.iter().map(|one| one.warmed_up) {
+        (asked, came, longest_ns) = (asked + requests_asked, came + requests, longest_ns.max(time_ns));
+    }
+    let seconds = longest_ns as f64 / 1e9;
+    match (came, asked) {
+        _ if longest_ns == 0 => None,
+        (came, asked) if came < asked => Some(format!(
+            "warm-up: ended after {seconds:.2} s with {came} of {asked} requests, which are left out; a time, such as \
+             10s, makes it longer"
+        )),
+        (came, _) => Some(format!("warm-up: {} in {seconds:.2} s are left out", requests(came))),
+    }
 }
 
 /// What is to be known of a target.

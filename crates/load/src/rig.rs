@@ -9,11 +9,12 @@ use headstack_workload::jobs::{Content, Errors};
 use headstack_workload::{Kind, Request};
 
 use crate::LoadError;
-use crate::clock::Clock;
+use crate::clock::{Clock, LOOK_NS};
 use crate::engine::{Done, Engine, EngineKind, WHOLE, Wait};
-use crate::ground::Ground;
+use crate::ground::{Ground, Place};
 use crate::live::Live;
 use crate::log::{Log, Logged};
+use crate::run::{GIVEN_UP_NS, PATIENCE_NS};
 use crate::samples::Samples;
 use crate::stamping::{Checked, Stamping};
 use crate::target::Target;
@@ -54,6 +55,30 @@ pub struct Flight {
     pub sequence: u64,
     /// What it is.
     pub request: Request,
+}
+
+/// A request that never came back.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    /// What it was asked of.
+    pub target: String,
+    /// What it was, with the target's own offset.
+    pub request: Request,
+    /// How long it had been under way when it was given up.
+    pub age_ns: u64,
+    /// Somebody asked for that, who had less patience.
+    pub as_asked: bool,
+}
+
+/// A warm-up as it went.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WarmedUp {
+    /// Requests that came back in it.
+    pub requests: u64,
+    /// Those that it was to have.
+    pub requests_asked: u64,
+    /// How long it lasted.
+    pub time_ns: u64,
 }
 
 /// A request that came back.
@@ -124,6 +149,8 @@ pub struct Rig<'a> {
     done: Vec<Done>,
     /// What is kept since the warm-up was over.
     pub measuring: Option<Measuring>,
+    /// What was left out before that.
+    pub warmed_up: WarmedUp,
     /// Failed requests of the measured part, by kind.
     pub errors: [u64; 4],
     /// What went wrong.
@@ -160,6 +187,8 @@ pub struct Rig<'a> {
     bytes_ever: u64,
     /// The measured part ends with so many requests that came back well, whatever comes back with the last of them.
     pub requests_max: u64,
+    /// When it was seen that somebody gave up what is under way.
+    given_up_ns: Option<u64>,
     interval_ns: u64,
     deadline_ns: u64,
     next_tell_ns: u64,
@@ -201,6 +230,7 @@ impl<'a> Rig<'a> {
             free: (0..slots).rev().collect(),
             done: Vec::with_capacity(slots as usize),
             measuring: None,
+            warmed_up: WarmedUp::default(),
             errors: [0; 4],
             trouble: Trouble::default(),
             samples: Samples::default(),
@@ -220,6 +250,7 @@ impl<'a> Rig<'a> {
             response_ns: 0,
             bytes_ever: 0,
             requests_max: u64::MAX,
+            given_up_ns: None,
             interval_ns: seat.interval_ns.unwrap_or(u64::MAX).max(1),
             deadline_ns: u64::MAX,
             next_tell_ns: 0,
@@ -523,26 +554,52 @@ impl<'a> Rig<'a> {
             && measuring.end_ns.is_none()
         {
             measuring.close(end_ns, depth);
-            let mut is_free = vec![false; self.flights.len()];
-            self.free.iter().for_each(|&slot| is_free[slot as usize] = true);
-            let under_way = self.flights.iter().zip(is_free).filter(|(_, is_free)| !is_free);
-            under_way.for_each(|(flight, _)| measuring.still_outstanding(flight.intended_ns));
+            let under_way = under_way(&self.flights, &self.free);
+            under_way.for_each(|flight| measuring.still_outstanding(flight.intended_ns));
         }
     }
 
-    /// Waits for what is still under way, at most `patience_ns`; whether all came back.
+    /// What is under way and was given up, the oldest first.
+    pub fn lost(&self) -> Vec<Lost> {
+        let as_asked = self.given_up_ns.is_some();
+        let lost = |flight: &Flight| {
+            // The null target has no files to have a place in.
+            let Place { piece, offset_bytes } = match self.ground.pieces() {
+                [] => Place { piece: 0, offset_bytes: flight.request.offset_bytes },
+                _ => self.ground.place(&flight.request),
+            };
+            let target = self.targets.get(piece).map_or_else(String::new, |target| target.name().to_owned());
+            let request = Request { offset_bytes, ..flight.request };
+            Lost { target, request, age_ns: self.now_ns.saturating_sub(flight.started_ns), as_asked }
+        };
+        let mut lost: Vec<Lost> = under_way(&self.flights, &self.free).map(lost).collect();
+        lost.sort_by_key(|one| std::cmp::Reverse(one.age_ns));
+        lost
+    }
+
+    /// Waits for what is still under way, as long as anybody has patience; whether all came back.
     ///
     /// # Errors
     /// As [`drive`](Self::drive).
-    pub fn drain(&mut self, patience_ns: u64) -> Result<bool, LoadError> {
-        let until_ns = self.now_ns + patience_ns;
+    pub fn drain(&mut self) -> Result<bool, LoadError> {
+        let end_ns = self.now_ns;
         while self.under_way() > 0 {
-            if self.now_ns >= until_ns {
+            if self.is_given_up(end_ns) {
                 return Ok(false);
             }
-            self.drive(Wait::Until(until_ns))?;
+            self.tell_counts();
+            self.drive(Wait::Until(self.now_ns + LOOK_NS))?;
         }
         Ok(true)
+    }
+
+    /// Whether nobody waits any longer for what is under way since `end_ns`.
+    pub fn is_given_up(&mut self, end_ns: u64) -> bool {
+        if self.given_up_ns.is_none() && self.targets.iter().any(|target| target.is_given_up()) {
+            self.given_up_ns = Some(self.now_ns);
+        }
+        let hurried_ns = self.given_up_ns.map_or(u64::MAX, |at_ns| at_ns.saturating_add(GIVEN_UP_NS));
+        self.now_ns >= end_ns.saturating_add(PATIENCE_NS).min(hurried_ns)
     }
 
     /// Lets others see how far it is, now and then; `share` is computed only then.
@@ -560,7 +617,8 @@ impl<'a> Rig<'a> {
 
     /// Lets others see what was counted up to now.
     pub fn tell_counts(&self) {
-        self.live.tell(self.completed, self.bytes_ever, self.response_ns, self.errors.iter().sum());
+        let errors = self.errors.iter().sum();
+        self.live.tell(self.completed, self.bytes_ever, self.response_ns, errors, self.under_way());
     }
 
     /// Nothing goes on after this; what was measured is kept.
@@ -581,6 +639,13 @@ impl<'a> Rig<'a> {
     pub fn into_engine(self) -> Engine {
         self.engine
     }
+}
+
+/// The requests under way: those of the slots that are not free.
+fn under_way<'f>(flights: &'f [Flight], free: &[u32]) -> impl Iterator<Item = &'f Flight> + use<'f> {
+    let mut is_free = vec![false; flights.len()];
+    free.iter().for_each(|&slot| is_free[slot as usize] = true);
+    flights.iter().zip(is_free).filter(|(_, is_free)| !is_free).map(|(flight, _)| flight)
 }
 
 /// The kinds of a result with failed requests counted.

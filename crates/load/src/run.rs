@@ -32,6 +32,9 @@ const REPORT_EVERY_NS: u64 = 50_000_000;
 /// What has not come back this long after the end is given up.
 pub const PATIENCE_NS: u64 = 10_000_000_000;
 
+/// And this long after somebody gave it up ([`Target::give_up`](crate::Target::give_up)).
+pub const GIVEN_UP_NS: u64 = 500_000_000;
+
 /// What is measured.
 #[derive(Clone)]
 pub struct Spec {
@@ -112,10 +115,21 @@ pub fn run_logged(
     if spec.tells_streams {
         result.streams = streams(&measured);
     }
+    for note in spec.jobs.iter().flat_map(notes_of_alignment) {
+        if !result.notes.contains(&note) {
+            result.notes.push(note);
+        }
+    }
     if let Some(known) = verification {
         finish(spec, known, &measured, &mut result, progress);
     }
     Ok(result)
+}
+
+/// What is to be known of a job's requests on targets whose sectors are larger than its blocks.
+fn notes_of_alignment(job: &Job) -> impl Iterator<Item = String> {
+    let note = |target: &Arc<Target>| job.workload.note_of_alignment(job.block_bytes(), target.physical_block_bytes());
+    job.targets.iter().filter_map(note)
 }
 
 /// What a thread of a run shares with others, and how they hear of each other.
@@ -184,6 +198,7 @@ pub fn together<T: Send, E: From<LoadError> + Send>(
                 is_over = lives.iter().all(Live::is_over);
                 let mut now = Progress { elapsed_ns: own.now_ns() - ran.began_ns, share: 1.0, ..Progress::default() };
                 lives.iter().for_each(|live| live.add_to(&mut now));
+                now.is_ending = stop.load(Ordering::Relaxed);
                 if !progress(&now) && !ran.by_somebody && !is_over {
                     ran.by_somebody = true;
                     stop.store(true, Ordering::Relaxed);
@@ -242,7 +257,7 @@ pub fn measure<E: From<LoadError> + Display>(
     }
     let before = Usage::of_this_thread();
     let mut rig = Rig::new(engine, seat, post.live, post.stop, clock)?;
-    let (looped, all_back) = match load(&mut rig).and_then(|looped| Ok((looped, rig.drain(PATIENCE_NS)?))) {
+    let (looped, all_back) = match load(&mut rig).and_then(|looped| Ok((looped, rig.drain()?))) {
         Ok(ended) => ended,
         Err(error) if rig.completed == 0 => return Err(error),
         // The kernel takes no requests any more: what was measured until then is kept.

@@ -15,7 +15,7 @@ use crate::engine::{EngineKind, Wait};
 use crate::ground::Ground;
 use crate::measured::{Measured, join};
 use crate::queue::Queue;
-use crate::rig::{Ended, Rig, SLOTS_MAX, Seat, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, buffer_bytes};
+use crate::rig::{Ended, Rig, SLOTS_MAX, Seat, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, WarmedUp, buffer_bytes};
 use crate::run::{Post, measure, together};
 use crate::target::Target;
 use crate::verification::{Verification, begin, end};
@@ -264,6 +264,8 @@ impl<'s> Runner<'s> {
         if rig.measuring.is_some() || !is_warm {
             return;
         }
+        let time_ns = rig.now_ns - self.start_ns;
+        rig.warmed_up = WarmedUp { requests: rig.completed, requests_asked: warm_up.requests, time_ns };
         if let ScenarioLength::Requests(limit) = self.scenario.run_length {
             rig.requests_max = limit;
         }

@@ -13,11 +13,13 @@ use crate::clock::LOOK_NS;
 use crate::engine::{Wait, flush};
 use crate::flow::Turns;
 use crate::job::{End, Job};
-use crate::rig::Rig;
-use crate::run::PATIENCE_NS;
+use crate::rig::{Rig, WarmedUp};
 
 /// Completions between two looks at the confidence interval.
 const CONFIDENCE_EVERY: u64 = 1 << 10;
+
+/// A warm-up of as many requests as there are by default, or fewer, lasts no longer.
+const COUNTED_WARM_UP_NS: u64 = 1_000_000_000;
 
 /// What a loop has to say beside what the rig keeps.
 #[derive(Default)]
@@ -69,7 +71,7 @@ pub fn work(job: &Job, rig: &mut Rig) -> Result<Loop, LoadError> {
     }?;
     if rig.is_ended_by_error {
         looped.notes.push(format!("{} ended at its first error: continue_on_error lets it go on", job.name));
-    } else if job.flushes_at_end && job.writes() && rig.drain(PATIENCE_NS)? {
+    } else if job.flushes_at_end && job.writes() && rig.drain()? {
         let result = flush(&job.ground(), true);
         if result < 0 {
             let why = std::io::Error::from_raw_os_error(-result);
@@ -200,9 +202,13 @@ impl Course {
             return false;
         }
         let Some(measuring) = &rig.measuring else {
-            if rig.completed >= self.warm_up.requests && rig.now_ns >= self.start_ns + self.warm_up.time_ns {
+            if self.is_warm(rig) {
+                let WarmUp { requests, .. } = self.warm_up;
+                let time_ns = rig.now_ns - self.start_ns;
+                rig.warmed_up = WarmedUp { requests: rig.completed, requests_asked: requests, time_ns };
                 rig.start_measuring(self.end.time_ns);
             }
+            rig.tell(|_| 0.0);
             return true;
         };
         let completed = measuring.completed + rig.errors.iter().sum::<u64>();
@@ -217,6 +223,16 @@ impl Course {
         rig.count_depth(rig.now_ns);
         rig.tell(|rig| self.share(rig));
         !rig.is_over()
+    }
+
+    /// Whether the warm-up is over. One that is counted in few requests, as it is where nobody asks for another, takes no
+    /// slow device's time unseen.
+    #[inline]
+    fn is_warm(&self, rig: &Rig) -> bool {
+        let WarmUp { requests, time_ns } = self.warm_up;
+        let passed_ns = rig.now_ns - self.start_ns;
+        let is_bounded = time_ns == 0 && requests <= WarmUp::default().requests;
+        (rig.completed >= requests && passed_ns >= time_ns) || (is_bounded && passed_ns >= COUNTED_WARM_UP_NS)
     }
 
     fn is_known(&self, measuring: &Measuring) -> bool {

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
+use crate::measure::give_up_all;
+
 /// How often Python looks at signals and is told of progress.
 const TICK: Duration = Duration::from_millis(50);
 /// How often somebody asked for the end, since the process began.
@@ -69,11 +71,27 @@ pub fn attended<T: Send>(
             if heard.is_ok() {
                 heard = look();
                 goes_on.store(heard.is_ok(), Ordering::Relaxed);
+            } else {
+                wait_impatiently(&heard, &tell);
             }
         }
         let result = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
         (result, heard)
     })
+}
+
+/// A tick of the end that somebody asked for: progress is still told, and who asks again waits for no target any longer.
+fn wait_impatiently(heard: &PyResult<()>, tell: &impl Fn(Python<'_>) -> PyResult<()>) {
+    Python::attach(|py| {
+        let asked_again = py.check_signals().is_err();
+        if asked_again {
+            give_up_all();
+        }
+        if heard.as_ref().is_err_and(|error| is_interruption(error, py)) {
+            // What goes wrong in telling cannot end it sooner.
+            let _ = tell(py);
+        }
+    });
 }
 
 /// Whether this is Ctrl-C.

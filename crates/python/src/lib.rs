@@ -61,7 +61,7 @@ mod _native {
     #[pymodule_export]
     use super::outcomes::{Outcomes, results_of_kept, run_each};
     #[pymodule_export]
-    use super::quantity::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns};
+    use super::quantity::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate};
     #[pymodule_export]
     use super::replay::replay;
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use headstack_load::{
     EngineKind, Job, LedgerPlace, LoadError, Permission, PhaseSpec, Progress, Spec, Target, TargetKind, Verification,
@@ -94,6 +94,14 @@ struct JobAsked {
 #[pyclass(frozen)]
 pub struct Targets(Vec<Arc<Target>>);
 
+/// All targets that are open.
+static OPEN: Mutex<Vec<Weak<Target>>> = Mutex::new(Vec::new());
+
+/// Has nobody wait any longer for what is under way on any target.
+pub fn give_up_all() {
+    OPEN.lock().expect("no panics with it").iter().filter_map(Weak::upgrade).for_each(|target| target.give_up());
+}
+
 #[pymethods]
 impl Targets {
     /// Opens the targets of a JSON list; `progress` hears the share of a file's creation that is done.
@@ -116,7 +124,11 @@ impl Targets {
             })
         });
         heard?;
-        Ok(Targets(opened.map_err(load_error)?))
+        let opened = opened.map_err(load_error)?;
+        let mut open = OPEN.lock().expect("no panics with it");
+        open.retain(|target| target.strong_count() > 0);
+        open.extend(opened.iter().map(Arc::downgrade));
+        Ok(Targets(opened))
     }
 
     /// What each of them is: `name`, `kind`, `capacity_bytes`, `block_bytes`, `notes` and the whole `description`.
@@ -451,6 +463,8 @@ fn told<'py>(py: Python<'py>, index: usize, count: usize, now: &Progress) -> PyR
     told.set_item("bytes", now.bytes)?;
     told.set_item("response_s", now.response_ns as f64 / 1e9)?;
     told.set_item("errors", now.errors)?;
+    told.set_item("under_way", now.under_way)?;
+    told.set_item("ending", now.is_ending)?;
     Ok(told)
 }
 

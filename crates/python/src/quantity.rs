@@ -11,6 +11,12 @@ pub fn parse_bytes(text: &str) -> PyResult<u64> {
     quantity::parse_bytes(text).map_err(input_error)
 }
 
+/// Bytes a second of a rate such as "69MB/s" or "560Mb/s". Raises `InputError`.
+#[pyfunction]
+pub fn parse_rate(text: &str) -> PyResult<f64> {
+    quantity::parse_rate_bytes_per_s(text).map_err(input_error)
+}
+
 /// Nanoseconds of a duration such as "8.5ms". Raises `InputError`.
 #[pyfunction]
 pub fn parse_duration_ns(text: &str) -> PyResult<i64> {

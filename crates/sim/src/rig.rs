@@ -2,7 +2,7 @@
 //! load — a loop, clients, a recording — says when the next request comes.
 
 use headstack_result::{Finished, Measuring, Mode, RunResult, SystemRecord};
-use headstack_workload::GENERATOR_NAME;
+use headstack_workload::{GENERATOR_NAME, Workload};
 use serde_json::Value;
 
 use crate::SimError;
@@ -199,6 +199,18 @@ pub fn finished(flight: &Flight, completion: &Completion) -> Finished {
         intended_ns: flight.intended_ns,
         started_ns: completion.started_ns,
         at_ns: completion.at_ns,
+    }
+}
+
+/// What is to be known of a workload's requests on a drive whose sectors are larger than its blocks (512e).
+pub fn note_of_alignment(system: &SystemDescription, workload: &Workload) -> Option<String> {
+    match system {
+        SystemDescription::Drive(DeviceDescription::Disk(drive)) => {
+            let geometry = &drive.geometry;
+            workload.note_of_alignment(geometry.logical_block_bytes, geometry.physical_sector_bytes)
+        }
+        // Solid-state drives have no sectors of a medium, and arrays no one size of theirs.
+        SystemDescription::Drive(DeviceDescription::Ssd(_)) | SystemDescription::Array(_) => None,
     }
 }
 

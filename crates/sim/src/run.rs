@@ -13,7 +13,7 @@ use crate::SimError;
 use crate::drive::Completion;
 use crate::flights::{Flight, Flights};
 use crate::recorder::Sink;
-use crate::rig::{Progress, Rig, note_of_tail};
+use crate::rig::{Progress, Rig, note_of_alignment, note_of_tail};
 use crate::scenario;
 use crate::system::{System, SystemDescription};
 
@@ -299,6 +299,7 @@ impl<'a> Runner<'a> {
             result.offered_per_s = Some(rate_per_s);
             result.saturated = piled_up;
         }
+        result.notes.extend(note_of_alignment(&spec.system, workload));
         result.notes.extend(note_of_tail(&spec.system));
         result
     }

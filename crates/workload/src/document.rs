@@ -43,6 +43,11 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
+/// What an error says of a key that is needed and does not stand in the file.
+const MISSING: &str = "this key is missing";
+/// So many others that are missing are told of.
+const MISSING_MAX: usize = 64;
+
 /// How an error about a key that does not exist begins.
 const UNKNOWN_KEY: &str = "unknown key; ";
 
@@ -97,8 +102,30 @@ impl Document {
             // The top table has an empty span.
             let span = error.span().filter(|span| !span.is_empty());
             let path = span.as_ref().map_or("", |span| self.path_at(span));
-            self.explain(path, span.as_ref(), error.message())
+            let explained = self.explain(path, span.as_ref(), error.message());
+            if explained.message == MISSING { self.with_others_missing::<T>(explained) } else { explained }
         })
+    }
+
+    /// Names the other keys that are missing beside the first, so that whoever writes a file hears of all at once.
+    fn with_others_missing<T: DeserializeOwned>(&self, first: InputError) -> InputError {
+        let Ok(mut table) = toml::from_str::<toml::Table>(&self.text) else { return first };
+        let mut others: Vec<String> = Vec::new();
+        while others.len() < MISSING_MAX
+            && let Err(refused) = trial::<T>(&table)
+            && let Some(name) = refused.missing()
+        {
+            let lacking = tables_without(&mut table, &refused.path, name);
+            let keys: Vec<String> = lacking.iter().map(|(place, _)| join(place, name)).collect();
+            others.extend(keys.iter().filter(|&key| *key != first.key).cloned());
+            if keys.is_empty() || !fill::<T>(&mut table, &refused.path, name) {
+                break;
+            }
+        }
+        if others.is_empty() {
+            return first;
+        }
+        InputError { message: format!("{MISSING}, and so are {}", others.join(", ")), ..first }
     }
 
     /// The file as the user named it.
@@ -156,7 +183,7 @@ impl Document {
             return self.error(self.path_of_value(path, name), text);
         }
         if let Some(name) = quoted_after(message, "missing field") {
-            return self.error(&join(path, name), "this key is missing");
+            return self.error(&join(path, name), MISSING);
         }
         if let Some(value) = value_in(message) {
             let exact = self.path_of_value(path, &value);
@@ -214,6 +241,84 @@ impl Document {
         let end = offset.min(self.text.len());
         1 + self.text.as_bytes()[..end].iter().filter(|&&byte| byte == b'\n').count()
     }
+}
+
+/// Why a table is not what it should be, and where.
+struct Refused {
+    path: String,
+    message: String,
+}
+
+impl Refused {
+    fn missing(&self) -> Option<&str> {
+        quoted_after(&self.message, "missing field")
+    }
+}
+
+/// Whether the table is a value of this type.
+fn trial<T: DeserializeOwned>(table: &toml::Table) -> Result<(), Refused> {
+    let error = match table.clone().try_into::<T>() {
+        Ok(_) => return Ok(()),
+        Err(error) => error.to_string(),
+    };
+    // The table that an error is about stands in a line of its own, behind what is wrong.
+    let place = error.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`'));
+    Err(Refused { path: place.unwrap_or_default().to_owned(), message: error.lines().next().unwrap_or("").to_owned() })
+}
+
+/// The tables at `path` that have no key `name`, with their places: several where it leads through lists.
+fn tables_without<'t>(table: &'t mut toml::Table, path: &str, name: &str) -> Vec<(String, &'t mut toml::Table)> {
+    let mut found = vec![(String::new(), table)];
+    for part in path.split('.').filter(|part| !part.is_empty()) {
+        let below = |(place, table): (String, &'t mut toml::Table)| -> Vec<(String, &'t mut toml::Table)> {
+            match table.get_mut(part) {
+                Some(toml::Value::Table(table)) => vec![(join(&place, part), table)],
+                Some(toml::Value::Array(items)) => {
+                    let items = items.iter_mut().enumerate();
+                    let item = |(index, item): (usize, &'t mut toml::Value)| {
+                        Some((format!("{}[{index}]", join(&place, part)), item.as_table_mut()?))
+                    };
+                    items.filter_map(item).collect()
+                }
+                _ => Vec::new(),
+            }
+        };
+        found = found.into_iter().flat_map(below).collect();
+    }
+    found.retain(|(_, table)| !table.contains_key(name));
+    found
+}
+
+/// Puts some value of the right type to a key that is missing, so that what else is missing shows; whether it could.
+fn fill<T: DeserializeOwned>(table: &mut toml::Table, path: &str, name: &str) -> bool {
+    let text = |text: &str| toml::Value::String(text.to_owned());
+    let mut candidates = vec![
+        toml::Value::Integer(1),
+        text("1ms"),
+        text("1MB/s"),
+        text("1rpm"),
+        text("1"),
+        toml::Value::Boolean(true),
+        toml::Value::Float(1.0),
+        toml::Value::Array(Vec::new()),
+        toml::Value::Table(toml::Table::new()),
+    ];
+    let (own, before) = (join(path, name), table.clone());
+    while !candidates.is_empty() {
+        let candidate = candidates.remove(0);
+        for (_, lacking) in tables_without(table, path, name) {
+            lacking.insert(name.to_owned(), candidate.clone());
+        }
+        let Err(refused) = trial::<T>(table) else { return true };
+        if refused.path != own || refused.missing().is_some() {
+            return true;
+        }
+        // One of a few words.
+        candidates
+            .extend(unknown(&refused.message, "unknown variant").and_then(|(_, words)| Some(text(words.first()?))));
+        table.clone_from(&before);
+    }
+    false
 }
 
 fn collect_table(parent: &str, table: &DeTable<'_>, entries: &mut Vec<Entry>) {

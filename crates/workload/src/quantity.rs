@@ -1,8 +1,8 @@
 //! Quantities with units: the one place where such text is parsed and printed.
 //!
 //! `"64KiB"`, `"8.5ms"`, `"69MB/s"`, `"15000rpm"`. Decimal and binary prefixes are never confused:
-//! MB is 10^6 and MiB is 2^20 bytes, and a bare `K`, `M` or `G` is refused, since tools disagree on
-//! what it means.
+//! MB is 10^6 and MiB is 2^20 bytes. A bare `k` or `M` is 2^10 or 2^20, as in fio's, dd's and everybody's
+//! sizes of requests; a bare `G` or `T` is refused, since programs and makers of disks disagree on it.
 //!
 //! Parsing is exact decimal arithmetic, rounded once to the nearest whole byte or nanosecond. The
 //! newtypes print the shortest text that parses back to the same value; the `format_` functions
@@ -28,7 +28,7 @@ const RATE: &str = "a rate";
 const RPM: &str = "a spindle speed";
 
 const BYTES_ALLOWED: &str = "write a number and B, KB, MB, GB, TB (powers of 1000) \
-     or KiB, MiB, GiB, TiB (powers of 1024), as in \"64KiB\"";
+     or KiB, MiB, GiB, TiB (powers of 1024; k and m are KiB and MiB), as in \"64KiB\"";
 const DURATION_ALLOWED: &str = "write a number and ns, us, ms, s, min or h, as in \"8.5ms\"";
 const RATE_ALLOWED: &str = "write a number and B/s, KB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s (bytes) \
      or b/s, Kb/s, Mb/s, Gb/s (bits), as in \"69MB/s\"";
@@ -128,7 +128,7 @@ fn decimal(number: &str) -> Option<Decimal> {
 ///
 /// # Errors
 /// When the text is no number with a unit of size, is not a whole number of bytes in unit B, or
-/// exceeds 2^64 - 1 bytes. A bare `K`, `M`, `G` or `T` is refused.
+/// exceeds 2^64 - 1 bytes. A bare `G` or `T` is refused.
 pub fn parse_bytes(text: &str) -> Result<u64, QuantityError> {
     let (number, unit) = split(text);
     let Some(value) = decimal(number) else {
@@ -137,6 +137,8 @@ pub fn parse_bytes(text: &str) -> Result<u64, QuantityError> {
     let factor = match unit {
         "" => 1,
         "kB" => 1_000,
+        "k" | "K" => 1 << 10,
+        "m" | "M" => 1 << 20,
         _ => match BYTE_UNITS.iter().find(|(name, _)| *name == unit) {
             Some((_, factor)) => *factor,
             None => return Err(wrong(text, BYTES, unknown_byte_unit(unit))),
@@ -153,9 +155,17 @@ pub fn parse_bytes(text: &str) -> Result<u64, QuantityError> {
 
 fn unknown_byte_unit(unit: &str) -> String {
     match unit {
-        "K" | "k" | "M" | "m" | "G" | "g" | "T" | "t" | "P" | "p" => {
+        "G" | "g" | "T" | "t" | "P" | "p" => {
             let prefix = unit.to_ascii_uppercase();
-            format!("{unit} is ambiguous; write {prefix}iB (1024) or {prefix}B (1000)")
+            format!("{unit} is ambiguous; write {prefix}iB (powers of 1024) or {prefix}B (of 1000)")
+        }
+        "KIB" | "kib" | "kiB" | "Kib" | "MIB" | "mib" | "Mib" | "GIB" | "gib" | "Gib" | "TIB" | "tib" | "Tib" => {
+            let prefix = unit[..1].to_ascii_uppercase();
+            format!("{unit} is no unit; write {prefix}iB (a power of 1024)")
+        }
+        "Kb" | "kb" | "Mb" | "mb" | "Gb" | "gb" | "Tb" | "tb" => {
+            let prefix = unit[..1].to_ascii_uppercase();
+            format!("{unit} may mean bits; write {prefix}B (a power of 1000) or {prefix}iB (of 1024)")
         }
         _ => BYTES_ALLOWED.to_owned(),
     }
@@ -203,6 +213,16 @@ pub fn parse_rate_bytes_per_s(text: &str) -> Result<f64, QuantityError> {
         return Err(wrong(text, RATE, "it is out of range (up to 10^18 bytes a second)"));
     }
     Ok(bytes_per_s)
+}
+
+/// Parses the rate of a link into bytes of data a second. In bytes it is that (`"600MB/s"`); in bits it is the rate
+/// of the line, as sheets call it (`"6Gb/s"`), of which `coding` says how many carry a byte.
+///
+/// # Errors
+/// As [`parse_rate_bytes_per_s`].
+pub fn parse_link_rate(text: &str) -> Result<LinkRate, QuantityError> {
+    let in_bits = split(text).1.ends_with("b/s");
+    parse_rate_bytes_per_s(text).map(|bytes_per_s| LinkRate { bytes_per_s, in_bits })
 }
 
 /// Parses a spindle speed such as `"15000rpm"` into revolutions a minute.
@@ -281,6 +301,50 @@ pub struct DurationNs(pub i64);
 /// A rate in bytes a second, written as text with a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Rate(pub f64);
+
+/// The rate of a link, written as text with a unit: of its data in bytes, or of its line in bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct LinkRate {
+    /// Eight bits to a byte.
+    bytes_per_s: f64,
+    in_bits: bool,
+}
+
+/// How many bits of a line carry a byte of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineCoding {
+    /// Ten, as 8b/10b takes them on SATA, SAS and Fibre Channel; later generations have other codes, and are called by
+    /// what ten would carry (24G SAS: 2,400 MB/s).
+    TenBits,
+    /// Eight: parallel buses, networks.
+    EightBits,
+}
+
+impl LinkRate {
+    /// What it carries of data.
+    pub fn data(self, coding: LineCoding) -> Rate {
+        match (self.in_bits, coding) {
+            (true, LineCoding::TenBits) => Rate(self.bytes_per_s * 0.8),
+            _ => Rate(self.bytes_per_s),
+        }
+    }
+}
+
+impl From<Rate> for LinkRate {
+    /// A rate of data.
+    fn from(rate: Rate) -> LinkRate {
+        LinkRate { bytes_per_s: rate.0, in_bits: false }
+    }
+}
+
+impl fmt::Display for LinkRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.in_bits {
+            false => Rate(self.bytes_per_s).fmt(f),
+            true => write!(f, "{}b/s", self.bytes_per_s * 8.0),
+        }
+    }
+}
 
 /// A spindle speed in revolutions a minute, written as text with a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
@@ -383,7 +447,7 @@ impl<T> Visitor<'_> for QuantityVisitor<T> {
 
 /// Serde as text with a unit, by way of the type's `Display` and its parse function.
 macro_rules! as_text {
-    ($quantity:ident, $parse:expr, $from_integer:expr, $expected:literal) => {
+    ($quantity:ident, $parse:expr, $make:expr, $from_integer:expr, $expected:literal) => {
         impl Serialize for $quantity {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -394,7 +458,7 @@ macro_rules! as_text {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_any(QuantityVisitor {
                     expected: $expected,
-                    parse: |text| $parse(text).map($quantity),
+                    parse: |text| $parse(text).map($make),
                     from_integer: $from_integer,
                 })
             }
@@ -402,10 +466,17 @@ macro_rules! as_text {
     };
 }
 
-as_text!(Bytes, parse_bytes, Some(Bytes), "a size such as \"64KiB\", or a whole number of bytes");
-as_text!(DurationNs, parse_duration_ns, None, "a duration with its unit such as \"8.5ms\"");
-as_text!(Rate, parse_rate_bytes_per_s, None, "a rate with its unit such as \"69MB/s\"");
-as_text!(Rpm, parse_rpm, None, "a spindle speed such as \"15000rpm\"");
+as_text!(Bytes, parse_bytes, Bytes, Some(Bytes), "a size such as \"64KiB\", or a whole number of bytes");
+as_text!(DurationNs, parse_duration_ns, DurationNs, None, "a duration with its unit such as \"8.5ms\"");
+as_text!(Rate, parse_rate_bytes_per_s, Rate, None, "a rate with its unit such as \"69MB/s\"");
+as_text!(
+    LinkRate,
+    parse_link_rate,
+    std::convert::identity,
+    None,
+    "a rate with its unit such as \"600MB/s\" of data, or \"6Gb/s\" of a line"
+);
+as_text!(Rpm, parse_rpm, Rpm, None, "a spindle speed such as \"15000rpm\"");
 
 /// Serde of a `u32` size in bytes as [`Bytes`].
 pub(crate) mod bytes_u32 {

@@ -6,6 +6,7 @@ use crate::access::{AccessLine, AccessSpecification, Complaint};
 use crate::addresses::Addresses;
 use crate::arrivals::{Arrivals, RunLength, WarmUp};
 use crate::document::{Document, InputError};
+use crate::quantity::format_bytes;
 
 /// The most sequential streams of a workload.
 const STREAMS_MAX: u32 = 65_536;
@@ -201,5 +202,27 @@ impl Workload {
         self.arrivals.validate()?;
         self.run_length.validate()?;
         Ok(())
+    }
+
+    /// What is to be known of requests as long as the sectors of a medium that need not begin with them: most touch one
+    /// more, and writes have two read first. `logical_bytes` is what requests are aligned to that state no alignment.
+    pub fn note_of_alignment(&self, logical_bytes: u32, physical_bytes: u32) -> Option<String> {
+        let straddles = |line: &&AccessLine| {
+            let step = line.align_bytes.unwrap_or(logical_bytes).max(1);
+            line.random_percent > 0.0
+                && line.size_bytes.is_multiple_of(physical_bytes)
+                && !step.is_multiple_of(physical_bytes)
+        };
+        if physical_bytes <= logical_bytes {
+            return None;
+        }
+        let line = self.specification.lines.iter().find(straddles)?;
+        let [size, step, sector] = [line.size_bytes, line.align_bytes.unwrap_or(logical_bytes), physical_bytes]
+            .map(|bytes| format_bytes(bytes.into()));
+        Some(format!(
+            "{}: requests of {size} begin at multiples of {step}, and the sectors of the medium are of {sector}: most begin \
+             and end within one, which writes have read first; align = \"{sector}\" puts them on sectors",
+            self.name
+        ))
     }
 }

@@ -101,6 +101,23 @@ fn a_missing_key_is_named_at_its_table() {
 }
 
 #[test]
+fn all_missing_keys_are_told_at_once() {
+    let error = error_with("first_cylinder = 100\nsectors_per_track = 180\n", "");
+    assert_eq!(
+        error.to_string(),
+        "drives/x.toml:8: geometry.zones[1].first_cylinder: this key is missing, and so are \
+         geometry.zones[1].sectors_per_track"
+    );
+    let read = |text: &str| Document::parse("x.toml", text).and_then(|document| document.read::<Drive>()).unwrap_err();
+    assert_eq!(read("").to_string(), "x.toml: name: this key is missing, and so are geometry, geometry.zones");
+    assert_eq!(read("name = \"x\"\n[geometry]\n").to_string(), "x.toml:2: geometry.zones: this key is missing");
+    let line =
+        "x.toml:1: lines[0].size: this key is missing, and so are lines[0].read_percent, lines[0].random_percent";
+    let error = Workload::from_toml("x.toml", "lines = [{}]\nname = \"w\"\n").unwrap_err();
+    assert_eq!(error.to_string(), line);
+}
+
+#[test]
 fn a_refused_value_is_named_with_its_line() {
     let error = error_with("\"5ms\"", "\"5m\"");
     assert_eq!((error.line, error.key.as_str()), (Some(2), "average_seek"));
@@ -170,8 +187,8 @@ fn workloads_are_checked_line_by_line() {
         ("\"64KiB\"", "0", "w.toml:16: lines[1].size: 0 is not allowed; a request has at least one sector"),
         (
             "\"64KiB\"",
-            "\"64K\"",
-            "w.toml:16: lines[1].size: \"64K\" is not a size: K is ambiguous; write KiB (1024) or KB (1000)",
+            "\"64G\"",
+            "w.toml:16: lines[1].size: \"64G\" is not a size: G is ambiguous; write GiB (powers of 1024) or GB (of 1000)",
         ),
         ("\"2ms\"", "\"-2ms\"", "w.toml:7: arrivals.closed.think: -2ms is negative; 0ns or more is allowed"),
         (

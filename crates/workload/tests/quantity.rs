@@ -1,7 +1,8 @@
 //! Quantities with units: exact in, exact out, and clear refusals.
 
 use headstack_workload::quantity::{
-    format_bytes, format_duration_ns, format_rate, parse_bytes, parse_duration_ns, parse_rate_bytes_per_s, parse_rpm,
+    LineCoding, format_bytes, format_duration_ns, format_rate, parse_bytes, parse_duration_ns, parse_link_rate,
+    parse_rate_bytes_per_s, parse_rpm,
 };
 use headstack_workload::{Bytes, DurationNs, Rate, Rpm};
 use proptest::prelude::*;
@@ -30,10 +31,35 @@ fn sizes_keep_decimal_and_binary_apart() {
 }
 
 #[test]
-fn bare_prefixes_are_refused_with_both_readings() {
-    for (text, readings) in [("4K", "KiB"), ("4k", "KB"), ("1M", "MiB"), ("9.1G", "GB")] {
+fn sizes_of_requests_are_written_with_a_bare_k_or_m() {
+    for (text, bytes) in [("4k", 4096), ("4K", 4096), ("64k", 65_536), ("1m", 1 << 20), ("1M", 1 << 20), ("0.5k", 512)]
+    {
+        assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+    }
+}
+
+#[test]
+fn other_bare_prefixes_are_refused_with_both_readings() {
+    for (text, readings) in [("4G", "GiB"), ("4g", "GB"), ("9.1G", "GB"), ("2T", "TiB"), ("4kb", "KiB"), ("4Mb", "MB")]
+    {
         let error = parse_bytes(text).unwrap_err().to_string();
-        assert!(error.contains("ambiguous") && error.contains(readings), "{error}");
+        assert!(error.contains(readings), "{error}");
+    }
+}
+
+#[test]
+fn the_rate_of_a_line_is_that_of_its_data_by_its_code() {
+    let data = |text: &str, coding| parse_link_rate(text).unwrap().data(coding).0;
+    for (text, ten, eight) in [
+        ("6Gb/s", 600e6, 750e6),
+        ("1.5Gb/s", 150e6, 187.5e6),
+        ("12Gb/s", 1200e6, 1500e6),
+        ("600MB/s", 600e6, 600e6),
+        ("1Gb/s", 100e6, 125e6),
+    ] {
+        assert_eq!((data(text, LineCoding::TenBits), data(text, LineCoding::EightBits)), (ten, eight), "{text}");
+        let printed = parse_link_rate(text).unwrap().to_string();
+        assert_eq!(parse_link_rate(&printed), parse_link_rate(text), "{printed}");
     }
 }
 
@@ -179,6 +205,33 @@ fn quantities_read_and_write_text() {
     assert!(serde_json::from_str::<DurationNs>("5").is_err());
     assert!(serde_json::from_str::<Rate>("5.0").is_err());
     assert!(serde_json::from_str::<Bytes>("-5").is_err());
+}
+
+proptest! {
+    /// Whatever people write is a quantity or a refusal in one line, and what is accepted prints as itself.
+    #[test]
+    fn no_text_does_more_than_an_error(text in "[0-9._+ -]{0,12}[a-zA-Zµ/ ]{0,6}", any in ".{0,24}") {
+        for text in [text, any] {
+            let bytes = parse_bytes(&text).map(|bytes| parse_bytes(&Bytes(bytes).to_string()) == Ok(bytes));
+            let rate = parse_link_rate(&text).map(|rate| parse_link_rate(&rate.to_string()).is_ok());
+            let duration = parse_duration_ns(&text).map(|ns| parse_duration_ns(&DurationNs(ns).to_string()) == Ok(ns));
+            for told in [bytes, rate, duration] {
+                match told {
+                    Ok(prints_as_itself) => prop_assert!(prints_as_itself, "{text:?}"),
+                    Err(error) => prop_assert!(!error.to_string().contains('\n'), "{error}"),
+                }
+            }
+        }
+    }
+
+    /// A bare prefix is that of the binary unit, whatever the number.
+    #[test]
+    fn a_bare_prefix_is_the_binary_unit(number in 0u64..1 << 40, tenths in 0u64..10) {
+        for (bare, unit) in [("k", "KiB"), ("K", "KiB"), ("m", "MiB"), ("M", "MiB")] {
+            prop_assert_eq!(parse_bytes(&format!("{number}{bare}")), parse_bytes(&format!("{number}{unit}")));
+            prop_assert_eq!(parse_bytes(&format!("{number}.{tenths} {bare}")), parse_bytes(&format!("{number}.{tenths}{unit}")));
+        }
+    }
 }
 
 proptest! {

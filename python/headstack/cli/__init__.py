@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from typing import Any, NoReturn, TextIO
 
@@ -30,7 +31,7 @@ from headstack.cli import (
     validation,
 )
 from headstack.cli.targets import EXIT_RUN, code_of
-from headstack.options import OPTIONS
+from headstack.options import KEYS, OPTIONS
 
 EXIT_INPUT = 2
 STDOUT = "stdout"
@@ -131,10 +132,15 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 def named_as_typed(message: str) -> str:
-    """Names options as on the command line."""
+    """Names options as on the command line, also where the key of a description is told of that an option has set."""
     name, separator, _ = message.partition(":")
     if separator and name in {option.name for option in OPTIONS}:
         return f"--{name.replace('_', '-')}{message[len(name) :]}"
+    for key, name in KEYS.items():
+        typed = f"--{name.replace('_', '-')}"
+        is_typed = any(argument.partition("=")[0] == typed for argument in sys.argv[1:])
+        if is_typed and (found := re.match(rf"{re.escape(key)}(\.[a-z_.]+)?: ", message)):
+            return f"{typed}: {message[found.end() :]}"
     return message
 
 

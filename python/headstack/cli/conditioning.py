@@ -21,7 +21,7 @@ from headstack.conditioning import Conditioning, Now, Settings, class_names
 from headstack.conditioning import condition as conditioned
 from headstack.conditioning.log import read_log, settings_of
 from headstack.conditioning.report import Pass, format_decimal
-from headstack.values import duration_ns, rate_bits_per_s, size_bytes, whole
+from headstack.values import duration_ns, rate_bytes_per_s, size_bytes, whole
 
 EXPORTS: dict[str, Callable[..., Any]] = {
     "json": Conditioning.to_json,
@@ -73,7 +73,7 @@ def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: s
 
     The exit code is 1 where a rate that is required is not kept, or blocks failed.
     """
-    limit = None if given["require"] is None else rate_bits_per_s("--require", given.pop("require")) / 1e6
+    limit = None if given["require"] is None else rate_bytes_per_s("--require", given.pop("require")) * 8 / 1e6
     outputs = Outputs(given, EXPORTS)
     if report is not None:
         if targets or log is not None or resume:

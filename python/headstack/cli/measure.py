@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any, TypeVar
@@ -18,8 +19,9 @@ from headstack.cli.targets import access_of, access_options, course, ending, err
 from headstack.cli.traces import Decorator
 from headstack.cli.verify import print_verified, verdict, verify, verify_options, verifying_of
 from headstack.jobfiles import JobResults, measure_file
-from headstack.measurement import MEASURED_OPTIONS, Access, measure_target
+from headstack.measurement import MEASURED_OPTIONS, Access, is_null, measure_target
 from headstack.results import Results
+from headstack.system import load_system
 
 R = TypeVar("R", bound=Results)
 
@@ -125,6 +127,7 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     if len(targets) != 1:
         raise InputError(f"{len(targets)} targets: one TARGET is measured; several by a job file")
     [target] = targets
+    refuse_simulated(target, access)
     verifying = verifying_of(given, target)
     places = luns_of(given.pop("lun"))
     work = partial(measure_target, target, demands(workload), access, verifying=verifying, luns=places)
@@ -135,6 +138,17 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
 
     results, _ = carry_out(given, work, show)
     return verdict(results, continue_on_error=goes_on)
+
+
+def refuse_simulated(target: str, access: Access) -> None:
+    """Points who names a system of the catalogue to the command that simulates it."""
+    if is_null(target) or os.path.lexists(target) or access.create is not None:
+        return
+    try:
+        load_system(target)
+    except InputError:
+        return
+    raise InputError(f"{target}: no such file or device, but a simulated system; headstack run {target} runs it")
 
 
 def luns_of(texts: tuple[str, ...]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ Command = Callable[..., Any]
 
 SHOW_EVERY_S = 1.0
 """Between two lines of progress."""
+ANSWERED_S = 0.3
+"""A device that works answers within so much; what takes longer is told."""
 LEAST_S = 0.1
 """A rate over less time would be noise."""
 EXIT_FAILED, EXIT_IN_USE, EXIT_RUN = 1, 1, 3
@@ -121,13 +124,21 @@ def course(quiet: bool) -> Iterator[Callable[[dict[str, Any]], object] | None]:
 
 
 def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
-    shown_at = time.monotonic()
+    shown_at, ending_at = time.monotonic(), 0.0
     last = {"at": shown_at, "completed": 0, "bytes": 0, "response_s": 0.0, "run": -1}
+    clear = "\r\x1b[K" if on_terminal else ""
     every = SHOW_EVERY_S if on_terminal else 10 * SHOW_EVERY_S
 
     def show(now: dict[str, Any]) -> None:
-        nonlocal shown_at
+        nonlocal shown_at, ending_at
         at = time.monotonic()
+        if now["ending"]:
+            ending_at = ending_at or at
+            if now["under_way"] and at - ending_at > ANSWERED_S and shown_at != math.inf:
+                shown_at = math.inf
+                told = f"ending; {now['under_way']} requests are still with the device; asked again, they are given up"
+                print(f"{clear}headstack: {told}", file=sys.stderr, flush=True)
+            return
         if now["run"] != last["run"]:
             last.update(at=at, completed=0, bytes=0, response_s=0.0, run=now["run"])
         # Of many short runs, one now and then is shown.
@@ -148,6 +159,6 @@ def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
             parts.append(f"{now['errors']} errors")
         last.update(at=at, completed=now["completed"], bytes=now["bytes"], response_s=now["response_s"])
         line = f"headstack: {', '.join(parts)}"
-        print(f"\r\x1b[K{line}" if on_terminal else line, end="" if on_terminal else "\n", file=sys.stderr, flush=True)
+        print(f"{clear}{line}", end="" if on_terminal else "\n", file=sys.stderr, flush=True)
 
     return show

@@ -79,9 +79,11 @@ impl Resolver<'_> {
                 (smallest / 2 / unit * unit * drives, "half of the flash drives; the rest is copies")
             }
         };
-        let data = self.or(table.data, &key("data"), rule, Bytes(room));
+        let stated = self.in_units(table.data, &key("data"), unit, "pages");
+        let data = self.or(stated, &key("data"), rule, Bytes(room));
         let share = (data.0 as f64 * DIRTY_SHARE) as u64 / unit * unit;
-        let dirty = self.or(table.dirty, &key("dirty"), USUAL, Bytes(share.max(unit.min(data.0))));
+        let stated = self.in_units(table.dirty, &key("dirty"), unit, "pages");
+        let dirty = self.or(stated, &key("dirty"), USUAL, Bytes(share.max(unit.min(data.0))));
         let mirror = table.mirror.as_ref().map(|name| links.find(self, &key("mirror"), std::slice::from_ref(name)));
         let mirror_link = match mirror.transpose()?.as_deref() {
             None => None,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use headstack_sim::array::description::{CacheWrites, Destage, Level, MirrorReads, Prefill, Rotation, SmallWrites};
 use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
-use headstack_workload::quantity::{Bytes, DurationNs, Rate};
+use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::standards::LinkStandard;
@@ -94,8 +94,8 @@ pub struct LinkTable {
     pub lanes: Option<u32>,
     /// Generation of PCI Express.
     pub generation: Option<u32>,
-    /// Rate of payload: framing and encoding taken off.
-    pub rate: Option<Rate>,
+    /// Rate of payload, framing and encoding taken off; or of a serial line in bits.
+    pub rate: Option<LinkRate>,
     /// Time taken to deliver a command, beside its data.
     pub command: Option<DurationNs>,
     /// Time taken by a transfer towards the host, beside its data.

@@ -96,7 +96,8 @@ impl Resolver<'_> {
         let block = drives().map(|device| u64::from(device.block_bytes())).max().unwrap_or(512);
         let unit = if level.is_striped() { stripe_unit.0.max(1) } else { block };
         let whole = Bytes(smallest / unit * unit);
-        let member_bytes = self.or(table.drive_size, &key("drive_size"), "the smallest drive, in whole units", whole);
+        let stated = self.in_units(table.drive_size, &key("drive_size"), block, "blocks");
+        let member_bytes = self.or(stated, &key("drive_size"), "the smallest drive, in whole units", whole);
         let pool = table.pool.as_ref().map(|pool| {
             let shape = PoolShape { members: members.len() as u32, member_bytes: member_bytes.0, segment: stripe_unit };
             self.pool(&key("pool"), pool, &shape)
@@ -225,7 +226,8 @@ impl Resolver<'_> {
             let message = format!("nothing is left of group {:?}; give the LUNs before it a size", holder.name);
             return Err(self.error(&key("size"), message));
         }
-        let size = self.or(table.size, &key("size"), "the rest of the group", Bytes(left));
+        let stated = self.in_units(table.size, &key("size"), block, "blocks");
+        let size = self.or(stated, &key("size"), "the rest of the group", Bytes(left));
         let prefill = table.prefill.unwrap_or_default();
         Ok(Lun { name: table.name.clone(), group, start_bytes, length_bytes: whole(size.0), prefill })
     }

@@ -3,7 +3,7 @@
 use headstack_sim::array::description::Member;
 use headstack_sim::link::{LinkDescription, LinkKind};
 use headstack_workload::InputError;
-use headstack_workload::quantity::{DurationNs, Rate};
+use headstack_workload::quantity::{DurationNs, LineCoding, Rate};
 
 use super::file::{DrivesTable, LinkTable};
 use super::resolve::{Resolver, ns};
@@ -99,7 +99,12 @@ impl Resolver<'_> {
             _ => figures.bytes_per_s,
         };
         let rate = match (table.rate, lane_rate) {
-            (Some(rate), _) => rate,
+            (Some(rate), _) => rate.data(match figures.kind {
+                LinkKind::Sata | LinkKind::Sas | LinkKind::FcLoop => LineCoding::TenBits,
+                LinkKind::Scsi | LinkKind::Ata | LinkKind::Pci | LinkKind::Ethernet | LinkKind::Mirror => {
+                    LineCoding::EightBits
+                }
+            }),
             (None, Some(rate)) => self.or(None, &own("rate"), &rule, Rate(tenths_of_mb(rate * f64::from(lanes)))),
             (None, None) => return Err(self.error(&own("rate"), "this key is missing; the kind gives no rate")),
         };

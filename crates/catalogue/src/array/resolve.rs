@@ -2,7 +2,7 @@
 
 use headstack_sim::array::description::{ArrayDescription, Incident, IncidentKind, Member};
 use headstack_sim::device::DeviceDescription;
-use headstack_workload::quantity::DurationNs;
+use headstack_workload::quantity::{Bytes, DurationNs};
 use headstack_workload::{Document, InputError};
 use serde::Serialize;
 
@@ -148,6 +148,18 @@ impl Resolver<'_> {
                 value
             }
         }
+    }
+
+    /// The size the file gives, rounded down to whole units, which is recorded where it is not what the file says.
+    pub(super) fn in_units(&mut self, given: Option<Bytes>, key: &str, unit: u64, what: &str) -> Option<Bytes> {
+        let (stated, unit) = (given?, unit.max(1));
+        let whole = Bytes(stated.0 / unit * unit);
+        // What holds not even one is for the check to refuse.
+        if whole == stated || whole.0 == 0 {
+            return given;
+        }
+        self.derived.push(Derived::new(key, &whole, &format!("{stated} of the file, rounded down to whole {what}")));
+        Some(whole)
     }
 
     /// What `name` means among `names`: itself, or the range between two of them.

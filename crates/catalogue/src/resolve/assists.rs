@@ -53,6 +53,13 @@ impl Resolver<'_> {
             return self.missing("media_cache.size", "give how much it holds, such as \"4GiB\"");
         };
         let rule = "usual (low confidence)";
+        let capacity = &self.file.capacity;
+        let sector = capacity.physical_sector.or(capacity.logical_block).map_or(512, |sector| sector.0.max(1));
+        let whole = Bytes(size.0 / sector * sector);
+        if whole != size {
+            self.record("media_cache.size", whole, &format!("{size} of the file, rounded down to whole sectors"));
+        }
+        let size = whole;
         let extents_rule = "one for each 4 KiB of the cache (low confidence)";
         Ok(Some(MediaCache {
             size_bytes: size.0,

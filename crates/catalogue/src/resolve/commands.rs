@@ -5,7 +5,7 @@ use headstack_sim::drive::description::{
     Queue, ReadAhead, Recalibration, Retries, SlowProcesses, WriteCache,
 };
 use headstack_workload::InputError;
-use headstack_workload::quantity::DurationNs;
+use headstack_workload::quantity::{DurationNs, LineCoding};
 
 use super::{Resolver, ns};
 use crate::constants::{
@@ -26,7 +26,14 @@ impl Resolver<'_> {
         };
         let (read_ns_per_byte, write_ns_per_byte) = match (table.rate, table.read_ns_per_byte, table.write_ns_per_byte)
         {
-            (Some(rate), None, None) => (1e9 / rate.0, 1e9 / rate.0),
+            (Some(rate), None, None) => {
+                let coding = match kind {
+                    InterfaceKind::Scsi | InterfaceKind::Ata => LineCoding::EightBits,
+                    InterfaceKind::Sata | InterfaceKind::Sas | InterfaceKind::Fc => LineCoding::TenBits,
+                };
+                let ns_per_byte = 1e9 / rate.data(coding).0;
+                (ns_per_byte, ns_per_byte)
+            }
             (None, Some(read), Some(write)) => (read, write),
             _ => {
                 let message =

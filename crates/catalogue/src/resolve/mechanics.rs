@@ -102,7 +102,7 @@ impl Resolver<'_> {
 }
 
 /// The curve that the file gives outright.
-fn explicit_curve(table: &SeekTable) -> Option<SeekCurve> {
+pub(super) fn explicit_curve(table: &SeekTable) -> Option<SeekCurve> {
     if let Some(points) = &table.points {
         return Some(SeekCurve::Points(points.iter().map(|&(cylinders, time)| (cylinders, ns(time))).collect()));
     }

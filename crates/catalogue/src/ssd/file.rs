@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use headstack_workload::quantity::{Bytes, DurationNs, Rate};
+use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::file::{ReliabilityTable, is_default};
@@ -165,8 +165,8 @@ pub struct SsdInterfaceTable {
     pub generation: Option<u32>,
     /// Lanes of PCI Express; 4 where left out.
     pub lanes: Option<u32>,
-    /// Rate of payload: framing and encoding taken off.
-    pub rate: Option<Rate>,
+    /// Rate of payload, framing and encoding taken off; or of a serial line in bits.
+    pub rate: Option<LinkRate>,
     /// Time of one byte towards the host; 0 for an interface that is never the limit.
     pub read_ns_per_byte: Option<f64>,
     /// Time of one byte towards the drive.

@@ -5,7 +5,7 @@ use headstack_sim::drive::Fault;
 use headstack_sim::ssd::description::{
     Capacity, Collection, Controller, Flash, Interface, SsdDescription, SsdPower, Timing, WriteBuffer,
 };
-use headstack_workload::quantity::{Bytes, DurationNs, Rate};
+use headstack_workload::quantity::{Bytes, DurationNs, LineCoding, Rate};
 use headstack_workload::{Document, InputError};
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use crate::constants::{
     SSD_COMMAND_NVME, SSD_COMMAND_SERIAL, SSD_FREE_BLOCKS, SSD_MAPPING_UNIT, SSD_NVME_DEPTH, SSD_OVER_PROVISIONING,
     SSD_READS_AHEAD, SSD_SAS_TAGS,
 };
-use crate::resolve::{Derived, check_source};
+use crate::resolve::{Derived, also_missing, check_source};
 
 /// Completes a solid-state drive's file.
 ///
@@ -69,7 +69,21 @@ impl Resolver<'_> {
     }
 
     fn needed<T>(&self, given: Option<T>, key: &str, why: &str) -> Result<T, InputError> {
-        given.map_or_else(|| self.fail(key, format!("this key is missing; {why}")), Ok)
+        given.map_or_else(|| self.fail(key, format!("this key is missing; {why}{}", self.also_missing(key))), Ok)
+    }
+
+    /// What every file has to state and this one does not, beside `key`.
+    fn also_missing(&self, key: &str) -> String {
+        let SsdFile { capacity, flash, interface, .. } = self.file;
+        also_missing(
+            key,
+            &[
+                ("capacity.size", capacity.size.is_some()),
+                ("flash.channels", flash.channels.is_some()),
+                ("flash.dies_per_channel", flash.dies_per_channel.is_some()),
+                ("interface.kind", interface.kind.is_some()),
+            ],
+        )
     }
 
     /// The value the file gives, else `value`, which is recorded with its rule.
@@ -98,8 +112,13 @@ impl Resolver<'_> {
         let size = self.needed(table.size, "capacity.size", "give what the drive exports, such as \"960GB\"")?;
         let block = table.logical_block.unwrap_or(Bytes(512));
         let unit = self.or(table.mapping_unit, "capacity.mapping_unit", "B usual", SSD_MAPPING_UNIT);
+        let whole = Bytes(size.0 - size.0 % unit.0.max(1));
+        if whole != size {
+            let rule = format!("{size} of the file, rounded down to whole mapping units");
+            self.derived.push(Derived::new("capacity.size", &whole, &rule));
+        }
         Ok(Capacity {
-            logical_bytes: size.0 - size.0 % unit.0.max(1),
+            logical_bytes: whole.0,
             logical_block_bytes: self.size(block, "capacity.logical_block")?,
             mapping_unit_bytes: self.size(unit, "capacity.mapping_unit")?,
         })
@@ -296,7 +315,12 @@ impl Resolver<'_> {
             }
         };
         let usual = Rate(standard.unwrap_or_default().round());
-        let rate = self.or(table.rate, "interface.rate", "what the standard's payload leaves", usual);
+        let coding = match kind {
+            SsdInterfaceKind::Nvme => LineCoding::EightBits,
+            SsdInterfaceKind::Sata | SsdInterfaceKind::Sas => LineCoding::TenBits,
+        };
+        let stated = table.rate.map(|rate| rate.data(coding));
+        let rate = self.or(stated, "interface.rate", "what the standard's payload leaves", usual);
         self.ns_per_byte(rate, "interface.rate")
     }
 

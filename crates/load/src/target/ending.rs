@@ -6,6 +6,7 @@ use headstack_workload::Request;
 use headstack_workload::quantity::format_bytes;
 
 use super::{Target, TargetKind, kernel};
+use crate::buffers::ALIGN_BYTES;
 
 /// Whether a run goes on after a request that failed, with what happened in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,11 +45,14 @@ impl Target {
             libc::ENOSPC => self.full(),
             libc::EDQUOT => "this user's quota is used up".to_owned(),
             libc::EROFS => "it has become read-only, as file systems do after an error".to_owned(),
-            libc::ENODEV | libc::ENXIO | libc::ENOMEDIUM | libc::ESHUTDOWN => "the device has vanished".to_owned(),
+            libc::ENODEV | libc::ENXIO | libc::ENOMEDIUM => "the device has vanished".to_owned(),
+            libc::ENOTCONN | libc::ECONNABORTED | libc::ECONNRESET | libc::ESHUTDOWN | libc::EPIPE | libc::ESTALE => {
+                "whoever serves it has ended, or was cut off".to_owned()
+            }
             libc::EACCES | libc::EPERM | libc::EBADF => "such requests are not allowed".to_owned(),
             libc::EFBIG => "it lies beyond the largest size that is allowed".to_owned(),
             libc::EOPNOTSUPP => format!("the target has no {}", request.kind.name()),
-            libc::EINVAL => self.misaligned(request),
+            libc::EINVAL => self.invalid(request),
             // The block layer's word for most of what a drive can say, and for a drive that is no more.
             _ if self.has_vanished() => "the device has vanished".to_owned(),
             libc::ENODATA | libc::EILSEQ => {
@@ -67,16 +71,33 @@ impl Target {
         }
     }
 
-    fn misaligned(&self, request: &Request) -> String {
+    /// Why the kernel may call a request invalid. Memory is page-aligned here: a target that needs more is a case of its
+    /// own, and what is aligned in all ways was refused for a reason that only its driver or server knows.
+    fn invalid(&self, request: &Request) -> String {
         let block_bytes = u64::from(self.block_bytes());
         let aligned = |bytes: u64| bytes.is_multiple_of(block_bytes);
-        if aligned(request.offset_bytes) && aligned(request.length_bytes.into()) {
-            let memory_bytes = self.memory_align_bytes();
+        if !aligned(request.offset_bytes) || !aligned(request.length_bytes.into()) {
+            return format!("offsets and lengths must be multiples of {block_bytes} bytes");
+        }
+        if self.memory_align_bytes() as usize > ALIGN_BYTES {
             return format!(
-                "the kernel refuses it, though its offset and length are multiples of {block_bytes} bytes; its memory must be of {memory_bytes}"
+                "its memory must be of {} bytes, and that of requests is of {ALIGN_BYTES}",
+                self.memory_align_bytes()
             );
         }
-        format!("offsets and lengths must be multiples of {block_bytes} bytes")
+        if self.has_vanished() {
+            return "the device has vanished".to_owned();
+        }
+        let device = self.opened.as_ref().and_then(|opened| opened.block.as_ref());
+        match device.and_then(|block| block.disk().attribute_u64("queue/logical_block_size")) {
+            Some(now_bytes) if self.kind == TargetKind::BlockDevice && now_bytes > block_bytes => {
+                format!("its blocks are of {now_bytes} bytes by now, and were of {block_bytes}")
+            }
+            _ => format!(
+                "its driver, or who serves it, calls the request invalid, though offset and length are multiples of \
+                 {block_bytes} bytes: it may be about to end, or to be changed"
+            ),
+        }
     }
 
     fn has_vanished(&self) -> bool {

@@ -24,6 +24,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use headstack_workload::jobs::Sync;
@@ -136,6 +137,8 @@ pub struct Target {
     is_writable: bool,
     writes_are_durable: bool,
     description: Value,
+    /// Somebody gave up what is under way.
+    given_up: AtomicBool,
 }
 
 impl Target {
@@ -185,6 +188,7 @@ impl Target {
             is_writable: permission.write,
             writes_are_durable: sync != Sync::No,
             description,
+            given_up: AtomicBool::new(false),
         })
     }
 
@@ -200,6 +204,7 @@ impl Target {
             is_writable: true,
             writes_are_durable: false,
             description,
+            given_up: AtomicBool::new(false),
         }
     }
 
@@ -207,6 +212,17 @@ impl Target {
     /// they should, on any machine.
     pub fn null_in(time: Time, capacity_bytes: u64) -> Target {
         Target { time, ..Target::null(capacity_bytes) }
+    }
+
+    /// Has nobody wait any longer for what is under way, but for a moment in which a device that works answers. Of no use
+    /// to a run that goes on: it is for those that were asked to end, on a device that may never answer.
+    pub fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody gave up what is under way.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
     }
 
     /// The path it was opened by; `null` for the one that does nothing.

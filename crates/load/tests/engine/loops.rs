@@ -356,7 +356,9 @@ fn a_run_of_so_much_time_ends_while_a_request_hangs_and_gives_it_up() {
     let result = result.unwrap();
     assert!((10_100 * MS..10_300 * MS).contains(&elapsed_ns), "{elapsed_ns}");
     assert_eq!((count(&result), result.backlog, result.duration_ns), (0, 3, 100 * MS));
-    assert!(!result.checks[0].passed && result.checks[1].passed, "{:?}", result.checks);
+    assert!(result.checks.iter().all(|check| check.passed), "{:?}", result.checks);
+    assert_eq!(result.checks[0].detail, "3 in, 0 out, 3 given up");
+    assert_eq!(result.ended_early.as_deref(), Some("requests never came back"));
     assert!(result.notes.iter().any(|note| note.starts_with("3 requests had not come back 10 s after")));
 }
 

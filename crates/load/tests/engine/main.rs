@@ -4,6 +4,7 @@
 #[path = "../bench/mod.rs"]
 mod bench;
 mod files;
+mod hung;
 mod loops;
 mod support;
 mod trouble;

@@ -80,6 +80,31 @@ fn failures_in_mid_run_say_whether_it_goes_on() {
 }
 
 #[test]
+fn advice_on_alignment_is_given_where_alignment_is_the_cause() {
+    let path = std::env::temp_dir().join(format!("headstack-failures-{}", std::process::id()));
+    fs::write(&path, vec![1; 1 << 16]).unwrap();
+    let target = open(path.to_str().unwrap(), &Permission::default()).unwrap();
+    let said = |offset_bytes: u64, errno: i32| {
+        let (kind, length_bytes) = (Kind::Read, 4096);
+        let request = Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
+        match target.classify(&request, errno) {
+            Ending::End(line) | Ending::CountOn(line) => line,
+        }
+    };
+    assert!(said(1, libc::EINVAL).contains("offsets and lengths must be multiples of "), "{}", said(1, libc::EINVAL));
+    // What is aligned was refused for another reason, as by a server that is about to end.
+    let aligned = said(4096, libc::EINVAL);
+    assert!(aligned.contains("its driver, or who serves it, calls the request invalid"), "{aligned}");
+    assert!(!aligned.contains("must be"), "{aligned}");
+    for errno in [libc::ENOTCONN, libc::ECONNABORTED, libc::ESHUTDOWN, libc::ESTALE] {
+        let line = said(4096, errno);
+        assert!(line.contains("whoever serves it has ended, or was cut off") && !line.contains("must be"), "{line}");
+    }
+    assert!(!said(4096, libc::EIO).contains("must be"));
+    fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn the_null_target_is_as_large_as_it_is_told() {
     let target = Target::null(1 << 40);
     assert_eq!((target.kind(), target.capacity_bytes(), target.block_bytes()), (TargetKind::Null, 1 << 40, 1));
