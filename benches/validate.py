@@ -25,6 +25,7 @@ ROW = "row: "
 TESTS = {
     "published measurements": [*CARGO, "-p", "headstack-catalogue", "--test", "published", "--", "--nocapture"],
     "power cuts": [*CARGO, "-p", "headstack-live", "--test", "power", "--", "--ignored", "--nocapture"],
+    "sampling errors": [*CARGO, "-p", "headstack-catalogue", "--test", "sampling", "--", "--ignored", "--nocapture"],
     "fio's requests": [sys.executable, "tests/python/fio_conformance.py"],
 }
 

@@ -351,7 +351,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "confidence",
         "PERCENT",
-        "Measure until the mean is known to this half-width, with 95 % confidence.",
+        "Measure until the sampling error of the mean is at most this, at 95 %.",
         _confidence,
         "Length",
     ),

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -23,9 +24,16 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+WARM_UPS_MAX = 4
+"""Runs whose warm-up is told in words."""
+
 
 def _ms(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}" if value < 1000 else f"{value:,.0f}"
+
+
+def _half_width(value: float | None) -> str:
+    return "too short" if value is None else _ms(value)
 
 
 def _per_s(value: float | None) -> str:
@@ -73,7 +81,7 @@ SHOWN = (
     Shown("IO/s", "iops", _per_s),
     Shown("MB/s", "mb_per_s", _ms),
     Shown("mean\nms", "mean_ms", _ms),
-    Shown("±\nms", "half_width_ms", _ms, optional=True),
+    Shown("± by\nsampling", "half_width_ms", _half_width, optional=True),
     Shown("p50\nms", "p50_ms", _ms),
     Shown("p99\nms", "p99_ms", _ms),
     Shown("p99.9\nms", "p999_ms", _ms),
@@ -232,8 +240,29 @@ class Results:
 
     @property
     def notes(self) -> list[str]:
-        """What the runs remark on themselves, each remark once."""
-        return self._native.notes()
+        """What the runs remark on themselves, each remark once, and what their ± is."""
+        return [*self._native.notes(), *self._sampling_notes()]
+
+    def _sampling_notes(self) -> list[str]:
+        """How far the means are known: by sampling, which is all that a run can know of itself."""
+        rows = list(self)
+        notes = []
+        if any(row["half_width_ms"] is not None for row in rows):
+            notes.append(
+                "± is the sampling error of the mean alone, at 95 %: not how far a model is from its device"
+            )
+        reasons = Counter(row["sampling"] for row in rows if row["sampling"] is not None)
+        notes += [f"sampling error of {count} of {len(rows)} means: {words}" for words, count in reasons.items()]
+        warm = [(number, row) for number, row in enumerate(rows, 1) if row["warm_up_requests"]]
+        notes += [
+            f"run {number}: the first {row['warm_up_requests']:,} of {row['requests']:,} requests were warm-up still; in the "
+            f"long run the mean is {_ms(row['mean_low_ms'])} to {_ms(row['mean_high_ms'])} ms"
+            for number, row in warm[:WARM_UPS_MAX]
+            if row["mean_low_ms"] is not None
+        ]
+        if len(warm) > WARM_UPS_MAX:
+            notes.append(f"{len(warm) - WARM_UPS_MAX} more runs were warming up still: see warm_up_requests")
+        return notes
 
     def integrity(self, index: int) -> dict[str, Any] | None:
         """What the data read in one run were found to be: blocks by class, and the first findings.

@@ -237,7 +237,7 @@ def test_a_limit_is_an_exit_code(headstack: Headstack, stored: Path) -> None:
 def test_bad_input_gets_one_line(headstack: Headstack, stored: Path, arguments: list[str], message: str) -> None:
     hs.run(CHEETAH, "web-server", depth=1, requests=50).to_json(stored / "other.json")
     hs.run([CHEETAH, ATLAS], "web-server", depth=1, requests=50).to_json(stored / "two.json")
-    (stored / "broken.json").write_text('[{"schema": 4}]')
+    (stored / "broken.json").write_text('[{"schema": 5}]')
     (stored / "broken.csv").write_text("system,workload\na,b\n")
     files = {path.name: str(path) for path in stored.iterdir()}
     done = headstack("compare", *(files.get(text, text) for text in arguments))

@@ -127,6 +127,7 @@ fn a_cache_that_lies_about_flushes_is_found_out() {
 #[test]
 #[ignore = "minutes"]
 fn thousands_of_cuts() {
+    let mut cuts = 0;
     for seed in 0..4 {
         let systems = [
             ("many-scsi", scsi_without_cache(), 100.0),
@@ -138,8 +139,14 @@ fn thousands_of_cuts() {
         for (name, system, speed) in systems {
             let tally = Bench::new(name, system, speed, seed).cuts(2 * CUTS);
             assert_eq!(tally.violations, Vec::<String>::new(), "{name}, seed {seed}");
+            cuts += tally.cuts;
         }
     }
+    let row = serde_json::json!({
+        "name": "power cuts that lost what was flushed", "value": 0, "unit": format!("of {cuts} cuts"), "bar": 0,
+        "bar_is": "at most", "bar_met": true
+    });
+    println!("row: {row}");
 }
 
 /// A session in virtual time, with contents: every write of 64 KiB is `number` all over.

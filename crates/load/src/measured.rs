@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use headstack_result::{
-    Check, Counter, DepthResult, Fact, Interval, Kinds, LatencyHistogram, Mode, RunResult, StreamResult, SystemRecord,
+    Check, Counter, DepthResult, Fact, Interval, Kinds, Known, LatencyHistogram, Mode, RunResult, StreamResult,
+    SystemRecord,
 };
 use headstack_workload::quantity::format_bytes;
 use headstack_workload::{GENERATOR_NAME, Kind};
@@ -105,7 +106,7 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
     result.start_ns = start_ns.saturating_sub(began_ns);
     join_depths(&mut result, all);
     join_intervals(&mut result, all, began_ns, all.first().and_then(|one| one.interval_ns));
-    join_confidence(&mut result, all);
+    join_sampling(&mut result, all);
     let (mut trouble, mut usage, mut lateness) = (Trouble::default(), Usage::default(), LatencyHistogram::new());
     for one in all {
         result.kinds.merge(&one.kinds);
@@ -166,16 +167,33 @@ fn join_intervals(result: &mut RunResult, all: &[Measured], began_ns: u64, inter
     result.intervals = stored.collect();
 }
 
-/// Half-widths of independent means add as squares.
-fn join_confidence(result: &mut RunResult, all: &[Measured]) {
+/// What several threads know of the mean of all: they share devices, so that what one finds slow others do too, and errors
+/// add up in the worst case.
+fn join_sampling(result: &mut RunResult, all: &[Measured]) {
+    if let [only] = all {
+        result.sampling = only.result.sampling.clone();
+        return;
+    }
+    result.sampling = Sampling::nothing(TooShort::SeveralThreads);
     let count = |one: &Measured| one.kinds.all().iter().map(|(_, kind)| kind.count).sum::<u64>() as f64;
     let total: f64 = all.iter().map(count).sum();
-    let mut sum = 0.0;
-    for one in all {
-        let Some(half_ns) = one.result.mean_response_half_width_ns else { return };
-        sum += (half_ns * count(one) / total.max(1.0)).powi(2);
+    let (mut low_ns, mut high_ns) = (0.0, 0.0);
+    for one in all.iter().filter(|one| count(one) > 0.0) {
+        match one.result.sampling.mean {
+            Known::Between { low_ns: low, high_ns: high } => {
+                low_ns += low * count(one) / total;
+                high_ns += high * count(one) / total;
+            }
+            too_short @ Known::TooShort(_) => {
+                result.sampling.mean = too_short;
+                return;
+            }
+        }
+        result.sampling.warm_up_requests += one.result.sampling.warm_up_requests;
     }
-    result.mean_response_half_width_ns = Some(sum.sqrt());
+    if total > 0.0 {
+        result.sampling.mean = Known::Between { low_ns, high_ns };
+    }
 }
 
 fn lateness_counters(lateness: &LatencyHistogram) -> Vec<Counter> {

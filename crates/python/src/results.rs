@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{DataType, Field};
 use headstack_result::{
-    CurvePoint, Fact, Fidelity, Interval, KindResult, LatencyHistogram, RunResult, StreamResult,
+    CurvePoint, Fact, Fidelity, Interval, KindResult, Known, LatencyHistogram, RunResult, StreamResult,
     demerit_of_histograms_ms, knee, throughput_at_response,
 };
 use pyo3::exceptions::PyIndexError;
@@ -60,6 +60,11 @@ impl Row {
         self.response.quantile_ns(q).map(|ns| ns as f64 / NS_PER_MS)
     }
 
+    fn percentile(&self, percent: f64) -> Option<&Known> {
+        let percentiles = &self.result.sampling.percentiles;
+        percentiles.iter().find(|percentile| percentile.percent == percent).map(|percentile| &percentile.value)
+    }
+
     fn counter(&self, name: &str) -> Option<u64> {
         let counter = self.result.counters.iter().find(|counter| counter.name == name)?;
         Some(counter.value)
@@ -102,6 +107,22 @@ impl Row {
     }
 }
 
+fn low_ms(known: &Known) -> Option<f64> {
+    known.between_ns().map(|(low_ns, _)| low_ns / NS_PER_MS)
+}
+
+fn high_ms(known: &Known) -> Option<f64> {
+    known.between_ns().map(|(_, high_ns)| high_ns / NS_PER_MS)
+}
+
+/// Why nothing is known of the long run, in words.
+fn too_short(known: &Known) -> Option<String> {
+    match known {
+        Known::Between { .. } => None,
+        Known::TooShort(why) => Some(why.words()),
+    }
+}
+
 /// One row a run. Throughput and times are those of all kinds of request together.
 const RUN_COLUMNS: &[Column<Row>] = &[
     text("system", |row| Some(row.result.system.name.clone())),
@@ -113,11 +134,26 @@ const RUN_COLUMNS: &[Column<Row>] = &[
     figure("iops", |row| Some(row.result.throughput_per_s())),
     figure("mb_per_s", |row| Some(row.result.throughput_bytes_per_s() / BYTES_PER_MB)),
     figure("mean_ms", |row| Some(row.result.mean_response_ns() / NS_PER_MS)),
-    figure("half_width_ms", |row| row.result.mean_response_half_width_ns.map(|ns| ns / NS_PER_MS)),
+    figure("half_width_ms", |row| row.result.sampling.mean.half_width_ns().map(|ns| ns / NS_PER_MS)),
+    figure("mean_low_ms", |row| low_ms(&row.result.sampling.mean)),
+    figure("mean_high_ms", |row| high_ms(&row.result.sampling.mean)),
+    text("sampling", |row| too_short(&row.result.sampling.mean)),
+    count("warm_up_requests", |row| Some(row.result.sampling.warm_up_requests)),
     figure("p50_ms", |row| row.quantile_ms(0.5)),
+    figure("p50_low_ms", |row| low_ms(row.percentile(50.0)?)),
+    figure("p50_high_ms", |row| high_ms(row.percentile(50.0)?)),
     figure("p90_ms", |row| row.quantile_ms(0.9)),
+    figure("p90_low_ms", |row| low_ms(row.percentile(90.0)?)),
+    figure("p90_high_ms", |row| high_ms(row.percentile(90.0)?)),
+    figure("p95_ms", |row| row.quantile_ms(0.95)),
+    figure("p95_low_ms", |row| low_ms(row.percentile(95.0)?)),
+    figure("p95_high_ms", |row| high_ms(row.percentile(95.0)?)),
     figure("p99_ms", |row| row.quantile_ms(0.99)),
+    figure("p99_low_ms", |row| low_ms(row.percentile(99.0)?)),
+    figure("p99_high_ms", |row| high_ms(row.percentile(99.0)?)),
     figure("p999_ms", |row| row.quantile_ms(0.999)),
+    figure("p999_low_ms", |row| low_ms(row.percentile(99.9)?)),
+    figure("p999_high_ms", |row| high_ms(row.percentile(99.9)?)),
     figure("max_ms", |row| Some(row.response.max_ns() as f64 / NS_PER_MS)),
     figure("mean_depth", |row| Some(row.result.depth.mean)),
     figure("utilisation_percent", |row| Some(100.0 * row.result.bottleneck()?.1)),

@@ -1,9 +1,9 @@
-//! Cost of recording one latency and of one value of batch means: `cargo bench -p headstack-result`.
+//! Cost of recording one latency and of one of batches: `cargo bench -p headstack-result`.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use headstack_result::{BatchMeans, LatencyHistogram};
+use headstack_result::{Batches, LatencyHistogram};
 
 const VALUES: usize = 1 << 16;
 const ROUNDS: usize = 200;
@@ -27,13 +27,17 @@ fn main() {
     });
     assert_eq!(histogram.count(), (VALUES * ROUNDS) as u64);
 
-    let mut batches = BatchMeans::new();
-    report("batch means record", || {
+    let mut batches = Batches::new();
+    report("batches record", || {
         for &ns in &latencies_ns {
-            batches.record(black_box(ns as f64));
+            batches.outstanding(ns as f64);
+            batches.record(black_box(ns));
         }
     });
-    assert_eq!(batches.count(), (VALUES * ROUNDS) as u64);
+    assert_eq!(
+        batches.complete() as u64 * batches.batch_len(),
+        (VALUES * ROUNDS) as u64 / batches.batch_len() * batches.batch_len()
+    );
 }
 
 /// Prints the fastest and the median round, in ns a value.

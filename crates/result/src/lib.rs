@@ -1,27 +1,29 @@
-//! What a run yields, and how two runs are held against each other: latency histograms, confidence intervals, the
+//! What a run yields, and how two runs are held against each other: latency histograms, sampling errors, the
 //! versioned [`RunResult`], the demerit figure, and the knee of a saturation curve.
 //!
 //! Everything here is a pure function of what was recorded: no clock, no randomness, no I/O.
 
+mod batches;
 mod curve;
 mod demerit;
 mod histogram;
-mod interval;
 mod measuring;
 mod run_result;
+mod sampling;
 mod servers;
 
+pub use batches::{Batches, LEVEL_NAMES, Levels};
 pub use curve::{CurvePoint, Knee, knee, throughput_at_response};
 pub use demerit::{
     Score, demerit_disksim_ms, demerit_ms, demerit_of_histograms_ms, paired_rms_ms, pearson_r, score, worst_percentile,
 };
 pub use histogram::{LatencyHistogram, MAX_BINNED_NS, StoredHistogram};
-pub use interval::BatchMeans;
 pub use measuring::{Finished, Measuring};
 pub use run_result::{
     Check, Component, Counter, DepthResult, Energy, Fact, Fidelity, Integrity, Interval, KindResult, Kinds, Mode,
     RunResult, SCHEMA_VERSION, StreamResult, SystemRecord, content_hash,
 };
+pub use sampling::{Known, PERCENTS, Percentile, Sampling, TooShort};
 pub use servers::Servers;
 
 /// What can be wrong with a result or with samples that are to be compared.
@@ -31,7 +33,7 @@ pub enum ResultError {
     #[error("result: {0}")]
     Json(#[from] serde_json::Error),
     /// The result was written under another schema.
-    #[error("result: schema {found}: this build reads schema {SCHEMA_VERSION}")]
+    #[error("result: schema {found}: this build reads schemas 4 and {SCHEMA_VERSION}")]
     Schema {
         /// The schema number in the text.
         found: u64,

@@ -1,6 +1,7 @@
 //! What a run keeps once its warm-up is over.
 
-use crate::{BatchMeans, Check, DepthResult, Interval, Kinds, LatencyHistogram, RunResult};
+use crate::batches::{Batches, Levels};
+use crate::{Check, DepthResult, Interval, Kinds, LatencyHistogram, RunResult, Sampling};
 
 /// A request that is complete.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +27,7 @@ pub struct Measuring {
     intervals: Vec<Interval>,
     interval: Interval,
     interval_response: LatencyHistogram,
-    batches: BatchMeans,
+    batches: Batches,
     time_at_depth_ns: Vec<u64>,
     depth_since_ns: u64,
     interval_ns: u64,
@@ -50,7 +51,7 @@ impl Measuring {
             intervals: Vec::new(),
             interval: Interval { start_ns, ..Interval::default() },
             interval_response: LatencyHistogram::new(),
-            batches: BatchMeans::new(),
+            batches: Batches::new(),
             time_at_depth_ns: vec![0; 64],
             depth_since_ns: start_ns,
             interval_ns,
@@ -60,6 +61,16 @@ impl Measuring {
             sojourn_ns: 0,
             end_ns: None,
         }
+    }
+
+    /// The system has seen so many requests before, and holds so much.
+    pub fn begin_levels(&mut self, requests_before: u64, levels: Levels) {
+        self.batches.begin(requests_before, levels);
+    }
+
+    /// What the system holds now that a batch is complete.
+    pub fn note_levels(&mut self, levels: Levels) {
+        self.batches.note_levels(levels);
     }
 
     /// What was booked up to now.
@@ -73,19 +84,21 @@ impl Measuring {
         if depth >= self.time_at_depth_ns.len() {
             self.time_at_depth_ns.resize(depth.next_power_of_two() + 1, 0);
         }
-        self.time_at_depth_ns[depth] += at_ns - self.depth_since_ns;
+        let since_ns = at_ns - self.depth_since_ns;
+        self.time_at_depth_ns[depth] += since_ns;
+        self.batches.outstanding(depth as f64 * since_ns as f64);
         self.depth_since_ns = at_ns;
     }
 
-    /// Books a completed request.
+    /// Books a completed request, whose time outstanding is counted already. Whether what the system holds is to be noted.
     #[inline]
-    pub fn record(&mut self, finished: &Finished) {
+    pub fn record(&mut self, finished: &Finished) -> bool {
         let Finished { length_bytes, intended_ns, at_ns, .. } = *finished;
         let response_ns = at_ns - intended_ns;
         self.completed += 1;
         self.sojourn_ns += u128::from(at_ns - intended_ns.max(self.start_ns));
         self.kinds.record(finished);
-        self.batches.record(response_ns as f64);
+        let is_batch = self.batches.record(response_ns);
         if self.interval_ns != u64::MAX {
             while at_ns >= self.interval.start_ns + self.interval_ns {
                 self.finish_interval(self.interval.start_ns + self.interval_ns);
@@ -94,12 +107,15 @@ impl Measuring {
             self.interval.bytes += u64::from(length_bytes);
             self.interval_response.record(response_ns);
         }
+        is_batch
     }
 
     /// Leaves out a request that failed; it was outstanding nevertheless.
     pub fn forget(&mut self, intended_ns: u64, at_ns: u64) {
         if self.end_ns.is_none() {
-            self.sojourn_ns += u128::from(at_ns - intended_ns.max(self.start_ns));
+            let sojourn_ns = at_ns - intended_ns.max(self.start_ns);
+            self.sojourn_ns += u128::from(sojourn_ns);
+            self.batches.outstanding(-(sojourn_ns as f64));
         }
     }
 
@@ -113,11 +129,11 @@ impl Measuring {
         }
     }
 
-    /// The mean response is known to `percent`, by the 95 % confidence interval.
+    /// The mean response is known to `percent`, by its 95 % interval.
     pub fn is_known_within(&self, percent: f64) -> bool {
         let sum_ns: u128 = self.kinds.all().iter().map(|(_, kind)| kind.response.sum_ns()).sum();
         let mean_ns = sum_ns as f64 / self.completed as f64;
-        self.batches.half_width_95().is_some_and(|half| half <= mean_ns * percent / 100.0)
+        Sampling::of_mean(&self.batches).half_width_ns().is_some_and(|half| half <= mean_ns * percent / 100.0)
     }
 
     /// A request that the end finds under way was outstanding until then.
@@ -148,8 +164,8 @@ impl Measuring {
         self.time_at_depth_ns.truncate(deepest + 1);
         result.start_ns = self.start_ns;
         result.duration_ns = end_ns - self.start_ns;
-        result.mean_response_half_width_ns = self.batches.half_width_95();
         result.kinds = self.kinds;
+        result.sampling = Sampling::of(&self.batches, &result.response());
         result.intervals = self.intervals;
         result.depth = DepthResult::new(self.time_at_depth_ns);
     }

@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Finished, LatencyHistogram, ResultError, StoredHistogram};
+use crate::{Finished, LatencyHistogram, ResultError, Sampling, StoredHistogram, TooShort};
 
 /// The version of the schema. It changes whenever a field is added, removed or changes its meaning.
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = 5;
+/// The version before, which is still read: it kept a half-width of the mean that held too seldom.
+const SCHEMA_BEFORE: u64 = 4;
 
 /// Where a result comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -390,8 +392,8 @@ pub struct RunResult {
     pub kinds: Kinds,
     /// The same over time.
     pub intervals: Vec<Interval>,
-    /// Half the width of the 95 % confidence interval of the mean response, where the run was long enough.
-    pub mean_response_half_width_ns: Option<f64>,
+    /// What is known of the long run: sampling errors alone.
+    pub sampling: Sampling,
     /// Requests outstanding.
     pub depth: DepthResult,
     /// How busy each component was.
@@ -439,7 +441,7 @@ impl RunResult {
             duration_ns: 0,
             kinds: Kinds::default(),
             intervals: Vec::new(),
-            mean_response_half_width_ns: None,
+            sampling: Sampling::nothing(TooShort::FewRequests),
             depth: DepthResult::default(),
             components: Vec::new(),
             counters: Vec::new(),
@@ -561,11 +563,7 @@ impl RunResult {
     /// # Errors
     /// [`ResultError::NotFinite`] when a figure is NaN or infinite, which JSON cannot carry.
     pub fn to_json(&self) -> Result<String, ResultError> {
-        let figures = [
-            ("mean_response_half_width_ns", self.mean_response_half_width_ns),
-            ("depth.mean", Some(self.depth.mean)),
-            ("offered_per_s", self.offered_per_s),
-        ];
+        let figures = [("depth.mean", Some(self.depth.mean)), ("offered_per_s", self.offered_per_s)];
         let facts =
             self.streams.iter().flat_map(|stream| &stream.facts).map(|fact| ("streams.facts", Some(fact.value)));
         let energy = self
@@ -580,7 +578,8 @@ impl RunResult {
                 ("fidelity.recorded_depth_mean", fidelity.recorded_depth_mean),
             ]
         });
-        for (field, value) in figures.into_iter().chain(facts).chain(energy).chain(fidelity) {
+        let sampling = self.sampling.figures().map(|value| ("sampling", Some(value)));
+        for (field, value) in figures.into_iter().chain(facts).chain(energy).chain(fidelity).chain(sampling) {
             if let Some(value) = value.filter(|value| !value.is_finite()) {
                 return Err(ResultError::NotFinite { field, value });
             }
@@ -599,6 +598,9 @@ impl RunResult {
             schema: u64,
         }
         let Head { schema: found } = serde_json::from_str(text)?;
+        if found == SCHEMA_BEFORE {
+            return Ok(serde_json::from_value(brought_up(serde_json::from_str(text)?))?);
+        }
         if found != u64::from(SCHEMA_VERSION) {
             return Err(ResultError::Schema { found });
         }
@@ -608,6 +610,17 @@ impl RunResult {
     fn share_of_duration(&self, amount: f64) -> f64 {
         if self.duration_ns == 0 { 0.0 } else { amount / self.duration_ns as f64 }
     }
+}
+
+/// A result of the schema before as one of the present.
+fn brought_up(mut result: Value) -> Value {
+    if let Some(fields) = result.as_object_mut() {
+        fields.remove("mean_response_half_width_ns");
+        let nothing = Sampling::nothing(TooShort::NotKept);
+        fields.insert("sampling".to_owned(), serde_json::to_value(nothing).expect("sampling errors are plain data"));
+        fields.insert("schema".to_owned(), SCHEMA_VERSION.into());
+    }
+    result
 }
 
 /// A stable identity of some bytes as 32 hexadecimal digits: 128-bit FNV-1a.
@@ -628,6 +641,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Known;
 
     fn empty() -> RunResult {
         let system = SystemRecord::new("cheetah9lp", "drive", json!({"rpm": 10025, "heads": 12}));
@@ -735,8 +749,8 @@ mod tests {
         assert_eq!(
             keys(&value),
             "backlog checks components counters data_loss depth duration_ns ended_early energy fidelity generator \
-             integrity intervals kinds late_arrivals mean_response_half_width_ns mode notes offered_per_s saturated schema seed \
-             start_ns streams system version workload"
+             integrity intervals kinds late_arrivals mode notes offered_per_s sampling saturated schema seed start_ns streams \
+             system version workload"
         );
         assert_eq!(keys(&value["system"]), "description hash kind name");
         assert_eq!(keys(&value["kinds"]), "flush read trim write");
@@ -748,16 +762,29 @@ mod tests {
             json!({"name": "link", "servers": 1, "busy_ns": 50_000_000, "waited_ns": 7})
         );
         assert_eq!(value["checks"][0], json!({"name": "conserved", "passed": true, "detail": "400 = 400"}));
-        assert_eq!((&value["mode"], &value["schema"]), (&json!("simulated"), &json!(4)));
+        assert_eq!((&value["mode"], &value["schema"]), (&json!("simulated"), &json!(5)));
         assert_eq!(value["offered_per_s"], Value::Null);
+    }
+
+    #[test]
+    fn results_of_the_schema_before_are_read() {
+        let written = filled().to_json().unwrap();
+        let mut old: Value = serde_json::from_str(&written).unwrap();
+        let fields = old.as_object_mut().unwrap();
+        fields.remove("sampling");
+        fields.insert("mean_response_half_width_ns".to_owned(), json!(1.5));
+        fields.insert("schema".to_owned(), json!(4));
+        let read = RunResult::from_json(&old.to_string()).unwrap();
+        assert_eq!(read.sampling, Sampling::nothing(TooShort::NotKept));
+        assert_eq!(RunResult { sampling: filled().sampling, ..read }, filled());
     }
 
     #[test]
     fn texts_that_are_no_result_are_refused() {
         let good = filled().to_json().unwrap();
         for (from, to, complaint) in [
-            ("\"schema\":4", "\"schema\":3", "result: schema 3: this build reads schema 4"),
-            ("\"schema\":4", "\"scheme\":3", "result: missing field `schema`"),
+            ("\"schema\":5", "\"schema\":3", "result: schema 3: this build reads schemas 4 and 5"),
+            ("\"schema\":5", "\"scheme\":3", "result: missing field `schema`"),
             ("\"seed\"", "\"sead\"", "result: unknown field `sead`"),
             ("\"mode\":\"simulated\"", "\"mode\":\"guessed\"", "result: unknown variant `guessed`"),
             ("\"count\":300", "\"count\":300.5", "result: invalid type: floating point"),
@@ -780,8 +807,8 @@ mod tests {
         result.depth.mean = f64::NAN;
         assert!(result.to_json().unwrap_err().to_string().contains("depth.mean is NaN"));
         result.depth.mean = 0.0;
-        result.mean_response_half_width_ns = Some(f64::NAN);
-        assert!(result.to_json().unwrap_err().to_string().contains("mean_response_half_width_ns"));
+        result.sampling.mean = Known::Between { low_ns: 1.0, high_ns: f64::NAN };
+        assert!(result.to_json().unwrap_err().to_string().contains("sampling is NaN"));
     }
 
     #[test]
@@ -810,7 +837,7 @@ mod tests {
             latencies.iter().for_each(|&ns| result.kinds.trim.service.record(ns));
             result.intervals[0].response = result.kinds.trim.service.store();
             result.depth = DepthResult { mean: floats[0], max: u32::MAX, time_at_depth_ns: times };
-            result.mean_response_half_width_ns = Some(floats[1]);
+            result.sampling.mean = Known::Between { low_ns: floats[1], high_ns: floats[3] };
             result.offered_per_s = Some(floats[2]);
             result.system.description = json!({ "curve_ms": [floats[3], 0.1], (text.as_str()): numbers[0] });
             (result.seed, result.backlog, result.late_arrivals) = (numbers[1], numbers[2], numbers[3]);

@@ -1,5 +1,6 @@
 //! A device: what stands alone as a system, and what arrays have as members.
 
+use headstack_result::Levels;
 use headstack_workload::{Kind, Request, Span};
 use serde::{Deserialize, Serialize};
 
@@ -229,6 +230,14 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.power_cycle(now_ns),
             Device::Ssd(ssd) => ssd.power_cycle(now_ns),
+        }
+    }
+
+    /// What it does; its name is the caller's.
+    pub(crate) fn levels(&self) -> Levels {
+        match self {
+            Device::Disk(disk) => disk.levels(),
+            Device::Ssd(ssd) => [ssd.buffered_bytes(), 0, 0, 0],
         }
     }
 

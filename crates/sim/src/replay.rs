@@ -1,7 +1,7 @@
 //! Replay in virtual time: a system under the requests of a recording, issued to the nanosecond when its player says.
 
 use headstack_replay::{Due, Issue, Player, Replay, ReplayError, ReplayMode, Source, in_memory};
-use headstack_result::RunResult;
+use headstack_result::{RunResult, Sampling, TooShort};
 use headstack_workload::Recorded;
 
 use crate::SimError;
@@ -161,6 +161,9 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
         let played = self.player.finish();
         (result.offered_per_s, result.fidelity) = (played.offered_per_s, Some(played.fidelity));
         (result.late_arrivals, result.saturated) = (self.late_arrivals, self.piled_up);
+        if self.piled_up {
+            result.sampling = Sampling::nothing(TooShort::Saturated);
+        }
         result.notes.extend(played.notes);
         result.notes.extend(note_of_tail(&spec.system));
         result

@@ -30,6 +30,8 @@ pub struct Rig<'a> {
     before: Snapshot,
     pub now_ns: u64,
     interval_ns: u64,
+    /// Requests that the system was shown before.
+    pub preloaded: u64,
     recorder: Option<Recorder<&'a mut Sink<'a>>>,
     next_progress: u64,
 }
@@ -44,6 +46,7 @@ impl<'a> Rig<'a> {
             before: Snapshot::default(),
             now_ns: 0,
             interval_ns: interval_ns.unwrap_or(u64::MAX).max(1),
+            preloaded: 0,
             recorder: sink.map(Recorder::new),
             next_progress: PROGRESS_EVERY,
         }
@@ -95,8 +98,10 @@ impl<'a> Rig<'a> {
         if let Some(recorder) = &mut self.recorder {
             recorder.completed(completion);
         }
-        if let Some(measuring) = &mut self.measuring {
-            measuring.record(&finished(&flight, completion));
+        if let Some(measuring) = &mut self.measuring
+            && measuring.record(&finished(&flight, completion))
+        {
+            measuring.note_levels(self.system.levels());
         }
         flight
     }
@@ -121,7 +126,9 @@ impl<'a> Rig<'a> {
     #[cold]
     fn begin_measuring(&mut self) {
         self.before = self.system.snapshot();
-        self.measuring = Some(Measuring::new(self.now_ns, self.outstanding(), self.interval_ns));
+        let mut measuring = Measuring::new(self.now_ns, self.outstanding(), self.interval_ns);
+        measuring.begin_levels(self.preloaded + self.flights.completed, self.system.levels());
+        self.measuring = Some(measuring);
     }
 
     /// The run is over, unless it was before.

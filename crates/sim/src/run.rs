@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use headstack_result::RunResult;
+use headstack_result::{RunResult, Sampling, TooShort};
 use headstack_workload::scenario::Scenario;
 use headstack_workload::{ArrivalClock, Arrivals, Generator, RunLength, Span, Workload};
 use rayon::prelude::*;
@@ -160,6 +160,7 @@ impl<'a> Runner<'a> {
             }
         };
         let mut rig = Rig::new(system, spec.interval_ns, sink);
+        rig.preloaded = spec.preload;
         rig.flights = Flights::with_capacity(outstanding_limit as usize);
         let mut runner = Runner {
             rig,
@@ -298,6 +299,9 @@ impl<'a> Runner<'a> {
         if let Arrivals::Open { rate_per_s, .. } = workload.arrivals {
             result.offered_per_s = Some(rate_per_s);
             result.saturated = piled_up;
+            if piled_up {
+                result.sampling = Sampling::nothing(TooShort::Saturated);
+            }
         }
         result.notes.extend(note_of_alignment(&spec.system, workload));
         result.notes.extend(note_of_tail(&spec.system));

@@ -61,6 +61,7 @@ pub fn run<'a>(
         streams: vec![Kinds::default(); clients.stream_names().len()],
         clients,
     };
+    runner.rig.preloaded = spec.preload;
     runner.go(progress)?;
     Ok(runner.finish(spec))
 }

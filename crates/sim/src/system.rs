@@ -1,5 +1,6 @@
 //! What a run is pointed at: one device, or an array.
 
+use headstack_result::Levels;
 use headstack_workload::{Request, Span};
 use serde::{Deserialize, Serialize};
 
@@ -119,6 +120,14 @@ impl System {
         match self {
             System::Drive(single) => single.device.warm_with(request),
             System::Array(array) => array.warm_with(request),
+        }
+    }
+
+    /// What it holds that fills up and empties.
+    pub fn levels(&self) -> Levels {
+        match self {
+            System::Drive(single) => single.device.levels(),
+            System::Array(array) => array.levels(),
         }
     }
 

@@ -59,10 +59,10 @@ fn a_run_for_confidence_knows_its_mean() {
         workload.run_length = RunLength::Confidence { percent: 2.0, max_requests: 200_000 };
         workload.warm_up.requests = 100;
         let result = run_spec(&RunSpec { seed, ..spec(&queueing_drive(Policy::Sptf, 8), workload) });
-        let half_width_ns = result.mean_response_half_width_ns.unwrap();
-        assert!(half_width_ns <= 0.02 * result.mean_response_ns());
+        let (low_ns, high_ns) = result.sampling.mean.between_ns().unwrap();
+        assert!((high_ns - low_ns) / 2.0 <= 0.02 * result.mean_response_ns());
         assert!(result.count() < 200_000, "stopped early");
-        covered += u32::from((result.mean_response_ns() - long).abs() <= half_width_ns);
+        covered += u32::from((low_ns..=high_ns).contains(&long));
     }
     assert!(covered >= 16, "{covered} of 20 intervals of 95 % cover {long}");
     let mut workload = workload(random_reads(), closed(8), 1);

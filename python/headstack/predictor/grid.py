@@ -273,7 +273,8 @@ def batches(
             row = results[index]
             if not row["checks_passed"]:
                 raise RunError(f"{row['system']}: {results.failed_checks(index)[0]}")
-            half = (row["half_width_ms"] or 0.0) / row["mean_ms"] if row["mean_ms"] else 0.0
+            # Where the run was too short to tell, nothing is known.
+            half = row["half_width_ms"] / row["mean_ms"] if row["half_width_ms"] is not None and row["mean_ms"] else 1.0
             time_ns = row["mean_ms"] * 1e6 if response else 1e9 / row["iops"]
             figures.append((time_ns, half, component(row["bottleneck"])))
         yield figures

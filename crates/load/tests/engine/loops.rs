@@ -108,7 +108,7 @@ fn a_run_ends_when_its_mean_is_known() {
         form["run_length"] = json!({"confidence": {"percent": 5.0, "max_requests": 20_000_000}});
         let one = Job { slots, ..virtual_job(MS, workload(4096, 100.0, &form), Limits::default()) };
         let result = measure(vec![one]);
-        let half_ns = result.mean_response_half_width_ns.unwrap();
+        let half_ns = result.sampling.mean.half_width_ns().unwrap();
         assert!(half_ns <= 0.05 * response(&result).mean_ns(), "{half_ns}");
         count(&result)
     };

@@ -1,5 +1,6 @@
 //! What the world outside does to an array, and sees of it.
 
+use headstack_result::{LEVEL_NAMES, Levels};
 use headstack_workload::{Kind, Span};
 
 use super::description::Level;
@@ -20,6 +21,21 @@ impl Array {
     /// A member.
     pub(crate) fn member_mut(&mut self, member: u32) -> &mut Device {
         &mut self.members[member as usize]
+    }
+
+    /// What it holds that fills up and empties.
+    pub(crate) fn levels(&self) -> Levels {
+        let mut levels = [0; LEVEL_NAMES.len()];
+        for member in &self.members {
+            levels.iter_mut().zip(member.levels()).for_each(|(sum, level)| *sum += level);
+        }
+        if let Some(cache) = &self.cache {
+            let (dirty, clean) = cache.held_bytes();
+            levels[0] += dirty;
+            levels[1] += clean;
+        }
+        levels[3] = self.pools.iter().flatten().map(|pool| pool.space().mirrored_bytes).sum();
+        levels
     }
 
     /// Requests that completed in error since the last call.

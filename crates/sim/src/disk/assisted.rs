@@ -1,5 +1,6 @@
 //! A drive with memories between its host and its mechanism: flash that serves reads, a media cache that takes writes.
 
+use headstack_result::Levels;
 use headstack_workload::{Kind, Request, Span};
 
 use super::flash::Flash;
@@ -363,11 +364,21 @@ impl Assisted {
         self.work(&mut Upstream::none(), now_ns);
     }
 
+    /// What it holds that fills up and empties.
+    pub fn levels(&self) -> Levels {
+        let in_flash = self.flash.as_ref().map_or(0, Flash::resident_bytes);
+        let in_log = self.staging.as_ref().map_or(0, Staging::logged_sectors) * self.sector_bytes;
+        [self.drive.dirty_bytes() + self.buffered_bytes(), 0, in_flash + in_log, 0]
+    }
+
+    fn buffered_bytes(&self) -> u64 {
+        self.staging.as_ref().map_or(0, Staging::buffered_sectors) * self.sector_bytes
+    }
+
     /// What it does.
     pub fn gauge(&self, now_ns: u64) -> DeviceGauge {
         let mut gauge = self.drive.gauge(now_ns);
-        let buffered = self.staging.as_ref().map_or(0, Staging::buffered_sectors);
-        gauge.dirty_bytes += buffered * self.sector_bytes;
+        gauge.dirty_bytes += self.buffered_bytes();
         gauge.queue = self.flights.count() as u32;
         if gauge.queue == 0 && matches!(gauge.state, DeviceState::Reading | DeviceState::Writing) {
             gauge.state = DeviceState::Internal;

@@ -62,6 +62,11 @@ impl Flash {
         }
     }
 
+    /// Bytes that it holds.
+    pub fn resident_bytes(&self) -> u64 {
+        self.resident.len() as u64 * self.block_bytes
+    }
+
     fn blocks(&self, start_bytes: u64, length_bytes: u64) -> std::ops::Range<u64> {
         start_bytes / self.block_bytes..(start_bytes + length_bytes).div_ceil(self.block_bytes)
     }

@@ -118,6 +118,11 @@ impl Log {
         self.records.front().map_or(self.head, |record| record.at)
     }
 
+    /// Sectors of it in use.
+    pub fn used_sectors(&self) -> u64 {
+        self.head - self.tail()
+    }
+
     /// How full it is, by room or by extents.
     pub fn used_share(&self) -> f64 {
         let room = self.durable.saturating_sub(self.tail()) as f64 / self.sectors as f64;

@@ -1,5 +1,6 @@
 //! What the world outside does to a disk, and sees of it, over whatever stands between its port and its mechanisms.
 
+use headstack_result::Levels;
 use headstack_workload::Span;
 
 use super::{Disk, Kind};
@@ -78,6 +79,15 @@ impl Disk {
             Kind::Plain(drive) => drive.power_cycle(now_ns),
             Kind::Assisted(assisted) => assisted.power_cycle(now_ns),
             Kind::Split(split) => split.power_cycle(now_ns),
+        }
+    }
+
+    /// What it holds that fills up and empties.
+    pub(crate) fn levels(&self) -> Levels {
+        match &self.kind {
+            Kind::Plain(drive) => [drive.dirty_bytes(), 0, 0, 0],
+            Kind::Assisted(assisted) => assisted.levels(),
+            Kind::Split(split) => split.levels(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! A drive with several actuators: mechanisms that move on their own behind one port.
 
+use headstack_result::Levels;
 use headstack_workload::{Kind, Request, Span};
 
 use super::flights::Flights;
@@ -186,6 +187,11 @@ impl Split {
     }
 
     /// What it does: the first actuator that works stands for all.
+    pub fn levels(&self) -> Levels {
+        [self.drives.iter().map(Drive::dirty_bytes).sum(), 0, 0, 0]
+    }
+
+    /// What it does.
     pub fn gauge(&self, now_ns: u64) -> DeviceGauge {
         let gauges: Vec<DeviceGauge> = self.drives.iter().map(|drive| drive.gauge(now_ns)).collect();
         let works = |gauge: &&DeviceGauge| !matches!(gauge.state, DeviceState::Idle | DeviceState::Standby);

@@ -279,6 +279,11 @@ impl Staging {
         self.log.undurable(from, to, each);
     }
 
+    /// Sectors of the media cache in use.
+    pub fn logged_sectors(&self) -> u64 {
+        self.log.used_sectors()
+    }
+
     /// Sectors that writes take of the buffer.
     pub fn buffered_sectors(&self) -> u64 {
         self.pending.iter().map(|write| write.sectors).sum()

@@ -71,8 +71,13 @@ impl Drive {
             cylinder: Some(head.cylinder),
             cylinders: self.params.description.geometry.cylinders,
             head: head.head,
-            dirty_bytes: self.writes.sectors() << self.params.sector_shift,
+            dirty_bytes: self.dirty_bytes(),
         }
+    }
+
+    /// Bytes written by the host that are in its memory alone.
+    pub(crate) fn dirty_bytes(&self) -> u64 {
+        self.writes.sectors() << self.params.sector_shift
     }
 
     /// Adds what is wrong with its media.

@@ -127,7 +127,6 @@ impl Ssd {
             _ if writes => DeviceState::Writing,
             _ => DeviceState::Reading,
         };
-        let units = (self.description.buffer.bytes >> self.unit_shift) as u32;
         DeviceGauge {
             name: String::new(),
             state,
@@ -135,8 +134,14 @@ impl Ssd {
             cylinder: None,
             cylinders: 0,
             head: 0,
-            dirty_bytes: u64::from(self.buffer.used(units)) << self.unit_shift,
+            dirty_bytes: self.buffered_bytes(),
         }
+    }
+
+    /// Bytes written by the host that are in its memory alone.
+    pub(crate) fn buffered_bytes(&self) -> u64 {
+        let units = (self.description.buffer.bytes >> self.unit_shift) as u32;
+        u64::from(self.buffer.used(units)) << self.unit_shift
     }
 
     /// Adds what is wrong with its flash, in blocks as the host knows them.

@@ -140,6 +140,11 @@ impl Directory {
         Some(slot)
     }
 
+    /// Pages that hold something or wait for it.
+    pub fn pages_held(&self) -> u32 {
+        self.pages.len() as u32 - self.free.len() as u32
+    }
+
     /// A page was used.
     pub fn touch(&mut self, slot: u32) {
         if self.pages[slot as usize].is_evictable() && self.newest != slot {

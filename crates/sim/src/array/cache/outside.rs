@@ -41,6 +41,12 @@ impl CacheState {
         self.destages = 0;
     }
 
+    /// Bytes that the members do not have yet, and others.
+    pub fn held_bytes(&self) -> (u64, u64) {
+        let dirty = u64::from(self.directory.dirty_pages);
+        (dirty * self.page_bytes, (u64::from(self.directory.pages_held()) - dirty) * self.page_bytes)
+    }
+
     /// How it is, for people.
     pub fn gauge(&self) -> CacheGauge {
         CacheGauge {

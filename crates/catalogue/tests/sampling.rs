@@ -1,0 +1,299 @@
+//! Sampling errors of simulated systems, held against runs many times as long.
+
+use headstack_catalogue::{Changes, load_system, workloads};
+use headstack_result::{Known, RunResult, Sampling, TooShort};
+use headstack_sim::{RunSpec, SystemDescription, run_all};
+use headstack_workload::{ArrivalProcess, Arrivals, RunLength, Span, Think, WarmUp, Workload};
+use serde_json::json;
+
+/// A system under a load, and how long it is looked at.
+struct Case {
+    name: &'static str,
+    system: &'static str,
+    workload: &'static str,
+    load: Load,
+    requests: u64,
+    /// Of the beginning of the system, where not all of it is used.
+    span_mib: Option<u64>,
+    /// Left out at the beginning of the runs that tell the truth: caches are full by then.
+    settle: u64,
+    /// Measured in each of these.
+    long: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Load {
+    Closed(u32),
+    Open(f64),
+}
+
+const TRUTHS: u64 = 8;
+
+impl Case {
+    fn spec(&self, system: &SystemDescription, seed: u64, requests: u64, warm_up: u64) -> RunSpec {
+        let entry = workloads().iter().find(|entry| entry.id == self.workload).expect("the catalogue has it");
+        let workload = Workload {
+            arrivals: match self.load {
+                Load::Closed(outstanding) => Arrivals::Closed { outstanding, think: Think::None },
+                Load::Open(rate_per_s) => Arrivals::Open { rate_per_s, process: ArrivalProcess::Poisson },
+            },
+            warm_up: WarmUp { requests: warm_up, time_ns: 0 },
+            run_length: RunLength::Requests(requests),
+            ..Workload::from_toml(entry.file_name, entry.text).expect("the catalogue is valid")
+        };
+        RunSpec {
+            system_name: self.system.to_owned(),
+            system: system.clone(),
+            demand: workload.into(),
+            span: self.span_mib.map(|mib| Span { start_bytes: 0, length_bytes: mib << 20 }),
+            seed,
+            interval_ns: None,
+            preload: 0,
+        }
+    }
+
+    /// Of runs from `first` on: what `figure` makes of each.
+    fn runs<T>(
+        &self,
+        system: &SystemDescription,
+        first: u64,
+        runs: u64,
+        length: (u64, u64),
+        figure: impl Fn(&RunResult) -> T,
+    ) -> Vec<T> {
+        let mut figures = Vec::new();
+        for seeds in (first..first + runs).collect::<Vec<_>>().chunks(20) {
+            let specs: Vec<RunSpec> = seeds.iter().map(|&seed| self.spec(system, seed, length.0, length.1)).collect();
+            for result in run_all(&specs, &|_, _| true) {
+                let result = result.expect("the specification is possible");
+                assert!(result.passed(), "{}: {:?}", self.name, result.checks);
+                figures.push(figure(&result));
+            }
+        }
+        figures
+    }
+}
+
+/// What became of the intervals of one figure.
+#[derive(Default)]
+struct Tally {
+    told: u32,
+    held: u32,
+    runs: u32,
+}
+
+impl Tally {
+    fn count(&mut self, known: &Known, truth_ns: f64) {
+        self.runs += 1;
+        if let Some((low_ns, high_ns)) = known.between_ns() {
+            self.told += 1;
+            self.held += u32::from((low_ns..=high_ns).contains(&truth_ns));
+        }
+    }
+
+    fn told_percent(&self) -> f64 {
+        100.0 * f64::from(self.told) / f64::from(self.runs)
+    }
+
+    /// Of those that were told.
+    fn held_percent(&self) -> Option<f64> {
+        (self.told > 0).then(|| 100.0 * f64::from(self.held) / f64::from(self.told))
+    }
+}
+
+/// How often the intervals of the mean and of p99 hold.
+fn coverage(case: &Case, runs: u64) -> (Tally, Tally) {
+    let system = load_system(case.system, &Changes::default()).expect("the catalogue has it").description();
+    let truths = case.runs(&system, 1_000_000, TRUTHS, (case.long, case.settle), |result| {
+        (result.mean_response_ns(), result.quantile_ns(0.99).expect("nothing takes an hour") as f64)
+    });
+    let count = truths.len() as f64;
+    let mean_ns = truths.iter().map(|truth| truth.0).sum::<f64>() / count;
+    let p99_ns = truths.iter().map(|truth| truth.1).sum::<f64>() / count;
+    let error = (truths.iter().map(|truth| (truth.0 - mean_ns).powi(2)).sum::<f64>() / (count * (count - 1.0))).sqrt();
+    let stated = WarmUp::default().requests;
+    let found = case.runs(&system, 1, runs, (case.requests, stated), |result| {
+        (result.mean_response_ns(), result.sampling.mean, result.sampling.percentiles[3].value)
+    });
+    let (mut mean, mut p99) = (Tally::default(), Tally::default());
+    for (_, of_mean, of_p99) in &found {
+        mean.count(of_mean, mean_ns);
+        p99.count(of_p99, p99_ns);
+    }
+    let average = found.iter().map(|found| found.0).sum::<f64>() / found.len() as f64;
+    let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.1} %"));
+    println!(
+        "{}, {} requests: long run {:.3} ms (itself to {:.2} %), bias {:+.2} %; mean told {:.1} %, held {}; p99 told {:.1} %, held {}",
+        case.name,
+        case.requests,
+        mean_ns / 1e6,
+        100.0 * error / mean_ns,
+        100.0 * (average / mean_ns - 1.0),
+        mean.told_percent(),
+        percent(mean.held_percent()),
+        p99.told_percent(),
+        percent(p99.held_percent())
+    );
+    (mean, p99)
+}
+
+static CASES: [Case; 12] = [
+    Case {
+        name: "disk, closed",
+        system: "atlas-10k-iii-73",
+        workload: "random-read-4k",
+        load: Load::Closed(4),
+        requests: 2_000,
+        span_mib: None,
+        settle: 20_000,
+        long: 100_000,
+    },
+    Case {
+        name: "disk, closed, mixed sizes",
+        system: "cheetah-15k7-600",
+        workload: "file-server",
+        load: Load::Closed(16),
+        requests: 1_000_000,
+        span_mib: None,
+        settle: 100_000,
+        long: 6_000_000,
+    },
+    Case {
+        name: "disk, open",
+        system: "ultrastar-15k450",
+        workload: "oltp-8k",
+        load: Load::Open(150.0),
+        requests: 20_000,
+        span_mib: None,
+        settle: 100_000,
+        long: 250_000,
+    },
+    Case {
+        name: "disk, open, near saturation",
+        system: "ultrastar-36z15",
+        workload: "database",
+        load: Load::Open(190.0),
+        requests: 50_000,
+        span_mib: None,
+        settle: 100_000,
+        long: 600_000,
+    },
+    Case {
+        name: "RAID 10 with a cache, closed",
+        system: "nearline-24-raid10",
+        workload: "oltp-8k",
+        load: Load::Closed(32),
+        requests: 2_000,
+        span_mib: None,
+        settle: 300_000,
+        long: 100_000,
+    },
+    Case {
+        name: "RAID 6 with a cache, closed",
+        system: "nearline-12-raid6",
+        workload: "oltp-8k",
+        load: Load::Closed(16),
+        requests: 400_000,
+        span_mib: None,
+        settle: 400_000,
+        long: 2_500_000,
+    },
+    Case {
+        name: "solid-state drive, reads, closed",
+        system: "dc-p4500-1tb",
+        workload: "random-read-4k",
+        load: Load::Closed(32),
+        requests: 10_000,
+        span_mib: None,
+        settle: 100_000,
+        long: 125_000,
+    },
+    Case {
+        name: "solid-state drive, mixed, open",
+        system: "dc-s4500-960gb",
+        workload: "database",
+        load: Load::Open(20_000.0),
+        requests: 50_000,
+        span_mib: None,
+        settle: 100_000,
+        long: 600_000,
+    },
+    Case {
+        name: "RAID 5 of drives with media caches, closed",
+        system: "demartek-512n-awc-raid5-24",
+        workload: "oltp-8k",
+        load: Load::Closed(48),
+        requests: 50_000,
+        span_mib: None,
+        settle: 300_000,
+        long: 600_000,
+    },
+    Case {
+        name: "RAID 10 of drives with flash, open",
+        system: "demartek-512e-raid10-24",
+        workload: "web-server",
+        load: Load::Open(2_000.0),
+        requests: 50_000,
+        span_mib: None,
+        settle: 600_000,
+        long: 600_000,
+    },
+    Case {
+        name: "virtual array, closed",
+        system: "va-7100",
+        workload: "oltp-2k",
+        load: Load::Closed(24),
+        requests: 100_000,
+        span_mib: None,
+        settle: 200_000,
+        long: 600_000,
+    },
+    Case {
+        name: "virtual array, open, near saturation",
+        system: "va-7100",
+        workload: "database",
+        load: Load::Open(2_000.0),
+        requests: 200_000,
+        span_mib: None,
+        settle: 300_000,
+        long: 1_200_000,
+    },
+];
+
+/// A row for `make validate`, which collects them.
+fn row(name: String, value: Option<f64>, bar: [f64; 2]) {
+    // Where nothing was told, nothing was wrong.
+    let met = value.is_none_or(|value| (bar[0]..=bar[1]).contains(&value));
+    println!(
+        "row: {}",
+        json!({"name": name, "value": value, "unit": "%", "bar": bar, "bar_is": "between", "bar_met": met})
+    );
+}
+
+/// The bar of 93 to 97.5 % is reported, not asserted: of 200 runs a perfect interval misses it in one case of seven.
+#[test]
+#[ignore = "an hour: make validate"]
+fn intervals_hold_in_twelve_systems() {
+    for case in &CASES {
+        let (mean, p99) = coverage(case, 200);
+        let name = format!("{}, {} requests", case.name, case.requests);
+        row(format!("{name}: 95 % intervals of the mean that hold"), mean.held_percent(), [93.0, 97.5]);
+        row(format!("{name}: runs whose mean is told"), Some(mean.told_percent()), [0.0, 100.0]);
+        row(format!("{name}: 95 % intervals of p99 that hold"), p99.held_percent(), [93.0, 97.5]);
+        row(format!("{name}: runs whose p99 is told"), Some(p99.told_percent()), [0.0, 100.0]);
+    }
+}
+
+/// What a short run of a drive tells holds, and what an array whose cache still fills would tell is not told.
+#[test]
+fn short_runs_tell_what_they_know() {
+    let disk = Case { requests: 2_000, settle: 2_000, long: 20_000, ..CASES[0] };
+    let (mean, p99) = coverage(&disk, 40);
+    assert!(mean.told >= 34 && mean.held + 6 >= mean.told, "{} of {} told held", mean.held, mean.told);
+    assert!(p99.told >= 30, "{} told", p99.told);
+    let cached = Case { requests: 2_000, ..CASES[5] };
+    let system = load_system(cached.system, &Changes::default()).expect("the catalogue has it").description();
+    for sampling in cached.runs(&system, 1, 4, (2_000, 500), |result| result.sampling.clone()) {
+        assert_eq!(sampling, Sampling::nothing(TooShort::WriteCacheMoves));
+    }
+}

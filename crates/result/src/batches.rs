@@ -1,0 +1,200 @@
+//! Response times in batches: enough to say how well their mean and their percentiles are known, in bounded memory.
+
+/// The most batches held; when that many are complete they are paired up into half as many.
+pub(crate) const MAX_BATCHES: usize = 128;
+/// Fewer batches tell nothing.
+pub(crate) const MIN_BATCHES: usize = MAX_BATCHES / 2;
+
+/// Binary digits of a bin's width below its value: bins are at most 1/32 wide.
+const BIN_BITS: u32 = 5;
+/// Bins up to 2^42 ns, more than an hour; what is longer counts in the last.
+const BINS: usize = bin_of((1 << 42) - 1) + 1;
+
+/// The bin of a response time.
+#[inline]
+const fn bin_of(ns: u64) -> usize {
+    let digits = u64::BITS - ns.leading_zeros();
+    let shift = digits.saturating_sub(BIN_BITS + 1);
+    ((shift as usize) << BIN_BITS) + (ns >> shift) as usize
+}
+
+/// The shortest response time of a bin.
+const fn bin_begins_ns(bin: usize) -> u64 {
+    let shift = (bin >> BIN_BITS).saturating_sub(1);
+    ((bin - (shift << BIN_BITS)) as u64) << shift
+}
+
+/// What a system holds that fills up and empties: bytes or pieces of each of [`LEVEL_NAMES`], 0 where there is none.
+///
+/// A run that is over before a cache is full looks as steady as can be; only the cache knows better.
+pub type Levels = [u64; LEVEL_NAMES.len()];
+
+/// What the levels are of.
+pub const LEVEL_NAMES: [&str; 4] = [
+    "data in write caches",
+    "data in read caches",
+    "data in flash or media caches",
+    "mirrored data of a virtual array",
+];
+
+/// A run's response times in order of completion, in 64 to 127 complete batches of equal length whatever the length of
+/// the run, once there are 64: the length starts at one request and doubles whenever 128 batches are full. Each batch
+/// keeps the time that requests were outstanding in it, how many fell into which bin of about 3 %, and the levels that the
+/// system had at its end.
+///
+/// Time outstanding over requests is the mean response by Little's law. In a closed loop, where a long response makes
+/// others short, it strays far less from batch to batch than the responses themselves (Glynn and Whitt, 1989).
+#[derive(Clone, Debug)]
+pub struct Batches {
+    outstanding_ns: [f64; MAX_BATCHES],
+    levels: [Levels; MAX_BATCHES],
+    levels_before: Levels,
+    requests_before: u64,
+    /// A row of bins a batch.
+    counts: Vec<u32>,
+    /// The bins in use, of all batches.
+    used: (usize, usize),
+    complete: usize,
+    batch_len: u64,
+    open_len: u64,
+}
+
+impl Batches {
+    /// No requests yet.
+    pub fn new() -> Self {
+        Batches {
+            outstanding_ns: [0.0; MAX_BATCHES],
+            levels: [Levels::default(); MAX_BATCHES],
+            levels_before: Levels::default(),
+            requests_before: 0,
+            counts: vec![0; MAX_BATCHES * BINS],
+            used: (BINS, 0),
+            complete: 0,
+            batch_len: 1,
+            open_len: 0,
+        }
+    }
+
+    /// The system has seen so many requests, and has these levels.
+    pub fn begin(&mut self, requests_before: u64, levels: Levels) {
+        (self.requests_before, self.levels_before) = (requests_before, levels);
+    }
+
+    /// The levels at the end of the batch that is complete.
+    pub fn note_levels(&mut self, levels: Levels) {
+        self.levels[self.complete - 1] = levels;
+    }
+
+    /// So many requests were outstanding for so long. Negative for what is to be taken out again.
+    #[inline]
+    pub fn outstanding(&mut self, request_ns: f64) {
+        self.outstanding_ns[self.complete] += request_ns;
+    }
+
+    /// Appends the response time of the next request to complete. Whether a batch is complete with it, so that the levels
+    /// are to be noted.
+    #[inline]
+    pub fn record(&mut self, response_ns: u64) -> bool {
+        let bin = bin_of(response_ns).min(BINS - 1);
+        self.used = (self.used.0.min(bin), self.used.1.max(bin));
+        self.counts[self.complete * BINS + bin] += 1;
+        self.open_len += 1;
+        let is_full = self.open_len == self.batch_len;
+        if is_full {
+            self.close_batch();
+        }
+        is_full
+    }
+
+    fn close_batch(&mut self) {
+        self.open_len = 0;
+        self.complete += 1;
+        if self.complete == MAX_BATCHES {
+            self.pair_up();
+        }
+    }
+
+    #[cold]
+    fn pair_up(&mut self) {
+        let (low, high) = self.used;
+        for pair in 0..MIN_BATCHES {
+            self.outstanding_ns[pair] = self.outstanding_ns[2 * pair] + self.outstanding_ns[2 * pair + 1];
+            self.levels[pair] = self.levels[2 * pair + 1];
+            for bin in low..=high {
+                let both = self.counts[2 * pair * BINS + bin] + self.counts[(2 * pair + 1) * BINS + bin];
+                self.counts[pair * BINS + bin] = both;
+            }
+        }
+        for batch in MIN_BATCHES..MAX_BATCHES {
+            self.outstanding_ns[batch] = 0.0;
+            self.counts[batch * BINS..][low..=high].fill(0);
+        }
+        self.complete = MIN_BATCHES;
+        self.batch_len *= 2;
+    }
+
+    /// Complete batches.
+    pub fn complete(&self) -> usize {
+        self.complete
+    }
+
+    /// Requests in a complete batch.
+    pub fn batch_len(&self) -> u64 {
+        self.batch_len
+    }
+
+    /// The mean response of each complete batch, by Little's law.
+    pub(crate) fn means_ns(&self) -> Vec<f64> {
+        self.outstanding_ns[..self.complete].iter().map(|sum_ns| sum_ns / self.batch_len as f64).collect()
+    }
+
+    /// One level at the end of each complete batch, with what it was at first.
+    pub(crate) fn level(&self, level: usize) -> (u64, Vec<u64>) {
+        (self.levels_before[level], self.levels[..self.complete].iter().map(|levels| levels[level]).collect())
+    }
+
+    /// Requests that the system had seen when `batches` were complete.
+    pub(crate) fn requests_seen(&self, batches: usize) -> u64 {
+        self.requests_before + batches as u64 * self.batch_len
+    }
+
+    /// Of the batches from `first` on, the share of requests up to the end of each bin in use: where the bin begins and
+    /// ends, and the share.
+    pub(crate) fn distribution(&self, first: usize) -> Vec<Binned> {
+        let requests = ((self.complete - first) as u64 * self.batch_len) as f64;
+        let mut below = 0u64;
+        let binned = (self.used.0..=self.used.1).map(|bin| {
+            below += (first..self.complete).map(|batch| u64::from(self.counts[batch * BINS + bin])).sum::<u64>();
+            Binned {
+                bin,
+                begins_ns: bin_begins_ns(bin),
+                ends_ns: bin_begins_ns(bin + 1),
+                share: below as f64 / requests,
+            }
+        });
+        binned.collect()
+    }
+
+    /// The share of each batch from `first` on that lies beyond a bin.
+    pub(crate) fn shares_beyond(&self, first: usize, bin: usize) -> Vec<f64> {
+        let beyond = |batch: usize| {
+            let counts = &self.counts[batch * BINS..(batch + 1) * BINS];
+            counts[bin + 1..].iter().map(|&count| u64::from(count)).sum::<u64>() as f64 / self.batch_len as f64
+        };
+        (first..self.complete).map(beyond).collect()
+    }
+}
+
+/// Requests up to the end of a bin.
+pub(crate) struct Binned {
+    pub bin: usize,
+    pub begins_ns: u64,
+    pub ends_ns: u64,
+    pub share: f64,
+}
+
+impl Default for Batches {
+    fn default() -> Self {
+        Self::new()
+    }
+}

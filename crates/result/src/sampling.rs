@@ -1,0 +1,396 @@
+//! How well one run knows what a run without end would say: sampling errors, or that the run was too short to tell.
+//!
+//! The means of batches of successive requests are tested for what they still have in common, and an interval is made of
+//! batches twice as long as those that passed, corrected for the little that the test may have missed and for skewness:
+//! the steps of N-Skart (Tafazzoli, Steiger and Wilson, 2011), on batches that are kept as the run goes. What is warm-up is
+//! left out: by what the system's caches hold, and by MSER (White, 1997) where the test of Heidelberger and Welch (1983)
+//! finds that the beginning differs. docs/sampling.md says what was chosen and how it was checked.
+
+use serde::{Deserialize, Serialize};
+
+use crate::LatencyHistogram;
+use crate::batches::{Batches, LEVEL_NAMES, MIN_BATCHES};
+
+/// The percentiles that get an interval.
+pub const PERCENTS: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
+
+/// Batches whose independence is tested, most first; the interval is made of half as many.
+const TESTED: [usize; 3] = [64, 32, 16];
+/// Normal quantile of the test's level of 20 %, one-sided: N-Skart's.
+const VON_NEUMANN_Z: f64 = 0.841_621_233_572_914;
+/// Correlation beyond which the correction for it is not trusted to grow.
+const CORRELATION_MAX: f64 = 0.6;
+/// The 99 % point of the Cramér-von Mises statistic of a Brownian bridge (Anderson and Darling, 1952).
+const CRAMER_VON_MISES_99: f64 = 0.743_46;
+/// A level that moves by less than this, over a time in which the requests that the system has seen grow e-fold, stands.
+const LEVEL_STANDS: f64 = 0.01;
+/// A level has moved when it has moved by this many standard deviations of the sum of its steps.
+const LEVEL_SIGMAS: f64 = 3.0;
+/// Requests beyond a percentile without which nothing is said of it.
+const BEYOND_MIN: f64 = 10.0;
+
+/// What is known of a figure of the system in the long run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Known {
+    /// It lies between, in 95 of 100 runs.
+    Between {
+        /// From.
+        low_ns: f64,
+        /// To.
+        high_ns: f64,
+    },
+    /// Nothing.
+    TooShort(TooShort),
+}
+
+impl Known {
+    /// Half of what lies between.
+    pub fn half_width_ns(&self) -> Option<f64> {
+        self.between_ns().map(|(low_ns, high_ns)| (high_ns - low_ns) / 2.0)
+    }
+
+    /// From and to.
+    pub fn between_ns(&self) -> Option<(f64, f64)> {
+        match *self {
+            Known::Between { low_ns, high_ns } => Some((low_ns, high_ns)),
+            Known::TooShort(_) => None,
+        }
+    }
+}
+
+/// Why nothing is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TooShort {
+    /// Fewer requests than there are to be batches.
+    FewRequests,
+    /// A write cache still filled up, or emptied.
+    WriteCacheMoves,
+    /// A read cache did.
+    ReadCacheMoves,
+    /// Flash or a media cache in a disk did.
+    MediaCacheMoves,
+    /// A virtual array still moved data between its levels.
+    PoolMoves,
+    /// Response times changed all along.
+    Drifts,
+    /// What is slow stays slow for longer than a batch.
+    Correlated,
+    /// Too few requests were beyond the percentile.
+    FewBeyond,
+    /// Requests pile up: there is no long run.
+    Saturated,
+    /// Of several threads together it is not computed.
+    SeveralThreads,
+    /// The result is of a version that did not keep it.
+    NotKept,
+}
+
+impl TooShort {
+    fn of_level(level: usize) -> TooShort {
+        [TooShort::WriteCacheMoves, TooShort::ReadCacheMoves, TooShort::MediaCacheMoves, TooShort::PoolMoves][level]
+    }
+
+    /// In words.
+    pub fn words(self) -> String {
+        let moves = |level: usize| format!("too short to tell: {} still changed", LEVEL_NAMES[level]);
+        match self {
+            TooShort::FewRequests => "too short to tell: fewer than 64 requests".to_owned(),
+            TooShort::WriteCacheMoves => moves(0),
+            TooShort::ReadCacheMoves => moves(1),
+            TooShort::MediaCacheMoves => moves(2),
+            TooShort::PoolMoves => moves(3),
+            TooShort::Drifts => "too short to tell: response times changed all along".to_owned(),
+            TooShort::Correlated => "too short to tell: slow phases last too long".to_owned(),
+            TooShort::FewBeyond => "too short to tell: too few requests beyond it".to_owned(),
+            TooShort::Saturated => "no long run: requests pile up".to_owned(),
+            TooShort::SeveralThreads => "not computed for several threads".to_owned(),
+            TooShort::NotKept => "not kept by the version that wrote this".to_owned(),
+        }
+    }
+}
+
+/// What one run knows of the long run. This is the error of sampling alone: how far a model is from a device is another
+/// matter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sampling {
+    /// Measured requests at the beginning that were found to be warm-up still. They are in every other figure of the
+    /// result; here they are left out.
+    pub warm_up_requests: u64,
+    /// The mean response.
+    pub mean: Known,
+    /// Of [`PERCENTS`].
+    pub percentiles: Vec<Percentile>,
+}
+
+/// What is known of a percentile of the response times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Percentile {
+    /// Which.
+    pub percent: f64,
+    /// Its value.
+    pub value: Known,
+}
+
+impl Sampling {
+    /// Nothing is known.
+    pub fn nothing(why: TooShort) -> Sampling {
+        let percentile = |percent| Percentile { percent, value: Known::TooShort(why) };
+        let percentiles = PERCENTS.into_iter().map(percentile).collect();
+        Sampling { warm_up_requests: 0, mean: Known::TooShort(why), percentiles }
+    }
+
+    /// What a run's batches tell; `responses` are all that were measured.
+    pub fn of(batches: &Batches, responses: &LatencyHistogram) -> Sampling {
+        let first = match warm_up(batches) {
+            Ok(first) => first,
+            Err(why) => return Sampling::nothing(why),
+        };
+        let percentile =
+            |percent| Percentile { percent, value: known(percentile(batches, first, percent / 100.0, responses)) };
+        Sampling {
+            warm_up_requests: first as u64 * batches.batch_len(),
+            mean: known(mean_from(batches, first)),
+            percentiles: PERCENTS.into_iter().map(percentile).collect(),
+        }
+    }
+
+    /// What is known of the mean alone.
+    pub fn of_mean(batches: &Batches) -> Known {
+        known(warm_up(batches).and_then(|first| mean_from(batches, first)))
+    }
+
+    /// Everything in it that JSON must be able to carry.
+    pub(crate) fn figures(&self) -> impl Iterator<Item = f64> + '_ {
+        let known = std::iter::once(&self.mean).chain(self.percentiles.iter().map(|percentile| &percentile.value));
+        known.filter_map(Known::between_ns).flat_map(|(low_ns, high_ns)| [low_ns, high_ns])
+    }
+}
+
+fn known(found: Result<(f64, f64), TooShort>) -> Known {
+    match found {
+        Ok((low_ns, high_ns)) => Known::Between { low_ns, high_ns },
+        Err(why) => Known::TooShort(why),
+    }
+}
+
+fn mean_from(batches: &Batches, first: usize) -> Result<(f64, f64), TooShort> {
+    let spread = Spread::of(&batches.means_ns()[first..]).ok_or(TooShort::Correlated)?;
+    Ok(((spread.mean - spread.down).max(0.0), spread.mean + spread.up))
+}
+
+/// The interval of a quantile: that of the share of requests beyond it, turned around by the distribution (Heidelberger
+/// and Lewis, 1984, by batches). The share is counted at the nearest end of a bin.
+fn percentile(
+    batches: &Batches,
+    first: usize,
+    quantile: f64,
+    responses: &LatencyHistogram,
+) -> Result<(f64, f64), TooShort> {
+    let requests = ((batches.complete() - first) as u64 * batches.batch_len()) as f64;
+    if (1.0 - quantile) * requests < BEYOND_MIN {
+        return Err(TooShort::FewBeyond);
+    }
+    let binned = batches.distribution(first);
+    let distance = |share: f64| (share - quantile).abs();
+    let border = binned.iter().min_by(|one, other| distance(one.share).total_cmp(&distance(other.share)));
+    let border = border.expect("batches are complete");
+    // Near enough that what is slow together there is slow together at the quantile too.
+    let near = |share: f64, wanted: f64| (0.5..=2.0).contains(&(share / wanted));
+    if !(near(1.0 - border.share, 1.0 - quantile) && near(border.share, quantile)) {
+        let bin = binned.iter().find(|bin| bin.share >= quantile).expect("all requests are below the last bin's end");
+        let (least_ns, most_ns) = (responses.min_ns() as f64, responses.max_ns() as f64);
+        return Ok(((bin.begins_ns as f64).max(least_ns), (bin.ends_ns as f64).min(most_ns)));
+    }
+    let spread = Spread::of(&batches.shares_beyond(first, border.bin)).ok_or(TooShort::Correlated)?;
+    let scale = (quantile * (1.0 - quantile) / (border.share * (1.0 - border.share))).sqrt();
+    let (low, high) = (quantile - scale * spread.down, quantile + scale * spread.up);
+    if high > 1.0 - 1.0 / requests {
+        return Err(TooShort::FewBeyond);
+    }
+    let at = |share: f64| {
+        if first == 0 {
+            return responses.quantile_ns(share).map(|ns| ns as f64);
+        }
+        let after = binned.partition_point(|bin| bin.share < share);
+        let before = after.checked_sub(1).map_or(0.0, |before| binned[before].share);
+        let bin = binned.get(after)?;
+        let within = (share.max(0.0) - before) / (bin.share - before);
+        Some(bin.begins_ns as f64 + within * (bin.ends_ns - bin.begins_ns) as f64)
+    };
+    at(low).zip(at(high)).ok_or(TooShort::FewBeyond)
+}
+
+/// The first batch after the warm-up: when every level is where it stays, and response times do what they go on doing.
+fn warm_up(batches: &Batches) -> Result<usize, TooShort> {
+    if batches.complete() < MIN_BATCHES {
+        return Err(TooShort::FewRequests);
+    }
+    let mut first = 0;
+    for level in 0..LEVEL_NAMES.len() {
+        first = first.max(level_stands_from(batches, level)?);
+    }
+    let means = &batches.means_ns()[first..];
+    let Some(variance) = variance_of_late(means) else {
+        return Err(TooShort::Drifts);
+    };
+    if cramer_von_mises(means, variance) < CRAMER_VON_MISES_99 {
+        return Ok(first);
+    }
+    let cut = mser(means);
+    if cut > means.len() / 2 || cramer_von_mises(&means[cut..], variance) >= CRAMER_VON_MISES_99 {
+        return Err(TooShort::Drifts);
+    }
+    Ok(first + cut)
+}
+
+/// The first batch that begins with a level that the second half of the run knows too.
+fn level_stands_from(batches: &Batches, level: usize) -> Result<usize, TooShort> {
+    let (before, levels) = batches.level(level);
+    let middle = levels.len() / 2;
+    let late = &levels[middle - 1..];
+    let moved = late[late.len() - 1] as f64 - late[0] as f64;
+    let steps: f64 = late.windows(2).map(|step| (step[1] as f64 - step[0] as f64).powi(2)).sum();
+    let most = late.iter().copied().max().unwrap_or(0).max(1) as f64;
+    let growth = batches.requests_seen(levels.len()) as f64 / batches.requests_seen(middle) as f64;
+    if moved.powi(2) > LEVEL_SIGMAS.powi(2) * steps && moved.abs() / most >= LEVEL_STANDS * growth.ln() {
+        return Err(TooShort::of_level(level));
+    }
+    let (least, most) = late.iter().fold((u64::MAX, 0), |(least, most), &level| (least.min(level), most.max(level)));
+    let at_begin = std::iter::once(before).chain(levels);
+    Ok(at_begin.take_while(|level| !(least..=most).contains(level)).count())
+}
+
+/// The long-run variance of batch means from their second half, in fours.
+fn variance_of_late(means: &[f64]) -> Option<f64> {
+    let late = paired(&means[means.len() / 2..], 4);
+    let (_, variance) = mean_and_variance(&late);
+    let variance = 4.0 * variance * inflation(&late);
+    variance.is_finite().then_some(variance)
+}
+
+/// How far the sums of a series stray from the straight line.
+fn cramer_von_mises(means: &[f64], variance: f64) -> f64 {
+    let (mean, own_variance) = mean_and_variance(means);
+    if own_variance == 0.0 {
+        return 0.0;
+    }
+    let mut sum = 0.0;
+    let squares: f64 = means
+        .iter()
+        .map(|value| {
+            sum += value - mean;
+            sum * sum
+        })
+        .sum();
+    squares / (means.len() as f64).powi(2) / variance
+}
+
+/// Where the standard error of what is left is least.
+fn mser(means: &[f64]) -> usize {
+    let (mut sum, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
+    let (mean, _) = mean_and_variance(means);
+    for (left, (at, value)) in means.iter().enumerate().rev().enumerate() {
+        let count = (left + 1) as f64;
+        sum += value - mean;
+        squares += (value - mean).powi(2);
+        let error = (squares - sum * sum / count) / (count * count);
+        // The last few say little: White, Cobb and Spratt leave out five.
+        if left >= 5 && error <= best.0 {
+            best = (error, at);
+        }
+    }
+    best.1
+}
+
+/// The mean of a series of batch means, and how far the true one may lie below and above it.
+struct Spread {
+    mean: f64,
+    down: f64,
+    up: f64,
+}
+
+impl Spread {
+    /// `None` where even long batches depend on each other.
+    fn of(series: &[f64]) -> Option<Spread> {
+        let tested = TESTED.into_iter().filter(|&tested| series.len() >= tested);
+        let batches =
+            tested.map(|tested| paired(series, series.len() / tested)).find(|batches| are_independent(batches))?;
+        let (mean, _) = mean_and_variance(series);
+        let longer = paired(&batches, 2);
+        let (_, variance) = mean_and_variance(&longer);
+        let error = (variance * inflation(&longer) / longer.len() as f64).sqrt();
+        let skew = skewness(&batches) / (6.0 * (batches.len() as f64).sqrt());
+        let t = student_t_975(longer.len() as f64 - 1.0);
+        let (down, up) = (skewed(t, skew) * error, -skewed(-t, skew) * error);
+        // A strong skew can turn the cube root's side around; the interval holds its middle in any case.
+        Some(Spread { mean, down: down.max(0.0), up: up.max(0.0) })
+    }
+}
+
+/// Means of `count` successive values each, from the last backwards; what is over at the beginning is left out.
+fn paired(series: &[f64], count: usize) -> Vec<f64> {
+    series[series.len() % count..].chunks(count).map(|chunk| chunk.iter().sum::<f64>() / count as f64).collect()
+}
+
+fn mean_and_variance(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0))
+}
+
+/// Von Neumann's ratio does not show that neighbours are alike.
+fn are_independent(values: &[f64]) -> bool {
+    let count = values.len() as f64;
+    let (_, variance) = mean_and_variance(values);
+    if variance == 0.0 {
+        return true;
+    }
+    let differences: f64 = values.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
+    let ratio = 1.0 - differences / (2.0 * variance * (count - 1.0));
+    ratio * ((count * count - 1.0) / (count - 2.0)).sqrt() < VON_NEUMANN_Z
+}
+
+/// What the variance of a mean grows by where neighbours are alike: that of a first-order autoregression.
+fn inflation(values: &[f64]) -> f64 {
+    let (mean, variance) = mean_and_variance(values);
+    if variance == 0.0 {
+        return 1.0;
+    }
+    let products: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    let count = values.len() as f64;
+    // An estimate of correlation is too low by about one in the number of values.
+    let correlation = (products / (variance * (count - 1.0)) + 1.0 / count).clamp(0.0, CORRELATION_MAX);
+    (1.0 + correlation) / (1.0 - correlation)
+}
+
+/// The sample's skewness, without bias in a normal sample.
+fn skewness(values: &[f64]) -> f64 {
+    let (mean, variance) = mean_and_variance(values);
+    if variance == 0.0 {
+        return 0.0;
+    }
+    let count = values.len() as f64;
+    let cubes: f64 = values.iter().map(|value| (value - mean).powi(3)).sum();
+    cubes * count / ((count - 1.0) * (count - 2.0) * variance.powf(1.5))
+}
+
+/// Student's t for a skewed sample, `skew` being its skewness over six times the root of its size (Hall, 1992; Willink,
+/// 2005).
+fn skewed(t: f64, skew: f64) -> f64 {
+    if skew.abs() < 1e-6 { t } else { ((1.0 + 6.0 * skew * (t - skew)).cbrt() - 1.0) / (2.0 * skew) }
+}
+
+/// The 97.5 % point of Student's t: the expansion about the normal's (Abramowitz and Stegun 26.7.5), good to a part in
+/// 1,000 for the 7 and more degrees of freedom used here.
+fn student_t_975(degrees: f64) -> f64 {
+    const Z: f64 = 1.959_963_984_540_054;
+    let (z3, z5, z7, z9) = (Z.powi(3), Z.powi(5), Z.powi(7), Z.powi(9));
+    Z + (z3 + Z) / (4.0 * degrees)
+        + (5.0 * z5 + 16.0 * z3 + 3.0 * Z) / (96.0 * degrees.powi(2))
+        + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * Z) / (384.0 * degrees.powi(3))
+        + (79.0 * z9 + 776.0 * z7 + 1482.0 * z5 - 1920.0 * z3 - 945.0 * Z) / (92160.0 * degrees.powi(4))
+}

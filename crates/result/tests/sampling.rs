@@ -1,0 +1,185 @@
+//! Intervals of processes whose long run is known.
+
+use headstack_result::{Batches, Known, LatencyHistogram, Levels, Sampling, TooShort};
+
+/// Uniform numbers of a 64-bit linear congruence, reproducible.
+struct Noise(u64);
+
+impl Noise {
+    /// A stream far from its neighbours' (SplitMix64).
+    fn of(seed: u64) -> Noise {
+        let mut z = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Noise(z ^ (z >> 31))
+    }
+
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    fn exponential(&mut self) -> f64 {
+        -self.uniform().ln()
+    }
+
+    /// Near enough to normal.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+/// What a run of these response times in microseconds, with these levels of a write cache, knows.
+fn told(values_us: impl IntoIterator<Item = f64>, level: impl Fn(u64) -> u64) -> Sampling {
+    let (mut batches, mut responses) = (Batches::new(), LatencyHistogram::new());
+    batches.begin(0, [level(0), 0, 0, 0]);
+    for (at, value_us) in (1u64..).zip(values_us) {
+        let ns = (value_us * 1e3) as u64;
+        responses.record(ns);
+        batches.outstanding(ns as f64);
+        if batches.record(ns) {
+            let levels: Levels = [level(at), 0, 0, 0];
+            batches.note_levels(levels);
+        }
+    }
+    Sampling::of(&batches, &responses)
+}
+
+fn steady(_: u64) -> u64 {
+    0
+}
+
+/// Of `runs`, how many told something, and the share of these that were right.
+fn coverage(runs: u32, truth_us: f64, mut run: impl FnMut(u32) -> Known) -> (u32, f64) {
+    let (mut told, mut held) = (0, 0);
+    for seed in 0..runs {
+        if let Some((low_ns, high_ns)) = run(seed).between_ns() {
+            told += 1;
+            held += u32::from((low_ns..=high_ns).contains(&(truth_us * 1e3)));
+        }
+    }
+    (told, f64::from(held) / f64::from(told.max(1)))
+}
+
+/// x' = phi x + noise about 1,000 us, from its stationary distribution.
+fn autoregression(seed: u32, phi: f64, count: usize) -> impl Iterator<Item = f64> {
+    let mut noise = Noise::of(u64::from(seed));
+    let mut x = noise.normal() / (1.0 - phi * phi).sqrt();
+    (0..count).map(move |_| {
+        x = phi * x + noise.normal();
+        1_000.0 + x
+    })
+}
+
+/// Times in a queue with one server and exponential times of 100 us, from its stationary distribution (Lindley).
+fn queue(seed: u32, load: f64, count: usize) -> impl Iterator<Item = f64> {
+    let mut noise = Noise::of(u64::from(seed));
+    let busy = noise.uniform() < load;
+    let mut wait = if busy { noise.exponential() / (1.0 - load) } else { 0.0 };
+    (0..count).map(move |_| {
+        let there = wait + noise.exponential();
+        wait = (there - noise.exponential() / load).max(0.0);
+        100.0 * there
+    })
+}
+
+#[test]
+fn intervals_hold_for_independent_and_for_correlated_values() {
+    // 400 runs: one standard error is 1.1 points.
+    for (phi, count) in [(0.0, 1_000), (0.9, 10_000), (0.99, 60_000)] {
+        let (told, held) = coverage(400, 1_000.0, |seed| told(autoregression(seed, phi, count), steady).mean);
+        assert!(told >= 340, "{phi}: {told} of 400 told");
+        assert!((0.92..=0.985).contains(&held), "{phi}: {held}");
+    }
+}
+
+#[test]
+fn intervals_hold_for_a_queue_whose_times_are_skewed() {
+    let (told, held) = coverage(300, 200.0, |seed| told(queue(seed, 0.5, 20_000), steady).mean);
+    assert!(told >= 260 && (0.92..=0.985).contains(&held), "{told} told, {held}");
+}
+
+#[test]
+fn a_run_shorter_than_its_slow_phases_says_so() {
+    // 2,000 values of which 200 in a row are alike: ten independent ones.
+    let (told, _) = coverage(200, 1_000.0, |seed| told(autoregression(seed, 0.99, 2_000), steady).mean);
+    assert!(told <= 60, "{told} of 200 told");
+    let drifting = (0..10_000).map(|at| 1_000.0 + f64::from(at) / 10.0 + f64::from(at % 7));
+    assert!(matches!(told_mean(drifting), Known::TooShort(TooShort::Drifts | TooShort::Correlated)));
+    assert_eq!(told_mean((0..63).map(f64::from)), Known::TooShort(TooShort::FewRequests));
+}
+
+fn told_mean(values_us: impl IntoIterator<Item = f64>) -> Known {
+    told(values_us, steady).mean
+}
+
+#[test]
+fn what_begins_otherwise_is_left_out() {
+    let (mut left_out, runs) = (0, 100);
+    let (told, held) = coverage(runs, 1_000.0, |seed| {
+        let cold = autoregression(seed, 0.5, 20_000).zip(0..).map(|(x, at)| if at < 3_000 { x + 20.0 } else { x });
+        let sampling = told(cold, steady);
+        left_out += u32::from((3_000..=5_000).contains(&sampling.warm_up_requests));
+        sampling.mean
+    });
+    assert!(told >= 80 && held >= 0.9 && left_out >= 80, "{told} told, {held}, {left_out} left out");
+}
+
+/// A cache that fills looks steady until it is full: only its level tells.
+#[test]
+fn a_cache_that_fills_is_told_by_its_level() {
+    let run = |full_at: u64| told(autoregression(1, 0.5, 20_000), |at| at.min(full_at));
+    assert_eq!(run(100_000).mean, Known::TooShort(TooShort::WriteCacheMoves));
+    let full = run(4_000);
+    assert!(full.mean.between_ns().is_some() && (3_900..=5_000).contains(&full.warm_up_requests), "{full:?}");
+    // One that goes up and down between marks is at rest.
+    let saw = told(autoregression(1, 0.5, 20_000), |at| 5_000 + at % 900);
+    assert!(saw.mean.between_ns().is_some() && saw.warm_up_requests < 1_000, "{saw:?}");
+    // A level that rose for long before the run, and rises by little within it, still rises.
+    let mut batches = Batches::new();
+    batches.begin(100_000, [100_000, 0, 0, 0]);
+    let mut responses = LatencyHistogram::new();
+    for (at, value) in (100_001..).zip(autoregression(1, 0.5, 2_000)) {
+        responses.record(value as u64);
+        batches.outstanding(value);
+        if batches.record(value as u64) {
+            batches.note_levels([at, 0, 0, 0]);
+        }
+    }
+    assert_eq!(Sampling::of(&batches, &responses).mean, Known::TooShort(TooShort::WriteCacheMoves));
+}
+
+#[test]
+fn percentiles_have_intervals_where_enough_lies_beyond() {
+    let truth = |share: f64| -1_000.0 * (1.0 - share).ln();
+    for (place, share) in [(0, 0.5), (3, 0.99)] {
+        let (told, held) = coverage(300, truth(share), |seed| {
+            let mut noise = Noise::of(u64::from(seed));
+            told((0..5_000).map(move |_| 1_000.0 * noise.exponential()), steady).percentiles[place].value
+        });
+        assert!(told >= 260 && (0.915..=0.985).contains(&held), "{share}: {told} told, {held}");
+    }
+    let mut noise = Noise::of(5);
+    let few = told((0..5_000).map(|_| 1_000.0 * noise.exponential()), steady);
+    assert_eq!(few.percentiles[4].value, Known::TooShort(TooShort::FewBeyond), "five requests beyond p99.9");
+}
+
+#[test]
+fn a_constant_response_is_known_to_the_bin() {
+    let sampling = told((0..5_000).map(|_| 123.0), steady);
+    assert_eq!(sampling.mean.between_ns(), Some((123_000.0, 123_000.0)));
+    assert_eq!(sampling.percentiles[3].value.between_ns(), Some((123_000.0, 123_000.0)));
+}
+
+#[test]
+fn batches_double_in_length_and_lose_nothing() {
+    let mut batches = Batches::new();
+    for count in 1..=5_000u64 {
+        batches.outstanding(1.0);
+        batches.record(count);
+        let (complete, len) = (batches.complete() as u64, batches.batch_len());
+        assert!(complete < 128 && (count < 64 || complete >= 64));
+        assert!((complete * len..complete * len + len).contains(&count));
+    }
+    assert_eq!(batches.batch_len(), 64);
+}
