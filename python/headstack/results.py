@@ -248,15 +248,13 @@ class Results:
         rows = list(self)
         notes = []
         if any(row["half_width_ms"] is not None for row in rows):
-            notes.append(
-                "± is the sampling error of the mean alone, at 95 %: not how far a model is from its device"
-            )
+            notes.append("± is the sampling error of the mean alone, at 95 %: not how far a model is from its device")
         reasons = Counter(row["sampling"] for row in rows if row["sampling"] is not None)
         notes += [f"sampling error of {count} of {len(rows)} means: {words}" for words, count in reasons.items()]
         warm = [(number, row) for number, row in enumerate(rows, 1) if row["warm_up_requests"]]
         notes += [
-            f"run {number}: the first {row['warm_up_requests']:,} of {row['requests']:,} requests were warm-up still; in the "
-            f"long run the mean is {_ms(row['mean_low_ms'])} to {_ms(row['mean_high_ms'])} ms"
+            f"run {number}: the first {row['warm_up_requests']:,} of {row['requests']:,} requests were warm-up still; "
+            f"in the long run the mean is {_ms(row['mean_low_ms'])} to {_ms(row['mean_high_ms'])} ms"
             for number, row in warm[:WARM_UPS_MAX]
             if row["mean_low_ms"] is not None
         ]

@@ -132,6 +132,25 @@ def test_limits_are_of_the_mean_or_a_percentile(results: hs.Results, text: str) 
         results.iops_at(text)
 
 
+def test_sampling_errors_are_called_so() -> None:
+    results = hs.run("atlas-10k-9", depth=4, requests=4000)
+    (row,) = results
+    assert row["mean_low_ms"] < row["mean_ms"] < row["mean_high_ms"]
+    assert row["half_width_ms"] == pytest.approx((row["mean_high_ms"] - row["mean_low_ms"]) / 2)
+    assert row["p99_low_ms"] <= row["p99_ms"] <= row["p99_high_ms"]
+    assert (row["p999_low_ms"], row["sampling"]) == (None, None), "four requests lie beyond p99.9"
+    assert "± by\nsampling" in [column.heading for column in results.shown()[0]]
+    assert any("the sampling error of the mean alone" in note for note in results.notes)
+
+
+def test_a_run_that_ends_before_the_cache_is_full_says_so() -> None:
+    results = hs.run("nearline-24-raid6", "oltp-8k", depth=16, requests=1000)
+    words = "too short to tell: data in write caches still changed"
+    assert (results[0]["half_width_ms"], results[0]["sampling"]) == (None, words)
+    assert "too short" in results.shown()[1][0]
+    assert f"sampling error of 1 of 1 means: {words}" in results.notes
+
+
 def test_percentiles_of_a_run(results: hs.Results) -> None:
     assert results.percentile_ms(0, 99) == results[0]["p99_ms"]
     assert results.percentile_ms(-1, 100) == results[-1]["max_ms"]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use headstack_result::{
-    Check, Counter, DepthResult, Fact, Interval, Kinds, Known, LatencyHistogram, Mode, RunResult, StreamResult,
-    SystemRecord,
+    Check, Counter, DepthResult, Fact, Interval, Kinds, Known, LatencyHistogram, Mode, RunResult, Sampling,
+    StreamResult, SystemRecord, TooShort,
 };
 use headstack_workload::quantity::format_bytes;
 use headstack_workload::{GENERATOR_NAME, Kind};

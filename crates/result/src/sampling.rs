@@ -215,10 +215,11 @@ fn percentile(
         if first == 0 {
             return responses.quantile_ns(share).map(|ns| ns as f64);
         }
+        let share = share.max(f64::MIN_POSITIVE);
         let after = binned.partition_point(|bin| bin.share < share);
         let before = after.checked_sub(1).map_or(0.0, |before| binned[before].share);
         let bin = binned.get(after)?;
-        let within = (share.max(0.0) - before) / (bin.share - before);
+        let within = (share - before) / (bin.share - before);
         Some(bin.begins_ns as f64 + within * (bin.ends_ns - bin.begins_ns) as f64)
     };
     at(low).zip(at(high)).ok_or(TooShort::FewBeyond)
