@@ -1,7 +1,6 @@
 //! One thread's loop: closed, where each completion is followed by the next request, or open, where requests come at
 //! their times.
 
-use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -14,9 +13,6 @@ use crate::engine::{Wait, flush};
 use crate::flow::Turns;
 use crate::job::{End, Job};
 use crate::rig::{Rig, WarmedUp};
-
-/// Completions between two looks at the confidence interval.
-const CONFIDENCE_EVERY: u64 = 1 << 10;
 
 /// A warm-up of as many requests as there are by default, or fewer, lasts no longer.
 const COUNTED_WARM_UP_NS: u64 = 1_000_000_000;
@@ -49,7 +45,7 @@ pub fn work(job: &Job, rig: &mut Rig) -> Result<Loop, LoadError> {
     let mut stints = Stints::new(job);
     stints.forget_cached(rig);
     let (end, start_ns) = (job.end()?, rig.now_ns);
-    let course = Course { warm_up: job.workload.warm_up, end, start_ns, known_at: Cell::new(0) };
+    let course = Course { warm_up: job.workload.warm_up, end, start_ns };
     rig.errors_rule = job.errors;
     rig.write_content(&job.content);
     if job.times_handing_over {
@@ -187,9 +183,6 @@ pub struct Course {
     pub end: End,
     /// When it began.
     pub start_ns: u64,
-    /// Completions at which the confidence interval is looked at next: several come at once, so that no number is sure to
-    /// be met.
-    known_at: Cell<u64>,
 }
 
 impl Course {
@@ -236,12 +229,7 @@ impl Course {
     }
 
     fn is_known(&self, measuring: &Measuring) -> bool {
-        let Some(percent) = self.end.confidence_percent else { return false };
-        if measuring.completed < self.known_at.get() {
-            return false;
-        }
-        self.known_at.set(measuring.completed + CONFIDENCE_EVERY);
-        measuring.is_known_within(percent)
+        self.end.confidence_percent.is_some_and(|percent| measuring.is_known_within(percent))
     }
 
     fn share(&self, rig: &Rig) -> f64 {

@@ -1,5 +1,7 @@
 //! What a run keeps once its warm-up is over.
 
+use std::cell::Cell;
+
 use crate::batches::{Batches, Levels};
 use crate::{Check, DepthResult, Interval, Kinds, LatencyHistogram, RunResult, Sampling};
 
@@ -28,6 +30,7 @@ pub struct Measuring {
     interval: Interval,
     interval_response: LatencyHistogram,
     batches: Batches,
+    look: Cell<Look>,
     time_at_depth_ns: Vec<u64>,
     depth_since_ns: u64,
     interval_ns: u64,
@@ -42,6 +45,16 @@ pub struct Measuring {
     pub end_ns: Option<u64>,
 }
 
+/// Completions before the first look at the interval of the mean.
+const FIRST_LOOK: u64 = 1 << 10;
+
+/// When the interval of the mean is looked at next, and whether it was narrow enough the last time.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    next: u64,
+    was_known: bool,
+}
+
 impl Measuring {
     /// Begins at `start_ns` with `backlog` requests outstanding; intervals of `interval_ns`, `u64::MAX` for none.
     pub fn new(start_ns: u64, backlog: u64, interval_ns: u64) -> Self {
@@ -52,6 +65,7 @@ impl Measuring {
             interval: Interval { start_ns, ..Interval::default() },
             interval_response: LatencyHistogram::new(),
             batches: Batches::new(),
+            look: Cell::new(Look { next: FIRST_LOOK, was_known: false }),
             time_at_depth_ns: vec![0; 64],
             depth_since_ns: start_ns,
             interval_ns,
@@ -129,8 +143,21 @@ impl Measuring {
         }
     }
 
-    /// The mean response is known to `percent`, by its 95 % interval.
+    /// The mean response is known to `percent`, by its 95 % interval. Asked after every completion, it looks seldom.
+    ///
+    /// Who stops at the first interval that is narrow enough stops at those that are narrow by chance, the more the
+    /// oftener he looks. So looks are a quarter of the run apart, and two in a row must agree.
     pub fn is_known_within(&self, percent: f64) -> bool {
+        let Look { next, was_known } = self.look.get();
+        if self.completed < next {
+            return false;
+        }
+        let is_known = self.is_narrow(percent);
+        self.look.set(Look { next: self.completed + self.completed / 4, was_known: is_known });
+        is_known && was_known
+    }
+
+    fn is_narrow(&self, percent: f64) -> bool {
         let sum_ns: u128 = self.kinds.all().iter().map(|(_, kind)| kind.response.sum_ns()).sum();
         let mean_ns = sum_ns as f64 / self.completed as f64;
         Sampling::of_mean(&self.batches).half_width_ns().is_some_and(|half| half <= mean_ns * percent / 100.0)

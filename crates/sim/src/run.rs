@@ -115,9 +115,6 @@ pub fn run_all(specs: &[RunSpec], progress: &(dyn Fn(usize, f64) -> bool + Sync)
         .collect()
 }
 
-/// Completions between two looks at the confidence interval.
-const CONFIDENCE_EVERY: u64 = 1 << 10;
-
 struct Runner<'a> {
     rig: Rig<'a>,
     generator: Generator,
@@ -281,8 +278,7 @@ impl<'a> Runner<'a> {
             RunLength::Requests(limit) => measuring.completed >= limit,
             RunLength::TimeNs(_) => false,
             RunLength::Confidence { percent, max_requests } => {
-                measuring.completed >= max_requests
-                    || (measuring.completed.is_multiple_of(CONFIDENCE_EVERY) && measuring.is_known_within(percent))
+                measuring.completed >= max_requests || measuring.is_known_within(percent)
             }
         };
         if over {
