@@ -12,7 +12,7 @@ help:
 	@echo "make test      build and run every test"
 	@echo "make check     formatters, linters, types"
 	@echo "make bench     the speed figures, also as target/bench.json"
-	@echo "make validate  the accuracy figures, from measurements of real drives; power cuts; fio; sampling; as target/validate.json too"
+	@echo "make validate  accuracy against real drives, power cuts, live verdicts, fio, sampling; as target/validate.json too"
 	@echo "make fuzz      each parser's fuzz target for a minute"
 	@echo "make web       the page of HTML reports; needs Node"
 	@echo "make clean     remove what was built"

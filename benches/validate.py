@@ -26,6 +26,10 @@ TESTS = {
     "published measurements": [*CARGO, "-p", "headstack-catalogue", "--test", "published", "--", "--nocapture"],
     "power cuts": [*CARGO, "-p", "headstack-live", "--test", "power", "--", "--ignored", "--nocapture"],
     "sampling errors": [*CARGO, "-p", "headstack-catalogue", "--test", "sampling", "--", "--ignored", "--nocapture"],
+    "live verdicts": [
+        *[*CARGO, "-p", "headstack-live", "--test", "verdict"],
+        *["--", "--ignored", "--nocapture", "what_a_verdict_states"],
+    ],
     "fio's requests": [sys.executable, "tests/python/fio_conformance.py"],
 }
 

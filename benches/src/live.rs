@@ -50,8 +50,8 @@ pub fn lateness(report: &mut Report) {
             Err(reason) => report.skip("lateness of a live export", reason),
             Ok((_, fidelity)) => {
                 let name = |share: &str| format!("live, {latency_ms} ms: lateness {share}");
-                report.add(figure(name("p50"), fidelity.lateness_p50_ns as f64 / 1e3, "us", Bar::AtMost(30.0)));
-                report.add(figure(name("p99"), fidelity.lateness_p99_ns as f64 / 1e3, "us", Bar::AtMost(150.0)));
+                report.add(figure(name("p50"), fidelity.path.lateness_p50_ns as f64 / 1e3, "us", Bar::AtMost(30.0)));
+                report.add(figure(name("p99"), fidelity.path.lateness_p99_ns as f64 / 1e3, "us", Bar::AtMost(150.0)));
             }
         }
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ import pytest
 
 import headstack as hs
 from conftest import CHEETAH, Headstack
+from headstack.cli import serve as cli_serve
 from headstack.live.control import Control
 from nbd_client import Client
 
@@ -101,6 +103,7 @@ def test_a_session_ends_with_a_verdict(tmp_path: Path) -> None:
         client.close()
         said = ended(process, signal.SIGTERM)
     assert "1 requests, at most 1 at a time" in said
+    assert f"({os.getpid()}): 1 requests" in said
     assert "valid" in said
     fidelity = json.loads((tmp_path / "fidelity.json").read_text())
     assert fidelity["requests"] == 1
@@ -195,7 +198,7 @@ def test_orders_by_the_control_socket(tmp_path: Path, headstack: Headstack) -> N
         status = json.loads(headstack("ctl", "c", "status").stdout)
         assert status["kinds"]["read"]["requests"] == 1
         assert status["kinds"]["read"]["response_ns"] > 0
-        assert 'headstack_requests_total{kind="read"} 1' in headstack("ctl", "c", "metrics").stdout
+        assert 'headstack_response_seconds_count{kind="read"} 1' in headstack("ctl", "c", "metrics").stdout
         shown = headstack("top", "c", "--once", "--interval", "50ms").stdout
         assert "model time" in shown
         assert "drive" in shown
@@ -215,11 +218,104 @@ def test_prometheus_by_http() -> None:
     with hs.serve("constant:1ms", tcp=("0",), metrics="0") as live:
         url = f"http://{live.metrics}/metrics"
         with urllib.request.urlopen(url, timeout=30) as answer:
-            text = answer.read().decode()
-    assert "# TYPE headstack_lateness_seconds summary" in text
+            samples = linted(answer.read().decode())
+    assert samples['headstack_response_seconds_bucket{kind="read",le="0.001"}'] == 0
+
+
+def linted(text: str) -> dict[str, float]:
+    """The samples of Prometheus' text, which must be as ``promtool check metrics`` and its parser want it."""
+    kinds: dict[str, str] = {}
+    helped: set[str] = set()
+    samples: dict[str, float] = {}
+    family = ""
     for line in text.splitlines():
-        name, _, value = line.rpartition(" ")
-        assert line.startswith("# ") or (name.startswith("headstack_") and float(value) >= 0), line
+        if line.startswith("# HELP "):
+            family = line.split()[2]
+            assert family not in helped, f"{family}: its samples are not together"
+            helped.add(family)
+            continue
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            assert name == family, line
+            assert kind in ("counter", "gauge", "histogram"), line
+            kinds[name] = kind
+            # Units are base units, and only counters are totals.
+            assert (kind == "counter") == name.endswith("_total"), line
+            assert not re.search(r"_(ns|us|ms|milliseconds|percent|mib|kib)(_|$)", name), line
+            continue
+        series, _, value = line.rpartition(" ")
+        matched = re.fullmatch(r'(headstack_[a-z0-9_]+)(?:\{((?:[a-z_]+="[^"\n]*",?)+)\})?', series)
+        assert matched, line
+        base = re.sub(r"_(bucket|sum|count)$", "", matched[1]) if kinds.get(family) == "histogram" else matched[1]
+        assert base == family, f"{line}: comes with {family}"
+        assert series not in samples, f"{series}: twice"
+        samples[series] = float(value)
+    assert set(kinds) == helped
+    for family in (name for name, kind in kinds.items() if kind == "histogram"):
+        rows: dict[str, list[tuple[float, float]]] = {}
+        for told, count in samples.items():
+            if told.startswith(f"{family}_bucket"):
+                rest, _, bound = told.rpartition('le="')
+                rows.setdefault(rest, []).append((float(bound[:-2]), count))
+        assert rows, family
+        for rest, buckets in rows.items():
+            assert buckets == sorted(buckets), "bounds and counts rise together"
+            assert buckets[-1][0] == float("inf")
+            labels = rest.removeprefix(f"{family}_bucket").rstrip("{,")
+            counted = samples[f"{family}_count{labels + '}' if labels else ''}"]
+            assert buckets[-1][1] == counted, f"{rest}: the last bucket has all"
+            assert f"{family}_sum{labels + '}' if labels else ''}" in samples
+    return samples
+
+
+def test_metrics_of_an_array_that_loses_a_member(tmp_path: Path) -> None:
+    array = "demartek-512n-raid5-24"
+    with hs.serve(array, unix=(str(tmp_path / "s"),), control=str(tmp_path / "c"), data="discard"):
+        client = Client(tmp_path / "s")
+        for place in range(8):
+            client.write(place << 16, b"m" * 4096)
+            client.read(place << 16, 4096)
+        with Control(tmp_path / "c") as control:
+            devices = control.order({"do": "status"})["gauges"]["devices"]
+            control.order({"do": "inject", "fault": {"what": "member-fails", "member": devices[0]["name"]}})
+            control.order({"do": "inject", "fault": {"what": "latency-spike", "time": "1ms", "percent": 50.0}})
+            samples = linted(control.order({"do": "metrics"}))
+            status = control.order({"do": "status"})
+        client.close()
+    name = devices[0]["name"]
+    state = status["gauges"]["devices"][0]["state"]
+    assert state in ("missing", "rebuilding")
+    assert samples[f'headstack_device_state{{device="{name}",state="{state}"}}'] == 1
+    assert samples["headstack_active_faults"] == 2
+    assert samples['headstack_fault_active{what="latency-spike"}'] == 1
+    assert samples['headstack_response_seconds_count{kind="write"}'] == 8
+    assert samples['headstack_bytes_total{kind="read"}'] == 8 * 4096
+    assert samples["headstack_power_on"] == 1
+    assert samples["headstack_lateness_seconds_count"] == 16
+    group = status["gauges"]["groups"][0]["name"]
+    assert samples[f'headstack_group_rebuild_size_bytes{{group="{group}"}}'] >= 0
+
+
+def test_what_is_required_of_a_session_decides_its_exit_code(tmp_path: Path, headstack: Headstack) -> None:
+    serve = ("serve", "constant:1ms", "--floor", "0s")
+    # Nothing was asked of it, so that nothing can be said of it.
+    nothing = headstack(*serve, "--run", "true", "--require", "valid:1s")
+    assert nothing.returncode == 1
+    assert "--require valid:1s: no verdict: no request was answered" in nothing.stderr
+    assert headstack(*serve, "--run", "true").returncode == 0
+    # The command's own failure stays its own.
+    assert headstack(*serve, "--run", "exit 7", "--require", "valid:1s").returncode == 7
+    for text in ("valid", "valid:", "fast:1ms", "valid:0s", "valid:soon"):
+        refused = headstack(*serve, "--run", "touch run", "--require", text)
+        assert refused.returncode == 2, text
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("above_ns", "is_valid"), [(None, False), (999_999, True), (1_000_000, True), (1_000_001, False)]
+)
+def test_a_session_is_valid_from_its_bound_on(above_ns: int | None, is_valid: bool) -> None:
+    assert cli_serve.is_valid({"valid_above_ns": above_ns}, cli_serve.valid_from_ns("valid:1ms")) is is_valid
 
 
 def silent(address: tuple[str, int] | str, count: int) -> list[socket.socket]:

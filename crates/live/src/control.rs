@@ -136,7 +136,7 @@ fn obey(line: &[u8], commander: &Commander, stop_was_asked: &AtomicBool) -> Resu
     // An untagged enum says nothing of what was wrong: the orders to the clock do.
     let order = order.or_else(|_| serde_json::from_slice::<Order>(line).map(Line::Clock));
     match order.map_err(|error| LiveError::Asked(format!("order: {error}")))? {
-        Line::Server(ServerOrder::Metrics) => Ok(Value::String(prometheus(&commander.order(Order::Status)?))),
+        Line::Server(ServerOrder::Metrics) => Ok(Value::String(prometheus(&commander.figures()?))),
         Line::Server(ServerOrder::Stop) => {
             stop_was_asked.store(true, Ordering::Relaxed);
             Ok(Value::Null)
@@ -161,8 +161,8 @@ impl Host for Metrics {
             return if heard.len() > HTTP_BYTES_MAX { Next::Over } else { Next::More };
         }
         heard.clear();
-        let (status, body) = match self.commander.order(Order::Status) {
-            Ok(report) => ("200 OK", prometheus(&report)),
+        let (status, body) = match self.commander.figures() {
+            Ok(figures) => ("200 OK", prometheus(&figures)),
             Err(error) => ("503 Service Unavailable", format!("{error}\n")),
         };
         let kind = "text/plain; version=0.0.4";

@@ -1,17 +1,35 @@
-//! How true a live session was to its model, and for which latencies that makes it valid.
+//! How true a live session was to its model: what the clock counts, and what is said of it.
 
 use headstack_result::LatencyHistogram;
 use headstack_workload::{Kind, Request};
 use serde::Serialize;
 
+use crate::buckets::Buckets;
+use crate::verdict::judge;
 use crate::wall::Scheduling;
-
-/// A latency is told true where the path's own error at p99 is at most this share of it.
-const VALID_SHARE: f64 = 0.05;
+use crate::witness::Seen;
 
 /// What a session measured of itself.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fidelity {
+    /// What the path to the clock and back was like.
+    #[serde(flatten)]
+    pub path: Path,
+    /// Who else was there.
+    #[serde(flatten)]
+    pub seen: Seen,
+    /// What clients measured beyond the model, at p99 and in the mean, is at most so much, in nanoseconds of the wall;
+    /// `None` where that cannot be said.
+    pub error_ns: Option<u64>,
+    /// Latencies of the model from which on the session is valid, in nanoseconds of the model; `None` where it is not.
+    pub valid_above_ns: Option<u64>,
+    /// The verdict in words.
+    pub verdict: String,
+}
+
+/// What the server knows of the path by itself.
+#[derive(Clone, Debug, Serialize)]
+pub struct Path {
     /// Requests answered.
     pub requests: u64,
     /// What a request costs on the way in and out, subtracted from what it is made to take; of several paths, the longest
@@ -25,6 +43,11 @@ pub struct Fidelity {
     pub lateness_p999_ns: u64,
     /// The latest.
     pub lateness_max_ns: u64,
+    /// The mean of it.
+    pub lateness_mean_ns: u64,
+    /// Requests whose data were not copied yet when the answer was due: for how long, of one in a hundred. That is no
+    /// lateness of the clock.
+    pub copying_p99_ns: u64,
     /// Requests that the model would have answered sooner than the path can.
     pub below_floor: u64,
     /// The most requests under way at a time.
@@ -33,30 +56,35 @@ pub struct Fidelity {
     pub scheduling: Scheduling,
     /// Nanoseconds of the model in one of the wall.
     pub speed: f64,
-    /// Latencies of the model from which on the session is valid, in nanoseconds of the model; `None` where it is not.
-    pub valid_above_ns: Option<u64>,
-    /// The verdict in words.
-    pub verdict: String,
+}
+
+impl Fidelity {
+    /// What is to be said of what was measured and witnessed.
+    pub fn new(path: Path, seen: Seen) -> Fidelity {
+        let verdict = judge(&path, &seen);
+        let (error_ns, valid_above_ns) = (verdict.error_ns, verdict.valid_above_ns);
+        Fidelity { path, seen, error_ns, valid_above_ns, verdict: verdict.words }
+    }
 }
 
 /// Requests of a kind that were answered.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default)]
 pub struct KindCount {
-    /// How many.
-    pub requests: u64,
+    /// Their response times, of the model.
+    pub responses: Buckets,
     /// Their bytes.
     pub bytes: u64,
-    /// Their response times, of the model.
-    pub response_ns: u64,
     /// How many of them failed.
     pub failed: u64,
 }
 
 /// What the clock thread counts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ledger {
     kinds: [KindCount; Kind::ALL.len()],
     lateness: LatencyHistogram,
+    late: Buckets,
+    copying: LatencyHistogram,
     below_floor: u64,
     deepest_queue: usize,
     /// What the scheduler does for the clock.
@@ -69,35 +97,38 @@ impl Ledger {
         Ledger {
             kinds: Default::default(),
             lateness: LatencyHistogram::new(),
+            late: Buckets::new(),
+            copying: LatencyHistogram::new(),
             below_floor: 0,
             deepest_queue: 0,
             scheduling: Scheduling::Shared,
         }
     }
 
-    /// An answer left so much later than it was due.
+    /// An answer left so much later than it was due, or than its data were copied, which was so much after it was due.
     #[inline]
-    pub fn answered(&mut self, late_ns: u64, below_floor: bool) {
+    pub fn answered(&mut self, late_ns: u64, copied_ns: u64, below_floor: bool) {
         // What the path itself takes is no lateness of the clock.
         if below_floor {
             self.below_floor += 1;
         }
         self.lateness.record(late_ns);
+        self.late.record(late_ns);
+        self.copying.record(copied_ns);
     }
 
     /// A request was answered which took so long in the model.
     #[inline]
     pub fn served(&mut self, request: &Request, response_ns: u64, failed: bool) {
         let count = &mut self.kinds[request.kind as usize];
-        count.requests += 1;
+        count.responses.record(response_ns);
         count.bytes += u64::from(request.length_bytes);
-        count.response_ns += response_ns;
         count.failed += u64::from(failed);
     }
 
-    /// What was answered, by name of kind.
-    pub fn kinds(&self) -> serde_json::Value {
-        Kind::ALL.iter().map(|&kind| (kind.name().to_owned(), serde_json::json!(self.kinds[kind as usize]))).collect()
+    /// What was answered of a kind.
+    pub fn kind(&self, kind: Kind) -> &KindCount {
+        &self.kinds[kind as usize]
     }
 
     /// So many are under way.
@@ -107,62 +138,32 @@ impl Ledger {
     }
 
     /// Lateness so far.
-    pub fn lateness(&self) -> &LatencyHistogram {
-        &self.lateness
+    pub fn late(&self) -> &Buckets {
+        &self.late
     }
 
-    /// The report.
-    pub fn fidelity(&self, floor_ns: u64, speed: f64) -> Fidelity {
+    /// The path as it was until now.
+    pub fn path(&self, floor_ns: u64, speed: f64) -> Path {
         let at = |share| self.lateness.quantile_ns(share).unwrap_or_else(|| self.lateness.max_ns());
-        let p99_ns = at(0.99);
-        let valid_wall_ns = p99_ns.max(floor_ns) as f64 / VALID_SHARE;
-        let mut fidelity = Fidelity {
+        Path {
             requests: self.lateness.count(),
             floor_ns,
             lateness_p50_ns: at(0.5),
-            lateness_p99_ns: p99_ns,
+            lateness_p99_ns: at(0.99),
             lateness_p999_ns: at(0.999),
             lateness_max_ns: self.lateness.max_ns(),
+            lateness_mean_ns: self.lateness.mean_ns() as u64,
+            copying_p99_ns: self.copying.quantile_ns(0.99).unwrap_or_else(|| self.copying.max_ns()),
             below_floor: self.below_floor,
             deepest_queue: self.deepest_queue,
             scheduling: self.scheduling,
             speed,
-            valid_above_ns: (self.lateness.count() > 0).then_some((valid_wall_ns * speed) as u64),
-            verdict: String::new(),
-        };
-        fidelity.verdict = fidelity.in_words();
-        fidelity
+        }
     }
 }
 
 impl Default for Ledger {
     fn default() -> Self {
         Ledger::new()
-    }
-}
-
-impl Fidelity {
-    fn in_words(&self) -> String {
-        let Some(valid_ns) = self.valid_above_ns else {
-            return "no verdict: no request was answered".to_owned();
-        };
-        // Five ticks of a shared scheduler at 250 Hz: more than that is no drive's latency any more.
-        const HOPELESS_NS: u64 = 20_000_000;
-        if (valid_ns as f64 / self.speed) as u64 > HOPELESS_NS {
-            let us = |ns: u64| ns as f64 / 1e3;
-            if self.floor_ns > self.lateness_p99_ns {
-                return format!("not valid, because the path itself took {:.0} us at the start", us(self.floor_ns));
-            }
-            let why = match self.scheduling {
-                Scheduling::Realtime => "the machine is too busy",
-                Scheduling::Shared => "the clock shares its processor: CAP_SYS_NICE would give it SCHED_FIFO",
-            };
-            let late_us = us(self.lateness_p99_ns);
-            return format!("not valid, because one answer in a hundred is {late_us:.0} us late: {why}");
-        }
-        format!(
-            "valid for latencies above {:.1} ms (there the path's error is at most 5 % at p99)",
-            valid_ns as f64 / 1e6
-        )
     }
 }

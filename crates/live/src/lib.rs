@@ -5,6 +5,7 @@
 //! ([`fidelity`]), never fed back. So a recorded session, replayed in virtual time, has the same completions to the
 //! nanosecond.
 
+mod buckets;
 pub mod budget;
 pub mod contents;
 mod control;
@@ -22,7 +23,9 @@ pub mod service;
 mod smart;
 mod telemetry;
 pub mod timeline;
+pub mod verdict;
 pub mod wall;
+pub mod witness;
 
 pub use contents::{Contents, Extent};
 pub use device::{Device, Export};

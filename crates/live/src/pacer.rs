@@ -23,9 +23,11 @@ use crate::fidelity::{Fidelity, Ledger};
 use crate::orders::Order;
 use crate::power::gate::Gate;
 use crate::power::{Change, Changed, Verdict};
+use crate::telemetry::{self, Figures};
 pub use crate::timeline::Outcome;
 use crate::timeline::{Finished, Listener, Model, Timeline};
-use crate::wall::{Awake, Scheduling, Wall, be_punctual};
+use crate::wall::{Awake, Duty, Scheduling, Wall, be_punctual};
+use crate::witness::{Client, Scene, Witness};
 use crate::{fuse, nbd};
 
 /// How a session is paced.
@@ -67,9 +69,9 @@ pub enum Answer {
 }
 
 impl Answer {
-    fn send(self, outcome: Outcome) {
+    fn send(self, outcome: Outcome, took: Duration) {
         match self {
-            Answer::Nbd(reply) => reply.send(outcome),
+            Answer::Nbd(reply) => reply.send(outcome, took),
             Answer::Fuse(reply) => reply.send(outcome),
             // Who has gone does not need to know.
             Answer::Word(sender) => drop(sender.send(outcome)),
@@ -83,13 +85,15 @@ struct Arrival {
     /// When it was issued: before it was received, by what the path costs.
     issued: Instant,
     received: Instant,
+    /// When its data were copied.
+    copied: Instant,
     request: Request,
     changed: Option<Changed>,
     answer: Answer,
 }
 
 /// An order, and who waits for its answer.
-type Ordered = (Order, mpsc::Sender<Result<Value, LiveError>>);
+type Ordered = (Order, mpsc::Sender<Result<(Value, Option<Ledger>), LiveError>>);
 
 #[derive(Debug, Default)]
 struct Inbox {
@@ -111,6 +115,12 @@ struct Shared {
     at_once: AtomicU64,
     gate: Gate,
     budget: Budget,
+    /// Who else is there.
+    scene: Arc<Scene>,
+    /// Nanoseconds of the model in one of the wall.
+    speed: f64,
+    /// SCHED_FIFO is asked for.
+    realtime: bool,
     /// What a power cut takes from, once there is an export.
     contents: OnceLock<Contents>,
 }
@@ -125,6 +135,13 @@ impl Shared {
         if let Some(clock) = &*self.clock.read().expect("nobody panics with it") {
             clock.unpark();
         }
+    }
+
+    /// What is to be said of the session so far.
+    fn fidelity(&self, ledger: &Ledger) -> Fidelity {
+        let mut path = ledger.path(self.floor_ns.load(Ordering::Relaxed), self.speed);
+        path.requests += self.at_once.load(Ordering::Relaxed);
+        Fidelity::new(path, self.scene.seen())
     }
 }
 
@@ -157,6 +174,18 @@ impl Submitter {
     /// Memory for requests.
     pub fn budget(&self) -> &Budget {
         &self.shared.budget
+    }
+
+    /// A client has come over `stream`, or over another one that is relayed to it.
+    pub(crate) fn meet(&self, stream: &nbd::Stream, is_relayed: bool) -> Arc<Client> {
+        self.shared.scene.meet(stream, is_relayed)
+    }
+
+    /// Has this thread keep up with the clock, behind it, where answers take any time.
+    pub(crate) fn keep_up(&self) {
+        if !self.is_instant {
+            be_punctual(Duty::Path, self.shared.realtime);
+        }
     }
 
     /// Power, and what it does to contents.
@@ -192,10 +221,11 @@ impl Submitter {
         let mut inbox = self.shared.inbox();
         if inbox.closing {
             drop(inbox);
-            return answer.send(Outcome::Vanished);
+            return answer.send(Outcome::Vanished, Duration::ZERO);
         }
+        let copied = Instant::now();
         let issued = at.checked_sub(self.floor).unwrap_or(at);
-        inbox.arrivals.push(Arrival { issued, received: at, request, changed, answer });
+        inbox.arrivals.push(Arrival { issued, received: at, copied, request, changed, answer });
         // The first of a batch wakes the clock; the others find it awake.
         let first = inbox.arrivals.len() == 1;
         drop(inbox);
@@ -216,7 +246,23 @@ impl Commander {
     ///
     /// # Errors
     /// What is wrong with the order; a session that is over.
-    pub fn order(&self, mut order: Order) -> Result<Value, LiveError> {
+    pub fn order(&self, order: Order) -> Result<Value, LiveError> {
+        if order == Order::Status { Ok(self.figures()?.status) } else { Ok(self.ask(order)?.0) }
+    }
+
+    /// What is going on, with what was counted.
+    ///
+    /// # Errors
+    /// A session that is over.
+    pub(crate) fn figures(&self) -> Result<Figures, LiveError> {
+        let (mut status, ledger) = self.ask(Order::Status)?;
+        let ledger = ledger.expect("what was counted comes with the status");
+        // The clock has no time for sums.
+        telemetry::tell(&mut status, &ledger, &self.shared.fidelity(&ledger));
+        Ok(Figures { status, ledger })
+    }
+
+    fn ask(&self, mut order: Order) -> Result<(Value, Option<Ledger>), LiveError> {
         // The clock's thread opens no files.
         if let Order::Inject { fault, .. } = &mut order {
             fault.read_map(Path::new(""))?;
@@ -239,7 +285,7 @@ impl Commander {
 pub struct Session {
     shared: Arc<Shared>,
     is_instant: bool,
-    clock: JoinHandle<Fidelity>,
+    clock: JoinHandle<Ledger>,
 }
 
 impl Session {
@@ -256,6 +302,9 @@ impl Session {
             at_once: AtomicU64::new(0),
             gate: Gate::new(matches!(model, Model::System(_)), &options.budget),
             budget: options.budget.clone(),
+            scene: Scene::new(),
+            speed: options.speed,
+            realtime: options.realtime,
             contents: OnceLock::new(),
         });
         let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0);
@@ -294,6 +343,14 @@ impl Session {
         Submitter { shared: Arc::clone(&self.shared), is_instant: self.is_instant, floor: Duration::ZERO }
     }
 
+    /// Has its clients watched.
+    ///
+    /// # Errors
+    /// A machine that has no threads.
+    pub fn witness(&self) -> Result<Witness, LiveError> {
+        Witness::start(&self.shared.scene, self.shared.realtime)
+    }
+
     /// Who gives orders.
     pub fn commander(&self) -> Commander {
         Commander { shared: Arc::clone(&self.shared) }
@@ -303,9 +360,8 @@ impl Session {
     pub fn stop(self) -> Fidelity {
         self.shared.inbox().closing = true;
         self.shared.wake();
-        let mut fidelity = self.clock.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        fidelity.requests += self.shared.at_once.load(Ordering::Relaxed);
-        fidelity
+        let ledger = self.clock.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        self.shared.fidelity(&ledger)
     }
 }
 
@@ -313,8 +369,9 @@ impl Session {
 #[derive(Debug)]
 struct Ticket {
     answer: Answer,
-    /// When the answer can leave at the soonest.
+    /// When the answer could leave at the soonest, and when its data were copied.
     received: Instant,
+    copied: Instant,
 }
 
 struct Clock {
@@ -334,22 +391,23 @@ struct Clock {
 }
 
 impl Clock {
-    fn run(mut self, realtime: bool) -> Fidelity {
-        self.ledger.scheduling = be_punctual(realtime);
+    fn run(mut self, realtime: bool) -> Ledger {
+        self.ledger.scheduling = be_punctual(Duty::Clock, realtime);
         while !self.take_arrivals() {
             let orders = std::mem::take(&mut self.shared.inbox().orders);
             for (order, answer) in orders {
                 // What was done before is told before: an order may cut the power.
                 self.catch_up(self.wall.model_ns(Instant::now()));
                 // Who has gone needs no answer.
-                let _ = answer.send(self.obey(order));
+                let counted = (order == Order::Status).then(|| self.ledger.clone());
+                let told = self.obey(order).map(|told| (told, counted));
+                let _ = answer.send(told);
             }
             self.catch_up(self.wall.model_ns(Instant::now()));
             self.sleep();
         }
-        let floor_ns = self.shared.floor_ns.load(Ordering::Relaxed);
         self.timeline.finish();
-        self.ledger.fidelity(floor_ns, self.wall.speed())
+        self.ledger
     }
 
     /// Tells the model of what came; returns whether this is the end.
@@ -360,12 +418,12 @@ impl Clock {
             std::mem::swap(&mut inbox.arrivals, &mut self.arrivals);
             inbox.closing
         };
-        for Arrival { issued, received, request, changed, answer } in self.arrivals.drain(..) {
+        for Arrival { issued, received, copied, request, changed, answer } in self.arrivals.drain(..) {
             if closing {
-                answer.send(Outcome::Vanished);
+                answer.send(Outcome::Vanished, Duration::ZERO);
                 continue;
             }
-            self.timeline.arrive(self.wall.model_ns(issued), request, changed, Ticket { answer, received });
+            self.timeline.arrive(self.wall.model_ns(issued), request, changed, Ticket { answer, received, copied });
             self.ledger.outstanding(self.timeline.outstanding());
         }
         closing
@@ -424,9 +482,8 @@ impl Clock {
                 "power": self.timeline.has_power(),
                 "trouble": self.trouble,
                 "memory": self.shared.budget.gauge(),
-                "kinds": self.ledger.kinds(),
                 "gauges": self.timeline.gauges(now_ns),
-                "fidelity": self.ledger.fidelity(self.shared.floor_ns.load(Ordering::Relaxed), self.wall.speed()),
+                "faults": self.timeline.injections().active(),
             })),
             Order::Inject { fault, lasts } => {
                 let lasts_ns = lasts.map(|lasts| match u64::try_from(lasts.0) {
@@ -465,13 +522,17 @@ impl Clock {
     fn answer(&mut self, finished: Finished<Ticket>) {
         let Finished { ticket, at_ns, arrival_ns, outcome, request, .. } = finished;
         if outcome == Outcome::Vanished {
-            return ticket.answer.send(outcome);
+            return ticket.answer.send(outcome, Duration::ZERO);
         }
         let due = self.wall.at(at_ns).expect("what is finished has a time");
         let below_floor = due < ticket.received;
-        let late = Instant::now().saturating_duration_since(due.max(ticket.received));
-        ticket.answer.send(outcome);
-        self.ledger.answered(late.as_nanos() as u64, below_floor);
+        let can_leave = due.max(ticket.received);
+        let copied = ticket.copied.saturating_duration_since(can_leave);
+        let late = Instant::now().saturating_duration_since(can_leave + copied);
+        let took = Duration::from_nanos(((at_ns - arrival_ns) as f64 / self.wall.speed()) as u64);
+        ticket.answer.send(outcome, took);
+        self.shared.scene.answered();
+        self.ledger.answered(late.as_nanos() as u64, copied.as_nanos() as u64, below_floor);
         self.ledger.served(&request, at_ns - arrival_ns, outcome != Outcome::Done);
     }
 

@@ -21,6 +21,7 @@ use crate::fuse::{Mount, attach_loop, detach_loop};
 use crate::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server, Tls};
 use crate::pacer::{Commander, Session, SessionOptions};
 use crate::timeline::{Listener, Model};
+use crate::witness::Witness;
 
 /// Blocks of a device without mechanics.
 const CONSTANT_BLOCK_BYTES: u32 = 512;
@@ -128,6 +129,7 @@ pub struct Service {
     device: Arc<Device>,
     server: Server,
     mounted: Option<Mounted>,
+    witness: Witness,
     control: Control,
 }
 
@@ -186,8 +188,9 @@ impl Service {
             Some(directory) => Some(Mounted::start(&by(fuse_floor_ns), directory, options.loops)?),
             None => None,
         };
+        let witness = session.witness()?;
         let control = Control::start(&session.commander(), options.control.as_deref(), options.metrics, HTTP_DEADLINE)?;
-        Ok(Service { session, device, server, mounted, control })
+        Ok(Service { session, device, server, mounted, witness, control })
     }
 
     /// Who gives orders.
@@ -236,6 +239,7 @@ impl Service {
         // The clock answers what a loop device still writes while it is being detached.
         let unmounted = self.mounted.map_or(Ok(()), Mounted::stop);
         let fidelity = self.session.stop();
+        self.witness.stop();
         self.device.submitter.gate().tidy(&self.device.contents).map_err(LiveError::io("the contents"))?;
         self.device.contents.sync().map_err(LiveError::io("the contents"))?;
         unmounted.map(|()| fidelity)

@@ -1,91 +1,237 @@
-//! What a session tells of itself while it runs.
+//! What a session tells of itself while it runs: the answer to a status order, and the same for Prometheus.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use headstack_workload::Kind;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// Prometheus' text of what [`Order::Status`](crate::Order::Status) answers. Figures of time are in seconds, of the model
-/// but for lateness and floor, which are of the wall.
-pub fn prometheus(status: &Value) -> String {
-    let mut text = String::new();
-    let seconds = |value: &Value| value.as_f64().unwrap_or(0.0) / 1e9;
+use crate::buckets::{BOUNDS_NS, Buckets};
+use crate::fidelity::{Fidelity, Ledger};
+
+/// Completes the clock's own answer to [`Order::Status`](crate::Order::Status).
+pub fn tell(status: &mut Value, ledger: &Ledger, fidelity: &Fidelity) {
+    let told = |kind: Kind| {
+        let count = ledger.kind(kind);
+        let counted = json!({
+            "requests": count.responses.count(),
+            "bytes": count.bytes,
+            "response_ns": count.responses.sum_ns() as u64,
+            "failed": count.failed,
+            "buckets": count.responses,
+        });
+        (kind.name().to_owned(), counted)
+    };
+    status["kinds"] = Kind::ALL.iter().map(|&kind| told(kind)).collect();
+    status["bounds_ns"] = json!(BOUNDS_NS[..]);
+    status["fidelity"] = json!(fidelity);
+}
+
+/// A session's figures of one moment, for [`prometheus`].
+#[derive(Debug)]
+pub struct Figures {
+    /// The answer to a status order.
+    pub status: Value,
+    /// What the clock counted.
+    pub ledger: Ledger,
+}
+
+/// The text for Prometheus (exposition format 0.0.4). Times are in seconds, of the model but for lateness, floor, error and
+/// waiting, which are of the wall.
+pub fn prometheus(Figures { status, ledger }: &Figures) -> String {
+    let mut text = Text(String::new());
     let fidelity = &status["fidelity"];
-    gauge(&mut text, "model_seconds", "Time of the model since the start.", seconds(&status["model_ns"]));
-    gauge(&mut text, "outstanding_requests", "Requests under way.", status["outstanding"].as_f64().unwrap_or(0.0));
-    gauge(&mut text, "floor_seconds", "What the path costs, taken into account.", seconds(&fidelity["floor_ns"]));
-    header(&mut text, "lateness_seconds", "Answers later than the model said.", "summary");
-    for (quantile, key) in [("0.5", "lateness_p50_ns"), ("0.99", "lateness_p99_ns"), ("0.999", "lateness_p999_ns")] {
-        line(&mut text, "lateness_seconds", &format!("quantile=\"{quantile}\""), seconds(&fidelity[key]));
-    }
-    line(&mut text, "lateness_seconds_count", "", fidelity["requests"].as_f64().unwrap_or(0.0));
-    for (name, help, key, unit) in [
-        ("requests_total", "Requests answered.", "requests", 1.0),
-        ("bytes_total", "Bytes of requests answered.", "bytes", 1.0),
-        ("response_seconds_total", "Response times of the model, added up.", "response_ns", 1e-9),
-        ("failed_total", "Requests that were failed.", "failed", 1.0),
+    text.gauge("model_seconds", "Time of the model since the start.", status["model_ns"].as_f64().map(seconds));
+    text.gauge("outstanding_requests", "Requests under way.", status["outstanding"].as_f64());
+    text.gauge("power_on", "1 where there is power.", status["power"].as_bool().map(truth));
+    requests(&mut text, ledger);
+    text.head("lateness_seconds", "histogram", "Answers later than the model said, of the wall's time.");
+    text.histogram("lateness_seconds", &[], ledger.late());
+    for (name, help, key) in [
+        ("floor_seconds", "What the path costs, taken into account.", "floor_ns"),
+        ("error_seconds", "What clients measured beyond the model at most, in the mean and at p99.", "error_ns"),
+        ("valid_above_seconds", "Latencies of the model from which on the session is valid.", "valid_above_ns"),
     ] {
-        header(&mut text, name, help, "counter");
-        for kind in Kind::ALL {
-            let count = status["kinds"][kind.name()][key].as_f64().unwrap_or(0.0);
-            line(&mut text, name, &format!("kind=\"{}\"", kind.name()), count * unit);
-        }
+        text.gauge(name, help, fidelity[key].as_f64().map(seconds));
     }
+    text.gauge(
+        "valid",
+        "1 where the session is valid for any latency.",
+        Some(truth(!fidelity["valid_above_ns"].is_null())),
+    );
+    let waited = fidelity["server"]["waited_share"].as_f64();
+    text.gauge("server_waited_ratio", "Of the time, what the server waited for a processor.", waited);
+    clients(&mut text, &fidelity["clients"]);
     devices(&mut text, &status["gauges"]["devices"]);
     groups(&mut text, &status["gauges"]["groups"]);
     cache(&mut text, &status["gauges"]["cache"]);
-    text
+    faults(&mut text, &status["faults"]);
+    text.0
 }
 
-fn devices(text: &mut String, devices: &Value) {
-    let Some(devices) = devices.as_array() else {
-        return;
-    };
+fn requests(text: &mut Text, ledger: &Ledger) {
+    text.head("response_seconds", "histogram", "Response times of the model.");
+    for kind in Kind::ALL {
+        text.histogram("response_seconds", &[("kind", kind.name())], &ledger.kind(kind).responses);
+    }
+    text.head("bytes_total", "counter", "Bytes of requests answered.");
+    for kind in Kind::ALL {
+        text.sample("bytes_total", &[("kind", kind.name())], ledger.kind(kind).bytes as f64);
+    }
+    text.head("failed_requests_total", "counter", "Requests that were failed.");
+    for kind in Kind::ALL {
+        text.sample("failed_requests_total", &[("kind", kind.name())], ledger.kind(kind).failed as f64);
+    }
+}
+
+/// Clients by process: those of one process are told together, and those that cannot be seen.
+fn clients(text: &mut Text, clients: &Value) {
+    let mut told: Vec<(String, f64)> = Vec::new();
+    for client in clients.as_array().into_iter().flatten() {
+        let (Some(pid), Some(share)) = (client["pid"].as_u64(), client["waits"]["waited_share"].as_f64()) else {
+            continue;
+        };
+        if !told.iter().any(|(known, _)| *known == pid.to_string()) {
+            told.push((pid.to_string(), share));
+        }
+    }
+    if !told.is_empty() {
+        text.head("client_waited_ratio", "gauge", "Of the time, what a client waited for a processor.");
+        told.iter().for_each(|(pid, share)| text.sample("client_waited_ratio", &[("pid", pid)], *share));
+    }
+}
+
+fn devices(text: &mut Text, devices: &Value) {
+    let devices = devices.as_array().map_or(&[][..], Vec::as_slice);
     for (name, help, key) in [
-        ("device_queue", "Commands in the device.", "queue"),
+        ("device_queue_requests", "Commands in the device.", "queue"),
         ("device_cylinder", "Where its arm is.", "cylinder"),
         ("device_dirty_bytes", "Written, not yet on its media.", "dirty_bytes"),
     ] {
-        header(text, name, help, "gauge");
-        for device in devices {
-            if let (Some(device_name), Some(value)) = (device["name"].as_str(), device[key].as_f64()) {
-                line(text, name, &format!("device=\"{}\"", escaped(device_name)), value);
+        text.each(name, help, "device", devices, |device| device[key].as_f64());
+    }
+    text.states("device_state", "1 for what the device does.", "device", devices);
+}
+
+fn groups(text: &mut Text, groups: &Value) {
+    let groups = groups.as_array().map_or(&[][..], Vec::as_slice);
+    text.states("group_state", "1 for how the group is.", "group", groups);
+    for (name, help, key) in [
+        ("group_rebuilt_bytes", "What a rebuild has brought back.", "rebuilt_bytes"),
+        ("group_rebuild_size_bytes", "What it will have brought back; 0 when there is none.", "of_bytes"),
+        ("group_lost_bytes", "What no redundancy could bring back.", "lost_bytes"),
+    ] {
+        text.each(name, help, "group", groups, |group| group[key].as_f64());
+    }
+}
+
+fn cache(text: &mut Text, cache: &Value) {
+    text.gauge("cache_bytes", "The controller's cache.", cache["bytes"].as_f64());
+    text.gauge("cache_dirty_bytes", "Written, not yet on the members.", cache["dirty_bytes"].as_f64());
+    text.gauge(
+        "cache_battery_ok",
+        "1 where a power cut loses nothing of it.",
+        cache["battery_ok"].as_bool().map(truth),
+    );
+    if let Some(hits) = cache["hits"].as_f64() {
+        text.head("cache_hits_total", "counter", "Reads that the cache answered.");
+        text.sample("cache_hits_total", &[], hits);
+    }
+}
+
+/// Faults that last, by what they are: several of a kind are told together.
+fn faults(text: &mut Text, faults: &Value) {
+    let faults = faults.as_array().map_or(&[][..], Vec::as_slice);
+    let mut kinds: Vec<(&str, f64, f64)> = Vec::new();
+    for fault in faults {
+        let (what, met) = (fault["fault"]["what"].as_str().unwrap_or("unknown"), fault["met"].as_f64().unwrap_or(0.0));
+        match kinds.iter_mut().find(|(known, ..)| *known == what) {
+            Some((_, count, all_met)) => (*count, *all_met) = (*count + 1.0, *all_met + met),
+            None => kinds.push((what, 1.0, met)),
+        }
+    }
+    text.head("active_faults", "gauge", "Faults that last.");
+    text.sample("active_faults", &[], faults.len() as f64);
+    if kinds.is_empty() {
+        return;
+    }
+    text.head("fault_active", "gauge", "Faults of a kind that last.");
+    kinds.iter().for_each(|(what, count, _)| text.sample("fault_active", &[("what", what)], *count));
+    text.head("fault_met_requests", "gauge", "Requests that met faults of a kind that last.");
+    kinds.iter().for_each(|(what, _, met)| text.sample("fault_met_requests", &[("what", what)], *met));
+}
+
+fn seconds(ns: f64) -> f64 {
+    ns / 1e9
+}
+
+fn truth(is_so: bool) -> f64 {
+    f64::from(u8::from(is_so))
+}
+
+/// Metrics as they are written, each name once.
+struct Text(String);
+
+/// Bounds of a histogram that are told: 1, 2.5 and 5 of each decade from 10 us on.
+fn told_bounds() -> impl Iterator<Item = usize> {
+    (20..BOUNDS_NS.len()).filter(|bound| [0, 8, 14].contains(&(bound % 20)))
+}
+
+impl Text {
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        self.write(format_args!("# HELP headstack_{name} {help}\n# TYPE headstack_{name} {kind}\n"));
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let labels: Vec<String> =
+            labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        self.write(format_args!("headstack_{name}{labels} {value}\n"));
+    }
+
+    /// A figure that is there or not.
+    fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) {
+        if let Some(value) = value {
+            self.head(name, "gauge", help);
+            self.sample(name, &[], value);
+        }
+    }
+
+    /// A figure of each of several things that have names.
+    fn each(&mut self, name: &str, help: &str, label: &str, things: &[Value], figure: impl Fn(&Value) -> Option<f64>) {
+        let figures: Vec<_> =
+            things.iter().filter_map(|thing| Some((thing["name"].as_str()?, figure(thing)?))).collect();
+        if !figures.is_empty() {
+            self.head(name, "gauge", help);
+            figures.iter().for_each(|(thing, value)| self.sample(name, &[(label, thing)], *value));
+        }
+    }
+
+    /// The state that each of several things is in.
+    fn states(&mut self, name: &str, help: &str, label: &str, things: &[Value]) {
+        if !things.is_empty() {
+            self.head(name, "gauge", help);
+        }
+        for thing in things {
+            if let (Some(thing_name), Some(state)) = (thing["name"].as_str(), thing["state"].as_str()) {
+                self.sample(name, &[(label, thing_name), ("state", state)], 1.0);
             }
         }
     }
-}
 
-fn groups(text: &mut String, groups: &Value) {
-    let Some(groups) = groups.as_array().filter(|groups| !groups.is_empty()) else {
-        return;
-    };
-    header(text, "group_rebuilt_bytes", "What a rebuild has brought back.", "gauge");
-    for group in groups {
-        if let (Some(name), Some(bytes)) = (group["name"].as_str(), group["rebuilt_bytes"].as_f64()) {
-            line(text, "group_rebuilt_bytes", &format!("group=\"{}\"", escaped(name)), bytes);
+    fn histogram(&mut self, name: &str, labels: &[(&str, &str)], buckets: &Buckets) {
+        for bound in told_bounds() {
+            let le = seconds(BOUNDS_NS[bound] as f64).to_string();
+            let labels = [labels, &[("le", &le)]].concat();
+            self.sample(&format!("{name}_bucket"), &labels, buckets.at_most(bound) as f64);
         }
+        self.sample(&format!("{name}_bucket"), &[labels, &[("le", "+Inf")]].concat(), buckets.count() as f64);
+        self.sample(&format!("{name}_sum"), labels, buckets.sum_ns() as f64 / 1e9);
+        self.sample(&format!("{name}_count"), labels, buckets.count() as f64);
     }
-}
 
-fn cache(text: &mut String, cache: &Value) {
-    if let (Some(bytes), Some(dirty)) = (cache["bytes"].as_f64(), cache["dirty_bytes"].as_f64()) {
-        gauge(text, "cache_bytes", "The controller's cache.", bytes);
-        gauge(text, "cache_dirty_bytes", "Written, not yet on the members.", dirty);
+    fn write(&mut self, text: fmt::Arguments<'_>) {
+        self.0.write_fmt(text).expect("strings take everything");
     }
-}
-
-fn gauge(text: &mut String, name: &str, help: &str, value: f64) {
-    header(text, name, help, "gauge");
-    line(text, name, "", value);
-}
-
-fn header(text: &mut String, name: &str, help: &str, kind: &str) {
-    writeln!(text, "# HELP headstack_{name} {help}\n# TYPE headstack_{name} {kind}").expect("strings take everything");
-}
-
-fn line(text: &mut String, name: &str, labels: &str, value: f64) {
-    let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
-    writeln!(text, "headstack_{name}{labels} {value}").expect("strings take everything");
 }
 
 /// A label's value, which may have anything in it.

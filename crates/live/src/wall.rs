@@ -5,12 +5,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use thread_priority::{
-    NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
-    set_thread_priority_and_policy, thread_native_id,
+    RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+    thread_native_id, thread_schedule_policy,
 };
 
-/// The priority of the clock thread: above what runs by default, below the kernel's own watchdogs and migration threads.
-const CLOCK_PRIORITY: u8 = 50;
+/// What a thread of a session does that has to be on time, by priority: all are above what runs by default, and below the
+/// kernel's own watchdogs and migration threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duty {
+    /// It tells the time.
+    Clock,
+    /// It receives requests or sends replies: a long copy there must not hold up the clock.
+    Path,
+    /// It looks at how the others are.
+    Watch,
+}
+
+impl Duty {
+    fn priority(self) -> ThreadPriority {
+        let priority: u8 = match self {
+            Duty::Clock => 50,
+            Duty::Path => 49,
+            Duty::Watch => 48,
+        };
+        ThreadPriority::Crossplatform(priority.try_into().expect("below 100"))
+    }
+}
+
+const REALTIME: ThreadSchedulePolicy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
 
 /// How the model's time follows the wall's.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +69,7 @@ impl Wall {
     }
 }
 
-/// What the scheduler does for the clock thread.
+/// What the scheduler does for a punctual thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduling {
@@ -58,24 +80,21 @@ pub enum Scheduling {
 }
 
 /// Has the scheduler wake this thread on time: to the nanosecond rather than within 50 us (timer slack), and before all
-/// others where the process may ask for that (CAP_SYS_NICE).
-pub fn be_punctual(realtime: bool) -> Scheduling {
+/// others where the process may ask for that (CAP_SYS_NICE). Threads that it starts inherit this.
+pub fn be_punctual(duty: Duty, realtime: bool) -> Scheduling {
     // A kernel that knows no slack wakes on time anyway.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
-    let priority = ThreadPriority::Crossplatform(CLOCK_PRIORITY.try_into().expect("below 100"));
-    if realtime && set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok() {
+    if realtime && set_thread_priority_and_policy(thread_native_id(), duty.priority(), REALTIME).is_ok() {
         Scheduling::Realtime
     } else {
         Scheduling::Shared
     }
 }
 
-/// Takes this thread back to the class that threads have by default, if one of the real-time class started it.
-pub fn be_ordinary() {
-    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
-    // Nobody is refused less than he has.
-    let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
+/// Steps behind the clock, whose class a thread has inherited that was started by a punctual one.
+pub fn step_behind_the_clock() {
+    let is_realtime = thread_schedule_policy().is_ok_and(|policy| policy == REALTIME);
+    be_punctual(Duty::Path, is_realtime);
 }
 
 /// How a thread is awake in time. A processor that slept needs tens of microseconds to be awake, hundreds where it is a

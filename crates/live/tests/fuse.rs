@@ -188,7 +188,7 @@ fn a_file_is_the_device() {
         drop(file);
         let (ended, fidelity) = served.end();
         assert_eq!(ended, Unmounted::Cleanly);
-        assert!(fidelity.requests >= 8, "{}", fidelity.requests);
+        assert!(fidelity.path.requests >= 8, "{}", fidelity.path.requests);
     }
 }
 
@@ -302,7 +302,7 @@ fn thirty_two_requests_are_under_way_at_a_time() {
             });
         }
         eventually("all are under way", || outstanding(&session) == depth);
-        assert_eq!(session.stop().deepest_queue as u64, depth);
+        assert_eq!(session.stop().path.deepest_queue as u64, depth);
     });
     drop(files);
     assert_eq!(mount.stop().unwrap(), Unmounted::Cleanly);
@@ -316,7 +316,7 @@ fn a_vanished_device_fails_and_hangs_nobody() {
     let reader = thread::spawn(move || waiting.read_at(&mut [0; 4096], 0));
     eventually("the read is under way", || outstanding(&served.session) == 1);
     let Served { session, mount, directory, .. } = served;
-    assert_eq!(session.stop().deepest_queue, 1);
+    assert_eq!(session.stop().path.deepest_queue, 1);
     assert_eq!(errno(reader.join().unwrap()), Errno::IO);
     assert_eq!(errno(late.write_at(&[0; 4096], 0)), Errno::IO);
     assert_eq!(errno(late.sync_all()), Errno::IO);
@@ -436,7 +436,7 @@ fn each_path_has_its_own_floor() {
     let (sender, _heard) = std::sync::mpsc::channel();
     [&far, &near, &plain].into_iter().for_each(|path| path.submit(at, read, Answer::Word(sender.clone())));
     eventually("all are under way", || outstanding(&session) == 3);
-    assert_eq!(session.stop().floor_ns, 400_000);
+    assert_eq!(session.stop().path.floor_ns, 400_000);
     let arrivals = arrivals.lock().unwrap();
     assert_eq!([arrivals[1] - arrivals[0], arrivals[2] - arrivals[1]], [390_000, 10_000]);
 }

@@ -149,7 +149,7 @@ fn a_server_without_requests_does_nothing() {
 }
 
 #[test]
-fn only_the_clock_is_of_the_real_time_class() {
+fn who_receives_and_sends_has_the_clocks_class_and_nobody_else() {
     let _alone = alone();
     let served = Served::new(LATENCIES_NS[1]);
     let mut client = served.client();
@@ -157,10 +157,27 @@ fn only_the_clock_is_of_the_real_time_class() {
     for cookie in 0..4 {
         assert!(client.simple(&header(command::READ, 0, cookie, 0, 1 << 20), &[]).is_ok());
     }
-    // The 41st field; the second may hold spaces.
-    let classes = of_threads("stat", |text| text.rsplit_once(')')?.1.split_whitespace().nth(38)?.parse().ok());
-    assert!(classes.iter().any(|(name, ..)| name.starts_with("headstack-send")), "{classes:?}");
-    for (name, _, class) in classes {
-        assert!(class == 0 || name.starts_with("headstack-clock"), "{name} is of class {class}");
+    // The 41st field and the 40th; the second may hold spaces.
+    let field = |number: usize| {
+        of_threads("stat", move |text| text.rsplit_once(')')?.1.split_whitespace().nth(number - 3)?.parse().ok())
+    };
+    let (classes, priorities) = (field(41), field(40));
+    let of = |all: &[(String, String, u64)], prefix: &str| -> Vec<u64> {
+        all.iter().filter(|(name, ..)| name.starts_with(prefix)).map(|(.., value)| *value).collect()
+    };
+    let clock = of(&classes, "headstack-clock")[0];
+    for (name, _, class) in &classes {
+        let is_on_the_path =
+            ["headstack-clock", "headstack-nbd", "headstack-send"].iter().any(|on| name.starts_with(on));
+        assert_eq!(*class, if is_on_the_path { clock } else { 0 }, "{name}");
+    }
+    // Where there is a real-time class to be had, a long copy holds up no clock.
+    for thread in ["headstack-nbd", "headstack-send"] {
+        let behind = of(&priorities, thread);
+        assert!(!behind.is_empty(), "{thread}: {classes:?}");
+        assert!(
+            clock == 0 || behind.iter().all(|&priority| priority < of(&priorities, "headstack-clock")[0]),
+            "{thread}"
+        );
     }
 }

@@ -22,6 +22,10 @@ from headstack.cli.runs import Command
 from headstack.live import SYSTEM_OPTIONS, Live, Serving, endpoints
 from headstack.live import serve as start
 from headstack.tables import written
+from headstack.values import duration_ns
+
+CLIENTS_TOLD = 4
+"""Clients that the report tells of: those with the most requests."""
 
 
 def system_options(command: Command) -> Command:
@@ -80,6 +84,11 @@ def system_options(command: Command) -> Command:
 @click.option(
     "--record", type=OUTPUT, metavar="FILE.parquet", help="Write what came, and when the model finished it, as a trace."
 )
+@click.option(
+    "--require",
+    metavar="valid:TIME",
+    help="End with exit code 1 unless the session is valid for latencies from TIME on.",
+)
 @click.option("--run", "command", metavar="COMMAND", help="Carry out a shell command, then end; see above.")
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write how true the session was (- for stdout).")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing while it runs.")
@@ -90,6 +99,7 @@ def serve(
     nbd: tuple[str, ...],
     stdio: bool,
     command: str | None,
+    require: str | None,
     json_path: str | None,
     quiet: bool,
     **given: Any,
@@ -103,11 +113,13 @@ def serve(
 
     SYSTEM is a drive or an array of the catalogue or of a file, or a part of it (NAME@RANGE): each request takes the
     time that it would take there. constant:10ms is a device on which everything takes 10 ms. The session ends with a
-    report: how late answers were, how deep the queue was, and for which latencies that makes it valid.
+    report: how late answers were, how deep the queue was, what its clients waited for, and for which latencies that
+    makes it valid.
 
     A COMMAND finds $uri, and with --fuse $disk, with --loop $device; without an ENDPOINT a socket is made for it. Its
-    exit code is that of the session.
+    exit code is that of the session, unless what is required of that is not so.
     """
+    required_ns = None if require is None else valid_from_ns(require)
     with ExitStack() as stack:
         places = endpoints((*nbd, "stdio") if stdio else nbd)
         if not any(places.values()) and given["fuse"] is None:
@@ -140,12 +152,31 @@ def serve(
         if not quiet:
             print("\n".join(report(fidelity)), file=out, flush=True)
         outputs.write(fidelity)
+        if required_ns is not None and not is_valid(fidelity, required_ns):
+            print(f"headstack: --require {require}: {fidelity['verdict']}", file=sys.stderr)
+            code = code or 1
     return code
 
 
 def fidelity_as_json(fidelity: dict[str, Any], path: Path | None = None) -> str:
     """How true a session was, as JSON."""
     return written(json.dumps(fidelity, indent=1) + "\n", path)
+
+
+def valid_from_ns(text: str) -> int:
+    """The latency of ``valid:TIME``."""
+    what, _, time = text.partition(":")
+    if what != "valid" or not time:
+        raise InputError(f"--require: {text!r} is unknown; allowed: valid:TIME, such as valid:1ms")
+    latency_ns = duration_ns("--require", time)
+    if latency_ns <= 0:
+        raise InputError(f"--require: {time} is no latency; more than 0s is allowed")
+    return latency_ns
+
+
+def is_valid(fidelity: dict[str, Any], latency_ns: int) -> bool:
+    """Whether a session is valid for latencies from this one on."""
+    return fidelity["valid_above_ns"] is not None and fidelity["valid_above_ns"] <= latency_ns
 
 
 def carry_out(command: str, live: Live, serving: Serving) -> int:
@@ -206,11 +237,32 @@ def report(fidelity: dict[str, Any]) -> list[str]:
         f"{fidelity['requests']:,} requests, at most {fidelity['deepest_queue']:,} at a time; clock on {scheduling}",
         f"late: {late}; floor {fidelity['floor_ns'] / 1e3:.0f} us",
     ]
+    lines += [client(seen) for seen in fidelity["clients"][:CLIENTS_TOLD] if seen["turns"]["requests"]]
+    if len(fidelity["clients"]) > CLIENTS_TOLD:
+        lines.append(f"and {len(fidelity['clients']) - CLIENTS_TOLD} more clients")
+    if fidelity["canary"]["count"]:
+        waited_us = fidelity["canary"]["p99_ns"] / 1e3
+        pressure = fidelity["pressure_share"]
+        pressed = "" if pressure is None else f"; {pressure:.0%} of the time somebody here waited for a processor"
+        lines.append(f"a client of ordinary priority beside them: p99 {waited_us:.0f} us late{pressed}")
     if fidelity["below_floor"]:
         lines.append(f"{fidelity['below_floor']:,} requests were due sooner than this machine can answer")
     if fidelity["speed"] != 1:
         lines.append(f"time ran {fidelity['speed']:g} times as fast as the wall's")
     return [*lines, fidelity["verdict"]]
+
+
+def client(seen: dict[str, Any]) -> str:
+    """What was seen of a client."""
+    turns, waits = seen["turns"], seen["waits"]
+    name = "a client elsewhere" if seen["pid"] is None else f"{seen['name'] or 'a client'} ({seen['pid']})"
+    told = f"{name}: {turns['requests']:,} requests, at most {turns['depth']:,} at a time"
+    served_ns, turned_ns = turns["served_ns"], turns["turned_ns"]
+    if served_ns + turned_ns:
+        told += f", {served_ns / (served_ns + turned_ns):.0%} of the rate that this allows"
+    if waits is not None:
+        told += f"; it waited {waits['waited_share']:.0%} of the time for a processor"
+    return told
 
 
 @click.command()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
+from bisect import bisect_left
+from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any
 
 from headstack._native import InputError, format_bytes
@@ -16,6 +20,11 @@ Status = dict[str, Any]
 TRACK_WIDTH = 30
 """Characters of the way of an arm."""
 CLEAR = "\x1b[H\x1b[2J"
+STYLES = {"good": "\x1b[32m", "bad": "\x1b[1;31m", "warning": "\x1b[33m", "quiet": "\x1b[2m"}
+PLAIN = "\x1b[0m"
+BUSY = ("reading", "writing", "internal")
+ODD = ("missing", "rebuilding")
+"""States of devices that deserve a line of their own."""
 
 
 def watch(socket: str, interval: str, once: bool) -> None:
@@ -23,55 +32,209 @@ def watch(socket: str, interval: str, once: bool) -> None:
     seconds = duration_ns("interval", interval) / 1e9
     if seconds <= 0:
         raise InputError(f"interval: {interval} is no time to wait")
+    is_terminal = sys.stdout.isatty()
+    paint = painted if is_terminal and not os.environ.get("NO_COLOR") else plain
     with Control(socket) as control:
         before = control.order({"do": "status"})
         while True:
             time.sleep(seconds)
             now = control.order({"do": "status"})
-            lines = screen(before, now, shutil.get_terminal_size().columns)
-            print((CLEAR if sys.stdout.isatty() and not once else "") + "\n".join(lines), flush=True)
+            columns, rows = shutil.get_terminal_size()
+            lines = screen(before, now, columns, rows if is_terminal and not once else None)
+            text = "\n".join(paint(line[:columns], style) for line, style in lines)
+            # Without a line feed at the end: it would scroll the first line away.
+            print(CLEAR + text if is_terminal and not once else text, end="" if is_terminal and not once else "\n")
+            sys.stdout.flush()
             if once:
                 return
             before = now
 
 
-def screen(before: Status, now: Status, columns: int) -> list[str]:
-    """What is to be seen of an interval between two reports."""
+def plain(line: str, style: str) -> str:
+    """A line as it is."""
+    return line
+
+
+def painted(line: str, style: str) -> str:
+    """A line in its colour."""
+    return f"{STYLES[style]}{line}{PLAIN}" if style else line
+
+
+Line = tuple[str, str]
+"""A line, and its style or none."""
+
+
+def screen(before: Status, now: Status, columns: int, rows: int | None) -> list[Line]:
+    """What is to be seen of an interval between two reports: what matters first, then the devices in the room left."""
     seconds = max((now["model_ns"] - before["model_ns"]) / 1e9, 1e-9)
-    power = "" if now["power"] else "   power is off"
-    lines = [f"model time {now['model_ns'] / 1e9:,.1f} s   under way {now['outstanding']:,}{power}"]
-    lines += [traffic(kind, before["kinds"][kind], now["kinds"][kind], seconds) for kind in ("read", "write")]
-    flushes = now["kinds"]["flush"]["requests"] - before["kinds"]["flush"]["requests"]
-    lines.append(f"flush {flushes / seconds:9,.0f}/s")
+    gauges = now.get("gauges") or {"devices": [], "cache": None, "groups": []}
+    power, colour = ("", "") if now["power"] else ("   POWER IS OFF", "bad")
+    lines = [(f"model time {now['model_ns'] / 1e9:,.1f} s   under way {now['outstanding']:,}{power}", colour)]
+    lines.append(verdict(now["fidelity"], columns))
+    lines.append((f"{'':5} {'rate':>11} {'MB/s':>9} {'mean':>9} {'p50':>9} {'p99':>9} {'p99.9':>9}   failed", "quiet"))
+    lines += [traffic(kind, before, now, seconds) for kind in ("read", "write", "flush")]
     fidelity = now["fidelity"]
     late = (f"{fidelity[f'lateness_{q}_ns'] / 1e3:,.0f}" for q in ("p50", "p99", "max"))
-    lines.append("late (us)  p50 {} p99 {} most {}".format(*late))
-    gauges = now.get("gauges")
-    if gauges is not None:
-        lines += devices(gauges["devices"])
-        lines += cache(gauges["cache"]) + groups(gauges["groups"])
-    return [line[:columns] for line in lines]
+    lines.append(("late (us)  p50 {} p99 {} most {}".format(*late), ""))
+    lines += faults(now["faults"])
+    if now.get("trouble"):
+        lines.append((str(now["trouble"]), "bad"))
+    earlier = (before.get("gauges") or gauges)["groups"]
+    lines += groups(earlier, gauges["groups"], seconds) + cache(
+        (before.get("gauges") or gauges)["cache"], gauges["cache"]
+    )
+    if gauges["devices"]:
+        room = None if rows is None else max(rows - len(lines), 0)
+        lines += devices(gauges["devices"], columns, room)
+    if rows is not None and len(lines) > rows:
+        lines = [*lines[: rows - 1], (f"and {len(lines) - rows + 1} more lines", "quiet")]
+    return lines
 
 
-def traffic(kind: str, before: Status, now: Status, seconds: float) -> str:
-    """Requests, bytes and mean response time of a kind."""
-    requests = now["requests"] - before["requests"]
-    mean_ms = (now["response_ns"] - before["response_ns"]) / max(requests, 1) / 1e6
-    rate = (now["bytes"] - before["bytes"]) / seconds / 1e6
-    failed = now["failed"] - before["failed"]
-    trouble = f"   {failed:,} failed" if failed else ""
-    return f"{kind:5} {requests / seconds:9,.0f}/s {rate:9,.1f} MB/s {mean_ms:9.2f} ms{trouble}"
+def verdict(fidelity: Status, columns: int) -> Line:
+    """For which latencies the session is valid so far."""
+    words = str(fidelity["verdict"])
+    short = words.partition(" (")[0] if fidelity["valid_above_ns"] is not None else words
+    return (
+        short if len(short) <= columns else short[: columns - 3] + "...",
+        "warning" if words.startswith("n") else "good",
+    )
 
 
-def devices(devices: list[Status]) -> list[str]:
-    """A line a device: what it does, how much waits, where its arm is."""
+def traffic(kind: str, before: Status, now: Status, seconds: float) -> Line:
+    """Requests, bytes and response times of a kind."""
+    old, new = before["kinds"][kind], now["kinds"][kind]
+    requests = new["requests"] - old["requests"]
+    rate, mb_per_s = requests / seconds, (new["bytes"] - old["bytes"]) / seconds / 1e6
+    failed = new["failed"] - old["failed"]
+    times = ["-"] * 4
+    if requests:
+        mean_ns = (new["response_ns"] - old["response_ns"]) / requests
+        counts = difference(old["buckets"], new["buckets"])
+        quantiles = (quantile_ns(counts, now["bounds_ns"], share) for share in (0.5, 0.99, 0.999))
+        times = [milliseconds(ns) for ns in (mean_ns, *quantiles)]
+    text = f"{kind:5} {rate:9,.0f}/s {mb_per_s:9,.1f} " + " ".join(f"{time:>9}" for time in times)
+    return (f"{text}   {failed:,}", "bad") if failed else (text, "")
+
+
+def difference(before: list[int], now: list[int]) -> list[int]:
+    """What came to buckets between two reports; a report ends with the last that has any."""
+    return [count - (before[index] if index < len(before) else 0) for index, count in enumerate(now)]
+
+
+def quantile_ns(counts: list[int], bounds_ns: list[int], share: float) -> float | None:
+    """The time that this share did not exceed, within a bucket of 12 %; ``None`` where it is longer than all."""
+    below = list(accumulate(counts))
+    rank = share * below[-1]
+    bucket = bisect_left(below, rank)
+    if bucket >= len(bounds_ns):
+        return None
+    first_ns = bounds_ns[bucket - 1] if bucket else 0
+    inside = (rank - (below[bucket] - counts[bucket])) / counts[bucket]
+    return float(first_ns + inside * (bounds_ns[bucket] - first_ns))
+
+
+def milliseconds(ns: float | None) -> str:
+    """A time in milliseconds."""
+    if ns is None:
+        return "> 100 s"
+    return f"{ns / 1e6:,.2f} ms" if ns < 1e9 else f"{ns / 1e6:,.0f} ms"
+
+
+def faults(faults: list[Status]) -> list[Line]:
+    """Faults that last, those of a kind together."""
+    met: dict[str, list[int]] = {}
+    for fault in faults:
+        what = fault["fault"]["what"]
+        member = fault["fault"].get("member")
+        met.setdefault(f"{what} of {member}" if member else what, []).append(fault["met"])
+    told = (f"{what}{f' x{len(each)}' if len(each) > 1 else ''} (met by {sum(each):,})" for what, each in met.items())
+    return [("faults: " + ", ".join(told), "bad")] if met else []
+
+
+def groups(before: list[Status], now: list[Status], seconds: float) -> list[Line]:
+    """How the groups of an array are, and how long a rebuild still takes if it goes on as in the interval."""
+    known = {group["name"]: group for group in before}
+    lines = []
+    for group in now:
+        line, style = f"group {group['name']}: {group['state']}", "" if group["state"] == "healthy" else "warning"
+        if group["of_bytes"]:
+            done, whole = group["rebuilt_bytes"], group["of_bytes"]
+            gained = done - known.get(group["name"], group)["rebuilt_bytes"]
+            left = f"{duration((whole - done) / gained * seconds)} left" if gained > 0 else "time left unknown"
+            line += f", {100 * done / whole:.1f} % rebuilt, {left}"
+        if group["lost_bytes"]:
+            line, style = f"{line}, {format_bytes(group['lost_bytes'])} lost", "bad"
+        lines.append((line, style))
+    return lines
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def cache(before: Status | None, now: Status | None) -> list[Line]:
+    """The controller's cache."""
+    if now is None:
+        return []
+    share = now["dirty_bytes"] / max(now["bytes"], 1)
+    hits = now["hits"] - (before or now)["hits"]
+    text = f"cache {format_bytes(now['bytes'])}: {100 * share:.0f} % dirty, {hits:,} hits ({now['hits']:,} in all)"
+    return [(text, "") if now["battery_ok"] else (f"{text}, battery down", "bad")]
+
+
+def devices(devices: list[Status], columns: int, room: int | None) -> list[Line]:
+    """A line a device where there is room; else several to a line; else how many do what."""
+    long = [("", ""), *one_a_line(devices)]
+    if room is None or len(long) <= room:
+        return long
+    short = [("", ""), *several_a_line(devices, columns)]
+    if len(short) <= room:
+        return short
+    counts: dict[str, int] = {}
+    for device in devices:
+        counts[device["state"]] = counts.get(device["state"], 0) + 1
+    queued = sum(device["queue"] for device in devices)
+    text = f"{len(devices)} devices: " + ", ".join(f"{count} {state}" for state, count in counts.items())
+    return [(f"{text}; {queued:,} commands", "")]
+
+
+def one_a_line(devices: list[Status]) -> Iterable[Line]:
+    """What each does, how much waits, where its arm is."""
     width = max([6, *(len(device["name"]) for device in devices)])
-    lines = ["", f"{'device':{width}}  state       queue  {'arm':{TRACK_WIDTH + 2}}  dirty"]
+    yield f"{'device':{width}}  state       queue  {'arm':{TRACK_WIDTH + 2}}  dirty", "quiet"
     for device in devices:
         name = device["name"] or "drive"
         dirty = format_bytes(device["dirty_bytes"]) if device["dirty_bytes"] else ""
-        lines.append(f"{name:{width}}  {device['state']:10} {device['queue']:6}  {arm(device)}  {dirty}".rstrip())
-    return lines
+        line = f"{name:{width}}  {device['state']:10} {device['queue']:6}  {arm(device)}  {dirty}".rstrip()
+        yield line, style_of(device)
+
+
+def several_a_line(devices: list[Status], columns: int) -> Iterable[Line]:
+    """What each does and how much waits, as many to a line as fit; those that are missing or rebuilt have their own."""
+    usual = [device for device in devices if device["state"] not in ODD]
+    for device in devices:
+        if device["state"] in ODD:
+            yield f"{device['name']}: {device['state']}, queue {device['queue']}", style_of(device)
+    width = max([1, *(len(device["name"]) for device in usual)])
+    cell = width + len(" internal  9999  ")
+    fit = max(columns // cell, 1)
+    for first in range(0, len(usual), fit):
+        cells = (f"{d['name']:{width}} {d['state']:8} {d['queue']:5}  " for d in usual[first : first + fit])
+        yield "".join(cells).rstrip(), ""
+
+
+def style_of(device: Status) -> str:
+    """The colour of a device's line."""
+    if device["state"] == "missing":
+        return "bad"
+    if device["state"] == "rebuilding":
+        return "warning"
+    return "" if device["state"] in BUSY else "quiet"
 
 
 def arm(device: Status) -> str:
@@ -80,25 +243,3 @@ def arm(device: Status) -> str:
         return " " * (TRACK_WIDTH + 2)
     place = min(device["cylinder"] * TRACK_WIDTH // device["cylinders"], TRACK_WIDTH - 1)
     return f"|{' ' * place}^{' ' * (TRACK_WIDTH - 1 - place)}|"
-
-
-def cache(cache: Status | None) -> list[str]:
-    """The controller's cache."""
-    if cache is None:
-        return []
-    share = cache["dirty_bytes"] / max(cache["bytes"], 1)
-    battery = "" if cache["battery_ok"] else ", battery down"
-    return ["", f"cache {format_bytes(cache['bytes'])}: {100 * share:.0f} % dirty, {cache['hits']:,} hits{battery}"]
-
-
-def groups(groups: list[Status]) -> list[str]:
-    """How the groups of an array are."""
-    lines = []
-    for group in groups:
-        line = f"group {group['name']}: {group['state']}"
-        if group["of_bytes"]:
-            line += f", {100 * group['rebuilt_bytes'] / group['of_bytes']:.1f} % rebuilt"
-        if group["lost_bytes"]:
-            line += f", {format_bytes(group['lost_bytes'])} lost"
-        lines.append(line)
-    return lines

@@ -110,6 +110,16 @@ impl Log {
         Schedule { seed: self.seed, faults: self.injections.iter().map(timed).collect() }
     }
 
+    /// Faults that last, with what they met so far.
+    pub fn active(&self) -> serde_json::Value {
+        let lasts = |injection: &&Injection| injection.until_ns.is_none() && injection.refused.is_none();
+        let told = |injection: &Injection| {
+            let Injection { number, at_ns, fault, met, failed, .. } = injection;
+            serde_json::json!({ "number": number, "at_ns": at_ns, "fault": fault, "met": met, "failed": failed })
+        };
+        self.injections.iter().filter(lasts).map(told).collect()
+    }
+
     /// The same as a schedule file, whose comments are the proof.
     pub fn to_toml(&self) -> String {
         let Schedule { seed, faults } = self.schedule();

@@ -64,7 +64,12 @@ impl Mount {
         }
         let (directory, mut session, courier) = mounted?;
         let unmounter = session.unmount_callable();
-        let runner = thread::Builder::new().name("headstack-fuse".to_owned()).spawn(move || session.run());
+        let submitter = device.submitter.clone();
+        let runner = thread::Builder::new().name("headstack-fuse".to_owned()).spawn(move || {
+            // The threads that receive are started by this one, and inherit its class.
+            submitter.keep_up();
+            session.run()
+        });
         let runner = runner.map_err(LiveError::io("a thread of the mount"))?;
         let files = names.iter().map(|name| directory.join(name)).collect();
         Ok(Mount { directory, was_created, files, unmounter, running: Some((runner, courier)) })
@@ -161,7 +166,7 @@ fn mount(
     names: &[String],
 ) -> Result<(PathBuf, Session<Disks>, Courier), LiveError> {
     let directory = directory.canonicalize().map_err(LiveError::io(directory.display().to_string()))?;
-    let courier = Courier::start()?;
+    let courier = Courier::start(device.submitter.clone())?;
     let disks = Disks {
         device: Arc::clone(device),
         names: names.to_vec(),

@@ -7,7 +7,7 @@ use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 
 use crate::LiveError;
 use crate::budget::Share;
-use crate::pacer::Outcome;
+use crate::pacer::{Outcome, Submitter};
 
 /// A read longer than this is sent by a thread of the mount: its copy into the kernel would make other replies late.
 const AT_ONCE_BYTES: usize = 64 << 10;
@@ -86,10 +86,13 @@ impl Courier {
     ///
     /// # Errors
     /// A thread that could not be had.
-    pub fn start() -> Result<Courier, LiveError> {
+    pub fn start(submitter: Submitter) -> Result<Courier, LiveError> {
         let (queue, work) = mpsc::channel::<Option<Word>>();
         let thread = thread::Builder::new().name("headstack-send".to_owned());
-        let thread = thread.spawn(move || work.iter().map_while(|word| word).for_each(Word::send));
+        let thread = thread.spawn(move || {
+            submitter.keep_up();
+            work.iter().map_while(|word| word).for_each(Word::send);
+        });
         Ok(Courier { queue, thread: thread.map_err(LiveError::io("a thread of the mount"))? })
     }
 

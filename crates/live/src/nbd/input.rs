@@ -44,6 +44,11 @@ impl Input {
         self.start == self.end
     }
 
+    /// Whether whoever sends has sent no more: neither here nor on the way here is anything left.
+    pub fn is_idle(&self) -> bool {
+        self.is_drained() && self.stream.is_drained()
+    }
+
     /// Whether the next `length` bytes are here already, so that nobody has to be waited for.
     pub fn has(&self, length: usize) -> bool {
         self.end - self.start >= length

@@ -41,17 +41,17 @@ pub fn serve(device: &Device, stream: &Stream, security: &Security) -> io::Resul
     let mut talk = Negotiation::greet(device, &mut say);
     let (agreed, heard) = talk.conclude(device, Cover::Clear(security), stream, say, None)?;
     let patience = Patience { stall: Limits::default().stall, budget: device.submitter.budget().clone() };
-    attend(device, &Output::new(stream.clone(), patience), agreed, &heard, None, &|_| ())
+    attend(device, &Output::new(stream.clone(), patience), agreed, &heard, (None, false), &|_| ())
 }
 
-/// Serves a client to its end, after the handshake. Under TLS there is another, until `deadline`; `opened` hears of the way
+/// Serves a client to its end, after the handshake. Under TLS there is another, until `deadline`, and a relay stands before it; `opened` hears of the way
 /// back through it, so that it can be cut too.
 fn attend(
     device: &Device,
     output: &Arc<Output>,
     agreed: Agreed,
     heard: &[u8],
-    deadline: Option<Instant>,
+    (deadline, is_relayed): (Option<Instant>, bool),
     opened: &dyn Fn(&Arc<Output>),
 ) -> io::Result<()> {
     let stream = output.stream();
@@ -59,7 +59,9 @@ fn attend(
         Agreed::Export(terms) => {
             output.agree();
             let input = Input::after(stream.clone(), heard, device.submitter.budget().share());
-            let served = Requests::new(input, Arc::clone(output), device, terms).serve();
+            device.submitter.keep_up();
+            let client = device.submitter.meet(stream, is_relayed);
+            let served = Requests::new(input, Arc::clone(output), device, terms, client).serve();
             output.close();
             served
         }
@@ -71,7 +73,7 @@ fn attend(
             let agreed = talk.conclude(device, Cover::Encrypted, inner.stream(), Vec::new(), deadline);
             let served = agreed.and_then(|(agreed, heard)| {
                 output.agree();
-                attend(device, &inner, agreed, &heard, deadline, opened)
+                attend(device, &inner, agreed, &heard, (deadline, true), opened)
             });
             inner.stream().shut();
             if served.is_err() {

@@ -9,7 +9,7 @@ use std::thread;
 
 use super::stream::{Patience, Stream};
 use crate::budget::Share;
-use crate::wall::be_ordinary;
+use crate::wall::step_behind_the_clock;
 
 /// A reply longer than this is sent by the connection's own thread: its copy would make other replies late.
 const AT_ONCE_BYTES: usize = 64 << 10;
@@ -186,8 +186,7 @@ impl Output {
 
     /// The connection's own thread: sends what waits until nothing more will come.
     fn send_on(&self) {
-        // The thread that needed this one may have been the clock's, whose class is inherited.
-        be_ordinary();
+        step_behind_the_clock();
         let mut state = self.state();
         loop {
             if let Some((message, from, room)) = state.waiting.pop_front() {

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use headstack_workload::{Kind, Request};
 
@@ -16,6 +16,7 @@ use crate::budget::Share;
 use crate::device::Device;
 use crate::pacer::{Answer, Outcome};
 use crate::power::Change;
+use crate::witness::{Client, Issued};
 
 /// Replies that need no clock leave together, up to so many bytes.
 const BATCH_BYTES: usize = 256 << 10;
@@ -41,11 +42,13 @@ pub struct Reply {
     /// First byte of the export in the system's address space.
     start_bytes: u64,
     room: Room,
+    client: Arc<Client>,
+    issued: Issued,
 }
 
 impl Reply {
-    /// Tells the client.
-    pub fn send(self, outcome: Outcome) {
+    /// Tells the client; the model `took` so much of the wall's time.
+    pub fn send(self, outcome: Outcome, took: Duration) {
         let message = match outcome {
             Outcome::Done => self.message,
             Outcome::Failed(at) => {
@@ -57,14 +60,16 @@ impl Reply {
             // A client that waits would wait forever.
             Outcome::Vanished => return self.output.cut(),
         };
-        self.output.send(message, self.room);
+        let (turns, output, room) = (&self.client.turns, self.output, self.room);
+        turns.answered(Instant::now(), self.issued, took, message.len(), || output.send(message, room));
     }
 
     /// Tells the client that it cannot be.
     fn refuse(self, errno: Errno) {
         let mut message = Vec::new();
         error(&mut message, self.cookie, self.structured, errno, None);
-        self.output.send(message, self.room);
+        let (turns, output, room) = (&self.client.turns, self.output, self.room);
+        turns.answered(Instant::now(), self.issued, Duration::ZERO, message.len(), || output.send(message, room));
     }
 }
 
@@ -88,13 +93,23 @@ pub struct Requests<'d> {
     /// Replies that leave together, where nothing takes time, and their memory.
     batch: Vec<u8>,
     batch_share: Share,
+    client: Arc<Client>,
+    /// Since when the client has always sent more by the time that it was looked for.
+    gapless_since: Instant,
 }
 
 impl<'d> Requests<'d> {
     /// What comes out of `input` is carried out on `terms`, and answered over `output`.
-    pub fn new(input: Input, output: Arc<Output>, device: &'d Device, terms: Terms) -> Requests<'d> {
+    pub fn new(
+        input: Input,
+        output: Arc<Output>,
+        device: &'d Device,
+        terms: Terms,
+        client: Arc<Client>,
+    ) -> Requests<'d> {
         let batch_share = device.submitter.budget().share();
-        Requests { input, output, device, terms, batch: Vec::new(), batch_share }
+        let gapless_since = Instant::now();
+        Requests { input, output, device, terms, batch: Vec::new(), batch_share, client, gapless_since }
     }
 
     /// Serves requests until the client goes.
@@ -110,7 +125,12 @@ impl<'d> Requests<'d> {
     fn each(&mut self) -> io::Result<()> {
         loop {
             self.flush_unless_here(wire::REQUEST_BYTES)?;
-            let Some(header) = Header::parse(&self.input.array()?) else {
+            let is_idle = !self.device.submitter.is_instant() && self.input.is_idle();
+            let header = self.input.array()?;
+            if is_idle {
+                self.gapless_since = Instant::now();
+            }
+            let Some(header) = Header::parse(&header) else {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "not a request"));
             };
             match header.command {
@@ -198,19 +218,23 @@ impl<'d> Requests<'d> {
         let Some(mut room) = self.output.reserve(message.len(), for_reply) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
+        let reads = if header.command == command::READ { header.length_bytes as usize } else { 0 };
+        let issue =
+            || (Arc::clone(&self.client), self.client.turns.arrived(at, self.gapless_since, payload_bytes.max(reads)));
         let Some(change) = change.filter(|_| now == Now::OnTime) else {
             share.shrink(REPLY_BYTES + message.capacity() as u64);
             room.holds(share);
             if now == Now::AtOnce {
                 self.output.send(message, room);
             } else {
-                submitter.submit(at, task.request(), Answer::Nbd(task.with_message(&self.output, message, room)));
+                let reply = task.with_message(&self.output, message, room, issue());
+                submitter.submit(at, task.request(), Answer::Nbd(reply));
             }
             self.input.forget_payload();
             return Ok(());
         };
         let reply_bytes = REPLY_BYTES + message.capacity() as u64;
-        let mut reply = Some(task.with_message(&self.output, message, room));
+        let mut reply = Some(task.with_message(&self.output, message, room, issue()));
         // What the reply takes is its own from here on; the payload goes with this request.
         let answer = |share: &mut Share| {
             let mut reply = reply.take().expect("it is made once");
@@ -297,8 +321,16 @@ impl Task<'_> {
     }
 
     /// What it is answered with, if all goes well.
-    fn with_message(&self, output: &Arc<Output>, message: Vec<u8>, room: Room) -> Reply {
+    fn with_message(
+        &self,
+        output: &Arc<Output>,
+        message: Vec<u8>,
+        room: Room,
+        (client, issued): (Arc<Client>, Issued),
+    ) -> Reply {
         Reply {
+            client,
+            issued,
             output: Arc::clone(output),
             cookie: self.header.cookie,
             structured: self.terms.structured,
@@ -448,6 +480,7 @@ mod tests {
     use super::super::stream::{Patience, Stream};
     use super::*;
     use crate::budget::Budget;
+    use crate::witness::Scene;
 
     /// What a client reads of a reply to cookie 7 of an export that begins at 1 MiB.
     fn told(structured: bool, outcome: Outcome) -> Vec<u8> {
@@ -456,8 +489,11 @@ mod tests {
         let patience = Patience { stall: Duration::from_secs(10), budget: budget.clone() };
         let output = Output::new(Stream::socket_of(ours), patience);
         let room = output.reserve(3, budget.share()).expect("room");
-        let reply = Reply { output, cookie: 7, structured, message: b"yes".to_vec(), start_bytes: 1 << 20, room };
-        reply.send(outcome);
+        let client = Scene::new().meet(output.stream(), false);
+        let issued = client.turns.arrived(Instant::now(), Instant::now(), 0);
+        let message = b"yes".to_vec();
+        let reply = Reply { output, cookie: 7, structured, message, start_bytes: 1 << 20, room, client, issued };
+        reply.send(outcome, Duration::ZERO);
         let mut heard = Vec::new();
         std::io::Read::read_to_end(&mut &theirs, &mut heard).expect("an end");
         heard

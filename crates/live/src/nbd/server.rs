@@ -242,7 +242,7 @@ impl Hall {
         let deadline = Some(Instant::now() + self.limits.handshake);
         self.attend_on_thread(output, seat, move |hall, output, opened| {
             output.stream().write_all(&say)?;
-            attend(&hall.device, output, agreed, &heard, deadline, opened)
+            attend(&hall.device, output, agreed, &heard, (deadline, false), opened)
         })
     }
 
@@ -255,7 +255,7 @@ impl Hall {
             let mut talk = Negotiation::greet(&hall.device, &mut say);
             let cover = Cover::Clear(&hall.security);
             let (agreed, heard) = talk.conclude(&hall.device, cover, output.stream(), say, None)?;
-            attend(&hall.device, output, agreed, &heard, None, opened)
+            attend(&hall.device, output, agreed, &heard, (None, false), opened)
         })
     }
 

@@ -10,7 +10,11 @@ use crate::budget::Budget;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use rustix::ioctl::{Getter, Opcode, ioctl};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
+
+/// The number of the ioctl that asks a socket what is unread (SIOCOUTQ), which is that of terminals.
+const TIOCOUTQ: Opcode = 0x5411;
 
 /// How long a client is waited for that holds memory: for as long as it likes, unless others wait for memory.
 #[derive(Clone, Debug)]
@@ -179,6 +183,30 @@ impl Stream {
             }
         }
         Ok(())
+    }
+
+    /// The process at the other end of a unix socket, as it was when it connected.
+    pub fn peer(&self) -> Option<u32> {
+        let Stream::Socket(socket) = self else { return None };
+        let is_unix = sockopt::socket_domain(socket).is_ok_and(|domain| domain == AddressFamily::UNIX);
+        let credentials = is_unix.then(|| sockopt::socket_peercred(socket).ok()).flatten()?;
+        // Who lives in another namespace of processes has no number here.
+        u32::try_from(credentials.pid.as_raw_nonzero().get()).ok()
+    }
+
+    /// Bytes that were written and that the other end of a unix socket has not read, the kernel's own overhead included;
+    /// `None` where that cannot be said.
+    #[allow(unsafe_code)]
+    pub fn unread_bytes(&self) -> Option<usize> {
+        let Stream::Socket(socket) = self else { return None };
+        // SAFETY: TIOCOUTQ (of sockets: SIOCOUTQ) writes one int.
+        let asked = unsafe { ioctl(socket, Getter::<TIOCOUTQ, i32>::new()) };
+        usize::try_from(asked.ok()?).ok()
+    }
+
+    /// Nothing waits to be read.
+    pub fn is_drained(&self) -> bool {
+        rustix::io::ioctl_fionread(self.ends().0).is_ok_and(|bytes| bytes == 0)
     }
 
     /// Ends both directions of a socket. A pipe ends with its client.

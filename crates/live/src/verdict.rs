@@ -1,0 +1,416 @@
+//! For which latencies a session is valid: what its clients measured beyond the model, and who is to blame where that is much.
+//!
+//! Of a client whose turns follow each other without a pause it is known what it measured at most ([`crate::witness`]). Of one
+//! that pauses, or that cannot be seen, it is concluded from a client of ordinary priority beside it and from what the
+//! scheduler says of it.
+
+use crate::fidelity::Path;
+use crate::wall::Scheduling;
+use crate::witness::{ClientSeen, Seen};
+
+/// A latency is told true where the path's own error, at p99 and in the mean, is at most this share of it.
+const VALID_SHARE: f64 = 0.05;
+/// What is valid above more than that is no drive's latency any more, but at its deepest queues.
+const HOPELESS_NS: u64 = 100_000_000;
+/// Fewer looks of the canary say nothing.
+const CANARIES_MIN: u64 = 20;
+/// Clients with less than this part of the requests do not decide.
+const SHARE_OF_REQUESTS: u64 = 100;
+/// What a client that cannot be seen does for a request of its own, at the order of magnitude.
+const UNSEEN_WORK_NS: u64 = 10_000;
+/// A thread that runs so much of the time has requests that wait for it.
+const BUSY_SHARE: f64 = 0.8;
+/// Waiting that deserves to be named.
+const NAMED_SHARE: f64 = 0.05;
+
+/// What the session can say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// What clients measured beyond the model, at p99 and in the mean, is at most so much of the wall's time; `None` where
+    /// that cannot be said.
+    pub error_ns: Option<u64>,
+    /// Latencies of the model from which on it is valid.
+    pub valid_above_ns: Option<u64>,
+    /// In words.
+    pub words: String,
+}
+
+/// How a client's error is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Basis {
+    /// Its turns leave no room for more.
+    Turns,
+    /// Others were no worse off.
+    Canary,
+}
+
+/// Judges what was measured and witnessed.
+pub fn judge(path: &Path, seen: &Seen) -> Verdict {
+    let not_valid =
+        |error_ns, why: String| Verdict { error_ns, valid_above_ns: None, words: format!("not valid: {why}") };
+    if path.requests == 0 {
+        return Verdict {
+            error_ns: None,
+            valid_above_ns: None,
+            words: "no verdict: no request was answered".to_owned(),
+        };
+    }
+    let witnessed: u64 = seen.clients.iter().map(|client| client.turns.requests).sum();
+    let unseen = ClientSeen {
+        turns: crate::witness::TurnsSeen {
+            requests: path.requests.saturating_sub(witnessed),
+            depth: path.deepest_queue,
+            ..Default::default()
+        },
+        ..ClientSeen::default()
+    };
+    let mut worst: Option<(u64, Basis, &ClientSeen)> = None;
+    for client in seen.clients.iter().chain([&unseen]) {
+        let requests = client.turns.requests;
+        if requests == 0 || requests * SHARE_OF_REQUESTS < path.requests {
+            continue;
+        }
+        let Some((error_ns, basis)) = error_of(client, path, seen) else {
+            return not_valid(None, unknown(client, seen));
+        };
+        if worst.is_none_or(|(worst_ns, ..)| error_ns > worst_ns) {
+            worst = Some((error_ns, basis, client));
+        }
+    }
+    let (client_ns, basis, client) = worst.expect("a hundred parts of all requests are somebody's");
+    // A path that is quicker than its floor answers too soon, by as much at most.
+    let error_ns = client_ns.max(path.floor_ns);
+    let valid_ns = error_ns as f64 / VALID_SHARE;
+    if valid_ns > HOPELESS_NS as f64 {
+        let why = if client_ns < path.floor_ns {
+            format!("the path itself took {} at the start", time(path.floor_ns))
+        } else {
+            blame(client_ns, client, path, seen)
+        };
+        return not_valid(Some(error_ns), why);
+    }
+    let valid_above_ns = (valid_ns * path.speed).ceil() as u64;
+    let words = format!(
+        "valid for latencies above {:.1} ms (there a client measures at most 5 % more or less than the model, in the mean and at p99{})",
+        // Never a better figure than the one that is required.
+        (valid_above_ns as f64 / 1e5).ceil() / 10.0,
+        match basis {
+            Basis::Turns => String::new(),
+            Basis::Canary => format!(", as a client of ordinary priority beside {} did", name(client)),
+        }
+    );
+    Verdict { error_ns: Some(error_ns), valid_above_ns: Some(valid_above_ns), words }
+}
+
+/// What a client measured beyond the model at most; `None` where that cannot be said.
+fn error_of(client: &ClientSeen, path: &Path, seen: &Seen) -> Option<(u64, Basis)> {
+    let turns = &client.turns;
+    let by_turns = (turns.error.count > 0 && client.pid.is_some())
+        .then(|| (turns.error.p99_ns.max(turns.error.mean_ns), Basis::Turns));
+    let by_canary = by_canary(client, path, seen).map(|error_ns| (error_ns, Basis::Canary));
+    match (by_turns, by_canary) {
+        (Some(turns), Some(canary)) => Some(if canary.0 < turns.0 { canary } else { turns }),
+        (turns, canary) => turns.or(canary),
+    }
+}
+
+/// What is concluded of a client that cannot be seen, or that does other things between its requests.
+fn by_canary(client: &ClientSeen, path: &Path, seen: &Seen) -> Option<u64> {
+    let turns = &client.turns;
+    if seen.canary.count < CANARIES_MIN || turns.lying * SHARE_OF_REQUESTS > turns.requests {
+        return None;
+    }
+    let (work_ns, wait_ns) = match (&client.waits, client.pid) {
+        (Some(waits), Some(_)) => {
+            let explained_ns = turns.depth as u64 * (waits.ran_ns + waits.waited_ns)
+                + 2 * turns.requests * path.floor_ns.max(UNSEEN_WORK_NS);
+            // Who does not pause is known by its turns; who has no time to pause has requests that wait for it.
+            if turns.turned_ns < 2 * explained_ns || waits.ran_share > BUSY_SHARE {
+                return None;
+            }
+            (waits.ran_ns / turns.requests, waits.wait.p99_ns)
+        }
+        // One of this machine that the scheduler says nothing of: its pauses cannot be told from waiting.
+        (None, Some(_)) => return None,
+        (_, None) => (UNSEEN_WORK_NS, 0),
+    };
+    // All replies of a queue may come at once, and the last of them waits for the work of the others.
+    let queued_ns = turns.depth as u64 * work_ns;
+    Some(
+        path.lateness_p99_ns.max(path.lateness_mean_ns)
+            + path.copying_p99_ns
+            + seen.canary.p99_ns.max(seen.canary.mean_ns)
+            + wait_ns
+            + queued_ns,
+    )
+}
+
+/// Who made it so much.
+fn blame(error_ns: u64, client: &ClientSeen, path: &Path, seen: &Seen) -> String {
+    if path.lateness_p99_ns.max(path.lateness_mean_ns) * 2 >= error_ns {
+        let late = format!("one answer in a hundred left {} late", time(path.lateness_p99_ns));
+        let waited = seen.server.map(|server| server.waited_share).filter(|&share| share > NAMED_SHARE);
+        let waited = waited
+            .map_or(String::new(), |share| format!(", which waited {} of the time for a processor", percent(share)));
+        return match path.scheduling {
+            Scheduling::Realtime => format!("{late}: the machine is too busy for the server{waited}"),
+            Scheduling::Shared => {
+                format!("{late}: the server shares its processor{waited}: CAP_SYS_NICE would give it SCHED_FIFO")
+            }
+        };
+    }
+    let on_time = format!("the server was on time (p99 {})", time(path.lateness_p99_ns));
+    let long = client.turns.long_error;
+    let copies = long.count * 2 > client.turns.error.count || path.copying_p99_ns * 2 >= error_ns;
+    if copies {
+        return format!("{on_time}, but to copy long requests took up to {} of one in a hundred", time(error_ns));
+    }
+    format!(
+        "{on_time}, but {}; what it measured may be {} longer than the model",
+        starved(client, seen),
+        time(error_ns)
+    )
+}
+
+/// What kept a client.
+fn starved(client: &ClientSeen, seen: &Seen) -> String {
+    let name = name(client);
+    let turns = &client.turns;
+    match client.waits {
+        Some(waits) if waits.waited_share > NAMED_SHARE => {
+            format!("{name} waited {} of the time for a processor", percent(waits.waited_share))
+        }
+        Some(waits) if waits.ran_share > BUSY_SHARE => {
+            format!("{name} was bound by its processor, on which it ran {} of the time", percent(waits.ran_share))
+        }
+        _ if turns.lying * SHARE_OF_REQUESTS > turns.requests => {
+            format!(
+                "{name} left {} of its replies unread for more than 20 ms",
+                percent(turns.lying as f64 / turns.requests as f64)
+            )
+        }
+        Some(_) => {
+            format!("{name} took {} from a reply to the next request", time(turns.turned_ns / turns.error.count.max(1)))
+        }
+        None => {
+            let canary = time(seen.canary.p99_ns.max(seen.canary.mean_ns));
+            format!("a client of ordinary priority beside {name} waited {canary} for a processor")
+        }
+    }
+}
+
+/// Why nothing can be said.
+fn unknown(client: &ClientSeen, seen: &Seen) -> String {
+    if client.turns.lying * SHARE_OF_REQUESTS > client.turns.requests {
+        return starved(client, seen);
+    }
+    format!("too short to tell what {} waited for", name(client))
+}
+
+fn name(client: &ClientSeen) -> String {
+    match (&client.name, client.pid) {
+        (Some(name), Some(pid)) => format!("the client ({name}, process {pid})"),
+        (_, Some(pid)) => format!("the client (process {pid})"),
+        _ => "clients that cannot be seen".to_owned(),
+    }
+}
+
+fn time(ns: u64) -> String {
+    if ns < 1_000_000 { format!("{:.0} us", ns as f64 / 1e3) } else { format!("{:.1} ms", ns as f64 / 1e6) }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::witness::{Spread, TurnsSeen, WaitsSeen};
+
+    const US: u64 = 1_000;
+    const MS: u64 = 1_000_000;
+
+    /// A server that is on time.
+    fn path() -> Path {
+        Path {
+            requests: 10_000,
+            floor_ns: 20 * US,
+            lateness_p50_ns: 5 * US,
+            lateness_p99_ns: 12 * US,
+            lateness_p999_ns: 40 * US,
+            lateness_max_ns: 90 * US,
+            lateness_mean_ns: 6 * US,
+            copying_p99_ns: 0,
+            below_floor: 0,
+            deepest_queue: 1,
+            scheduling: Scheduling::Realtime,
+            speed: 1.0,
+        }
+    }
+
+    fn spread(p99_ns: u64) -> Spread {
+        Spread { count: 10_000, mean_ns: p99_ns / 2, p99_ns, max_ns: 2 * p99_ns }
+    }
+
+    /// A client of a device of 1 ms that sends its next request as soon as it has a reply.
+    fn client(error_ns: u64) -> ClientSeen {
+        let turns = TurnsSeen {
+            requests: 10_000,
+            depth: 1,
+            error: spread(error_ns),
+            turned_ns: 600 * MS,
+            served_ns: 10_000 * MS,
+            ..TurnsSeen::default()
+        };
+        let waits = WaitsSeen {
+            ran_share: 0.05,
+            waited_share: 0.001,
+            ran_ns: 500 * MS,
+            waited_ns: 10 * MS,
+            wait: spread(10 * US),
+        };
+        ClientSeen { name: Some("fio".to_owned()), pid: Some(42), turns, waits: Some(waits) }
+    }
+
+    fn seen(client: ClientSeen) -> Seen {
+        let server = WaitsSeen { ran_share: 0.1, ..WaitsSeen::default() };
+        Seen { clients: vec![client], canary: spread(60 * US), server: Some(server), pressure_share: Some(0.1) }
+    }
+
+    #[test]
+    fn turns_that_leave_no_room_prove_the_bound() {
+        let verdict = judge(&path(), &seen(client(50 * US)));
+        assert_eq!((verdict.error_ns, verdict.valid_above_ns), (Some(50 * US), Some(MS)));
+        assert!(verdict.words.starts_with("valid for latencies above 1.0 ms ("), "{}", verdict.words);
+        // Ten times slower, the model's time is a tenth of the wall's.
+        let slow = judge(&Path { speed: 0.1, ..path() }, &seen(client(50 * US)));
+        assert_eq!(slow.valid_above_ns, Some(100 * US));
+        // Without PSI, without schedstat and without a canary, turns are turns.
+        let blind = Seen { clients: vec![ClientSeen { waits: None, ..client(50 * US) }], ..Seen::default() };
+        assert_eq!(judge(&path(), &blind), verdict);
+        // A floor of a busy start is a bound too: what answers too soon is as wrong.
+        let floor = judge(&Path { floor_ns: 100 * US, ..path() }, &seen(client(50 * US)));
+        assert_eq!(floor.valid_above_ns, Some(2 * MS));
+        // The mean counts where a few are very late.
+        let mut rare = client(50 * US);
+        rare.turns.error.mean_ns = 200 * US;
+        assert_eq!(judge(&path(), &seen(rare)).error_ns, Some(200 * US));
+    }
+
+    #[test]
+    fn a_client_that_starves_is_named_though_the_server_was_on_time() {
+        let mut starved = client(234 * MS);
+        starved.waits = Some(WaitsSeen {
+            waited_share: 0.94,
+            waited_ns: 100_000 * MS,
+            wait: spread(100 * MS),
+            ..starved.waits.unwrap()
+        });
+        let verdict = judge(&path(), &seen(starved));
+        assert_eq!((verdict.error_ns, verdict.valid_above_ns), (Some(234 * MS), None));
+        assert_eq!(
+            verdict.words,
+            "not valid: the server was on time (p99 12 us), but the client (fio, process 42) waited 94 % of the time for a \
+             processor; what it measured may be 234.0 ms longer than the model"
+        );
+    }
+
+    #[test]
+    fn a_server_that_starves_is_named() {
+        let late = Path { lateness_p99_ns: 8 * MS, scheduling: Scheduling::Shared, ..path() };
+        let mut seen = seen(client(9 * MS));
+        seen.server = Some(WaitsSeen { waited_share: 0.5, ..WaitsSeen::default() });
+        let verdict = judge(&late, &seen);
+        assert_eq!(verdict.valid_above_ns, None);
+        let words = "not valid: one answer in a hundred left 8.0 ms late: the server shares its processor, which waited 50 % of the \
+                     time for a processor: CAP_SYS_NICE would give it SCHED_FIFO";
+        assert_eq!(verdict.words, words);
+        let realtime = judge(&Path { scheduling: Scheduling::Realtime, ..late }, &seen);
+        assert!(realtime.words.contains("the machine is too busy for the server"), "{}", realtime.words);
+    }
+
+    #[test]
+    fn the_time_of_copies_is_not_a_busy_machine() {
+        let mut copying = client(7 * MS);
+        copying.turns.long_error = copying.turns.error;
+        for path in [path(), Path { copying_p99_ns: 5 * MS, ..path() }] {
+            let verdict = judge(&path, &seen(copying.clone()));
+            assert_eq!(verdict.valid_above_ns, None);
+            assert!(verdict.words.contains("but to copy long requests took up to 7.0 ms"), "{}", verdict.words);
+            assert!(!verdict.words.contains("busy"), "{}", verdict.words);
+        }
+    }
+
+    /// A client that waits 9 ms of its own between two requests.
+    fn pausing() -> ClientSeen {
+        let mut pausing = client(18 * MS);
+        pausing.turns.turned_ns = 10_000 * 9 * MS;
+        pausing
+    }
+
+    #[test]
+    fn a_client_that_pauses_is_judged_by_another_and_by_the_scheduler() {
+        let verdict = judge(&path(), &seen(pausing()));
+        // Lateness, the canary, its own waits, and its own work for a request.
+        assert_eq!(verdict.error_ns, Some((12 + 60 + 10 + 50) * US));
+        assert!(verdict.words.contains("beside the client (fio, process 42)"), "{}", verdict.words);
+        let not_valid = |why: &str, seen: &Seen| {
+            let verdict = judge(&path(), seen);
+            assert_eq!(verdict.valid_above_ns, None, "{why}");
+            verdict.words
+        };
+        let mut busy_canary = seen(pausing());
+        busy_canary.canary = spread(6 * MS);
+        not_valid("the canary starves", &busy_canary);
+        let mut no_canary = seen(pausing());
+        no_canary.canary.count = 3;
+        assert!(
+            not_valid("the canary has seen too little", &no_canary).contains("9.0 ms from a reply to the next request")
+        );
+        let waits = pausing().waits.unwrap();
+        let with = |waits| seen(ClientSeen { waits, ..pausing() });
+        not_valid("its waits are long", &with(Some(WaitsSeen { wait: spread(5 * MS), ..waits })));
+        let starved = WaitsSeen { waited_share: 0.9, waited_ns: 80_000 * MS, ..waits };
+        assert!(not_valid("its pauses are waits", &with(Some(starved))).contains("waited 90 % of the time"));
+        let bound = WaitsSeen { ran_share: 0.97, ..waits };
+        assert!(not_valid("it has no time to pause", &with(Some(bound))).contains("bound by its processor"));
+        not_valid("nobody knows what its pauses are", &with(None));
+        let mut stopped = pausing();
+        stopped.turns.lying = 300;
+        assert!(
+            not_valid("it was stopped", &seen(stopped)).contains("left 3 % of its replies unread for more than 20 ms")
+        );
+    }
+
+    #[test]
+    fn who_cannot_be_seen_is_judged_by_the_canary() {
+        // A file system on a mount: no connection, no process.
+        let nobody = Seen { clients: Vec::new(), ..seen(client(0)) };
+        let verdict = judge(&Path { deepest_queue: 4, ..path() }, &nobody);
+        assert_eq!(verdict.error_ns, Some((12 + 60) * US + 4 * UNSEEN_WORK_NS));
+        let busy = Seen { canary: spread(6 * MS), ..nobody };
+        let words = judge(&path(), &busy).words;
+        assert!(
+            words.contains("a client of ordinary priority beside clients that cannot be seen waited 6.0 ms"),
+            "{words}"
+        );
+        // A connection from elsewhere proves nothing by its turns.
+        let mut remote = client(50 * US);
+        (remote.pid, remote.name, remote.waits) = (None, None, None);
+        assert_eq!(judge(&path(), &seen(remote)).error_ns, Some((12 + 60) * US + UNSEEN_WORK_NS));
+        assert!(judge(&path(), &Seen::default()).words.contains("too short to tell"));
+    }
+
+    #[test]
+    fn the_worst_of_the_clients_that_matter_decides() {
+        let mut two = seen(client(50 * US));
+        two.clients.push(client(MS));
+        assert_eq!(judge(&Path { requests: 20_000, ..path() }, &two).error_ns, Some(MS));
+        // One that looked once and went is no hundredth of the requests.
+        two.clients[1].turns.requests = 3;
+        assert_eq!(judge(&Path { requests: 10_003, ..path() }, &two).error_ns, Some(50 * US));
+        let nothing = judge(&Path { requests: 0, ..path() }, &two);
+        assert_eq!((nothing.valid_above_ns, &*nothing.words), (None, "no verdict: no request was answered"));
+    }
+}

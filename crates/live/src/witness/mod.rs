@@ -1,0 +1,271 @@
+//! Who else was there: what clients measured at most, what the scheduler did to them and to the server, and what a client of
+//! ordinary priority met meanwhile. A server that is on time proves nothing where its clients are not.
+
+mod canary;
+mod turns;
+mod waits;
+
+pub use turns::{Issued, Spread, Times, Turns, TurnsSeen};
+pub use waits::WaitsSeen;
+
+use std::collections::HashMap;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::LiveError;
+use crate::nbd::Stream;
+use crate::wall::{Duty, be_punctual};
+use waits::{Process, name_of, pressure};
+
+/// Threads of the server on which answers depend.
+const SERVER: &[&str] = &["headstack-clock", "headstack-nbd", "headstack-send", "headstack-fuse"];
+/// How often the scheduler's figures are looked at, and when nothing is under way.
+const LOOK: Duration = Duration::from_millis(10);
+const IDLE_LOOK: Duration = Duration::from_millis(50);
+/// So often a look may find nothing new before there is no traffic.
+const QUIET_LOOKS: u32 = 50;
+/// Of a core's time, looks take this part at most.
+const LOOKING_SHARE: u32 = 50;
+/// Clients that have gone and are remembered: those with the most requests.
+const GONE_MAX: usize = 64;
+
+/// What is known of a client when it is judged.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ClientSeen {
+    /// The program, where it is one of this machine over a unix socket.
+    pub name: Option<String>,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// Its turns.
+    pub turns: TurnsSeen,
+    /// What the scheduler did to it; `None` where that is not known.
+    pub waits: Option<WaitsSeen>,
+}
+
+/// Everything that was witnessed so far.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Seen {
+    /// Clients of NBD, those with the most requests first.
+    pub clients: Vec<ClientSeen>,
+    /// What a client of ordinary priority waited beyond the answer's time.
+    pub canary: Spread,
+    /// What the scheduler did to the server; `None` where that is not known.
+    pub server: Option<WaitsSeen>,
+    /// Of the time, that in which somebody on this machine waited for a processor (PSI); `None` where that is not known.
+    pub pressure_share: Option<f64>,
+}
+
+/// What the threads of the witness share with those of the session.
+#[derive(Debug)]
+pub struct Scene {
+    flags: Flags,
+    clients: Mutex<Clients>,
+    processes: Mutex<HashMap<u32, Weak<Mutex<Process>>>>,
+    canary: Mutex<Times>,
+    server: Mutex<Option<Process>>,
+    since: (Instant, Option<Duration>),
+}
+
+#[derive(Debug, Default)]
+struct Clients {
+    here: Vec<Weak<Client>>,
+    gone: Vec<ClientSeen>,
+}
+
+#[derive(Debug, Default)]
+struct Flags {
+    closing: AtomicBool,
+    traffic: AtomicBool,
+    answers: AtomicU64,
+}
+
+impl Flags {
+    fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    fn has_traffic(&self) -> bool {
+        self.traffic.load(Ordering::Relaxed)
+    }
+}
+
+/// A client of NBD, from its first request to the last word about it.
+#[derive(Debug)]
+pub struct Client {
+    /// Its turns.
+    pub turns: Turns,
+    scene: Arc<Scene>,
+    pid: Option<u32>,
+    name: Option<String>,
+    process: Option<Arc<Mutex<Process>>>,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let seen = self.seen();
+        let mut clients = self.scene.clients();
+        clients.here.retain(|client| client.strong_count() > 0);
+        clients.gone.push(seen);
+        clients.gone.sort_by_key(|client| std::cmp::Reverse(client.turns.requests));
+        clients.gone.truncate(GONE_MAX);
+    }
+}
+
+impl Client {
+    fn seen(&self) -> ClientSeen {
+        let waits = self.process.as_ref().map(|process| {
+            let mut process = process.lock().expect("nobody panics with it");
+            process.look();
+            process.seen()
+        });
+        ClientSeen { name: self.name.clone(), pid: self.pid, turns: self.turns.seen(), waits }
+    }
+}
+
+impl Scene {
+    /// Nobody has come yet.
+    pub fn new() -> Arc<Scene> {
+        Arc::new(Scene {
+            flags: Flags::default(),
+            clients: Mutex::default(),
+            processes: Mutex::default(),
+            canary: Mutex::default(),
+            server: Mutex::default(),
+            since: (Instant::now(), pressure()),
+        })
+    }
+
+    fn clients(&self) -> MutexGuard<'_, Clients> {
+        self.clients.lock().expect("nobody panics with it")
+    }
+
+    fn server(&self) -> MutexGuard<'_, Option<Process>> {
+        self.server.lock().expect("nobody panics with it")
+    }
+
+    /// A client has come over `stream`, or over another one that is relayed to it.
+    pub fn meet(self: &Arc<Self>, stream: &Stream, is_relayed: bool) -> Arc<Client> {
+        let pid = if is_relayed { None } else { stream.peer() };
+        let client = Arc::new(Client {
+            turns: Turns::new(pid.map(|_| stream.clone())),
+            scene: Arc::clone(self),
+            pid,
+            name: pid.and_then(name_of),
+            process: pid.and_then(|pid| self.process(pid)),
+        });
+        self.clients().here.push(Arc::downgrade(&client));
+        client
+    }
+
+    fn process(&self, pid: u32) -> Option<Arc<Mutex<Process>>> {
+        let mut processes = self.processes.lock().expect("nobody panics with it");
+        processes.retain(|_, process| process.strong_count() > 0);
+        if let Some(known) = processes.get(&pid).and_then(Weak::upgrade) {
+            return Some(known);
+        }
+        let process = Arc::new(Mutex::new(Process::new(pid, &[])?));
+        processes.insert(pid, Arc::downgrade(&process));
+        Some(process)
+    }
+
+    /// An answer has left.
+    #[inline]
+    pub fn answered(&self) {
+        self.flags.answers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What was seen so far.
+    pub fn seen(&self) -> Seen {
+        let (mut all, here) = {
+            let clients = self.clients();
+            (clients.gone.clone(), clients.here.iter().filter_map(Weak::upgrade).collect::<Vec<_>>())
+        };
+        all.extend(here.iter().map(|client| client.seen()));
+        all.sort_by_key(|client| std::cmp::Reverse(client.turns.requests));
+        let (since, pressure_before) = self.since;
+        let pressed = pressure().zip(pressure_before).map(|(now, before)| now.saturating_sub(before));
+        let wall_s = since.elapsed().as_secs_f64().max(1e-9);
+        Seen {
+            clients: all,
+            canary: self.canary.lock().expect("nobody panics with it").spread(),
+            server: self.server().as_ref().map(Process::seen),
+            pressure_share: pressed.map(|pressed| (pressed.as_secs_f64() / wall_s).min(1.0)),
+        }
+    }
+
+    /// Looks at everybody until the session ends.
+    fn watch(&self, realtime: bool) {
+        be_punctual(Duty::Watch, realtime);
+        *self.server() = Process::new(std::process::id(), SERVER);
+        let (mut answers, mut quiet) = (0, QUIET_LOOKS);
+        while !self.flags.is_closing() {
+            let begun = Instant::now();
+            let now_answers = self.flags.answers.load(Ordering::Relaxed);
+            quiet = if now_answers == answers { (quiet + 1).min(QUIET_LOOKS) } else { 0 };
+            answers = now_answers;
+            let has_traffic = quiet < QUIET_LOOKS;
+            self.flags.traffic.store(has_traffic, Ordering::Relaxed);
+            let clients: Vec<Arc<Client>> = self.clients().here.iter().filter_map(Weak::upgrade).collect();
+            clients.iter().for_each(|client| client.turns.look(begun));
+            if has_traffic {
+                let processes: Vec<Arc<Mutex<Process>>> =
+                    self.processes.lock().expect("nobody panics with it").values().filter_map(Weak::upgrade).collect();
+                processes.iter().for_each(|process| process.lock().expect("nobody panics with it").look());
+                if let Some(server) = &mut *self.server() {
+                    server.look();
+                }
+            }
+            let look = if has_traffic { LOOK } else { IDLE_LOOK };
+            thread::sleep(look.max(begun.elapsed() * LOOKING_SHARE));
+        }
+    }
+}
+
+/// The threads that look, and the client that speaks for others.
+#[derive(Debug)]
+pub struct Witness {
+    scene: Arc<Scene>,
+    canary: UnixStream,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Witness {
+    /// Begins to look.
+    ///
+    /// # Errors
+    /// A machine that has no sockets or threads.
+    pub fn start(scene: &Arc<Scene>, realtime: bool) -> Result<Witness, LiveError> {
+        let (ours, theirs) = UnixStream::pair().map_err(LiveError::io("a socket pair"))?;
+        let canary = ours.try_clone().map_err(LiveError::io("a socket pair"))?;
+        let mut witness = Witness { scene: Arc::clone(scene), canary, threads: Vec::new() };
+        let watching = Arc::clone(scene);
+        witness.spawn("headstack-watch", move || watching.watch(realtime))?;
+        // A canary whose other end has gone has heard of the end.
+        witness.spawn("headstack-echo", move || drop(canary::answer(&theirs, realtime)))?;
+        let asking = Arc::clone(scene);
+        witness.spawn("headstack-asks", move || drop(canary::ask(&ours, &asking.flags, &asking.canary)))?;
+        Ok(witness)
+    }
+
+    fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), LiveError> {
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
+        self.threads.push(thread.map_err(LiveError::io("a thread of the witness"))?);
+        Ok(())
+    }
+
+    /// Looks no more.
+    pub fn stop(self) {
+        self.scene.flags.closing.store(true, Ordering::Relaxed);
+        // Who has gone already needs no end.
+        let _ = self.canary.shutdown(Shutdown::Both);
+        for thread in self.threads {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    }
+}

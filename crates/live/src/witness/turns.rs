@@ -1,0 +1,351 @@
+//! The turns of one client: what it can have measured at most, from what the server sees of it alone.
+//!
+//! A client that keeps `depth` requests under way sends another one when it has read a reply. The reply that let it send its
+//! n-th request is at the latest the (n - depth)-th one: it was read between the moment it left and the moment at which that
+//! request came. So the client's own clock for a request started after one reply had left, and stopped before another
+//! request came: what it measured is at most the time between these two.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::nbd::Stream;
+
+/// A longer message is copied for long enough to be seen among latencies.
+pub const LONG_BYTES: usize = 64 << 10;
+/// A reply that its client leaves unread for so long is left lying: no client that runs does that.
+const LYING: Duration = Duration::from_millis(20);
+/// How often the room is measured that a message of a length takes in a socket.
+const MEASURED: u8 = 16;
+/// Lengths of messages that are told apart.
+const LENGTHS_MAX: usize = 64;
+
+/// What was recorded of a time: bins 6 % wide in a few kilobytes, since there may be thousands of clients.
+#[derive(Clone, Debug)]
+pub struct Times {
+    bins: Histogram<u32>,
+    sum_ns: u128,
+}
+
+/// A time in three figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// Times recorded.
+    pub count: u64,
+    /// Their mean.
+    pub mean_ns: u64,
+    /// One in a hundred is longer.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+impl Times {
+    /// Nothing yet.
+    pub fn new() -> Times {
+        Times { bins: Histogram::new(1).expect("one digit is allowed"), sum_ns: 0 }
+    }
+
+    /// Counts one.
+    pub fn record(&mut self, time: Duration) {
+        let ns = time.as_nanos() as u64;
+        self.sum_ns += u128::from(ns);
+        self.bins.record(ns).expect("the bins grow");
+    }
+
+    /// In short: quantiles are the upper ends of their bins.
+    pub fn spread(&self) -> Spread {
+        let count = self.bins.len();
+        if count == 0 {
+            return Spread::default();
+        }
+        Spread {
+            count,
+            mean_ns: (self.sum_ns / u128::from(count)) as u64,
+            p99_ns: self.bins.value_at_quantile(0.99),
+            max_ns: self.bins.max(),
+        }
+    }
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Times::new()
+    }
+}
+
+/// What was seen of a client's turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct TurnsSeen {
+    /// Requests that the clock answered.
+    pub requests: u64,
+    /// The most that it had under way, replies that it had not read among them.
+    pub depth: usize,
+    /// What it measured beyond the model, at most.
+    pub error: Spread,
+    /// The same of messages that are long enough for their copying to be seen.
+    pub long_error: Spread,
+    /// From replies to the requests that they made possible, added up.
+    pub turned_ns: u64,
+    /// The model's time of its requests, added up.
+    pub served_ns: u64,
+    /// Replies that it left lying.
+    pub lying: u64,
+}
+
+/// The turns of one connection.
+#[derive(Debug)]
+pub struct Turns {
+    /// Where what is unread can be asked for: a unix socket whose other end is the client's.
+    socket: Option<Stream>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    under_way: usize,
+    depth: usize,
+    /// Replies that have left, and are not known to have been read, oldest first.
+    sent: VecDeque<Sent>,
+    rooms: Vec<Room>,
+    requests: u64,
+    errors: Times,
+    long_errors: Times,
+    turned: Duration,
+    served: Duration,
+    lying: u64,
+}
+
+/// A request on its way, as its client's clock sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Issued {
+    /// Its client's clock did not start before.
+    since: Instant,
+    is_long: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Instant,
+    issued: Issued,
+    /// What the model took, of the wall's time.
+    took: Duration,
+    message_bytes: usize,
+    is_lying: bool,
+}
+
+/// What a message of some length takes in a socket until it has been read: the kernel counts its own overhead.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    message_bytes: usize,
+    room_bytes: usize,
+    measured: u8,
+}
+
+impl Turns {
+    /// Of a client that has just come; `socket` is where what it has not read can be asked for.
+    pub fn new(socket: Option<Stream>) -> Turns {
+        Turns { socket, state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics with it")
+    }
+
+    /// A request was received at `at`, the last of a series that came without a gap since `gapless_since`: what waited to be
+    /// received may have been issued any time since then. `payload_bytes` came with it or will be in its reply.
+    pub fn arrived(&self, at: Instant, gapless_since: Instant, payload_bytes: usize) -> Issued {
+        let mut state = self.state();
+        state.under_way += 1;
+        state.depth = state.depth.max(state.under_way);
+        if state.under_way + state.sent.len() > state.depth {
+            let unread = self.unread(&state);
+            state.depth = state.depth.max(state.under_way + unread);
+        }
+        let mut since = at;
+        while state.under_way + state.sent.len() > state.depth {
+            let read = state.sent.pop_front().expect("no more is under way than the depth");
+            state.read(&read, at);
+            since = read.at;
+        }
+        Issued { since: since.min(gapless_since), is_long: payload_bytes > LONG_BYTES }
+    }
+
+    /// Its reply leaves at `at`; the model took so long. `send` sends it.
+    pub fn answered(&self, at: Instant, issued: Issued, took: Duration, message_bytes: usize, send: impl FnOnce()) {
+        let measured = {
+            let mut state = self.state();
+            state.under_way -= 1;
+            state.requests += 1;
+            state.served += took;
+            state.sent.push_back(Sent { at, issued, took, message_bytes, is_lying: false });
+            let measures = message_bytes <= LONG_BYTES && state.room(message_bytes).is_some_and(Room::is_unsure);
+            if measures { self.unread_bytes() } else { None }
+        };
+        send();
+        if let Some(before) = measured
+            && let Some(after) = self.unread_bytes()
+            && let Some(room) = self.state().room(message_bytes)
+        {
+            // What the client has read meanwhile makes it less, never more.
+            room.room_bytes = room.room_bytes.max(after.saturating_sub(before));
+            room.measured += 1;
+        }
+    }
+
+    /// Looks for replies that the client leaves lying.
+    pub fn look(&self, now: Instant) {
+        let mut state = self.state();
+        if state.sent.is_empty() {
+            return;
+        }
+        let unread = self.unread(&state);
+        let first = state.sent.len() - unread;
+        let lying = state.sent.range_mut(first..).filter(|sent| !sent.is_lying && now - sent.at > LYING);
+        let lying = lying.map(|sent| sent.is_lying = true).count() as u64;
+        state.lying += lying;
+    }
+
+    /// What was seen so far.
+    pub fn seen(&self) -> TurnsSeen {
+        let state = self.state();
+        TurnsSeen {
+            requests: state.requests,
+            depth: state.depth,
+            error: state.errors.spread(),
+            long_error: state.long_errors.spread(),
+            turned_ns: state.turned.as_nanos() as u64,
+            served_ns: state.served.as_nanos() as u64,
+            lying: state.lying,
+        }
+    }
+
+    fn unread_bytes(&self) -> Option<usize> {
+        self.socket.as_ref().and_then(Stream::unread_bytes)
+    }
+
+    /// Replies that are in the socket still; none where that cannot be said.
+    fn unread(&self, state: &State) -> usize {
+        let Some(mut bytes) = self.unread_bytes() else { return 0 };
+        let mut count = 0;
+        // The newest are the ones that have not been read.
+        for sent in state.sent.iter().rev() {
+            if bytes == 0 {
+                break;
+            }
+            bytes = bytes.saturating_sub(state.room_bytes(sent.message_bytes));
+            count += 1;
+        }
+        count
+    }
+}
+
+impl State {
+    /// A reply had been read at `by` at the latest.
+    fn read(&mut self, reply: &Sent, by: Instant) {
+        let error = (by - reply.issued.since).saturating_sub(reply.took);
+        self.errors.record(error);
+        if reply.issued.is_long {
+            self.long_errors.record(error);
+        }
+        self.turned += by - reply.at;
+    }
+
+    /// What is known of messages of a length; `None` of those that are one too many to be told apart.
+    fn room(&mut self, message_bytes: usize) -> Option<&mut Room> {
+        let known = self.rooms.iter().position(|room| room.message_bytes == message_bytes);
+        if known.is_none() && self.rooms.len() < LENGTHS_MAX {
+            self.rooms.push(Room { message_bytes, room_bytes: 0, measured: 0 });
+        }
+        let index = known.or_else(|| self.rooms.len().checked_sub(1))?;
+        self.rooms.get_mut(index).filter(|room| room.message_bytes == message_bytes)
+    }
+
+    /// The room of a message, or its length at least: that makes more replies unread rather than fewer.
+    fn room_bytes(&self, message_bytes: usize) -> usize {
+        let known = self.rooms.iter().find(|room| room.message_bytes == message_bytes);
+        known.map_or(0, |room| room.room_bytes).max(message_bytes)
+    }
+}
+
+impl Room {
+    fn is_unsure(&mut self) -> bool {
+        self.measured < MEASURED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// A client at `depth` whose every request takes 1 ms in the model and whose every turn takes `turn`.
+    fn closed_loop(depth: u32, turn: Duration, requests: u32) -> TurnsSeen {
+        let turns = Turns::new(None);
+        let start = Instant::now();
+        for number in 0..requests / depth {
+            let came = start + (MS + turn) * number;
+            // All of a batch come together, as those of a device do that answers everything after the same time.
+            let issued: Vec<Issued> = (0..depth).map(|_| turns.arrived(came, came, 4096)).collect();
+            issued.into_iter().for_each(|issued| turns.answered(came + MS, issued, MS, 4112, || ()));
+        }
+        turns.seen()
+    }
+
+    #[test]
+    fn what_a_client_measured_at_most_is_the_model_and_a_turn_on_either_side() {
+        for depth in [1, 4, 64] {
+            let seen = closed_loop(depth, Duration::from_micros(300), 640);
+            assert_eq!((seen.requests, seen.depth), (640, depth as usize));
+            // The first of all had no turn before it, and after the last ones comes nothing.
+            assert_eq!(seen.error.count, u64::from(640 - depth));
+            assert!((600_000..=640_000).contains(&seen.error.p99_ns), "depth {depth}: {seen:?}");
+            let turns = Duration::from_micros(300) * (640 - depth);
+            assert_eq!(u128::from(seen.turned_ns), turns.as_nanos());
+        }
+    }
+
+    #[test]
+    fn what_waited_to_be_received_may_have_been_issued_when_the_series_began() {
+        let turns = Turns::new(None);
+        let start = Instant::now();
+        // One long write after the other, each of which takes 5 ms to come.
+        for number in 1..=20 {
+            let issued = turns.arrived(start + 5 * MS * number, start, 1 << 20);
+            turns.answered(start + 5 * MS * number + MS, issued, MS, 16, || ());
+        }
+        let seen = turns.seen();
+        assert_eq!((seen.error.count, seen.depth), (19, 1));
+        assert!(seen.error.max_ns >= 95_000_000, "{seen:?}");
+        assert_eq!(seen.long_error, seen.error);
+    }
+
+    #[test]
+    fn replies_in_the_socket_are_seen_and_count_as_under_way() {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("sockets");
+        let stream = Stream::socket_of(ours);
+        let turns = Turns::new(Some(stream.clone()));
+        let start = Instant::now();
+        let send = |bytes: usize| {
+            let issued = turns.arrived(start, start, 4096);
+            turns.answered(start, issued, Duration::ZERO, bytes, || stream.write_all(&vec![0; bytes]).expect("room"));
+        };
+        // The client never has more than one at the server, and reads nothing.
+        [16, 4112, 16, 528, 4112].into_iter().for_each(send);
+        assert_eq!(turns.unread(&turns.state()), 5);
+        assert_eq!(turns.seen().depth, 5, "the last found four unread");
+        turns.look(start + LYING);
+        assert_eq!(turns.seen().lying, 0);
+        turns.look(start + 2 * LYING);
+        turns.look(start + 3 * LYING);
+        assert_eq!(turns.seen().lying, 5, "each is counted once");
+        // It reads three of them.
+        let mut data = vec![0; 16 + 4112 + 16];
+        std::io::Read::read_exact(&mut &theirs, &mut data).expect("three replies");
+        assert_eq!(turns.unread(&turns.state()), 2);
+    }
+}

@@ -1,0 +1,148 @@
+//! What the scheduler says of a process: how long its threads ran, and how long they waited for a processor
+//! (`/proc/PID/task/TID/schedstat`).
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::turns::{Spread, Times};
+
+/// Threads of a process that are looked at: the first ones, where there are more.
+const THREADS_MAX: usize = 64;
+
+/// What threads did with their time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Use {
+    ran_ns: u64,
+    waited_ns: u64,
+    runs: u64,
+}
+
+/// A process from some moment on.
+#[derive(Debug)]
+pub struct Process {
+    pid: u32,
+    since: Instant,
+    /// Of each thread: what it had used at the last look, and what it has used since the first.
+    threads: HashMap<u32, (Use, Use)>,
+    /// Names of the threads that count; all of them where there are none.
+    counted: &'static [&'static str],
+    /// What a run waited for on the average, look by look.
+    waits: Times,
+}
+
+/// What was seen of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct WaitsSeen {
+    /// Of the time, what its busiest thread ran.
+    pub ran_share: f64,
+    /// Of the time, what the thread that waited longest waited for a processor.
+    pub waited_share: f64,
+    /// What all threads ran together.
+    pub ran_ns: u64,
+    /// What all threads waited together.
+    pub waited_ns: u64,
+    /// What a thread waited before it ran, from look to look.
+    pub wait: Spread,
+}
+
+impl Process {
+    /// A process from now on; `None` where it cannot be looked at: it has gone, or the kernel keeps no such figures.
+    pub fn new(pid: u32, counted: &'static [&'static str]) -> Option<Process> {
+        let (since, threads, waits) = (Instant::now(), HashMap::new(), Times::new());
+        let mut process = Process { pid, since, threads, counted, waits };
+        process.look();
+        if process.threads.is_empty() {
+            return None;
+        }
+        // What was before does not count.
+        process.threads.values_mut().for_each(|(_, used)| *used = Use::default());
+        process.waits = Times::new();
+        Some(process)
+    }
+
+    /// Looks at its threads. Of one that has gone counts what it had used at the last look.
+    pub fn look(&mut self) {
+        let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", self.pid)) else { return };
+        let names = tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse::<u32>().ok());
+        let (mut waited_ns, mut runs) = (0, 0);
+        for thread in names.take(THREADS_MAX) {
+            let is_known = self.threads.contains_key(&thread);
+            if !is_known && !self.counts(thread) {
+                continue;
+            }
+            let Some(now) = used(self.pid, thread) else { continue };
+            let (last, sum) = self.threads.entry(thread).or_default();
+            let (ran, waited, run) = (
+                now.ran_ns.saturating_sub(last.ran_ns),
+                now.waited_ns.saturating_sub(last.waited_ns),
+                now.runs.saturating_sub(last.runs),
+            );
+            *last = now;
+            *sum = Use { ran_ns: sum.ran_ns + ran, waited_ns: sum.waited_ns + waited, runs: sum.runs + run };
+            (waited_ns, runs) = (waited_ns + waited, runs + run);
+        }
+        if let Some(wait_ns) = waited_ns.checked_div(runs) {
+            self.waits.record(Duration::from_nanos(wait_ns));
+        }
+    }
+
+    fn counts(&self, thread: u32) -> bool {
+        let name = || fs::read_to_string(format!("/proc/{}/task/{thread}/comm", self.pid)).unwrap_or_default();
+        self.counted.is_empty() || self.counted.contains(&name().trim())
+    }
+
+    /// What was seen so far.
+    pub fn seen(&self) -> WaitsSeen {
+        let wall_ns = self.since.elapsed().as_nanos().max(1) as f64;
+        let most = |of: fn(&Use) -> u64| self.threads.values().map(|(_, used)| of(used)).max().unwrap_or(0) as f64;
+        let sum = |of: fn(&Use) -> u64| self.threads.values().map(|(_, used)| of(used)).sum();
+        WaitsSeen {
+            ran_share: most(|used| used.ran_ns) / wall_ns,
+            waited_share: most(|used| used.waited_ns) / wall_ns,
+            ran_ns: sum(|used| used.ran_ns),
+            waited_ns: sum(|used| used.waited_ns),
+            wait: self.waits.spread(),
+        }
+    }
+}
+
+fn used(pid: u32, thread: u32) -> Option<Use> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
+    let mut figures = text.split_whitespace().map_while(|figure| figure.parse().ok());
+    Some(Use { ran_ns: figures.next()?, waited_ns: figures.next()?, runs: figures.next()? })
+}
+
+/// The name of a process.
+pub fn name_of(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/comm")).ok().map(|name| name.trim().to_owned())
+}
+
+/// Time in which somebody on this machine waited for a processor, in all; `None` where the kernel does not say.
+pub fn pressure() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
+    let total = text.lines().find(|line| line.starts_with("some"))?.rsplit_once("total=")?.1;
+    total.trim().parse().ok().map(Duration::from_micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_worked_is_seen_to_have_run() {
+        let mut process = Process::new(std::process::id(), &[]).expect("this one can be looked at");
+        assert_eq!(process.seen().ran_ns, 0);
+        let mut sum = 0u64;
+        // Until the scheduler has accounted for it, which it does at its ticks.
+        while process.seen().ran_ns == 0 {
+            sum = (0..100_000).fold(sum, |sum, number| std::hint::black_box(sum ^ number));
+            process.look();
+        }
+        assert!(process.seen().ran_share > 0.0);
+        assert!(Process::new(u32::MAX, &[]).is_none());
+        assert!(Process::new(std::process::id(), &["nobody"]).is_none());
+    }
+}

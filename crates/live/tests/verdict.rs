@@ -1,0 +1,250 @@
+//! The verdict of a session against what its clients measure: it may say that it is not valid, but what it states must hold.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use headstack_live::nbd::Stream;
+use headstack_live::nbd::client::Client;
+use headstack_live::nbd::wire::{Header, command};
+use headstack_live::{Constant, Fidelity, Keeping, Listener, Model, Service, ServiceOptions};
+use headstack_result::LatencyHistogram;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+const PLACE: &str = "HEADSTACK_TEST_SOCKET";
+const BLOCK_BYTES: u32 = 4096;
+
+/// A place for a socket that no other test has.
+fn socket(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("headstack-verdict-{}-{name}", std::process::id()))
+}
+
+fn constant(latency_ms: u64) -> Model {
+    Model::Constant(Constant { latency_ns: latency_ms * common::MS, capacity_bytes: 256 << 20 })
+}
+
+fn served(model: &Model, place: &Path, listener: Option<Listener>) -> Service {
+    let options = ServiceOptions { unix: vec![place.to_owned()], ..ServiceOptions::new(Keeping::Discard(Vec::new())) };
+    Service::start("test", model, &options, listener).expect("a service")
+}
+
+/// Something that is ended whatever happens.
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Who has ended by himself cannot be ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Not a test: the client of the next one, in a process of its own. It reads until the server goes.
+#[test]
+#[ignore = "the client of a test"]
+fn reads_in_a_process_of_its_own() {
+    let Some(place) = std::env::var_os(PLACE) else { return };
+    let socket = std::os::unix::net::UnixStream::connect(place).expect("the server listens");
+    let mut client = Client::connect(Stream::socket_of(socket), "").expect("an export");
+    let mut data = vec![0; BLOCK_BYTES as usize];
+    for cookie in 0.. {
+        let header = Header { flags: 0, command: command::READ, cookie, offset_bytes: 0, length_bytes: BLOCK_BYTES };
+        if client.send(&header, &[]).and_then(|()| client.receive(|_| &mut data)).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_client_that_is_kept_from_running_makes_the_session_not_valid() {
+    const STOPPED: Duration = Duration::from_millis(60);
+    const RUNS: Duration = Duration::from_millis(30);
+    let place = socket("stopped");
+    let service = served(&constant(1), &place, None);
+    let program = std::env::current_exe().expect("this program");
+    let client = Command::new(program)
+        .args(["--exact", "reads_in_a_process_of_its_own", "--ignored"])
+        .env(PLACE, &place)
+        .stdout(Stdio::null())
+        .spawn();
+    let client = Program(client.expect("a process"));
+    let pid = Pid::from_child(&client.0);
+    let answered = || service.commander().order(headstack_live::Order::Status).expect("a status")["fidelity"].clone();
+    while answered()["requests"].as_u64() < Some(10) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Nobody asks for a processor meanwhile, so that no figure of the scheduler shows it; and the server is on time.
+    for _ in 0..20 {
+        kill_process(pid, Signal::STOP).expect("it runs");
+        std::thread::sleep(STOPPED);
+        kill_process(pid, Signal::CONT).expect("it is there");
+        std::thread::sleep(RUNS);
+    }
+    let fidelity = service.stop().expect("an end");
+    drop(client);
+    let told = serde_json::to_string(&fidelity.seen).expect("figures");
+    assert_eq!(fidelity.valid_above_ns, None, "{}: {told}", fidelity.verdict);
+    assert!(fidelity.verdict.starts_with("not valid: "), "{}", fidelity.verdict);
+    let seen = &fidelity.seen.clients[0];
+    assert_eq!(seen.pid, Some(client_id(&pid)));
+    assert!(seen.turns.lying >= 10, "most of the times its reply was left lying: {told}");
+    assert!(seen.turns.error.max_ns >= STOPPED.as_nanos() as u64 / 2, "{told}");
+}
+
+fn client_id(pid: &Pid) -> u32 {
+    pid.as_raw_nonzero().get() as u32
+}
+
+/// Latencies as fio measured them, one request after the other. The last `depth` are left out: fio waits for all of them
+/// together, and says of each what the last one took.
+fn fio(place: &Path, depth: u32, seconds: u32) -> Vec<u64> {
+    let log = socket("log");
+    let output = Command::new("fio")
+        .args([
+            "--name=j",
+            "--ioengine=nbd",
+            "--rw=randread",
+            "--bs=4k",
+            "--size=256m",
+            "--norandommap",
+            "--time_based",
+        ])
+        .arg(format!("--uri=nbd+unix:///?socket={}", place.display()))
+        .arg(format!("--write_lat_log={}", log.display()))
+        .arg(format!("--iodepth={depth}"))
+        .arg(format!("--runtime={seconds}"))
+        .output()
+        .expect("fio is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let of = |what: &str| PathBuf::from(format!("{}_{what}.1.log", log.display()));
+    let text = std::fs::read_to_string(of("lat")).expect("a log");
+    ["lat", "clat", "slat"].iter().for_each(|what| std::fs::remove_file(of(what)).expect("a log"));
+    let latency_ns = |line: &str| line.split(", ").nth(1).and_then(|ns| ns.parse().ok()).expect("a latency");
+    let mut latencies_ns: Vec<u64> = text.lines().map(latency_ns).collect();
+    latencies_ns.truncate(latencies_ns.len().saturating_sub(depth as usize));
+    latencies_ns
+}
+
+/// A session, and whether what it stated held.
+struct Session {
+    name: String,
+    measured: LatencyHistogram,
+    model: LatencyHistogram,
+    fidelity: Fidelity,
+}
+
+impl Session {
+    fn run(name: &str, model: &Model, depth: u32, seconds: u32) -> Session {
+        let place = socket("fio");
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let hearing = Arc::clone(&heard);
+        let listener: Listener = Box::new(move |observed| {
+            let recorded = &observed.recorded;
+            let completed = recorded.completion_ns.map(|ns| (ns, ns - recorded.arrival_ns));
+            hearing.lock().expect("nobody panics with it").extend(completed);
+        });
+        let service = served(model, &place, Some(listener));
+        let measured = fio(&place, depth, seconds);
+        let fidelity = service.stop().expect("an end");
+        let mut completed = heard.lock().expect("nobody panics with it").clone();
+        completed.sort_unstable();
+        let model = completed.into_iter().take(measured.len()).map(|(_, response_ns)| response_ns);
+        let (measured, model) = (histogram(measured.into_iter()), histogram(model));
+        Session { name: name.to_owned(), measured, model, fidelity }
+    }
+
+    /// By how much fio's figures are off, at p99 and in the mean, in nanoseconds.
+    fn off_ns(&self) -> [f64; 2] {
+        let p99_ns = |latencies: &LatencyHistogram| latencies.quantile_ns(0.99).expect("less than an hour") as f64;
+        [p99_ns(&self.measured) - p99_ns(&self.model), self.measured.mean_ns() - self.model.mean_ns()]
+    }
+
+    /// Whether the stated bound holds, to within the bins; `None` where nothing is stated.
+    fn holds(&self) -> Option<bool> {
+        let stated_ns = self.fidelity.valid_above_ns? as f64 * 0.05;
+        let bin_ns = self.measured.quantile_ns(0.99)? as f64 / 1000.0;
+        Some(self.off_ns().iter().all(|off| off.abs() <= stated_ns + bin_ns))
+    }
+
+    fn row(&self, busy: usize, depth: u32) -> String {
+        let [p99, mean] = self.off_ns().map(|ns| ns / 1e6);
+        let error = self.fidelity.error_ns.map_or("-".to_owned(), |ns| format!("{:.3}", ns as f64 / 1e6));
+        let state = match self.holds() {
+            Some(true) => "valid, holds",
+            Some(false) => "valid, BROKEN",
+            None => "not valid",
+        };
+        format!(
+            "{busy:>4} {:<20} {depth:>5} {:>8} {mean:>9.3} {p99:>9.3} {error:>9} {state:<14} {}",
+            self.name,
+            self.measured.count(),
+            self.fidelity.verdict
+        )
+    }
+}
+
+fn histogram(latencies_ns: impl Iterator<Item = u64>) -> LatencyHistogram {
+    let mut histogram = LatencyHistogram::new();
+    latencies_ns.for_each(|ns| histogram.record(ns));
+    histogram
+}
+
+/// Busy loops of ordinary priority.
+fn busy_loops(count: usize) -> Vec<Program> {
+    let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+    (0..count).map(|_| Program(busy())).collect()
+}
+
+/// Minutes: the whole grid, from a quiet machine to eight busy loops, or the part of it that HEADSTACK_BUSY names.
+#[test]
+#[ignore = "a campaign of minutes with fio: make validate"]
+fn what_a_verdict_states_holds_for_what_fio_measures() {
+    let seconds = 2;
+    let named = std::env::var("HEADSTACK_BUSY").unwrap_or("0,1,2,4,8".to_owned());
+    let loops: Vec<usize> = named.split(',').map(|count| count.parse().expect("a count of busy loops")).collect();
+    let devices: Vec<(&str, Model)> = vec![
+        ("1 ms", constant(1)),
+        ("10 ms", constant(10)),
+        ("cheetah-x15-36lp", common::model("cheetah-x15-36lp")),
+        ("dc-s3700-400gb", common::model("dc-s3700-400gb")),
+    ];
+    let (begun, mut valid, mut broken, mut sessions) = (Instant::now(), 0, Vec::new(), 0);
+    println!("busy device               depth requests mean +ms   p99 +ms  bound ms state          verdict");
+    for &count in &loops {
+        let busy = busy_loops(count);
+        for (name, model) in &devices {
+            for depth in [1, 4, 16, 64] {
+                let session = Session::run(name, model, depth, seconds);
+                let row = session.row(busy.len(), depth);
+                println!("{row}");
+                sessions += 1;
+                valid += usize::from(session.holds().is_some());
+                if session.holds() == Some(false) {
+                    broken.push(row);
+                }
+            }
+        }
+    }
+    println!("{sessions} sessions, {valid} valid, {} broken, {:.0} s", broken.len(), begun.elapsed().as_secs_f64());
+    tell(&[
+        ("live: sessions under 0 to 8 busy loops", sessions as f64, None),
+        ("live: sessions that said valid", valid as f64, None),
+        ("live: sessions that said valid and were not", broken.len() as f64, Some(0.0)),
+    ]);
+    assert!(broken.is_empty(), "what was stated did not hold:\n{}", broken.join("\n"));
+}
+
+/// Prints rows for `make validate`.
+fn tell(rows: &[(&str, f64, Option<f64>)]) {
+    for &(name, value, bar) in rows {
+        let (bar_is, bar_met) = (bar.map(|_| "at most"), bar.map(|most| value <= most));
+        let row = json!({
+            "name": name, "value": value, "unit": "sessions", "bar": bar, "bar_is": bar_is, "bar_met": bar_met
+        });
+        println!("row: {row}");
+    }
+}
