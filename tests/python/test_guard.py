@@ -48,8 +48,8 @@ WAYS = [
     Way("measure --vdbench job.vdb", BY_NAME),
     Way("replay trace.csv DISK --destroy NAME", CARRIES),
     Way("replay trace.csv FILE", "--overwrite a file"),
-    Way("serve constant:1ms --nbd unix:s --data DISK", "contents are kept in a regular file"),
-    Way("serve constant:1ms --nbd unix:s --data /tmp/../dev/sdzz", "contents are kept in a regular file"),
+    Way("serve constant:1ms --nbd unix:s --data DISK", "is a block device"),
+    Way("serve constant:1ms --nbd unix:s --data /tmp/../dev/sdzz", "no file is made among devices"),
 ]
 FILES = {
     "job.fio": "[x]\nfilename=DISK\nrw=randwrite\nbs=4k\nnumber_ios=10\n",

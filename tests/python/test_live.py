@@ -422,12 +422,15 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
         ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: only what is discarded can be kept in part"),
         ((CHEETAH, "--nbd", "unix:s", "--data", "discard", "--keep", "1PB"), "keep: 1PB is no range"),
         ((CHEETAH, "--nbd", "unix:plain"), "plain: exists, and is no socket"),
-        ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/sdzz"), "/dev/sdzz: contents are kept in a regular file"),
+        ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/sdzz"), "/dev/sdzz: there is no such device"),
         (
             (CHEETAH, "--nbd", "unix:s", "--data", "/tmp/../dev/sdzz"),
-            "/tmp/../dev/sdzz: contents are kept in a regular file",
+            "/tmp/../dev/sdzz: there is no such device, and no file is made among devices",
         ),
-        ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/null"), "/dev/null: contents are kept in a regular file"),
+        (
+            (CHEETAH, "--nbd", "unix:s", "--data", "/dev/null"),
+            "/dev/null: is no regular file: it is kept and read again",
+        ),
         (("constant:1ms", "--nbd", "unix:s", "--memory", "1MiB"), "memory: 1MiB is too little"),
         ((CHEETAH, "--nbd", "systemd"), "LISTEN_FDS: no sockets were handed over"),
         (("constant:1ms", "--nbd", "unix:s", "--record", "t.parquet"), "record: a device of constant latency"),

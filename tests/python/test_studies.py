@@ -84,7 +84,9 @@ def test_a_study_gives_verdicts_tables_and_figures(tmp_path: Path) -> None:
     assert outcome.data["runs"].columns[:4] == ["run", "system", "workload", "depth"]
     knees = list(outcome.data["runs_curves"].dicts())
     assert [row["system"] for row in knees] == ["cheetah-x15-36lp", "atlas-10k-iii-73"]
-    assert knees[0]["iops_at_25ms"] == pytest.approx(runs.iops_at("25ms")["cheetah-x15-36lp"])
+    within = runs.iops_at("25ms")["cheetah-x15-36lp"]
+    assert within is not None
+    assert knees[0]["iops_at_25ms"] == pytest.approx(within.iops)
     percentiles = {(row["run"], row["percent"]): row["ms"] for row in outcome.data["runs_percentiles"].dicts()}
     assert percentiles[2, 99.0] == runs.percentile_ms(1, 99)
     busy = [row for row in outcome.data["runs_components"].dicts() if row["run"] == 1]

@@ -105,7 +105,10 @@ fn what_does_not_fit_is_refused_in_one_line() {
     refused(depth, "reordering = 0.5", "bad.toml:9: drives[1].reordering: only disks", "solid-state");
     refused("count = 4", "preconditioned = true", "bad.toml:4: drives[0].preconditioned: only solid-state", "disk");
     let data = "data = \"1GiB\"";
-    refused(data, "data = \"1TB\"", "bad.toml:14: controller.cache.data: ", "multiple of the page");
+    // Decimal sizes are rounded down to whole pages.
+    refused(data, "data = \"1TB\"", "bad.toml:14: controller.cache.data: ", "999999995904 bytes of data; the room");
+    array::resolve(&Document::parse("good.toml", &ARRAY.replace(data, "data = \"1GB\"")).unwrap(), &Changes::default())
+        .unwrap();
     refused(data, "data = \"932GiB\"", "bad.toml:14: controller.cache.data: ", "room on its flash drives");
     refused("[\"ssd0..ssd1\"]", "[\"ssd0..ssd2\"]", "bad.toml:15: controller.cache.flash_drives: ", "no drive");
 }

@@ -144,12 +144,12 @@ impl Draft {
     }
 
     fn rename(mut self) -> io::Result<()> {
-        if let Some(before) = &self.before {
-            keep_permissions(&self.at, &self.place, before)?;
-        }
         // What was found there when this began may be another thing by now.
         if fs::symlink_metadata(&self.place).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(io::Error::other("became something else while it was written; nothing is replaced"));
+        }
+        if let Some(before) = &self.before {
+            keep_permissions(&self.at, &self.place, before)?;
         }
         fs::rename(&self.at, &self.place)?;
         self.is_renamed = true;
@@ -176,7 +176,9 @@ fn keep_permissions(at: &Path, place: &Path, before: &Metadata) -> io::Result<()
         let _ = fchown(&file, Some(owner), Some(group)).or_else(|_| fchown(&file, None, Some(group)));
     }
     let mut list = vec![0; ACCESS_LIST_BYTES];
-    let length = File::open(place).ok().and_then(|old| fgetxattr(old, ACCESS_LIST, &mut list[..]).ok());
+    // Whatever it has become at the last moment, a pipe say, opening it waits for nobody.
+    let old = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(place);
+    let length = old.ok().and_then(|old| fgetxattr(old, ACCESS_LIST, &mut list[..]).ok());
     if let Some(length) = length {
         fsetxattr(&file, ACCESS_LIST, &list[..length], XattrFlags::empty())?;
     }
