@@ -138,7 +138,6 @@ IMPOSSIBLE = [
     ('request = "50us"', "drive_tags = 0", "bad.toml:33: controller.drive_tags: ", "1 to 65536"),
     ('request = "50us"', 'parity_rate = "0B/s"', "bad.toml:33: controller.parity_rate: ", "positive rate"),
     ('page = "64KiB"', 'data = "2GiB"', "bad.toml:37: controller.cache.data: ", "the memory of 1073741824 bytes"),
-    ('page = "64KiB"', 'data = "100KiB"', "bad.toml:37: controller.cache.data: ", "multiple of the page"),
     ('page = "64KiB"', 'data = "1MiB"\ndirty = "2MiB"', "bad.toml:38: controller.cache.dirty: ", "up to the 1048576"),
     ('page = "64KiB"', 'page = "96KiB"', "bad.toml:37: controller.cache.page: ", "power of two"),
     ('page = "64KiB"', 'page = "256B"', "bad.toml:37: controller.cache.page: ", "from the block of 512"),

@@ -388,7 +388,7 @@ def test_what_cannot_be_conditioned_is_one_line(capsys: Capture, tmp_path: Path,
         (("null", "--read-only", "--log", str(log)), "--resume"),
         (("null", "--report", str(log)), "measures nothing"),
         (("null", "--read-only", "--log", str(log), "--resume"), "is empty"),
-        (("null", "--read-only", "--json", "-", "--csv", "-"), "stdout"),
+        (("null", "--read-only", "--json", "-", "--csv", "-"), "named twice"),
     ]:
         code, out, err = headstack(capsys, "measure", "condition", *arguments, "--buffered", "-q")
         assert (code, out) == (2, ""), arguments

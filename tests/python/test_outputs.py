@@ -460,7 +460,7 @@ def test_what_became_a_device_meanwhile_is_not_replaced(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "r")
 
     (tmp_path / "r").touch()
-    with pytest.raises(OSError, match="became something else"):
+    with pytest.raises(hs.InputError, match="became something else"):
         write_all([(tmp_path / "r", swap)])
     assert (tmp_path / "r").is_fifo()
     assert os.listdir(tmp_path) == ["r"]

@@ -251,7 +251,7 @@ def test_what_cannot_be_tested_is_one_line(capsys: Capture, tmp_path: Path) -> N
         (("null", "--threads", "64"), "cannot share"),
         (("null", "--depth", "0"), "cannot share"),
         ((str(small), "--overwrite", "--buffered"), "1 MiB"),
-        (("null", "--json", "-", "--csv", "-"), "stdout"),
+        (("null", "--json", "-", "--csv", "-"), "named twice"),
         (("null", "--plot", "picture.txt"), "suffix"),
     ]:
         code, out, err = headstack(capsys, "measure", "pts", *arguments, "-q")

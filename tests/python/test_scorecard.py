@@ -20,7 +20,11 @@ def test_every_claim_of_the_five_documents_is_in_one_study() -> None:
     assert numbered == [f"S0.{number}" for number in range(1, CLAIMS + 1)]
 
 
-@pytest.mark.parametrize("name", hs.studies.listed())
+PUBLISHED = [name for name in hs.studies.listed() if any(c.id.startswith("S0.") for c in hs.studies.load(name).claims)]
+"""The studies of the documents. That of the predictor takes minutes, and is carried out by ``make validate``."""
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_a_study_that_ships_is_carried_out(name: str) -> None:
     """The longest tests there are, unless their runs are kept from before, as they are for the scorecard then."""
     outcome = hs.studies.run(name)

@@ -151,8 +151,9 @@ def test_a_conditioning_goes_on_where_it_was(number: int, tmp_path: Path) -> Non
     wait_for(lambda: (tmp_path / "c.log").exists() and (tmp_path / "c.log").read_bytes().count(b"\n") > 1)
     process.send_signal(number)
     _, err = process.communicate(timeout=PATIENCE_S)
-    # A quick machine may be done.
-    assert process.returncode in (0, 128 + number), err
+    # A quick machine may be done, and its program on the way out, where nobody hears a signal any more.
+    is_done = (tmp_path / "c.json").exists()
+    assert process.returncode in (0, 128 + number) or (is_done and process.returncode == -number), err
     gone_on = subprocess.run([*COMMAND, *module, *log, "--resume"], cwd=tmp_path, capture_output=True, text=True)
     assert gone_on.returncode == 0, gone_on.stderr
     assert json.loads((tmp_path / "c.json").read_text())["is_whole"]

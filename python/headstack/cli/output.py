@@ -160,14 +160,20 @@ class Outputs:
         """Writes what was asked for; ``show`` has stdout unless an export has it, and then too when files fail."""
         printed = [name for name, path in self._files.items() if path == "-" and name in TEXTS]
         sys.stdout.flush()
+        is_refused = False
         try:
             write_all(
                 (path, partial(self._exports[name], results))
                 for name, path in self._files.items()
                 if name not in printed
             )
+        except InputError:
+            # What cannot be is said in one line alone.
+            is_refused = True
+            raise
         finally:
-            for name in printed:
-                print(self._exports[name](results), end="")
-            if not self.has_stdout:
-                show()
+            if not is_refused:
+                for name in printed:
+                    print(self._exports[name](results), end="")
+                if not self.has_stdout:
+                    show()
