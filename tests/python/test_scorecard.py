@@ -20,7 +20,9 @@ def test_every_claim_of_the_five_documents_is_in_one_study() -> None:
     assert numbered == [f"S0.{number}" for number in range(1, CLAIMS + 1)]
 
 
-PUBLISHED = [name for name in hs.studies.listed() if any(c.id.startswith("S0.") for c in hs.studies.load(name).claims)]
+PUBLISHED = [
+    name for name in hs.studies.listed() if any(claim["id"].startswith("S0.") for claim in hs.studies.load(name).claims)
+]
 """The studies of the documents. That of the predictor takes minutes, and is carried out by ``make validate``."""
 
 
