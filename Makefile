@@ -13,7 +13,7 @@ help:
 	@echo "make check     formatters, linters, types"
 	@echo "make bench     the speed figures, also as target/bench.json"
 	@echo "make validate  accuracy against real drives, power cuts, live verdicts, fio, sampling; as target/validate.json too"
-	@echo "make fuzz      each parser's fuzz target for a minute"
+	@echo "make fuzz      properties with new random inputs, then each parser's fuzz target for a minute"
 	@echo "make web       the page of HTML reports; needs Node"
 	@echo "make clean     remove what was built"
 
@@ -65,8 +65,15 @@ bench:
 validate: build
 	HEADSTACK_SHARED=$(abspath $(SHARED)) $(BIN)/python benches/validate.py
 
-fuzz:
+fuzz: properties
 	fuzz/run.sh 60
+
+# `make test` tries the same inputs every time; here they are new. The seed is printed, and repeats a finding.
+.PHONY: properties
+properties: seed := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+properties:
+	@echo "every property with PROPTEST_RNG_SEED=$(seed)"
+	PROPTEST_RNG_SEED=$(seed) cargo test --workspace --quiet --no-fail-fast
 
 clean:
 	rm -rf target $(VENV) demo fuzz/target web/node_modules python/headstack/report/bundle.*

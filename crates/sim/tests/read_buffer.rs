@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use headstack_sim::drive::Drive;
+use headstack_sim::drive::{Counters, Drive};
 use headstack_sim::drive::description::{AfterReadWrite, DriveDescription, ReadAhead};
 use headstack_workload::Request;
 
@@ -249,6 +249,31 @@ fn a_read_that_waited_is_served_from_what_others_brought() {
     let at = |id| done.iter().find(|completion| completion.id == id).unwrap().at_ns;
     assert!(at(2).abs_diff(at(1)) < 1_000_000, "{} and {} ns", at(1), at(2));
     assert_eq!(drive.counters().read_hits, 1);
+}
+
+#[test]
+fn a_counter_never_goes_back() {
+    // A read that waits may turn into a hit: a run whose measured part begins meanwhile takes the difference of two
+    // moments, which must not be below nothing.
+    let mut description = buffered_drive(ReadAhead::None);
+    description.queue.depth = 8;
+    let mut drive = Drive::new(&description, 0).unwrap();
+    let requests = [(0, read(50_000, 8)), (1_000, read(70_000, 8)), (2_000, read(70_000, 8))];
+    for (index, (at_ns, request)) in requests.iter().enumerate() {
+        drive.advance(*at_ns, |_| {});
+        drive.submit(*at_ns, index as u32, request);
+    }
+    let mut seen = vec![drive.counters()];
+    while !drive.is_idle() {
+        drive.advance(drive.next_event_ns(), |_| {});
+        seen.push(drive.counters());
+    }
+    let reads = |counters: &Counters| [counters.read_hits, counters.read_partial_hits, counters.read_misses];
+    for pair in seen.windows(2) {
+        let went_back = reads(&pair[0]).iter().zip(reads(&pair[1])).any(|(&before, after)| after < before);
+        assert!(!went_back, "{:?} then {:?}", reads(&pair[0]), reads(&pair[1]));
+    }
+    assert_eq!(seen.last().map(reads), Some([1, 0, 2]));
 }
 
 #[test]

@@ -71,10 +71,7 @@ impl Drive {
         let (block, sectors) = (read.block - u64::from(read.buffered), read.buffered + read.sectors);
         match self.segments.find(block) {
             Some(hit) if !read.write && hit.end >= block + u64::from(sectors) => {
-                // It was counted as something else when it came.
                 self.counters.read_hits += 1;
-                self.counters.read_partial_hits -= u64::from(read.segment.is_some());
-                self.counters.read_misses -= u64::from(read.segment.is_none());
                 self.serve_hit(upstream, now_ns, read.id, block, sectors, hit.segment);
                 true
             }
@@ -114,6 +111,9 @@ impl Drive {
     }
 
     fn read(&mut self, upstream: &mut Upstream, now_ns: u64, free_ns: u64, job: &HostJob, extent: &Extent) {
+        // Counted only now: a read that waits may still find all its data in the buffer, and a counter never goes back.
+        self.counters.read_partial_hits += u64::from(job.segment.is_some());
+        self.counters.read_misses += u64::from(job.segment.is_none());
         let overheads = self.params.description.overheads;
         let joined = self.read_ahead.is_some_and(|run| run.next == job.block && !run.is_done());
         let goes_on = joined || (job.block == self.continues && now_ns == self.arm_free_ns);

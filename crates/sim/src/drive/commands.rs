@@ -91,7 +91,6 @@ impl Drive {
                 return;
             }
             Some(hit) => {
-                self.counters.read_partial_hits += 1;
                 job.buffered = (hit.end - block) as u32;
                 job.block = hit.end;
                 job.sectors = (end - hit.end) as u32;
@@ -102,10 +101,7 @@ impl Drive {
                 let arriving = self.params.description.buffer.read_hits_on_arriving
                     && self.read_ahead.is_some_and(|run| run.next == block && !run.is_done());
                 if arriving {
-                    self.counters.read_partial_hits += 1;
                     job.segment = self.read_ahead.map(|run| run.segment);
-                } else {
-                    self.counters.read_misses += 1;
                 }
             }
         }
