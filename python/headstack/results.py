@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 from headstack import _native, tables
 from headstack._native import InputError
 from headstack.atomic_files import write_all
+from headstack.columns import Column, told
 from headstack.values import duration_ns
 
 if TYPE_CHECKING:
@@ -56,18 +57,14 @@ def _state(value: bool) -> str:
     return "saturated" if value else ""
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A column as people see it."""
+@dataclass(frozen=True, kw_only=True)
+class Shown(Column):
+    """A column of results as people see it."""
 
-    heading: str
-    """With its unit on a line of its own, so that a table fits a terminal of 100 columns."""
     name: str
     format: Callable[[Any], str]
     optional: bool = False
     """Left out where all its cells are empty."""
-    is_text: bool = False
-    """Set to the left."""
 
 
 def _some(value: Any) -> str:
@@ -75,32 +72,33 @@ def _some(value: Any) -> str:
 
 
 SHOWN = (
-    Shown("mode", "mode", _text, optional=True, is_text=True),
-    Shown("depth", "depth", _text, optional=True),
-    Shown("offered\nIO/s", "rate_per_s", _per_s, optional=True),
-    Shown("IO/s", "iops", _per_s),
-    Shown("MB/s", "mb_per_s", _ms),
-    Shown("mean\nms", "mean_ms", _ms),
-    Shown("± by\nsampling", "half_width_ms", _half_width, optional=True),
-    Shown("p50\nms", "p50_ms", _ms),
-    Shown("p99\nms", "p99_ms", _ms),
-    Shown("p99.9\nms", "p999_ms", _ms),
-    Shown("errors", "errors", _some, optional=True),
-    Shown("busy\n%", "utilisation_percent", _percent),
-    Shown("bottleneck", "bottleneck", _text, is_text=True),
-    Shown("", "saturated", _state, optional=True, is_text=True),
+    Shown("mode", name="mode", format=_text, optional=True, is_text=True, rank=0),
+    Shown("depth", name="depth", format=_text, optional=True, rank=0),
+    Shown("offered\nIO/s", name="rate_per_s", format=_per_s, optional=True, rank=0),
+    Shown("IO/s", name="iops", format=_per_s, rank=0),
+    Shown("MB/s", name="mb_per_s", format=_ms, rank=2),
+    Shown("mean\nms", name="mean_ms", format=_ms, rank=0),
+    Shown("± by\nsampling", name="half_width_ms", format=_half_width, optional=True, rank=5),
+    Shown("p50\nms", name="p50_ms", format=_ms, rank=6),
+    Shown("p99\nms", name="p99_ms", format=_ms, rank=1),
+    Shown("p99.9\nms", name="p999_ms", format=_ms, rank=7),
+    Shown("errors", name="errors", format=_some, optional=True, rank=0),
+    Shown("busy\n%", name="utilisation_percent", format=_percent, rank=4),
+    Shown("bottleneck", name="bottleneck", format=_text, is_text=True, rank=3),
+    # A line below the table says how many are.
+    Shown("", name="saturated", format=_state, optional=True, is_text=True, rank=8),
 )
 
 
 SHOWN_STREAMS = (
-    Shown("run", "run", _text),
-    Shown("system", "system", _text, is_text=True),
-    Shown("stream", "stream", _text, is_text=True),
-    Shown("IO/s", "iops", _per_s),
-    Shown("MB/s", "mb_per_s", _ms),
-    Shown("mean\nms", "mean_ms", _ms),
-    Shown("p99\nms", "p99_ms", _ms),
-    Shown("", "facts", _text, is_text=True),
+    Shown("run", name="run", format=_text, rank=0),
+    Shown("system", name="system", format=_text, is_text=True, rank=2),
+    Shown("stream", name="stream", format=_text, is_text=True, rank=0),
+    Shown("IO/s", name="iops", format=_per_s, rank=0),
+    Shown("MB/s", name="mb_per_s", format=_ms, rank=3),
+    Shown("mean\nms", name="mean_ms", format=_ms, rank=0),
+    Shown("p99\nms", name="p99_ms", format=_ms, rank=4),
+    Shown("", name="facts", format=_text, is_text=True, least=24),
 )
 
 
@@ -207,7 +205,7 @@ class Results:
         return self._native.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        return f"<headstack.Results: {len(self)} runs>"
+        return told(*self.shown(), f"{len(self)} runs", "to_csv has them")
 
     @property
     def column_names(self) -> list[str]:
@@ -326,13 +324,11 @@ class Results:
 
     def shown(self) -> tuple[list[Shown], list[list[str]]]:
         """The columns worth printing, and the cells as text."""
-        varying = [Shown("system", "system", _text, is_text=True)]
-        if len({row["workload"] for row in self}) > 1:
-            varying.append(Shown("workload", "workload", _text, is_text=True))
-        varying += [Shown(name.replace("_", " "), name, _text, is_text=True) for name in self._swept]
+        varying = ["system", *(["workload"] if len({row["workload"] for row in self}) > 1 else []), *self._swept]
+        named = [Shown(n.replace("_", " "), name=n, format=_text, is_text=True, rank=0) for n in varying]
         if len({row["seed"] for row in self}) > 1:
-            varying.append(Shown("seed", "seed", _text))
-        cells = {c: [c.format(row[c.name]) for row in self] for c in (*varying, *SHOWN)}
+            named.append(Shown("seed", name="seed", format=_text, rank=0))
+        cells = {c: [c.format(row[c.name]) for row in self] for c in (*named, *SHOWN)}
         columns = [column for column in cells if not column.optional or any(cells[column])]
         return columns, [list(row) for row in zip(*(cells[c] for c in columns), strict=True)]
 

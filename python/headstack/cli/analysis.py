@@ -11,7 +11,7 @@ from headstack._native import InputError
 from headstack.analysis import Analysis
 from headstack.cli.analysis_tables import print_analysis
 from headstack.cli.files import OUTPUT, check_sources
-from headstack.cli.output import Outputs, html_option
+from headstack.cli.output import Outputs, html_option, wide_option
 from headstack.cli.traces import counting, opened, source_options
 from headstack.values import choice, number, size_bytes
 
@@ -34,6 +34,7 @@ REUSE = ("block", "request", "off")
     "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw addresses, rates, sizes, re-use, times."
 )
 @html_option
+@wide_option
 @click.option(
     "--workload", "workload_path", type=OUTPUT, metavar="FILE.toml", help="Write a workload with the same mix."
 )

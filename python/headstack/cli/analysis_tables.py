@@ -8,6 +8,7 @@ from headstack._native import format_bytes, format_duration_ns
 from headstack.analysis import Analysis
 from headstack.cli.output import print_table
 from headstack.cli.traces import print_remarks, spoken_start
+from headstack.columns import Column, Figures, Names
 from headstack.traces import formats
 
 NOT_RECORDED = "not recorded"
@@ -35,10 +36,10 @@ def print_analysis(found: Analysis) -> None:
     print_remarks(meta)
 
 
-def table(title: str, headings: list[str], rows: list[list[str]], texts: int = 1) -> None:
-    """A table under its title; the first columns are text."""
+def table(title: str, first: Column, others: list[str], rows: list[list[str]]) -> None:
+    """A table under its title; the columns of figures are in order of what they matter."""
     print(f"\n{title}")
-    print_table(headings, rows, [True] * texts + [False] * (len(headings) - texts))
+    print_table([first, *(Figures(heading, rank) for rank, heading in enumerate(others))], rows)
 
 
 def print_mix(report: Report) -> None:
@@ -60,7 +61,7 @@ def print_mix(report: Report) -> None:
     rows = [row(name, amount) for name, amount in report["operations"].items()]
     if report["requests"]:
         rows.append(row("all", {"requests": report["requests"], "bytes": report["bytes"]}))
-    table("mix", ["", "requests", "%", "bytes", "mean size", "IO/s", "MB/s"], rows)
+    table("mix", Names(""), ["requests", "%", "bytes", "mean size", "IO/s", "MB/s"], rows)
     if report["flags"]:
         print("flags: " + ", ".join(f"{name} {count:,}" for name, count in report["flags"].items()))
 
@@ -82,7 +83,7 @@ def print_sizes(report: Report) -> None:
     rows = [row(format_bytes(size["length_bytes"]), [size]) for size in by_length]
     if others:
         rows.append(row(f"{len(others):,} others", others))
-    table("sizes", ["", "requests", "%", "reads", "writes"], rows)
+    table("sizes", Names(""), ["requests", "%", "reads", "writes"], rows)
     quantiles = [("median", "p50_bytes"), ("p90", "p90_bytes"), ("p99", "p99_bytes"), ("greatest", "max_bytes")]
     print(f"mean {size(sizes['mean_bytes'])}, " + ", ".join(f"{name} {size(sizes[key])}" for name, key in quantiles))
 
@@ -101,7 +102,7 @@ def print_rate(report: Report) -> None:
         for scale in arrivals["scales"]
         if scale["bin_ns"] in SCALES_NS
     ]
-    table("rate, in bins of", ["", "mean IO/s", "peak IO/s", "peak/mean", "variance/mean"], rows)
+    table("rate, in bins of", Names(""), ["mean IO/s", "peak IO/s", "peak/mean", "variance/mean"], rows)
     gaps = arrivals["gaps_ns"]
     if gaps is None:
         print(f"gaps between arrivals: mean {duration(arrivals['mean_gap_ns'])}, the rest {NOT_RECORDED}")
@@ -139,8 +140,8 @@ def print_sequence(report: Report) -> None:
         for name, runs in [("strict", sequence["strict"]), ("32 streams", sequence["streams"])]
     ]
     long = [f"% of ≥{least}" for least in (2, 4, 16, 64)]
-    headings = ["", "sequential %", "runs", "requests a run", "bytes a run", *long]
-    table("sequential runs", headings, rows)
+    headings = ["sequential %", "runs", "requests\na run", "bytes\na run", *long]
+    table("sequential runs", Names(""), headings, rows)
     streams, most = sequence["mean_concurrent_streams"], sequence["max_concurrent_streams"]
     print(f"streams at a time: mean {figure(streams)}, most {most}")
     seeks = [(name, sequence[f"{name}_seeks_bytes"]) for name in ("forward", "backward")]
@@ -158,8 +159,8 @@ def print_sequence(report: Report) -> None:
             ]
             for name, bins in seeks
         ]
-        headings = ["", "0", *(f"< {format_bytes(bound)}" for bound in bounds), f"≥ {format_bytes(bounds[-1])}"]
-        table("seeks: % from the end of a request to the start of the next", headings, rows)
+        headings = ["0", *(f"< {format_bytes(bound)}" for bound in bounds), f"≥ {format_bytes(bounds[-1])}"]
+        table("seeks: % from the end of a request to the start of the next", Names(""), headings, rows)
         print(f"mean seek: {size(sequence['mean_seek_bytes'])}")
 
 
@@ -168,8 +169,8 @@ def print_alignment(report: Report) -> None:
     shares = [share for share in report["alignment"]["shares"] if share["align_bytes"] in ALIGNMENTS]
     if shares:
         rows = [[name, *(percent(share[name]) for share in shares)] for name in ("offset", "length", "both")]
-        headings = ["", *(format_bytes(share["align_bytes"]) for share in shares)]
-        table("alignment: % that are a multiple of", headings, rows)
+        headings = [format_bytes(share["align_bytes"]) for share in shares]
+        table("alignment: % that are a multiple of", Names(""), headings, rows)
         print(f"all are multiples of {size(report['alignment']['common_bytes'])}")
     overlap = None if report["depth"] is None else report["depth"]["overlap_share"]
     met = NOT_RECORDED if overlap is None else f"{percent(overlap)} % of the requests"
@@ -191,7 +192,7 @@ def print_working_set(report: Report) -> None:
         if window["window_ns"] < report["duration_ns"]
     ]
     how = exactness(blocks["sampled_rate"])
-    table(f"working set, blocks of {format_bytes(blocks['block_bytes'])}, {how}", ["in", "mean", "most"], rows)
+    table(f"working set, blocks of {format_bytes(blocks['block_bytes'])}, {how}", Names("in"), ["mean", "most"], rows)
     print(f"read {size(blocks['read_bytes'])}, written {size(blocks['written_bytes'])}")
     after, total = blocks["successions"], sum(blocks["successions"].values())
     if total:
@@ -221,7 +222,7 @@ def print_reuse(report: Report) -> None:
     what = "requests" if unit is None else f"blocks of {format_bytes(unit)}"
     band = ["95 % from", "to"] if banded else []
     title = f"re-use of {what}, {exactness(reuse['sampled_rate'])}: misses of an LRU cache"
-    table(title, ["cache", "miss %", *band], rows, texts=0)
+    table(title, Figures("cache", 0), ["miss %", *band], rows)
     print(f"{reuse['references']:,} references to {'' if not banded else 'about '}{reuse['distinct']:,.0f} {what}")
 
 
@@ -241,19 +242,19 @@ def print_times(report: Report) -> None:
             name = str(low) if high - low <= 1 else f"{low} to {high - 1}"
             met = ["0", ""] if entry is None else [f"{entry['requests']:,}", duration(entry["mean_ns"])]
             rows.append([name, percent(share), *met])
-    table("requests in flight", ["", "% of the time", "arrivals", "mean response"], rows)
+    table("requests in flight", Names(""), ["% of the time", "arrivals", "mean response"], rows)
     print(f"mean {figure(depth['mean'])}, at arrivals {figure(depth['mean_at_arrival'])}, most {depth['max']:,}")
     rows = [summary_row(name, summary) for name, summary in response["by_operation_ns"].items()]
     rows.append(summary_row("all", response["all_ns"]))
     if response["wait_ns"] is not None:
         rows.append(summary_row("wait before issue", response["wait_ns"]))
-    headings = ["", "requests", "mean", "p50", "p90", "p99", "p99.9", "greatest"]
-    table("response times", headings, rows)
+    headings = ["requests", "mean", "p50", "p90", "p99", "p99.9", "greatest"]
+    table("response times", Names(""), headings, rows)
     rows = [
         [f"from {format_bytes(entry['from'])}", f"{entry['requests']:,}", duration(entry["mean_ns"])]
         for entry in response["by_size_bytes"]
     ]
-    table("response times by size", ["", "requests", "mean"], rows)
+    table("response times by size", Names(""), ["requests", "mean"], rows)
 
 
 def summary_row(name: str, summary: dict[str, Any]) -> list[str]:
@@ -278,8 +279,8 @@ def print_devices(report: Report) -> None:
         ]
         for device in devices[:ROWS_MAX]
     ]
-    headings = ["", "requests", "read %", "bytes", "seq. %", "highest end", "mean response", "depth"]
-    table("devices", headings, rows)
+    headings = ["requests", "read %", "bytes", "seq. %", "highest end", "mean response", "depth"]
+    table("devices", Names(""), headings, rows)
     if len(devices) > ROWS_MAX:
         print(f"and {len(devices) - ROWS_MAX:,} others")
 
@@ -294,7 +295,7 @@ def print_processes(report: Report) -> None:
         [process["name"] or NOT_RECORDED, str(process["pid"]), *mix(process["operations"])]
         for process in processes[:ROWS_MAX]
     ]
-    table("processes", ["", "pid", "requests", "read %", "bytes"], rows)
+    table("processes", Names(""), ["pid", "requests", "read %", "bytes"], rows)
     if len(processes) > ROWS_MAX:
         print(f"and {len(processes) - ROWS_MAX:,} others")
 
@@ -314,7 +315,7 @@ def print_environment(report: Report) -> None:
     ]:
         parts = (0.0, 0.0) if random is None else (share * (1 - random), share * random)
         rows.append([name, *map(percent, parts), percent(share)])
-    table("environment: % of the requests", ["", "sequential", "random", "all"], rows)
+    table("environment: % of the requests", Names(""), ["sequential", "random", "all"], rows)
     depth, rate = found["depth"], found["requests_per_s"]
     span, end = found["random_span_share_90"], report["highest_end_bytes"]
     sizes = sorted(report["sizes"]["sizes"], key=lambda size: -size["requests"])

@@ -11,7 +11,8 @@ import click
 import headstack as hs
 from headstack import _native
 from headstack.array import Array, shortened
-from headstack.cli.output import print_table
+from headstack.cli.output import SOURCES, print_table, wide_option
+from headstack.columns import Figures, Names, Prose, Words
 
 Description = dict[str, Any]
 
@@ -23,6 +24,7 @@ def arrays() -> None:
 
 @arrays.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@wide_option
 def list_arrays(as_json: bool) -> None:
     """List the arrays of the catalogue."""
     entries = [summary(Array.load(name)) for name in hs.arrays.list()]
@@ -40,8 +42,8 @@ def list_arrays(as_json: bool) -> None:
         ]
         for entry in entries
     ]
-    headings = ["name", "array", "levels", "drives", "drive", "capacity"]
-    print_table(headings, rows, [True, True, True, False, True, False], fold=True)
+    columns = [Names("name"), Words("array", 3), Words("levels"), Figures("drives", 0), Words("drive", 2)]
+    print_table([*columns, Figures("capacity", 0)], rows)
 
 
 def summary(array: Array) -> Description:
@@ -66,6 +68,7 @@ def device_names(description: Description) -> list[str]:
 @click.argument("name", metavar="NAME|FILE.toml")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete description as JSON.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
+@wide_option
 def show_array(name: str, as_json: bool, as_toml: bool) -> None:
     """Show an array: what hangs on what, and every value with its source or the rule that it is derived by.
 
@@ -85,7 +88,7 @@ def show_array(name: str, as_json: bool, as_toml: bool) -> None:
     rows = [[value["key"], value["value"], value["source"] or ""] for value in array.stated]
     rows += [[value["key"], value["value"], f"derived: {value['rule']}"] for value in array.derived]
     print()
-    print_table(["key", "value", "source"], rows, [True, True, True], fold=True)
+    print_table(SOURCES, rows)
 
 
 def print_luns(description: Description) -> None:
@@ -93,7 +96,7 @@ def print_luns(description: Description) -> None:
     groups = description["groups"]
     size = _native.format_bytes
     rows = [[lun["name"], groups[lun["group"]]["name"], size(lun["length_bytes"])] for lun in description["luns"]]
-    print_table(["LUN", "group", "size"], rows, [True, True, False])
+    print_table([Names("LUN"), Words("group"), Figures("size", 0)], rows)
 
 
 def print_groups(description: Description) -> None:
@@ -110,8 +113,8 @@ def print_groups(description: Description) -> None:
         ]
         for group in description["groups"]
     ]
-    headings = ["group", "level", "drives", "spares", "stripe unit", "of each drive"]
-    print_table(headings, rows, [True, True, True, True, False, False])
+    columns = [Names("group"), Words("level", 0), Words("drives", 0), Words("spares")]
+    print_table([*columns, Figures("stripe unit"), Figures("of each drive", 2)], rows)
 
 
 def print_drives(description: Description) -> None:
@@ -124,7 +127,7 @@ def print_drives(description: Description) -> None:
 
     runs = itertools.groupby(description["members"], key=kind)
     rows = [[shortened([member["name"] for member in run]), *both] for both, run in runs]
-    print_table(["drives", "drive", "way to the controller"], rows, [True, True, True])
+    print_table([Names("drives"), Words("drive", 2), Words("way to the controller")], rows)
 
 
 def print_links(description: Description) -> None:
@@ -150,8 +153,8 @@ def print_links(description: Description) -> None:
     runs = itertools.groupby(enumerate(description["links"]), key=figures)
     rows = [[shortened([link["name"] for _, link in run]), *cells] for cells, run in runs]
     if rows:
-        headings = ["link", "kind", "MB/s", "command", "read, write", "latency", ""]
-        print_table(headings, rows, [True, True, False, False, False, False, True])
+        figures_of = [Figures("MB/s", 0), Figures("command", 2), Figures("read, write", 2), Figures("latency", 3)]
+        print_table([Names("link"), Words("kind"), *figures_of, Prose("")], rows)
     else:
         print("links: none but the drives' own ports")
 

@@ -11,7 +11,8 @@ import headstack as hs
 from headstack import _native
 from headstack.atomic_files import write_text
 from headstack.cli.files import OUTPUT
-from headstack.cli.output import print_table
+from headstack.cli.output import SOURCES, print_table, wide_option
+from headstack.columns import Figures, Names, Prose, Words
 from headstack.drive import Drive, import_disksim
 from headstack.workload import Workload
 
@@ -23,13 +24,23 @@ def drives() -> None:
 
 @drives.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@wide_option
 def list_drives(as_json: bool) -> None:
     """List the drives of the catalogue."""
     entries = [summary(Drive.load(name)) for name in hs.drives.list()]
     if as_json:
         print(json.dumps(entries, indent=1))
         return
-    headings = ["name", "drive", "capacity", "rpm", "heads", "dies", "interface", "queue"]
+    columns = [
+        Names("name"),
+        Words("drive", 2),
+        Figures("capacity", 0),
+        Figures("rpm", 0),
+        Figures("heads", 4),
+        Figures("dies", 5),
+        Words("interface"),
+        Figures("queue", 3),
+    ]
     rows = [
         [
             entry["id"],
@@ -43,7 +54,7 @@ def list_drives(as_json: bool) -> None:
         ]
         for entry in entries
     ]
-    print_table(headings, rows, [True, True, False, False, False, False, True, False])
+    print_table(columns, rows)
 
 
 def summary(drive: Drive) -> dict[str, Any]:
@@ -78,6 +89,7 @@ def summary(drive: Drive) -> dict[str, Any]:
 @click.argument("name", metavar="NAME|FILE.toml")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete description as JSON.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
+@wide_option
 def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
     """Show a drive: every value with its source, or the rule that it is derived by.
 
@@ -94,7 +106,7 @@ def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
     print(f"{drive.description['name']} ({_native.format_bytes(drive.capacity_bytes)})\n")
     rows = [[value["key"], value["value"], value["source"] or ""] for value in drive.stated]
     rows += [[value["key"], value["value"], f"derived: {value['rule']}"] for value in drive.derived]
-    print_table(["key", "value", "source"], rows, [True, True, True], fold=True)
+    print_table(SOURCES, rows)
 
 
 @drives.command("import")
@@ -140,6 +152,7 @@ def workloads() -> None:
 
 @workloads.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@wide_option
 def list_workloads(as_json: bool) -> None:
     """List the workloads of the catalogue."""
     entries = [Workload.load(name).description for name in hs.workloads.list()]
@@ -147,8 +160,8 @@ def list_workloads(as_json: bool) -> None:
         print(json.dumps(entries, indent=1))
         return
     rows = [[entry["name"], *sizes_and_shares(entry), entry["source"]] for entry in entries]
-    headings = ["name", "sizes", "read %", "random %", "source"]
-    print_table(headings, rows, [True, True, False, False, True], fold=True)
+    columns = [Names("name"), Words("sizes", 0), Figures("read %", 0), Figures("random %", 0), Prose("source")]
+    print_table(columns, rows)
 
 
 def sizes_and_shares(workload: dict[str, Any]) -> list[str]:
@@ -168,6 +181,7 @@ def sizes_and_shares(workload: dict[str, Any]) -> list[str]:
 @click.argument("name", metavar="NAME|FILE.toml")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete workload as JSON.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
+@wide_option
 def show_workload(name: str, as_json: bool, as_toml: bool) -> None:
     """Show a workload: its lines, and how its requests arrive."""
     if as_toml:
@@ -189,7 +203,8 @@ def show_workload(name: str, as_json: bool, as_toml: bool) -> None:
         ]
         for line in description["lines"]
     ]
-    print_table(["share %", "size", "read %", "random %", "aligned to", "delay"], rows, [False] * 6)
+    columns = [Figures(heading, 0) for heading in ("share %", "size", "read %", "random %")]
+    print_table([*columns, Figures("aligned to"), Figures("delay")], rows)
     print()
     keys = ["addresses", "arrivals", "streams", "stream_turn", "flush_every", "warm_up", "run_length"]
     for key in filter(description.__contains__, keys):

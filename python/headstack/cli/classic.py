@@ -18,9 +18,10 @@ from headstack.classic import prefill as prefill_test
 from headstack.classic import zones as zones_test
 from headstack.classic.outcome import Outcome
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, html_option, print_table
+from headstack.cli.output import Outputs, html_option, print_table, wide_option
 from headstack.cli.runs import Command, listed
 from headstack.cli.targets import EXIT_RUN, access_of, course, ended_code, permission_options
+from headstack.columns import Column, Figures, Names, Words
 from headstack.measurement import Progress
 from headstack.values import whole
 
@@ -54,6 +55,7 @@ def outputs(command: Command) -> Command:
         ),
         click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw the picture."),
         html_option,
+        wide_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
@@ -114,8 +116,9 @@ def zones(systems: tuple[str, ...], **given: Any) -> int:
 def show_zones(test: zones_test.Zones) -> None:
     """Rates and access times of each system, then the zones that stand out."""
     found = [profile.figures() for profile in test.profiles]
-    headings = ["system", "", "outer\nMB/s", "inner\nMB/s", "min\nMB/s", "mean\nMB/s", "max\nMB/s"]
-    headings += ["outer\nMb/s", "inner\nMb/s", "access\nms", "p99\nms"]
+    columns = [Names("system"), Words("", 7), Figures("outer\nMB/s", 0), Figures("inner\nMB/s", 0)]
+    columns += [Figures("min\nMB/s", 2), Figures("mean\nMB/s", 1), Figures("max\nMB/s", 3), Figures("outer\nMb/s", 6)]
+    columns += [Figures("inner\nMb/s", 6), Figures("access\nms", 0), Figures("p99\nms", 4)]
     rows = []
     for one in found:
         rates = [one["mb_per_s"][name] for name in ("outer", "inner", "minimum", "mean", "maximum")]
@@ -123,7 +126,7 @@ def show_zones(test: zones_test.Zones) -> None:
         times = [one["access"][name] for name in ("mean_ms", "p99_ms")]
         cells = [*(figure(rate, ",.1f") for rate in rates), *(figure(rate, ",.0f") for rate in bits)]
         rows.append([one["system"], one["mode"], *cells, *(figure(time, ",.3f") for time in times)])
-    print_table(headings, rows, [True, True] + [False] * 9)
+    print_table(columns, rows)
     steps = [
         [
             one["system"],
@@ -137,7 +140,8 @@ def show_zones(test: zones_test.Zones) -> None:
     ]
     if steps:
         print("\nzones, where their steps are clear:")
-        print_table(["system", "zone", "from\nGB", "MB/s", "Mb/s"], steps, [True] + [False] * 4)
+        columns = [Names("system"), *(Figures(heading) for heading in ("zone", "from\nGB", "MB/s", "Mb/s"))]
+        print_table(columns, steps)
 
 
 @click.command()
@@ -199,7 +203,7 @@ def show_latency(test: latency_test.Latency) -> None:
     rows = [
         [time_of(low), time_of(high), f"{count:,}", "█" * math.ceil(40 * count / most)] for low, high, count in bins
     ]
-    print_table(["from", "below", "requests", ""], rows, [False, False, False, True])
+    print_table([Figures("from", 0), Figures("below", 0), Figures("requests", 0), Words("")], rows)
 
 
 def time_of(ms: float) -> str:
@@ -252,8 +256,10 @@ def show_fsync(test: fsync_test.Fsync) -> None:
         times = [row[f"{name}_ms"] for name in ("mean", "p50", "p90", "p99", "p999", "max", "flush_p99")]
         cells = [f"{row['pairs']:,}", figure(row["pairs_per_s"], ",.0f"), *(figure(ms, ",.3f") for ms in times)]
         rows.append([format_bytes(row["size_bytes"]), *cells, "kept" if row["kept"] else "not kept"])
-    headings = ["size", "writes", "writes/s", "mean\nms", "p50\nms", "p90\nms", "p99\nms", "p99.9\nms", "max\nms"]
-    print_table([*headings, "flush p99\nms", "limit"], rows, [False] * 10 + [True])
+    columns: list[Column] = [Figures("size", 0), Figures("writes", 6), Figures("writes/s", 1), Figures("mean\nms", 0)]
+    columns += [Figures("p50\nms", 5), Figures("p90\nms", 5), Figures("p99\nms", 0), Figures("p99.9\nms", 3)]
+    columns += [Figures("max\nms", 2), Figures("flush p99\nms", 4), Words("limit", 0)]
+    print_table(columns, rows)
     fit = "fit for a log" if test.kept else "not fit for a log"
     print(f"\n{test.target} is {fit}: p99 of write and flush {'<=' if test.kept else '>'} {test.limit_ms:g} ms")
     for row in test.rows():
@@ -313,8 +319,9 @@ def show_crystal(test: crystal_test.Crystal) -> None:
         cells.setdefault(score.test.name, []).extend(line)
     width = 3 * len(kinds)
     rows = [[name, *line, *[""] * (width - len(line))] for name, line in cells.items()]
-    headings = [f"{kind}\n{unit}" for kind in kinds for unit in ("MB/s", "IO/s", "us")]
-    print_table(["test", *headings], rows, [True] + [False] * width)
+    ranks = {"MB/s": 0, "IO/s": 1, "us": 2}
+    columns = [Figures(f"{kind}\n{unit}", rank) for kind in kinds for unit, rank in ranks.items()]
+    print_table([Names("test"), *columns], rows)
     runs = max((len(score.mb_per_s) for score in test.scores), default=0)
     print(f"\n{test.target}, {format_bytes(test.used_bytes)}: best of {runs} runs; MB/s are 10^6 bytes a second")
     if test.left_out is not None:
@@ -363,8 +370,9 @@ def show_prefill(test: prefill_test.Prefill) -> None:
         bounds = [rates[0], rates[-1], min(rates), max(rates)] if rates else [None] * 4
         cells = [figure(rate, ",.1f") for rate in (lun.mb_per_s, *bounds)]
         rows.append([lun.name, f"{lun.written_bytes / 1e9:,.3f}", *times, *cells, f"{lun.failed:,}"])
-    headings = ["LUN", "GB", "from\ns", "to\ns", "mean\nMB/s", "first\nMB/s", "last\nMB/s", "min\nMB/s", "max\nMB/s"]
-    print_table([*headings, "failed"], rows, [True] + [False] * 9)
+    columns = [Names("LUN"), Figures("GB", 0), Figures("from\ns", 3), Figures("to\ns", 3), Figures("mean\nMB/s", 0)]
+    columns += [Figures("first\nMB/s", 1), Figures("last\nMB/s", 1), Figures("min\nMB/s", 2), Figures("max\nMB/s", 2)]
+    print_table([*columns, Figures("failed", 0)], rows)
     all_of_it = "all of it is written" if test.complete else "not all of it is written"
     print(f"\n{test.order}: {figure(test.mb_per_s, ',.1f')} MB/s in {test.duration_s:,.2f} s; {all_of_it}")
 

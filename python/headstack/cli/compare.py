@@ -9,14 +9,22 @@ from typing import Any
 import click
 
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, html_option, print_table, progress
+from headstack.cli.output import Outputs, html_option, print_table, progress, wide_option
+from headstack.columns import Figures, Names
 from headstack.comparison import TOLERANCE, Comparison, Point, is_file
 from headstack.comparison import compare as held_against
 from headstack.comparison.points import FIGURES
 from headstack.values import percent
 
 EXIT_LIMIT = 1
-HEADINGS = ("IO/s", "MB/s", "mean\nms", "p50\nms", "p95\nms", "p99\nms")
+COLUMNS = (
+    Figures("IO/s", 0),
+    Figures("MB/s", 3),
+    Figures("mean\nms", 0),
+    Figures("p50\nms", 5),
+    Figures("p95\nms", 4),
+    Figures("p99\nms", 1),
+)
 """Of ``FIGURES``."""
 
 EXPORTS: dict[str, Callable[..., Any]] = {
@@ -42,6 +50,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 @click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write a row for each point (- for stdout).")
 @click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw both curves, and the errors below.")
 @html_option
+@wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def compare(
     measured: str,
@@ -85,7 +94,7 @@ def print_comparison(comparison: Comparison) -> None:
         ]
         for point in comparison
     ]
-    print_table(["point", "", *HEADINGS, "demerit\nms"], rows, [True, True] + [False] * (len(FIGURES) + 1))
+    print_table([Names("point"), Names(""), *COLUMNS, Figures("demerit\nms", 2)], rows)
     errors = comparison.mean_absolute_errors()
     named = zip(("throughput", "bytes", "mean", "p50", "p95", "p99", "demerit"), errors.values(), strict=True)
     print(

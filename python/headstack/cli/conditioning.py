@@ -14,9 +14,10 @@ import click
 from headstack import signals
 from headstack._native import InputError
 from headstack.cli.files import KEPT, OUTPUT, SOURCE
-from headstack.cli.output import Outputs, print_table
+from headstack.cli.output import Outputs, print_table, wide_option
 from headstack.cli.runs import listed
 from headstack.cli.targets import SHOW_EVERY_S, access_of, code_of, permission_options
+from headstack.columns import Figures, Names, Prose, Words, is_plain
 from headstack.conditioning import Conditioning, Now, Settings, class_names
 from headstack.conditioning import condition as conditioned
 from headstack.conditioning.log import read_log, settings_of
@@ -55,6 +56,7 @@ EXIT_NOT_KEPT = 1
 @click.option(
     "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw rates and block times over the module."
 )
+@wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @signals.held()
 def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: str | None, **given: Any) -> int:
@@ -133,7 +135,7 @@ def print_conditioning(found: Conditioning) -> None:
         [str(number + 1), target["path"], serial(target), found.verdict(number)]
         for number, target in enumerate(module["targets"])
     ]
-    print_table(["device", "path", "serial", "verdict"], rows, [False, True, True, True], fold=True)
+    print_table([Figures("device", 0), Names("path"), Words("serial"), Prose("verdict", 0)], rows)
     print()
     for line in found.judgements():
         print(line)
@@ -148,7 +150,16 @@ def print_conditioning(found: Conditioning) -> None:
 def print_pass(found: Conditioning, one: Pass) -> None:
     """One pass as a table: a line a device."""
     block_bytes = found.module["block_bytes"]
-    headings = ["device", "MB/s\nby itself", "holds\nup %", "mean\nms", "p50\nms", "p99.9\nms", "max\nms", "failed"]
+    columns = [
+        Names("device"),
+        Figures("MB/s\nby itself", 0),
+        Figures("holds\nup %", 0),
+        Figures("mean\nms", 1),
+        Figures("p50\nms", 4),
+        Figures("p99.9\nms", 4),
+        Figures("max\nms", 2),
+        Figures("failed", 0),
+    ]
     classes = [name.replace("ms", "\nms").replace("<", "< ").replace(">=", ">= ") for name in class_names(found.module)]
     rows = []
     for device in one.devices:
@@ -165,7 +176,7 @@ def print_pass(found: Conditioning, one: Pass) -> None:
             ]
         )
     print(f"{one.kind}: blocks of each device by the time they took")
-    print_table([*headings, *classes], rows, [True] + [False] * (len(headings) + len(classes) - 1))
+    print_table([*columns, *(Figures(heading, 3) for heading in classes)], rows)
 
 
 def serial(target: dict[str, Any]) -> str:
@@ -187,7 +198,7 @@ def course(quiet: bool) -> Iterator[Callable[[Now], object] | None]:
     if quiet:
         yield None
         return
-    on_terminal = sys.stderr.isatty()
+    on_terminal = not is_plain(sys.stderr)
     yield _lines(on_terminal)
     if on_terminal:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)

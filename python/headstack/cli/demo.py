@@ -11,7 +11,7 @@ import click
 
 from headstack.atomic_files import write_all
 from headstack.cli.files import check_folder
-from headstack.cli.output import print_results, progress
+from headstack.cli.output import print_results, progress, wide_option
 from headstack.cli.runs import print_knees
 from headstack.results import Results
 from headstack.runs import run_specs, specify
@@ -23,6 +23,7 @@ DEPTHS = [1, 4, 16, 64]
 
 @click.command()
 @click.option("-o", "--output", default="demo", show_default=True, help="Folder for the files.")
+@wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def demo(output: str, quiet: bool) -> None:
     """The main job in one command.

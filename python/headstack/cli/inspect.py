@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import click
 
 from headstack._native import InputError
 from headstack.cli.files import KEPT, OUTPUT, SOURCE, check_folder, check_sources
-from headstack.cli.output import Outputs
+from headstack.cli.output import Outputs, wide_option
 from headstack.tables import written
 
 if TYPE_CHECKING:
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
 
 EXIT_REPLACE = 1
 
-JSON_OPTION = click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout).")
+
+def shown(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How devices are shown: as tables, or as JSON."""
+    json_option = click.option(
+        "--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout)."
+    )
+    return json_option(wide_option(command))
+
+
 DATABASE_OPTION = click.option(
     "--db", "database", type=SOURCE, metavar="DB", help="The database; else the one of --record."
 )
@@ -67,7 +76,7 @@ def inspect() -> None:
 @click.argument("targets", nargs=-1, required=True, type=SOURCE, metavar="TARGET...")
 @click.option("-a", "--all", "everything", is_flag=True, help="Also the kernel's settings of the queue.")
 @click.option("--check", is_flag=True, help="Exit code 1 where the verdict is replace.")
-@JSON_OPTION
+@shown
 @click.option("--save", metavar="FOLDER", help="Keep the raw outputs; the folder is a TARGET like any other.")
 @click.option(
     "--record",
@@ -123,7 +132,7 @@ def device(
 )
 @click.option("--bad", multiple=True, metavar="TARGET", help="A device that does badly, likewise.")
 @click.option("-a", "--all", "everything", is_flag=True, help="Also rows in which the devices agree.")
-@JSON_OPTION
+@shown
 def diff(
     targets: tuple[str, ...], good: tuple[str, ...], bad: tuple[str, ...], everything: bool, json_path: str | None
 ) -> None:
@@ -178,7 +187,7 @@ def chosen(name: str, devices: list[Inspection], option: str) -> list[Inspection
 @inspect.command("history")
 @click.argument("serial", required=False, metavar="[SERIAL]")
 @DATABASE_OPTION
-@JSON_OPTION
+@shown
 def history_(serial: str | None, database: str | None, json_path: str | None) -> None:
     """What changed between the recorded snapshots of a device, how fast, and when a threshold is reached.
 

@@ -8,15 +8,13 @@ from datetime import UTC, datetime
 
 from headstack._native import format_bytes
 from headstack.cli.output import print_table
+from headstack.columns import Figures, Names, Prose, Words
 from headstack.inspection.diff import MEANINGS, Difference, Divider
 from headstack.inspection.history import Change
 from headstack.inspection.model import Inspection
 from headstack.inspection.raw import decode
 from headstack.inspection.trends import Trend, moved, trends
 from headstack.inspection.verdict import PASS, SILENT_FAILURES, UNKNOWN, Judgement, judge
-
-STATE_WIDTH = 34
-"""Longer values would push the columns of other devices off the screen; JSON has them whole."""
 
 
 def print_device(snapshots: list[Inspection], everything: bool) -> None:
@@ -144,8 +142,17 @@ def print_attributes(device: Inspection) -> None:
         for attribute in device.attributes
     ]
     print()
-    headings = ["id", "attribute", "value", "worst", "threshold", "kind", "failed", "raw"]
-    print_table(headings, rows, [False, True, False, False, False, True, True, True])
+    columns = [
+        Figures("id", 3),
+        Names("attribute"),
+        Figures("value", 0),
+        Figures("worst", 1),
+        Figures("threshold", 0),
+        Words("kind", 2),
+        Words("failed", 0),
+        Prose("raw", 0),
+    ]
+    print_table(columns, rows)
 
 
 def print_health(device: Inspection) -> None:
@@ -168,7 +175,8 @@ def print_health(device: Inspection) -> None:
     ]
     print()
     if rows:
-        print_table(["errors", "corrected", "uncorrected", "processed TB"], rows, [True, False, False, False])
+        columns = [Names("errors"), Figures("corrected"), Figures("uncorrected", 0), Figures("processed TB", 2)]
+        print_table(columns, rows)
     if sas.grown_defects is not None:
         print(f"grown defects: {sas.grown_defects:,}")
     if sas.non_medium_errors is not None:
@@ -187,7 +195,7 @@ def print_capabilities(device: Inspection, everything: bool) -> None:
     if shown:
         print()
         rows = [[key, c.state, c.source, c.name] for key, c in shown.items()]
-        print_table(["feature", "state", "from", "as it is called there"], rows, [True, True, True, True], fold=True)
+        print_table([Names("feature"), Prose("state", 0), Words("from", 3), Prose("as it is called there", 2)], rows)
     left_out = len(device.capabilities) - len(shown)
     if left_out:
         print(f"{left_out} more settings of the kernel's queue: --all")
@@ -216,8 +224,17 @@ def print_trends(found: list[Trend]) -> None:
     if not rows:
         print("nothing that is watched has moved")
         return
-    headings = ["figure", "first", "last", "points", "per 1,000 h", "95 %", "threshold", "threshold reached"]
-    print_table(headings, rows, [True, False, False, False, False, False, False, True])
+    columns = [
+        Names("figure"),
+        Figures("first", 3),
+        Figures("last", 0),
+        Figures("points", 4),
+        Figures("per 1,000 h", 0),
+        Figures("95 %", 2),
+        Figures("threshold", 1),
+        Prose("threshold reached", 0),
+    ]
+    print_table(columns, rows)
 
 
 def print_devices(kept: list[list[Inspection]]) -> None:
@@ -233,8 +250,15 @@ def print_devices(kept: list[list[Inspection]]) -> None:
         ]
         for snapshots in kept
     ]
-    headings = ["serial number", "model", "snapshots", "first", "last", "verdict"]
-    print_table(headings, rows, [True, True, False, True, True, True])
+    columns = [
+        Names("serial number"),
+        Words("model"),
+        Figures("snapshots", 2),
+        Words("first", 3),
+        Words("last", 1),
+        Words("verdict", 0),
+    ]
+    print_table(columns, rows)
 
 
 def print_history(snapshots: list[Inspection], changed: list[Change], found: list[Trend]) -> None:
@@ -248,14 +272,14 @@ def print_history(snapshots: list[Inspection], changed: list[Change], found: lis
             _day(change.taken_unix_s) or "",
             "" if change.power_on_hours is None else f"{change.power_on_hours:,}",
             change.what,
-            _cut(change.before),
-            _cut(change.after),
+            change.before,
+            change.after,
         ]
         for change in changed
     ]
     if rows:
-        headings = ["taken", "power-on hours", "what", "before", "after"]
-        print_table(headings, rows, [True, False, True, True, True])
+        columns = [Names("taken"), Figures("power-on hours"), Names("what"), Prose("before", 0), Prose("after", 0)]
+        print_table(columns, rows)
     else:
         print("nothing changed")
     print()
@@ -263,21 +287,20 @@ def print_history(snapshots: list[Inspection], changed: list[Change], found: lis
     print_judgement(last)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= STATE_WIDTH else f"{text[: STATE_WIDTH - 1]}…"
-
-
 def print_difference(difference: Difference, everything: bool) -> None:
     """Features side by side, then what divides the sides, and what limits that."""
     devices = difference.devices
     sides = ["good"] * len(difference.good) + ["bad"] * len(difference.bad) + [""] * len(difference.others)
-    headings = [
-        "feature",
-        *(f"{side}\n{device.identity.model or device.name}" for side, device in zip(sides, devices, strict=True)),
+    columns = [
+        Names("feature"),
+        *(
+            Prose(f"{side}\n{device.identity.model or device.name}")
+            for side, device in zip(sides, devices, strict=True)
+        ),
     ]
     rows = [row for row in difference.rows() if everything or row.differs]
     if rows:
-        print_table(headings, [[row.key, *map(_cut, row.states)] for row in rows], [True] * len(headings))
+        print_table(columns, [[row.key, *row.states] for row in rows])
     else:
         print("the devices do not differ in anything that all of them state")
     print_dividers(difference)

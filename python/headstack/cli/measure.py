@@ -13,7 +13,7 @@ from headstack import signals
 from headstack._native import InputError
 from headstack.cli.files import OUTPUT, SOURCE, check_sources
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
-from headstack.cli.output import Outputs, html_option, print_results
+from headstack.cli.output import Outputs, html_option, print_results, wide_option
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, access_options, course, ending, error_option, failed_code
 from headstack.cli.traces import Decorator
@@ -52,6 +52,7 @@ def measured(command: Command) -> Command:
             "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw response time over throughput."
         ),
         html_option,
+        wide_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import zip_longest
 from typing import Any
 
 import click
@@ -17,80 +16,73 @@ from headstack import _native
 from headstack._native import InputError
 from headstack.atomic_files import write_all
 from headstack.cli.files import OUTPUT
+from headstack.columns import Column, Prose, drawn, folded, is_plain, not_shown, width_of
 from headstack.results import Results
 
 SILENT_S = 2.0
 """Progress in plain lines begins after this long, so that short commands say nothing."""
 
 
-def print_table(
-    headings: Sequence[str], rows: Iterable[Sequence[str]], text: Sequence[bool], fold: bool = False
-) -> None:
-    """Prints a table; columns of text are set to the left, figures to the right.
+SOURCES = (Prose("key", 0, least=12), Prose("value", 0, least=12), Prose("source", least=16))
+"""Of tables of values and where they are from."""
 
-    ``fold`` breaks long text to the width of a terminal; in a pipe nothing is broken. Not by rich, which takes
-    longer to load than most commands take.
-    """
-    height = 1 + max(heading.count("\n") for heading in headings)
-    head = [[""] * (height - 1 - heading.count("\n")) + heading.split("\n") for heading in headings]
-    lines = [head, *([cell.split("\n") for cell in row] for row in rows)]
-    widths = [max(len(line) for row in lines for line in row[column]) for column in range(len(headings))]
-    on_terminal = sys.stdout.isatty()
-    if fold and on_terminal:
-        lines, widths = _folded(lines, widths, text, shutil.get_terminal_size().columns)
-    for number, row in enumerate(lines):
-        for line in zip_longest(*row, fillvalue=""):
-            cells = (
-                cell.ljust(width) if is_text else cell.rjust(width)
-                for cell, width, is_text in zip(line, widths, text, strict=True)
-            )
-            shown = "  ".join(cells).rstrip()
-            print(f"\x1b[1m{shown}\x1b[0m" if on_terminal and number == 0 else shown)
-        if number == 0:
-            print("─" * (sum(widths) + 2 * len(widths) - 1))
+WIDE = f"{__name__}.wide"
+"""Where a command's context has that it was asked for."""
 
 
-def _folded(
-    lines: list[list[list[str]]], widths: list[int], text: Sequence[bool], columns: int
-) -> tuple[list[list[list[str]]], list[int]]:
-    """Text broken so that the table fits so many columns: the widest gives first, none below eight."""
-    import textwrap
+def _remember_wide(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    ctx.meta[WIDE] = value
 
-    widths = list(widths)
-    while sum(widths) + 2 * len(widths) - 1 > columns:
-        widest = max((c for c, is_text in enumerate(text) if is_text), key=lambda c: widths[c], default=0)
-        if not text[widest] or widths[widest] <= 8:
-            break
-        widths[widest] -= 1
 
-    def broken(cell: list[str], column: int) -> list[str]:
-        if not text[column]:
-            return cell
-        return [part for line in cell for part in textwrap.wrap(line, widths[column]) or [""]]
+wide_option = click.option(
+    "--wide",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember_wide,
+    help="Every column of tables, however narrow the terminal is.",
+)
+"""Of every command that prints tables."""
 
-    return [[broken(cell, column) for column, cell in enumerate(row)] for row in lines], widths
+
+def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    """Prints a table, as wide as the terminal is; in a pipe, or with ``--wide``, nothing is left out or broken."""
+    context = click.get_current_context(silent=True)
+    width = None if context is not None and context.meta.get(WIDE) else width_of(sys.stdout)
+    is_bold = not is_plain(sys.stdout) and not os.environ.get("NO_COLOR")
+    table, left_out = drawn(columns, rows, width, is_bold)
+    print(table)
+    if left_out:
+        has_csv = context is not None and any(p.name == "csv_path" for p in context.command.params)
+        say(not_shown(left_out, "--wide or --csv shows them" if has_csv else "--wide shows them"))
+
+
+def say(sentence: str) -> None:
+    """Prints a sentence, broken between its words where it is longer than the terminal is wide."""
+    width = width_of(sys.stdout)
+    print(sentence if width is None else "\n".join(folded(sentence, width)))
 
 
 def print_results(results: Results, with_streams: bool = False) -> None:
     """The table of results, that of the streams of scenarios, and what has to be said about them."""
-    columns, rows = results.shown()
-    print_table([c.heading for c in columns], rows, [c.is_text for c in columns])
+    print_table(*results.shown())
     if with_streams:
         columns, rows = results.shown_streams()
         if rows:
             print()
-            print_table([c.heading for c in columns], rows, [c.is_text for c in columns])
+            print_table(columns, rows)
     for number, row in enumerate(results, 1):
         if row["data_loss"] is not None:
-            print(f"\ndata loss in run {number} ({row['system']}): {row['data_loss']}")
+            print()
+            say(f"data loss in run {number} ({row['system']}): {row['data_loss']}")
     saturated = sum(row["saturated"] for row in results)
     if saturated:
-        print(
-            f"\nsaturated: {saturated} of {len(results)} runs could not keep up with the rate offered; "
+        print()
+        say(
+            f"saturated: {saturated} of {len(results)} runs could not keep up with the rate offered; "
             "their response times grow with the length of the run"
         )
     for note in results.notes:
-        print(f"note: {note}")
+        say(f"note: {note}")
 
 
 @contextmanager
@@ -98,7 +90,7 @@ def progress(what: str, quiet: bool) -> Iterator[Callable[[float], object] | Non
     """Shows the share done on stderr: a bar on a terminal, else a line for every tenth."""
     if quiet:
         yield None
-    elif sys.stderr.isatty():
+    elif not is_plain(sys.stderr):
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

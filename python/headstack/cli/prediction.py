@@ -11,8 +11,9 @@ import headstack as hs
 from headstack._native import InputError
 from headstack.atomic_files import write_all
 from headstack.cli.files import OUTPUT, SOURCE, check_outputs
-from headstack.cli.output import Outputs, print_table, progress
+from headstack.cli.output import Outputs, print_table, progress, wide_option
 from headstack.cli.runs import Command
+from headstack.columns import Figures, Names, Words
 from headstack.options import CHANGEABLE
 from headstack.values import number
 
@@ -37,6 +38,7 @@ def changes(command: Command) -> Command:
     "-o", "--output", type=OUTPUT, metavar="FILE.json", help="The file; NAME.json of the system unless stated."
 )
 @changes
+@wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def characterize(system: str, output: str | None, quiet: bool, **options: str | None) -> None:
     """Run the low-level tests of a SYSTEM, which predictions are made from.
@@ -64,8 +66,14 @@ def print_tests(found: Characterization) -> None:
         table = found.tables.get(kind)
         tests = ["", ""] if table is None else [f"{len(table.time_ns):,}", f"{100 * max(table.half_width):.1f}"]
         rows.append([kind, *tests, f"{len(found.residuals[kind])}", f"{100 * error:.1f}"])
-    headings = ["", "tests", "widest ±\n%", "environments\nat random", "90 % are within\n±%"]
-    print_table(headings, rows, [True, False, False, False, False])
+    columns = [
+        Names(""),
+        Figures("tests"),
+        Figures("widest ±\n%"),
+        Figures("environments\nat random", 2),
+        Figures("90 % are within\n±%", 0),
+    ]
+    print_table(columns, rows)
 
 
 @click.command()
@@ -75,6 +83,7 @@ def print_tests(found: Characterization) -> None:
 @click.option("--rate", metavar="N", help="Open loop: arrivals a second. May be a list.")
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the predictions (- for stdout).")
 @click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout).")
+@wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def predict(
     environment: str, systems: tuple[str, ...], depth: str | None, rate: str | None, quiet: bool, **given: Any
@@ -116,11 +125,20 @@ def numbers(name: str, text: str | None) -> list[float] | None:
 def print_predictions(predictions: Predictions) -> None:
     """The table, and what has to be said about it."""
     several = any(one.gain_percent is not None for one in predictions)
-    headings = ["system", "load", "IO/s", "90 %", "MB/s", "mean\nms", "90 %", "gain\n%", "90 %", "bottleneck"]
-    text = [True, True, False, False, False, False, False, False, False, True]
-    keep = [n for n in range(len(headings)) if several or n not in (7, 8)]
-    rows = [cells(one) for one in predictions]
-    print_table([headings[n] for n in keep], [[row[n] for n in keep] for row in rows], [text[n] for n in keep])
+    columns = [
+        Names("system"),
+        Names("load"),
+        Figures("IO/s", 0),
+        Figures("IO/s\n90 %", 1),
+        Figures("MB/s", 5),
+        Figures("mean\nms", 0),
+        Figures("mean\n90 %", 2),
+        Figures("gain\n%", 0),
+        Figures("gain\n90 %", 3),
+        Words("bottleneck", 4),
+    ]
+    keep = [n for n in range(len(columns)) if several or n not in (7, 8)]
+    print_table([columns[n] for n in keep], [[row[n] for n in keep] for row in map(cells, predictions)])
     print("\n90 %: against a full simulation; how far that is from a real device is no part of it")
     saturated = sum(one.saturated for one in predictions)
     if saturated:

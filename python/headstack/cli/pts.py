@@ -12,9 +12,10 @@ import click
 from headstack import signals
 from headstack._native import format_bytes
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, print_table
+from headstack.cli.output import Outputs, print_table, wide_option
 from headstack.cli.runs import listed
 from headstack.cli.targets import access_of, access_options, code_of, course
+from headstack.columns import Figures, Names, is_plain
 from headstack.pts import PURGES, Outcome, Report, Settings
 from headstack.pts import pts as tested
 from headstack.pts.plans import PLANS, Point, Variable
@@ -49,6 +50,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 @click.option(
     "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw convergence, measurement window and figures."
 )
+@wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @signals.held()
 def pts(target: str, **given: Any) -> int:
@@ -89,7 +91,7 @@ def pts(target: str, **given: Any) -> int:
 
 def begun(words: str) -> None:
     """Says on stderr what is begun."""
-    clear = "\r\x1b[K" if sys.stderr.isatty() else ""
+    clear = "\r\x1b[K" if not is_plain(sys.stderr) else ""
     print(f"{clear}headstack: {words}", file=sys.stderr, flush=True)
 
 
@@ -156,7 +158,7 @@ def print_matrix(outcome: Outcome, title: str, variable: Variable, largest: bool
         ]
         rows.append([cells[0].block, *map(figure, values)])
     print(f"{title}")
-    print_table(["block", *(Point(512, mix, True).mix for mix in mixes)], rows, [True] + [False] * len(mixes))
+    print_table([Names("block"), *(Figures(Point(512, mix, True).mix) for mix in mixes)], rows)
 
 
 def print_throughput(outcome: Outcome) -> None:
@@ -170,7 +172,7 @@ def print_throughput(outcome: Outcome) -> None:
         ]
         for point in outcome.plan.points
     ]
-    print_table(["", "MB/s", "mean ms", "max ms"], rows, [True, False, False, False])
+    print_table([Names(""), Figures("MB/s"), Figures("mean ms"), Figures("max ms")], rows)
 
 
 def print_latency(outcome: Outcome) -> None:
@@ -187,7 +189,8 @@ def print_wsat(outcome: Outcome) -> None:
         [name, figure(row["iops"]), figure(row["mean_ms"]), figure(row["p999_ms"]), figure(row["max_ms"])]
         for name, row in (("first round", first), (f"round {len(outcome.rounds)}", last))
     ]
-    print_table(["", "IOPS", "mean ms", "p99.9 ms", "max ms"], rows, [True, False, False, False, False])
+    columns = [Figures(heading) for heading in ("IOPS", "mean ms", "p99.9 ms", "max ms")]
+    print_table([Names(""), *columns], rows)
     print(f"{format_bytes(outcome.written_bytes)} were written")
 
 

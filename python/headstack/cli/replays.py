@@ -10,10 +10,11 @@ import click
 from headstack import signals
 from headstack._native import format_duration_ns
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, html_option, print_results, print_table
+from headstack.cli.output import Outputs, html_option, print_results, print_table, wide_option
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, course, ending, error_option, one_thread_options
 from headstack.cli.traces import Decorator, counting, opened, reading_options
+from headstack.columns import Figures, Names
 from headstack.measurement.replays import WRITES, Playback
 from headstack.replays import MODES, OUTSIDE, SYSTEM_OPTIONS, Asked, replay_all
 from headstack.results import Results
@@ -67,6 +68,7 @@ def replay_options(command: Command) -> Command:
         click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
         click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),
         html_option,
+        wide_option,
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
@@ -131,17 +133,20 @@ def print_fidelity(results: Results) -> None:
             ]
         )
     print("\nfidelity")
-    headings = [
-        "system",
-        "mode",
-        "recorded\nIO/s",
-        "achieved\n/ recorded",
-        "in flight\nrecorded",
-        "in flight\nachieved",
+    columns = [
+        Names("system"),
+        Names("mode"),
+        Figures("recorded\nIO/s", 3),
+        Figures("achieved\n/ recorded", 0),
+        Figures("in flight\nrecorded", 5),
+        Figures("in flight\nachieved", 5),
+        Figures("late\np50", 6),
+        Figures("late\np99", 1),
+        Figures("late\nmax", 2),
+        Figures("before\ncause", 3),
+        Figures("out of\norder", 4),
     ]
-    headings += ["late\np50", "late\np99", "late\nmax"]
-    headings += ["before\ncause", "out of\norder"]
-    print_table(headings, rows, [True, True] + 9 * [False])
+    print_table(columns, rows)
     for name, said in (
         ("folded", "requests beyond the system were folded into it"),
         ("dropped", "requests beyond the system were left out"),

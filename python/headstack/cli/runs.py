@@ -18,8 +18,11 @@ from headstack.cli.output import (
     print_results,
     print_table,
     progress,
+    say,
+    wide_option,
 )
 from headstack.cli.targets import access_of, access_options, course, ending, error_option
+from headstack.columns import Figures, Names
 from headstack.jobfiles import JobResults, run_file
 from headstack.measurement import Access, is_target, measure_curve
 from headstack.options import OPTIONS
@@ -72,6 +75,7 @@ def varied(command: Command) -> Command:
             "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw response time over throughput."
         ),
         html_option,
+        wide_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
@@ -234,13 +238,14 @@ def print_knees(results: Results, limit: str | None) -> None:
             cells.append("above it throughout" if most is None else f"{at_least}{most.iops:,.0f}")
         rows.append(cells)
     load = "at depth" if results[0]["depth"] is not None else "offered IO/s"
-    headings = ["curve", "knee IO/s", load, "mean ms"]
+    columns = [Names("curve"), Figures("knee IO/s", 0), Figures(load), Figures("mean ms", 2)]
     if limit is not None:
-        headings.append(f"IO/s at {limit}" if "=" in limit else f"IO/s at {limit} mean")
+        columns.append(Figures(f"IO/s at {limit}" if "=" in limit else f"IO/s at {limit} mean", 0))
     print()
-    print_table(headings, rows, [True] + [False] * (len(headings) - 1))
-    print(f"\n{KNEE}")
+    print_table(columns, rows)
+    print()
+    say(KNEE)
     if any(knee.at_first_point for knee in knees.values()):
-        print(f"≤: {AT_OR_BEFORE}")
+        say(f"≤: {AT_OR_BEFORE}")
     if any(most is not None and most.is_at_least for most in within.values()):
-        print("≥: the heaviest load is still within the limit; more load may carry more")
+        say("≥: the heaviest load is still within the limit; more load may carry more")

@@ -9,7 +9,8 @@ import click
 
 import headstack as hs
 from headstack import _native
-from headstack.cli.output import print_table
+from headstack.cli.output import print_table, wide_option
+from headstack.columns import Figures, Names, Prose, Words
 from headstack.scenario import Scenario, kind_of
 
 
@@ -20,6 +21,7 @@ def scenarios() -> None:
 
 @scenarios.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@wide_option
 def list_scenarios(as_json: bool) -> None:
     """List the scenarios of the catalogue."""
     entries = [Scenario.load(name).description for name in hs.scenarios.list()]
@@ -36,7 +38,8 @@ def list_scenarios(as_json: bool) -> None:
         ]
         for entry in entries
     ]
-    print_table(["name", "streams", "kind", "length", "source"], rows, [True, False, True, True, True], fold=True)
+    columns = [Names("name"), Figures("streams", 2), Words("kind"), Words("length", 3), Prose("source", 4)]
+    print_table(columns, rows)
 
 
 @scenarios.command("show")

@@ -16,7 +16,8 @@ from headstack import signals
 from headstack._native import InputError
 from headstack.atomic_files import write_all, write_text
 from headstack.cli.files import OUTPUT, SOURCE, check_folder
-from headstack.cli.output import print_table, progress
+from headstack.cli.output import print_table, progress, wide_option
+from headstack.columns import Column, Figures, Names, Prose
 from headstack.tables import to_csv
 
 EXIT_MISSED = 1
@@ -45,11 +46,12 @@ def study() -> None:
 
 
 @study.command("list")
+@wide_option
 def list_studies() -> None:
     """List the studies that ship with headstack."""
     known = [hs.studies.load(name) for name in hs.studies.listed()]
     rows = [[one.name, one.title, str(len(one.claims))] for one in known]
-    print_table(["name", "title", "claims"], rows, [True, True, False])
+    print_table([Names("name"), Prose("title"), Figures("claims")], rows)
 
 
 @study.command("run")
@@ -58,6 +60,7 @@ def list_studies() -> None:
 @INTO
 @click.option("--pictures", metavar="SUFFIX", help="Also write each figure as a picture: png, svg or pdf.")
 @carrying_out
+@wide_option
 def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str | None, **how: Any) -> int:
     """Carry out studies; print each claim's verdict, and write DIR/NAME/.
 
@@ -127,6 +130,7 @@ def files(outcome: hs.studies.Outcome, pictures: str | None) -> Iterator[tuple[s
 @click.argument("name", metavar="NAME")
 @INTO
 @click.option("--claim", "only", metavar="ID", help="Show the rows of one claim.")
+@wide_option
 def show_study(name: str, output: str, only: str | None) -> None:
     """Show what came of a study that was run."""
     file = Path(output) / name / "outcome.json"
@@ -172,7 +176,7 @@ def show(outcome: dict[str, Any]) -> None:
     print(f"\n{outcome['title']}\n{outcome['question']}\n")
     rows = [[claim["id"], claim["says"], claim["verdict"], claim["evidence"]] for claim in outcome["claims"]]
     if rows:
-        print_table(["id", "published", "verdict", "evidence"], rows, [True] * 4, fold=True)
+        print_table([Names("id"), Prose("published", 2), Names("verdict"), Prose("evidence")], rows)
         counted = ", ".join(f"{count} {verdict}" for verdict, count in counts(outcome).items())
         print(f"\n{len(rows)} claims: {counted}")
     if outcome["summary"]:
@@ -190,8 +194,11 @@ def show_claim(claim: dict[str, Any]) -> None:
     print(f"{claim['id']}: {claim['says']}\n{claim['verdict']}: {claim['evidence']}\n")
     if claim["rows"]:
         rows = [[cell(value) for value in row] for row in claim["rows"]]
-        is_text = [all(isinstance(row[n], str | None) for row in claim["rows"]) for n in range(len(claim["columns"]))]
-        print_table(claim["columns"], rows, is_text)
+        columns = [
+            Column(heading, is_text=all(isinstance(row[n], str | None) for row in claim["rows"]), rank=min(n, 1))
+            for n, heading in enumerate(claim["columns"])
+        ]
+        print_table(columns, rows)
 
 
 def cell(value: Any) -> str:

@@ -11,8 +11,9 @@ from headstack import signals
 from headstack._native import InputError
 from headstack.atomic_files import write_all
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import print_table, progress
+from headstack.cli.output import print_table, progress, wide_option
 from headstack.cli.runs import Command, Grouped
+from headstack.columns import Column, Figures, Words
 from headstack.designs import SAMPLES
 from headstack.options import OPTIONS
 
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 EXIT_RUN = 3
 
 SHOWN = (
-    ("IO/s", "iops", "{:,.1f}"),
-    ("MB/s", "mb_per_s", "{:,.2f}"),
-    ("mean\nms", "mean_ms", "{:,.2f}"),
-    ("p99\nms", "p99_ms", "{:,.2f}"),
-    ("busy\n%", "utilisation_percent", "{:.0f}"),
-    ("bottleneck", "bottleneck", "{}"),
+    (Figures("IO/s", 0), "iops", "{:,.1f}"),
+    (Figures("MB/s", 2), "mb_per_s", "{:,.2f}"),
+    (Figures("mean\nms", 0), "mean_ms", "{:,.2f}"),
+    (Figures("p99\nms", 1), "p99_ms", "{:,.2f}"),
+    (Figures("busy\n%", 4), "utilisation_percent", "{:.0f}"),
+    (Words("bottleneck", 3), "bottleneck", "{}"),
 )
 
 
@@ -65,6 +66,7 @@ def options_of_runs(command: Command) -> Command:
 )
 @click.option("--executor", default="local", metavar="local|dask://HOST:PORT", help="Who runs them.  [default: local]")
 @click.option("--store", metavar="DIR", help="Where what is finished is kept.  [default: ~/.cache/headstack/chunks]")
+@wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @options_of_runs
 def sweep(
@@ -161,7 +163,7 @@ def print_rows(plan: Plan, rows: list[dict[str, Any]]) -> None:
         for column, number, axis in zip(plan.columns, plan.numeric, plan.design.axes, strict=True)
         if len(getattr(axis, "values", "..")) > 1
     ]
-    headings = [column.replace(".", "\n", 1) for column, _ in several] + [heading for heading, _, _ in SHOWN]
+    columns = [Column(column.replace(".", "\n", 1), is_text=not number, rank=0) for column, number in several]
 
     def cell(value: Any, form: str) -> str:
         return "" if value is None else form.format(value)
@@ -171,5 +173,4 @@ def print_rows(plan: Plan, rows: list[dict[str, Any]]) -> None:
         + [cell(row[name], form) for _, name, form in SHOWN]
         for row in rows
     ]
-    texts = [not number for _, number in several] + [name == "bottleneck" for _, name, _ in SHOWN]
-    print_table(headings, cells, texts)
+    print_table([*columns, *(column for column, _, _ in SHOWN)], cells)

@@ -14,6 +14,7 @@ import click
 
 from headstack import signals
 from headstack._native import WRITING_STOPPED
+from headstack.columns import is_plain
 from headstack.measurement import BY_HAND, ENGINES, SLOTS, Access
 from headstack.results import Results
 from headstack.values import whole
@@ -117,7 +118,7 @@ def course(quiet: bool) -> Iterator[Callable[[dict[str, Any]], object] | None]:
     if quiet:
         yield None
         return
-    on_terminal = sys.stderr.isatty()
+    on_terminal = not is_plain(sys.stderr)
     yield _lines(on_terminal)
     if on_terminal:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -17,7 +17,8 @@ import click
 from headstack import _native, signals
 from headstack._native import format_bytes, format_duration_ns
 from headstack.cli.files import OUTPUT, check_folder, check_sources
-from headstack.cli.output import SILENT_S, Outputs, print_table
+from headstack.cli.output import SILENT_S, Outputs, print_table, wide_option
+from headstack.columns import Figures, Names, Prose, Words, is_plain
 from headstack.tables import written as to_file
 from headstack.traces import Trace, capture, export_formats, formats
 from headstack.values import size_bytes
@@ -98,7 +99,7 @@ def counting(what: str, quiet: bool) -> Iterator[Callable[[int], object] | None]
         yield None
         return
     started, shown = time.monotonic(), 0.0
-    on_terminal = sys.stderr.isatty()
+    on_terminal = not is_plain(sys.stderr)
 
     def show(requests: int) -> None:
         nonlocal shown
@@ -126,6 +127,7 @@ def trace() -> None:
 
 
 @trace.command("formats")
+@wide_option
 def list_formats() -> None:
     """List the formats that are read and written."""
     written = export_formats()
@@ -134,17 +136,18 @@ def list_formats() -> None:
         for name, title in formats().items()
     ]
     rows += [[name, title, "written"] for name, title in written.items() if name not in formats()]
-    print_table(["name", "format", ""], rows, [True, True, True])
+    print_table([Names("name"), Prose("format"), Words("", 0)], rows)
     print(f"\n{COLUMNS}")
 
 
 @trace.command("steps")
+@wide_option
 def list_steps() -> None:
     """List the transformations that --step takes.
 
     They are carried out in the order given, and recorded in the metadata of what is written.
     """
-    print_table(["step", "what passes, and how"], STEPS, [True, True])
+    print_table([Names("step"), Prose("what passes, and how", 0)], STEPS)
 
 
 @trace.command("import")
@@ -197,6 +200,7 @@ def split(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> Non
 @trace.command("info")
 @source_options
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout).")
+@wide_option
 def info(files: tuple[str, ...], json_path: str | None, quiet: bool, **given: Any) -> None:
     """Say what a trace holds: where it is from, its time, devices, operations."""
     check_sources(*files)
@@ -227,8 +231,18 @@ def print_info(told: dict[str, Any]) -> None:
     rows = [device_row(name, counts) for name, counts in zip(names, summary["devices"], strict=False)]
     if len(rows) > 1:
         rows.append(device_row("all", total))
-    headings = ["device", "requests", "read", "write", "other", "read bytes", "written", "highest end", "mean response"]
-    print_table(headings, rows, [True] + 8 * [False])
+    columns = [
+        Names("device"),
+        Figures("requests", 0),
+        Figures("read"),
+        Figures("write"),
+        Figures("other", 4),
+        Figures("read bytes", 2),
+        Figures("written", 2),
+        Figures("highest end", 3),
+        Figures("mean response", 1),
+    ]
+    print_table(columns, rows)
     if summary["most_in_flight"]:
         print(f"\nin flight at most: {summary['most_in_flight']:,}")
     print_remarks(meta)
@@ -313,7 +327,7 @@ def live_rate(quiet: bool) -> Iterator[Callable[[int, int, float, float, float],
         yield None
         return
     shown = -1.0
-    on_terminal = sys.stderr.isatty()
+    on_terminal = not is_plain(sys.stderr)
 
     def show(requests: int, lost: int, per_s: float, bytes_per_s: float, elapsed: float) -> None:
         nonlocal shown

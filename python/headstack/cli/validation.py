@@ -10,7 +10,8 @@ import click
 from headstack._native import InputError
 from headstack.atomic_files import write_all
 from headstack.cli.files import check_folder
-from headstack.cli.output import print_table, progress
+from headstack.cli.output import print_table, progress, wide_option
+from headstack.columns import Figures, Names
 from headstack.validation import Validation
 from headstack.validation import validate as replay
 from headstack.values import percent
@@ -24,6 +25,7 @@ EXIT_INPUT = 2
 @click.option("--dump", metavar="FOLDER", help="Write NAME.txt: simulated response times in ms, one a line.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @click.option("--limit", metavar="PERCENT", help="Fail (exit 1) when a relative demerit is above this.")
+@wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def validate(folder: str, dump: str | None, as_json: bool, limit: str | None, quiet: bool) -> int:
     """Replay measured traces, and score the simulation.
@@ -59,16 +61,16 @@ def validate(folder: str, dump: str | None, as_json: bool, limit: str | None, qu
 
 def print_scores(scores: list[Validation]) -> None:
     """One row a drive."""
-    headings = [
-        "drive",
-        "requests",
-        "measured\nms",
-        "simulated\nms",
-        "demerit\nms",
-        "relative",
-        "paired\nrms ms",
-        "worst\npercentile",
-        "DiskSim 4.0\nms",
+    columns = [
+        Names("drive"),
+        Figures("requests", 3),
+        Figures("measured\nms"),
+        Figures("simulated\nms"),
+        Figures("demerit\nms", 0),
+        Figures("relative", 0),
+        Figures("paired\nrms ms", 2),
+        Figures("worst\npercentile", 4),
+        Figures("DiskSim 4.0\nms"),
     ]
     rows = [
         [
@@ -84,4 +86,4 @@ def print_scores(scores: list[Validation]) -> None:
         ]
         for score in scores
     ]
-    print_table(headings, rows, [True] + [False] * (len(headings) - 1))
+    print_table(columns, rows)

@@ -11,8 +11,9 @@ import click
 from headstack import _native, signals
 from headstack._native import InputError
 from headstack.cli.files import KEPT, OUTPUT, SOURCE, check_kept
-from headstack.cli.output import Outputs, print_table
+from headstack.cli.output import Outputs, print_table, wide_option
 from headstack.cli.targets import Command, course, ending
+from headstack.columns import Figures, Names, Prose
 from headstack.measurement import ENGINES
 from headstack.measurement import verify as verify_target
 from headstack.measurement.verifying import Verifying, ledger_of
@@ -76,6 +77,7 @@ def verifying_of(given: dict[str, Any], target: str) -> Verifying:
 @click.option("--buffered", is_flag=True, help="Through the page cache, not past it.")
 @click.option("--engine", metavar="|".join(ENGINES), default="auto", help="How requests are handed over.")
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the whole result (- for stdout).")
+@wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @signals.held()
 def verify(
@@ -123,7 +125,7 @@ def print_pass(results: Results, target: str, ledger: str | None) -> None:
         for name, words in CLASSES
         if integrity[name] or name == "intact" or name in FAULTY
     ]
-    print_table(("class", "blocks", "bytes", "what is there"), rows, (True, False, False, True), fold=True)
+    print_table([Names("class"), Figures("blocks", 0), Figures("bytes"), Prose("what is there", 2)], rows)
     if integrity["torn_requests"]:
         print(f"\ntorn requests: {integrity['torn_requests']:,}, of which a part is there and a part older data")
     print_findings(integrity)

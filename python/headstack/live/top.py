@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Any
 
 from headstack._native import InputError, format_bytes
+from headstack.columns import is_plain
 from headstack.live.control import Control
 from headstack.values import duration_ns
 
@@ -32,7 +33,7 @@ def watch(socket: str, interval: str, once: bool) -> None:
     seconds = duration_ns("interval", interval) / 1e9
     if seconds <= 0:
         raise InputError(f"interval: {interval} is no time to wait")
-    is_terminal = sys.stdout.isatty()
+    is_terminal = not is_plain(sys.stdout)
     paint = painted if is_terminal and not os.environ.get("NO_COLOR") else plain
     with Control(socket) as control:
         before = control.order({"do": "status"})
