@@ -12,55 +12,75 @@ catalogue or a TOML file, may stand in its place. Quantities are text with their
 in place of a value is swept.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from headstack import arrays, drives, scenarios, workloads
-from headstack._native import InputError, RunError, version
-from headstack.array import Array
-from headstack.comparison import Comparison, compare
-from headstack.drive import Drive, import_disksim
-from headstack.inspection import inspect
-from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
-from headstack.measurement import Access, measure, verify
-from headstack.replays import replay
-from headstack.results import Knee, Results
-from headstack.runs import Options, curve, run
-from headstack.scenario import Scenario
-from headstack.traces import Trace, capture
-from headstack.validation import Validation, validate
-from headstack.workload import Workload
-
+# Loading ``typing`` takes as long as starting Python.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from headstack import studies
+    from headstack import arrays, drives, scenarios, studies, workloads
+    from headstack._native import InputError, RunError
+    from headstack.array import Array
     from headstack.classic.crystal import crystal
     from headstack.classic.fsync import fsync
     from headstack.classic.latency import latency
     from headstack.classic.prefill import prefill
     from headstack.classic.zones import zones
+    from headstack.comparison import Comparison, compare
+    from headstack.drive import Drive, import_disksim
+    from headstack.inspection import inspect
+    from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
     from headstack.live import Live, Serving, serve
+    from headstack.measurement import Access, measure, verify
     from headstack.predictor import Characterization, Environment, characterize, load_environment, predict
+    from headstack.replays import replay
+    from headstack.results import Knee, Results
+    from headstack.runs import Options, curve, run
+    from headstack.scenario import Scenario
     from headstack.sweeps import Sweep, sweep
+    from headstack.traces import Trace, capture
+    from headstack.validation import Validation, validate
+    from headstack.workload import Workload
 
-__version__ = version()
+    __version__: str
 
-# Loaded by those who name them: nobody else waits for them.
-_LATE = {
-    **{name: f"headstack.classic.{name}" for name in ("crystal", "fsync", "latency", "prefill", "zones")},
-    **dict.fromkeys(
-        ("Characterization", "Environment", "characterize", "load_environment", "predict"), "headstack.predictor"
-    ),
-    **dict.fromkeys(("Live", "Serving", "serve"), "headstack.live"),
-    **dict.fromkeys(("Sweep", "sweep"), "headstack.sweeps"),
+# What a module has is loaded when somebody names it: a command waits for nothing that it does not use.
+_HELD = {
+    "_native": ("InputError", "RunError"),
+    "array": ("Array",),
+    "classic.crystal": ("crystal",),
+    "classic.fsync": ("fsync",),
+    "classic.latency": ("latency",),
+    "classic.prefill": ("prefill",),
+    "classic.zones": ("zones",),
+    "comparison": ("Comparison", "compare"),
+    "drive": ("Drive", "import_disksim"),
+    "inspection": ("inspect",),
+    "jobfiles": ("JobFile", "JobResults", "measure_jobs", "run_jobs"),
+    "live": ("Live", "Serving", "serve"),
+    "measurement": ("Access", "measure", "verify"),
+    "predictor": ("Characterization", "Environment", "characterize", "load_environment", "predict"),
+    "replays": ("replay",),
+    "results": ("Knee", "Results"),
+    "runs": ("Options", "curve", "run"),
+    "scenario": ("Scenario",),
+    "sweeps": ("Sweep", "sweep"),
+    "traces": ("Trace", "capture"),
+    "validation": ("Validation", "validate"),
+    "workload": ("Workload",),
 }
+_MODULE_OF = {name: module for module, names in _HELD.items() for name in names}
+_MODULES = ("arrays", "drives", "scenarios", "studies", "workloads")
 
 
-def __getattr__(name: str) -> Any:
-    if name == "studies":
-        return import_module("headstack.studies")
-    if name not in _LATE:
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name == "__version__":
+        return import_module("headstack._native").version()
+    if name in _MODULES:
+        return import_module(f"headstack.{name}")
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'headstack' has no attribute {name!r}")
-    return getattr(import_module(_LATE[name]), name)
+    found = globals()[name] = getattr(import_module(f"headstack.{_MODULE_OF[name]}"), name)
+    return found
 
 
 __all__ = [

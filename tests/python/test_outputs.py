@@ -23,29 +23,14 @@ from conftest import CHEETAH, SHORT, Attach, Headstack, lacks
 from headstack.atomic_files import WriteError, write_all, write_text
 from headstack.cli import main
 from headstack.cli.files import KeptFile, OutputFile, Source
-from headstack.cli.measure import measure
+from headstack.cli.loading import every
 
 COMMAND = [sys.executable, "-c", "from headstack.cli import main; main()"]
 MSR = Path(__file__).parents[2] / "crates/trace/samples/msr.csv"
 
-Path_ = tuple[str, ...]
+Words = tuple[str, ...]
 
-
-def commands(group: click.Group = main, path: Path_ = ()) -> Iterator[tuple[Path_, click.Command]]:
-    """Every command and its words."""
-    if group is measure:
-        # It learns of its tests when it is called.
-        with main.make_context("headstack", ["measure", "null"], resilient_parsing=True) as context:
-            measure.make_context("measure", ["null"], parent=context, resilient_parsing=True)
-    for name, command in group.commands.items():
-        words = path if name == "load" and group is measure else (*path, name)
-        if isinstance(command, click.Group):
-            yield from commands(command, words)
-        else:
-            yield words, command
-
-
-ALL = list(commands())
+ALL = [(words, command) for words, command in every(main) if not isinstance(command, click.Group)]
 WRITTEN = [
     pytest.param(words, option, id=f"{' '.join(words)} {option.opts[-1]}")
     for words, command in ALL
@@ -81,7 +66,7 @@ def test_every_option_that_names_a_file_says_what_becomes_of_it() -> None:
 
 
 @pytest.mark.parametrize(("words", "option"), WRITTEN)
-def test_no_output_goes_where_no_file_belongs(words: Path_, option: click.Option, tmp_path: Path) -> None:
+def test_no_output_goes_where_no_file_belongs(words: Words, option: click.Option, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "circle").symlink_to("circle")
     with socket.socket(socket.AF_UNIX) as listening:
@@ -101,7 +86,7 @@ def test_no_output_goes_where_no_file_belongs(words: Path_, option: click.Option
 
 
 @pytest.mark.parametrize(("words", "option"), WRITTEN)
-def test_no_output_replaces_a_block_device(words: Path_, option: click.Option, tmp_path: Path, loop: str) -> None:
+def test_no_output_replaces_a_block_device(words: Words, option: click.Option, tmp_path: Path, loop: str) -> None:
     (tmp_path / "near").symlink_to(loop)
     (tmp_path / "far").symlink_to("near")
     os.mknod(tmp_path / "node", 0o600 | stat.S_IFBLK, os.stat(loop).st_rdev)
@@ -114,7 +99,7 @@ def test_no_output_replaces_a_block_device(words: Path_, option: click.Option, t
 
 
 @pytest.mark.parametrize(("words", "option"), MEASURED)
-def test_no_output_replaces_what_is_measured(words: Path_, option: click.Option, tmp_path: Path) -> None:
+def test_no_output_replaces_what_is_measured(words: Words, option: click.Option, tmp_path: Path) -> None:
     target = tmp_path / "target.json"
     target.write_bytes(b"data")
     os.link(target, tmp_path / "hard.json")

@@ -10,29 +10,12 @@ from typing import Any, NoReturn, TextIO
 
 import click
 
-from headstack import InputError, RunError, __version__, signals
+from headstack import signals, start
+from headstack._native import InputError, RunError, version
 from headstack.atomic_files import WriteError
-from headstack.cli import (
-    analysis,
-    arrays,
-    catalogue,
-    compare,
-    demo,
-    inspect,
-    measure,
-    prediction,
-    replays,
-    runs,
-    scenarios,
-    serve,
-    studies,
-    sweep,
-    traces,
-    validation,
-)
-from headstack.cli.targets import EXIT_RUN, code_of
-from headstack.options import KEYS, OPTIONS
+from headstack.cli.loading import Late
 
+EXIT_RUN = 3
 EXIT_INPUT = 2
 STDOUT = "stdout"
 
@@ -49,7 +32,32 @@ Exit codes:
      what was measured is written"""
 
 
-class Cli(click.Group):
+COMMANDS = {
+    "run": "runs",
+    "curve": "runs",
+    "sweep": "sweep",
+    "measure": "measure",
+    "serve": "serve",
+    "top": "serve",
+    "ctl": "serve",
+    "drives": "catalogue",
+    "arrays": "arrays",
+    "workloads": "catalogue",
+    "scenarios": "scenarios",
+    "trace": "traces",
+    "replay": "replays",
+    "compare": "compare",
+    "inspect": "inspect",
+    "study": "studies",
+    "characterize": "prediction",
+    "predict": "prediction",
+    "validate": "validation",
+    "demo": "demo",
+}
+"""The modules of the commands."""
+
+
+class Cli(Late):
     """The commands, with every failure as one line and its documented exit code."""
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -57,6 +65,7 @@ class Cli(click.Group):
         signals.install()
         kwargs["standalone_mode"] = False
         kwargs["prog_name"] = "headstack"
+        sys.stdout = naming_stdout()
         try:
             code = super().main(*args, **kwargs)
         except click.exceptions.NoArgsIsHelpError as error:
@@ -73,6 +82,8 @@ class Cli(click.Group):
         except OSError as error:
             fail(f"{error.filename}: {error.strerror}", EXIT_INPUT)
         except RunError as error:
+            from headstack.cli.targets import code_of
+
             fail(str(error), code_of(str(error)))
         except (KeyboardInterrupt, click.Abort):
             fail("interrupted; nothing is written", signals.exit_code())
@@ -80,7 +91,6 @@ class Cli(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs a command to its last byte of output."""
-        sys.stdout = naming_stdout()
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()
@@ -133,6 +143,8 @@ def fail(message: str, code: int) -> NoReturn:
 
 def named_as_typed(message: str) -> str:
     """Names options as on the command line, also where the key of a description is told of that an option has set."""
+    from headstack.options import KEYS, OPTIONS
+
     name, separator, _ = message.partition(":")
     if separator and name in {option.name for option in OPTIONS}:
         return f"--{name.replace('_', '-')}{message[len(name) :]}"
@@ -146,11 +158,15 @@ def named_as_typed(message: str) -> str:
 
 @click.group(
     cls=Cli,
+    late=COMMANDS,
     epilog=EPILOG,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__)
-def main() -> None:
+@click.version_option(version())
+@click.pass_context
+def main(context: click.Context) -> None:
     """A storage performance laboratory: simulated drives and arrays, measured against real ones.
 
     \b
@@ -163,26 +179,5 @@ def main() -> None:
     headstack serve cheetah-x15-36lp --nbd unix:/tmp/s
     headstack demo
     """
-
-
-main.add_command(runs.run)
-main.add_command(runs.curve)
-main.add_command(sweep.sweep)
-main.add_command(measure.measure)
-main.add_command(serve.serve)
-main.add_command(serve.top)
-main.add_command(serve.ctl)
-main.add_command(catalogue.drives)
-main.add_command(arrays.arrays)
-main.add_command(catalogue.workloads)
-main.add_command(scenarios.scenarios)
-traces.trace.add_command(analysis.analyze)
-main.add_command(traces.trace)
-main.add_command(replays.replay)
-main.add_command(compare.compare)
-main.add_command(inspect.inspect)
-main.add_command(studies.study)
-main.add_command(prediction.characterize)
-main.add_command(prediction.predict)
-main.add_command(validation.validate)
-main.add_command(demo.demo)
+    if context.invoked_subcommand is None:
+        print(start.text("start.txt"), end="")

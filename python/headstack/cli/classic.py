@@ -380,6 +380,3 @@ def show_prefill(test: prefill_test.Prefill) -> None:
 def figure(value: float | None, form: str) -> str:
     """A figure for people; nothing where there is none."""
     return "" if value is None else f"{value:{form}}"
-
-
-TESTS = (zones, latency, fsync, crystal, prefill)

@@ -13,11 +13,12 @@ from headstack import signals
 from headstack._native import InputError
 from headstack.cli.files import OUTPUT, SOURCE, check_sources
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
+from headstack.cli.loading import Late
 from headstack.cli.output import Outputs, html_option, print_results, wide_option
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, access_options, course, ending, error_option, failed_code
 from headstack.cli.traces import Decorator
-from headstack.cli.verify import print_verified, verdict, verify, verify_options, verifying_of
+from headstack.cli.verify import print_verified, verdict, verify_options, verifying_of
 from headstack.jobfiles import JobResults, measure_file
 from headstack.measurement import MEASURED_OPTIONS, Access, is_null, measure_target
 from headstack.results import Results
@@ -58,17 +59,21 @@ def measured(command: Command) -> Command:
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
-class Tests(click.Group):
+TESTS = {
+    **dict.fromkeys(("zones", "latency", "fsync", "crystal", "prefill"), "classic"),
+    "condition": "conditioning",
+    "pts": "pts",
+    "verify": "verify",
+}
+"""The modules of the tests."""
+
+
+class Tests(Late):
     """Named tests; anything else on the command line is a target and its workload."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Takes what is no test's name to mean a workload on a target."""
-        # No other command needs them, and each costs the start of every command a while.
-        from headstack.cli import classic, conditioning, pts
-
-        for test in (*classic.TESTS, conditioning.condition, pts.pts):
-            self.add_command(test)
-        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+        if args and args[0] not in {*self.list_commands(ctx), *ctx.help_option_names}:
             args = [load.name or "", *args]
         return super().parse_args(ctx, args)
 
@@ -78,12 +83,9 @@ class Tests(click.Group):
         self.format_commands(ctx, formatter)
 
 
-@click.group(cls=Tests)
+@click.group(cls=Tests, late=TESTS)
 def measure() -> None:
     """Measure a file or device under a workload, or by a named test."""
-
-
-measure.add_command(verify)
 
 
 @measure.command(hidden=True)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,9 @@ from headstack._native import InputError
 from headstack.atomic_files import write_all
 from headstack.cli.files import OUTPUT
 from headstack.columns import Column, Prose, drawn, folded, is_plain, not_shown, width_of
-from headstack.results import Results
+
+if TYPE_CHECKING:
+    from headstack.results import Results
 
 SILENT_S = 2.0
 """Progress in plain lines begins after this long, so that short commands say nothing."""

@@ -17,6 +17,7 @@ import click
 from headstack import _native, signals
 from headstack._native import format_bytes, format_duration_ns
 from headstack.cli.files import OUTPUT, check_folder, check_sources
+from headstack.cli.loading import Late
 from headstack.cli.output import SILENT_S, Outputs, print_table, wide_option
 from headstack.columns import Figures, Names, Prose, Words, is_plain
 from headstack.tables import written as to_file
@@ -117,7 +118,7 @@ def counting(what: str, quiet: bool) -> Iterator[Callable[[int], object] | None]
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-@click.group()
+@click.group(cls=Late, late={"analyze": "analysis"})
 def trace() -> None:
     """Recorded traces: import, export, understand, split, capture.
 

@@ -1,0 +1,5 @@
+"""``python -m headstack``."""
+
+from headstack.start import main
+
+main()

@@ -1,0 +1,51 @@
+"""Commands that are loaded when they are named: nobody waits for those that are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class Late(click.Group):
+    """A group of commands, some of them by the names of the modules that have them."""
+
+    def __init__(self, *arguments: Any, late: Mapping[str, str], **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.late = late
+        """Modules of ``headstack.cli``, by command."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all, loaded or not."""
+        return sorted({*super().list_commands(ctx), *self.late})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Loads a command."""
+        if cmd_name not in self.late:
+            return super().get_command(ctx, cmd_name)
+        found: click.Command = getattr(import_module(f"headstack.cli.{self.late[cmd_name]}"), cmd_name)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds the command that is meant, and knows what may have been."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as error:
+            raise click.exceptions.NoSuchCommand(
+                error.command_name, possibilities=self.list_commands(ctx), ctx=ctx
+            ) from None
+
+
+def every(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """A command and all below it, each with its words. A hidden one is what its group does without being told."""
+    yield words, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            if found is not None:
+                yield from every(found, words if found.hidden else (*words, name))
