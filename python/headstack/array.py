@@ -29,14 +29,15 @@ class Array:
     """The part that is used: first byte and length in bytes; ``None`` for all LUNs, which lie one after the other."""
 
     @classmethod
-    def load(cls, name: str | os.PathLike[str], drive: str | None = None, drives: int | None = None) -> Array:
+    def load(cls, name: str | os.PathLike[str], **changes: str | int) -> Array:
         """The array called ``ID`` or ``FILE.toml``; ``drive`` and ``drives`` replace which drives its first table of
-        drives has, and how many.
+        drives has, and how many, ``level`` the level of its groups (``"raid6"``); with ``usable`` (``"8TB"``) in place
+        of ``drives`` it has as few drives as export so much.
 
-        Raises ``InputError`` when there is none of that name, or it is not an array.
+        Raises ``InputError`` when there is none of that name, it is not an array, or it cannot be changed so.
         """
         path = os.fspath(name)
-        resolved = json.loads(_native.load_array(path, drive, drives))
+        resolved = json.loads(_native.load_array(path, {change: str(value) for change, value in changes.items()}))
         return cls(os.path.basename(path).removesuffix(".toml"), **resolved)
 
     @property
@@ -77,6 +78,11 @@ def lun_span(description: dict[str, Any], name: str) -> tuple[int, int]:
         start += lun["length_bytes"]
     names = ", ".join(lun["name"] for lun in description["luns"])
     raise InputError(f"lun: {name!r} is unknown; allowed: {names}")
+
+
+def drives_of(system: dict[str, Any]) -> int:
+    """How many drives an array has, of its first kind."""
+    return sum(member["device"] == 0 for member in system["array"]["members"])
 
 
 def devices(system: dict[str, Any]) -> list[dict[str, Any]]:

@@ -78,9 +78,10 @@ def _depth(spec: Spec, text: str) -> None:
 def _rate(spec: Spec, text: str) -> None:
     arrivals = spec["workload"]["arrivals"]
     process = arrivals.get("open", {}).get("process", "poisson")
-    # Whoever thinks in MB/s offers as many requests as carry so much.
-    in_bytes = text.rstrip().endswith("/s")
-    per_s = rate_bytes_per_s("rate", text) / _mean_bytes(spec["workload"]) if in_bytes else number("rate", text)
+    # Whoever thinks in MB/s offers as many requests as carry so much; 4000/s are requests.
+    amount = text.strip().removesuffix("/s")
+    in_bytes = amount != text.strip() and not amount[-1:].isdigit()
+    per_s = rate_bytes_per_s("rate", text) / _mean_bytes(spec["workload"]) if in_bytes else number("rate", amount)
     spec["workload"]["arrivals"] = {"open": {"rate_per_s": per_s, "process": process}}
 
 
@@ -261,8 +262,8 @@ ACCESS = ("size", "read", "random")
 STATED = (*ACCESS, "streams", "rate", "arrivals", "think", "confidence")
 
 
-# Drives and drive make the system, likewise.
-CHANGES = ("drives", "drive")
+# These make the system, likewise.
+CHANGES = ("drives", "drive", "level", "usable")
 
 
 def _made_before(_spec: Spec, _text: str) -> None:
@@ -289,6 +290,14 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("drives", "N", "Drives of the array (of its first kind).", _made_before, "Array"),
     Option("drive", "NAME", "Which drives they are: of the catalogue, or a file.", _made_before, "Array"),
+    Option("level", "LEVEL", f"RAID level of its groups: {', '.join(_native.LEVELS)}.", _made_before, "Array"),
+    Option(
+        "usable",
+        "SIZE",
+        "Usable capacity, in place of --drives: as few drives as export so much, such as 9TB.",
+        _made_before,
+        "Array",
+    ),
     Option("lun", "NAME", "The LUN that is used; all of them otherwise, one after the other.", _lun, "Array"),
     Option("fail", "DRIVE@TIME", "A drive that fails, such as d3@10s; d3@10s+d5@20s are two.", _fail, "Array"),
     Option("policy", "POLICY", f"Order in which the drive serves its queue: {_POLICIES}.", _policy, "Drive"),
@@ -331,7 +340,7 @@ OPTIONS: tuple[Option, ...] = (
         "Drive",
     ),
     Option("depth", "N", "Closed loop: requests outstanding; of a scenario, clients.", _depth, "Load"),
-    Option("rate", "N|RATE", "Open loop: arrivals a second, or what they carry: 200MB/s, 2050Mb/s.", _rate, "Load"),
+    Option("rate", "N|RATE", "Open loop: arrivals a second (4000/s), or what they carry: 200MB/s, 2050Mb/s.", _rate, "Load"),
     Option(
         "arrivals",
         "PROCESS",
@@ -364,7 +373,7 @@ OPTIONS: tuple[Option, ...] = (
 IN_RESULTS = ("depth", "rate", "seed", "requests")
 """These have a column of their own in the table of results; any other that is given becomes one."""
 
-EXCLUSIVE = (("depth", "rate"), ("requests", "time", "confidence"), ("range", "lun"))
+EXCLUSIVE = (("depth", "rate"), ("requests", "time", "confidence"), ("range", "lun"), ("drives", "usable"))
 """Of each of these at most one may be given."""
 
 KEYS = {

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
-from headstack.array import Array
+from headstack.array import Array, drives_of
 from headstack.atomic_files import opened_pipe
 from headstack.demand import load_demand
 from headstack.drive import Drive
@@ -20,7 +20,6 @@ from headstack.options import ACCESS, CHANGES, EXCLUSIVE, IN_RESULTS, OPTIONS, S
 from headstack.results import Results
 from headstack.scenario import Scenario
 from headstack.system import load_system
-from headstack.values import whole
 from headstack.workload import Workload
 
 System: TypeAlias = str | os.PathLike[str] | Drive | Array
@@ -46,6 +45,8 @@ class Options(TypedDict, total=False):
     range: Swept
     drives: Swept
     drive: Swept
+    level: Swept
+    usable: Swept
     lun: Swept
     fail: Swept
     policy: Swept
@@ -139,6 +140,8 @@ def specify(
             for option in ordered:
                 option.apply(spec, chosen[option.name])
             spec["labels"] = [pair for pair in chosen.items() if pair[0] not in IN_RESULTS]
+            if "usable" in chosen:
+                spec["labels"].append(("drives", str(drives_of(spec["system"]))))
             specs.append(spec)
     return specs
 
@@ -155,13 +158,10 @@ def loaded(systems: System | Iterable[System], values: Mapping[str, list[str]]) 
 
 
 def changed(system: System, chosen: Mapping[str, str]) -> Drive | Array:
-    """The system with the drives that were chosen."""
+    """The system with the drives and the level that were chosen."""
     if isinstance(system, Drive | Array):
         return system
-    drives = whole("drives", chosen["drives"]) if "drives" in chosen else None
-    if drives is not None and drives >= 2**32:
-        raise InputError(f"drives: {drives} are too many; 4096 is the most")
-    return load_system(system, chosen.get("drive"), drives)
+    return load_system(system, {name: chosen[name] for name in CHANGES if name in chosen})
 
 
 def first_spec(system: Drive | Array, demand: Workload | Scenario | None) -> Spec:
@@ -225,5 +225,6 @@ def texts(values: Swept) -> list[str]:
 
 
 def swept(options: Mapping[str, Any]) -> list[str]:
-    """Names of the options with several values, in the order of sweeping."""
-    return [o.name for o in OPTIONS if o.name in options and len(texts(options[o.name])) > 1]
+    """Names of the options with several values, in the order of sweeping; with a capacity, drives are among them."""
+    found = [o.name for o in OPTIONS if o.name in options and len(texts(options[o.name])) > 1]
+    return [*found, "drives"] if "usable" in options else found

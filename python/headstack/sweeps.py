@@ -39,7 +39,7 @@ class Plan:
     ) -> None:
         """``vary`` gives each field its values, as ``designs.axis`` reads them. Raises ``InputError``."""
         name, separator, part = os.fspath(system).partition("@")
-        fields = {_SPELT.get(field, field): axis(field, text) for field, text in vary.items()}
+        fields = {field: axis(field, text) for field, text in vary.items()}
         values = [value for each in fields.values() if isinstance(each, Listed) for value in each.values]
         files = [value for value in values if value.endswith(".toml")]
         blueprints = {SYSTEM: _native.system_blueprint(name, files)}
@@ -107,12 +107,8 @@ def _result_columns() -> list[str]:
     return _native.results_of_kept([], []).table().column_names
 
 
-_SPELT = {"drives": "drives[0].count", "drive": "drives[0].drive"}
-"""Options that say what is in an array, as fields of its file."""
-
-
 def _check_options(fields: Mapping[str, Axis], workload: str | os.PathLike[str] | None) -> None:
-    names = {option.name for option in OPTIONS if option.name not in CHANGES}
+    names = {option.name for option in OPTIONS}
     given = {field: list(each.values) if isinstance(each, Listed) else [""] for field, each in fields.items()}
     check(
         {name: values for name, values in given.items() if name in names},
@@ -123,6 +119,8 @@ def _check_options(fields: Mapping[str, Axis], workload: str | os.PathLike[str] 
 def _kind(field: str, value: str, blueprints: Mapping[str, str]) -> str:
     """What a field is one of. Raises ``InputError`` naming what was probably meant where it is nothing."""
     names = [option.name for option in OPTIONS]
+    if field in CHANGES:
+        return SYSTEM
     if field in names:
         return OPTION
     top = field.replace("[", ".").partition(".")[0]

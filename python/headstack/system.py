@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 
 from headstack import _native
 from headstack._native import InputError
@@ -11,15 +12,14 @@ from headstack.array import Array
 from headstack.drive import Drive
 
 
-def load_system(system: str | os.PathLike[str], drive: str | None = None, drives: int | None = None) -> Drive | Array:
+def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | None = None) -> Drive | Array:
     """The drive or array called ``ID`` or ``FILE.toml``, or the part of it called ``ID@RANGE``.
 
-    ``drive`` and ``drives`` replace which drives an array has, and how many. Raises ``InputError`` when there is none
-    of that name, or it is neither.
+    ``changes`` are those of ``Array.load``. Raises ``InputError`` when there is none of that name, or it is neither.
     """
     name, separator, part = os.fspath(system).partition("@")
     try:
-        resolved = json.loads(_native.load_system(name, drive, drives))
+        resolved = json.loads(_native.load_system(name, changes or {}))
     except InputError:
         path = os.fspath(system)
         if path.startswith("/dev/") or (os.path.isfile(path) and not name.endswith(".toml")):

@@ -222,7 +222,7 @@ def test_a_base_may_lie_in_a_file_and_errors_name_the_file_that_states_the_key(f
         (["run", ATLAS, "--fail", "d0@1s"], "--fail: atlas-10k-iii-73 is a single drive"),
         (["run", ATLAS, "--drives", "2"], "--drives: atlas-10k-iii-73 is a single drive"),
         (["run", MD, "--drives", "2"], "raid5 of 2 drives; 3 or more are allowed"),
-        (["run", MD, "--drives", "x"], "--drives: 'x' is not a whole number"),
+        (["run", MD, "--drives", "x"], '--drives: "x" is not a whole number'),
         (["run", CHAIN, "--drives", "16"], "up to 15 are allowed"),
         (["run", MD, "--drive", "nosuch"], "drives[0].drive: no drive"),
         (["run", f"{MD}@99TB"], "beyond the system"),
@@ -328,3 +328,45 @@ def test_a_failure_costs_and_two_lose_data(headstack: Headstack) -> None:
     shown = headstack("run", MD, "--depth", "4", "--time", "5s", "--fail", "d3@1s+d4@2s")
     assert shown.returncode == 0, shown.stderr
     assert f"data loss in run 1 ({MD}): " in shown.stdout
+
+
+def test_levels_and_capacities_are_swept_and_told() -> None:
+    asked = {"level": ["raid6", "raid10"], "usable": "9TB", "depth": 4, "requests": 500}
+    results = hs.run("demartek-512n-raid10-24", "oltp-8k", **asked)
+    assert [(row["level"], row["drives"]) for row in results] == [("raid6", "12"), ("raid10", "20")]
+    assert [round(row["capacity_gb"]) for row in results] == [9002, 9002]
+    headings = [column.heading for column in results.shown()[0]]
+    assert {"level", "drives"} < set(headings)
+    alone = hs.run("demartek-512n-raid10-24", "oltp-8k", level="raid6", drives=12, depth=4, requests=500)
+    assert alone[0]["iops"] == results[0]["iops"]
+    # As of a sweep.
+    swept = hs.sweep("demartek-512n-raid10-24", "oltp-8k", vary=asked).rows()
+    assert [row["iops"] for row in swept] == [row["iops"] for row in results]
+    halved = hs.run(f"{ATLAS}@0%..50%", requests=100)
+    assert round(halved[0]["capacity_gb"], 1) == 36.8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--level", "raid7"], '--level: "raid7" is unknown; allowed: jbod, concat'),
+        (["--level", "raid5,,"], "level: an empty value"),
+        (["--usable", "9"], "--usable: "),
+        (["--usable", "9PB"], "--usable: 9PB: no number of drives exports so much"),
+        (["--usable", "9TB", "--drives", "4"], "drives, usable: only one of them can be given"),
+        (["--drives", "4..24"], "drives: a grid needs steps; write 4..24:5"),
+        (["--drives", "24..4:3"], "drives: the range 24..4:3 is empty"),
+        (["--drives", "5000"], '--drives: "5000" is not a whole number of drives; 1 to 4096'),
+    ],
+)
+def test_changes_that_are_refused(arguments: list[str], message: str) -> None:
+    refused(called("run", MD, *arguments), "", message)
+    if not any("4" in argument for argument in arguments):
+        refused(called("run", ATLAS, *arguments[:1], arguments[1].rstrip(",")), arguments[0], "single drive")
+
+
+def test_drives_in_a_range_and_rates_a_second() -> None:
+    shown = called("run", CHAIN, "--drives", "3..9:3", "--rate", "50/s", "--requests", "200", "--csv", "-")
+    assert [line.split(",")[4] for line in shown.stdout.splitlines()[1:]] == ["50.0"] * 3
+    rates = [hs.run(ATLAS, rate=rate, requests=200)[0]["rate_per_s"] for rate in ("50", "50/s", "204.8kB/s")]
+    assert rates == [50, 50, 50]

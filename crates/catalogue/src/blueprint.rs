@@ -11,7 +11,8 @@ use toml::{Table, Value};
 use crate::array::{self, Changes};
 use crate::demand::is_scenario;
 use crate::{
-    ARRAYS, DRIVES, ResolvedDevice, SCENARIOS, WORKLOADS, find, read_document, resolve_device, unknown, whole,
+    ARRAYS, DRIVES, ResolvedDevice, SCENARIOS, WORKLOADS, find, key_error, read_document, resolve_device, unknown,
+    whole,
 };
 
 /// Everything that a description follows from, as text: what is to be varied, and the files that it names. It needs
@@ -101,22 +102,29 @@ impl Drafter {
         Ok(Drafter { blueprint, table, complete: Mutex::default() })
     }
 
-    /// What the blueprint describes when each of these keys, such as `seek.read_average` or `lines[0].size`, has another
-    /// value, as it would stand in the file but without quotation marks.
+    /// What the blueprint describes when each of these keys, such as `seek.read_average` or `lines[0].size`, or of an array
+    /// what [`Changes`] names, has another value, as it would stand in the file but without quotation marks.
     ///
     /// # Errors
     /// A key that does not exist, a value that it cannot have, or a description that is impossible; lines are not told,
     /// since there is no file that has these values.
     pub fn with(&self, values: &[(String, String)]) -> Result<Described, InputError> {
         let mut table = self.table.clone();
+        let mut changes = Changes::default();
         for (key, text) in values {
-            set(&mut table, key, text)?;
+            match (Changes::NAMES.contains(&key.as_str()), self.blueprint.kind) {
+                (true, BlueprintKind::Array) => changes.set(key, text)?,
+                (true, BlueprintKind::Drive) => {
+                    return Err(key_error(key, "this is a single drive; only arrays can be changed so".to_owned()));
+                }
+                _ => set(&mut table, key, text)?,
+            }
         }
         let text = toml::to_string(&table).map_err(|error| whole("", &error.to_string()))?;
-        self.describe(&text).map_err(|error| InputError { line: None, ..error })
+        self.describe(&text, &changes).map_err(|error| InputError { line: None, ..error })
     }
 
-    fn describe(&self, text: &str) -> Result<Described, InputError> {
+    fn describe(&self, text: &str, changes: &Changes) -> Result<Described, InputError> {
         Ok(match self.blueprint.kind {
             BlueprintKind::Drive => {
                 let drive = resolve_device(&Document::parse("", text)?)?;
@@ -124,7 +132,7 @@ impl Drafter {
             }
             BlueprintKind::Array => {
                 let document = Document::parse("", text)?;
-                let array = array::resolve_with(&document, &Changes::default(), &|name| self.drive(name))?;
+                let array = array::resolve_with(&document, changes, &|name| self.drive(name))?;
                 Described::System(SystemDescription::Array(array.description))
             }
             BlueprintKind::Workload => Described::Demand(Workload::from_toml("", text)?.into()),
@@ -222,10 +230,6 @@ fn value(path: &str, text: &str, stated: Option<&Value>) -> Result<Value, InputE
         "false" => Value::Boolean(false),
         _ => text.parse().ok().map(Value::Integer).or_else(number).unwrap_or_else(|| Value::String(text.to_owned())),
     })
-}
-
-fn key_error(path: &str, message: String) -> InputError {
-    InputError { file: String::new(), line: None, key: path.to_owned(), message }
 }
 
 #[cfg(test)]

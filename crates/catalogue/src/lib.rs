@@ -179,12 +179,7 @@ pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSyst
     }
     match changes.first() {
         None => Ok(ResolvedSystem::Drive(resolve_device(&document)?)),
-        Some(key) => Err(InputError {
-            file: String::new(),
-            line: None,
-            key: key.to_owned(),
-            message: format!("{name_or_path} is a single drive; only arrays can be changed so"),
-        }),
+        Some(key) => Err(key_error(key, format!("{name_or_path} is a single drive; only arrays can be changed so"))),
     }
 }
 
@@ -225,6 +220,11 @@ fn read_document(path: &str) -> Result<Document, InputError> {
 fn beside(document: &Document, path: &str) -> String {
     let folder = Path::new(document.file()).parent().unwrap_or(Path::new(""));
     folder.join(path).to_string_lossy().into_owned()
+}
+
+/// An error about something that no file states.
+fn key_error(key: &str, message: String) -> InputError {
+    InputError { file: String::new(), line: None, key: key.to_owned(), message }
 }
 
 /// An error about a whole file.

@@ -2,7 +2,9 @@
 
 use headstack_catalogue::array::standards::LinkStandard;
 use headstack_catalogue::{Changes, ResolvedArray, ResolvedSystem, arrays, load_array, load_system};
+use headstack_sim::array::description::{ArrayDescription, Level};
 use headstack_sim::link::LinkKind;
+use headstack_workload::quantity::{Bytes, parse_bytes};
 
 fn array(name: &str) -> ResolvedArray {
     load_array(name, &Changes::default()).unwrap_or_else(|error| panic!("{error}"))
@@ -63,6 +65,74 @@ fn compaqs_chain_has_as_many_drives_as_asked_for() {
     assert_eq!(slower.devices, array("compaq-wide-ultra-7200").description.devices);
     let error = load_system("cheetah-9lp", &Changes { drives: Some(2), ..Changes::default() }).unwrap_err();
     assert!(error.to_string().starts_with("drives: cheetah-9lp is a single drive"), "{error}");
+}
+
+fn changed(name: &str, asked: &[(&str, &str)]) -> Result<ArrayDescription, String> {
+    let mut changes = Changes::default();
+    for (name, text) in asked {
+        changes.set(name, text).map_err(|error| error.to_string())?;
+    }
+    load_array(name, &changes).map(|array| array.description).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_level_is_changed_with_what_it_alone_knows() {
+    let mirrored = changed("demartek-512n-raid5-24", &[("level", "raid10")]).unwrap();
+    assert_eq!((mirrored.groups[0].level, mirrored.groups[0].name.as_str()), (Level::Raid10, "raid10"));
+    assert_eq!(mirrored.capacity_bytes(), array("demartek-512n-raid10-24").description.capacity_bytes());
+    // LUNs name groups that are called by the level of the file.
+    let several = changed("demartek-512n-raid5-20-log-raid10-4", &[("level", "raid6")]).unwrap();
+    assert_eq!(several.groups.iter().map(|group| group.level).collect::<Vec<_>>(), [Level::Raid6, Level::Raid6]);
+    for (asked, expected) in [
+        (
+            &[("level", "raid7")],
+            "level: \"raid7\" is unknown; allowed: jbod, concat, raid0, raid1, raid10, raid5, raid6",
+        ),
+        (&[("levels", "raid6")], "levels: this cannot be changed; allowed: drives, drive, level, usable"),
+        (&[("drives", "+4")], "drives: \"+4\" is not a whole number of drives; 1 to 4096 are allowed"),
+        (&[("drives", "4097")], "drives: \"4097\" is not a whole number of drives"),
+    ] {
+        assert!(changed("md-raid5-8x2tb", asked).unwrap_err().starts_with(expected));
+    }
+    // What a virtual array does not know is told.
+    assert!(changed("va-7100", &[("level", "raid6")]).unwrap_err().contains("pool"));
+}
+
+#[test]
+fn as_few_drives_as_export_what_is_asked_for() {
+    for (level, usable, drives) in [
+        ("raid6", "9TB", 12),
+        ("raid10", "9TB", 20),
+        ("raid10", "9.3TB", 21),
+        ("raid6", "1MB", 4),
+        ("raid5", "900GB", 3),
+        ("raid0", "900GB", 1),
+        ("raid0", "901GB", 2),
+    ] {
+        let asked = [("level", level), ("usable", usable)];
+        let found = changed("demartek-512n-raid10-24", &asked).unwrap();
+        assert_eq!(found.members.len(), drives, "{level} {usable}");
+        let fewer = changed("demartek-512n-raid10-24", &[("level", level), ("drives", &(drives - 1).to_string())]);
+        let usable = parse_bytes(usable).unwrap();
+        assert!(fewer.is_err() || fewer.unwrap().capacity_bytes() < usable, "{level} {usable}");
+    }
+    for (name, asked, expected) in [
+        ("demartek-512n-raid10-24", ("usable", "9PB"), "usable: 9PB: no number of drives exports so much"),
+        ("demartek-512n-raid10-24", ("usable", "0TB"), "usable: 0TB; more is allowed"),
+        ("demartek-512n-raid10-24", ("usable", "much"), "usable: "),
+        (
+            "compaq-wide-ultra",
+            ("usable", "1TB"),
+            "usable: 1TB: no number of drives exports so much; 136.6GB is the most",
+        ),
+    ] {
+        let error = changed(name, &[asked]).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    let both = changed("md-raid5-8x2tb", &[("drives", "8"), ("usable", "1TB")]).unwrap_err();
+    assert_eq!(both, "usable: drives, usable: only one of them can be given");
+    let error = load_system("cheetah-9lp", &Changes { usable: Some(Bytes(1)), ..Changes::default() }).unwrap_err();
+    assert!(error.to_string().starts_with("usable: cheetah-9lp is a single drive"), "{error}");
 }
 
 #[test]

@@ -81,21 +81,28 @@ pub fn load_drive(name: &str) -> PyResult<String> {
     drive_document(&headstack_catalogue::load_device(name).map_err(input_error)?).map(|drive| drive.to_string())
 }
 
-/// An array of the catalogue or of a TOML file, as `load_drive`. `drive` replaces the drive of its first table of
-/// drives, `drives` their number. Raises `InputError`.
+/// An array of the catalogue or of a TOML file, as `load_drive`. `changes` are `drive` and `drives` of its first table of
+/// drives, the `level` of its groups, and `usable` bytes instead of a number of drives. Raises `InputError`.
 #[pyfunction]
-#[pyo3(signature = (name, drive=None, drives=None))]
-pub fn load_array(name: &str, drive: Option<String>, drives: Option<u32>) -> PyResult<String> {
-    let resolved = headstack_catalogue::load_array(name, &Changes { drive, drives }).map_err(input_error)?;
+#[pyo3(signature = (name, changes=BTreeMap::new()))]
+pub fn load_array(name: &str, changes: BTreeMap<String, String>) -> PyResult<String> {
+    let resolved = headstack_catalogue::load_array(name, &read_changes(&changes)?).map_err(input_error)?;
     array_document(&resolved).map(|array| array.to_string())
+}
+
+fn read_changes(texts: &BTreeMap<String, String>) -> PyResult<Changes> {
+    let mut changes = Changes::default();
+    for (name, text) in texts {
+        changes.set(name, text).map_err(input_error)?;
+    }
+    Ok(changes)
 }
 
 /// A drive or an array, as `load_array`, under its kind: `{"drive": ...}` or `{"array": ...}`. Raises `InputError`.
 #[pyfunction]
-#[pyo3(signature = (name, drive=None, drives=None))]
-pub fn load_system(name: &str, drive: Option<String>, drives: Option<u32>) -> PyResult<String> {
-    let changes = Changes { drive, drives };
-    let document = match headstack_catalogue::load_system(name, &changes).map_err(input_error)? {
+#[pyo3(signature = (name, changes=BTreeMap::new()))]
+pub fn load_system(name: &str, changes: BTreeMap<String, String>) -> PyResult<String> {
+    let document = match headstack_catalogue::load_system(name, &read_changes(&changes)?).map_err(input_error)? {
         ResolvedSystem::Drive(drive) => json!({ "drive": drive_document(&drive)? }),
         ResolvedSystem::Array(array) => json!({ "array": array_document(&array)? }),
     };

@@ -30,6 +30,7 @@ use pyo3::prelude::*;
 /// The compiled part of the package.
 #[pymodule]
 mod _native {
+    use headstack_catalogue::array::file::LevelName;
     use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
     use pyo3::prelude::*;
     use serde::Serialize;
@@ -86,6 +87,7 @@ mod _native {
     #[pymodule_init]
     fn constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("CLASS_LIMITS_NS", headstack_load::CLASS_LIMITS_NS)?;
+        module.add("LEVELS", tuple(module, &LevelName::ALL)?)?;
         module.add("POLICIES", tuple(module, &Policy::ALL)?)?;
         module.add("READ_AHEADS", tuple(module, &ReadAhead::ALL)?)?;
         module.add("WRITE_CACHES", tuple(module, &WriteCache::ALL)?)?;

@@ -169,7 +169,7 @@ impl Targets {
         };
         let runs: Vec<Value> = serde_json::from_str(runs).map_err(json_error)?;
         let runs: Vec<RunAsked> = runs.into_iter().map(read).collect::<PyResult<_>>()?;
-        let asked = runs.iter().map(|run| Asked { labels: run.labels.clone(), clients: None }).collect();
+        let asked = runs.iter().map(|run| Asked { labels: run.labels.clone(), ..Asked::default() }).collect();
         let specs = py.detach(|| self.specs(&runs, &place)).map_err(load_error)?;
         let one = |spec: Spec, goes_on: &mut GoesOn| headstack_load::run_logged(&spec, log, goes_on);
         one_by_one(py, asked, specs, progress.as_ref(), one, load_error)
@@ -179,7 +179,7 @@ impl Targets {
     #[pyo3(signature = (replays, progress=None))]
     fn replay(&self, py: Python<'_>, replays: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
         let replays: Vec<ReplayAsked> = serde_json::from_str(replays).map_err(json_error)?;
-        let asked = replays.iter().map(|asked| Asked { labels: asked.labels.clone(), clients: None }).collect();
+        let asked = replays.iter().map(|asked| Asked { labels: asked.labels.clone(), ..Asked::default() }).collect();
         let opened = |asked: ReplayAsked| {
             let requests = Requests::of(asked.source.open()?).map_err(input_error)?;
             PyResult::Ok((asked, requests))
@@ -197,7 +197,10 @@ impl Targets {
         let read = |play: Value| serde_json::from_value(play).map_err(json_error);
         let plays: Vec<ScenarioAsked> = plays.into_iter().map(read).collect::<PyResult<_>>()?;
         plays.iter().try_for_each(|play| play.scenario.validate().map_err(input_error))?;
-        let asked = plays.iter().map(|play| Asked { labels: play.labels.clone(), clients: play.clients }).collect();
+        let asked = plays
+            .iter()
+            .map(|play| Asked { labels: play.labels.clone(), clients: play.clients, capacity_bytes: None })
+            .collect();
         let one = |play: ScenarioAsked, goes_on: &mut GoesOn| play.carry_out(self, goes_on);
         one_by_one(py, asked, plays, progress.as_ref(), one, load_error)
     }
@@ -250,7 +253,7 @@ impl Targets {
             engine: serde_json::from_str(engine).map_err(json_error)?,
             interval_ns: None,
         };
-        let asked = vec![Asked { labels: Vec::new(), clients: None }];
+        let asked = vec![Asked::default()];
         let one = |spec: VerifySpec, goes_on: &mut GoesOn| headstack_load::verify(&spec, goes_on);
         one_by_one(py, asked, vec![spec], progress.as_ref(), one, load_error)
     }
@@ -273,7 +276,7 @@ impl Targets {
     ) -> PyResult<Results> {
         let log = log.as_ref().map(|log| &log.get().0);
         let asked: PhaseAsked = serde_json::from_str(phase).map_err(json_error)?;
-        let labels = vec![Asked { labels: asked.labels.clone(), clients: None }];
+        let labels = vec![Asked { labels: asked.labels.clone(), ..Asked::default() }];
         let spec = self.phase_spec(&asked).map_err(load_error)?;
         let one = |spec: PhaseSpec, goes_on: &mut GoesOn| play_phase(&spec, log, goes_on);
         one_by_one(py, labels, vec![spec], progress.as_ref(), one, load_error)

@@ -9,7 +9,7 @@ use headstack_result::RunResult;
 use headstack_sim::{SimError, run_contained};
 use pyo3::prelude::*;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{input_error, json_error};
@@ -40,7 +40,7 @@ impl Outcome {
     fn of(spec: &str, whole: bool, goes_on: &AtomicBool) -> PyResult<Outcome> {
         let value: Value = serde_json::from_str(spec).map_err(json_error)?;
         if value.get("system").is_none() {
-            let asked = |labels| Asked { labels, clients: None };
+            let asked = |labels| Asked { labels, ..Asked::default() };
             return Ok(match serde_json::from_value(value).map_err(json_error)? {
                 Refused::Impossible { why, labels } => Outcome::Impossible(asked(labels), why),
                 Refused::Failed { why, labels } => Outcome::Failed(asked(labels), why),
@@ -148,13 +148,6 @@ pub fn run_each(py: Python<'_>, specs: Vec<String>, whole: bool, progress: Optio
     Ok(Outcomes { outcomes, whole })
 }
 
-/// What was asked of a run, as it is kept.
-#[derive(Serialize, Deserialize)]
-struct KeptAsked {
-    labels: Vec<(String, String)>,
-    clients: Option<u64>,
-}
-
 #[pymethods]
 impl Outcomes {
     /// `count` outcomes from number `first`, a row for each: the table of results, the labels, and why a run was
@@ -168,10 +161,7 @@ impl Outcomes {
         table.push(text_column("impossible", outcomes.iter().map(Outcome::impossible).collect()));
         table.push(text_column("failed", outcomes.iter().map(Outcome::failed).collect()));
         if self.whole {
-            let kept = |asked: &&Asked| {
-                serde_json::to_string(&KeptAsked { labels: asked.labels.clone(), clients: asked.clients })
-            };
-            let kept = asked.iter().map(kept).collect::<Result<Vec<_>, _>>().map_err(json_error)?;
+            let kept = asked.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>().map_err(json_error)?;
             table.push(text_column("asked", kept.into()));
             table.push(text_column("whole", outcomes.iter().map(Outcome::whole).collect()));
         }
@@ -187,8 +177,10 @@ fn text_column(name: &str, texts: StringArray) -> (Field, ArrayRef) {
 #[pyfunction]
 pub fn results_of_kept(asked: Vec<String>, whole: Vec<String>) -> PyResult<Results> {
     let read = |(asked, whole): (&String, &String)| {
-        let KeptAsked { labels, clients } = serde_json::from_str(asked).map_err(json_error)?;
-        Ok((Asked { labels, clients }, RunResult::from_json(whole).map_err(input_error)?))
+        Ok((
+            serde_json::from_str::<Asked>(asked).map_err(json_error)?,
+            RunResult::from_json(whole).map_err(input_error)?,
+        ))
     };
     Ok(Results::new(asked.iter().zip(&whole).map(read).collect::<PyResult<_>>()?))
 }

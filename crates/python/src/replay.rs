@@ -92,7 +92,7 @@ pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyRes
         })
     });
     let results = results.collect::<PyResult<Vec<_>>>()?;
-    let asked = specs.into_iter().map(|spec| Asked { labels: spec.labels, clients: None });
+    let asked = specs.into_iter().map(|spec| Asked { labels: spec.labels, ..Asked::default() });
     Ok(Results::new(asked.zip(results).collect()))
 }
 

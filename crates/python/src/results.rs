@@ -11,6 +11,7 @@ use headstack_result::{
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{input_error, json_error};
@@ -18,13 +19,17 @@ use crate::table::{Column, Table, columns, count, dict, figure, flag, text};
 
 const NS_PER_MS: f64 = 1e6;
 const BYTES_PER_MB: f64 = 1e6;
+const BYTES_PER_GB: f64 = 1e9;
 
 /// What was asked for that the result does not say.
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Asked {
     /// What distinguishes the run from others of a sweep.
     pub labels: Vec<(String, String)>,
     /// The clients of a scenario, where their number was asked for.
     pub clients: Option<u64>,
+    /// Of a simulated system, bytes that the run may use: all that it exports, or a part.
+    pub capacity_bytes: Option<u64>,
 }
 
 /// A run in the table of results: what was asked for, what came of it, and the response times of all kinds together.
@@ -52,8 +57,7 @@ impl Row {
 
     /// What it is made of, for other results.
     fn taken(&self) -> (Asked, RunResult) {
-        let asked = Asked { labels: self.asked.labels.clone(), clients: self.asked.clients };
-        (asked, self.result.clone())
+        (self.asked.clone(), self.result.clone())
     }
 
     fn quantile_ms(&self, q: f64) -> Option<f64> {
@@ -127,6 +131,7 @@ fn too_short(known: &Known) -> Option<String> {
 const RUN_COLUMNS: &[Column<Row>] = &[
     text("system", |row| Some(row.result.system.name.clone())),
     text("workload", |row| Some(row.workload("/name")?.as_str()?.to_owned())),
+    figure("capacity_gb", |row| Some(row.asked.capacity_bytes? as f64 / BYTES_PER_GB)),
     count("depth", Row::depth),
     figure("rate_per_s", |row| row.result.offered_per_s),
     count("seed", |row| Some(row.result.seed)),
@@ -399,7 +404,7 @@ impl Results {
         };
         let read = |text: &String| RunResult::from_json(text).map_err(input_error);
         let results = texts.iter().map(read).collect::<PyResult<Vec<_>>>()?;
-        let asked = |result| (Asked { labels: Vec::new(), clients: None }, result);
+        let asked = |result| (Asked::default(), result);
         Ok(Results::new(results.into_iter().map(asked).collect()))
     }
 

@@ -85,7 +85,9 @@ impl Spec {
 
     /// What was asked for that the result does not say.
     pub fn asked(&self) -> Asked {
-        Asked { labels: self.labels.clone(), clients: self.clients }
+        let used = self.span.map(|(_, length_bytes)| length_bytes);
+        let capacity_bytes = Some(used.unwrap_or_else(|| self.system.capacity_bytes()));
+        Asked { labels: self.labels.clone(), clients: self.clients, capacity_bytes }
     }
 
     /// The same, and what is run.

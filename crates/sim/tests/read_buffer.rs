@@ -3,8 +3,8 @@
 mod common;
 
 use common::*;
-use headstack_sim::drive::{Counters, Drive};
 use headstack_sim::drive::description::{AfterReadWrite, DriveDescription, ReadAhead};
+use headstack_sim::drive::{Counters, Drive};
 use headstack_workload::Request;
 
 const HIT_NS: u64 = 200_000;

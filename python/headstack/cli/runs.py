@@ -21,6 +21,7 @@ from headstack.cli.output import (
     say,
     wide_option,
 )
+from headstack.designs import axis
 from headstack.cli.targets import access_of, access_options, course, ending, error_option
 from headstack.columns import Figures, Names
 from headstack.jobfiles import JobResults, run_file
@@ -91,8 +92,8 @@ def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
     SYSTEM is a drive or an array of the catalogue (see "headstack drives list" and "headstack arrays list") or a TOML
     file; NAME@RANGE uses a part of it: atlas-10k-iii-73@36.7GB, @10GB..20GB or @0%..50%.
 
-    Every option may be a list (--depth 1,4,16): all combinations are run, systems first, then the options in the
-    order below; the last varies fastest.
+    Every option may be a list (--depth 1,4,16) or a range with its steps (--drives 4..24:6): all combinations are run,
+    systems first, then the options in the order below; the last varies fastest.
 
     --fio, --icf and --vdbench simulate what a job file of another program asks for, a run for each of its phases, on
     the same address space: its files and devices lie one after another.
@@ -202,7 +203,7 @@ def carry_out(
     show: Callable[[Results], object] = lambda results: None,
 ) -> tuple[Results, bool]:
     """Runs (or does ``work``), writes what was asked for, and shows the rest; also whether an export has stdout."""
-    options = {o.name: listed(given[o.name]) for o in OPTIONS if given[o.name] is not None}
+    options = {o.name: axis(o.name, given[o.name]).grid(o.name) for o in OPTIONS if given[o.name] is not None}
     specs = specify(systems, None if workload is None else listed(workload), options) if work is None else []
     outputs = Outputs(given, EXPORTS)
     if work is not None:

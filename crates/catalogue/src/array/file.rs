@@ -140,6 +140,20 @@ pub struct GroupTable {
     pub pool: Option<PoolTable>,
 }
 
+impl ArrayFile {
+    /// Gives all groups this level; only parity has spans.
+    pub(super) fn change_level(&mut self, level: LevelName) {
+        let is_named = self.luns.is_some();
+        for group in self.groups.iter_mut().flatten() {
+            // LUNs name their group, which may be called by its former level.
+            let former = group.level.name();
+            group.name = group.name.take().or(is_named.then_some(former));
+            group.spans = group.spans.filter(|_| matches!(level, LevelName::Raid5 | LevelName::Raid6));
+            group.level = level;
+        }
+    }
+}
+
 /// `level` of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -161,6 +175,17 @@ pub enum LevelName {
 }
 
 impl LevelName {
+    /// Every level.
+    pub const ALL: [LevelName; 7] = [
+        LevelName::Jbod,
+        LevelName::Concat,
+        LevelName::Raid0,
+        LevelName::Raid1,
+        LevelName::Raid10,
+        LevelName::Raid5,
+        LevelName::Raid6,
+    ];
+
     /// The level of the model.
     pub fn level(self) -> Level {
         match self {

@@ -10,7 +10,7 @@ use super::resolve::{Resolver, ns};
 use super::standards::LinkStandard;
 
 /// Links of a table, or drives, at most.
-const COUNT_MAX: u32 = 4096;
+pub(super) const COUNT_MAX: u32 = 4096;
 
 /// The links of an array, with their names and where each leads.
 #[derive(Debug, Default)]

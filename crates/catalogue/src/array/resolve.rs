@@ -1,16 +1,19 @@
 //! From an array file to a complete description: what the file leaves out follows from rules and from the constants here.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use headstack_sim::array::description::{ArrayDescription, Incident, IncidentKind, Member};
 use headstack_sim::device::DeviceDescription;
-use headstack_workload::quantity::{Bytes, DurationNs};
+use headstack_workload::quantity::{self, Bytes, DurationNs};
 use headstack_workload::{Document, InputError};
 use serde::Serialize;
 
-use super::file::{ArrayFile, BatteryEvent, DrivesTable, IncidentTable};
-use super::links::Links;
+use super::file::{ArrayFile, BatteryEvent, DrivesTable, IncidentTable, LevelName};
+use super::links::{COUNT_MAX, Links};
 use super::{Layers, read_layers};
-use crate::ResolvedDevice;
 use crate::resolve::{Derived, source_of};
+use crate::{ResolvedDevice, key_error};
 
 /// An array, complete, with the file it came from.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,16 +40,60 @@ pub struct Changes {
     pub drive: Option<String>,
     /// The count of the first `[[drives]]` table.
     pub drives: Option<u32>,
+    /// The level of all groups.
+    pub level: Option<LevelName>,
+    /// Instead of a count: as few of the first `[[drives]]` table as export so many bytes.
+    pub usable: Option<Bytes>,
 }
 
 impl Changes {
+    /// What can be asked for, by its name among a run's options.
+    pub const NAMES: [&str; 4] = ["drives", "drive", "level", "usable"];
+
+    /// Asks for something, as text.
+    ///
+    /// # Errors
+    /// When it is none of [`Changes::NAMES`], or has no such value.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), InputError> {
+        let wrong = |message: String| key_error(name, message);
+        match name {
+            "drive" => self.drive = Some(text.to_owned()),
+            "drives" => {
+                let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+                let count = text.parse().ok().filter(|&count| is_number && count <= COUNT_MAX);
+                let message = || format!("{text:?} is not a whole number of drives; 1 to {COUNT_MAX} are allowed");
+                self.drives = Some(count.ok_or_else(|| wrong(message()))?);
+            }
+            "level" => {
+                let level = LevelName::ALL.into_iter().find(|level| level.name() == text);
+                let allowed = || LevelName::ALL.map(LevelName::name).join(", ");
+                let message = || format!("{text:?} is unknown; allowed: {}", allowed());
+                self.level = Some(level.ok_or_else(|| wrong(message()))?);
+            }
+            "usable" => {
+                let usable = quantity::parse_bytes(text).map_err(|error| wrong(error.to_string()))?;
+                if usable == 0 {
+                    return Err(wrong(format!("{text}; more is allowed")));
+                }
+                self.usable = Some(Bytes(usable));
+            }
+            _ => return Err(wrong(format!("this cannot be changed; allowed: {}", Changes::NAMES.join(", ")))),
+        }
+        if self.drives.is_some() && self.usable.is_some() {
+            return Err(wrong("drives, usable: only one of them can be given".to_owned()));
+        }
+        Ok(())
+    }
+
     /// The first that is asked for, by its name among a run's options.
     pub(crate) fn first(&self) -> Option<&'static str> {
-        match (&self.drives, &self.drive) {
-            (Some(_), _) => Some("drives"),
-            (None, Some(_)) => Some("drive"),
-            (None, None) => None,
-        }
+        let asked = [
+            ("drives", self.drives.is_some()),
+            ("drive", self.drive.is_some()),
+            ("level", self.level.is_some()),
+            ("usable", self.usable.is_some()),
+        ];
+        asked.into_iter().find_map(|(name, is_asked)| is_asked.then_some(name))
     }
 }
 
@@ -68,7 +115,63 @@ pub(crate) fn resolve_with(
     changes: &Changes,
     find: &FindDrive,
 ) -> Result<ResolvedArray, InputError> {
+    match changes.usable {
+        Some(usable) => resolve_usable(document, changes, usable, find),
+        None => resolve_counted(document, changes, find),
+    }
+}
+
+/// The array of as few drives as export so many bytes.
+fn resolve_usable(
+    document: &Document,
+    changes: &Changes,
+    usable: Bytes,
+    find: &FindDrive,
+) -> Result<ResolvedArray, InputError> {
+    // Each drive is completed once, however many arrays are tried.
+    let known: RefCell<HashMap<String, ResolvedDevice>> = RefCell::default();
+    let find = |name: &str| {
+        if let Some(drive) = known.borrow().get(name) {
+            return Ok(drive.clone());
+        }
+        let drive = find(name)?;
+        known.borrow_mut().insert(name.to_owned(), drive.clone());
+        Ok(drive)
+    };
+    let (mut count, mut largest, mut refused) = (1, 0, None);
+    while count <= COUNT_MAX {
+        let tried = Changes { drives: Some(count), usable: None, ..changes.clone() };
+        match resolve_counted(document, &tried, &find) {
+            Ok(array) => {
+                let held = array.description.capacity_bytes();
+                if held >= usable.0 {
+                    return Ok(array);
+                }
+                largest = largest.max(held);
+                // No drive adds more than it holds: fewer than these would not do.
+                let each = array.description.devices[0].capacity_bytes().max(1);
+                count += u32::try_from((usable.0 - held).div_ceil(each)).unwrap_or(COUNT_MAX);
+            }
+            Err(error) => {
+                refused = Some(error);
+                count += 1;
+            }
+        }
+    }
+    match refused {
+        Some(error) if largest == 0 => Err(error),
+        _ => {
+            let message = format!("{usable}: no number of drives exports so much; {} is the most", Bytes(largest));
+            Err(key_error("usable", message))
+        }
+    }
+}
+
+fn resolve_counted(document: &Document, changes: &Changes, find: &FindDrive) -> Result<ResolvedArray, InputError> {
     let (layers, mut file) = read_layers(document)?;
+    if let Some(level) = changes.level {
+        file.change_level(level);
+    }
     let mut resolver = Resolver { layers: &layers, derived: Vec::new() };
     let Some(name) = file.name.clone() else {
         return Err(resolver.error("name", "this key is missing"));
