@@ -340,7 +340,9 @@ OPTIONS: tuple[Option, ...] = (
         "Drive",
     ),
     Option("depth", "N", "Closed loop: requests outstanding; of a scenario, clients.", _depth, "Load"),
-    Option("rate", "N|RATE", "Open loop: arrivals a second (4000/s), or what they carry: 200MB/s, 2050Mb/s.", _rate, "Load"),
+    Option(
+        "rate", "N|RATE", "Open loop: arrivals a second (4000/s), or what they carry: 200MB/s, 2050Mb/s.", _rate, "Load"
+    ),
     Option(
         "arrivals",
         "PROCESS",

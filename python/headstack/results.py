@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-from headstack import _native, tables
+from headstack import _native, answers, tables
 from headstack._native import InputError
+from headstack.answers import Drives, Gain
 from headstack.atomic_files import write_all
 from headstack.columns import Column, told
 from headstack.values import duration_ns
@@ -57,6 +58,12 @@ def _state(value: bool) -> str:
     return "saturated" if value else ""
 
 
+def _capacity(value_gb: float | None) -> str:
+    if value_gb is None:
+        return ""
+    return f"{value_gb / 1000:.4g}TB" if value_gb >= 1000 else f"{value_gb:.4g}GB"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shown(Column):
     """A column of results as people see it."""
@@ -73,11 +80,14 @@ def _some(value: Any) -> str:
 
 SHOWN = (
     Shown("mode", name="mode", format=_text, optional=True, is_text=True, rank=0),
+    Shown("capacity", name="capacity_gb", format=_capacity, optional=True, rank=2),
     Shown("depth", name="depth", format=_text, optional=True, rank=0),
     Shown("offered\nIO/s", name="rate_per_s", format=_per_s, optional=True, rank=0),
     Shown("IO/s", name="iops", format=_per_s, rank=0),
+    Shown("gain\ntimes", name="gain", format=_text, optional=True, rank=0),
     Shown("MB/s", name="mb_per_s", format=_ms, rank=2),
     Shown("mean\nms", name="mean_ms", format=_ms, rank=0),
+    Shown("within\nlimit", name="within", format=_text, optional=True, is_text=True, rank=0),
     Shown("± by\nsampling", name="half_width_ms", format=_half_width, optional=True, rank=5),
     Shown("p50\nms", name="p50_ms", format=_ms, rank=6),
     Shown("p99\nms", name="p99_ms", format=_ms, rank=1),
@@ -241,10 +251,21 @@ class Results:
         """What the runs remark on themselves, each remark once, and what their ± is."""
         return [*self._native.notes(), *self._sampling_notes()]
 
+    def _first_system(self) -> str:
+        """What gains are over, in words."""
+        first = self[0]
+        ours = [name for name in self._swept if name in answers.OF_SYSTEMS and len({row[name] for row in self}) > 1]
+        several = len({row["system"] for row in self}) > 1 or not ours
+        named = [f"{name.replace('_', ' ')} {first[name]}" for name in ours if name != "range"]
+        return ", ".join([*([first["system"]] if several else []), *named])
+
     def _sampling_notes(self) -> list[str]:
         """How far the means are known: by sampling, which is all that a run can know of itself."""
         rows = list(self)
         notes = []
+        if any(gain is not None for gain in self.gains()):
+            what = "times the mean response is shorter" if answers.is_of_arrivals(rows[0]) else "times as many IO/s"
+            notes.append(f"gain: {what}, over {self._first_system()} at the same load; ± is sampling error alone")
         if any(row["half_width_ms"] is not None for row in rows):
             notes.append("± is the sampling error of the mean alone, at 95 %: not how far a model is from its device")
         reasons = Counter(row["sampling"] for row in rows if row["sampling"] is not None)
@@ -322,13 +343,46 @@ class Results:
 
     # What people see.
 
-    def shown(self) -> tuple[list[Shown], list[list[str]]]:
-        """The columns worth printing, and the cells as text."""
+    def gains(self) -> list[Gain | None]:
+        """Of each run, what its system gains over the first one at the same load: IO/s in a closed loop, speed of the
+        mean response where arrivals set the rate. ``None`` of the first system, and where nothing can be said.
+
+        Systems differ in name or in any option of arrays and drives. The ± is sampling error alone.
+        """
+        return answers.gains(list(self), self._swept)
+
+    def within(self, response: str) -> list[str]:
+        """Of each run whether it keeps within ``"5ms"`` (of the mean) or ``"p99=20ms"``: ``yes``, ``no``, or ``close``
+        where the limit lies within the sampling error. A run that is saturated does not."""
+        quantile, limit_ns = response_limit("response", response)
+        values = self._held(quantile)
+        return [answers.within(row, quantile, ms, limit_ns / 1e6) for row, ms in zip(self, values, strict=True)]
+
+    def fewest_drives(self, response: str) -> list[Drives]:
+        """For each system and load how many drives keep within ``response``, where ``drives`` was varied."""
+        quantile, _ = response_limit("response", response)
+        return answers.fewest_drives(list(self), self._swept, self._held(quantile), self.within(response))
+
+    def _held(self, quantile: float | None) -> list[float]:
+        """What is held against a limit of the mean or of a quantile."""
+        if quantile is None:
+            return [row["mean_ms"] for row in self]
+        return [self._native.quantile_ms(index, quantile) or math.nan for index in range(len(self))]
+
+    def shown(self, limit: str | None = None) -> tuple[list[Shown], list[list[str]]]:
+        """The columns worth printing, and the cells as text; ``limit`` is one of response times, as of ``within``."""
         varying = ["system", *(["workload"] if len({row["workload"] for row in self}) > 1 else []), *self._swept]
         named = [Shown(n.replace("_", " "), name=n, format=_text, is_text=True, rank=0) for n in varying]
         if len({row["seed"] for row in self}) > 1:
             named.append(Shown("seed", name="seed", format=_text, rank=0))
-        cells = {c: [c.format(row[c.name]) for row in self] for c in (*named, *SHOWN)}
+        verdicts = [None] * len(self) if limit is None else self.within(limit)
+        rows = [
+            row | {"gain": gain, "within": verdict}
+            for row, gain, verdict in zip(self, self.gains(), verdicts, strict=True)
+        ]
+        if len({row["capacity_gb"] for row in rows}) == 1 and "usable" not in rows[0]:
+            rows = [row | {"capacity_gb": None} for row in rows]
+        cells = {c: [c.format(row[c.name]) for row in rows] for c in (*named, *SHOWN)}
         columns = [column for column in cells if not column.optional or any(cells[column])]
         return columns, [list(row) for row in zip(*(cells[c] for c in columns), strict=True)]
 

@@ -64,9 +64,10 @@ def say(sentence: str) -> None:
     print(sentence if width is None else "\n".join(folded(sentence, width)))
 
 
-def print_results(results: Results, with_streams: bool = False) -> None:
-    """The table of results, that of the streams of scenarios, and what has to be said about them."""
-    print_table(*results.shown())
+def print_results(results: Results, with_streams: bool = False, limit: str | None = None) -> None:
+    """The table of results, that of the streams of scenarios, and what has to be said about them: of a ``limit`` on
+    response times, how many drives keep it."""
+    print_table(*results.shown(limit))
     if with_streams:
         columns, rows = results.shown_streams()
         if rows:
@@ -83,6 +84,13 @@ def print_results(results: Results, with_streams: bool = False) -> None:
             f"saturated: {saturated} of {len(results)} runs could not keep up with the rate offered; "
             "their response times grow with the length of the run"
         )
+    elif all(row["rate_per_s"] is not None for row in results):
+        print()
+        say("not saturated: every run kept up with the rate offered")
+    if limit is not None:
+        for answer in results.fewest_drives(limit):
+            print()
+            say(answer.told(limit))
     for note in results.notes:
         say(f"note: {note}")
 

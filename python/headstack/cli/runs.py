@@ -21,9 +21,9 @@ from headstack.cli.output import (
     say,
     wide_option,
 )
-from headstack.designs import axis
 from headstack.cli.targets import access_of, access_options, course, ending, error_option
 from headstack.columns import Figures, Names
+from headstack.designs import axis
 from headstack.jobfiles import JobResults, run_file
 from headstack.measurement import Access, is_target, measure_curve
 from headstack.options import OPTIONS
@@ -86,11 +86,17 @@ def varied(command: Command) -> Command:
 @varied
 @job_options
 @click.option("--record", type=OUTPUT, metavar="FILE.parquet", help="Write the requests of a single run as a trace.")
-def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
+@click.option(
+    "--limit", metavar="TIME", help='Also say who keeps within this response time: of the mean, or "p99=20ms".'
+)
+def run(systems: tuple[str, ...], workload: str | None, limit: str | None, **given: Any) -> None:
     """Run SYSTEMs under a workload or a scenario.
 
     SYSTEM is a drive or an array of the catalogue (see "headstack drives list" and "headstack arrays list") or a TOML
     file; NAME@RANGE uses a part of it: atlas-10k-iii-73@36.7GB, @10GB..20GB or @0%..50%.
+
+    With several systems, or several values of an option of arrays and drives, the gain over the first is shown. With
+    --drives and --limit the answer is how many drives keep within the limit: at a --rate, a --depth.
 
     Every option may be a list (--depth 1,4,16) or a range with its steps (--drives 4..24:6): all combinations are run,
     systems first, then the options in the order below; the last varies fastest.
@@ -98,11 +104,13 @@ def run(systems: tuple[str, ...], workload: str | None, **given: Any) -> None:
     --fio, --icf and --vdbench simulate what a job file of another program asks for, a run for each of its phases, on
     the same address space: its files and devices lie one after another.
     """
+    if limit is not None:
+        response_limit("--limit", limit)
     asked = asked_jobs(systems, workload, given)
     if asked is not None:
         simulate_job_file(asked, given)
         return
-    carry_out(systems, workload, given, show=partial(print_results, with_streams=True))
+    carry_out(systems, workload, given, show=partial(print_results, with_streams=True, limit=limit))
 
 
 def simulate_job_file(asked: AskedJobs, given: dict[str, Any]) -> None:

@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 
 use headstack_sim::array::description::{CacheWrites, Destage, Level, MirrorReads, Prefill, Rotation, SmallWrites};
 use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
+use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::standards::LinkStandard;
+use crate::key_error;
 
 /// An array file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -142,15 +144,23 @@ pub struct GroupTable {
 
 impl ArrayFile {
     /// Gives all groups this level; only parity has spans.
-    pub(super) fn change_level(&mut self, level: LevelName) {
+    ///
+    /// # Errors
+    /// For a pool, which has no other level than its own.
+    pub(super) fn change_level(&mut self, level: LevelName) -> Result<(), InputError> {
         let is_named = self.luns.is_some();
         for group in self.groups.iter_mut().flatten() {
             // LUNs name their group, which may be called by its former level.
             let former = group.level.name();
+            if group.pool.is_some() && group.level != level {
+                let message = format!("a pool places its blocks by rules of its own; only {former} is allowed");
+                return Err(key_error("level", message));
+            }
             group.name = group.name.take().or(is_named.then_some(former));
             group.spans = group.spans.filter(|_| matches!(level, LevelName::Raid5 | LevelName::Raid6));
             group.level = level;
         }
+        Ok(())
     }
 }
 

@@ -147,30 +147,33 @@ fn resolve_usable(
                 if held >= usable.0 {
                     return Ok(array);
                 }
-                largest = largest.max(held);
+                (largest, refused) = (largest.max(held), None);
                 // No drive adds more than it holds: fewer than these would not do.
                 let each = array.description.devices[0].capacity_bytes().max(1);
                 count += u32::try_from((usable.0 - held).div_ceil(each)).unwrap_or(COUNT_MAX);
             }
             Err(error) => {
-                refused = Some(error);
+                refused.get_or_insert((count, error));
                 count += 1;
             }
         }
     }
-    match refused {
-        Some(error) if largest == 0 => Err(error),
-        _ => {
-            let message = format!("{usable}: no number of drives exports so much; {} is the most", Bytes(largest));
-            Err(key_error("usable", message))
+    Err(match refused {
+        Some((_, error)) if largest == 0 => error,
+        Some((count, error)) => {
+            key_error("usable", format!("{usable}: takes {count} drives, which cannot be: {error}"))
         }
-    }
+        None => {
+            let most = Bytes(largest);
+            key_error("usable", format!("{usable}: no number of drives exports so much; {most} is the most"))
+        }
+    })
 }
 
 fn resolve_counted(document: &Document, changes: &Changes, find: &FindDrive) -> Result<ResolvedArray, InputError> {
     let (layers, mut file) = read_layers(document)?;
     if let Some(level) = changes.level {
-        file.change_level(level);
+        file.change_level(level)?;
     }
     let mut resolver = Resolver { layers: &layers, derived: Vec::new() };
     let Some(name) = file.name.clone() else {

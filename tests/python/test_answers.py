@@ -1,0 +1,125 @@
+"""What results say to those who choose: gains, limits, how few drives do, which curve carries most."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import headstack as hs
+from conftest import ATLAS, Headstack
+from headstack.answers import CLOSE, NO, YES, Drives, Gain, within
+
+X15 = "cheetah-x15-36lp"
+ARRAY = "demartek-512n-raid10-24"
+
+
+def test_gains_are_over_the_first_system_at_the_same_load() -> None:
+    results = hs.run([ATLAS, X15], "file-server", depth=[1, 16], requests=4000)
+    first, second = results[:2], results[2:]
+    gains = results.gains()
+    assert gains[:2] == [None, None]
+    for gain, ours, theirs in zip(gains[2:], second, first, strict=True):
+        assert gain is not None
+        assert gain.half_width is not None
+        assert gain.times == pytest.approx(ours["iops"] / theirs["iops"])
+        relative = math.hypot(*(row["half_width_ms"] / row["mean_ms"] for row in (ours, theirs)))
+        assert gain.half_width == pytest.approx(gain.times * relative)
+    note = next(note for note in results.notes if note.startswith("gain: "))
+    assert note.startswith(f"gain: times as many IO/s, over {ATLAS} at the same load; ± is sampling error alone")
+    # Loads of one system are no systems.
+    alone = hs.run(ATLAS, depth=[1, 4], requests=500)
+    assert alone.gains() == [None, None]
+    assert "gain\ntimes" not in [column.heading for column in alone.shown()[0]]
+
+
+def test_gains_where_arrivals_set_the_rate_are_of_responses() -> None:
+    results = hs.run([ATLAS, X15], rate=[60, 2000], requests=3000)
+    light, saturated = results.gains()[2:]
+    assert light is not None
+    assert light.times == pytest.approx(results[0]["mean_ms"] / results[2]["mean_ms"])
+    assert saturated is None
+    assert results[3]["saturated"]
+    assert any("times the mean response is shorter" in note for note in results.notes)
+
+
+def test_options_of_drives_and_arrays_make_other_systems() -> None:
+    results = hs.run("spinpoint-f1-1tb", depth=32, policy=["fcfs", "sptf"], requests=2000)
+    (none, gain) = results.gains()
+    assert none is None
+    assert gain is not None
+    assert gain.times > 1.2
+    assert any("over policy fcfs at" in note for note in results.notes)
+    halves = hs.run(ATLAS, "file-server", depth=4, range=["100%", "50%"], requests=2000)
+    assert halves.gains()[1] is not None
+    assert [round(row["capacity_gb"], 1) for row in halves] == [73.6, 36.8]
+
+
+def test_how_gains_are_written() -> None:
+    assert str(Gain(1.3, 0.02)) == "1.30 ± 0.02"
+    assert str(Gain(0.363, 0.0012)) == "0.363 ± 0.001"
+    assert str(Gain(2, None)) == "2.00"
+
+
+@pytest.mark.parametrize(("limit_ms", "verdict"), [(4.0, NO), (4.8, CLOSE), (5.0, CLOSE), (5.1, YES), (9.0, YES)])
+def test_a_limit_within_the_sampling_error_is_close(limit_ms: float, verdict: str) -> None:
+    row = {"saturated": False, "mean_low_ms": 4.7, "mean_high_ms": 5.1, "p99_low_ms": None, "p99_high_ms": None}
+    assert within(row, None, 4.9, limit_ms) == verdict
+    assert within(row | {"saturated": True}, None, 4.9, limit_ms) == NO
+    # Nothing is known of how far a percentile is off: it is taken as it is.
+    assert within(row, 0.99, 4.9, limit_ms) == (YES if limit_ms >= 4.9 else NO)
+    assert within(row, 0.973, 4.9, limit_ms) == (YES if limit_ms >= 4.9 else NO)
+
+
+def test_the_fewest_drives_are_those_that_all_larger_numbers_confirm() -> None:
+    def found(*verdicts: str) -> int | None:
+        return Drives("a", "", (4, 8, 12), (9.0, 5.0, 4.0), verdicts).fewest
+
+    assert found(NO, YES, YES) == 8
+    assert found(YES, NO, YES) == 12
+    assert found(NO, CLOSE, YES) == 12
+    assert found(NO, NO, NO) is None
+    assert found(YES, YES, YES) == 4
+    told = Drives("a", "at depth 4", (4, 8, 12), (9.0, 5.0, 4.0), (NO, CLOSE, YES)).told("p99=5ms")
+    assert told.startswith("a: 12 drives are the fewest that keep p99 within 5ms at depth 4: 4.00 ms (tried: 4, 8, 12;")
+    assert told.endswith("; too close to tell: 8)")
+    none = Drives("a", "", (4, 8), (9.0, 7.0), (NO, NO)).told("5ms")
+    assert none == "a: no number of drives tried keeps the mean within 5ms; 8 drives: 7.00 ms (tried: 4, 8)"
+
+
+def test_how_many_drives_for_a_rate_and_a_limit(headstack: Headstack) -> None:
+    options = {"drives": ["48", "12"], "level": ["raid10", "raid6"], "size": "8KiB", "rate": "2000/s", "time": "4s"}
+    results = hs.run(ARRAY, **options)
+    answers = {one.system: one for one in results.fewest_drives("8ms")}
+    assert [one.tried for one in answers.values()] == [(12, 48)] * 2
+    assert answers[f"{ARRAY}, level raid10"].load == "at 2,000 requests a second"
+    for one in answers.values():
+        by_hand = {int(row["drives"]): row for row in results if one.system.endswith(row["level"])}
+        assert one.values_ms == tuple(by_hand[n]["mean_ms"] for n in one.tried)
+        fits = [n for n in one.tried if by_hand[n]["mean_high_ms"] and by_hand[n]["mean_high_ms"] <= 8]
+        assert one.fewest == min(fits)
+    assert results.within("100s") == [YES] * 4
+    assert results.within("p99=1us") == [NO] * 4
+    shown = headstack(
+        "run", ARRAY, "--drives", "12..48:2", "--size", "8KiB", "--rate", "2000/s", "--time", "4s", "--limit", "p99=1ms"
+    ).stdout
+    assert f"{ARRAY}: no number of drives tried keeps p99 within 1ms at 2,000 requests a second; 48 drives:" in shown
+    assert "not saturated: every run kept up with the rate offered" in shown
+    assert hs.run(ARRAY, level=["raid6", "raid10"], usable="9TB", requests=200).fewest_drives("5ms") == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("5", "--limit: "),
+        ("fast", "--limit: "),
+        ("p0=5ms", "is no limit"),
+        ("q99=5ms", "is no limit"),
+        ("", "--limit: "),
+    ],
+)
+def test_limits_that_are_none(headstack: Headstack, limit: str, words: str) -> None:
+    shown = headstack("run", ATLAS, "--limit", limit)
+    assert shown.returncode == 2
+    assert words in shown.stderr
+    assert shown.stderr.count("\n") == 1
