@@ -369,19 +369,24 @@ class Results:
             return [row["mean_ms"] for row in self]
         return [self._native.quantile_ms(index, quantile) or math.nan for index in range(len(self))]
 
+    def compared(self, limit: str | None = None) -> list[Row]:
+        """The rows, each with its ``gain`` and whether it is ``within`` a limit; no capacities where all are one."""
+        verdicts = [None] * len(self) if limit is None else self.within(limit)
+        rows = [
+            row | {"gain": gain and str(gain), "within": verdict}
+            for row, gain, verdict in zip(self, self.gains(), verdicts, strict=True)
+        ]
+        if len({row["capacity_gb"] for row in rows}) > 1 or any("usable" in row for row in rows):
+            return rows
+        return [row | {"capacity_gb": None} for row in rows]
+
     def shown(self, limit: str | None = None) -> tuple[list[Shown], list[list[str]]]:
         """The columns worth printing, and the cells as text; ``limit`` is one of response times, as of ``within``."""
         varying = ["system", *(["workload"] if len({row["workload"] for row in self}) > 1 else []), *self._swept]
         named = [Shown(n.replace("_", " "), name=n, format=_text, is_text=True, rank=0) for n in varying]
         if len({row["seed"] for row in self}) > 1:
             named.append(Shown("seed", name="seed", format=_text, rank=0))
-        verdicts = [None] * len(self) if limit is None else self.within(limit)
-        rows = [
-            row | {"gain": gain, "within": verdict}
-            for row, gain, verdict in zip(self, self.gains(), verdicts, strict=True)
-        ]
-        if len({row["capacity_gb"] for row in rows}) == 1 and "usable" not in rows[0]:
-            rows = [row | {"capacity_gb": None} for row in rows]
+        rows = self.compared(limit)
         cells = {c: [c.format(row[c.name]) for row in rows] for c in (*named, *SHOWN)}
         columns = [column for column in cells if not column.optional or any(cells[column])]
         return columns, [list(row) for row in zip(*(cells[c] for c in columns), strict=True)]

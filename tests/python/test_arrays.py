@@ -223,7 +223,7 @@ def test_a_base_may_lie_in_a_file_and_errors_name_the_file_that_states_the_key(f
         (["run", ATLAS, "--drives", "2"], "--drives: atlas-10k-iii-73 is a single drive"),
         (["run", ATLAS, "--level", "raid6"], "--level: atlas-10k-iii-73 is a single drive"),
         (["run", ATLAS, "--usable", "1GB"], "--usable: atlas-10k-iii-73 is a single drive"),
-        (["sweep", ATLAS, "--level", "raid6", "--depth", "1"], "--level: this is a single drive"),
+        (["sweep", ATLAS, "--level", "raid6", "--depth", "1"], "level: this is a single drive"),
         (["run", MD, "--drives", "2"], "raid5 of 2 drives; 3 or more are allowed"),
         (["run", MD, "--drives", "x"], '--drives: "x" is not a whole number'),
         (["run", CHAIN, "--drives", "16"], "up to 15 are allowed"),

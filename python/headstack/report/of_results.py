@@ -157,7 +157,7 @@ def _curves(results: Results) -> list[Figure]:
 def runs_table(results: Results) -> Table:
     """The table that people see of results, with the figures themselves."""
     columns, _ = results.shown()
-    rows = [[_cell(row[column.name]) for column in columns] for row in results]
+    rows = [[_cell(row[column.name]) for column in columns] for row in results.compared()]
     return Table("runs", "Runs", [_heading(column) for column in columns], rows)
 
 
