@@ -51,6 +51,34 @@ class Drive:
         """Bytes that the whole drive exports."""
         return device_capacity_bytes(self.system["drive"])
 
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What tells drives apart."""
+        stated = {value["key"]: value["value"] for value in self.stated}
+        common = {
+            "id": self.name,
+            "kind": self.kind,
+            "name": self.description["name"],
+            "year": int(stated["year"]) if "year" in stated else None,
+            "capacity_bytes": self.capacity_bytes,
+        }
+        if self.kind == "ssd":
+            flash = self.description["flash"]
+            return {
+                **common,
+                "channels": flash["channels"],
+                "dies": flash["channels"] * flash["dies_per_channel"],
+                "interface": stated["interface.kind"],
+                "queue_depth": self.description["interface"]["queue_depth"],
+            }
+        return {
+            **common,
+            "rpm": self.description["mechanics"]["rpm"],
+            "heads": self.description["geometry"]["heads"],
+            "interface": self.description["interface"]["kind"],
+            "queue_depth": self.description["queue"]["depth"],
+        }
+
     def part(self, text: str) -> Drive:
         """The part ``text`` of the drive: ``36.7GB`` (the first), ``10GB..20GB`` or ``0%..50%``."""
         if self.span is not None:

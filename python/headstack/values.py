@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable
 
 from headstack import _native
 from headstack._native import InputError
@@ -67,6 +69,26 @@ def choice(name: str, text: str, allowed: tuple[str, ...]) -> str:
     if text not in allowed:
         raise InputError(f"{name}: {text!r} is unknown; allowed: {', '.join(allowed)}")
     return text
+
+
+def spread(name: str, text: str, parse: Callable[[str, str], float], about: float) -> Callable[[float], bool]:
+    """Whether a value lies in a range: ``LOW..HIGH``, both ends in it, ``LOW..`` or ``..HIGH``; or near a value alone,
+    by so much of it. A unit may stand at the higher end alone."""
+    low_text, separator, high_text = (part.strip() for part in text.partition(".."))
+    if not separator:
+        try:
+            value = parse(name, text.strip())
+        except InputError as error:
+            raise InputError(f"{error}; a range is written LOW..HIGH, LOW.. or ..HIGH") from None
+        return lambda found: abs(found - value) <= about * value
+    unit = re.sub(r"^[\d._ ]+", "", high_text)
+    if low_text and unit and not low_text[-1].isalpha():
+        low_text += unit
+    low = parse(name, low_text) if low_text else -math.inf
+    high = parse(name, high_text) if high_text else math.inf
+    if low > high or (not low_text and not high_text):
+        raise InputError(f"{name}: the range {text} is empty; the lower end comes first")
+    return lambda found: low <= found <= high
 
 
 def rate_bytes_per_s(name: str, text: str) -> float:

@@ -14,6 +14,7 @@ from headstack.cli.files import OUTPUT
 from headstack.cli.output import SOURCES, print_table, wide_option
 from headstack.columns import Figures, Names, Prose, Words
 from headstack.drive import Drive, import_disksim
+from headstack.drives import INTERFACES
 from headstack.workload import Workload
 
 
@@ -23,17 +24,33 @@ def drives() -> None:
 
 
 @drives.command("list")
+@click.option("--kind", metavar="disk|ssd", help="Disks, or solid-state drives.")
+@click.option("--year", metavar="RANGE", help="Year of introduction: 2001, 2010..2020.")
+@click.option("--rpm", metavar="RANGE", help="Turns of the spindle a minute: 15000, 10000..")
+@click.option("--capacity", metavar="RANGE", help="Capacity: 1TB, 1TB.., ..40GB, 1..4TB.")
+@click.option("--interface", metavar="KIND", help=f"How it is attached; a list: {', '.join(INTERFACES)}.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @wide_option
-def list_drives(as_json: bool) -> None:
-    """List the drives of the catalogue."""
-    entries = [summary(Drive.load(name)) for name in hs.drives.list()]
+def list_drives(as_json: bool, **wanted: str | None) -> None:
+    """List the drives of the catalogue, or those that are as wanted.
+
+    A RANGE is LOW..HIGH with both ends, LOW.. or ..HIGH; a capacity or a speed alone is taken to 1 %.
+
+    \b
+    headstack drives list --kind ssd --year 2010..2020
+    headstack drives list --rpm 10000.. --capacity 1..80GB --interface scsi,fc
+    """
+    entries = [Drive.load(name).summary for name in hs.drives.list(**wanted)]
     if as_json:
         print(json.dumps(entries, indent=1))
+        return
+    if not entries:
+        print(f"none of the {len(hs.drives.list())} drives is so")
         return
     columns = [
         Names("name"),
         Words("drive", 2),
+        Figures("year"),
         Figures("capacity", 0),
         Figures("rpm", 0),
         Figures("heads", 4),
@@ -45,6 +62,7 @@ def list_drives(as_json: bool) -> None:
         [
             entry["id"],
             entry["name"],
+            str(entry["year"]),
             _native.format_bytes(entry["capacity_bytes"]),
             f"{entry['rpm']:,.0f}" if entry["kind"] == "disk" else "",
             str(entry.get("heads", "")),
@@ -55,34 +73,6 @@ def list_drives(as_json: bool) -> None:
         for entry in entries
     ]
     print_table(columns, rows)
-
-
-def summary(drive: Drive) -> dict[str, Any]:
-    """What tells drives apart."""
-    description = drive.description
-    common = {
-        "id": drive.name,
-        "kind": drive.kind,
-        "name": description["name"],
-        "capacity_bytes": drive.capacity_bytes,
-    }
-    if drive.kind == "ssd":
-        flash = description["flash"]
-        stated = {value["key"]: value["value"] for value in drive.stated}
-        return {
-            **common,
-            "channels": flash["channels"],
-            "dies": flash["channels"] * flash["dies_per_channel"],
-            "interface": stated["interface.kind"],
-            "queue_depth": description["interface"]["queue_depth"],
-        }
-    return {
-        **common,
-        "rpm": description["mechanics"]["rpm"],
-        "heads": description["geometry"]["heads"],
-        "interface": description["interface"]["kind"],
-        "queue_depth": description["queue"]["depth"],
-    }
 
 
 @drives.command("show")

@@ -1,0 +1,57 @@
+"""The drives of the catalogue, chosen by what tells them apart."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import headstack as hs
+from conftest import Headstack
+
+
+def test_drives_are_chosen_by_what_tells_them_apart(headstack: Headstack) -> None:
+    told = {name: hs.drives.show(name).summary for name in hs.drives.list()}
+    for wanted, fits in (
+        ({"kind": "ssd"}, lambda one: one["kind"] == "ssd"),
+        ({"year": "2010..2013"}, lambda one: 2010 <= one["year"] <= 2013),
+        ({"year": 2001}, lambda one: one["year"] == 2001),
+        ({"rpm": "10000..14999"}, lambda one: 10_000 <= one.get("rpm", 0) <= 14_999),
+        ({"rpm": "10000"}, lambda one: 9_900 <= one.get("rpm", 0) <= 10_100),
+        ({"rpm": "..7200rpm"}, lambda one: one.get("rpm", 9e9) <= 7200),
+        ({"capacity": "1..4TB"}, lambda one: 1e12 <= one["capacity_bytes"] <= 4e12),
+        ({"capacity": "1TB"}, lambda one: abs(one["capacity_bytes"] - 1e12) <= 1e10),
+        ({"capacity": "..10GB", "interface": "SCSI,fc"}, lambda one: one["capacity_bytes"] <= 1e10),
+        ({"interface": "sata, nvme", "kind": "ssd"}, lambda one: one["kind"] == "ssd" and one["interface"] != "sas"),
+    ):
+        found = hs.drives.list(**wanted)
+        assert found == tuple(name for name, one in told.items() if fits(one)), wanted
+        assert 0 < len(found) < len(told), wanted
+        options = [text for name, value in wanted.items() for text in (f"--{name}", str(value))]
+        listed = json.loads(headstack("drives", "list", *options, "--json").stdout)
+        assert listed == [told[name] for name in found]
+    assert "dc-s3700-400gb  " in headstack("drives", "list", "--kind", "ssd").stdout
+    none = headstack("drives", "list", "--kind", "ssd", "--rpm", "5..")
+    assert (none.returncode, none.stdout) == (0, f"none of the {len(told)} drives is so\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kind", "tape"], "kind: 'tape' is unknown; allowed: disk, ssd"),
+        (["--year", "2020..2010"], "year: the range 2020..2010 is empty"),
+        (["--year", ".."], "year: the range .. is empty"),
+        (["--year", "2001.5"], "year: '2001.5' is not a whole number"),
+        (["--capacity", ">=1TB"], "a range is written LOW..HIGH, LOW.. or ..HIGH"),
+        (["--capacity", "1TB..much"], 'capacity: "much" is not a size'),
+        (["--capacity", "4..1TB"], "capacity: the range 4..1TB is empty"),
+        (["--rpm", "fast"], "rpm: 'fast' is not a number"),
+        (["--interface", "scsi,usb"], "interface: 'usb' is unknown; allowed: ata, sata"),
+        (["--size", "1TB"], "No such option '--size'"),
+    ],
+)
+def test_wishes_that_are_none(headstack: Headstack, arguments: list[str], message: str) -> None:
+    done = headstack("drives", "list", *arguments)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
