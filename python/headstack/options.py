@@ -7,7 +7,7 @@ fastest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,8 @@ class Option:
     apply: Callable[[Spec, str], None]
     group: str
     """Heading in the command line's help."""
+    values: Callable[[], Sequence[str]] = tuple
+    """What a shell completes it by, where it is one of a list, or begins so."""
 
 
 def _range(spec: Spec, text: str) -> None:
@@ -289,8 +291,17 @@ OPTIONS: tuple[Option, ...] = (
         "Workload",
     ),
     Option("drives", "N", "Drives of the array (of its first kind).", _made_before, "Array"),
-    Option("drive", "NAME", "Which drives they are: of the catalogue, or a file.", _made_before, "Array"),
-    Option("level", "LEVEL", f"RAID level of its groups: {', '.join(_native.LEVELS)}.", _made_before, "Array"),
+    Option(
+        "drive", "NAME", "Which drives they are: of the catalogue, or a file.", _made_before, "Array", _native.drive_ids
+    ),
+    Option(
+        "level",
+        "LEVEL",
+        f"RAID level of its groups: {', '.join(_native.LEVELS)}.",
+        _made_before,
+        "Array",
+        lambda: _native.LEVELS,
+    ),
     Option(
         "usable",
         "SIZE",
@@ -300,7 +311,14 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("lun", "NAME", "The LUN that is used; all of them otherwise, one after the other.", _lun, "Array"),
     Option("fail", "DRIVE@TIME", "A drive that fails, such as d3@10s; d3@10s+d5@20s are two.", _fail, "Array"),
-    Option("policy", "POLICY", f"Order in which the drive serves its queue: {_POLICIES}.", _policy, "Drive"),
+    Option(
+        "policy",
+        "POLICY",
+        f"Order in which the drive serves its queue: {_POLICIES}.",
+        _policy,
+        "Drive",
+        lambda: _native.POLICIES,
+    ),
     Option("queue_depth", "N", "Commands that the drive holds at once.", _queue_depth, "Drive"),
     Option(
         "reordering",
@@ -309,7 +327,7 @@ OPTIONS: tuple[Option, ...] = (
         _reordering,
         "Drive",
     ),
-    Option("ageing", "TIME", "Commands older than this go first; or off.", _ageing, "Drive"),
+    Option("ageing", "TIME", "Commands older than this go first; or off.", _ageing, "Drive", lambda: ("off",)),
     Option("host_tags", "N", "Commands that the host keeps in the drive.", _host_tags, "Drive"),
     Option(
         "elevator",
@@ -317,6 +335,7 @@ OPTIONS: tuple[Option, ...] = (
         "Order in which the host hands over what exceeds its tags (as --policy).",
         _elevator,
         "Drive",
+        lambda: _native.POLICIES,
     ),
     Option(
         "write_cache",
@@ -324,6 +343,7 @@ OPTIONS: tuple[Option, ...] = (
         "When a write is complete: on the media, in the buffer, or there if it appends to the last one.",
         _write_cache,
         "Drive",
+        lambda: _native.WRITE_CACHES,
     ),
     Option(
         "read_ahead",
@@ -331,6 +351,7 @@ OPTIONS: tuple[Option, ...] = (
         f"How far reads go on after the request: {', '.join(_native.READ_AHEADS)}.",
         _read_ahead,
         "Drive",
+        lambda: _native.READ_AHEADS,
     ),
     Option(
         "preconditioned",
@@ -338,6 +359,7 @@ OPTIONS: tuple[Option, ...] = (
         "Solid-state drives start in the steady state of random overwrites; 1 TB takes two minutes.",
         _preconditioned,
         "Drive",
+        lambda: ("yes", "no"),
     ),
     Option("depth", "N", "Closed loop: requests outstanding; of a scenario, clients.", _depth, "Load"),
     Option(
@@ -349,6 +371,7 @@ OPTIONS: tuple[Option, ...] = (
         "Open loop: fixed, poisson or bursty[:ON/OFF], such as bursty:100ms/1s.  [default: poisson]",
         _arrivals,
         "Load",
+        lambda: ("fixed", "poisson", "bursty"),
     ),
     Option(
         "think",
@@ -356,6 +379,7 @@ OPTIONS: tuple[Option, ...] = (
         "Closed loop: time from a completion to the next issue.",
         _think,
         "Load",
+        lambda: ("exponential:",),
     ),
     Option("requests", "N", "Measure this many requests.", _requests, "Length"),
     Option("time", "TIME", "Measure for this (virtual) time.", _time, "Length"),

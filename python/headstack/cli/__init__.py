@@ -6,6 +6,7 @@ import io
 import os
 import re
 import sys
+from importlib import import_module
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -18,6 +19,8 @@ from headstack.cli.loading import Late
 EXIT_RUN = 3
 EXIT_INPUT = 2
 STDOUT = "stdout"
+COMPLETE = "_HEADSTACK_COMPLETE"
+"""What shells set when they ask for completions."""
 
 EPILOG = """\b
 Exit codes:
@@ -53,6 +56,7 @@ COMMANDS = {
     "predict": "prediction",
     "validate": "validation",
     "demo": "demo",
+    "completion": "completion",
 }
 """The modules of the commands."""
 
@@ -66,6 +70,9 @@ class Cli(Late):
         kwargs["standalone_mode"] = False
         kwargs["prog_name"] = "headstack"
         sys.stdout = naming_stdout()
+        if COMPLETE in os.environ:
+            # Registers what the shells ask for.
+            import_module("headstack.cli.completing")
         try:
             code = super().main(*args, **kwargs)
         except click.exceptions.NoArgsIsHelpError as error:

@@ -10,6 +10,7 @@ import click
 from headstack._native import InputError
 from headstack.analysis import Analysis
 from headstack.cli.analysis_tables import print_analysis
+from headstack.cli.completing import Among
 from headstack.cli.files import OUTPUT, check_sources
 from headstack.cli.output import Outputs, html_option, wide_option
 from headstack.cli.traces import counting, opened, source_options
@@ -24,6 +25,7 @@ REUSE = ("block", "request", "off")
 @click.option(
     "--reuse",
     metavar="|".join(REUSE),
+    type=Among(REUSE),
     default=REUSE[0],
     show_default=True,
     help="What is used again: blocks, or whole requests known by their first byte.",

@@ -11,6 +11,7 @@ import click
 import headstack as hs
 from headstack import _native
 from headstack.array import Array, shortened
+from headstack.cli.completing import ARRAY
 from headstack.cli.output import SOURCES, print_table, wide_option
 from headstack.columns import Figures, Names, Prose, Words
 
@@ -65,7 +66,7 @@ def device_names(description: Description) -> list[str]:
 
 
 @arrays.command("show")
-@click.argument("name", metavar="NAME|FILE.toml")
+@click.argument("name", metavar="NAME|FILE.toml", type=ARRAY)
 @click.option("--json", "as_json", is_flag=True, help="Print the complete description as JSON.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
 @wide_option

@@ -10,6 +10,7 @@ import click
 import headstack as hs
 from headstack import _native
 from headstack.atomic_files import write_text
+from headstack.cli.completing import DRIVE, FILE, WORKLOAD
 from headstack.cli.files import OUTPUT
 from headstack.cli.output import SOURCES, print_table, wide_option
 from headstack.columns import Figures, Names, Prose, Words
@@ -76,7 +77,7 @@ def list_drives(as_json: bool, **wanted: str | None) -> None:
 
 
 @drives.command("show")
-@click.argument("name", metavar="NAME|FILE.toml")
+@click.argument("name", metavar="NAME|FILE.toml", type=DRIVE)
 @click.option("--json", "as_json", is_flag=True, help="Print the complete description as JSON.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
 @wide_option
@@ -100,7 +101,7 @@ def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
 
 
 @drives.command("import")
-@click.argument("path", metavar="FILE")
+@click.argument("path", metavar="FILE", type=FILE)
 @click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", help="Write the drive there; printed otherwise.")
 @click.option("--name", metavar="NAME", help="The drive to take, where the file describes several.")
 @click.option("--unmapped", is_flag=True, help="List the parameters without a counterpart, and why they have none.")
@@ -168,7 +169,7 @@ def sizes_and_shares(workload: dict[str, Any]) -> list[str]:
 
 
 @workloads.command("show")
-@click.argument("name", metavar="NAME|FILE.toml")
+@click.argument("name", metavar="NAME|FILE.toml", type=WORKLOAD)
 @click.option("--json", "as_json", is_flag=True, help="Print the complete workload as JSON.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
 @wide_option

@@ -17,6 +17,7 @@ from headstack.classic import latency as latency_test
 from headstack.classic import prefill as prefill_test
 from headstack.classic import zones as zones_test
 from headstack.classic.outcome import Outcome
+from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, html_option, print_table, wide_option
 from headstack.cli.runs import Command, listed
@@ -79,7 +80,7 @@ def carry_out(given: dict[str, Any], work: Callable[[Progress | None], T], show:
 
 
 @click.command()
-@click.argument("systems", nargs=-1, required=True, type=SOURCE, metavar="TARGET|SYSTEM...")
+@click.argument("systems", nargs=-1, required=True, type=SYSTEM, metavar="TARGET|SYSTEM...")
 @click.option("--positions", metavar="N", default="64", show_default=True, help="Places at which the rate is measured.")
 @click.option("--size", metavar="SIZE", default="1MiB", show_default=True, help="Of sequential requests.")
 @click.option("--depth", metavar="N", default="2", show_default=True, help="Sequential requests at a time.")
@@ -272,7 +273,12 @@ def show_fsync(test: fsync_test.Fsync) -> None:
 @click.command()
 @click.argument("target", type=SOURCE)
 @click.option(
-    "--profile", default="default", show_default=True, metavar="|".join(crystal_test.PROFILES), help="Which set."
+    "--profile",
+    default="default",
+    show_default=True,
+    metavar="|".join(crystal_test.PROFILES),
+    type=Among(tuple(crystal_test.PROFILES)),
+    help="Which set.",
 )
 @click.option("--size", metavar="SIZE", default=crystal_test.SIZE, show_default=True, help="Of the part that is used.")
 @click.option(

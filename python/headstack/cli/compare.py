@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from headstack.cli.completing import SYSTEM
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, html_option, print_table, progress, wide_option
 from headstack.columns import Figures, Names
@@ -37,7 +38,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 
 @click.command()
 @click.argument("measured", type=SOURCE, metavar="MEASURED")
-@click.argument("predicted", type=SOURCE, metavar="PREDICTED")
+@click.argument("predicted", type=SYSTEM, metavar="PREDICTED")
 @click.option(
     "--tolerance", metavar="PERCENT", default=TOLERANCE, help="What a model may be off by.", show_default=True
 )

@@ -13,6 +13,7 @@ import click
 
 from headstack import signals
 from headstack._native import InputError
+from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, OUTPUT, SOURCE
 from headstack.cli.output import Outputs, print_table, wide_option
 from headstack.cli.runs import listed
@@ -35,7 +36,13 @@ EXIT_NOT_KEPT = 1
 
 @click.command()
 @click.argument("targets", nargs=-1, type=SOURCE, metavar="TARGET...")
-@click.option("--pass", "passes", metavar="write,read", help="The passes and their order.  [default: write,read]")
+@click.option(
+    "--pass",
+    "passes",
+    metavar="write,read",
+    type=Among(("write", "read")),
+    help="The passes and their order.  [default: write,read]",
+)
 @click.option("--read-only", is_flag=True, help="The same as --pass read; it needs no permission.")
 @click.option("--block", metavar="SIZE", help="What goes to a device before the next.  [default: 64KiB]")
 @click.option("--ahead", metavar="N", help="Blocks a device may be ahead of the slowest.  [default: 4]")

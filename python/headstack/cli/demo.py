@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from headstack.atomic_files import write_all
+from headstack.cli.completing import FOLDER
 from headstack.cli.files import check_folder
 from headstack.cli.output import print_results, progress, wide_option
 from headstack.cli.runs import print_knees
@@ -22,7 +23,9 @@ DEPTHS = [1, 4, 16, 64]
 
 
 @click.command()
-@click.option("-o", "--output", default="demo", show_default=True, help="Folder for the files.")
+@click.option(
+    "-o", "--output", metavar="FOLDER", type=FOLDER, default="demo", show_default=True, help="Folder for the files."
+)
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def demo(output: str, quiet: bool) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 from headstack import _native
 from headstack._native import InputError
@@ -14,7 +18,19 @@ META = f"{__name__}.outputs"
 """Where a command's context has its files."""
 
 
-class OutputFile(click.ParamType[str]):
+class AnyFile(click.ParamType[str]):
+    """What shells complete by files."""
+
+    name = "file"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
+        """The shell's own."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
+
+
+class OutputFile(AnyFile):
     """A file that an option has a command write, refused where no file belongs or where another of its files is."""
 
     name = "output"
@@ -26,7 +42,7 @@ class OutputFile(click.ParamType[str]):
         return value
 
 
-class KeptFile(click.ParamType[str]):
+class KeptFile(AnyFile):
     """A file that is written in place and read again: a log, a ledger, a database."""
 
     name = "kept"
@@ -38,7 +54,7 @@ class KeptFile(click.ParamType[str]):
         return value
 
 
-class Source(click.ParamType[str]):
+class Source(AnyFile):
     """What a command reads or measures, which none of its outputs may destroy: a file, a device; else a name."""
 
     name = "source"

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headstack._native import InputError
+from headstack.cli.completing import FILE, FOLDER
 from headstack.cli.files import KEPT, OUTPUT, SOURCE, check_folder, check_sources
+from headstack.cli.loading import Implied
 from headstack.cli.output import Outputs, wide_option
 from headstack.tables import written
 
@@ -34,14 +36,8 @@ DATABASE_OPTION = click.option(
 )
 
 
-class Inspect(click.Group):
+class Inspect(Implied):
     """Targets by themselves mean the command ``device``; ``./diff`` is a file of the name of a command."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Puts in the command that goes without saying."""
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
-            args = ["device", *args]
-        return super().parse_args(ctx, args)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The three ways to call it."""
@@ -55,7 +51,7 @@ class Inspect(click.Group):
         self.format_commands(ctx, formatter)
 
 
-@click.group(cls=Inspect)
+@click.group(cls=Inspect, implied="device")
 def inspect() -> None:
     """What a storage device says of itself: identity, capabilities, SMART, and whether it is about to fail.
 
@@ -77,7 +73,9 @@ def inspect() -> None:
 @click.option("-a", "--all", "everything", is_flag=True, help="Also the kernel's settings of the queue.")
 @click.option("--check", is_flag=True, help="Exit code 1 where the verdict is replace.")
 @shown
-@click.option("--save", metavar="FOLDER", help="Keep the raw outputs; the folder is a TARGET like any other.")
+@click.option(
+    "--save", metavar="FOLDER", type=FOLDER, help="Keep the raw outputs; the folder is a TARGET like any other."
+)
 @click.option(
     "--record",
     type=KEPT,
@@ -128,9 +126,13 @@ def device(
 @inspect.command("diff")
 @click.argument("targets", nargs=-1, type=SOURCE, metavar="TARGET...")
 @click.option(
-    "--good", multiple=True, metavar="TARGET", help="A device that does well: a target, model or serial number."
+    "--good",
+    multiple=True,
+    type=FILE,
+    metavar="TARGET",
+    help="A device that does well: a target, model or serial number.",
 )
-@click.option("--bad", multiple=True, metavar="TARGET", help="A device that does badly, likewise.")
+@click.option("--bad", multiple=True, type=FILE, metavar="TARGET", help="A device that does badly, likewise.")
 @click.option("-a", "--all", "everything", is_flag=True, help="Also rows in which the devices agree.")
 @shown
 def diff(

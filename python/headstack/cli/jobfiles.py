@@ -14,6 +14,7 @@ import click
 
 from headstack._native import InputError
 from headstack.atomic_files import write_text
+from headstack.cli.completing import Among
 from headstack.cli.files import OUTPUT, SOURCE, check_outputs, check_sources
 from headstack.cli.output import print_results
 from headstack.cli.targets import code_of
@@ -55,7 +56,12 @@ def job_options(command: Command) -> Command:
             "--vdbench", type=SOURCE, metavar="FILE", help="A parameter file of vdbench; NAME=VALUE sets its variables."
         ),
         click.option("--section", metavar="NAME", multiple=True, help="Only this job of a job file of fio."),
-        click.option("--output-format", metavar="|".join(FORMATS), help="Print a job file's results as fio does."),
+        click.option(
+            "--output-format",
+            metavar="|".join(FORMATS),
+            type=Among(FORMATS),
+            help="Print a job file's results as fio does.",
+        ),
         click.option("--output", type=OUTPUT, metavar="FILE", help="Where to, instead of stdout."),
         click.option("--minimal", is_flag=True, help="As --output-format terse."),
         click.option("--status-interval", metavar="TIME", help="Print so far what there is, so often."),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class Late(click.Group):
@@ -38,6 +41,28 @@ class Late(click.Group):
             raise click.exceptions.NoSuchCommand(
                 error.command_name, possibilities=self.list_commands(ctx), ctx=ctx
             ) from None
+
+
+class Implied(Late):
+    """A group that does one of its commands, a hidden one, where none is named."""
+
+    def __init__(self, *arguments: Any, implied: str, late: Mapping[str, str] | None = None, **settings: Any) -> None:
+        super().__init__(*arguments, late=late or {}, **settings)
+        self.implied = implied
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Puts in the command that goes without saying; ``./NAME`` is a file of the name of a command."""
+        if args and args[0] not in {*self.list_commands(ctx), *ctx.help_option_names}:
+            args = [self.implied, *args]
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
+        """Its commands, and what that one takes: options, else files."""
+        from click.shell_completion import CompletionItem
+
+        found = super().shell_complete(ctx, incomplete)
+        found += [] if found else self.commands[self.implied].shell_complete(ctx, incomplete)
+        return found or [CompletionItem(incomplete, type="file")]
 
 
 def every(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:

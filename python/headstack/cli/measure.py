@@ -11,13 +11,15 @@ import click
 
 from headstack import signals
 from headstack._native import InputError
+from headstack.cli.completing import DEMAND
 from headstack.cli.files import OUTPUT, SOURCE, check_sources
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
-from headstack.cli.loading import Late
+from headstack.cli.loading import Implied
 from headstack.cli.output import Outputs, html_option, print_results, wide_option
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, access_options, course, ending, error_option, failed_code
 from headstack.cli.traces import Decorator
+from headstack.cli.varying import option_of
 from headstack.cli.verify import print_verified, verdict, verify_options, verifying_of
 from headstack.jobfiles import JobResults, measure_file
 from headstack.measurement import MEASURED_OPTIONS, Access, is_null, measure_target
@@ -34,15 +36,12 @@ def measured(command: Command) -> Command:
         click.option(
             "-w",
             "--workload",
-            type=SOURCE,
+            type=DEMAND,
             metavar="NAME|FILE.toml",
             help="A workload or scenario; or give --size, --read, --random.",
         ),
         click.option("--lun", "lun", metavar="NAME=PATH", multiple=True, help="Where another LUN of a scenario is."),
-        *(
-            click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
-            for option in MEASURED_OPTIONS
-        ),
+        *(option_of(option) for option in MEASURED_OPTIONS),
         job_options,
         access_options,
         error_option,
@@ -68,14 +67,8 @@ TESTS = {
 """The modules of the tests."""
 
 
-class Tests(Late):
+class Tests(Implied):
     """Named tests; anything else on the command line is a target and its workload."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Takes what is no test's name to mean a workload on a target."""
-        if args and args[0] not in {*self.list_commands(ctx), *ctx.help_option_names}:
-            args = [load.name or "", *args]
-        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The help of a workload on a target, then the tests."""
@@ -83,7 +76,7 @@ class Tests(Late):
         self.format_commands(ctx, formatter)
 
 
-@click.group(cls=Tests, late=TESTS)
+@click.group(cls=Tests, implied="load", late=TESTS)
 def measure() -> None:
     """Measure a file or device under a workload, or by a named test."""
 

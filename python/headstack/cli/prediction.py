@@ -10,9 +10,11 @@ import click
 import headstack as hs
 from headstack._native import InputError
 from headstack.atomic_files import write_all
-from headstack.cli.files import OUTPUT, SOURCE, check_outputs
+from headstack.cli.completing import DEMAND, SYSTEM
+from headstack.cli.files import OUTPUT, check_outputs
 from headstack.cli.output import Outputs, print_table, progress, wide_option
 from headstack.cli.runs import Command
+from headstack.cli.varying import option_of
 from headstack.columns import Figures, Names, Words
 from headstack.options import CHANGEABLE
 from headstack.values import number
@@ -24,16 +26,14 @@ if TYPE_CHECKING:
 def changes(command: Command) -> Command:
     """What can be changed in the system."""
     return reduce(
-        lambda wrapped, o: click.option(f"--{o.name.replace('_', '-')}", o.name, metavar=o.metavar, help=o.help)(
-            wrapped
-        ),
+        lambda wrapped, option: option_of(option)(wrapped),
         reversed(CHANGEABLE),
         command,
     )
 
 
 @click.command()
-@click.argument("system", type=SOURCE, metavar="SYSTEM")
+@click.argument("system", type=SYSTEM, metavar="SYSTEM")
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="FILE.json", help="The file; NAME.json of the system unless stated."
 )
@@ -77,8 +77,8 @@ def print_tests(found: Characterization) -> None:
 
 
 @click.command()
-@click.argument("environment", type=SOURCE, metavar="ENVIRONMENT")
-@click.argument("systems", nargs=-1, required=True, type=SOURCE, metavar="SYSTEM...")
+@click.argument("environment", type=DEMAND, metavar="ENVIRONMENT")
+@click.argument("systems", nargs=-1, required=True, type=SYSTEM, metavar="SYSTEM...")
 @click.option("--depth", metavar="N", help="Closed loop: requests outstanding; of a scenario, clients. May be a list.")
 @click.option("--rate", metavar="N", help="Open loop: arrivals a second. May be a list.")
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the predictions (- for stdout).")

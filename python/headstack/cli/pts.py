@@ -11,6 +11,7 @@ import click
 
 from headstack import signals
 from headstack._native import format_bytes
+from headstack.cli.completing import Among
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, print_table, wide_option
 from headstack.cli.runs import listed
@@ -32,9 +33,16 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 
 @click.command()
 @click.argument("target", type=SOURCE, metavar="TARGET")
-@click.option("--test", "tests", metavar="iops,...", help=f"Of {', '.join(PLANS)}.  [default: all]")
 @click.option(
-    "--purge", metavar="|".join(PURGES), default=PURGES[0], show_default=True, help="How all data are taken away first."
+    "--test", "tests", metavar="iops,...", type=Among(tuple(PLANS)), help=f"Of {', '.join(PLANS)}.  [default: all]"
+)
+@click.option(
+    "--purge",
+    metavar="|".join(PURGES),
+    type=Among(PURGES),
+    default=PURGES[0],
+    show_default=True,
+    help="How all data are taken away first.",
 )
 @click.option("--active-range", metavar="PERCENT", default="100", show_default=True, help="Where rounds go to.")
 @click.option("--capacity", metavar="PERCENT", default="100", show_default=True, help="The share that is used at all.")

@@ -9,11 +9,13 @@ import click
 
 from headstack import signals
 from headstack._native import format_duration_ns
+from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, html_option, print_results, print_table, wide_option
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, course, ending, error_option, one_thread_options
 from headstack.cli.traces import Decorator, counting, opened, reading_options
+from headstack.cli.varying import option_of
 from headstack.columns import Figures, Names
 from headstack.measurement.replays import WRITES, Playback
 from headstack.replays import MODES, OUTSIDE, SYSTEM_OPTIONS, Asked, replay_all
@@ -25,9 +27,14 @@ def replay_options(command: Command) -> Command:
     """How a trace is replayed, what can be varied of the systems, and the outputs."""
     decorators: list[Decorator] = [
         click.argument("trace", type=SOURCE, metavar="TRACE"),
-        click.argument("systems", nargs=-1, required=True, type=SOURCE, metavar="SYSTEM..."),
+        click.argument("systems", nargs=-1, required=True, type=SYSTEM, metavar="SYSTEM..."),
         click.option(
-            "-m", "--mode", default="timed", metavar="|".join(MODES), help="When requests are issued; see above."
+            "-m",
+            "--mode",
+            default="timed",
+            metavar="|".join(MODES),
+            type=Among(MODES),
+            help="When requests are issued; see above.",
         ),
         click.option(
             "--depth", metavar="N", help="asap: requests outstanding.  [default: the most in flight as recorded]"
@@ -43,6 +50,7 @@ def replay_options(command: Command) -> Command:
             "--outside",
             default="refuse",
             metavar="|".join(OUTSIDE),
+            type=Among(OUTSIDE),
             help="What becomes of requests beyond the system.",
             show_default=True,
         ),
@@ -53,6 +61,7 @@ def replay_options(command: Command) -> Command:
             "--writes",
             default="as-recorded",
             metavar="|".join(WRITES),
+            type=Among(WRITES),
             help="What becomes of writes on real systems.",
             show_default=True,
         ),
@@ -60,10 +69,7 @@ def replay_options(command: Command) -> Command:
         one_thread_options,
         error_option,
         *reading_options(),
-        *(
-            click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
-            for option in SYSTEM_OPTIONS
-        ),
+        *(option_of(option) for option in SYSTEM_OPTIONS),
         click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
         click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
         click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),

@@ -10,7 +10,8 @@ import click
 
 from headstack import signals
 from headstack._native import InputError
-from headstack.cli.files import OUTPUT, SOURCE
+from headstack.cli.completing import DEMAND, SYSTEM
+from headstack.cli.files import OUTPUT
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, job_options
 from headstack.cli.output import (
     Outputs,
@@ -22,6 +23,7 @@ from headstack.cli.output import (
     wide_option,
 )
 from headstack.cli.targets import access_of, access_options, course, ending, error_option
+from headstack.cli.varying import option_of
 from headstack.columns import Figures, Names
 from headstack.designs import axis
 from headstack.jobfiles import JobResults, run_file
@@ -56,19 +58,16 @@ class Grouped(click.Command):
 
 def varied(command: Command) -> Command:
     """Systems, a workload, everything that can be varied, and the outputs."""
-    decorators = [
-        click.argument("systems", nargs=-1, required=True, type=SOURCE, metavar="SYSTEM..."),
+    decorators: list[Callable[[Command], Command]] = [
+        click.argument("systems", nargs=-1, required=True, type=SYSTEM, metavar="SYSTEM..."),
         click.option(
             "-w",
             "--workload",
-            type=SOURCE,
+            type=DEMAND,
             metavar="NAME|FILE.toml",
             help="A workload or scenario of the catalogue, or a file; or give --size, --read, --random.",
         ),
-        *(
-            click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
-            for option in OPTIONS
-        ),
+        *(option_of(option) for option in OPTIONS),
         click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
         click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
         click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),

@@ -9,6 +9,7 @@ import click
 
 import headstack as hs
 from headstack import _native
+from headstack.cli.completing import SCENARIO
 from headstack.cli.output import print_table, wide_option
 from headstack.columns import Figures, Names, Prose, Words
 from headstack.scenario import Scenario, kind_of
@@ -43,7 +44,7 @@ def list_scenarios(as_json: bool) -> None:
 
 
 @scenarios.command("show")
-@click.argument("name", metavar="NAME|FILE.toml")
+@click.argument("name", metavar="NAME|FILE.toml", type=SCENARIO)
 @click.option("--json", "as_json", is_flag=True, help="Print the complete scenario as JSON.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
 def show_scenario(name: str, as_json: bool, as_toml: bool) -> None:

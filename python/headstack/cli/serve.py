@@ -16,9 +16,11 @@ import click
 
 from headstack import signals
 from headstack._native import InputError, format_bytes
+from headstack.cli.completing import FILE, FOLDER, Among
 from headstack.cli.files import OUTPUT, SOURCE, check_kept
 from headstack.cli.output import Outputs
 from headstack.cli.runs import Command
+from headstack.cli.varying import option_of
 from headstack.live import SYSTEM_OPTIONS, Live, Serving, endpoints
 from headstack.live import serve as start
 from headstack.tables import written
@@ -30,10 +32,7 @@ CLIENTS_TOLD = 4
 
 def system_options(command: Command) -> Command:
     """What can be varied of the system."""
-    options = (
-        click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
-        for option in SYSTEM_OPTIONS
-    )
+    options = (option_of(option) for option in SYSTEM_OPTIONS)
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(list(options)), command)
 
 
@@ -58,13 +57,14 @@ def system_options(command: Command) -> Command:
     "--tls-client-ca", type=SOURCE, metavar="FILE", help="Clients have to show a certificate of this authority, PEM."
 )
 @click.option("--tls-required", is_flag=True, help="Serve nobody in the clear.")
-@click.option("--fuse", metavar="DIR", help="Mount a directory with a file for each LUN.")
+@click.option("--fuse", metavar="DIR", type=FOLDER, help="Mount a directory with a file for each LUN.")
 @click.option("--loop", is_flag=True, help="With --fuse, as root: make block devices of these files.")
 @click.option("--size", metavar="SIZE", help="Of a device of constant latency.  [default: 1GiB]")
 @click.option(
     "--data",
     default="memory",
     metavar="memory|discard|FILE",
+    type=Among(("memory", "discard"), or_file=True),
     show_default=True,
     help="Where bytes are: a FILE survives the server; discarded ones read as zeros.",
 )
@@ -79,7 +79,7 @@ def system_options(command: Command) -> Command:
 @click.option("--floor", metavar="TIME", help="What the path costs, if it is not to be measured at the start.")
 @click.option("--faults", type=SOURCE, metavar="FILE.toml", help="What goes wrong, and when: see docs/live.md.")
 @click.option("--realtime/--no-realtime", default=True, show_default=True, help="Ask for SCHED_FIFO.")
-@click.option("--control", metavar="SOCKET", help='Take orders there: "headstack ctl", "headstack top".')
+@click.option("--control", metavar="SOCKET", type=FILE, help='Take orders there: "headstack ctl", "headstack top".')
 @click.option("--metrics", metavar="[HOST:]PORT", help="Answer HTTP with Prometheus' text.")
 @click.option(
     "--record", type=OUTPUT, metavar="FILE.parquet", help="Write what came, and when the model finished it, as a trace."
@@ -266,7 +266,7 @@ def client(seen: dict[str, Any]) -> str:
 
 
 @click.command()
-@click.argument("socket", metavar="SOCKET")
+@click.argument("socket", metavar="SOCKET", type=FILE)
 @click.argument("words", nargs=-1, required=True, metavar="ORDER...")
 def ctl(socket: str, words: tuple[str, ...]) -> None:
     """Give an ORDER to a running export by its control SOCKET.
@@ -289,7 +289,7 @@ def ctl(socket: str, words: tuple[str, ...]) -> None:
 
 
 @click.command()
-@click.argument("socket", metavar="SOCKET")
+@click.argument("socket", metavar="SOCKET", type=FILE)
 @click.option("--interval", default="1s", metavar="TIME", show_default=True, help="Between two looks.")
 @click.option("--once", is_flag=True, help="Show one interval and end.")
 def top(socket: str, interval: str, once: bool) -> None:

@@ -15,6 +15,7 @@ import headstack as hs
 from headstack import signals
 from headstack._native import InputError
 from headstack.atomic_files import write_all, write_text
+from headstack.cli.completing import EXECUTOR, FOLDER, STUDY
 from headstack.cli.files import OUTPUT, SOURCE, check_folder
 from headstack.cli.output import print_table, progress, wide_option
 from headstack.columns import Column, Figures, Names, Prose
@@ -22,18 +23,21 @@ from headstack.tables import to_csv
 
 EXIT_MISSED = 1
 
-INTO = click.option("-o", "--output", metavar="DIR", default="studies-out", show_default=True, help="Where results go.")
+INTO = click.option(
+    "-o", "--output", metavar="DIR", type=FOLDER, default="studies-out", show_default=True, help="Where results go."
+)
 
 
 def carrying_out(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of commands that carry out studies."""
     store = click.option(
-        "--store", metavar="DIR", help="Keep finished runs there.  [default: ~/.cache/headstack/chunks]"
+        "--store", metavar="DIR", type=FOLDER, help="Keep finished runs there.  [default: ~/.cache/headstack/chunks]"
     )
     executor = click.option(
         "--executor",
         default="local",
         metavar="local|dask://HOST:PORT",
+        type=EXECUTOR,
         help="On all cores of this machine, or on the workers of a Dask cluster.",
     )
     quiet = click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
@@ -55,7 +59,7 @@ def list_studies() -> None:
 
 
 @study.command("run")
-@click.argument("names", nargs=-1, metavar="NAME|FOLDER...")
+@click.argument("names", nargs=-1, metavar="NAME|FOLDER...", type=STUDY)
 @click.option("--all", "every", is_flag=True, help="Run all that ship with headstack.")
 @INTO
 @click.option("--pictures", metavar="SUFFIX", help="Also write each figure as a picture: png, svg or pdf.")
@@ -127,7 +131,7 @@ def files(outcome: hs.studies.Outcome, pictures: str | None) -> Iterator[tuple[s
 
 
 @study.command("show")
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", type=STUDY)
 @INTO
 @click.option("--claim", "only", metavar="ID", help="Show the rows of one claim.")
 @wide_option

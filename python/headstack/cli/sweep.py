@@ -10,9 +10,11 @@ import click
 from headstack import signals
 from headstack._native import InputError
 from headstack.atomic_files import write_all
-from headstack.cli.files import OUTPUT, SOURCE
+from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, SYSTEM
+from headstack.cli.files import OUTPUT
 from headstack.cli.output import print_table, progress, wide_option
 from headstack.cli.runs import Command, Grouped
+from headstack.cli.varying import option_of
 from headstack.columns import Column, Figures, Words
 from headstack.designs import SAMPLES
 from headstack.options import OPTIONS
@@ -34,19 +36,16 @@ SHOWN = (
 
 def options_of_runs(command: Command) -> Command:
     """The options of ``headstack run``, each with one value or several."""
-    decorators = [
-        click.option(f"--{option.name.replace('_', '-')}", option.name, metavar=option.metavar, help=option.help)
-        for option in OPTIONS
-    ]
+    decorators = [option_of(option) for option in OPTIONS]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
 @click.command(cls=Grouped)
-@click.argument("system", type=SOURCE, metavar="SYSTEM")
+@click.argument("system", type=SYSTEM, metavar="SYSTEM")
 @click.option(
     "-w",
     "--workload",
-    type=SOURCE,
+    type=DEMAND,
     metavar="NAME|FILE.toml",
     help="A workload or scenario of the catalogue, or a file.",
 )
@@ -64,8 +63,16 @@ def options_of_runs(command: Command) -> Command:
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="FILE.parquet|csv", help="Write the table, a row for each configuration."
 )
-@click.option("--executor", default="local", metavar="local|dask://HOST:PORT", help="Who runs them.  [default: local]")
-@click.option("--store", metavar="DIR", help="Where what is finished is kept.  [default: ~/.cache/headstack/chunks]")
+@click.option(
+    "--executor",
+    default="local",
+    metavar="local|dask://HOST:PORT",
+    type=EXECUTOR,
+    help="Who runs them.  [default: local]",
+)
+@click.option(
+    "--store", metavar="DIR", type=FOLDER, help="Where what is finished is kept.  [default: ~/.cache/headstack/chunks]"
+)
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @options_of_runs

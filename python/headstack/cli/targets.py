@@ -14,6 +14,7 @@ import click
 
 from headstack import signals
 from headstack._native import WRITING_STOPPED
+from headstack.cli.completing import Among
 from headstack.columns import is_plain
 from headstack.measurement import BY_HAND, ENGINES, SLOTS, Access
 from headstack.results import Results
@@ -38,7 +39,13 @@ def permission_options(command: Command) -> Command:
         click.option("--create", metavar="SIZE", help="Create the file, of this size, where there is none."),
         click.option("--overwrite", is_flag=True, help="A file that exists may be written."),
         click.option("--buffered", is_flag=True, help="Through the page cache, not past it."),
-        click.option("--engine", metavar="|".join(ENGINES), default="auto", help="How requests are handed over."),
+        click.option(
+            "--engine",
+            metavar="|".join(ENGINES),
+            type=Among(ENGINES),
+            default="auto",
+            help="How requests are handed over.",
+        ),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 

@@ -16,6 +16,7 @@ import click
 
 from headstack import _native, signals
 from headstack._native import format_bytes, format_duration_ns
+from headstack.cli.completing import FILE, FOLDER, Among
 from headstack.cli.files import OUTPUT, check_folder, check_sources
 from headstack.cli.loading import Late
 from headstack.cli.output import SILENT_S, Outputs, print_table, wide_option
@@ -54,7 +55,7 @@ separator=; skip=LINES base=unix|recording read=WORD write=WORD."""
 def source_options(command: Command) -> Command:
     """Files, and how they are read."""
     decorators: list[Decorator] = [
-        click.argument("files", nargs=-1, required=True, metavar="TRACE..."),
+        click.argument("files", nargs=-1, required=True, metavar="TRACE...", type=FILE),
         *reading_options(),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
@@ -63,8 +64,18 @@ def source_options(command: Command) -> Command:
 def reading_options() -> list[Decorator]:
     """How a trace is read."""
     return [
-        click.option("-s", "--step", "steps", multiple=True, metavar="STEP", help="Transform on the way; repeatable."),
-        click.option("--format", "format", metavar="NAME", help="The format, where content does not tell."),
+        click.option(
+            "-s",
+            "--step",
+            "steps",
+            multiple=True,
+            metavar="STEP",
+            type=Among([f"{step.partition('=')[0]}=" if "=" in step else step for step, _ in STEPS]),
+            help="Transform on the way; repeatable.",
+        ),
+        click.option(
+            "--format", "format", metavar="NAME", type=Among(formats), help="The format, where content does not tell."
+        ),
         click.option(
             "--columns",
             metavar="TEXT",
@@ -72,7 +83,12 @@ def reading_options() -> list[Decorator]:
         ),
         click.option("--sector", metavar="SIZE", help="Bytes a block, where the format leaves it open (spc)."),
         click.option("--unit", metavar="UNIT", help="Unit of times, where the format leaves it open (mqsim)."),
-        click.option("--at", metavar="queue|issue", help="Where a Linux block trace counts requests."),
+        click.option(
+            "--at",
+            metavar="queue|issue",
+            type=Among(("queue", "issue")),
+            help="Where a Linux block trace counts requests.",
+        ),
         click.option("--skip-bad", is_flag=True, help="Count lines that cannot be accepted, instead of refusing."),
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
@@ -170,7 +186,9 @@ def import_(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> N
 @trace.command("export")
 @source_options
 @click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE")
-@click.option("--to", "to", required=True, metavar="NAME", help='See "headstack trace formats".')
+@click.option(
+    "--to", "to", required=True, metavar="NAME", type=Among(export_formats), help='See "headstack trace formats".'
+)
 def export(files: tuple[str, ...], output: str, to: str, quiet: bool, **given: Any) -> None:
     """Write a trace in another program's format, and say what that could not hold."""
     with counting("export", quiet) as show:
@@ -189,7 +207,7 @@ def words_beside(output: str) -> AbstractContextManager[object]:
 
 @trace.command("split")
 @source_options
-@click.option("-o", "--output", required=True, metavar="FOLDER", help="Gets one file a device.")
+@click.option("-o", "--output", required=True, metavar="FOLDER", type=FOLDER, help="Gets one file a device.")
 def split(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> None:
     """Write the requests of each device to a file of its own."""
     check_folder(output)
@@ -291,16 +309,24 @@ def print_remarks(meta: dict[str, Any]) -> None:
 
 
 @trace.command("capture")
-@click.argument("device", metavar="DEVICE")
+@click.argument("device", metavar="DEVICE", type=FILE)
 @click.option(
     "-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet", help="The trace, in the stored form."
 )
 @click.option("--time", "time_limit", metavar="TIME", help="End after this time.")
 @click.option("--requests", type=int, metavar="N", help="End after so many requests.")
 @click.option(
-    "--at", metavar="queue|issue", help="Requests as programs made them (default), or as the device got them."
+    "--at",
+    metavar="queue|issue",
+    type=Among(("queue", "issue")),
+    help="Requests as programs made them (default), or as the device got them.",
 )
-@click.option("--method", metavar="tracepoints|tracer", help="How the kernel is listened to; the first that works.")
+@click.option(
+    "--method",
+    metavar="tracepoints|tracer",
+    type=Among(("tracepoints", "tracer")),
+    help="How the kernel is listened to; the first that works.",
+)
 @click.option("--buffer", metavar="SIZE", help="What the kernel holds for each processor until it is read (16MiB).")
 @click.option("-q", "--quiet", is_flag=True, help="No live rate.")
 @signals.held()

@@ -9,6 +9,7 @@ import click
 
 from headstack._native import InputError
 from headstack.atomic_files import write_all
+from headstack.cli.completing import FOLDER
 from headstack.cli.files import check_folder
 from headstack.cli.output import print_table, progress, wide_option
 from headstack.columns import Figures, Names
@@ -21,8 +22,10 @@ EXIT_INPUT = 2
 
 
 @click.command()
-@click.argument("folder", metavar="DIR")
-@click.option("--dump", metavar="FOLDER", help="Write NAME.txt: simulated response times in ms, one a line.")
+@click.argument("folder", metavar="DIR", type=FOLDER)
+@click.option(
+    "--dump", metavar="FOLDER", type=FOLDER, help="Write NAME.txt: simulated response times in ms, one a line."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @click.option("--limit", metavar="PERCENT", help="Fail (exit 1) when a relative demerit is above this.")
 @wide_option

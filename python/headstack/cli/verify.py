@@ -10,6 +10,7 @@ import click
 
 from headstack import _native, signals
 from headstack._native import InputError
+from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, OUTPUT, SOURCE, check_kept
 from headstack.cli.output import Outputs, print_table, wide_option
 from headstack.cli.targets import Command, course, ending
@@ -75,7 +76,9 @@ def verifying_of(given: dict[str, Any], target: str) -> Verifying:
 @click.option("--stamps", is_flag=True, help="Go by the stamps alone, without a ledger.")
 @click.option("--power-loss", is_flag=True, help="Power was lost: what no flush had covered may be gone.")
 @click.option("--buffered", is_flag=True, help="Through the page cache, not past it.")
-@click.option("--engine", metavar="|".join(ENGINES), default="auto", help="How requests are handed over.")
+@click.option(
+    "--engine", metavar="|".join(ENGINES), type=Among(ENGINES), default="auto", help="How requests are handed over."
+)
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the whole result (- for stdout).")
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
