@@ -10,12 +10,12 @@ import click
 import headstack as hs
 from headstack import _native
 from headstack.atomic_files import write_text
-from headstack.cli.completing import DRIVE, FILE, WORKLOAD
+from headstack.cli.completing import DRIVE, FILE, WORKLOAD, Among
 from headstack.cli.files import OUTPUT
 from headstack.cli.output import SOURCES, print_table, wide_option
 from headstack.columns import Figures, Names, Prose, Words
 from headstack.drive import Drive, import_disksim
-from headstack.drives import INTERFACES
+from headstack.drives import INTERFACES, KINDS
 from headstack.workload import Workload
 
 
@@ -25,11 +25,13 @@ def drives() -> None:
 
 
 @drives.command("list")
-@click.option("--kind", metavar="disk|ssd", help="Disks, or solid-state drives.")
+@click.option("--kind", metavar="disk|ssd", type=Among(KINDS), help="Disks, or solid-state drives.")
 @click.option("--year", metavar="RANGE", help="Year of introduction: 2001, 2010..2020.")
 @click.option("--rpm", metavar="RANGE", help="Turns of the spindle a minute: 15000, 10000..")
 @click.option("--capacity", metavar="RANGE", help="Capacity: 1TB, 1TB.., ..40GB, 1..4TB.")
-@click.option("--interface", metavar="KIND", help=f"How it is attached; a list: {', '.join(INTERFACES)}.")
+@click.option(
+    "--interface", metavar="KIND", type=Among(INTERFACES), help=f"How it is attached; a list: {', '.join(INTERFACES)}."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @wide_option
 def list_drives(as_json: bool, **wanted: str | None) -> None:
