@@ -1,8 +1,9 @@
 """How commands are ended from outside: Ctrl-C, SIGTERM and SIGHUP are one wish, and are heard here alone.
 
 A signal raises ``KeyboardInterrupt``, as Ctrl-C does in any Python program. Within ``held`` it does not: it ends what
-the compiled part measures, and Python goes on to keep and write what that has come to. A second one raises everywhere;
-several in quick succession are one, since a terminal's end comes from the kernel and from the shell.
+the compiled part measures, and Python goes on to keep and write what that has come to. A second one has the compiled
+part leave devices that do not answer; it may come while results are written already, and takes nothing with it. A third
+one raises everywhere. Several in quick succession are one, since a terminal's end comes from the kernel and from the shell.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from headstack import _native
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ONE_WISH_S = 0.3
 """Signals that come within this time of the one before say the same once more."""
+PATIENCE = 2
+"""So many wishes are heard within ``held`` before it is left with nothing kept."""
 
 _heard: list[int] = []
 _last_s = float("-inf")
@@ -41,7 +44,7 @@ def exit_code() -> int:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Within it, or a function that it decorates, the first signal ends measurements and not the command."""
+    """Within it, or a function that it decorates, the signals end measurements and not the command."""
     global _held
     _held += 1
     try:
@@ -52,7 +55,7 @@ def held() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Within it nothing is interrupted; a first signal raises behind it, unless all of the command is held."""
+    """Within it nothing is interrupted; a signal raises behind it, unless all of the command is held."""
     with held():
         yield
     if _heard and not _held:
@@ -82,7 +85,7 @@ def _hear(number: int, _: FrameType | None) -> None:
     _native.ask_to_end()
     if number == signal.SIGHUP:
         _leave_terminal()
-    if not _held or len(_heard) > 1:
+    if not _held or len(_heard) > PATIENCE:
         raise KeyboardInterrupt
 
 

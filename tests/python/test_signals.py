@@ -182,15 +182,16 @@ def test_signals_in_quick_succession_are_one(tmp_path: Path) -> None:
     assert left(tmp_path) == {"m.json"}
 
 
-def test_a_second_signal_ends_what_the_first_does_not() -> None:
+def test_a_third_signal_ends_what_two_do_not() -> None:
     script = """
 import os, signal, time
 from headstack import signals
 signals.install()
 try:
     with signals.held():
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(2 * signals.ONE_WISH_S)
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(2 * signals.ONE_WISH_S)
         print("goes on", flush=True)
         os.kill(os.getpid(), signal.SIGINT)
         print("never")
@@ -200,6 +201,34 @@ except KeyboardInterrupt:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S)
     # The code is that of the first.
     assert (done.stdout, done.stderr) == ("goes on\n143\n", "")
+
+
+def test_a_second_signal_takes_no_results_with_it(tmp_path: Path) -> None:
+    """It may come when the run has ended and its results are being written."""
+    script = """
+import os, signal, sys, time
+from pathlib import Path
+from headstack import atomic_files, signals
+signals.install()
+
+def slowly(path):
+    for part in ("first ", "second ", "third"):
+        with open(path, "a") as file:
+            file.write(part)
+        if part != "third":
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(2 * signals.ONE_WISH_S)
+
+try:
+    atomic_files.write_all([(sys.argv[1], slowly)])
+except KeyboardInterrupt:
+    print("interrupted behind it")
+"""
+    there = tmp_path / "m.json"
+    command = [sys.executable, "-c", script, str(there)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (done.stdout, done.stderr) == ("interrupted behind it\n", "")
+    assert there.read_text() == "first second third"
 
 
 def test_what_is_ignored_stays_ignored(tmp_path: Path) -> None:

@@ -83,8 +83,8 @@ pub fn attended<T: Send>(
 /// A tick of the end that somebody asked for: progress is still told, and who asks again waits for no target any longer.
 fn wait_impatiently(heard: &PyResult<()>, tell: &impl Fn(Python<'_>) -> PyResult<()>) {
     Python::attach(|py| {
-        let asked_again = py.check_signals().is_err();
-        if asked_again {
+        // Python's own handler raises every time, those of `signals.py` count.
+        if py.check_signals().is_err() || asked_to_end() > 1 {
             give_up_all();
         }
         if heard.as_ref().is_err_and(|error| is_interruption(error, py)) {

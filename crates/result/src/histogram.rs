@@ -187,17 +187,36 @@ impl fmt::Debug for LatencyHistogram {
 /// A finished histogram as it is kept and written: only the bins in use, each named by its middle, so that a reader who
 /// takes the bins as points finds the same quantiles. A few kilobytes where an open one takes a hundred.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredHistogram {
+    /// Decimal digits of the bins: they are narrower than one part in ten to this power.
     digits: u8,
+    /// Values.
     count: u64,
+    /// Their sum.
     sum_ns: u128,
     /// Decimal digits in a string: the figure passes 64 bits with the first few seconds, and not every reader of JSON
     /// keeps more.
     sum_squares_ns2: String,
+    /// The smallest value; 0 where there is none.
     min_ns: u64,
+    /// The largest.
     max_ns: u64,
+    /// Values beyond the last bin.
     overflow: u64,
+    /// The middle of each bin in use, and how many values lie in it.
     bins: Box<[(u64, u64)]>,
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for LatencyHistogram {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        StoredHistogram::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        StoredHistogram::json_schema(generator)
+    }
 }
 
 impl StoredHistogram {

@@ -12,6 +12,7 @@ const SCHEMA_BEFORE: u64 = 4;
 
 /// Where a result comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// A simulated system in virtual time.
@@ -24,6 +25,7 @@ pub enum Mode {
 
 /// The system that a run was pointed at.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SystemRecord {
     /// Its name in the catalogue, or the path of a device.
@@ -32,7 +34,7 @@ pub struct SystemRecord {
     pub kind: String,
     /// The resolved description, every default filled in.
     pub description: Value,
-    /// [`content_hash`] of the description as compact JSON with its keys in order.
+    /// The content hash of the description as compact JSON with its keys in order.
     pub hash: String,
 }
 
@@ -46,6 +48,7 @@ impl SystemRecord {
 
 /// What became of the requests of one kind within the measured time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KindResult {
     /// Requests that completed without error.
@@ -66,6 +69,7 @@ pub struct KindResult {
 
 /// The kinds of request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Kinds {
     /// Reads.
@@ -123,6 +127,7 @@ impl Kinds {
 
 /// A stretch of the measured time; requests count where they complete.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
     /// When it begins.
@@ -139,6 +144,7 @@ pub struct Interval {
 
 /// How many requests were outstanding.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DepthResult {
     /// Time average.
@@ -167,6 +173,7 @@ impl DepthResult {
 
 /// A part of the system: an arm, a link, the processors of a controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Component {
     /// Its name within the system.
@@ -191,6 +198,7 @@ impl Component {
 
 /// What one stream of a scenario got.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StreamResult {
     /// Its name in the scenario.
@@ -211,6 +219,7 @@ impl StreamResult {
 
 /// A named figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fact {
     /// What it is, with its unit.
@@ -221,6 +230,7 @@ pub struct Fact {
 
 /// Electricity and heat over the measured time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Energy {
     /// All devices together.
@@ -238,6 +248,7 @@ pub struct Energy {
 /// How faithfully a recording was replayed. Times count from the first request on both sides; rates are requests after
 /// the first over the time from the first to the last, and absent where that is no time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fidelity {
     /// Requests of the recording, as far as it was to be replayed.
@@ -289,6 +300,7 @@ pub struct Fidelity {
 /// What became of written data, in blocks of `block_bytes`. Each block that was read counts once among `intact` to
 /// `unreadable`; those at fault count again by how bad it is, `damaged` to `undecided`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Integrity {
     /// The unit that is written whole, of sectors that carry a stamp each; of several targets, the smallest.
@@ -346,6 +358,7 @@ impl Integrity {
 
 /// Something counted: cache hits, destages, parity reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Counter {
     /// What was counted.
@@ -356,6 +369,7 @@ pub struct Counter {
 
 /// A check that the run made of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Check {
     /// What was checked.
@@ -368,9 +382,10 @@ pub struct Check {
 
 /// The outcome of one run: one system under one workload with one seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunResult {
-    /// [`SCHEMA_VERSION`] of the writer.
+    /// The version of the schema that the writer knew.
     pub schema: u32,
     /// Version of the software.
     pub version: String,

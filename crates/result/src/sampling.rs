@@ -31,6 +31,7 @@ const BEYOND_MIN: f64 = 10.0;
 
 /// What is known of a figure of the system in the long run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Known {
     /// It lies between, in 95 of 100 runs.
@@ -61,6 +62,7 @@ impl Known {
 
 /// Why nothing is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TooShort {
     /// Fewer requests than there are to be batches.
@@ -114,6 +116,7 @@ impl TooShort {
 /// What one run knows of the long run. This is the error of sampling alone: how far a model is from a device is another
 /// matter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
     /// Measured requests at the beginning that were found to be warm-up still. They are in every other figure of the
@@ -121,12 +124,13 @@ pub struct Sampling {
     pub warm_up_requests: u64,
     /// The mean response.
     pub mean: Known,
-    /// Of [`PERCENTS`].
+    /// Of 50, 90, 95, 99 and 99.9 %.
     pub percentiles: Vec<Percentile>,
 }
 
 /// What is known of a percentile of the response times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Percentile {
     /// Which.

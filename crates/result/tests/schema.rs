@@ -1,0 +1,21 @@
+//! The JSON schema of results, as `docs/` publishes it.
+
+use std::{env, fs, path::Path};
+
+use headstack_result::{RunResult, SCHEMA_VERSION};
+
+#[test]
+fn the_published_schema_is_current() {
+    let mut schema = schemars::schema_for!(Vec<RunResult>);
+    schema.insert("title".to_owned(), format!("Results of headstack, schema {SCHEMA_VERSION}").into());
+    let said = "What --json writes: one object for each run.";
+    schema.insert("description".to_owned(), said.into());
+    let current = serde_json::to_string_pretty(&schema).expect("it is a value") + "\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.schema.json");
+    if env::var_os("HEADSTACK_WRITE_DOCS").is_some() {
+        fs::write(&path, &current).expect("the documents can be written");
+    }
+    let published = fs::read_to_string(&path).unwrap_or_default();
+    let advice = "HEADSTACK_WRITE_DOCS=1 cargo test -p headstack-result --test schema renews docs/results.schema.json";
+    assert!(published == current, "{advice}");
+}
