@@ -402,14 +402,17 @@ fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, Before)>> {
                 continue;
             }
             // Nothing was written there, or zeros: a page at a time, since holes are where data are not.
-            let data_bytes = contents.next_data(at_bytes, at_bytes + run_bytes)?;
-            let page_bytes = run_bytes.min(PAGE_BYTES - at_bytes % PAGE_BYTES);
-            let (length_bytes, what) = match data_bytes - at_bytes {
-                0 => (page_bytes, Before::Zeros),
-                hole_bytes => (hole_bytes, Before::Hole),
-            };
-            add(at_bytes, at_bytes + length_bytes, what);
-            at_bytes += length_bytes;
+            let zeros_until_bytes = at_bytes + run_bytes;
+            while at_bytes < zeros_until_bytes {
+                let data_bytes = contents.next_data(at_bytes, zeros_until_bytes)?;
+                let page_bytes = (zeros_until_bytes - at_bytes).min(PAGE_BYTES - at_bytes % PAGE_BYTES);
+                let (length_bytes, what) = match data_bytes - at_bytes {
+                    0 => (page_bytes, Before::Zeros),
+                    hole_bytes => (hole_bytes, Before::Hole),
+                };
+                add(at_bytes, at_bytes + length_bytes, what);
+                at_bytes += length_bytes;
+            }
         }
     }
     Ok(parts)
@@ -419,10 +422,12 @@ fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, Before)>> {
 fn run(data: &[u8], at_bytes: u64) -> u64 {
     let first = (PAGE_BYTES - at_bytes % PAGE_BYTES).min(data.len() as u64);
     let (head, rest) = data.split_at(first as usize);
-    let same = rest.chunks(PAGE_BYTES as usize).take_while(|page| is_zero(page) == is_zero(head));
+    let is_empty = is_zero(head);
+    let same = rest.chunks(PAGE_BYTES as usize).take_while(|page| is_zero(page) == is_empty);
     first + same.map(|page| page.len() as u64).sum::<u64>()
 }
 
 fn is_zero(data: &[u8]) -> bool {
-    data.iter().all(|&byte| byte == 0)
+    // Many bytes at a time: zeros are all looked at.
+    data.chunks(256).all(|part| part.iter().fold(0, |any, byte| any | byte) == 0)
 }
