@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 SHARED ?= ../shared
 
-.PHONY: help demo test check bench validate fuzz build web clean
+.PHONY: help demo test check bench validate fuzz build site web clean
 
 help:
 	@echo "make demo      build and run the main job; writes demo/curves.png, results.json, results.parquet"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench     the speed figures, also as target/bench.json"
 	@echo "make validate  accuracy against real drives, power cuts, live verdicts, fio, sampling; as target/validate.json too"
 	@echo "make fuzz      properties with new random inputs, then each parser's fuzz target for a minute"
+	@echo "make site      the documentation as a folder of pages: target/site"
 	@echo "make web       the page of HTML reports; needs Node"
 	@echo "make clean     remove what was built"
 
@@ -39,6 +40,11 @@ python/headstack/report/bundle.js: $(wildcard web/src/*) web/build.mjs web/packa
 
 demo: build
 	$(BIN)/headstack demo -o demo
+
+site: $(BIN)/maturin
+	$(call install,docs)
+	$(BIN)/sphinx-build -q -W -b html docs target/site
+	@echo "target/site/index.html"
 
 untracked = git ls-files --others --exclude-standard 2>/dev/null
 

@@ -1,5 +1,7 @@
 """headstack: a storage performance laboratory.
 
+::
+
     import headstack as hs
 
     results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4, 16, 64])

@@ -3,7 +3,8 @@
 A signal raises ``KeyboardInterrupt``, as Ctrl-C does in any Python program. Within ``held`` it does not: it ends what
 the compiled part measures, and Python goes on to keep and write what that has come to. A second one has the compiled
 part leave devices that do not answer; it may come while results are written already, and takes nothing with it. A third
-one raises everywhere. Several in quick succession are one, since a terminal's end comes from the kernel and from the shell.
+one raises everywhere. Several in quick succession are one, since a terminal's end comes from the kernel and from the
+shell.
 """
 
 from __future__ import annotations

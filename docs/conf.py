@@ -1,0 +1,48 @@
+"""The documentation as a site: `make site` writes it to target/site."""
+
+import re
+
+from docutils import nodes
+
+from headstack import __version__
+
+project = "headstack"
+release = __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click"]
+html_theme = "furo"
+html_title = f"headstack {release}"
+html_copy_source = False
+html_show_copyright = False
+smartquotes = False
+html_extra_path = ["results.schema.json"]
+myst_heading_anchors = 3
+exclude_patterns = ["examples"]
+autodoc_typehints_format = "short"
+autodoc_member_order = "bysource"
+
+STUDIES = ("compaq", "demartek", "hp-va7100", "mark5c", "storagereview")
+OUTSIDE = {
+    "CHANGELOG.md": "changelog.md",
+    "catalogue/arrays/README.md": "describing-arrays.md",
+    "catalogue/drives/README.md": "describing-drives.md",
+    "studies/README.md": "describing-studies.md",
+    **{f"studies/{name}/README.md": f"study-{name}.md" for name in STUDIES},
+}
+"""Pages that lie beside what they describe, and their names on the site."""
+
+
+def at_home(_app: object, _page: str, source: list[str]) -> None:
+    """Leads links to pages outside `docs/` to where the site has them."""
+    for path, name in OUTSIDE.items():
+        source[0] = re.sub(rf"\]\(\.\./{re.escape(path)}", f"]({name}", source[0])
+
+
+def without_mail(_app: object, tree: nodes.document) -> None:
+    """`NAME@RANGE` is no address."""
+    for link in [link for link in tree.findall(nodes.reference) if link.get("refuri", "").startswith("mailto:")]:
+        link.replace_self(nodes.Text(link.astext()))
+
+
+def setup(app: object) -> None:
+    app.connect("source-read", at_home)  # type: ignore[attr-defined]
+    app.connect("doctree-read", without_mail)  # type: ignore[attr-defined]

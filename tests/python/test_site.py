@@ -1,0 +1,97 @@
+"""The documentation as a site: it builds without a warning, no link of it leads nowhere, and nothing is left out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from re import sub
+from urllib.parse import unquote, urlsplit
+
+import click
+import pytest
+
+import headstack
+from conftest import REPOSITORY
+from headstack.cli import main
+
+
+class Page(HTMLParser):
+    """Where a page leads, and what can be led to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.html = path.read_text(encoding="utf-8")
+        self.text = unescape(sub(r"<[^>]+>", "", self.html))
+        self.feed(self.html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("href", "src") and value:
+                self.links.append(value)
+            if name == "id" and value:
+                self.anchors.add(value)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
+    """The pages of the site by their files."""
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", str(folder / "read"), "-b", "html"]
+    done = subprocess.run([*build, REPOSITORY / "docs", folder / "html"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return {path: Page(path) for path in sorted((folder / "html").rglob("*.html"))}
+
+
+def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """A command and those below it, by their words."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from commands(below, (*path, name))
+
+
+def test_no_link_leads_nowhere(site: dict[Path, Page]) -> None:
+    assert len(site) > 30
+    broken = []
+    for path, page in site.items():
+        for link in page.links:
+            to = urlsplit(link)
+            if to.scheme in ("https", "http", "data"):
+                continue
+            assert not to.scheme, f"{path.name}: {link}"
+            there = path if not to.path else (path.parent / unquote(to.path)).resolve()
+            is_missing = not there.is_file()
+            if is_missing or (there in site and to.fragment and unquote(to.fragment) not in site[there].anchors):
+                broken.append(f"{path.name}: {link}")
+    assert not broken
+
+
+def test_every_command_and_option_is_on_its_page(site: dict[Path, Page]) -> None:
+    pages = {path.stem: page for path, page in site.items() if path.parent.name == "commands"}
+    missing = []
+    for path, command in commands(main):
+        if not path or command.hidden:
+            continue
+        text = pages[path[0]].text if path[0] in pages else ""
+        told = [name for option in command.params if isinstance(option, click.Option) for name in option.opts]
+        missing += [f"{' '.join(path)}: {name}" for name in (" ".join(path), *told) if name not in text]
+    assert not missing
+
+
+def test_everything_that_python_offers_is_on_its_page(site: dict[Path, Page]) -> None:
+    [page] = [page for path, page in site.items() if path.name == "python.html"]
+    names = [f"headstack.{name}" for name in headstack.__all__]
+    assert not [name for name in names if name not in page.anchors and f"module-{name}" not in page.anchors]
+
+
+def test_names_with_a_part_are_no_addresses(site: dict[Path, Page]) -> None:
+    assert not [link for page in site.values() for link in page.links if link.startswith("mailto:")]
