@@ -2,9 +2,12 @@
 
 import re
 
+import click
 from docutils import nodes
 
 from headstack import __version__
+from headstack.cli import main
+from headstack.cli.loading import Late, every
 
 project = "headstack"
 release = __version__
@@ -29,6 +32,14 @@ OUTSIDE = {
     **{f"studies/{name}/README.md": f"study-{name}.md" for name in STUDIES},
 }
 """Pages that lie beside what they describe, and their names on the site."""
+
+
+# Commands are loaded when they are named; the site names them all, and what a group does without a name.
+for _, command in list(every(main)):
+    if isinstance(command, Late):
+        command.commands.update({name: command.get_command(click.Context(command), name) for name in command.late})
+    if command.hidden:
+        command.hidden, command.name = False, "TARGET..."
 
 
 def at_home(_app: object, _page: str, source: list[str]) -> None:

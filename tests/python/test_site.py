@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 import headstack
 from conftest import REPOSITORY
 from headstack.cli import main
+from headstack.cli.loading import every
 
 
 class Page(HTMLParser):
@@ -48,17 +48,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
     return {path: Page(path) for path in sorted((folder / "html").rglob("*.html"))}
 
 
-def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """A command and those below it, by their words."""
-    yield path, command
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            below = command.get_command(context, name)
-            assert below is not None
-            yield from commands(below, (*path, name))
-
-
 def test_no_link_leads_nowhere(site: dict[Path, Page]) -> None:
     assert len(site) > 30
     broken = []
@@ -78,8 +67,8 @@ def test_no_link_leads_nowhere(site: dict[Path, Page]) -> None:
 def test_every_command_and_option_is_on_its_page(site: dict[Path, Page]) -> None:
     pages = {path.stem: page for path, page in site.items() if path.parent.name == "commands"}
     missing = []
-    for path, command in commands(main):
-        if not path or command.hidden:
+    for path, command in every(main):
+        if not path:
             continue
         text = pages[path[0]].text if path[0] in pages else ""
         told = [name for option in command.params if isinstance(option, click.Option) for name in option.opts]
