@@ -1,14 +1,16 @@
-"""Sweeps: one system under one workload, with any values of their files and any options of runs varied."""
+"""Sweeps: systems under one workload, with any values of their files and any options of runs varied."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headstack import _native
 from headstack._native import InputError
@@ -19,11 +21,17 @@ from headstack.chunks.points import DEMAND, MARK, OPTION, SYSTEM, specifications
 from headstack.demand import load_demand
 from headstack.designs import Axis, Design, Listed, axis
 from headstack.options import CHANGES, OPTIONS
-from headstack.runs import Progress, check, texts
+from headstack.runs import Progress, check, several, texts
 from headstack.tables import CSV, PARQUET, copy_to
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DESCRIBING_S = 2e-3
 """What it takes to complete a description, roughly."""
+
+
+Named: TypeAlias = str | os.PathLike[str]
 
 
 class Plan:
@@ -31,24 +39,20 @@ class Plan:
 
     def __init__(
         self,
-        system: str | os.PathLike[str],
-        workload: str | os.PathLike[str] | None,
+        systems: Named | Iterable[Named],
+        workload: Named | None,
         vary: Mapping[str, str],
         sample: str = "grid",
         points: int | None = None,
     ) -> None:
         """``vary`` gives each field its values, as ``designs.axis`` reads them. Raises ``InputError``."""
-        name, separator, part = os.fspath(system).partition("@")
+        self.systems = [os.fspath(one) for one in several(systems)]
+        """Each has all points of the design, one after the other."""
         fields = {field: axis(field, text) for field, text in vary.items()}
         values = [value for each in fields.values() if isinstance(each, Listed) for value in each.values]
         files = [value for value in values if value.endswith(".toml")]
-        blueprints = {SYSTEM: _native.system_blueprint(name, files)}
-        if workload is not None:
-            blueprints[DEMAND] = _native.demand_blueprint(os.fspath(workload))
+        demand = {} if workload is None else {DEMAND: _native.demand_blueprint(os.fspath(workload))}
         _check_options(fields, workload)
-        if separator and "range" in fields:
-            raise InputError(f"range: {os.fspath(system)} states a range of its own")
-        kinds = [_kind(field, each.at(0.0), blueprints) for field, each in fields.items()]
         units = [each.unit for each in fields.values()]
         seeds = fields.get("seed")
         seed = int(seeds.values[0]) if isinstance(seeds, Listed) and seeds.values[0].isdecimal() else None
@@ -59,22 +63,36 @@ class Plan:
         ]
         """What was varied, as columns of the table; quantities of one unit are numbers, whose unit the column names."""
         self.numeric = [unit is not None for unit in units]
-        self._asked: dict[str, Any] = {
-            "system": {
-                "name": os.path.basename(name).removesuffix(".toml"),
-                "part": part if separator else None,
-                "blueprint": json.loads(blueprints[SYSTEM]),
-            },
-            "demand": {"blueprint": json.loads(blueprints[DEMAND])} if DEMAND in blueprints else None,
-            "fields": list(fields),
-            "kinds": kinds,
-            "columns": self.columns,
-            "units": units,
-            "whole": False,
-        }
+        self._asked: list[dict[str, Any]] = []
+        for system in self.systems:
+            name, separator, part = system.partition("@")
+            if separator and "range" in fields:
+                raise InputError(f"range: {system} states a range of its own")
+            blueprints = {SYSTEM: _native.system_blueprint(name, files), **demand}
+            self._asked.append(
+                {
+                    "system": {
+                        "name": os.path.basename(name).removesuffix(".toml"),
+                        "part": part if separator else None,
+                        "blueprint": json.loads(blueprints[SYSTEM]),
+                    },
+                    "demand": {"blueprint": json.loads(blueprints[DEMAND])} if demand else None,
+                    "fields": list(fields),
+                    "kinds": self._kinds(system, fields, blueprints),
+                    "columns": self.columns,
+                    "units": units,
+                    "whole": False,
+                }
+            )
+
+    def _kinds(self, system: str, fields: Mapping[str, Axis], blueprints: Mapping[str, str]) -> list[str]:
+        try:
+            return [_kind(field, each.at(0.0), blueprints) for field, each in fields.items()]
+        except InputError as error:
+            raise InputError(f"{system}: {error}" if len(self.systems) > 1 else str(error)) from None
 
     def __len__(self) -> int:
-        return len(self.design)
+        return len(self.design) * len(self.systems)
 
     @property
     def column_names(self) -> list[str]:
@@ -90,17 +108,56 @@ class Plan:
             raise InputError(f"{column}: there is no such column{meant}")
 
     def chunks(self) -> Iterator[Chunk]:
-        """The configurations, in portions whose ends follow from the first point alone."""
-        each_s = self._cost_s(next(iter(self.design)))
+        """The configurations, in portions whose ends follow from the first point of each system alone."""
         first = 0
-        for points in cut(self.design, lambda _: each_s):
-            yield Chunk.of(self._asked | {"points": points}, first)
-            first += len(points)
+        for asked in self._asked:
+            each_s = _cost_s(asked, next(iter(self.design)))
+            for points in cut(self.design, partial(_same, each_s)):
+                yield Chunk.of(asked | {"points": points}, first)
+                first += len(points)
 
-    def _cost_s(self, point: Sequence[str]) -> float:
-        (text,) = specifications_of_points(self._asked | {"points": [list(point)]})
-        spec = json.loads(text)
-        return DESCRIBING_S + (cost_s(spec) if "system" in spec else 0.0)
+    def check_where(self, condition: str) -> None:
+        """Raises ``InputError`` where the table cannot be asked for this condition."""
+        import duckdb
+
+        with duckdb.connect() as connection:
+            connection.register("results", _native.results_of_kept([], []).table())
+            varied = [
+                f"cast(null as {'double' if is_number else 'varchar'}) as {_quoted(column)}"
+                for column, is_number in zip(self.columns, self.numeric, strict=True)
+            ]
+            others = [_quoted(name) for name in connection.table("results").columns if name not in self.columns]
+            reasons = ["cast(null as varchar) as impossible", "cast(null as varchar) as failed"]
+            empty = connection.sql(f"select {', '.join([*varied, *others, *reasons])} from results")
+            try:
+                kind = str(empty.project(f"({condition}) as kept").types[0])
+            except duckdb.Error as error:
+                unknown = re.search(r'column "([^"]*)" not found', str(error))
+                if unknown:
+                    self.check_column(unknown[1].rpartition(".")[2] or unknown[1])
+                raise _no_condition(condition, _reason(error)) from None
+            if kind != "BOOLEAN":
+                raise _no_condition(condition, "this is no condition")
+
+
+def _no_condition(condition: str, why: str) -> InputError:
+    example = "write a condition on columns, such as p99_ms < 20 and mean_ms < 5"
+    return InputError(f"where: {condition}: {why}; {example}")
+
+
+def _reason(error: Exception) -> str:
+    """What DuckDB says of a mistake, without its kind and the line it is in."""
+    return str(error).partition("\n")[0].partition(": ")[2]
+
+
+def _same(cost_s: float, _point: object) -> float:
+    return cost_s
+
+
+def _cost_s(asked: dict[str, Any], point: Sequence[str]) -> float:
+    (text,) = specifications_of_points(asked | {"points": [list(point)]})
+    spec = json.loads(text)
+    return DESCRIBING_S + (cost_s(spec) if "system" in spec else 0.0)
 
 
 def _result_columns() -> list[str]:
@@ -164,7 +221,13 @@ class Sweep:
             for column, is_number in zip(self._plan.columns, self._plan.numeric, strict=True)
         ]
         files = "[" + ", ".join("'" + path.replace("'", "''") + "'" for path in self._paths) + "]"
-        others = [_quoted(name) for name in self._plan.column_names if name not in self._plan.columns]
+        # Where nothing came of a configuration, its system is that which was asked for.
+        system = f"coalesce(system, {_quoted(MARK + SYSTEM)}) as system"
+        others = [
+            system if name == SYSTEM else _quoted(name)
+            for name in self._plan.column_names
+            if name not in self._plan.columns
+        ]
         connection.execute(
             f"create view placed as select row_number() over () as place, {', '.join([*varied, *others])} "
             f"from read_parquet({files})"
@@ -173,23 +236,77 @@ class Sweep:
         return connection
 
     @property
+    def systems(self) -> list[str]:
+        """Those that were swept."""
+        return self._plan.systems
+
+    @property
+    def varied(self) -> list[str]:
+        """The columns of what has several values: the system, and the fields of the sweep."""
+        axes = zip(self._plan.columns, self._plan.design.axes, strict=True)
+        several = [column for column, axis in axes if not isinstance(axis, Listed) or len(axis.values) > 1]
+        return [SYSTEM, *several] if len(self.systems) > 1 else several
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether its points lie on lines: not those of a sample."""
+        return self._plan.design.sample == "grid"
+
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, column: str = "iops", where: str | None = None
+    ) -> Figure:
+        """A column over what was varied, of the configurations that fulfil ``where``. Written to ``path`` where one is
+        given. Needs the extra ``headstack[plot]``."""
+        from headstack.report.draw import draw
+        from headstack.report.of_sweeps import figure
+
+        return draw(figure(self, column, where), path)
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        column: str = "iops",
+        descending: bool = True,
+        where: str | None = None,
+    ) -> None:
+        """Writes the figure of ``plot`` and the table, those first that have most (or least), as one HTML file."""
+        from headstack.report.html import write_html
+        from headstack.report.of_sweeps import report_of
+
+        write_html(report_of(self, column, descending, where), path)
+
+    @property
     def column_names(self) -> list[str]:
         """What was varied, then the columns of results, then why a configuration is ``impossible`` or ``failed``."""
         return self._plan.column_names
 
     def rows(
-        self, order: str | None = None, descending: bool = False, limit: int | None = None
+        self, order: str | None = None, descending: bool = False, limit: int | None = None, where: str | None = None
     ) -> list[dict[str, Any]]:
-        """Rows as dicts, in the order of the design, or by a column; those without a value in it are left out."""
-        query = "select * from swept"
+        """Rows as dicts, in the order of the design, or by a column; those without a value in it are left out.
+
+        ``where`` is a condition on columns, in DuckDB's SQL: ``"p99_ms < 20 and bottleneck != 'bus'"``. Names with dots
+        or brackets stand in quotation marks. Raises ``InputError`` for what is no condition.
+        """
+        import duckdb
+
+        conditions, by = [], "place"
+        if where is not None:
+            self._plan.check_where(where)
+            conditions.append(f"({where})")
         if order is not None:
             self._plan.check_column(order)
-            by = f"{_quoted(order)} {'desc' if descending else ''}"
+            conditions.append(f"{_quoted(order)} is not null")
             # Equals stay in the order of the design.
-            query = f"select * exclude (place) from placed where {_quoted(order)} is not null order by {by}, place"
+            by = f"{_quoted(order)} {'desc' if descending else ''}, place"
+        query = f"select * exclude (place) from placed where {' and '.join(conditions or ['true'])} order by {by}"
         with self._opened() as connection:
             found = connection.sql(query + (f" limit {limit}" if limit is not None else ""))
-            return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+            try:
+                return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+            except duckdb.ConversionException as error:
+                # Seen by values alone: text that is compared with numbers.
+                raise _no_condition(str(where), _reason(error)) from None
 
     def reasons(self, of: str = "impossible", limit: int = 3) -> list[tuple[str, int]]:
         """Why configurations are ``impossible`` or ``failed``, and how many for each reason, the commonest first."""
@@ -234,8 +351,8 @@ def carried_out(
 
 
 def sweep(
-    system: str | os.PathLike[str],
-    workload: str | os.PathLike[str] | None = None,
+    system: Named | Iterable[Named],
+    workload: Named | None = None,
     *,
     vary: Mapping[str, str | int | float | bool | Iterable[str | int | float | bool]],
     sample: str = "grid",
@@ -244,7 +361,7 @@ def sweep(
     executor: str = "local",
     progress: Progress | None = None,
 ) -> Sweep:
-    """Runs a system under a workload at many points of a space of parameters.
+    """Runs a system, or several, under a workload at many points of a space of parameters.
 
     ``vary`` names fields of the system's file or the workload's by their paths (``seek.read_average``,
     ``lines[0].size``), or options of ``run`` by their names. Values are a list, or text as on the command line:

@@ -20,13 +20,14 @@ from conftest import Headstack
 from headstack import _native
 from headstack.chunks import chunk as chunk_module
 from headstack.designs import Design, axis, sobol
+from headstack.report.of_sweeps import figure, report_of
 from headstack.runs import specify
 
 DRIVE = "cheetah-x15-36lp"
 
 
 def swept(
-    store: Path, vary: dict[str, Any], system: str = DRIVE, workload: str | None = "file-server", **how: Any
+    store: Path, vary: dict[str, Any], system: str | list[str] = DRIVE, workload: str | None = "file-server", **how: Any
 ) -> Any:
     return hs.sweep(system, workload, vary={"requests": 500} | vary, store=store, **how)
 
@@ -251,7 +252,107 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, headstack: Headstack) -> N
     assert ends[0] == ends[1]
 
 
+# Several systems, conditions, pictures.
+
+SYSTEMS = [DRIVE, "atlas-10k-iii-73@50%"]
+
+
+def test_several_systems_have_all_points(tmp_path: Path) -> None:
+    vary = {"depth": "1,16", "policy": "fcfs,best"}
+    found = swept(tmp_path, vary, SYSTEMS)
+    alone = [swept(tmp_path, vary, system) for system in SYSTEMS]
+    assert (len(found), found.impossible) == (8, 4)
+    assert found.rows() == [row for one in alone for row in one.rows()]
+    # Those that cannot be have their system too.
+    assert [row["system"] for row in found.rows()] == [SYSTEMS[0]] * 4 + [SYSTEMS[1]] * 4
+    assert found.varied == ["system", "depth", "policy"]
+    assert alone[0].varied == ["depth", "policy"]
+
+
+def test_conditions_choose_rows(tmp_path: Path) -> None:
+    found = swept(tmp_path, {"depth": "1,4,16,64", "seek.read_average": "4ms,6ms"}, SYSTEMS)
+    rows = found.rows("mean_ms")
+    for condition, fits in (
+        ("p99_ms < 100", lambda row: row["p99_ms"] < 100),
+        ("iops > 200 or depth = 1", lambda row: row["iops"] > 200 or row["depth"] == 1),
+        ('"seek.read_average_ms" > 5', lambda row: row["seek.read_average_ms"] > 5),
+        (f"system = '{DRIVE}'", lambda row: row["system"] == DRIVE),
+    ):
+        expected = [row for row in rows if fits(row)]
+        assert 0 < len(expected) < len(rows), condition
+        assert found.rows("mean_ms", where=condition) == expected
+        assert found.rows("mean_ms", where=condition, limit=1) == expected[:1]
+    assert found.rows(where="iops < 0") == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("p9_ms < 20", "p9_ms: there is no such column; did you mean p99_ms?"),
+        ("p99_ms < < 20", 'where: p99_ms < < 20: syntax error at or near "<"; write a condition'),
+        ("p99_ms", "where: p99_ms: this is no condition; write a condition on columns, such as p99_ms < 20"),
+        ("p99_ms < 20; drop table swept", 'syntax error at or near ";"'),
+        ("best(p99_ms) < 5", "name best does not exist"),
+        ("", "this is no condition"),
+        ("system = 3", "Could not convert"),
+    ],
+)
+def test_what_is_no_condition(tmp_path: Path, headstack: Headstack, condition: str, message: str) -> None:
+    arguments = ("sweep", DRIVE, "-w", "file-server", "--depth", "1", "--requests", "100", "--store", str(tmp_path))
+    done = headstack(*arguments, "--where", condition, "--plot", "refused.png", "-q")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert message in done.stderr
+    assert not (tmp_path / "refused.png").exists()
+
+
+def test_a_column_is_drawn_over_what_was_varied(tmp_path: Path) -> None:
+    found = swept(tmp_path / "store", {"depth": "1,4,16", "policy": "fcfs,sptf"}, SYSTEMS)
+    lines = figure(found, "mean_ms", "depth < 10")
+    assert (lines.x.label, lines.y.label) == ("depth", "mean_ms")
+    assert [one.name for one in lines.series] == [f"{s}, policy {p}" for s in SYSTEMS for p in ("fcfs", "sptf")]
+    assert [list(one.x) for one in lines.series] == [[1, 4]] * 4
+    rows = found.rows(where=f"depth < 10 and policy = 'sptf' and system = '{DRIVE}'")
+    assert list(lines.series[1].y) == [row["mean_ms"] for row in rows]
+    found.plot(tmp_path / "out.png", "mean_ms")
+    assert (tmp_path / "out.png").stat().st_size > 10_000
+    bars = figure(swept(tmp_path / "store", {"policy": "fcfs,sptf", "depth": 16}, SYSTEMS), "iops")
+    assert (bars.groups, [one.name for one in bars.series]) == (["fcfs", "sptf"], SYSTEMS)
+    report = report_of(found, "mean_ms", False, "depth < 10")
+    (lines_again, table) = report.sections[0].figures
+    assert lines_again == lines
+    assert len(table.rows) == 8
+    assert [row[table.columns.index("mean_ms")] for row in table.rows] == sorted(
+        row["mean_ms"] for row in found.rows(where="depth < 10")
+    )
+    for column, where, message in (
+        ("bottleneck", None, "bottleneck is no figure"),
+        ("iops", "iops < 0", "no configuration has a iops where iops < 0"),
+    ):
+        with pytest.raises(hs.InputError, match=message):
+            figure(found, column, where)
+    sampled = swept(tmp_path / "store", {"depth": "1..4"}, sample="random", points=3)
+    with pytest.raises(hs.InputError, match="points of a sample lie on no lines"):
+        figure(sampled, "iops")
+    assert len(report_of(sampled, "iops", True).sections[0].figures) == 1
+
+
 # The command.
+
+
+def test_the_command_compares_systems_within_a_condition(tmp_path: Path, headstack: Headstack) -> None:
+    done = headstack(
+        *("sweep", *SYSTEMS, "-w", "file-server", "--requests", "500", "--depth", "1,4,16", "--store", str(tmp_path)),
+        *("--where", "mean_ms < 30", "--plot", "out.png", "-o", "out.csv"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "6 configurations, 4 where mean_ms < 30; shown: most iops" in done.stdout
+    assert [line.split()[0] for line in done.stdout.splitlines()[3:5]] == SYSTEMS
+    assert (tmp_path / "out.png").stat().st_size > 10_000
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 7
+    none = headstack(
+        *("sweep", DRIVE, "--requests", "500", "--depth", "1", "--store", str(tmp_path), "--where", "mean_ms < 0")
+    )
+    assert none.stdout.startswith("no configuration is so: mean_ms < 0\n1 configurations, 0 where mean_ms < 0")
 
 
 def test_the_command_prints_the_best(tmp_path: Path, headstack: Headstack) -> None:
@@ -292,6 +393,10 @@ def test_the_command_prints_the_best(tmp_path: Path, headstack: Headstack) -> No
         (["--depth", "1", "--rate", "5"], "depth, rate: only one of them can be given"),
         (["--depth", "1", "--executor", "cloud"], "executor: 'cloud' is unknown"),
         (["--depth", "1", "-o", "x.txt"], "-o: x.txt: the ending is unknown"),
+        (["--sample", "random", "--points", "2", "--depth", "1..4", "--plot", "x.png"], "--plot: points of a sample"),
+        (["--depth", "1", "--plot", "x.xls"], "x.xls: no picture has this suffix"),
+        (["dc-s3700-400gb", "--vary", "seek.read_average=5ms"], "dc-s3700-400gb: seek: unknown key"),
+        (["nosuch", "--depth", "1"], 'no drive or array "nosuch" in the catalogue'),
         (["--depth", "1", "--best", "iop", "--requests", "10"], "iop: there is no such column; did you mean iops?"),
     ],
 )

@@ -25,7 +25,8 @@ def specifications_of_points(chunk: dict[str, Any]) -> list[str]:
     demands = _described(chunk, DEMAND) if chunk["demand"] is not None else None
     specs = []
     for number, point in enumerate(chunk["points"]):
-        labels = [(MARK + column, value) for column, value in zip(chunk["columns"], _plain(chunk, point), strict=True)]
+        labels = [(MARK + SYSTEM, _system_name(chunk))]
+        labels += [(MARK + column, value) for column, value in zip(chunk["columns"], _plain(chunk, point), strict=True)]
         refused = [
             found for found in (systems[number], demands and demands[number]) if found and found[0] != "described"
         ]
@@ -39,6 +40,11 @@ def specifications_of_points(chunk: dict[str, Any]) -> list[str]:
         except InputError as error:
             specs.append(json.dumps(_refused("impossible", str(error), labels)))
     return specs
+
+
+def _system_name(chunk: dict[str, Any]) -> str:
+    name, part = chunk["system"]["name"], chunk["system"]["part"]
+    return name if part is None else f"{name}@{part}"
 
 
 def _refused(kind: str, why: str, labels: list[tuple[str, str]]) -> dict[str, Any]:
@@ -67,10 +73,10 @@ def _described(chunk: dict[str, Any], of: str) -> list[tuple[str, str]]:
 def _specified(chunk: dict[str, Any], point: list[str], system: str, demand: str | None) -> Spec:
     named = zip(chunk["fields"], chunk["kinds"], point, strict=True)
     chosen = {field: value for field, kind, value in named if kind == OPTION}
-    name, part = chunk["system"]["name"], chunk["system"]["part"]
+    part = chunk["system"]["part"]
     under = one_size(chosen) if demand is None else json.loads(demand)
     spec: Spec = {
-        "system_name": name,
+        "system_name": _system_name(chunk),
         "system": json.loads(system),
         **under,
         "span": None,
@@ -80,7 +86,6 @@ def _specified(chunk: dict[str, Any], point: list[str], system: str, demand: str
     }
     if part is not None:
         spec["span"] = parse_range(part, capacity_bytes(spec["system"]), sector_bytes(spec["system"]))
-        spec["system_name"] = f"{name}@{part}"
     for option in OPTIONS:
         if option.name in chosen:
             option.apply(spec, chosen[option.name])

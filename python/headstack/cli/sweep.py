@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Callable
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,7 @@ from headstack._native import InputError
 from headstack.atomic_files import write_all
 from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, SYSTEM
 from headstack.cli.files import OUTPUT
-from headstack.cli.output import print_table, progress, wide_option
+from headstack.cli.output import Outputs, html_option, print_table, progress, wide_option
 from headstack.cli.runs import Command, Grouped
 from headstack.cli.varying import option_of
 from headstack.columns import Column, Figures, Words
@@ -20,7 +21,7 @@ from headstack.designs import SAMPLES
 from headstack.options import OPTIONS
 
 if TYPE_CHECKING:
-    from headstack.sweeps import Plan, Sweep
+    from headstack.sweeps import Sweep
 
 EXIT_RUN = 3
 
@@ -41,7 +42,7 @@ def options_of_runs(command: Command) -> Command:
 
 
 @click.command(cls=Grouped)
-@click.argument("system", type=SYSTEM, metavar="SYSTEM")
+@click.argument("systems", nargs=-1, required=True, type=SYSTEM, metavar="SYSTEM...")
 @click.option(
     "-w",
     "--workload",
@@ -57,12 +58,23 @@ def options_of_runs(command: Command) -> Command:
 )
 @click.option("--sample", type=click.Choice(SAMPLES), default="grid", help="Which points.  [default: grid]")
 @click.option("--points", type=click.IntRange(1), metavar="N", help="How many, of random and sobol.")
+@click.option(
+    "--where", metavar="CONDITION", help="Show, draw and report those alone that fulfil it: 'p99_ms < 20'. In SQL."
+)
 @click.option("--best", metavar="COLUMN", help="Show those with the most of it.  [default: iops]")
 @click.option("--min", "least", metavar="COLUMN", help="Show those with the least of it, such as mean_ms.")
 @click.option("--top", type=click.IntRange(1), default=10, metavar="N", help="How many to show.  [default: 10]")
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="FILE.parquet|csv", help="Write the table, a row for each configuration."
 )
+@click.option(
+    "--plot",
+    "plot_path",
+    type=OUTPUT,
+    metavar="FILE.png",
+    help="Draw the column of --best or --min over what varies.",
+)
+@html_option
 @click.option(
     "--executor",
     default="local",
@@ -77,21 +89,24 @@ def options_of_runs(command: Command) -> Command:
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @options_of_runs
 def sweep(
-    system: str,
+    systems: tuple[str, ...],
     workload: str | None,
     vary: tuple[str, ...],
     sample: str,
     points: int | None,
+    where: str | None,
     best: str | None,
     least: str | None,
     top: int,
     output: str | None,
+    plot_path: str | None,
+    html_path: str | None,
     executor: str,
     store: str | None,
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Run one system at many points of a space of parameters.
+    """Run SYSTEMs at many points of a space of parameters.
 
     Any value of the system's or the workload's file can be varied, and any option of `headstack run`, which may also be
     given as such:
@@ -101,6 +116,11 @@ def sweep(
         --vary spindle.speed=7200rpm,10000rpm,15000rpm --vary seek.read_average=3ms..9ms:4
     headstack sweep cheetah-x15-36lp -w file-server --sample sobol --points 1000 \\
         --vary seek.read_average=3ms..9ms --vary queue.depth=1..64:log -o sweep.parquet
+    headstack sweep cheetah-x15-36lp mas3735 -w file-server --depth 1..64:7:log \\
+        --where 'p99_ms < 200 and mean_ms < 50' --plot sweep.png
+
+    CONDITION is of columns, in the SQL of DuckDB; names with dots stand in quotation marks: "seek.read_average_ms" < 5.
+    The table that -o writes has all configurations.
 
     A configuration that is impossible is a row that says why. What is finished is kept: the same command goes on where
     it was interrupted. --seed is the seed of all runs, and of the sample.
@@ -109,8 +129,19 @@ def sweep(
 
     if best is not None and least is not None:
         raise InputError("--best, --min: only one of them can be given")
-    plan = Plan(system, workload, fields(vary, given), sample, points)
-    plan.check_column(least or best or "iops")
+    plan = Plan(systems, workload, fields(vary, given), sample, points)
+    column = least or best or "iops"
+    plan.check_column(column)
+    if where is not None:
+        plan.check_where(where)
+    if plot_path is not None and sample != "grid":
+        raise InputError("--plot: points of a sample lie on no lines; sweep a grid, or take the table with -o")
+    asked = {"plot_path": plot_path, "html_path": html_path}
+    exports: dict[str, Callable[..., Any]] = {
+        "plot": lambda swept, path: swept.plot(path, column, where),
+        "html": lambda swept, path: swept.to_html(path, column, least is None, where),
+    }
+    outputs = Outputs(asked, exports)
     if output is not None and not output.endswith((".parquet", ".csv")):
         raise InputError(f"-o: {output}: the ending is unknown; allowed: .parquet, .csv")
     try:
@@ -119,20 +150,30 @@ def sweep(
     except KeyboardInterrupt:
         click.echo("headstack: interrupted; what is finished is kept, the same command goes on from there", err=True)
         return signals.exit_code()
-    order, rows = best_rows(swept, best, least, top)
     if output is not None:
         write_all([(output, swept.to_csv if output.endswith(".csv") else swept.to_parquet)])
-    print_rows(plan, rows)
+    outputs.write(swept, partial(show_swept, swept, column, least is None, top, where))
+    return EXIT_RUN if swept.failed else 0
+
+
+def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
+    """The best configurations, and what became of the others."""
+    rows = swept.rows(column, descending, top, where)
+    if rows:
+        print_rows(swept, rows)
+        print()
+    else:
+        print(f"no configuration is so: {where}")
     impossible = f", {swept.impossible:,} of them impossible" if swept.impossible else ""
-    print(f"\n{len(swept):,} configurations{impossible}; shown: {order}")
+    fulfilling = "" if where is None else f", {len(swept.rows(where=where)):,} where {where}"
+    print(f"{len(swept):,} configurations{impossible}{fulfilling}; shown: {'most' if descending else 'least'} {column}")
     for why, count in swept.reasons():
         print(f"impossible: {count:,}: {why}")
     for why, count in swept.reasons("failed"):
         click.echo(f"headstack: failed: {count:,}: {why}", err=True)
     for row in [] if not swept.failed else swept.rows("failed", limit=3):
-        what = ", ".join(f"{column} {row[column]}" for column in plan.columns)
+        what = ", ".join(f"{name} {row[name]}" for name in swept.varied)
         click.echo(f"headstack: failed: {what}", err=True)
-    return EXIT_RUN if swept.failed else 0
 
 
 def fields(vary: tuple[str, ...], given: dict[str, Any]) -> dict[str, str]:
@@ -155,28 +196,17 @@ def fields(vary: tuple[str, ...], given: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-def best_rows(swept: Sweep, best: str | None, least: str | None, top: int) -> tuple[str, list[dict[str, Any]]]:
-    """The rows to show, and by what they are chosen."""
-    if least is not None:
-        return f"least {least}", swept.rows(least, limit=top)
-    column = best or "iops"
-    return f"most {column}", swept.rows(column, descending=True, limit=top)
-
-
-def print_rows(plan: Plan, rows: list[dict[str, Any]]) -> None:
+def print_rows(swept: Sweep, rows: list[dict[str, Any]]) -> None:
     """A row for each configuration: what was varied, where it differs, and the figures."""
-    several = [
-        (column, number)
-        for column, number, axis in zip(plan.columns, plan.numeric, plan.design.axes, strict=True)
-        if len(getattr(axis, "values", "..")) > 1
-    ]
-    columns = [Column(column.replace(".", "\n", 1), is_text=not number, rank=0) for column, number in several]
+    varied = swept.varied
+    is_number = {name: isinstance(rows[0][name], float) for name in varied}
+    columns = [Column(name.replace(".", "\n", 1), is_text=not is_number[name], rank=0) for name in varied]
 
     def cell(value: Any, form: str) -> str:
         return "" if value is None else form.format(value)
 
     cells = [
-        [cell(row[column], "{:g}" if number else "{}") for column, number in several]
+        [cell(row[name], "{:g}" if is_number[name] else "{}") for name in varied]
         + [cell(row[name], form) for _, name, form in SHOWN]
         for row in rows
     ]
