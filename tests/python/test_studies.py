@@ -81,7 +81,7 @@ def test_a_study_gives_verdicts_tables_and_figures(tmp_path: Path) -> None:
     gains = [100 * (runs[n]["iops"] / runs[n + 2]["iops"] - 1) for n in (0, 1)]
     assert [row[2] for row in claim.rows] == pytest.approx(gains)
     assert claim.errors == pytest.approx([gain - 30 for gain in gains])
-    assert outcome.data["runs"].columns[:4] == ["run", "system", "workload", "depth"]
+    assert outcome.data["runs"].columns[:5] == ["run", "system", "workload", "capacity_gb", "depth"]
     knees = list(outcome.data["runs_curves"].dicts())
     assert [row["system"] for row in knees] == ["cheetah-x15-36lp", "atlas-10k-iii-73"]
     within = runs.iops_at("25ms")["cheetah-x15-36lp"]
