@@ -57,6 +57,7 @@ COMMANDS = {
     "validate": "validation",
     "demo": "demo",
     "completion": "completion",
+    "man": "man",
 }
 """The modules of the commands."""
 

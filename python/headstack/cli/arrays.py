@@ -66,7 +66,7 @@ def device_names(description: Description) -> list[str]:
 
 
 @arrays.command("show")
-@click.argument("name", metavar="NAME|FILE.toml", type=ARRAY)
+@click.argument("name", metavar="NAME|FILE.toml", type=ARRAY, help="An array of the catalogue, or a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete description as JSON.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
 @wide_option

@@ -79,7 +79,7 @@ def list_drives(as_json: bool, **wanted: str | None) -> None:
 
 
 @drives.command("show")
-@click.argument("name", metavar="NAME|FILE.toml", type=DRIVE)
+@click.argument("name", metavar="NAME|FILE.toml", type=DRIVE, help="A drive of the catalogue, or a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete description as JSON.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
 @wide_option
@@ -103,7 +103,7 @@ def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
 
 
 @drives.command("import")
-@click.argument("path", metavar="FILE", type=FILE)
+@click.argument("path", metavar="FILE", type=FILE, help="DiskSim's parameters.")
 @click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", help="Write the drive there; printed otherwise.")
 @click.option("--name", metavar="NAME", help="The drive to take, where the file describes several.")
 @click.option("--unmapped", is_flag=True, help="List the parameters without a counterpart, and why they have none.")
@@ -171,7 +171,7 @@ def sizes_and_shares(workload: dict[str, Any]) -> list[str]:
 
 
 @workloads.command("show")
-@click.argument("name", metavar="NAME|FILE.toml", type=WORKLOAD)
+@click.argument("name", metavar="NAME|FILE.toml", type=WORKLOAD, help="A workload of the catalogue, or a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete workload as JSON.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
 @wide_option

@@ -80,7 +80,14 @@ def carry_out(given: dict[str, Any], work: Callable[[Progress | None], T], show:
 
 
 @click.command()
-@click.argument("systems", nargs=-1, required=True, type=SYSTEM, metavar="TARGET|SYSTEM...")
+@click.argument(
+    "systems",
+    nargs=-1,
+    required=True,
+    type=SYSTEM,
+    metavar="TARGET|SYSTEM...",
+    help="Files and block devices, measured; drives and arrays, simulated.",
+)
 @click.option("--positions", metavar="N", default="64", show_default=True, help="Places at which the rate is measured.")
 @click.option("--size", metavar="SIZE", default="1MiB", show_default=True, help="Of sequential requests.")
 @click.option("--depth", metavar="N", default="2", show_default=True, help="Sequential requests at a time.")
@@ -146,7 +153,7 @@ def show_zones(test: zones_test.Zones) -> None:
 
 
 @click.command()
-@click.argument("target", type=SOURCE)
+@click.argument("target", type=SOURCE, help="A file or a block device.")
 @click.option("-c", "--count", metavar="N", help="Requests; 0 until Ctrl-C.  [default: 20; with -w or -R any number]")
 @click.option("-i", "--interval", metavar="TIME", help="From one request to the next.  [default: 1s]")
 @click.option("-s", "--size", metavar="SIZE", help="Of a request.  [default: 4KiB, sequential 256KiB]")
@@ -213,7 +220,7 @@ def time_of(ms: float) -> str:
 
 
 @click.command()
-@click.argument("target", type=SOURCE)
+@click.argument("target", type=SOURCE, help="A file, a block device, or a folder.")
 @click.option(
     "--size", "sizes", metavar="SIZE", default=",".join(fsync_test.SIZES), show_default=True, help="Of writes."
 )
@@ -271,7 +278,7 @@ def show_fsync(test: fsync_test.Fsync) -> None:
 
 
 @click.command()
-@click.argument("target", type=SOURCE)
+@click.argument("target", type=SOURCE, help="A file, a block device, or a folder.")
 @click.option(
     "--profile",
     default="default",
@@ -335,7 +342,7 @@ def show_crystal(test: crystal_test.Crystal) -> None:
 
 
 @click.command()
-@click.argument("targets", nargs=-1, required=True, type=SOURCE, metavar="TARGET...")
+@click.argument("targets", nargs=-1, required=True, type=SOURCE, metavar="TARGET...", help="Files or block devices.")
 @click.option("--serial", "order", flag_value="serial", default=True, help="One LUN after the other.  [default]")
 @click.option("--concurrent", "order", flag_value="concurrent", help="All LUNs at the same time.")
 @click.option("--parts", metavar="N", default="1", show_default=True, help="LUNs that a single target is divided into.")

@@ -37,8 +37,8 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 
 
 @click.command()
-@click.argument("measured", type=SOURCE, metavar="MEASURED")
-@click.argument("predicted", type=SYSTEM, metavar="PREDICTED")
+@click.argument("measured", type=SOURCE, metavar="MEASURED", help="Results of a measurement.")
+@click.argument("predicted", type=SYSTEM, metavar="PREDICTED", help="Other results, or a system to simulate.")
 @click.option(
     "--tolerance", metavar="PERCENT", default=TOLERANCE, help="What a model may be off by.", show_default=True
 )

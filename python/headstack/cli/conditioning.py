@@ -35,7 +35,9 @@ EXIT_NOT_KEPT = 1
 
 
 @click.command()
-@click.argument("targets", nargs=-1, type=SOURCE, metavar="TARGET...")
+@click.argument(
+    "targets", nargs=-1, type=SOURCE, metavar="TARGET...", help="The devices of the module, in their order."
+)
 @click.option(
     "--pass",
     "passes",

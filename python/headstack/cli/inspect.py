@@ -69,7 +69,9 @@ def inspect() -> None:
 
 
 @inspect.command("device", hidden=True)
-@click.argument("targets", nargs=-1, required=True, type=SOURCE, metavar="TARGET...")
+@click.argument(
+    "targets", nargs=-1, required=True, type=SOURCE, metavar="TARGET...", help="Block devices, or saved outputs."
+)
 @click.option("-a", "--all", "everything", is_flag=True, help="Also the kernel's settings of the queue.")
 @click.option("--check", is_flag=True, help="Exit code 1 where the verdict is replace.")
 @shown
@@ -124,7 +126,7 @@ def device(
 
 
 @inspect.command("diff")
-@click.argument("targets", nargs=-1, type=SOURCE, metavar="TARGET...")
+@click.argument("targets", nargs=-1, type=SOURCE, metavar="TARGET...", help="Block devices, or saved outputs.")
 @click.option(
     "--good",
     multiple=True,
@@ -187,7 +189,7 @@ def chosen(name: str, devices: list[Inspection], option: str) -> list[Inspection
 
 
 @inspect.command("history")
-@click.argument("serial", required=False, metavar="[SERIAL]")
+@click.argument("serial", required=False, metavar="[SERIAL]", help="A recorded device's serial number.")
 @DATABASE_OPTION
 @shown
 def history_(serial: str | None, database: str | None, json_path: str | None) -> None:

@@ -32,7 +32,13 @@ R = TypeVar("R", bound=Results)
 def measured(command: Command) -> Command:
     """A target, a workload, what can be varied, and the outputs."""
     decorators: list[Decorator] = [
-        click.argument("targets", type=SOURCE, metavar="TARGET", nargs=-1),
+        click.argument(
+            "targets",
+            type=SOURCE,
+            metavar="TARGET",
+            nargs=-1,
+            help="A file, a block device, or null; of job files, any number.",
+        ),
         click.option(
             "-w",
             "--workload",

@@ -33,7 +33,7 @@ def changes(command: Command) -> Command:
 
 
 @click.command()
-@click.argument("system", type=SYSTEM, metavar="SYSTEM")
+@click.argument("system", type=SYSTEM, metavar="SYSTEM", help="A drive or an array, the whole or a part.")
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="FILE.json", help="The file; NAME.json of the system unless stated."
 )
@@ -77,8 +77,12 @@ def print_tests(found: Characterization) -> None:
 
 
 @click.command()
-@click.argument("environment", type=DEMAND, metavar="ENVIRONMENT")
-@click.argument("systems", nargs=-1, required=True, type=SYSTEM, metavar="SYSTEM...")
+@click.argument(
+    "environment", type=DEMAND, metavar="ENVIRONMENT", help="A workload, a scenario, an environment or a trace."
+)
+@click.argument(
+    "systems", nargs=-1, required=True, type=SYSTEM, metavar="SYSTEM...", help="Characterizations, or systems."
+)
 @click.option("--depth", metavar="N", help="Closed loop: requests outstanding; of a scenario, clients. May be a list.")
 @click.option("--rate", metavar="N", help="Open loop: arrivals a second. May be a list.")
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the predictions (- for stdout).")

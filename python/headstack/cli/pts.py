@@ -32,7 +32,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 
 
 @click.command()
-@click.argument("target", type=SOURCE, metavar="TARGET")
+@click.argument("target", type=SOURCE, metavar="TARGET", help="A solid-state drive, or a file.")
 @click.option(
     "--test", "tests", metavar="iops,...", type=Among(tuple(PLANS)), help=f"Of {', '.join(PLANS)}.  [default: all]"
 )

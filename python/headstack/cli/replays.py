@@ -26,8 +26,15 @@ from headstack.values import whole
 def replay_options(command: Command) -> Command:
     """How a trace is replayed, what can be varied of the systems, and the outputs."""
     decorators: list[Decorator] = [
-        click.argument("trace", type=SOURCE, metavar="TRACE"),
-        click.argument("systems", nargs=-1, required=True, type=SYSTEM, metavar="SYSTEM..."),
+        click.argument("trace", type=SOURCE, metavar="TRACE", help="What was recorded, in any format."),
+        click.argument(
+            "systems",
+            nargs=-1,
+            required=True,
+            type=SYSTEM,
+            metavar="SYSTEM...",
+            help="Drives, arrays, files or block devices.",
+        ),
         click.option(
             "-m",
             "--mode",

@@ -42,24 +42,36 @@ AT_OR_BEFORE = "the first step already costs more than it gains; the knee lies a
 class Grouped(click.Command):
     """A command whose help lists the options under headings."""
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes one section a group, in order; other options come last."""
+    def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """The options by heading, in order; others come last."""
         groups = {"workload": "Workload"} | {option.name: option.group for option in OPTIONS}
-        sections: dict[str, list[tuple[str, str]]] = {group: [] for group in groups.values()}
+        sections: dict[str, list[click.Option]] = {group: [] for group in groups.values()}
         sections["Other"] = []
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None and isinstance(parameter, click.Option):
-                sections[groups.get(parameter.name or "", "Other")].append(record)
-        for heading, records in sections.items():
+            if isinstance(parameter, click.Option):
+                sections[groups.get(parameter.name or "", "Other")].append(parameter)
+        return sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes one section a group."""
+        for heading, options in self.sections(ctx).items():
             with formatter.section(heading):
-                formatter.write_dl(records)
+                formatter.write_dl(
+                    [record for option in options if (record := option.get_help_record(ctx)) is not None]
+                )
 
 
 def varied(command: Command) -> Command:
     """Systems, a workload, everything that can be varied, and the outputs."""
     decorators: list[Callable[[Command], Command]] = [
-        click.argument("systems", nargs=-1, required=True, type=SYSTEM, metavar="SYSTEM..."),
+        click.argument(
+            "systems",
+            nargs=-1,
+            required=True,
+            type=SYSTEM,
+            metavar="SYSTEM...",
+            help="Drives and arrays, the whole or a part.",
+        ),
         click.option(
             "-w",
             "--workload",

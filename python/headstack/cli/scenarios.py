@@ -44,7 +44,7 @@ def list_scenarios(as_json: bool) -> None:
 
 
 @scenarios.command("show")
-@click.argument("name", metavar="NAME|FILE.toml", type=SCENARIO)
+@click.argument("name", metavar="NAME|FILE.toml", type=SCENARIO, help="A scenario of the catalogue, or a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete scenario as JSON.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
 def show_scenario(name: str, as_json: bool, as_toml: bool) -> None:

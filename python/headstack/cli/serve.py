@@ -16,7 +16,7 @@ import click
 
 from headstack import signals
 from headstack._native import InputError, format_bytes
-from headstack.cli.completing import FILE, FOLDER, Among
+from headstack.cli.completing import FILE, FOLDER, SYSTEM, Among
 from headstack.cli.files import OUTPUT, SOURCE, check_kept
 from headstack.cli.output import Outputs
 from headstack.cli.runs import Command
@@ -37,7 +37,7 @@ def system_options(command: Command) -> Command:
 
 
 @click.command()
-@click.argument("system", type=SOURCE, metavar="SYSTEM")
+@click.argument("system", type=SYSTEM, metavar="SYSTEM", help="A drive or an array, or a latency.")
 @click.option(
     "--nbd",
     "nbd",
@@ -266,8 +266,8 @@ def client(seen: dict[str, Any]) -> str:
 
 
 @click.command()
-@click.argument("socket", metavar="SOCKET", type=FILE)
-@click.argument("words", nargs=-1, required=True, metavar="ORDER...")
+@click.argument("socket", metavar="SOCKET", type=FILE, help="What --control of the export names.")
+@click.argument("words", nargs=-1, required=True, metavar="ORDER...", help="A word and KEY=VALUE pairs, or JSON.")
 def ctl(socket: str, words: tuple[str, ...]) -> None:
     """Give an ORDER to a running export by its control SOCKET.
 
@@ -289,7 +289,7 @@ def ctl(socket: str, words: tuple[str, ...]) -> None:
 
 
 @click.command()
-@click.argument("socket", metavar="SOCKET", type=FILE)
+@click.argument("socket", metavar="SOCKET", type=FILE, help="What --control of the export names.")
 @click.option("--interval", default="1s", metavar="TIME", show_default=True, help="Between two looks.")
 @click.option("--once", is_flag=True, help="Show one interval and end.")
 def top(socket: str, interval: str, once: bool) -> None:

@@ -59,7 +59,13 @@ def list_studies() -> None:
 
 
 @study.command("run")
-@click.argument("names", nargs=-1, metavar="NAME|FOLDER...", type=STUDY)
+@click.argument(
+    "names",
+    nargs=-1,
+    metavar="NAME|FOLDER...",
+    type=STUDY,
+    help="Studies that ship with headstack, or folders of others.",
+)
 @click.option("--all", "every", is_flag=True, help="Run all that ship with headstack.")
 @INTO
 @click.option("--pictures", metavar="SUFFIX", help="Also write each figure as a picture: png, svg or pdf.")
@@ -131,7 +137,7 @@ def files(outcome: hs.studies.Outcome, pictures: str | None) -> Iterator[tuple[s
 
 
 @study.command("show")
-@click.argument("name", metavar="NAME", type=STUDY)
+@click.argument("name", metavar="NAME", type=STUDY, help="A study that was run.")
 @INTO
 @click.option("--claim", "only", metavar="ID", help="Show the rows of one claim.")
 @wide_option

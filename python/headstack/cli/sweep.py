@@ -42,7 +42,9 @@ def options_of_runs(command: Command) -> Command:
 
 
 @click.command(cls=Grouped)
-@click.argument("systems", nargs=-1, required=True, type=SYSTEM, metavar="SYSTEM...")
+@click.argument(
+    "systems", nargs=-1, required=True, type=SYSTEM, metavar="SYSTEM...", help="Drives and arrays, the whole or a part."
+)
 @click.option(
     "-w",
     "--workload",

@@ -55,7 +55,9 @@ separator=; skip=LINES base=unix|recording read=WORD write=WORD."""
 def source_options(command: Command) -> Command:
     """Files, and how they are read."""
     decorators: list[Decorator] = [
-        click.argument("files", nargs=-1, required=True, metavar="TRACE...", type=FILE),
+        click.argument(
+            "files", nargs=-1, required=True, metavar="TRACE...", type=FILE, help="Recorded requests, in any format."
+        ),
         *reading_options(),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
@@ -185,7 +187,7 @@ def import_(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> N
 
 @trace.command("export")
 @source_options
-@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE")
+@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE", help="The other program's file.")
 @click.option(
     "--to", "to", required=True, metavar="NAME", type=Among(export_formats), help='See "headstack trace formats".'
 )
@@ -309,7 +311,7 @@ def print_remarks(meta: dict[str, Any]) -> None:
 
 
 @trace.command("capture")
-@click.argument("device", metavar="DEVICE", type=FILE)
+@click.argument("device", metavar="DEVICE", type=FILE, help="A block device: /dev/NAME, or MAJOR:MINOR.")
 @click.option(
     "-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet", help="The trace, in the stored form."
 )

@@ -22,7 +22,7 @@ EXIT_INPUT = 2
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=FOLDER)
+@click.argument("folder", metavar="DIR", type=FOLDER, help="Measured traces with the parameters of their drives.")
 @click.option(
     "--dump", metavar="FOLDER", type=FOLDER, help="Write NAME.txt: simulated response times in ms, one a line."
 )

@@ -69,7 +69,7 @@ def verifying_of(given: dict[str, Any], target: str) -> Verifying:
 
 
 @click.command()
-@click.argument("target", type=SOURCE, metavar="TARGET")
+@click.argument("target", type=SOURCE, metavar="TARGET", help="What a measurement with --verify has written.")
 @click.option(
     "--ledger", type=KEPT, metavar="FILE", help="What the run has left.  [default: TARGETNAME.ledger, if it is there]"
 )

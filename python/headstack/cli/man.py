@@ -1,0 +1,134 @@
+"""``headstack man``: the manual, from the commands themselves."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headstack._native import version
+from headstack.atomic_files import write_all
+from headstack.cli.completing import FOLDER
+from headstack.cli.files import check_folder
+from headstack.cli.loading import every
+from headstack.cli.runs import Grouped
+
+SPELT = {"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~": "\\(ti"}
+"""What means something else to roff."""
+
+
+@click.command()
+@click.option("-o", "--output", metavar="FOLDER", type=FOLDER, required=True, help="Gets a file for each page.")
+@click.pass_context
+def man(context: click.Context, output: str) -> None:
+    """Write the manual: headstack.1, and a page for each command.
+
+    \b
+    headstack man -o ~/.local/share/man/man1
+    man headstack-run
+    """
+    made = pages(context.find_root().command)
+    check_folder(output, *made)
+    Path(output).mkdir(parents=True, exist_ok=True)
+    write_all(
+        (Path(output) / name, partial(Path.write_text, data=text, encoding="utf-8")) for name, text in made.items()
+    )
+    print(f"{output}: {len(made)} pages")
+
+
+def pages(root: click.Command) -> dict[str, str]:
+    """Every page by its file's name."""
+    commands: dict[tuple[str, ...], list[click.Command]] = {}
+    for words, command in every(root):
+        commands.setdefault(words, []).append(command)
+    return {f"{titled(words)}.1": page(words, same, root.context_settings) for words, same in commands.items()}
+
+
+def titled(words: tuple[str, ...]) -> str:
+    """A page's name."""
+    return "-".join(("headstack", *words))
+
+
+def page(words: tuple[str, ...], commands: list[click.Command], settings: Mapping[str, Any]) -> str:
+    """The page of a command; of a group with a hidden one, of both."""
+    told = commands[-1]
+    context = click.Context(told, **settings)
+    date = time.strftime("%Y-%m-%d", time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))))
+    lines = [
+        f'.TH {roff(titled(words)).upper()} 1 {date} "headstack {version()}" "headstack"',
+        ".SH NAME",
+        f"{roff(titled(words))} \\- {roff(brief(told))}",
+        ".SH SYNOPSIS",
+        f".B {roff(' '.join(('headstack', *words)))}",
+        roff(" ".join(told.collect_usage_pieces(context))),
+        ".SH DESCRIPTION",
+        *paragraphs(told.help or ""),
+    ]
+    for heading, parameters in sections(told, context).items():
+        lines.append(f".SH {heading.upper()}")
+        for parameter in parameters:
+            record = parameter.get_help_record(context)
+            if record is not None:
+                lines += [".TP", f".B {roff(record[0])}", guarded(roff(record[1]))]
+    for group in commands:
+        if isinstance(group, click.Group):
+            lines += [".SH COMMANDS", *below(group, words)]
+    if told.epilog:
+        # Of headstack itself, which has its exit codes there.
+        lines += [".SH EXIT STATUS", *paragraphs(told.epilog.replace("Exit codes:\n", "", 1))]
+    above = titled(words[:-1]) if words else "headstack-run"
+    return "\n".join([*lines, ".SH SEE ALSO", f".BR {roff(above)} (1)"]) + "\n"
+
+
+def brief(command: click.Command) -> str:
+    """What a command does, in its first sentence."""
+    return " ".join((command.help or "").strip().partition("\n\n")[0].split()).rstrip(".")
+
+
+def sections(command: click.Command, context: click.Context) -> dict[str, list[click.Parameter]]:
+    """The arguments and options, under the headings of its help."""
+    parameters = command.get_params(context)
+    found: dict[str, list[click.Parameter]] = {
+        "Arguments": [parameter for parameter in parameters if isinstance(parameter, click.Argument)]
+    }
+    if isinstance(command, Grouped):
+        found |= {f"{heading} options": [*options] for heading, options in command.sections(context).items()}
+    else:
+        found["Options"] = [parameter for parameter in parameters if isinstance(parameter, click.Option)]
+    return {heading: some for heading, some in found.items() if some}
+
+
+def below(group: click.Group, words: tuple[str, ...]) -> Iterator[str]:
+    """The commands of a group, each with its page."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is not None and not command.hidden:
+            yield from (".TP", f".BR {roff(titled((*words, name)))} (1)", guarded(roff(brief(command))))
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """Paragraphs, those that begin with a backspace line by line as they are."""
+    for number, paragraph in enumerate(text.strip("\n").split("\n\n")):
+        if number:
+            yield ".PP"
+        lines = paragraph.split("\n")
+        if lines[0].strip() == "\b":
+            yield from (".nf", *(guarded(roff(line)) for line in lines[1:]), ".fi")
+        else:
+            yield from (guarded(roff(line.strip())) for line in lines)
+
+
+def roff(text: str) -> str:
+    """Text as roff writes it."""
+    return "".join(SPELT.get(letter, letter if letter.isascii() else f"\\[u{ord(letter):04X}]") for letter in text)
+
+
+def guarded(line: str) -> str:
+    """A line that roff takes for text, whatever it begins with."""
+    return f"\\&{line}" if line.startswith(".") else line
