@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,19 +113,42 @@ class Drives:
         return f"{self.system}: {count} drives are the fewest that keep {kept}: {value} ({tried})"
 
 
+def most_within(found: Mapping[str, tuple[float, bool] | None], limit: str) -> str:
+    """Which curve carries most within a limit, in words: of each the IO/s, and whether it may be more than these."""
+    figure, _, time = limit.rpartition("=")
+    kept = f"{figure if figure not in ('', 'mean') else 'the mean'} within {time}"
+    carried = sorted(((*one, name) for name, one in found.items() if one is not None), key=lambda one: -one[0])
+    if not carried:
+        return f"no system keeps {kept}"
+    (most, is_at_least, name), *others = carried
+    said = f"{name} carries most with {kept}: {'at least ' * is_at_least}{most:,.0f} IO/s"
+    if not others:
+        return f"{said}; no other keeps it"
+    second, may_be_more, next_name = others[0]
+    if is_at_least or may_be_more:
+        return f"{said}; {next_name}: {'at least ' * may_be_more}{second:,.0f}"
+    return f"{said}, {most / second:.2f} times {next_name}, which is next"
+
+
 def fewest_drives(
     rows: Sequence[Row], swept: Sequence[str], values_ms: Sequence[float], verdicts: Sequence[str]
 ) -> list[Drives]:
     """For each system and load, how many drives keep within a limit; none where drives were not varied."""
     if "drives" not in swept or "usable" in rows[0]:
         return []
-    others = [name for name in swept if name != "drives"]
     tried: dict[tuple[str, str], list[tuple[int, float, str]]] = {}
     for row, value_ms, verdict in zip(rows, values_ms, verdicts, strict=True):
-        system = ", ".join([row["system"], *(f"{name.replace('_', ' ')} {row[name]}" for name in others)])
+        system = named(row, [name for name in swept if name != "drives"])
         tried.setdefault((system, load_of(row)), []).append((int(row["drives"]), value_ms, verdict))
     found = {key: sorted(one) for key, one in tried.items()}
     return [Drives(*key, *map(tuple, zip(*one, strict=True))) for key, one in found.items()]
+
+
+def named(row: Row, swept: Sequence[str]) -> str:
+    """The system of a run, and what else tells it from others."""
+    # What part of a system is used, its name says.
+    others = [name for name in swept if name not in ("range", "lun")]
+    return ", ".join([row["system"], *(f"{name.replace('_', ' ')} {row[name]}" for name in others)])
 
 
 def load_of(row: Row) -> str:

@@ -80,11 +80,11 @@ def _some(value: Any) -> str:
 
 SHOWN = (
     Shown("mode", name="mode", format=_text, optional=True, is_text=True, rank=0),
-    Shown("capacity", name="capacity_gb", format=_capacity, optional=True, rank=2),
+    Shown("capacity", name="capacity_gb", format=_capacity, optional=True, rank=4),
     Shown("depth", name="depth", format=_text, optional=True, rank=0),
     Shown("offered\nIO/s", name="rate_per_s", format=_per_s, optional=True, rank=0),
     Shown("IO/s", name="iops", format=_per_s, rank=0),
-    Shown("gain\ntimes", name="gain", format=_text, optional=True, rank=0),
+    Shown("gain\ntimes", name="gain", format=_text, optional=True, rank=1),
     Shown("MB/s", name="mb_per_s", format=_ms, rank=2),
     Shown("mean\nms", name="mean_ms", format=_ms, rank=0),
     Shown("within\nlimit", name="within", format=_text, optional=True, is_text=True, rank=0),
@@ -93,7 +93,7 @@ SHOWN = (
     Shown("p99\nms", name="p99_ms", format=_ms, rank=1),
     Shown("p99.9\nms", name="p999_ms", format=_ms, rank=7),
     Shown("errors", name="errors", format=_some, optional=True, rank=0),
-    Shown("busy\n%", name="utilisation_percent", format=_percent, rank=4),
+    Shown("busy\n%", name="utilisation_percent", format=_percent, rank=3),
     Shown("bottleneck", name="bottleneck", format=_text, is_text=True, rank=3),
     # A line below the table says how many are.
     Shown("", name="saturated", format=_state, optional=True, is_text=True, rank=8),
@@ -263,6 +263,9 @@ class Results:
         """How far the means are known: by sampling, which is all that a run can know of itself."""
         rows = list(self)
         notes = []
+        capacities = {row["capacity_gb"] for row in rows}
+        if "usable" in rows[0] and len(capacities) == 1:
+            notes.append(f"capacity: {_capacity(capacities.pop())} is usable in every run")
         if any(gain is not None for gain in self.gains()):
             what = "times the mean response is shorter" if answers.is_of_arrivals(rows[0]) else "times as many IO/s"
             notes.append(f"gain: {what}, over {self._first_system()} at the same load; ± is sampling error alone")
@@ -341,7 +344,21 @@ class Results:
         found = {name: self._native.iops_at_response(runs, limit_ns, quantile) for name, runs in self.curves().items()}
         return {name: None if within is None else WithinLimit(*within) for name, within in found.items()}
 
-    # What people see.
+    # Answers.
+
+    def overloaded(self) -> list[str]:
+        """The runs that could not keep up with the rate offered, in words."""
+        return [
+            f"{answers.named(row, self._swept)} {answers.load_of(row)}: it carries {row['iops']:,.0f}"
+            for row in self
+            if row["saturated"]
+        ]
+
+    def most_within(self, response: str) -> str:
+        """Which curve carries most within ``response``, in words; no sampling error is known of it."""
+        found = self.iops_at(response).items()
+        carried = {name: None if one is None else (one.iops, one.is_at_least) for name, one in found}
+        return answers.most_within(carried, response)
 
     def gains(self) -> list[Gain | None]:
         """Of each run, what its system gains over the first one at the same load: IO/s in a closed loop, speed of the
@@ -376,13 +393,17 @@ class Results:
             row | {"gain": gain and str(gain), "within": verdict}
             for row, gain, verdict in zip(self, self.gains(), verdicts, strict=True)
         ]
-        if len({row["capacity_gb"] for row in rows}) > 1 or any("usable" in row for row in rows):
+        if len({row["capacity_gb"] for row in rows}) > 1:
             return rows
         return [row | {"capacity_gb": None} for row in rows]
 
+    # What people see.
+
     def shown(self, limit: str | None = None) -> tuple[list[Shown], list[list[str]]]:
         """The columns worth printing, and the cells as text; ``limit`` is one of response times, as of ``within``."""
-        varying = ["system", *(["workload"] if len({row["workload"] for row in self}) > 1 else []), *self._swept]
+        # What part of a system is used, its name says.
+        swept = [name for name in self._swept if name not in ("range", "lun")]
+        varying = ["system", *(["workload"] if len({row["workload"] for row in self}) > 1 else []), *swept]
         named = [Shown(n.replace("_", " "), name=n, format=_text, is_text=True, rank=0) for n in varying]
         if len({row["seed"] for row in self}) > 1:
             named.append(Shown("seed", name="seed", format=_text, rank=0))

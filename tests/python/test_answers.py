@@ -8,7 +8,7 @@ import pytest
 
 import headstack as hs
 from conftest import ATLAS, Headstack
-from headstack.answers import CLOSE, NO, YES, Drives, Gain, within
+from headstack.answers import CLOSE, NO, YES, Drives, Gain, most_within, within
 
 X15 = "cheetah-x15-36lp"
 ARRAY = "demartek-512n-raid10-24"
@@ -51,6 +51,8 @@ def test_options_of_drives_and_arrays_make_other_systems() -> None:
     assert gain.times > 1.2
     assert any("over policy fcfs at" in note for note in results.notes)
     halves = hs.run(ATLAS, "file-server", depth=4, range=["100%", "50%"], requests=2000)
+    headings = [column.heading for column in halves.shown()[0]]
+    assert ("range" in headings, "capacity" in headings) == (False, True)
     assert halves.gains()[1] is not None
     assert [round(row["capacity_gb"], 1) for row in halves] == [73.6, 36.8]
 
@@ -106,6 +108,35 @@ def test_how_many_drives_for_a_rate_and_a_limit(headstack: Headstack) -> None:
     assert f"{ARRAY}: no number of drives tried keeps p99 within 1ms at 2,000 requests a second; 48 drives:" in shown
     assert "not saturated: every run kept up with the rate offered" in shown
     assert hs.run(ARRAY, level=["raid6", "raid10"], usable="9TB", requests=200).fewest_drives("5ms") == []
+
+
+def test_runs_that_cannot_keep_up_are_named(headstack: Headstack) -> None:
+    shown = headstack("run", ATLAS, X15, "--rate", "60/s,2000/s", "--requests", "1000").stdout
+    named = [line for line in shown.splitlines() if line.startswith("saturated: ")]
+    assert named[0].startswith("saturated: 2 of 4 runs could not keep up")
+    assert [line.partition(":")[2].split()[0] for line in named[1:]] == [ATLAS, X15]
+    assert " at 2,000 requests a second: it carries " in named[1]
+    cached = hs.run(ATLAS, write_cache=["on", "off"], rate=2000, requests=500, range="50%").overloaded()
+    assert cached[1].startswith(f"{ATLAS}@50%, write cache off at 2,000 requests a second: it carries ")
+    shown = headstack("run", ATLAS, "--rate", "600,700,800,900,1000,1200,1400,1600,2000", "--requests", "500").stdout
+    assert shown.count("saturated: ") == 1
+
+
+def test_which_curve_carries_most_within_a_limit(headstack: Headstack) -> None:
+    assert most_within({"a": (200.0, False), "b": (250.0, False)}, "20ms") == (
+        "b carries most with the mean within 20ms: 250 IO/s, 1.25 times a, which is next"
+    )
+    assert most_within({"a": (200.0, True), "b": None}, "p99=20ms") == (
+        "a carries most with p99 within 20ms: at least 200 IO/s; no other keeps it"
+    )
+    told = most_within({"a": (200.0, True), "b": (300.0, False)}, "1s")
+    assert told == "b carries most with the mean within 1s: 300 IO/s; a: at least 200"
+    assert most_within({"a": None, "b": None}, "1ms") == "no system keeps the mean within 1ms"
+    shown = headstack("curve", ATLAS, X15, "--depth", "1,8,64", "--requests", "2000", "--limit", "20ms").stdout
+    results = hs.curve([ATLAS, X15], depth=[1, 8, 64], requests=2000)
+    assert f"\n{results.most_within('20ms')}\n" in shown
+    assert results.most_within("20ms").startswith(f"{X15} carries most")
+    assert "carries most" not in headstack("curve", ATLAS, "--requests", "200", "--limit", "20ms").stdout
 
 
 @pytest.mark.parametrize(

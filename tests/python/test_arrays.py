@@ -340,6 +340,7 @@ def test_levels_and_capacities_are_swept_and_told() -> None:
     assert [round(row["capacity_gb"]) for row in results] == [9002, 9002]
     headings = [column.heading for column in results.shown()[0]]
     assert {"level", "drives"} < set(headings)
+    assert "capacity: 9.002TB is usable in every run" in results.notes
     alone = hs.run("demartek-512n-raid10-24", "oltp-8k", level="raid6", drives=12, depth=4, requests=500)
     assert alone[0]["iops"] == results[0]["iops"]
     # As of a sweep.

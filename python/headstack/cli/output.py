@@ -21,6 +21,9 @@ from headstack.columns import Column, Prose, drawn, folded, is_plain, not_shown,
 if TYPE_CHECKING:
     from headstack.results import Results
 
+NAMED_MAX = 8
+"""Saturated runs that are named one by one."""
+
 SILENT_S = 2.0
 """Progress in plain lines begins after this long, so that short commands say nothing."""
 
@@ -77,13 +80,15 @@ def print_results(results: Results, with_streams: bool = False, limit: str | Non
         if row["data_loss"] is not None:
             print()
             say(f"data loss in run {number} ({row['system']}): {row['data_loss']}")
-    saturated = sum(row["saturated"] for row in results)
+    saturated = results.overloaded()
     if saturated:
         print()
         say(
-            f"saturated: {saturated} of {len(results)} runs could not keep up with the rate offered; "
+            f"saturated: {len(saturated)} of {len(results)} runs could not keep up with the rate offered; "
             "their response times grow with the length of the run"
         )
+        for one in saturated if len(saturated) <= NAMED_MAX else []:
+            say(f"saturated: {one}")
     elif all(row["rate_per_s"] is not None for row in results):
         print()
         say("not saturated: every run kept up with the rate offered")

@@ -264,6 +264,8 @@ def print_knees(results: Results, limit: str | None) -> None:
     print()
     print_table(columns, rows)
     print()
+    if limit is not None and len(rows) > 1:
+        say(results.most_within(limit))
     say(KNEE)
     if any(knee.at_first_point for knee in knees.values()):
         say(f"≤: {AT_OR_BEFORE}")
