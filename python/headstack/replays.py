@@ -17,7 +17,7 @@ from headstack.measurement import SLOTS, Access, Progress, is_target
 from headstack.measurement.replays import Playback, prepare
 from headstack.options import OPTIONS
 from headstack.results import Results
-from headstack.runs import Swept, System, changed, loaded, several, swept, texts
+from headstack.runs import Swept, System, changed, labels_of, loaded, several, swept, texts
 from headstack.traces import Trace
 from headstack.values import choice, duration_ns, number, whole
 
@@ -204,7 +204,7 @@ def specify(
             del spec["span"]
             spec["source"] = json.loads(trace.source)
             spec["replay"] = played
-            spec["labels"] = [pair for pair in chosen.items() if pair[0] != "seed"]
+            spec["labels"] = labels_of(spec["system"], chosen)
             specs.append(spec)
     return specs
 

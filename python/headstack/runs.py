@@ -139,9 +139,7 @@ def specify(
             spec = first_spec(changed(system, chosen), demand or one_size(chosen))
             for option in ordered:
                 option.apply(spec, chosen[option.name])
-            spec["labels"] = [pair for pair in chosen.items() if pair[0] not in IN_RESULTS]
-            if "usable" in chosen:
-                spec["labels"].append(("drives", str(drives_of(spec["system"]))))
+            spec["labels"] = labels_of(spec["system"], chosen)
             specs.append(spec)
     return specs
 
@@ -162,6 +160,12 @@ def changed(system: System, chosen: Mapping[str, str]) -> Drive | Array:
     if isinstance(system, Drive | Array):
         return system
     return load_system(system, {name: chosen[name] for name in CHANGES if name in chosen})
+
+
+def labels_of(system: dict[str, Any], chosen: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What tells a run from others: the options that the results do not state, and the drives of a capacity."""
+    labels = [pair for pair in chosen.items() if pair[0] not in IN_RESULTS]
+    return [*labels, ("drives", str(drives_of(system)))] if "usable" in chosen else labels
 
 
 def first_spec(system: Drive | Array, demand: Workload | Scenario | None) -> Spec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -154,3 +155,17 @@ def test_limits_that_are_none(headstack: Headstack, limit: str, words: str) -> N
     assert shown.returncode == 2
     assert words in shown.stderr
     assert shown.stderr.count("\n") == 1
+
+
+def test_levels_and_capacities_wherever_systems_are_named(headstack: Headstack, tmp_path: Path) -> None:
+    changes = ("--level", "raid5,raid10", "--usable", "9TB", "-q")
+    recorded = headstack("run", ATLAS, "--requests", "300", "--record", "t.parquet", "-q")
+    assert recorded.returncode == 0, recorded.stderr
+    replayed = headstack("replay", "t.parquet", ARRAY, *changes)
+    assert replayed.returncode == 0, replayed.stderr
+    (tmp_path / "job.fio").write_text("[a]\nrw=randread\nsize=1g\nnumber_ios=200\n")
+    simulated = headstack("run", ARRAY, "--fio", "job.fio", "--level", "raid5", "--usable", "9TB", "-q", "--csv", "-")
+    assert simulated.returncode == 0, simulated.stderr
+    rows = [line.split() for line in replayed.stdout.splitlines() if line.startswith(ARRAY)]
+    assert [row[1:3] for row in rows[:2]] == [["raid5", "11"], ["raid10", "20"]]
+    assert simulated.stdout.splitlines()[1].split(",")[-1] == "11"

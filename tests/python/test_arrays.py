@@ -350,6 +350,15 @@ def test_levels_and_capacities_are_swept_and_told() -> None:
     assert round(halved[0]["capacity_gb"], 1) == 36.8
 
 
+def test_luns_find_a_group_that_was_called_by_its_former_level(folder: Path) -> None:
+    (folder / "own.toml").write_text(
+        'name = "own"\ndrives = [{ drive = "re4-2tb", count = 8 }]\n'
+        'groups = [{ level = "raid5", spans = 2 }]\nluns = [{ name = "a", group = "raid5" }]\n'
+    )
+    for level, terabytes in (("raid5", 12), ("raid6", 8), ("raid10", 8), ("raid0", 16)):
+        assert round(hs.Array.load("own.toml", level=level).capacity_bytes / 1e12) == terabytes
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -17,9 +17,9 @@ from headstack.jobfiles.fio_logs import Logs
 from headstack.jobfiles.fio_status import Status
 from headstack.jobfiles.targets import Disks, Places, called, names_of, on_targets, writes
 from headstack.measurement import BY_HAND, Access
-from headstack.options import IN_RESULTS, OPTIONS
+from headstack.options import OPTIONS
 from headstack.results import SHOWN_STREAMS, Results, Shown
-from headstack.runs import Options, Progress, System, changed, check, first_spec, loaded, texts
+from headstack.runs import Options, Progress, System, changed, check, first_spec, labels_of, loaded, texts
 
 Phase = dict[str, Any]
 """A phase of a job file, as the compiled part knows it."""
@@ -422,7 +422,7 @@ def _simulated(file: JobFile, system: Any, chosen: dict[str, str], progress: Pro
             demand = json.loads(_native.phase_demand(json.dumps(phase), capacity_bytes))
         remarks.extend(_remark(file.source, remark) for remark in demand.pop("remarks"))
         spec["stream_names"] = demand.pop("streams")
-        spec["labels"] = [pair for pair in chosen.items() if pair[0] not in IN_RESULTS]
+        spec["labels"] = labels_of(spec["system"], chosen)
         return {**spec, **demand}
 
     if any(phase.get("curve_point") for phase in file.phases):
