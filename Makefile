@@ -5,10 +5,13 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 SHARED ?= ../shared
 
-.PHONY: help demo test check bench validate fuzz build site web clean
+# What pip builds with is packaging/backend.py, which calls maturin.
+export MATURIN_NO_MISSING_BUILD_BACKEND_WARNING = 1
+
+.PHONY: help demo test check bench validate fuzz build site web dist clean
 
 help:
-	@echo "make demo      build and run the main job; writes demo/curves.png, results.json, results.parquet"
+	@echo "make demo      build and run the main job; writes demo/curves.png, curves.html, results.json, results.parquet"
 	@echo "make test      build and run every test"
 	@echo "make check     formatters, linters, types"
 	@echo "make bench     the speed figures, also as target/bench.json"
@@ -16,6 +19,7 @@ help:
 	@echo "make fuzz      properties with new random inputs, then each parser's fuzz target for a minute"
 	@echo "make site      the documentation as a folder of pages: target/site"
 	@echo "make web       the page of HTML reports; needs Node"
+	@echo "make dist      wheel and sdist for others, in dist/; needs Node"
 	@echo "make clean     remove what was built"
 
 $(BIN)/maturin:
@@ -26,7 +30,7 @@ $(BIN)/maturin:
 # $(call install,EXTRAS): builds the package into the environment. Cargo knows what is out of date: unchanged code costs a
 # second.
 install = @echo "building headstack (some five minutes on two cores the first time)" && . $(BIN)/activate && \
-	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 maturin develop --release --quiet --extras $(1)
+	$(if $(shell command -v npm),,HEADSTACK_WITHOUT_REPORTS=1) PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 maturin develop --release --quiet --extras $(1)
 
 build: $(BIN)/maturin web
 	$(call install,plot)
@@ -52,7 +56,8 @@ test: $(BIN)/maturin web
 	$(call install,dev)
 	@mkdir -p target && rm -f target/skipped.txt && $(untracked) >target/untracked || true
 	HEADSTACK_SKIPPED=$(CURDIR)/target/skipped.txt cargo test --workspace --quiet
-	$(BIN)/pytest -n 2 --dist loadfile --max-worker-restart 0
+	$(BIN)/python tests/python/packages.py target/packages
+	HEADSTACK_INSTALLED=target/packages/wheel $(BIN)/pytest -n 2 --dist loadfile --max-worker-restart 0
 	@if [ -s target/skipped.txt ]; then echo "Rust tests, or parts of them, that were skipped:"; sort -u target/skipped.txt; fi
 	@$(untracked) | diff target/untracked - || { echo "the tests have left these files in the checkout" >&2; exit 1; }
 
@@ -68,8 +73,16 @@ check: $(BIN)/maturin web
 bench:
 	cargo run --release --quiet -p headstack-benches --bin speed
 
-validate: build
+validate: $(BIN)/maturin web
+	$(call install,dev)
 	HEADSTACK_SHARED=$(abspath $(SHARED)) $(BIN)/python benches/validate.py
+
+# For every Linux with glibc 2.17: zig links against its symbols. Nothing of ours needs more (crates/load/src/newer_calls.rs);
+# Rust itself asks for no less.
+dist: $(BIN)/maturin web
+	rm -rf dist
+	$(BIN)/pip install --quiet --disable-pip-version-check 'ziglang>=0.13'
+	. $(BIN)/activate && maturin build --release --zig --compatibility manylinux2014 --out dist && maturin sdist --out dist
 
 fuzz: properties
 	fuzz/run.sh 60
@@ -82,4 +95,4 @@ properties:
 	PROPTEST_RNG_SEED=$(seed) cargo test --workspace --quiet --no-fail-fast
 
 clean:
-	rm -rf target $(VENV) demo fuzz/target web/node_modules python/headstack/report/bundle.*
+	rm -rf target $(VENV) demo dist fuzz/target web/node_modules python/headstack/report/bundle.*

@@ -31,6 +31,11 @@ TESTS = {
         *["--", "--ignored", "--nocapture", "what_a_verdict_states"],
     ],
     "fio's requests": [sys.executable, "tests/python/fio_conformance.py"],
+    "the sdist, built from nothing": [sys.executable, "tests/python/packages.py", "target/packages", "--whole"],
+    "the README's tour from the sdist": [
+        *["env", "HEADSTACK_INSTALLED=target/packages/sdist", sys.executable, "-m", "pytest"],
+        "tests/python/test_readme.py",
+    ],
 }
 
 Row = dict[str, Any]

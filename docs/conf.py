@@ -24,12 +24,13 @@ autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 
 STUDIES = ("compaq", "demartek", "hp-va7100", "mark5c", "storagereview")
+SHIPPED = "python/headstack/studies/shipped"
 OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "catalogue/arrays/README.md": "describing-arrays.md",
     "catalogue/drives/README.md": "describing-drives.md",
-    "studies/README.md": "describing-studies.md",
-    **{f"studies/{name}/README.md": f"study-{name}.md" for name in STUDIES},
+    f"{SHIPPED}/README.md": "describing-studies.md",
+    **{f"{SHIPPED}/{name}/README.md": f"study-{name}.md" for name in STUDIES},
 }
 """Pages that lie beside what they describe, and their names on the site."""
 

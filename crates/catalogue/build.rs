@@ -23,15 +23,22 @@ fn main() {
     fs::write(&out, code).unwrap_or_else(|error| panic!("{}: {error}", out.display()));
 }
 
-/// The folder's TOML files by name; none where there is no folder.
+/// The folder's TOML files by name. Without a catalogue there is nothing to simulate: it had better not be built.
 fn toml_files(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return Vec::new();
-    };
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| fail(&format!("{}: {error}", folder.display())));
     let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.unwrap_or_else(|error| panic!("{}: {error}", folder.display())).path())
+        .map(|entry| entry.unwrap_or_else(|error| fail(&format!("{}: {error}", folder.display()))).path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .collect();
+    if files.is_empty() {
+        fail(&format!("{}: no TOML file in this folder of the catalogue", folder.display()));
+    }
     files.sort_by(|a, b| a.file_stem().cmp(&b.file_stem()));
     files
+}
+
+/// One line for whoever builds.
+fn fail(message: &str) -> ! {
+    println!("cargo::error={message}");
+    std::process::exit(1)
 }

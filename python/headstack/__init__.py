@@ -18,7 +18,7 @@ in place of a value is swept.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from headstack import arrays, drives, scenarios, studies, workloads
-    from headstack._native import InputError, RunError
+    from headstack._native import InputError, RunError, catalogue_hash
     from headstack.array import Array
     from headstack.classic.crystal import crystal
     from headstack.classic.fsync import fsync
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 # What a module has is loaded when somebody names it: a command waits for nothing that it does not use.
 _HELD = {
-    "_native": ("InputError", "RunError"),
+    "_native": ("InputError", "RunError", "catalogue_hash"),
     "array": ("Array",),
     "classic.crystal": ("crystal",),
     "classic.fsync": ("fsync",),
@@ -108,6 +108,7 @@ __all__ = [
     "Workload",
     "arrays",
     "capture",
+    "catalogue_hash",
     "characterize",
     "compare",
     "crystal",

@@ -19,6 +19,9 @@ import headstack as hs
 REPOSITORY = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("HEADSTACK_SHARED", REPOSITORY.parent / "shared"))
 
+INSTALLED = Path(os.environ["HEADSTACK_INSTALLED"]).resolve() if "HEADSTACK_INSTALLED" in os.environ else None
+"""An environment that packages.py has installed, in which the README is tried instead of the checkout."""
+
 CHEETAH, ATLAS = "cheetah-x15-36lp", "atlas-10k-iii-73"
 SHORT = ("--requests", "2000", "--warm-up", "100")
 
@@ -38,6 +41,15 @@ def lacks(need: str, what: str) -> NoReturn:
     if need in required:
         pytest.fail(f"{what} ({need}), which HEADSTACK_REQUIRE={','.join(required)} does not allow", pytrace=False)
     pytest.skip(f"{what} ({need})")
+
+
+def environment_of(installed: Path | None) -> dict[str, str]:
+    """The variables for a program of such an environment: nothing leads from there to the checkout, Rust or Node."""
+    if installed is None:
+        return dict(os.environ)
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    path = [str(installed / "bin"), str(installed.parent / "programs"), os.environ["PATH"]]
+    return variables | {"PATH": os.pathsep.join(path)}
 
 
 def needs_program(program: str) -> None:

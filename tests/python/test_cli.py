@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from conftest import ATLAS, CHEETAH, SHORT, Headstack, interrupt
+import headstack as hs
+from conftest import ATLAS, CHEETAH, REPOSITORY, SHORT, Headstack, interrupt
 from headstack.cli import main
 from headstack.cli.runs import EXPORTS
 from headstack.options import OPTIONS
@@ -115,11 +116,14 @@ def test_outputs_are_checked_before_anything_runs(option: str, path: str, headst
     assert shown.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [["run", ATLAS, "--plot", "p.png"], ["demo"]])
-def test_a_missing_extra_is_one_sentence(arguments: list[str], tmp_path: Path) -> None:
+def without_matplotlib(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     code = "import sys; sys.modules['matplotlib'] = None; from headstack.cli import main; main(sys.argv[1:])"
     command = [sys.executable, "-c", code, *arguments]
-    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_missing_extra_is_one_sentence(tmp_path: Path) -> None:
+    shown = without_matplotlib(tmp_path, "run", ATLAS, "--plot", "p.png")
     assert shown.returncode == 2
     assert shown.stderr == "headstack: plots need matplotlib: pip install 'headstack[plot]'\n"
     assert list(tmp_path.iterdir()) == []
@@ -182,16 +186,35 @@ def test_catalogue_commands(headstack: Headstack) -> None:
     assert "File Server" in headstack("workloads", "show", "file-server").stdout
 
 
-def test_demo_writes_its_three_files(tmp_path: Path, headstack: Headstack) -> None:
+def test_version_names_the_catalogue(headstack: Headstack) -> None:
+    text = bytearray()
+    for folder in ("arrays", "drives", "scenarios", "workloads"):
+        for file in sorted((REPOSITORY / "catalogue" / folder).glob("*.toml"), key=lambda file: file.stem):
+            text += f"{folder}/{file.name}\0{file.read_text(encoding='utf-8')}\0".encode()
+    # 128-bit FNV-1a.
+    hash = 0x6C62272E07BB014262B821756295C58D
+    for byte in text:
+        hash = (hash ^ byte) * 0x1000000000000000000013B % 2**128
+    assert headstack("--version").stdout == f"headstack, version {hs.__version__}\ncatalogue {hash:032x}\n"
+
+
+def test_demo_writes_its_files(tmp_path: Path, headstack: Headstack) -> None:
     shown = headstack("demo")
     assert shown.returncode == 0, shown.stderr
-    assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == [
-        "curves.png",
-        "results.json",
-        "results.parquet",
-    ]
+    written = {path.name for path in (tmp_path / "demo").iterdir()}
+    assert written == {"curves.html", "curves.png", "results.json", "results.parquet"}
     assert f"{ATLAS}@36.7GB" in shown.stdout
     assert "knee" in shown.stdout
+    assert "not written" not in shown.stdout
+
+
+def test_demo_says_which_picture_it_cannot_draw(tmp_path: Path) -> None:
+    shown = without_matplotlib(tmp_path, "demo")
+    assert shown.returncode == 0, shown.stderr
+    written = {path.name for path in (tmp_path / "demo").iterdir()}
+    assert written == {"curves.html", "results.json", "results.parquet"}
+    why = "plots need matplotlib: pip install 'headstack[plot]'"
+    assert shown.stdout.endswith(f"\nnot written: demo/curves.png: {why}\n")
 
 
 def test_a_failed_check_is_exit_code_3_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -11,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import needs_program
+from conftest import INSTALLED, environment_of, needs_program
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PYTHON = INSTALLED / "bin" / "python" if INSTALLED else Path(sys.executable)
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -36,7 +36,7 @@ def commands(text: str) -> list[str]:
 @pytest.mark.parametrize(("page", "text"), [block for block in blocks("sh") if "headstack " in block[1]])
 def test_headstack_commands(page: str, text: str, tmp_path: Path) -> None:
     """A block is one story: its commands run one after the other in one folder."""
-    program = Path(sys.executable).with_name("headstack")
+    program = PYTHON.with_name("headstack")
     # A block of TOML that begins with the name of a file is that file.
     for _, file in (block for block in blocks("toml") if block[0] == page):
         first, _, _ = file.partition("\n")
@@ -47,7 +47,14 @@ def test_headstack_commands(page: str, text: str, tmp_path: Path) -> None:
         assert words[0] == "headstack", f"{page}: {command}: a block is of headstack or of make"
         if "--run" in words:
             needs_program(words[words.index("--run") + 1].split()[0])
-        done = subprocess.run([program, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [program, *words[1:]],
+            cwd=tmp_path,
+            env=environment_of(INSTALLED),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, f"{page}: {command}\n{done.stderr}"
         assert done.stdout
         for option in ("--plot", "--html", "--parquet", "--json", "-o", "--record", "--workload"):
@@ -68,9 +75,9 @@ def test_other_commands_are_targets_of_the_makefile(page: str, command: str) -> 
 
 @pytest.mark.parametrize(("page", "text"), blocks("python"))
 def test_python(page: str, text: str, tmp_path: Path) -> None:
-    environment = os.environ | {"MPLBACKEND": "Agg"}
+    environment = environment_of(INSTALLED) | {"MPLBACKEND": "Agg"}
     done = subprocess.run(
-        [sys.executable, "-c", text], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [PYTHON, "-c", text], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{page}\n{done.stderr}"
 

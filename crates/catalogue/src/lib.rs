@@ -14,6 +14,7 @@ mod study;
 
 use std::path::Path;
 
+use headstack_result::content_hash;
 use headstack_sim::SystemDescription;
 use headstack_sim::device::DeviceDescription;
 use headstack_workload::{Document, InputError};
@@ -63,6 +64,15 @@ pub fn scenarios() -> &'static [Entry] {
 /// The workloads, by id.
 pub fn workloads() -> &'static [Entry] {
     WORKLOADS
+}
+
+/// A hash of all these files and their names, which tells one catalogue from another.
+pub fn hash() -> String {
+    let folders = [("arrays", ARRAYS), ("drives", DRIVES), ("scenarios", SCENARIOS), ("workloads", WORKLOADS)];
+    let files = folders.into_iter().flat_map(|(folder, entries)| entries.iter().map(move |entry| (folder, entry)));
+    let text: String =
+        files.map(|(folder, Entry { file_name, text, .. })| format!("{folder}/{file_name}\0{text}\0")).collect();
+    content_hash(text.as_bytes())
 }
 
 impl Entry {

@@ -16,6 +16,7 @@ mod job;
 mod live;
 mod log;
 mod measured;
+mod newer_calls;
 mod phase;
 mod queue;
 mod replay;

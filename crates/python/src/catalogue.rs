@@ -20,6 +20,12 @@ pub fn read_study(file: &str, text: &str) -> PyResult<(String, BTreeMap<String, 
     Ok((serde_json::to_string(&study).map_err(json_error)?, lines))
 }
 
+/// A hash of all files of the catalogue.
+#[pyfunction]
+pub fn catalogue_hash() -> String {
+    headstack_catalogue::hash()
+}
+
 /// Ids of the drives in the catalogue.
 #[pyfunction]
 pub fn drive_ids() -> Vec<&'static str> {

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from headstack import signals, start
-from headstack._native import InputError, RunError, version
+from headstack._native import InputError, RunError, catalogue_hash, version
 from headstack.atomic_files import WriteError
 from headstack.cli.loading import Late
 
@@ -172,7 +172,7 @@ def named_as_typed(message: str) -> str:
     subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(version())
+@click.version_option(version(), message=f"%(prog)s, version %(version)s\ncatalogue {catalogue_hash()}")
 @click.pass_context
 def main(context: click.Context) -> None:
     """A storage performance laboratory: simulated drives and arrays, measured against real ones.

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
+from headstack import InputError
 from headstack.atomic_files import write_all
 from headstack.cli.completing import FOLDER
 from headstack.cli.files import check_folder
 from headstack.cli.output import print_results, progress, wide_option
 from headstack.cli.runs import print_knees
+from headstack.report.html import check_built
 from headstack.results import Results
 from headstack.runs import run_specs, specify
 
 SYSTEMS = ("cheetah-x15-36lp", "atlas-10k-iii-73", "atlas-10k-iii-73@36.7GB")
 WORKLOAD = "file-server"
 DEPTHS = [1, 4, 16, 64]
+
+# What is drawn, and what tells whether it can be here.
+DRAWN: dict[str, tuple[Callable[..., Any], Callable[[], object]]] = {
+    "curves.png": (Results.plot, partial(import_module, "headstack.plots")),
+    "curves.html": (Results.to_html, check_built),
+}
 
 
 @click.command()
@@ -35,17 +44,20 @@ def demo(output: str, quiet: bool) -> None:
     File Server pattern at 1, 4, 16 and 64 requests outstanding: does the faster drive owe its lead to the spindle, or
     to the shorter stroke of its smaller capacity?
     """
-    # Here, since matplotlib takes longer than all other commands; what is missing is said before anything is run.
-    import headstack.plots  # noqa: F401
-
     options = {"depth": DEPTHS}
     specs = specify(SYSTEMS, WORKLOAD, options)
     folder = Path(output)
     exports: dict[str, Callable[..., Any]] = {
-        "curves.png": Results.plot,
         "results.json": Results.to_json,
         "results.parquet": Results.to_parquet,
     }
+    missing = {}
+    for name, (export, check) in DRAWN.items():
+        try:
+            check()
+            exports[name] = export
+        except InputError as error:
+            missing[name] = error
     check_folder(folder, *exports)
     folder.mkdir(exist_ok=True)
     with progress(f"{len(specs)} runs", quiet) as show:
@@ -54,3 +66,5 @@ def demo(output: str, quiet: bool) -> None:
     print_results(results)
     print_knees(results, None)
     print(f"\nwritten: {', '.join(str(folder / name) for name in exports)}")
+    for name, why in missing.items():
+        print(f"not written: {folder / name}: {why}")

@@ -6,7 +6,7 @@
     outcome.verdicts()
     outcome.report()
 
-``studies/README.md`` tells what a ``study.toml`` says.
+``shipped/README.md`` tells what a ``study.toml`` says.
 """
 
 from headstack.studies.carrying_out import run

@@ -15,8 +15,8 @@ from headstack._native import InputError
 from headstack.values import duration_ns
 
 FILE = "study.toml"
-SHIPPED = Path(__file__).parents[3] / "studies"
-"""The studies of a checkout."""
+SHIPPED = Path(__file__).parent / "shipped"
+"""A folder for each study that ships with headstack."""
 
 NAME = "letters, digits, _"
 TAKEN = ("drives",)
@@ -25,7 +25,7 @@ TAKEN = ("drives",)
 
 @dataclass(frozen=True)
 class Study:
-    """A study as its file states it: see ``studies/README.md``."""
+    """A study as its file states it: see ``shipped/README.md``."""
 
     name: str
     """Of its folder."""

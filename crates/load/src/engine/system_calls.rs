@@ -6,6 +6,7 @@ use headstack_workload::{Kind, Request};
 
 use crate::buffers::Memory;
 use crate::ground::{Ground, Place};
+use crate::newer_calls;
 
 /// `BLKDISCARD` of `linux/fs.h`: _IO(0x12, 119).
 const BLKDISCARD: libc::Ioctl = 0x1277;
@@ -38,7 +39,7 @@ pub unsafe fn carry_out(ground: &Ground, request: &Request, memory: &Memory) -> 
             Kind::Read => libc::preadv(piece.fd, data.as_ptr(), count, offset),
             Kind::Write => {
                 let flags = if request.force_unit_access { libc::RWF_DSYNC } else { 0 };
-                libc::pwritev2(piece.fd, data.as_ptr(), count, offset, flags)
+                newer_calls::pwritev2(piece.fd, data.as_ptr(), count, offset, flags)
             }
             _ => return trim(piece.fd, piece.is_device, offset_bytes, request.length_bytes),
         }

@@ -13,6 +13,7 @@ use super::Layout;
 use super::mapping::Mapping;
 use super::stamp::Generation;
 use crate::error::LoadError;
+use crate::newer_calls;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"hsledgr1");
 /// Bytes ahead of the entries: what is fixed, then the counters.
@@ -316,7 +317,7 @@ fn read_header(header: &[u8]) -> Result<(Layout, u64), String> {
 fn random_run() -> io::Result<u64> {
     let mut bytes = [0; 8];
     // SAFETY: the kernel writes at most the 8 bytes that `bytes` has.
-    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    let count = unsafe { newer_calls::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     if count != bytes.len() as isize {
         return Err(io::Error::last_os_error());
     }

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::machine::{Number, Object};
+use crate::newer_calls;
 
 /// `linux/fs.h`; libc has none of these four.
 const BLKFLSBUF: libc::c_ulong = 0x1261;
@@ -113,7 +114,9 @@ pub(super) fn object(path: &Path) -> io::Result<Object> {
     let mut status: libc::statx = unsafe { std::mem::zeroed() };
     let wanted = libc::STATX_TYPE | libc::STATX_INO;
     // SAFETY: a C string, and the kernel writes a `struct statx`.
-    check(unsafe { libc::statx(libc::AT_FDCWD, path.as_ptr(), libc::AT_STATX_DONT_SYNC, wanted, &raw mut status) })?;
+    check(unsafe {
+        newer_calls::statx(libc::AT_FDCWD, path.as_ptr(), libc::AT_STATX_DONT_SYNC, wanted, &raw mut status)
+    })?;
     Ok(if u32::from(status.stx_mode) & libc::S_IFMT == libc::S_IFBLK {
         Object::Device(Number { major: status.stx_rdev_major, minor: status.stx_rdev_minor })
     } else {
@@ -164,7 +167,7 @@ pub(super) fn direct_alignment(file: &File) -> Option<DirectAlignment> {
     let mut status: libc::statx = unsafe { std::mem::zeroed() };
     // SAFETY: the path is an empty C string, which stands for the descriptor, and the kernel writes a `struct statx`.
     let result = unsafe {
-        libc::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN, &raw mut status)
+        newer_calls::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN, &raw mut status)
     };
     (result == 0 && status.stx_mask & libc::STATX_DIOALIGN != 0).then_some(DirectAlignment {
         memory_bytes: status.stx_dio_mem_align,
@@ -261,7 +264,7 @@ pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     let (from, to) = (c_path(from)?, c_path(to)?);
     let here = libc::AT_FDCWD;
     // SAFETY: two C strings.
-    let result = unsafe { libc::renameat2(here, from.as_ptr(), here, to.as_ptr(), libc::RENAME_NOREPLACE) };
+    let result = unsafe { newer_calls::renameat2(here, from.as_ptr(), here, to.as_ptr(), libc::RENAME_NOREPLACE) };
     check(result)
 }
 

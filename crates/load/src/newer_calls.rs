@@ -1,0 +1,34 @@
+//! System calls for which glibc 2.17 has no functions: wheels are linked against it, and run wherever there is one as old.
+//! Each is as its namesake in `libc`; where the kernel is too old as well, it fails with `ENOSYS`.
+
+use libc::{c_char, c_int, c_long, c_uint, iovec, off_t, size_t, ssize_t};
+
+/// # Safety
+/// As of `libc::statx`.
+pub unsafe fn statx(at: c_int, path: *const c_char, flags: c_int, wanted: c_uint, status: *mut libc::statx) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { libc::syscall(libc::SYS_statx, at, path, flags, wanted, status) as c_int }
+}
+
+/// # Safety
+/// As of `libc::renameat2`.
+pub unsafe fn renameat2(from_at: c_int, from: *const c_char, to_at: c_int, to: *const c_char, flags: c_uint) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { libc::syscall(libc::SYS_renameat2, from_at, from, to_at, to, flags) as c_int }
+}
+
+/// # Safety
+/// As of `libc::pwritev2`.
+pub unsafe fn pwritev2(fd: c_int, data: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t {
+    // Where a register holds the whole offset, the kernel takes no notice of its upper half.
+    let (low, high) = (offset as c_long, (offset as u64 >> 32) as c_long);
+    // SAFETY: the caller's promise.
+    unsafe { libc::syscall(libc::SYS_pwritev2, fd, data, c_long::from(count), low, high, flags) as ssize_t }
+}
+
+/// # Safety
+/// As of `libc::getrandom`.
+pub unsafe fn getrandom(bytes: *mut libc::c_void, length: size_t, flags: c_uint) -> ssize_t {
+    // SAFETY: the caller's promise.
+    unsafe { libc::syscall(libc::SYS_getrandom, bytes, length, flags) as ssize_t }
+}
