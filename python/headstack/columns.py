@@ -142,5 +142,7 @@ def _total(widths: dict[int, int]) -> int:
 
 
 def folded(line: str, width: int) -> list[str]:
-    """A line as lines of so many columns, broken between words alone."""
-    return textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+    """A line as lines of so many columns, broken between words alone, each as far in as the first."""
+    indent = line[: len(line) - len(line.lstrip())]
+    wrapped = textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return wrapped or [""]

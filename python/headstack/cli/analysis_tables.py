@@ -6,7 +6,7 @@ from typing import Any
 
 from headstack._native import format_bytes, format_duration_ns
 from headstack.analysis import Analysis
-from headstack.cli.output import print_table
+from headstack.cli.output import print_table, say
 from headstack.cli.traces import print_remarks, spoken_start
 from headstack.columns import Column, Figures, Names
 from headstack.traces import formats
@@ -22,23 +22,23 @@ def print_analysis(found: Analysis) -> None:
     """Everything that people read; the JSON has more."""
     report, meta = found.report, found.meta
     for origin in meta["origin"]:
-        print(f"{origin['file']}: {formats().get(origin['format'], origin['format'])}")
+        say(f"{origin['file']}: {formats().get(origin['format'], origin['format'])}")
     start = "" if report["first_arrival_ns"] is None else spoken_start(meta, report["first_arrival_ns"])
-    print(f"{report['requests']:,} requests, {start}{duration(report['duration_ns'])} long")
+    say(f"{report['requests']:,} requests, {start}{duration(report['duration_ns'])} long")
     if meta.get("response") is not None:
-        print(f"response times: {meta['response'].replace('-', ' ')}")
+        say(f"response times: {meta['response'].replace('-', ' ')}")
     for print_part in PARTS:
         print_part(report)
     remarks = [f"note: {note}" for note in report["notes"]]
     if remarks:
         print()
-        print("\n".join(remarks))
+        say("\n".join(remarks))
     print_remarks(meta)
 
 
 def table(title: str, first: Column, others: list[str], rows: list[list[str]]) -> None:
     """A table under its title; the columns of figures are in order of what they matter."""
-    print(f"\n{title}")
+    say(f"\n{title}")
     print_table([first, *(Figures(heading, rank) for rank, heading in enumerate(others))], rows)
 
 
@@ -63,7 +63,7 @@ def print_mix(report: Report) -> None:
         rows.append(row("all", {"requests": report["requests"], "bytes": report["bytes"]}))
     table("mix", Names(""), ["requests", "%", "bytes", "mean size", "IO/s", "MB/s"], rows)
     if report["flags"]:
-        print("flags: " + ", ".join(f"{name} {count:,}" for name, count in report["flags"].items()))
+        say("flags: " + ", ".join(f"{name} {count:,}" for name, count in report["flags"].items()))
 
 
 def print_sizes(report: Report) -> None:
@@ -85,7 +85,7 @@ def print_sizes(report: Report) -> None:
         rows.append(row(f"{len(others):,} others", others))
     table("sizes", Names(""), ["requests", "%", "reads", "writes"], rows)
     quantiles = [("median", "p50_bytes"), ("p90", "p90_bytes"), ("p99", "p99_bytes"), ("greatest", "max_bytes")]
-    print(f"mean {size(sizes['mean_bytes'])}, " + ", ".join(f"{name} {size(sizes[key])}" for name, key in quantiles))
+    say(f"mean {size(sizes['mean_bytes'])}, " + ", ".join(f"{name} {size(sizes[key])}" for name, key in quantiles))
 
 
 def print_rate(report: Report) -> None:
@@ -105,18 +105,18 @@ def print_rate(report: Report) -> None:
     table("rate, in bins of", Names(""), ["mean IO/s", "peak IO/s", "peak/mean", "variance/mean"], rows)
     gaps = arrivals["gaps_ns"]
     if gaps is None:
-        print(f"gaps between arrivals: mean {duration(arrivals['mean_gap_ns'])}, the rest {NOT_RECORDED}")
+        say(f"gaps between arrivals: mean {duration(arrivals['mean_gap_ns'])}, the rest {NOT_RECORDED}")
     else:
-        print(
+        say(
             f"gaps between arrivals: mean {duration(gaps['mean'])}, median {duration(gaps['p50'])}, "
             f"p99 {duration(gaps['p99'])}, greatest {duration(gaps['max'])}; "
             f"coefficient of variation {figure(arrivals['gap_variation'])} (1 is Poisson)"
         )
     hurst = arrivals["hurst"]
     if hurst is None:
-        print("Hurst exponent: too few bins to fit")
+        say("Hurst exponent: too few bins to fit")
     else:
-        print(
+        say(
             f"Hurst exponent: {hurst['exponent']:.2f} (0.5 is Poisson), from bins of {duration(hurst['from_ns'])} "
             f"to {duration(hurst['to_ns'])}, R² {hurst['r_squared']:.2f}"
         )
@@ -140,10 +140,10 @@ def print_sequence(report: Report) -> None:
         for name, runs in [("strict", sequence["strict"]), ("32 streams", sequence["streams"])]
     ]
     long = [f"% of ≥{least}" for least in (2, 4, 16, 64)]
-    headings = ["sequential %", "runs", "requests\na run", "bytes\na run", *long]
+    headings = ["sequential %", "runs", "requests a run", "bytes a run", *long]
     table("sequential runs", Names(""), headings, rows)
     streams, most = sequence["mean_concurrent_streams"], sequence["max_concurrent_streams"]
-    print(f"streams at a time: mean {figure(streams)}, most {most}")
+    say(f"streams at a time: mean {figure(streams)}, most {most}")
     seeks = [(name, sequence[f"{name}_seeks_bytes"]) for name in ("forward", "backward")]
     total = sum(seek["count"] for _, bins in seeks for seek in bins)
     if total:
@@ -161,7 +161,7 @@ def print_sequence(report: Report) -> None:
         ]
         headings = ["0", *(f"< {format_bytes(bound)}" for bound in bounds), f"≥ {format_bytes(bounds[-1])}"]
         table("seeks: % from the end of a request to the start of the next", Names(""), headings, rows)
-        print(f"mean seek: {size(sequence['mean_seek_bytes'])}")
+        say(f"mean seek: {size(sequence['mean_seek_bytes'])}")
 
 
 def print_alignment(report: Report) -> None:
@@ -171,10 +171,10 @@ def print_alignment(report: Report) -> None:
         rows = [[name, *(percent(share[name]) for share in shares)] for name in ("offset", "length", "both")]
         headings = [format_bytes(share["align_bytes"]) for share in shares]
         table("alignment: % that are a multiple of", Names(""), headings, rows)
-        print(f"all are multiples of {size(report['alignment']['common_bytes'])}")
+        say(f"all are multiples of {size(report['alignment']['common_bytes'])}")
     overlap = None if report["depth"] is None else report["depth"]["overlap_share"]
     met = NOT_RECORDED if overlap is None else f"{percent(overlap)} % of the requests"
-    print(f"overlap with a request in flight: {met}")
+    say(f"overlap with a request in flight: {met}")
 
 
 ALIGNMENTS = tuple(1 << power for power in (9, 10, 12, 13, 14, 15, 16, 17, 18, 20))
@@ -193,11 +193,11 @@ def print_working_set(report: Report) -> None:
     ]
     how = exactness(blocks["sampled_rate"])
     table(f"working set, blocks of {format_bytes(blocks['block_bytes'])}, {how}", Names("in"), ["mean", "most"], rows)
-    print(f"read {size(blocks['read_bytes'])}, written {size(blocks['written_bytes'])}")
+    say(f"read {size(blocks['read_bytes'])}, written {size(blocks['written_bytes'])}")
     after, total = blocks["successions"], sum(blocks["successions"].values())
     if total:
         parts = (f"{name.replace('_', ' ')} {percent(count / total)} %" for name, count in after.items())
-        print("blocks touched again: " + ", ".join(parts))
+        say("blocks touched again: " + ", ".join(parts))
 
 
 def print_reuse(report: Report) -> None:
@@ -223,14 +223,14 @@ def print_reuse(report: Report) -> None:
     band = ["95 % from", "to"] if banded else []
     title = f"re-use of {what}, {exactness(reuse['sampled_rate'])}: misses of an LRU cache"
     table(title, Figures("cache", 0), ["miss %", *band], rows)
-    print(f"{reuse['references']:,} references to {'' if not banded else 'about '}{reuse['distinct']:,.0f} {what}")
+    say(f"{reuse['references']:,} references to {'' if not banded else 'about '}{reuse['distinct']:,.0f} {what}")
 
 
 def print_times(report: Report) -> None:
     """Requests in flight, and how long they take."""
     depth, response = report["depth"], report["response"]
     if depth is None:
-        print(f"\nrequests in flight: {NOT_RECORDED}\nresponse times: {NOT_RECORDED}")
+        say(f"\nrequests in flight: {NOT_RECORDED}\nresponse times: {NOT_RECORDED}")
         return
     found = {entry["from"]: entry for entry in response["by_depth"]}
     rows = []
@@ -243,7 +243,7 @@ def print_times(report: Report) -> None:
             met = ["0", ""] if entry is None else [f"{entry['requests']:,}", duration(entry["mean_ns"])]
             rows.append([name, percent(share), *met])
     table("requests in flight", Names(""), ["% of the time", "arrivals", "mean response"], rows)
-    print(f"mean {figure(depth['mean'])}, at arrivals {figure(depth['mean_at_arrival'])}, most {depth['max']:,}")
+    say(f"mean {figure(depth['mean'])}, at arrivals {figure(depth['mean_at_arrival'])}, most {depth['max']:,}")
     rows = [summary_row(name, summary) for name, summary in response["by_operation_ns"].items()]
     rows.append(summary_row("all", response["all_ns"]))
     if response["wait_ns"] is not None:
@@ -282,14 +282,14 @@ def print_devices(report: Report) -> None:
     headings = ["requests", "read %", "bytes", "seq. %", "highest end", "mean response", "depth"]
     table("devices", Names(""), headings, rows)
     if len(devices) > ROWS_MAX:
-        print(f"and {len(devices) - ROWS_MAX:,} others")
+        say(f"and {len(devices) - ROWS_MAX:,} others")
 
 
 def print_processes(report: Report) -> None:
     """A line a process, the busiest ones."""
     processes = busiest(report["processes"])
     if not processes:
-        print(f"\nprocesses: {NOT_RECORDED}")
+        say(f"\nprocesses: {NOT_RECORDED}")
         return
     rows = [
         [process["name"] or NOT_RECORDED, str(process["pid"]), *mix(process["operations"])]
@@ -297,7 +297,7 @@ def print_processes(report: Report) -> None:
     ]
     table("processes", Names(""), ["pid", "requests", "read %", "bytes"], rows)
     if len(processes) > ROWS_MAX:
-        print(f"and {len(processes) - ROWS_MAX:,} others")
+        say(f"and {len(processes) - ROWS_MAX:,} others")
 
 
 def print_environment(report: Report) -> None:
@@ -305,7 +305,7 @@ def print_environment(report: Report) -> None:
     found = report["environment"]
     reads = found["read_share"]
     if reads is None:
-        print(f"\nenvironment: {NOT_RECORDED}, since the trace does not say what requests did")
+        say(f"\nenvironment: {NOT_RECORDED}, since the trace does not say what requests did")
         return
     rows = []
     for name, share, random in [
@@ -321,11 +321,11 @@ def print_environment(report: Report) -> None:
     sizes = sorted(report["sizes"]["sizes"], key=lambda size: -size["requests"])
     total = sum(size["requests"] for size in sizes)
     common = ", ".join(f"{format_bytes(s['length_bytes'])} {percent(s['requests'] / total)} %" for s in sizes[:5])
-    print(f"requests in flight: {NOT_RECORDED if depth is None else figure(depth)}; {figure(rate)} IO/s")
-    print(f"sizes: {common}{', others' * (len(sizes) > 5)}")
-    print(f"length of sequential runs: {figure(found['mean_run_requests'])} requests")
+    say(f"requests in flight: {NOT_RECORDED if depth is None else figure(depth)}; {figure(rate)} IO/s")
+    say(f"sizes: {common}{', others' * (len(sizes) > 5)}")
+    say(f"length of sequential runs: {figure(found['mean_run_requests'])} requests")
     if span is not None:
-        print(f"range of random seeks: 90 % go to {percent(span)} % of the addresses up to {size(end)}")
+        say(f"range of random seeks: 90 % go to {percent(span)} % of the addresses up to {size(end)}")
 
 
 PARTS = (

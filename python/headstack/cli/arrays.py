@@ -12,7 +12,7 @@ import headstack as hs
 from headstack import _native
 from headstack.array import Array, shortened
 from headstack.cli.completing import ARRAY
-from headstack.cli.output import SOURCES, print_table, wide_option
+from headstack.cli.output import SOURCES, print_table, say, wide_option
 from headstack.columns import Figures, Names, Prose, Words
 
 Description = dict[str, Any]
@@ -82,7 +82,7 @@ def show_array(name: str, as_json: bool, as_toml: bool) -> None:
     if as_json:
         print(json.dumps(array.description, indent=1))
         return
-    print(f"{array.description['name']} ({_native.format_bytes(array.capacity_bytes)})")
+    say(f"{array.description['name']} ({_native.format_bytes(array.capacity_bytes)})")
     for print_part in (print_luns, print_groups, print_drives, print_links, print_controller):
         print()
         print_part(array.description)
@@ -157,29 +157,29 @@ def print_links(description: Description) -> None:
         figures_of = [Figures("MB/s", 0), Figures("command", 2), Figures("read, write", 2), Figures("latency", 3)]
         print_table([Names("link"), Words("kind"), *figures_of, Prose("")], rows)
     else:
-        print("links: none but the drives' own ports")
+        say("links: none but the drives' own ports")
 
 
 def print_controller(description: Description) -> None:
     """What a request meets before the drives, and what breaks."""
     size, time = _native.format_bytes, _native.format_duration_ns
     controller = description["controller"]
-    print(
+    say(
         f"controller: {time(controller['request_ns'])} a request, {time(controller['command_ns'])} a command to a "
         f"drive, {controller['processors']} processor{'s' * (controller['processors'] > 1)}"
     )
     cache = controller["cache"]
     if cache is None:
-        print("cache: none")
+        say("cache: none")
     else:
         holder = named(description, cache["flash_members"]) or size(cache["memory_bytes"])
-        print(
+        say(
             f"cache: write-{cache['writes']}, {size(cache['data_bytes'])} of {holder} for data, "
             f"{size(cache['dirty_bytes_max'])} of it dirty, pages of {size(cache['page_bytes'])}, "
             f"destages {cache['destage']}"
         )
     for incident in description["incidents"]:
-        print(f"at {time(incident['at_ns'])}: {what_happens(description, incident['what'])}")
+        say(f"at {time(incident['at_ns'])}: {what_happens(description, incident['what'])}")
 
 
 def what_happens(description: Description, what: str | Description) -> str:

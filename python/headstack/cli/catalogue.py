@@ -12,7 +12,7 @@ from headstack import _native
 from headstack.atomic_files import write_text
 from headstack.cli.completing import DRIVE, FILE, WORKLOAD, Among
 from headstack.cli.files import OUTPUT
-from headstack.cli.output import SOURCES, print_table, wide_option
+from headstack.cli.output import SOURCES, print_table, say, wide_option
 from headstack.columns import Figures, Names, Prose, Words
 from headstack.drive import Drive, import_disksim
 from headstack.drives import INTERFACES, KINDS
@@ -48,7 +48,7 @@ def list_drives(as_json: bool, **wanted: str | None) -> None:
         print(json.dumps(entries, indent=1))
         return
     if not entries:
-        print(f"none of the {len(hs.drives.list())} drives is so")
+        say(f"none of the {len(hs.drives.list())} drives is so")
         return
     columns = [
         Names("name"),
@@ -96,7 +96,7 @@ def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
     if as_json:
         print(json.dumps(drive.description, indent=1))
         return
-    print(f"{drive.description['name']} ({_native.format_bytes(drive.capacity_bytes)})\n")
+    say(f"{drive.description['name']} ({_native.format_bytes(drive.capacity_bytes)})\n")
     rows = [[value["key"], value["value"], value["source"] or ""] for value in drive.stated]
     rows += [[value["key"], value["value"], f"derived: {value['rule']}"] for value in drive.derived]
     print_table(SOURCES, rows)
@@ -184,7 +184,7 @@ def show_workload(name: str, as_json: bool, as_toml: bool) -> None:
     if as_json:
         print(json.dumps(description, indent=1))
         return
-    print(f"{description.get('specification', description['name'])}\n{description['source']}\n")
+    say(f"{description.get('specification', description['name'])}\n{description['source']}\n")
     rows = [
         [
             f"{line['share_percent']:g}",
@@ -201,4 +201,4 @@ def show_workload(name: str, as_json: bool, as_toml: bool) -> None:
     print()
     keys = ["addresses", "arrivals", "streams", "stream_turn", "flush_every", "warm_up", "run_length"]
     for key in filter(description.__contains__, keys):
-        print(f"{key}: {json.dumps(description[key])}")
+        say(f"{key}: {json.dumps(description[key])}")

@@ -19,7 +19,7 @@ from headstack.classic import zones as zones_test
 from headstack.classic.outcome import Outcome
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, html_option, print_table, wide_option
+from headstack.cli.output import Outputs, html_option, print_table, say, wide_option
 from headstack.cli.runs import Command, listed
 from headstack.cli.targets import EXIT_RUN, access_of, course, ended_code, permission_options
 from headstack.columns import Column, Figures, Names, Words
@@ -73,7 +73,7 @@ def carry_out(given: dict[str, Any], work: Callable[[Progress | None], T], show:
     def tell_all() -> None:
         show(outcome)
         for note in outcome.results.notes:
-            print(f"note: {note}")
+            say(f"note: {note}")
 
     outputs.write(outcome, tell_all)
     return outcome
@@ -124,7 +124,7 @@ def zones(systems: tuple[str, ...], **given: Any) -> int:
 def show_zones(test: zones_test.Zones) -> None:
     """Rates and access times of each system, then the zones that stand out."""
     found = [profile.figures() for profile in test.profiles]
-    columns = [Names("system"), Words("", 7), Figures("outer\nMB/s", 0), Figures("inner\nMB/s", 0)]
+    columns = [Names("system"), Words("mode", 7), Figures("outer\nMB/s", 0), Figures("inner\nMB/s", 0)]
     columns += [Figures("min\nMB/s", 2), Figures("mean\nMB/s", 1), Figures("max\nMB/s", 3), Figures("outer\nMb/s", 6)]
     columns += [Figures("inner\nMb/s", 6), Figures("access\nms", 0), Figures("p99\nms", 4)]
     rows = []
@@ -147,7 +147,7 @@ def show_zones(test: zones_test.Zones) -> None:
         for number, zone in enumerate(one["zones"])
     ]
     if steps:
-        print("\nzones, where their steps are clear:")
+        say("\nzones, where their steps are clear:")
         columns = [Names("system"), *(Figures(heading) for heading in ("zone", "from\nGB", "MB/s", "Mb/s"))]
         print_table(columns, steps)
 
@@ -199,12 +199,12 @@ def show_latency(test: latency_test.Latency) -> None:
     """Statistics as ping prints them, percentiles, and a histogram."""
     numbers = test.statistics()
     done = f"{numbers['requests']:,} {test.kind}s of {format_bytes(test.size_bytes)} from {test.target}"
-    print(f"\n{done} in {numbers['duration_s']:.3g} s: {numbers['iops']:,.1f} IO/s, {numbers['mb_per_s']:,.2f} MB/s")
+    say(f"\n{done} in {numbers['duration_s']:.3g} s: {numbers['iops']:,.1f} IO/s, {numbers['mb_per_s']:,.2f} MB/s")
     if not numbers["requests"]:
         return
-    print(f"without pauses: {numbers['busy_iops']:,.1f} IO/s, {numbers['busy_mb_per_s']:,.2f} MB/s")
-    print("min/avg/max/mdev = " + " / ".join(time_of(numbers[f"{n}_ms"]) for n in ("min", "mean", "max", "mdev")))
-    print("p50/p90/p99/p99.9 = " + " / ".join(time_of(numbers[f"{n}_ms"]) for n in ("p50", "p90", "p99", "p999")))
+    say(f"without pauses: {numbers['busy_iops']:,.1f} IO/s, {numbers['busy_mb_per_s']:,.2f} MB/s")
+    say("min/avg/max/mdev = " + " / ".join(time_of(numbers[f"{n}_ms"]) for n in ("min", "mean", "max", "mdev")))
+    say("p50/p90/p99/p99.9 = " + " / ".join(time_of(numbers[f"{n}_ms"]) for n in ("p50", "p90", "p99", "p999")))
     print()
     bins = test.histogram()
     most = max(count for _, _, count in bins)
@@ -269,12 +269,12 @@ def show_fsync(test: fsync_test.Fsync) -> None:
     columns += [Figures("max\nms", 2), Figures("flush p99\nms", 4), Words("limit", 0)]
     print_table(columns, rows)
     fit = "fit for a log" if test.kept else "not fit for a log"
-    print(f"\n{test.target} is {fit}: p99 of write and flush {'<=' if test.kept else '>'} {test.limit_ms:g} ms")
+    say(f"\n{test.target} is {fit}: p99 of write and flush {'<=' if test.kept else '>'} {test.limit_ms:g} ms")
     for row in test.rows():
         if any(parse_bytes(size) != row["size_bytes"] for size in row["asked"].split(" ")):
-            print(f"note: {row['asked'].replace(' ', ', ')}: written as {row['size_bytes']:,} bytes, whole blocks")
+            say(f"note: {row['asked'].replace(' ', ', ')}: written as {row['size_bytes']:,} bytes, whole blocks")
     for warning in test.warnings:
-        print(f"warning: {warning}")
+        say(f"warning: {warning}")
 
 
 @click.command()
@@ -336,9 +336,9 @@ def show_crystal(test: crystal_test.Crystal) -> None:
     columns = [Figures(f"{kind}\n{unit}", rank) for kind in kinds for unit, rank in ranks.items()]
     print_table([Names("test"), *columns], rows)
     runs = max((len(score.mb_per_s) for score in test.scores), default=0)
-    print(f"\n{test.target}, {format_bytes(test.used_bytes)}: best of {runs} runs; MB/s are 10^6 bytes a second")
+    say(f"\n{test.target}, {format_bytes(test.used_bytes)}: best of {runs} runs; MB/s are 10^6 bytes a second")
     if test.left_out is not None:
-        print(f"note: the tests that write were left out: {test.left_out}")
+        say(f"note: the tests that write were left out: {test.left_out}")
 
 
 @click.command()
@@ -387,7 +387,7 @@ def show_prefill(test: prefill_test.Prefill) -> None:
     columns += [Figures("first\nMB/s", 1), Figures("last\nMB/s", 1), Figures("min\nMB/s", 2), Figures("max\nMB/s", 2)]
     print_table([*columns, Figures("failed", 0)], rows)
     all_of_it = "all of it is written" if test.complete else "not all of it is written"
-    print(f"\n{test.order}: {figure(test.mb_per_s, ',.1f')} MB/s in {test.duration_s:,.2f} s; {all_of_it}")
+    say(f"\n{test.order}: {figure(test.mb_per_s, ',.1f')} MB/s in {test.duration_s:,.2f} s; {all_of_it}")
 
 
 def figure(value: float | None, form: str) -> str:

@@ -10,7 +10,7 @@ import click
 
 from headstack.cli.completing import SYSTEM
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, html_option, print_table, progress, wide_option
+from headstack.cli.output import Outputs, html_option, print_table, progress, say, wide_option
 from headstack.columns import Figures, Names
 from headstack.comparison import TOLERANCE, Comparison, Point, is_file
 from headstack.comparison import compare as held_against
@@ -85,7 +85,7 @@ def compare(
 def print_comparison(comparison: Comparison) -> None:
     """Both curves with their errors, where the device falls short, and the mean errors."""
     ours, theirs = comparison.sides
-    print(f"{ours}: {comparison.measured}\n{theirs}: {comparison.predicted}\n")
+    say(f"{ours}: {comparison.measured}\n{theirs}: {comparison.predicted}\n")
     rows = [
         [
             point.name,
@@ -98,7 +98,7 @@ def print_comparison(comparison: Comparison) -> None:
     print_table([Names("point"), Names(""), *COLUMNS, Figures("demerit\nms", 2)], rows)
     errors = comparison.mean_absolute_errors()
     named = zip(("throughput", "bytes", "mean", "p50", "p95", "p99", "demerit"), errors.values(), strict=True)
-    print(
+    say(
         "\nmean absolute error: "
         + ", ".join(f"{name} {e:.1%}" for name, e in named if e is not None and name != "bytes")
     )
@@ -107,18 +107,18 @@ def print_comparison(comparison: Comparison) -> None:
         (comparison.alone_predicted, f"{theirs}, not {ours}"),
     ):
         if names:
-            print(f"{what}: {'; '.join(names)}")
+            say(f"{what}: {'; '.join(names)}")
     short = comparison.shortfalls()
     whose = "the device is below its model" if comparison.is_of_device else f"{ours} is below {theirs}"
     if short:
-        print("\nbelow the model:" if comparison.is_of_device else f"\n{ours} below {theirs}:")
+        say("\nbelow the model:" if comparison.is_of_device else f"\n{ours} below {theirs}:")
         for line in short:
-            print(f"  {line}")
+            say(f"  {line}")
     else:
-        print(f"\nnowhere {whose} by more than the stated error")
+        say(f"\nnowhere {whose} by more than the stated error")
     better = [point.name for point in comparison if point.is_better]
     if better:
-        print(f"better than {'the model' if comparison.is_of_device else theirs}: {'; '.join(better)}")
+        say(f"better than {'the model' if comparison.is_of_device else theirs}: {'; '.join(better)}")
 
 
 def _cells(point: Point, figure: str) -> list[str]:

@@ -15,7 +15,7 @@ from headstack import signals
 from headstack._native import InputError
 from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, OUTPUT, SOURCE
-from headstack.cli.output import Outputs, print_table, wide_option
+from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.cli.runs import listed
 from headstack.cli.targets import SHOW_EVERY_S, access_of, code_of, permission_options
 from headstack.columns import Figures, Names, Prose, Words, is_plain
@@ -135,7 +135,7 @@ def print_conditioning(found: Conditioning) -> None:
     """The rates, each device's block times, and the verdicts."""
     module = found.module
     size = format_decimal(module["module_bytes"])
-    print(f"module of {len(module['targets'])} devices, {size}, in blocks of {module['block_bytes'] >> 10:,} KiB")
+    say(f"module of {len(module['targets'])} devices, {size}, in blocks of {module['block_bytes'] >> 10:,} KiB")
     for one in found.passes:
         print()
         print_pass(found, one)
@@ -149,11 +149,11 @@ def print_conditioning(found: Conditioning) -> None:
     for line in found.judgements():
         print(line)
     for words in found.failures:
-        print(f"note: {words}")
+        say(f"note: {words}")
     for note in dict.fromkeys(f"{target['path']}: {note}" for target in module["targets"] for note in target["notes"]):
-        print(f"note: {note}")
+        say(f"note: {note}")
     if found.sessions > 1:
-        print(f"note: measured in {found.sessions} sessions; what lay between them is left out of the times")
+        say(f"note: measured in {found.sessions} sessions; what lay between them is left out of the times")
 
 
 def print_pass(found: Conditioning, one: Pass) -> None:
@@ -184,7 +184,7 @@ def print_pass(found: Conditioning, one: Pass) -> None:
                 *(f"{count:,}" for count in device.classes),
             ]
         )
-    print(f"{one.kind}: blocks of each device by the time they took")
+    say(f"{one.kind}: blocks of each device by the time they took")
     print_table([*columns, *(Figures(heading, 3) for heading in classes)], rows)
 
 

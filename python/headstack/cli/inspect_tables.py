@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from headstack._native import format_bytes
-from headstack.cli.output import print_table
+from headstack.cli.output import print_table, say
 from headstack.columns import Figures, Names, Prose, Words
 from headstack.inspection.diff import MEANINGS, Difference, Divider
 from headstack.inspection.history import Change
@@ -21,7 +21,7 @@ def print_device(snapshots: list[Inspection], everything: bool) -> None:
     """A device as its latest snapshot shows it, and how it moved over those before."""
     device = snapshots[-1]
     print(device.label)
-    print(f"read from: {', '.join(device.read_from)}")
+    say(f"read from: {', '.join(device.read_from)}")
     print()
     _print_pairs(identity_lines(device))
     print_judgement(device)
@@ -29,17 +29,17 @@ def print_device(snapshots: list[Inspection], everything: bool) -> None:
     print_health(device)
     print_capabilities(device, everything)
     if len(snapshots) > 1:
-        print(f"\n{len(snapshots)} snapshots:")
+        say(f"\n{len(snapshots)} snapshots:")
         print_trends(trends(snapshots))
     for note in device.notes:
-        print(f"note: {note}")
+        say(f"note: {note}")
 
 
 def _print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     shown = list(pairs)
     width = max((len(name) for name, _ in shown), default=0)
     for name, text in shown:
-        print(f"{name.ljust(width)}  {text}")
+        say(f"{name.ljust(width)}  {text}")
 
 
 def identity_lines(device: Inspection) -> list[tuple[str, str]]:
@@ -86,11 +86,11 @@ def _day(unix_s: int | None) -> str | None:
 def print_judgement(device: Inspection) -> None:
     """The verdict and its reasons, then what a warranty desk asks."""
     judgement = judge(device)
-    print(f"\nverdict: {judgement.verdict}")
+    say(f"\nverdict: {judgement.verdict}")
     for reason in judgement.reasons:
-        print(f"  {'note' if reason.verdict == PASS else reason.verdict}: {reason.what}")
+        say(f"  {'note' if reason.verdict == PASS else reason.verdict}: {reason.what}")
     if judgement.verdict == PASS and not device.is_solid_state:
-        print(f"  {SILENT_FAILURES}")
+        say(f"  {SILENT_FAILURES}")
     lines = summary_lines(judgement)
     if lines and judgement.verdict != UNKNOWN:
         print()
@@ -178,9 +178,9 @@ def print_health(device: Inspection) -> None:
         columns = [Names("errors"), Figures("corrected"), Figures("uncorrected", 0), Figures("processed TB", 2)]
         print_table(columns, rows)
     if sas.grown_defects is not None:
-        print(f"grown defects: {sas.grown_defects:,}")
+        say(f"grown defects: {sas.grown_defects:,}")
     if sas.non_medium_errors is not None:
-        print(f"non-medium errors: {sas.non_medium_errors:,}")
+        say(f"non-medium errors: {sas.non_medium_errors:,}")
 
 
 def print_capabilities(device: Inspection, everything: bool) -> None:
@@ -198,11 +198,11 @@ def print_capabilities(device: Inspection, everything: bool) -> None:
         print_table([Names("feature"), Prose("state", 0), Words("from", 3), Prose("as it is called there", 2)], rows)
     left_out = len(device.capabilities) - len(shown)
     if left_out:
-        print(f"{left_out} more settings of the kernel's queue: --all")
+        say(f"{left_out} more settings of the kernel's queue: --all")
     minutes, capacity = device.capabilities.get("erase_minutes"), device.identity.capacity_bytes
     if minutes is not None and isinstance(minutes.value, int) and minutes.value and capacity:
         rate = capacity / (minutes.value * 60) / 1e6
-        print(f"an erase in {minutes.value:,} min is {rate:,.0f} MB/s on average over the whole surface")
+        say(f"an erase in {minutes.value:,} min is {rate:,.0f} MB/s on average over the whole surface")
 
 
 def print_trends(found: list[Trend]) -> None:
@@ -222,7 +222,7 @@ def print_trends(found: list[Trend]) -> None:
         if moved(trend)
     ]
     if not rows:
-        print("nothing that is watched has moved")
+        say("nothing that is watched has moved")
         return
     columns = [
         Names("figure"),
@@ -265,7 +265,7 @@ def print_history(snapshots: list[Inspection], changed: list[Change], found: lis
     """What changed between the snapshots of a device, and its trends."""
     first, last = snapshots[0], snapshots[-1]
     print(last.label)
-    print(f"{len(snapshots)} snapshots, {_day(first.taken_unix_s)} to {_day(last.taken_unix_s)}")
+    say(f"{len(snapshots)} snapshots, {_day(first.taken_unix_s)} to {_day(last.taken_unix_s)}")
     print()
     rows = [
         [
@@ -281,7 +281,7 @@ def print_history(snapshots: list[Inspection], changed: list[Change], found: lis
         columns = [Names("taken"), Figures("power-on hours"), Names("what"), Prose("before", 0), Prose("after", 0)]
         print_table(columns, rows)
     else:
-        print("nothing changed")
+        say("nothing changed")
     print()
     print_trends(found)
     print_judgement(last)
@@ -302,14 +302,14 @@ def print_difference(difference: Difference, everything: bool) -> None:
     if rows:
         print_table(columns, [[row.key, *row.states] for row in rows])
     else:
-        print("the devices do not differ in anything that all of them state")
+        say("the devices do not differ in anything that all of them state")
     print_dividers(difference)
     print_one_sided(difference)
     caveats = difference.caveats()
     if caveats:
         print()
     for caveat in caveats:
-        print(f"note: {caveat}")
+        say(f"note: {caveat}")
 
 
 def print_dividers(difference: Difference) -> None:
@@ -317,13 +317,13 @@ def print_dividers(difference: Difference) -> None:
     if not (difference.good and difference.bad):
         return
     exact, nearly = difference.dividers()
-    print(f"\nfeatures that divide {len(difference.good)} good from {len(difference.bad)} bad: {len(exact) or 'none'}")
+    say(f"\nfeatures that divide {len(difference.good)} good from {len(difference.bad)} bad: {len(exact) or 'none'}")
     for divider in exact:
-        print(f"  {_said(divider)}")
+        say(f"  {_said(divider)}")
     if nearly:
-        print(f"\nfeatures that nearly divide them: {len(nearly)}")
+        say(f"\nfeatures that nearly divide them: {len(nearly)}")
     for divider in nearly:
-        print(f"  {_said(divider)}; except {', '.join(divider.exceptions)}")
+        say(f"  {_said(divider)}; except {', '.join(divider.exceptions)}")
 
 
 def _said(divider: Divider) -> str:
@@ -337,7 +337,7 @@ def print_one_sided(difference: Difference) -> None:
     if one_sided is None:
         return
     side, other = one_sided.side, "bad" if one_sided.side == "good" else "good"
-    print(f"\nonly {side} devices are listed: no feature can be shown to divide them from the {other} ones")
+    say(f"\nonly {side} devices are listed: no feature can be shown to divide them from the {other} ones")
     parts = (
         (f"ruled out as what the {side} devices have in common, since they differ in it", one_sided.ruled_out),
         (f"still possible, if no {other} device has it (every {side} one does)", one_sided.if_missing_elsewhere),
@@ -345,9 +345,9 @@ def print_one_sided(difference: Difference) -> None:
         (f"still possible, if every {other} device has it (no {side} one does)", one_sided.if_present_elsewhere),
     )
     for title, keys in parts:
-        print(f"  {title}:")
+        say(f"  {title}:")
         print(textwrap.fill(", ".join(keys) or "none", 116, initial_indent="    ", subsequent_indent="    "))
     for key in (*one_sided.if_missing_elsewhere, *one_sided.if_present_elsewhere):
         if key in MEANINGS:
-            print(f"  {key}: {MEANINGS[key]}")
-    print(f"  to decide: hdparm -I of a {other} device, with --{other}")
+            say(f"  {key}: {MEANINGS[key]}")
+    say(f"  to decide: hdparm -I of a {other} device, with --{other}")

@@ -61,10 +61,11 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Non
         say(not_shown(left_out, "--wide or --csv shows them" if has_csv else "--wide shows them"))
 
 
-def say(sentence: str) -> None:
-    """Prints a sentence, broken between its words where it is longer than the terminal is wide."""
+def say(sentences: str) -> None:
+    """Prints sentences, broken between words where a line is longer than the terminal is wide."""
     width = width_of(sys.stdout)
-    print(sentence if width is None else "\n".join(folded(sentence, width)))
+    for line in sentences.split("\n"):
+        print(line if width is None or len(line) <= width else "\n".join(folded(line, width)))
 
 
 def print_results(results: Results, with_streams: bool = False, limit: str | None = None) -> None:

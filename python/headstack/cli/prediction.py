@@ -12,7 +12,7 @@ from headstack._native import InputError
 from headstack.atomic_files import write_all
 from headstack.cli.completing import DEMAND, SYSTEM
 from headstack.cli.files import OUTPUT, check_outputs
-from headstack.cli.output import Outputs, print_table, progress, wide_option
+from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.cli.runs import Command
 from headstack.cli.varying import option_of
 from headstack.columns import Figures, Names, Words
@@ -56,7 +56,7 @@ def characterize(system: str, output: str | None, quiet: bool, **options: str | 
         found = hs.characterize(system, progress=show, **given)
     write_all([(path, found.to_json)])
     print_tests(found)
-    print(f"\nwritten: {path}")
+    say(f"\nwritten: {path}")
 
 
 def print_tests(found: Characterization) -> None:
@@ -143,13 +143,13 @@ def print_predictions(predictions: Predictions) -> None:
     ]
     keep = [n for n in range(len(columns)) if several or n not in (7, 8)]
     print_table([columns[n] for n in keep], [[row[n] for n in keep] for row in map(cells, predictions)])
-    print("\n90 %: against a full simulation; how far that is from a real device is no part of it")
+    say("\n90 %: against a full simulation; how far that is from a real device is no part of it")
     saturated = sum(one.saturated for one in predictions)
     if saturated:
-        print(f"\nsaturated: {saturated} of {len(predictions)} cannot keep up with these arrivals; IO/s is their most")
+        say(f"\nsaturated: {saturated} of {len(predictions)} cannot keep up with these arrivals; IO/s is their most")
     at_risk = sum(one.mean_ms_high is None and not one.saturated for one in predictions)
     if at_risk:
-        print(f"\nnear saturation: {at_risk} of {len(predictions)} may not keep up with these arrivals")
+        say(f"\nnear saturation: {at_risk} of {len(predictions)} may not keep up with these arrivals")
 
 
 def cells(one: Prediction) -> list[str]:

@@ -13,7 +13,7 @@ from headstack import signals
 from headstack._native import format_bytes
 from headstack.cli.completing import Among
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, print_table, wide_option
+from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.cli.runs import listed
 from headstack.cli.targets import access_of, access_options, code_of, course
 from headstack.columns import Figures, Names, is_plain
@@ -113,22 +113,22 @@ def ending(report: Report) -> int:
 
 def print_report(report: Report) -> None:
     """Each test with its steady state and its figures."""
-    print(f"{report.target}, {format_bytes(report.capacity_bytes)}")
+    say(f"{report.target}, {format_bytes(report.capacity_bytes)}")
     for outcome in report.outcomes:
         print()
-        print(f"{outcome.plan.name}: {state(outcome)}")
+        say(f"{outcome.plan.name}: {state(outcome)}")
         if outcome.preconditioning_s:
             rate = 2 * report.capacity_bytes / outcome.preconditioning_s / 1e6
-            print(f"preconditioned in {outcome.preconditioning_s:,.1f} s, {rate:,.1f} MB/s")
+            say(f"preconditioned in {outcome.preconditioning_s:,.1f} s, {rate:,.1f} MB/s")
         if outcome.rounds:
             TABLES[outcome.plan.name.split()[0]](outcome)
     print()
     if report.deviations:
-        print(f"this run does not conform to the specification: {'; '.join(report.deviations)}")
+        say(f"this run does not conform to the specification: {'; '.join(report.deviations)}")
     else:
-        print("purge, preconditioning, rounds and times are those of the specification")
+        say("purge, preconditioning, rounds and times are those of the specification")
     for note in report.notes:
-        print(f"note: {note}")
+        say(f"note: {note}")
 
 
 def state(outcome: Outcome) -> str:
@@ -165,7 +165,7 @@ def print_matrix(outcome: Outcome, title: str, variable: Variable, largest: bool
             outcome.largest(cell, variable.column) if largest else outcome.mean(cell, variable.column) for cell in cells
         ]
         rows.append([cells[0].block, *map(figure, values)])
-    print(f"{title}")
+    say(f"{title}")
     print_table([Names("block"), *(Figures(Point(512, mix, True).mix) for mix in mixes)], rows)
 
 
@@ -199,7 +199,7 @@ def print_wsat(outcome: Outcome) -> None:
     ]
     columns = [Figures(heading) for heading in ("IOPS", "mean ms", "p99.9 ms", "max ms")]
     print_table([Names(""), *columns], rows)
-    print(f"{format_bytes(outcome.written_bytes)} were written")
+    say(f"{format_bytes(outcome.written_bytes)} were written")
 
 
 TABLES: dict[str, Callable[[Outcome], None]] = {

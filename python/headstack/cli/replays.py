@@ -11,7 +11,7 @@ from headstack import signals
 from headstack._native import format_duration_ns
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, html_option, print_results, print_table, wide_option
+from headstack.cli.output import Outputs, html_option, print_results, print_table, say, wide_option
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, course, ending, error_option, one_thread_options
 from headstack.cli.traces import Decorator, counting, opened, reading_options
@@ -145,7 +145,7 @@ def print_fidelity(results: Results) -> None:
                 f"{row['reordered']:,}",
             ]
         )
-    print("\nfidelity")
+    say("\nfidelity")
     columns = [
         Names("system"),
         Names("mode"),
@@ -168,4 +168,4 @@ def print_fidelity(results: Results) -> None:
     ):
         most = max(row[name] for row in results)
         if most:
-            print(f"note: {most:,} {said}")
+            say(f"note: {most:,} {said}")

@@ -10,7 +10,7 @@ import click
 import headstack as hs
 from headstack import _native
 from headstack.cli.completing import SCENARIO
-from headstack.cli.output import print_table, wide_option
+from headstack.cli.output import print_table, say, wide_option
 from headstack.columns import Figures, Names, Prose, Words
 from headstack.scenario import Scenario, kind_of
 
@@ -56,13 +56,13 @@ def show_scenario(name: str, as_json: bool, as_toml: bool) -> None:
     if as_json:
         print(json.dumps(description, indent=1))
         return
-    print(f"{description['name']}\n{description['source']}\n")
+    say(f"{description['name']}\n{description['source']}\n")
     for key, value in description.items():
         if key not in ("name", "source", "streams"):
-            print(f"{key}: {plain(value)}")
+            say(f"{key}: {plain(value)}")
     for stream in description["streams"]:
         kind = kind_of(stream)
-        print(f"\n{stream['name']}: {kind}, {place(stream)}")
+        say(f"\n{stream['name']}: {kind}, {place(stream)}")
         print_value(stream[kind], "  ")
 
 
@@ -78,12 +78,12 @@ def print_value(table: dict[str, Any], indent: str) -> None:
         if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
             for entry in value:
                 if any(isinstance(inner, list) for inner in entry.values()):
-                    print(f"{indent}{key}:")
+                    say(f"{indent}{key}:")
                     print_value(entry, indent + "  ")
                 else:
-                    print(f"{indent}{key}: {plain(entry)}")
+                    say(f"{indent}{key}: {plain(entry)}")
         else:
-            print(f"{indent}{key}: {plain(value)}")
+            say(f"{indent}{key}: {plain(value)}")
 
 
 def plain(value: Any) -> str:

@@ -17,7 +17,7 @@ from headstack._native import InputError
 from headstack.atomic_files import write_all, write_text
 from headstack.cli.completing import EXECUTOR, FOLDER, STUDY
 from headstack.cli.files import OUTPUT, SOURCE, check_folder
-from headstack.cli.output import print_table, progress, wide_option
+from headstack.cli.output import print_table, progress, say, wide_option
 from headstack.columns import Column, Figures, Names, Prose
 from headstack.tables import to_csv
 
@@ -173,7 +173,7 @@ def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
         if difference is not None:
             print(difference)
             return EXIT_MISSED
-        print(f"{written} is current")
+        say(f"{written} is current")
     elif output is not None:
         write_text(output, text)
     else:
@@ -183,14 +183,14 @@ def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
 
 def show(outcome: dict[str, Any]) -> None:
     """Prints the claims of a study, a line each, and how many came to each verdict."""
-    print(f"\n{outcome['title']}\n{outcome['question']}\n")
+    say(f"\n{outcome['title']}\n{outcome['question']}\n")
     rows = [[claim["id"], claim["says"], claim["verdict"], claim["evidence"]] for claim in outcome["claims"]]
     if rows:
         print_table([Names("id"), Prose("published", 2), Names("verdict"), Prose("evidence")], rows)
         counted = ", ".join(f"{count} {verdict}" for verdict, count in counts(outcome).items())
-        print(f"\n{len(rows)} claims: {counted}")
+        say(f"\n{len(rows)} claims: {counted}")
     if outcome["summary"]:
-        print(f"\n{outcome['summary']}")
+        say(f"\n{outcome['summary']}")
 
 
 def counts(outcome: dict[str, Any]) -> dict[str, int]:
@@ -201,7 +201,7 @@ def counts(outcome: dict[str, Any]) -> dict[str, int]:
 
 def show_claim(claim: dict[str, Any]) -> None:
     """Prints one claim with its evidence, row by row."""
-    print(f"{claim['id']}: {claim['says']}\n{claim['verdict']}: {claim['evidence']}\n")
+    say(f"{claim['id']}: {claim['says']}\n{claim['verdict']}: {claim['evidence']}\n")
     if claim["rows"]:
         rows = [[cell(value) for value in row] for row in claim["rows"]]
         columns = [

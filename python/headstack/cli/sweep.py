@@ -13,7 +13,7 @@ from headstack._native import InputError
 from headstack.atomic_files import write_all
 from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, SYSTEM
 from headstack.cli.files import OUTPUT
-from headstack.cli.output import Outputs, html_option, print_table, progress, wide_option
+from headstack.cli.output import Outputs, html_option, print_table, progress, say, wide_option
 from headstack.cli.runs import Command, Grouped
 from headstack.cli.varying import option_of
 from headstack.columns import Column, Figures, Words
@@ -165,12 +165,12 @@ def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str
         print_rows(swept, rows)
         print()
     else:
-        print(f"no configuration is so: {where}")
+        say(f"no configuration is so: {where}")
     impossible = f", {swept.impossible:,} of them impossible" if swept.impossible else ""
     fulfilling = "" if where is None else f", {len(swept.rows(where=where)):,} where {where}"
-    print(f"{len(swept):,} configurations{impossible}{fulfilling}; shown: {'most' if descending else 'least'} {column}")
+    say(f"{len(swept):,} configurations{impossible}{fulfilling}; shown: {'most' if descending else 'least'} {column}")
     for why, count in swept.reasons():
-        print(f"impossible: {count:,}: {why}")
+        say(f"impossible: {count:,}: {why}")
     for why, count in swept.reasons("failed"):
         click.echo(f"headstack: failed: {count:,}: {why}", err=True)
     for row in [] if not swept.failed else swept.rows("failed", limit=3):

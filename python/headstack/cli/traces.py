@@ -19,7 +19,7 @@ from headstack._native import format_bytes, format_duration_ns
 from headstack.cli.completing import FILE, FOLDER, Among
 from headstack.cli.files import OUTPUT, check_folder, check_sources
 from headstack.cli.loading import Late
-from headstack.cli.output import SILENT_S, Outputs, print_table, wide_option
+from headstack.cli.output import SILENT_S, Outputs, print_table, say, wide_option
 from headstack.columns import Figures, Names, Prose, Words, is_plain
 from headstack.tables import written as to_file
 from headstack.traces import Trace, capture, export_formats, formats
@@ -156,7 +156,7 @@ def list_formats() -> None:
     ]
     rows += [[name, title, "written"] for name, title in written.items() if name not in formats()]
     print_table([Names("name"), Prose("format"), Words("", 0)], rows)
-    print(f"\n{COLUMNS}")
+    say(f"\n{COLUMNS}")
 
 
 @trace.command("steps")
@@ -181,7 +181,7 @@ def import_(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> N
     with counting("import", quiet) as show:
         written = opened(files, given).to_parquet(output, show)
     with words_beside(output):
-        print(f"{output}: {written['requests']:,} requests")
+        say(f"{output}: {written['requests']:,} requests")
         print_remarks(written["meta"])
 
 
@@ -196,9 +196,9 @@ def export(files: tuple[str, ...], output: str, to: str, quiet: bool, **given: A
     with counting("export", quiet) as show:
         written = opened(files, given).export(output, to, show)
     with words_beside(output):
-        print(f"{output}: {written['requests']:,} requests")
+        say(f"{output}: {written['requests']:,} requests")
         for what, number in written["losses"].items():
-            print(f"not held: {number:,} {what}")
+            say(f"not held: {number:,} {what}")
         print_remarks(written["meta"])
 
 
@@ -215,7 +215,7 @@ def split(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> Non
     check_folder(output)
     with counting("split", quiet) as show:
         for device, path in opened(files, given).split(output, show).items():
-            print(f"{path}: {device}")
+            say(f"{path}: {device}")
 
 
 @trace.command("info")
@@ -240,13 +240,13 @@ def print_info(told: dict[str, Any]) -> None:
     """What a trace says of itself, and a line a device."""
     meta, summary = told["meta"], told["summary"]
     for origin in meta["origin"]:
-        print(f"{origin['file']}: {formats().get(origin['format'], origin['format'])}")
+        say(f"{origin['file']}: {formats().get(origin['format'], origin['format'])}")
     total = summary["total"]
     if total["arrivals_ns"] is not None:
         first_ns, last_ns = total["arrivals_ns"]
-        print(f"time: {spoken_start(meta, first_ns)}{format_duration_ns(last_ns - first_ns)} long")
+        say(f"time: {spoken_start(meta, first_ns)}{format_duration_ns(last_ns - first_ns)} long")
     if meta.get("response") is not None:
-        print(f"response times: {meta['response'].replace('-', ' ')}")
+        say(f"response times: {meta['response'].replace('-', ' ')}")
     print()
     names = [device["name"] for device in meta["devices"]]
     rows = [device_row(name, counts) for name, counts in zip(names, summary["devices"], strict=False)]
@@ -265,7 +265,7 @@ def print_info(told: dict[str, Any]) -> None:
     ]
     print_table(columns, rows)
     if summary["most_in_flight"]:
-        print(f"\nin flight at most: {summary['most_in_flight']:,}")
+        say(f"\nin flight at most: {summary['most_in_flight']:,}")
     print_remarks(meta)
 
 
@@ -299,15 +299,15 @@ def spoken_start(meta: dict[str, Any], first_ns: int) -> str:
 def print_remarks(meta: dict[str, Any]) -> None:
     """What was counted, skipped and has to be known."""
     for what, number in meta.get("counts", {}).items():
-        print(f"counted: {number:,} {what}")
+        say(f"counted: {number:,} {what}")
     if meta["rejected"]:
-        print(f"skipped: {meta['rejected']:,} lines or records that cannot be accepted; the first of them:")
+        say(f"skipped: {meta['rejected']:,} lines or records that cannot be accepted; the first of them:")
         for reject in meta.get("rejects", []):
-            print(f"  {reject}")
+            say(f"  {reject}")
     for note in meta.get("notes", []):
-        print(f"note: {note}")
+        say(f"note: {note}")
     for step in meta.get("steps", []):
-        print(f"step: {step}")
+        say(f"step: {step}")
 
 
 @trace.command("capture")
@@ -343,9 +343,9 @@ def capture_(device: str, output: str, time_limit: str | None, quiet: bool, **gi
     rate = told["requests"] / told["seconds"] if told["seconds"] else 0.0
     counts = {what: number for what, number in told["meta"].get("counts", {}).items() if "lost" not in what}
     with words_beside(output):
-        print(f"{output}: {told['requests']:,} requests in {told['seconds']:.1f} s, {rate:,.0f}/s")
+        say(f"{output}: {told['requests']:,} requests in {told['seconds']:.1f} s, {rate:,.0f}/s")
         if told["lost"]:
-            print(f"LOST: {told['lost']:,} events; a larger --buffer loses fewer")
+            say(f"LOST: {told['lost']:,} events; a larger --buffer loses fewer")
         print_remarks({**told["meta"], "counts": counts})
 
 

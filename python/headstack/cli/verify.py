@@ -12,7 +12,7 @@ from headstack import _native, signals
 from headstack._native import InputError
 from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, OUTPUT, SOURCE, check_kept
-from headstack.cli.output import Outputs, print_table, wide_option
+from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.cli.targets import Command, course, ending
 from headstack.columns import Figures, Names, Prose
 from headstack.measurement import ENGINES
@@ -122,7 +122,7 @@ def print_pass(results: Results, target: str, ledger: str | None) -> None:
     block = integrity["block_bytes"]
     against = f"by the ledger {ledger}" if ledger is not None else "by the stamps alone"
     print(f"{target} {against}: {integrity['checked']:,} blocks of {_native.format_bytes(block)} read, ", end="")
-    print(f"{row['mb_per_s']:,.0f} MB/s\n")
+    say(f"{row['mb_per_s']:,.0f} MB/s\n")
     rows = [
         (name, f"{integrity[name]:,}", f"{integrity[name] * block:,}", words)
         for name, words in CLASSES
@@ -130,10 +130,10 @@ def print_pass(results: Results, target: str, ledger: str | None) -> None:
     ]
     print_table([Names("class"), Figures("blocks", 0), Figures("bytes"), Prose("what is there", 2)], rows)
     if integrity["torn_requests"]:
-        print(f"\ntorn requests: {integrity['torn_requests']:,}, of which a part is there and a part older data")
+        say(f"\ntorn requests: {integrity['torn_requests']:,}, of which a part is there and a part older data")
     print_findings(integrity)
     for note in results.notes:
-        print(f"note: {note}")
+        say(f"note: {note}")
 
 
 def print_findings(integrity: dict[str, Any]) -> None:
@@ -146,16 +146,16 @@ def print_findings(integrity: dict[str, Any]) -> None:
     )
     faults = [f"{integrity[name]:,} {words}" for name, words in kinds if integrity[name]]
     if faults:
-        print(f"\nblocks at fault: {'; '.join(faults)}")
+        say(f"\nblocks at fault: {'; '.join(faults)}")
     elif integrity["checked"]:
-        print("\nno block is at fault")
+        say("\nno block is at fault")
     findings = integrity["findings"]
     for finding in findings[:SHOWN]:
-        print(f"  {finding}")
+        say(f"  {finding}")
     if len(findings) > SHOWN:
-        print(f"  and more; --json has the first {len(findings)}")
+        say(f"  and more; --json has the first {len(findings)}")
     for text in integrity["cannot_tell"]:
-        print(f"cannot be told: {text}")
+        say(f"cannot be told: {text}")
 
 
 def print_verified(results: Results, verifying: Verifying) -> None:
@@ -169,7 +169,7 @@ def print_verified(results: Results, verifying: Verifying) -> None:
         print(f"\n{which}verified: {integrity['checked']:,} blocks read: {known or 'none'}", end="")
         print_findings(integrity)
     if verifying.ledger is not None:
-        print(f"ledger: {verifying.ledger}")
+        say(f"ledger: {verifying.ledger}")
 
 
 def verdict(results: Results, power_loss: bool = False, continue_on_error: bool = False) -> int:
