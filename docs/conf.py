@@ -25,6 +25,7 @@ autodoc_member_order = "bysource"
 
 STUDIES = ("compaq", "demartek", "hp-va7100", "mark5c", "storagereview")
 SHIPPED = "python/headstack/studies/shipped"
+SHIPPED = "python/headstack/studies/shipped"
 OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "catalogue/arrays/README.md": "describing-arrays.md",

@@ -287,7 +287,7 @@ def test_drives_luns_and_failures_reach_the_specification() -> None:
         specify(hs.Array.load(CHAIN), None, {"drives": 2})
 
 
-@pytest.mark.parametrize("page", ["README.md", "catalogue/arrays/README.md"])
+@pytest.mark.parametrize("page", ["docs/simulating.md", "catalogue/arrays/README.md"])
 def test_the_arrays_of_the_documentation_are_whole(page: str, folder: Path) -> None:
     (text,) = re.findall(r"^```toml\n(.*?)^```", (REPOSITORY / page).read_text(), re.MULTILINE | re.DOTALL)
     (folder / "own.toml").write_text(text)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import INSTALLED, environment_of, needs_program
+from terminals import ESCAPES, on_terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -71,6 +72,20 @@ def test_other_commands_are_targets_of_the_makefile(page: str, command: str) -> 
     assert words[0] == "make", f"{page}: {command}: neither headstack nor make, so it would never be tried"
     done = subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{page}: {command}\n{done.stderr}"
+
+
+SHOWN = re.compile(r"^```sh\n(headstack [^\n]*)\n```\n\n```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(("command", "shown"), SHOWN.findall(PAGES[0].read_text(encoding="utf-8")))
+def test_what_is_shown_is_what_comes(command: str, shown: str, tmp_path: Path) -> None:
+    """Lines are left out of the README's tables; those that are there come so, on a terminal of 100 columns."""
+    comes = ESCAPES.sub("", on_terminal(shlex.split(command)[1:], 100, tmp_path)).splitlines()
+    assert not [line for line in shown.splitlines() if line not in comes], "\n".join(comes)
+
+
+def test_five_questions_are_shown_with_their_answers() -> None:
+    assert len(SHOWN.findall(PAGES[0].read_text(encoding="utf-8"))) == 5
 
 
 @pytest.mark.parametrize(("page", "text"), blocks("python"))
