@@ -50,6 +50,18 @@ class Array:
         """Bytes that all LUNs together export."""
         return capacity_bytes(self.system)
 
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What tells arrays apart."""
+        return {
+            "id": self.name,
+            "name": self.description["name"],
+            "levels": [group["level"] for group in self.description["groups"]],
+            "drives": len(self.description["members"]),
+            "devices": device_names(self.description),
+            "capacity_bytes": self.capacity_bytes,
+        }
+
     def part(self, text: str) -> Array:
         """The part ``text`` of the array: ``500GB`` (the first), ``1TB..2TB`` or ``0%..50%``."""
         if self.span is not None:
@@ -120,3 +132,8 @@ def sector_bytes(system: dict[str, Any]) -> int:
         return int(system["target"]["block_bytes"])
     sectors = [int(disk["geometry"]["physical_sector_bytes"]) for disk in disks(system)]
     return max(sectors) if len(sectors) == len(devices(system)) else max([4096, *sectors])
+
+
+def device_names(description: dict[str, Any]) -> list[str]:
+    """The names of the kinds of devices."""
+    return [str(parameters["name"]) for device in description["devices"] for parameters in device.values()]

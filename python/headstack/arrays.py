@@ -1,12 +1,12 @@
 """The arrays of the catalogue."""
 
-from headstack import _native
+from headstack import _native, listings
 from headstack.array import Array
 
 
 def list() -> tuple[str, ...]:
     """Their ids."""
-    return tuple(_native.array_ids())
+    return listings.Listing.of(_native.array_ids(), listings.arrays)
 
 
 def show(name: str) -> Array:

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-from headstack import _native
+from headstack import _native, listings
 from headstack.drive import Drive
 from headstack.values import choice, number, size_bytes, spread, whole
 
@@ -39,13 +39,14 @@ def list(
     ):
         if text is not None:
             wanted.append((key, spread(name, str(text), parse, about)))
-    ids = tuple(_native.drive_ids())
+    ids = listings.Listing.of(_native.drive_ids(), listings.drives)
     if not wanted:
         return ids
     told = {one: Drive.load(one).summary for one in ids}
-    return tuple(
+    fitting = (
         one for one in ids if all(told[one].get(key) is not None and fits(told[one][key]) for key, fits in wanted)
     )
+    return listings.Listing.of(fitting, listings.drives)
 
 
 def _rpm(name: str, text: str) -> float:

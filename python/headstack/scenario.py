@@ -59,3 +59,10 @@ class Scenario:
 def kind_of(stream: dict[str, Any]) -> str:
     """What kind of clients a stream has."""
     return next(kind for kind in KINDS if kind in stream)
+
+
+def plain(value: Any) -> str:
+    """A value for people: ``requests 5000``, ``closed outstanding 8, think fixed 1ms``."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items())
+    return " to ".join(map(plain, value)) if isinstance(value, list) else str(value)

@@ -1,12 +1,12 @@
 """The scenarios of the catalogue."""
 
-from headstack import _native
+from headstack import _native, listings
 from headstack.scenario import Scenario
 
 
 def list() -> tuple[str, ...]:
     """Their ids."""
-    return tuple(_native.scenario_ids())
+    return listings.Listing.of(_native.scenario_ids(), listings.scenarios)
 
 
 def show(name: str) -> Scenario:

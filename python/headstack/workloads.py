@@ -1,12 +1,12 @@
 """The workloads of the catalogue."""
 
-from headstack import _native
+from headstack import _native, listings
 from headstack.workload import Workload
 
 
 def list() -> tuple[str, ...]:
     """Their ids."""
-    return tuple(_native.workload_ids())
+    return listings.Listing.of(_native.workload_ids(), listings.workloads)
 
 
 def show(name: str) -> Workload:

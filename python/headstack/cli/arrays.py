@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 import headstack as hs
-from headstack import _native
-from headstack.array import Array, shortened
+from headstack import _native, listings
+from headstack.array import Array, device_names, shortened
 from headstack.cli.completing import ARRAY
 from headstack.cli.output import SOURCES, print_table, say, wide_option
 from headstack.columns import Figures, Names, Prose, Words
@@ -28,41 +28,10 @@ def arrays() -> None:
 @wide_option
 def list_arrays(as_json: bool) -> None:
     """List the arrays of the catalogue."""
-    entries = [summary(Array.load(name)) for name in hs.arrays.list()]
     if as_json:
-        print(json.dumps(entries, indent=1))
+        print(json.dumps([Array.load(name).summary for name in hs.arrays.list()], indent=1))
         return
-    rows = [
-        [
-            entry["id"],
-            entry["name"],
-            ", ".join(entry["levels"]),
-            str(entry["drives"]),
-            ", ".join(entry["devices"]),
-            _native.format_bytes(entry["capacity_bytes"]),
-        ]
-        for entry in entries
-    ]
-    columns = [Names("name"), Words("array", 3), Words("levels"), Figures("drives", 0), Words("drive", 2)]
-    print_table([*columns, Figures("capacity", 0)], rows)
-
-
-def summary(array: Array) -> Description:
-    """What tells arrays apart."""
-    description = array.description
-    return {
-        "id": array.name,
-        "name": description["name"],
-        "levels": [group["level"] for group in description["groups"]],
-        "drives": len(description["members"]),
-        "devices": device_names(description),
-        "capacity_bytes": array.capacity_bytes,
-    }
-
-
-def device_names(description: Description) -> list[str]:
-    """The names of the kinds of devices."""
-    return [str(parameters["name"]) for device in description["devices"] for parameters in device.values()]
+    print_table(*listings.arrays(hs.arrays.list()))
 
 
 @arrays.command("show")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import click
 
 import headstack as hs
-from headstack import _native
+from headstack import _native, listings
 from headstack.atomic_files import write_text
 from headstack.cli.completing import DRIVE, FILE, WORKLOAD, Among
 from headstack.cli.files import OUTPUT
 from headstack.cli.output import SOURCES, print_table, say, wide_option
-from headstack.columns import Figures, Names, Prose, Words
+from headstack.columns import Figures
 from headstack.drive import Drive, import_disksim
 from headstack.drives import INTERFACES, KINDS
 from headstack.workload import Workload
@@ -43,39 +42,13 @@ def list_drives(as_json: bool, **wanted: str | None) -> None:
     headstack drives list --kind ssd --year 2010..2020
     headstack drives list --rpm 10000.. --capacity 1..80GB --interface scsi,fc
     """
-    entries = [Drive.load(name).summary for name in hs.drives.list(**wanted)]
+    names = hs.drives.list(**wanted)
     if as_json:
-        print(json.dumps(entries, indent=1))
-        return
-    if not entries:
-        say(f"none of the {len(hs.drives.list())} drives is so")
-        return
-    columns = [
-        Names("name"),
-        Words("drive", 2),
-        Figures("year"),
-        Figures("capacity", 0),
-        Figures("rpm", 0),
-        Figures("heads", 4),
-        Figures("dies", 5),
-        Words("interface"),
-        Figures("queue", 3),
-    ]
-    rows = [
-        [
-            entry["id"],
-            entry["name"],
-            str(entry["year"]),
-            _native.format_bytes(entry["capacity_bytes"]),
-            f"{entry['rpm']:,.0f}" if entry["kind"] == "disk" else "",
-            str(entry.get("heads", "")),
-            str(entry.get("dies", "")),
-            entry["interface"].upper(),
-            str(entry["queue_depth"]),
-        ]
-        for entry in entries
-    ]
-    print_table(columns, rows)
+        print(json.dumps([Drive.load(name).summary for name in names], indent=1))
+    elif names:
+        print_table(*listings.drives(names))
+    else:
+        print(f"none of the {len(hs.drives.list())} drives is so")
 
 
 @drives.command("show")
@@ -148,26 +121,10 @@ def workloads() -> None:
 @wide_option
 def list_workloads(as_json: bool) -> None:
     """List the workloads of the catalogue."""
-    entries = [Workload.load(name).description for name in hs.workloads.list()]
     if as_json:
-        print(json.dumps(entries, indent=1))
+        print(json.dumps([Workload.load(name).description for name in hs.workloads.list()], indent=1))
         return
-    rows = [[entry["name"], *sizes_and_shares(entry), entry["source"]] for entry in entries]
-    columns = [Names("name"), Words("sizes", 0), Figures("read %", 0), Figures("random %", 0), Prose("source")]
-    print_table(columns, rows)
-
-
-def sizes_and_shares(workload: dict[str, Any]) -> list[str]:
-    """Sizes, and the percentages of reads and of random requests over all lines."""
-    lines = workload["lines"]
-    sizes = list(dict.fromkeys(line["size"] for line in lines))
-
-    def share(key: str) -> str:
-        percent = sum(line["share_percent"] * line[key] / 100 for line in lines)
-        return f"{percent:.3g}"
-
-    span = sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    return [span, share("read_percent"), share("random_percent")]
+    print_table(*listings.workloads(hs.workloads.list()))
 
 
 @workloads.command("show")

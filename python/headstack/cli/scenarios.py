@@ -8,11 +8,10 @@ from typing import Any
 import click
 
 import headstack as hs
-from headstack import _native
+from headstack import _native, listings
 from headstack.cli.completing import SCENARIO
 from headstack.cli.output import print_table, say, wide_option
-from headstack.columns import Figures, Names, Prose, Words
-from headstack.scenario import Scenario, kind_of
+from headstack.scenario import Scenario, kind_of, plain
 
 
 @click.group()
@@ -29,18 +28,7 @@ def list_scenarios(as_json: bool) -> None:
     if as_json:
         print(json.dumps(entries, indent=1))
         return
-    rows = [
-        [
-            entry["name"],
-            str(len(entry["streams"])),
-            ", ".join(dict.fromkeys(map(kind_of, entry["streams"]))),
-            plain(entry["run_length"]),
-            entry["source"],
-        ]
-        for entry in entries
-    ]
-    columns = [Names("name"), Figures("streams", 2), Words("kind"), Words("length", 3), Prose("source", 4)]
-    print_table(columns, rows)
+    print_table(*listings.scenarios(hs.scenarios.list()))
 
 
 @scenarios.command("show")
@@ -84,10 +72,3 @@ def print_value(table: dict[str, Any], indent: str) -> None:
                     say(f"{indent}{key}: {plain(entry)}")
         else:
             say(f"{indent}{key}: {plain(value)}")
-
-
-def plain(value: Any) -> str:
-    """A value for people: ``requests 5000``, ``closed outstanding 8, think fixed 1ms``."""
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items())
-    return " to ".join(map(plain, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,38 @@
+"""Results and lists of names show themselves as tables in Python too."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import headstack as hs
+from conftest import ATLAS, Headstack
+
+
+@pytest.mark.parametrize("group", ["drives", "arrays", "workloads", "scenarios"])
+def test_a_list_of_names_is_the_table_of_the_command_line(group: str, headstack: Headstack) -> None:
+    names = getattr(hs, group).list()
+    shown = repr(names)
+    assert shown == headstack(group, "list").stdout + f"{len(names)} names"
+    assert all(f"\n{name} " in shown for name in names)
+    # It is a tuple like any other.
+    assert names == tuple(names) == pickle.loads(pickle.dumps(names))
+
+
+def test_some_of_the_drives_are_a_table_and_none_is_not() -> None:
+    assert repr(hs.drives.list(kind="ssd", year="2010..2014")).endswith("\n2 names")
+    assert repr(hs.drives.list(year="1900..1901")) == "()"
+
+
+def test_results_are_their_table(monkeypatch: pytest.MonkeyPatch, headstack: Headstack) -> None:
+    results = hs.run(ATLAS, depth=[1, 4], requests=500)
+    shown = repr(results)
+    assert headstack("run", ATLAS, "--depth", "1,4", "--requests", "500").stdout.startswith(
+        shown.removesuffix("2 runs")
+    )
+    monkeypatch.setattr("headstack.columns.width_of", lambda _: 60)
+    narrow = repr(results)
+    assert max(map(len, narrow.partition("2 runs")[0].splitlines())) <= 60
+    assert narrow.splitlines()[-1].startswith("not shown: ")
+    assert narrow.endswith("(to_csv has them)")
