@@ -26,7 +26,7 @@ class Listing(tuple[str, ...]):
     def __repr__(self) -> str:
         if not self:
             return "()"
-        return told(*self._table(self), f"{len(self)} names", "a wider terminal shows them")
+        return told(*self._table(self), f"names: {len(self)}", "a wider terminal shows them")
 
 
 def drives(names: Iterable[str]) -> Table:

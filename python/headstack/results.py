@@ -215,7 +215,7 @@ class Results:
         return self._native.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        return told(*self.shown(), f"{len(self)} runs", "to_csv has them")
+        return told(*self.shown(), f"runs: {len(self)}", "to_csv has them")
 
     @property
     def column_names(self) -> list[str]:

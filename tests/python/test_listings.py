@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 
 import headstack as hs
-from conftest import ATLAS, Headstack
+from conftest import ATLAS, CHEETAH, Headstack
 
 
 @pytest.mark.parametrize("group", ["drives", "arrays", "workloads", "scenarios"])
 def test_a_list_of_names_is_the_table_of_the_command_line(group: str, headstack: Headstack) -> None:
     names = getattr(hs, group).list()
     shown = repr(names)
-    assert shown == headstack(group, "list").stdout + f"{len(names)} names"
+    assert shown == headstack(group, "list").stdout + f"names: {len(names)}"
     assert all(f"\n{name} " in shown for name in names)
     # It is a tuple like any other.
     assert names == tuple(names) == pickle.loads(pickle.dumps(names))
 
 
 def test_some_of_the_drives_are_a_table_and_none_is_not() -> None:
-    assert repr(hs.drives.list(kind="ssd", year="2010..2014")).endswith("\n2 names")
+    assert repr(hs.drives.list(kind="ssd", year="2010..2014")).endswith("\nnames: 2")
     assert repr(hs.drives.list(year="1900..1901")) == "()"
 
 
@@ -29,10 +30,20 @@ def test_results_are_their_table(monkeypatch: pytest.MonkeyPatch, headstack: Hea
     results = hs.run(ATLAS, depth=[1, 4], requests=500)
     shown = repr(results)
     assert headstack("run", ATLAS, "--depth", "1,4", "--requests", "500").stdout.startswith(
-        shown.removesuffix("2 runs")
+        shown.removesuffix("runs: 2")
     )
     monkeypatch.setattr("headstack.columns.width_of", lambda _: 60)
     narrow = repr(results)
-    assert max(map(len, narrow.partition("2 runs")[0].splitlines())) <= 60
+    assert max(map(len, narrow.partition("runs: 2")[0].splitlines())) <= 60
     assert narrow.splitlines()[-1].startswith("not shown: ")
     assert narrow.endswith("(to_csv has them)")
+
+
+def test_comparisons_are_their_table(headstack: Headstack, tmp_path: Path) -> None:
+    ours, theirs = (hs.run(system, depth=[1, 4], requests=500) for system in (ATLAS, CHEETAH))
+    ours.to_json(tmp_path / "a.json")
+    theirs.to_json(tmp_path / "b.json")
+    shown = repr(hs.compare(ours, theirs)).splitlines()
+    printed = headstack("compare", "a.json", "b.json").stdout.splitlines()
+    assert shown[:-1] == printed[3 : 2 + len(shown)]
+    assert {ATLAS, CHEETAH} <= {word.strip(",") for word in shown[-1].split()}

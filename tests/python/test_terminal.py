@@ -171,6 +171,8 @@ def test_predictions_fit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     gains = {"gain_percent": 12.0, "gain_percent_low": 10.0, "gain_percent_high": 14.0}
     named = {"system": ATLAS, "environment": "file-server", "load": "depth 4", "bottleneck": "mechanism"}
     one = Prediction(**named, **figures, **gains)  # type: ignore[arg-type]
+    assert repr(Predictions([one])).endswith("\npredictions: 1")
+    assert f"\n{ATLAS}  depth 4  " in repr(Predictions([one]))
     for width in (60, *WIDTHS):
         monkeypatch.setattr("headstack.cli.output.width_of", lambda _, width=width: width)
         print_predictions(Predictions([one]))

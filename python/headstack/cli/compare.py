@@ -11,23 +11,11 @@ import click
 from headstack.cli.completing import SYSTEM
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, html_option, print_table, progress, say, wide_option
-from headstack.columns import Figures, Names
-from headstack.comparison import TOLERANCE, Comparison, Point, is_file
+from headstack.comparison import TOLERANCE, Comparison, is_file
 from headstack.comparison import compare as held_against
-from headstack.comparison.points import FIGURES
 from headstack.values import percent
 
 EXIT_LIMIT = 1
-COLUMNS = (
-    Figures("IO/s", 0),
-    Figures("MB/s", 3),
-    Figures("mean\nms", 0),
-    Figures("p50\nms", 5),
-    Figures("p95\nms", 4),
-    Figures("p99\nms", 1),
-)
-"""Of ``FIGURES``."""
-
 EXPORTS: dict[str, Callable[..., Any]] = {
     "json": Comparison.to_json,
     "csv": Comparison.to_csv,
@@ -86,16 +74,7 @@ def print_comparison(comparison: Comparison) -> None:
     """Both curves with their errors, where the device falls short, and the mean errors."""
     ours, theirs = comparison.sides
     say(f"{ours}: {comparison.measured}\n{theirs}: {comparison.predicted}\n")
-    rows = [
-        [
-            point.name,
-            f"{ours}\n{theirs}\nerror",
-            *("\n".join(_cells(point, figure)) for figure in FIGURES),
-            _demerit(point),
-        ]
-        for point in comparison
-    ]
-    print_table([Names("point"), Names(""), *COLUMNS, Figures("demerit\nms", 2)], rows)
+    print_table(*comparison.shown())
     errors = comparison.mean_absolute_errors()
     named = zip(("throughput", "bytes", "mean", "p50", "p95", "p99", "demerit"), errors.values(), strict=True)
     say(
@@ -119,20 +98,3 @@ def print_comparison(comparison: Comparison) -> None:
     better = [point.name for point in comparison if point.is_better]
     if better:
         say(f"better than {'the model' if comparison.is_of_device else theirs}: {'; '.join(better)}")
-
-
-def _cells(point: Point, figure: str) -> list[str]:
-    def shown(value: float | None) -> str:
-        if value is None:
-            return ""
-        return f"{value:,.1f}" if figure in ("iops", "mb_per_s") else f"{value:,.3f}"
-
-    error = point.error(figure)
-    sides = (point.measured.figures[figure], point.predicted.figures[figure])
-    return [*map(shown, sides), "" if error is None else f"{error:+.1%}" if abs(error) < 10 else f"{error:+,.0%}"]
-
-
-def _demerit(point: Point) -> str:
-    if point.demerit_ms is None or point.demerit_relative is None:
-        return ""
-    return f"{point.demerit_ms:,.3f}\n\n{point.demerit_relative:.1%}"

@@ -15,12 +15,12 @@ from headstack.cli.files import OUTPUT, check_outputs
 from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.cli.runs import Command
 from headstack.cli.varying import option_of
-from headstack.columns import Figures, Names, Words
+from headstack.columns import Figures, Names
 from headstack.options import CHANGEABLE
 from headstack.values import number
 
 if TYPE_CHECKING:
-    from headstack.predictor import Characterization, Prediction, Predictions
+    from headstack.predictor import Characterization, Predictions
 
 
 def changes(command: Command) -> Command:
@@ -128,21 +128,7 @@ def numbers(name: str, text: str | None) -> list[float] | None:
 
 def print_predictions(predictions: Predictions) -> None:
     """The table, and what has to be said about it."""
-    several = any(one.gain_percent is not None for one in predictions)
-    columns = [
-        Names("system"),
-        Names("load"),
-        Figures("IO/s", 0),
-        Figures("IO/s\n90 %", 1),
-        Figures("MB/s", 5),
-        Figures("mean\nms", 0),
-        Figures("mean\n90 %", 2),
-        Figures("gain\n%", 0),
-        Figures("gain\n90 %", 3),
-        Words("bottleneck", 4),
-    ]
-    keep = [n for n in range(len(columns)) if several or n not in (7, 8)]
-    print_table([columns[n] for n in keep], [[row[n] for n in keep] for row in map(cells, predictions)])
+    print_table(*predictions.shown())
     say("\n90 %: against a full simulation; how far that is from a real device is no part of it")
     saturated = sum(one.saturated for one in predictions)
     if saturated:
@@ -150,35 +136,3 @@ def print_predictions(predictions: Predictions) -> None:
     at_risk = sum(one.mean_ms_high is None and not one.saturated for one in predictions)
     if at_risk:
         say(f"\nnear saturation: {at_risk} of {len(predictions)} may not keep up with these arrivals")
-
-
-def cells(one: Prediction) -> list[str]:
-    """A prediction's row."""
-    return [
-        one.system,
-        one.load + (", saturated" if one.saturated else ""),
-        per_s(one.iops),
-        f"{per_s(one.iops_low)} to {per_s(one.iops_high)}",
-        f"{one.mb_per_s:.2f}",
-        ms(one.mean_ms),
-        "" if one.mean_ms is None else f"{ms(one.mean_ms_low)} to {ms(one.mean_ms_high) or 'saturated'}",
-        "" if one.gain_percent is None else f"{one.gain_percent:+.0f}",
-        "" if one.gain_percent is None else gain_interval(one),
-        one.bottleneck,
-    ]
-
-
-def gain_interval(one: Prediction) -> str:
-    """The interval of a gain, which has no end where the first system may be saturated."""
-    high = "any" if one.gain_percent_high is None else f"{one.gain_percent_high:+.0f}"
-    return f"{one.gain_percent_low:+.0f} to {high}"
-
-
-def per_s(value: float) -> str:
-    """A rate."""
-    return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
-
-
-def ms(value: float | None) -> str:
-    """A time."""
-    return "" if value is None else f"{value:.2f}" if value < 1000 else f"{value:,.0f}"

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from headstack import tables
 from headstack._native import InputError
+from headstack.columns import Column, told
 from headstack.comparison.points import FIGURES, UNKNOWN, Seen, seen
+from headstack.comparison.shown import shown
 from headstack.comparison.simulated_again import simulated_again
 from headstack.results import Results
 from headstack.runs import Progress, System
@@ -101,7 +103,7 @@ class Point:
         return min(1 - self.shortfall("iops"), 1 / (1 + self.shortfall("mean_ms")))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What was measured beside what was predicted."""
 
@@ -123,6 +125,13 @@ class Comparison:
 
     def __iter__(self) -> Iterator[Point]:
         return iter(self.points)
+
+    def __repr__(self) -> str:
+        return told(*self.shown(), self.title, "to_csv has them")
+
+    def shown(self) -> tuple[list[Column], list[list[str]]]:
+        """The columns, and the cells as text."""
+        return shown(self.points, *self.sides)
 
     @property
     def sides(self) -> tuple[str, str]:

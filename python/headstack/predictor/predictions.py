@@ -10,11 +10,13 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
 
 from headstack._native import InputError
+from headstack.columns import Column, told
 from headstack.predictor.characterization import Characterization
 from headstack.predictor.environment import Closed, Environment, Open, Staged
 from headstack.predictor.grid import OPEN
 from headstack.predictor.loops import SATURATED_SHARE, Rates, Reached, reached
 from headstack.predictor.model import Blend
+from headstack.predictor.shown import shown
 from headstack.tables import to_csv, written
 
 Found: TypeAlias = tuple[Reached, Reached, Reached]
@@ -65,10 +67,17 @@ class Predictions(Sequence[Prediction]):
     def __iter__(self) -> Iterator[Prediction]:
         return iter(self._all)
 
+    def __repr__(self) -> str:
+        return told(*self.shown(), f"predictions: {len(self)}", "to_csv has them")
+
     @property
     def column_names(self) -> list[str]:
         """Names of the columns, with their units."""
         return [field.name for field in fields(Prediction)]
+
+    def shown(self) -> tuple[list[Column], list[list[str]]]:
+        """The columns worth printing, and the cells as text."""
+        return shown(self)
 
     def rows(self) -> list[dict[str, Any]]:
         """A dict for each."""

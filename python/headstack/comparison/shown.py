@@ -1,0 +1,53 @@
+"""Comparisons as people see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from headstack.columns import Column, Figures, Names
+from headstack.comparison.points import FIGURES
+
+if TYPE_CHECKING:
+    from headstack.comparison import Point
+
+COLUMNS = (
+    Figures("IO/s", 0),
+    Figures("MB/s", 3),
+    Figures("mean\nms", 0),
+    Figures("p50\nms", 5),
+    Figures("p95\nms", 4),
+    Figures("p99\nms", 1),
+)
+"""Of ``FIGURES``."""
+
+
+def shown(points: Iterable[Point], ours: str, theirs: str) -> tuple[list[Column], list[list[str]]]:
+    """The columns, and the cells as text: three lines a point, both sides and the error."""
+    rows = [
+        [
+            point.name,
+            f"{ours}\n{theirs}\nerror",
+            *("\n".join(_cells(point, figure)) for figure in FIGURES),
+            _demerit(point),
+        ]
+        for point in points
+    ]
+    return [Names("point"), Names(""), *COLUMNS, Figures("demerit\nms", 2)], rows
+
+
+def _cells(point: Point, figure: str) -> list[str]:
+    def shown(value: float | None) -> str:
+        if value is None:
+            return ""
+        return f"{value:,.1f}" if figure in ("iops", "mb_per_s") else f"{value:,.3f}"
+
+    error = point.error(figure)
+    sides = (point.measured.figures[figure], point.predicted.figures[figure])
+    return [*map(shown, sides), "" if error is None else f"{error:+.1%}" if abs(error) < 10 else f"{error:+,.0%}"]
+
+
+def _demerit(point: Point) -> str:
+    if point.demerit_ms is None or point.demerit_relative is None:
+        return ""
+    return f"{point.demerit_ms:,.3f}\n\n{point.demerit_relative:.1%}"

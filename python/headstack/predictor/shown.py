@@ -1,0 +1,65 @@
+"""Predictions as people see them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headstack.columns import Column, Figures, Names, Words
+
+if TYPE_CHECKING:
+    from headstack.predictor.predictions import Prediction
+
+COLUMNS = (
+    Names("system"),
+    Names("load"),
+    Figures("IO/s", 0),
+    Figures("IO/s\n90 %", 1),
+    Figures("MB/s", 5),
+    Figures("mean\nms", 0),
+    Figures("mean\n90 %", 2),
+    Figures("gain\n%", 0),
+    Figures("gain\n90 %", 3),
+    Words("bottleneck", 4),
+)
+GAINS = (7, 8)
+
+
+def shown(predictions: Sequence[Prediction]) -> tuple[list[Column], list[list[str]]]:
+    """The columns worth printing, and the cells as text."""
+    has_gains = any(one.gain_percent is not None for one in predictions)
+    keep = [number for number in range(len(COLUMNS)) if has_gains or number not in GAINS]
+    rows = [cells(one) for one in predictions]
+    return [COLUMNS[number] for number in keep], [[row[number] for number in keep] for row in rows]
+
+
+def cells(one: Prediction) -> list[str]:
+    """A prediction's row."""
+    return [
+        one.system,
+        one.load + (", saturated" if one.saturated else ""),
+        per_s(one.iops),
+        f"{per_s(one.iops_low)} to {per_s(one.iops_high)}",
+        f"{one.mb_per_s:.2f}",
+        ms(one.mean_ms),
+        "" if one.mean_ms is None else f"{ms(one.mean_ms_low)} to {ms(one.mean_ms_high) or 'saturated'}",
+        "" if one.gain_percent is None else f"{one.gain_percent:+.0f}",
+        "" if one.gain_percent is None else gain_interval(one),
+        one.bottleneck,
+    ]
+
+
+def gain_interval(one: Prediction) -> str:
+    """The interval of a gain, which has no end where the first system may be saturated."""
+    high = "any" if one.gain_percent_high is None else f"{one.gain_percent_high:+.0f}"
+    return f"{one.gain_percent_low:+.0f} to {high}"
+
+
+def per_s(value: float) -> str:
+    """A rate."""
+    return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+
+
+def ms(value: float | None) -> str:
+    """A time."""
+    return "" if value is None else f"{value:.2f}" if value < 1000 else f"{value:,.0f}"
