@@ -83,6 +83,9 @@ dist: $(BIN)/maturin web
 	rm -rf dist
 	$(BIN)/pip install --quiet --disable-pip-version-check 'ziglang>=0.13'
 	. $(BIN)/activate && maturin build --release --zig --compatibility manylinux2014 --out dist && maturin sdist --out dist
+	@$(BIN)/python -m zipfile --extract dist/*.whl target/dist
+	@if nm -D --undefined-only target/dist/headstack/_native.abi3.so | grep -vE ' [vw] |@(GLIBC|GCC)_| _?Py'; then \
+	echo "glibc 2.17 has no such functions" >&2; exit 1; fi
 
 fuzz: properties
 	fuzz/run.sh 60
