@@ -17,7 +17,7 @@ from headstack._native import InputError
 from headstack.atomic_files import write_all
 from headstack.chunks import finish
 from headstack.chunks.chunk import Chunk, cost_s, cut
-from headstack.chunks.points import DEMAND, MARK, OPTION, SYSTEM, specifications_of_points
+from headstack.chunks.points import DEMAND, DRIVES, MARK, OPTION, SYSTEM, specifications_of_points
 from headstack.demand import load_demand
 from headstack.designs import Axis, Design, Listed, axis
 from headstack.options import CHANGES, OPTIONS
@@ -63,6 +63,8 @@ class Plan:
         ]
         """What was varied, as columns of the table; quantities of one unit are numbers, whose unit the column names."""
         self.numeric = [unit is not None for unit in units]
+        self.is_counted = "usable" in fields
+        """Whether drives are counted, as many as have the capacity."""
         self._asked: list[dict[str, Any]] = []
         for system in self.systems:
             name, separator, part = system.partition("@")
@@ -98,7 +100,7 @@ class Plan:
     def column_names(self) -> list[str]:
         """Those of the table: what was varied, the columns of results, and why there is none."""
         results = [name for name in _result_columns() if name not in self.columns]
-        return [*self.columns, *results, "impossible", "failed"]
+        return [*self.columns, *([DRIVES] if self.is_counted else []), *results, "impossible", "failed"]
 
     def check_column(self, column: str) -> None:
         """Raises ``InputError`` where the table will have no such column."""
@@ -128,6 +130,7 @@ class Plan:
             ]
             others = [_quoted(name) for name in connection.table("results").columns if name not in self.columns]
             reasons = ["cast(null as varchar) as impossible", "cast(null as varchar) as failed"]
+            reasons += ["cast(null as double) as drives"] if self.is_counted else []
             empty = connection.sql(f"select {', '.join([*varied, *others, *reasons])} from results")
             try:
                 kind = str(empty.project(f"({condition}) as kept").types[0])
@@ -223,11 +226,10 @@ class Sweep:
         files = "[" + ", ".join("'" + path.replace("'", "''") + "'" for path in self._paths) + "]"
         # Where nothing came of a configuration, its system is that which was asked for.
         system = f"coalesce(system, {_quoted(MARK + SYSTEM)}) as system"
-        others = [
-            system if name == SYSTEM else _quoted(name)
-            for name in self._plan.column_names
-            if name not in self._plan.columns
-        ]
+        told = {SYSTEM: system}
+        if self._plan.is_counted:
+            told[DRIVES] = f"cast(nullif({_quoted(MARK + DRIVES)}, '') as double) as drives"
+        others = [told.get(name, _quoted(name)) for name in self._plan.column_names if name not in self._plan.columns]
         connection.execute(
             f"create view placed as select row_number() over () as place, {', '.join([*varied, *others])} "
             f"from read_parquet({files})"
@@ -242,10 +244,11 @@ class Sweep:
 
     @property
     def varied(self) -> list[str]:
-        """The columns of what has several values: the system, and the fields of the sweep."""
+        """The columns of what has several values: the system, the fields of the sweep, the drives of a capacity."""
         axes = zip(self._plan.columns, self._plan.design.axes, strict=True)
         several = [column for column, axis in axes if not isinstance(axis, Listed) or len(axis.values) > 1]
-        return [SYSTEM, *several] if len(self.systems) > 1 else several
+        named = [SYSTEM, *several] if len(self.systems) > 1 else several
+        return [*named, DRIVES] if self._plan.is_counted else named
 
     @property
     def is_grid(self) -> bool:

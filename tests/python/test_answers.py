@@ -10,6 +10,7 @@ import pytest
 import headstack as hs
 from conftest import ATLAS, Headstack
 from headstack.answers import CLOSE, NO, YES, Drives, Gain, most_within, within
+from headstack.report.of_results import runs_table
 
 X15 = "cheetah-x15-36lp"
 ARRAY = "demartek-512n-raid10-24"
@@ -28,6 +29,9 @@ def test_gains_are_over_the_first_system_at_the_same_load() -> None:
         assert gain.half_width == pytest.approx(gain.times * relative)
     note = next(note for note in results.notes if note.startswith("gain: "))
     assert note.startswith(f"gain: times as many IO/s, over {ATLAS} at the same load; ± is sampling error alone")
+    table = runs_table(results)
+    told = [row[table.columns.index("gain times")] for row in table.rows]
+    assert told == [None, None, *map(str, gains[2:])]
     # Loads of one system are no systems.
     alone = hs.run(ATLAS, depth=[1, 4], requests=500)
     assert alone.gains() == [None, None]

@@ -333,7 +333,7 @@ def test_a_failure_costs_and_two_lose_data(headstack: Headstack) -> None:
     assert f"data loss in run 1 ({MD}): " in shown.stdout
 
 
-def test_levels_and_capacities_are_swept_and_told() -> None:
+def test_levels_and_capacities_are_swept_and_told(tmp_path: Path) -> None:
     asked = {"level": ["raid6", "raid10"], "usable": "9TB", "depth": 4, "requests": 500}
     results = hs.run("demartek-512n-raid10-24", "oltp-8k", **asked)
     assert [(row["level"], row["drives"]) for row in results] == [("raid6", "12"), ("raid10", "20")]
@@ -344,8 +344,11 @@ def test_levels_and_capacities_are_swept_and_told() -> None:
     alone = hs.run("demartek-512n-raid10-24", "oltp-8k", level="raid6", drives=12, depth=4, requests=500)
     assert alone[0]["iops"] == results[0]["iops"]
     # As of a sweep.
-    swept = hs.sweep("demartek-512n-raid10-24", "oltp-8k", vary=asked).rows()
-    assert [row["iops"] for row in swept] == [row["iops"] for row in results]
+    swept = hs.sweep("demartek-512n-raid10-24", "oltp-8k", vary=asked, store=tmp_path)
+    assert [row["iops"] for row in swept.rows(where="drives > 0")] == [row["iops"] for row in results]
+    assert (swept.varied, [row["drives"] for row in swept.rows()]) == (["level", "drives"], [12, 20])
+    partly = hs.sweep([ATLAS, "demartek-512n-raid10-24"], vary=asked | {"usable": "9TB,9PB"}, store=tmp_path)
+    assert [row["drives"] for row in partly.rows()] == [None] * 4 + [12, None, 20, None]
     halved = hs.run(f"{ATLAS}@0%..50%", requests=100)
     assert round(halved[0]["capacity_gb"], 1) == 36.8
 

@@ -7,13 +7,16 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.array import capacity_bytes, sector_bytes
+from headstack.array import capacity_bytes, drives_of, sector_bytes
 from headstack.drive import parse_range
 from headstack.options import ACCESS, OPTIONS, Spec
 from headstack.workload import Workload
 
 SYSTEM, DEMAND, OPTION = "system", "demand", "option"
 """What a field is one of."""
+
+DRIVES = "drives"
+"""A column of arrays that were asked for by their capacity."""
 
 MARK = "="
 """Begins the columns of what was varied, some of which are called as columns of results are."""
@@ -26,6 +29,8 @@ def specifications_of_points(chunk: dict[str, Any]) -> list[str]:
     specs = []
     for number, point in enumerate(chunk["points"]):
         labels = [(MARK + SYSTEM, _system_name(chunk))]
+        if "usable" in chunk["fields"]:
+            labels.append((MARK + DRIVES, str(_drives(systems[number]))))
         labels += [(MARK + column, value) for column, value in zip(chunk["columns"], _plain(chunk, point), strict=True)]
         refused = [
             found for found in (systems[number], demands and demands[number]) if found and found[0] != "described"
@@ -45,6 +50,12 @@ def specifications_of_points(chunk: dict[str, Any]) -> list[str]:
 def _system_name(chunk: dict[str, Any]) -> str:
     name, part = chunk["system"]["name"], chunk["system"]["part"]
     return name if part is None else f"{name}@{part}"
+
+
+def _drives(described: tuple[str, str]) -> int | str:
+    """How many drives an array has, of a capacity; nothing where there is none."""
+    kind, text = described
+    return drives_of(json.loads(text)) if kind == "described" else ""
 
 
 def _refused(kind: str, why: str, labels: list[tuple[str, str]]) -> dict[str, Any]:

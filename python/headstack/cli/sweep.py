@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 EXIT_RUN = 3
 
 SHOWN = (
+    (Figures("capacity\nGB", 4), "capacity_gb", "{:,.1f}"),
     (Figures("IO/s", 0), "iops", "{:,.1f}"),
     (Figures("MB/s", 2), "mb_per_s", "{:,.2f}"),
     (Figures("mean\nms", 0), "mean_ms", "{:,.2f}"),
@@ -201,6 +202,7 @@ def fields(vary: tuple[str, ...], given: dict[str, Any]) -> dict[str, str]:
 def print_rows(swept: Sweep, rows: list[dict[str, Any]]) -> None:
     """A row for each configuration: what was varied, where it differs, and the figures."""
     varied = swept.varied
+    shown = [one for one in SHOWN if one[1] != "capacity_gb" or len({row[one[1]] for row in rows}) > 1]
     is_number = {name: isinstance(rows[0][name], float) for name in varied}
     columns = [Column(name.replace(".", "\n", 1), is_text=not is_number[name], rank=0) for name in varied]
 
@@ -209,7 +211,7 @@ def print_rows(swept: Sweep, rows: list[dict[str, Any]]) -> None:
 
     cells = [
         [cell(row[name], "{:g}" if is_number[name] else "{}") for name in varied]
-        + [cell(row[name], form) for _, name, form in SHOWN]
+        + [cell(row[name], form) for _, name, form in shown]
         for row in rows
     ]
-    print_table([*columns, *(column for column, _, _ in SHOWN)], cells)
+    print_table([*columns, *(column for column, _, _ in shown)], cells)
