@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headstack import _native, listings
+from headstack._native import InputError
 from headstack.drive import Drive
 from headstack.values import choice, number, size_bytes, spread, whole
 
@@ -35,7 +36,7 @@ def list(
     for key, name, text, parse, about in (
         ("year", "year", year, whole, 0.0),
         ("rpm", "rpm", rpm, _rpm, 0.01),
-        ("capacity_bytes", "capacity", capacity, size_bytes, 0.01),
+        ("capacity_bytes", "capacity", capacity, _capacity, 0.01),
     ):
         if text is not None:
             wanted.append((key, spread(name, str(text), parse, about)))
@@ -47,6 +48,13 @@ def list(
         one for one in ids if all(told[one].get(key) is not None and fits(told[one][key]) for key, fits in wanted)
     )
     return listings.Listing.of(fitting, listings.drives)
+
+
+def _capacity(name: str, text: str) -> float:
+    # Nobody means bytes.
+    if text[-1:].isdecimal():
+        raise InputError(f"{name}: {text!r} is no capacity; write it with its unit, such as {text}TB")
+    return size_bytes(name, text)
 
 
 def _rpm(name: str, text: str) -> float:

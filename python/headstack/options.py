@@ -83,8 +83,15 @@ def _rate(spec: Spec, text: str) -> None:
     # Whoever thinks in MB/s offers as many requests as carry so much; 4000/s are requests.
     amount = text.strip().removesuffix("/s")
     in_bytes = amount != text.strip() and not amount[-1:].isdigit()
-    per_s = rate_bytes_per_s("rate", text) / _mean_bytes(spec["workload"]) if in_bytes else number("rate", amount)
+    per_s = rate_bytes_per_s("rate", text) / _mean_bytes(spec["workload"]) if in_bytes else _per_s(text, amount)
     spec["workload"]["arrivals"] = {"open": {"rate_per_s": per_s, "process": process}}
+
+
+def _per_s(text: str, amount: str) -> float:
+    try:
+        return number("rate", amount)
+    except InputError:
+        raise InputError(f"rate: {text!r} is no rate; write 4000/s, 200MB/s or 2050Mb/s") from None
 
 
 def _mean_bytes(workload: Spec) -> float:

@@ -72,8 +72,9 @@ impl Changes {
             }
             "usable" => {
                 let usable = quantity::parse_bytes(text).map_err(|error| wrong(error.to_string()))?;
-                if usable == 0 {
-                    return Err(wrong(format!("{text}; more is allowed")));
+                // Nobody means bytes.
+                if usable == 0 || text.ends_with(|last: char| last.is_ascii_digit()) {
+                    return Err(wrong(format!("{text:?} is no capacity; write it with its unit, such as 9TB")));
                 }
                 self.usable = Some(Bytes(usable));
             }
