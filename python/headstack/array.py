@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from dataclasses import dataclass, field, replace
@@ -76,6 +75,8 @@ class Array:
         return replace(self, name=f"{self.name}@{name}", span=lun_span(self.description, name))
 
     def _repr_html_(self) -> str:
+        import html
+
         name = html.escape(str(self.description["name"]))
         drives = len(self.description["members"])
         return f"<b>{name}</b> ({drives} drives, {_native.format_bytes(self.capacity_bytes)})"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -30,6 +29,9 @@ def write_all(files: Iterable[tuple[File, Write]]) -> None:
     what was written when all of it is; whoever reads them may stop at any time. ``-`` is standard output. Raises
     ``InputError`` for a place that no file can have, ``WriteError`` naming what could not be written.
     """
+    # Reading commands need no folder, and loading this takes a while.
+    import tempfile
+
     drafts: list[tuple[File, _native.AtomicFile]] = []
     streams: list[tuple[File, int | str, Path]] = []
     with signals.deferred(), tempfile.TemporaryDirectory(prefix="headstack-") as folder:

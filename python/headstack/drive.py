@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from dataclasses import dataclass, field, replace
@@ -97,6 +96,8 @@ class Drive:
         return _native.drive_to_toml(json.dumps(self.system["drive"]), sources)
 
     def _repr_html_(self) -> str:
+        import html
+
         name = html.escape(str(self.description["name"]))
         return f"<b>{name}</b> ({_native.format_bytes(self.capacity_bytes)})"
 

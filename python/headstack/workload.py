@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import html
 import json
 import os
 from dataclasses import dataclass
@@ -57,5 +56,7 @@ class Workload:
         return copy.deepcopy(self.description)
 
     def _repr_html_(self) -> str:
+        import html
+
         lines = len(self.description["lines"])
         return f"<b>{html.escape(self.name)}</b> ({lines} line{'s' * (lines > 1)})"
