@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,7 +96,13 @@ def test_the_fewest_drives_are_those_that_all_larger_numbers_confirm() -> None:
 
 
 def test_how_many_drives_for_a_rate_and_a_limit(headstack: Headstack) -> None:
-    options = {"drives": ["48", "12"], "level": ["raid10", "raid6"], "size": "8KiB", "rate": "2000/s", "time": "4s"}
+    options: dict[str, Any] = {
+        "drives": ["48", "12"],
+        "level": ["raid10", "raid6"],
+        "size": "8KiB",
+        "rate": "2000/s",
+        "time": "4s",
+    }
     results = hs.run(ARRAY, **options)
     answers = {one.system: one for one in results.fewest_drives("8ms")}
     assert [one.tried for one in answers.values()] == [(12, 48)] * 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -334,7 +335,7 @@ def test_a_failure_costs_and_two_lose_data(headstack: Headstack) -> None:
 
 
 def test_levels_and_capacities_are_swept_and_told(tmp_path: Path) -> None:
-    asked = {"level": ["raid6", "raid10"], "usable": "9TB", "depth": 4, "requests": 500}
+    asked: dict[str, Any] = {"level": ["raid6", "raid10"], "usable": "9TB", "depth": 4, "requests": 500}
     results = hs.run("demartek-512n-raid10-24", "oltp-8k", **asked)
     assert [(row["level"], row["drives"]) for row in results] == [("raid6", "12"), ("raid10", "20")]
     assert [round(row["capacity_gb"]) for row in results] == [9002, 9002]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ from conftest import Headstack
 
 def test_drives_are_chosen_by_what_tells_them_apart(headstack: Headstack) -> None:
     told = {name: hs.drives.show(name).summary for name in hs.drives.list()}
-    for wanted, fits in (
+    cases: tuple[tuple[dict[str, Any], Callable[[dict[str, Any]], bool]], ...] = (
         ({"kind": "ssd"}, lambda one: one["kind"] == "ssd"),
         ({"year": "2010..2013"}, lambda one: 2010 <= one["year"] <= 2013),
         ({"year": 2001}, lambda one: one["year"] == 2001),
@@ -23,7 +25,8 @@ def test_drives_are_chosen_by_what_tells_them_apart(headstack: Headstack) -> Non
         ({"capacity": "1TB"}, lambda one: abs(one["capacity_bytes"] - 1e12) <= 1e10),
         ({"capacity": "..10GB", "interface": "SCSI,fc"}, lambda one: one["capacity_bytes"] <= 1e10),
         ({"interface": "sata, nvme", "kind": "ssd"}, lambda one: one["kind"] == "ssd" and one["interface"] != "sas"),
-    ):
+    )
+    for wanted, fits in cases:
         found = hs.drives.list(**wanted)
         assert found == tuple(name for name, one in told.items() if fits(one)), wanted
         assert 0 < len(found) < len(told), wanted

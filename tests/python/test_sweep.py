@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from conftest import Headstack
 from headstack import _native
 from headstack.chunks import chunk as chunk_module
 from headstack.designs import Design, axis, sobol
+from headstack.report.figures import Bars, Lines, Table
 from headstack.report.of_sweeps import figure, report_of
 from headstack.runs import specify
 
@@ -272,12 +274,13 @@ def test_several_systems_have_all_points(tmp_path: Path) -> None:
 def test_conditions_choose_rows(tmp_path: Path) -> None:
     found = swept(tmp_path, {"depth": "1,4,16,64", "seek.read_average": "4ms,6ms"}, SYSTEMS)
     rows = found.rows("mean_ms")
-    for condition, fits in (
+    fit: tuple[tuple[str, Callable[[dict[str, Any]], bool]], ...] = (
         ("p99_ms < 100", lambda row: row["p99_ms"] < 100),
         ("iops > 200 or depth = 1", lambda row: row["iops"] > 200 or row["depth"] == 1),
         ('"seek.read_average_ms" > 5', lambda row: row["seek.read_average_ms"] > 5),
         (f"system = '{DRIVE}'", lambda row: row["system"] == DRIVE),
-    ):
+    )
+    for condition, fits in fit:
         expected = [row for row in rows if fits(row)]
         assert 0 < len(expected) < len(rows), condition
         assert found.rows("mean_ms", where=condition) == expected
@@ -308,6 +311,7 @@ def test_what_is_no_condition(tmp_path: Path, headstack: Headstack, condition: s
 def test_a_column_is_drawn_over_what_was_varied(tmp_path: Path) -> None:
     found = swept(tmp_path / "store", {"depth": "1,4,16", "policy": "fcfs,sptf"}, SYSTEMS)
     lines = figure(found, "mean_ms", "depth < 10")
+    assert isinstance(lines, Lines)
     assert (lines.x.label, lines.y.label) == ("depth", "mean_ms")
     assert [one.name for one in lines.series] == [f"{s}, policy {p}" for s in SYSTEMS for p in ("fcfs", "sptf")]
     assert [list(one.x) for one in lines.series] == [[1, 4]] * 4
@@ -316,10 +320,12 @@ def test_a_column_is_drawn_over_what_was_varied(tmp_path: Path) -> None:
     found.plot(tmp_path / "out.png", "mean_ms")
     assert (tmp_path / "out.png").stat().st_size > 10_000
     bars = figure(swept(tmp_path / "store", {"policy": "fcfs,sptf", "depth": 16}, SYSTEMS), "iops")
+    assert isinstance(bars, Bars)
     assert (bars.groups, [one.name for one in bars.series]) == (["fcfs", "sptf"], SYSTEMS)
     report = report_of(found, "mean_ms", False, "depth < 10")
     (lines_again, table) = report.sections[0].figures
     assert lines_again == lines
+    assert isinstance(table, Table)
     assert len(table.rows) == 8
     assert [row[table.columns.index("mean_ms")] for row in table.rows] == sorted(
         row["mean_ms"] for row in found.rows(where="depth < 10")
