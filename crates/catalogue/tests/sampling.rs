@@ -10,6 +10,8 @@ use serde_json::json;
 struct Case {
     name: &'static str,
     system: &'static str,
+    /// Other drives in the array than its file states, and how many.
+    drives: Option<(&'static str, u32)>,
     workload: &'static str,
     load: Load,
     requests: u64,
@@ -30,6 +32,11 @@ enum Load {
 const TRUTHS: u64 = 8;
 
 impl Case {
+    fn system(&self) -> SystemDescription {
+        let (drive, drives) = self.drives.map(|(drive, count)| (drive.to_owned(), count)).unzip();
+        load_system(self.system, &Changes { drive, drives }).expect("the catalogue has it").description()
+    }
+
     fn spec(&self, system: &SystemDescription, seed: u64, requests: u64, warm_up: u64) -> RunSpec {
         let entry = workloads().iter().find(|entry| entry.id == self.workload).expect("the catalogue has it");
         let workload = Workload {
@@ -79,7 +86,10 @@ impl Case {
 struct Tally {
     told: u32,
     held: u32,
+    /// Those that did not hold and lie below the truth.
+    below: u32,
     runs: u32,
+    half_widths_ns: Vec<f64>,
 }
 
 impl Tally {
@@ -88,6 +98,8 @@ impl Tally {
         if let Some((low_ns, high_ns)) = known.between_ns() {
             self.told += 1;
             self.held += u32::from((low_ns..=high_ns).contains(&truth_ns));
+            self.below += u32::from(high_ns < truth_ns);
+            self.half_widths_ns.push((high_ns - low_ns) / 2.0);
         }
     }
 
@@ -99,18 +111,26 @@ impl Tally {
     fn held_percent(&self) -> Option<f64> {
         (self.told > 0).then(|| 100.0 * f64::from(self.held) / f64::from(self.told))
     }
+
+    /// Told, held, too low, and the half-width in the middle of all.
+    fn cells(&mut self, truth_ns: f64) -> String {
+        let Some(held) = self.held_percent() else { return "0 % | - | - | -".to_owned() };
+        self.half_widths_ns.sort_by(f64::total_cmp);
+        let half_width_ns = self.half_widths_ns[self.half_widths_ns.len() / 2];
+        let below = 100.0 * f64::from(self.below) / f64::from(self.told);
+        let told = self.told_percent();
+        format!("{told:.1} % | {held:.1} % | {below:.1} % | {:.2} %", 100.0 * half_width_ns / truth_ns)
+    }
 }
 
 /// How often the intervals of the mean and of p99 hold.
 fn coverage(case: &Case, runs: u64) -> (Tally, Tally) {
-    let system = load_system(case.system, &Changes::default()).expect("the catalogue has it").description();
+    let system = case.system();
     let truths = case.runs(&system, 1_000_000, TRUTHS, (case.long, case.settle), |result| {
         (result.mean_response_ns(), result.quantile_ns(0.99).expect("nothing takes an hour") as f64)
     });
-    let count = truths.len() as f64;
-    let mean_ns = truths.iter().map(|truth| truth.0).sum::<f64>() / count;
-    let p99_ns = truths.iter().map(|truth| truth.1).sum::<f64>() / count;
-    let error = (truths.iter().map(|truth| (truth.0 - mean_ns).powi(2)).sum::<f64>() / (count * (count - 1.0))).sqrt();
+    let (mean_ns, error_ns) = mean_and_error(truths.iter().map(|truth| truth.0));
+    let (p99_ns, _) = mean_and_error(truths.iter().map(|truth| truth.1));
     let stated = WarmUp::default().requests;
     let found = case.runs(&system, 1, runs, (case.requests, stated), |result| {
         (result.mean_response_ns(), result.sampling.mean, result.sampling.percentiles[3].value)
@@ -120,27 +140,33 @@ fn coverage(case: &Case, runs: u64) -> (Tally, Tally) {
         mean.count(of_mean, mean_ns);
         p99.count(of_p99, p99_ns);
     }
-    let average = found.iter().map(|found| found.0).sum::<f64>() / found.len() as f64;
-    let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.1} %"));
+    let (average_ns, _) = mean_and_error(found.iter().map(|found| found.0));
     println!(
-        "{}, {} requests: long run {:.3} ms (itself to {:.2} %), bias {:+.2} %; mean told {:.1} %, held {}; p99 told {:.1} %, held {}",
+        "| {} | {} | {:.3} ms to {:.2} % | {:+.2} % | {} | {} |",
         case.name,
         case.requests,
         mean_ns / 1e6,
-        100.0 * error / mean_ns,
-        100.0 * (average / mean_ns - 1.0),
-        mean.told_percent(),
-        percent(mean.held_percent()),
-        p99.told_percent(),
-        percent(p99.held_percent())
+        100.0 * error_ns / mean_ns,
+        100.0 * (average_ns / mean_ns - 1.0),
+        mean.cells(mean_ns),
+        p99.cells(p99_ns)
     );
     (mean, p99)
+}
+
+/// The mean of runs, and its standard error.
+fn mean_and_error(figures: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
+    let count = figures.len() as f64;
+    let mean = figures.clone().sum::<f64>() / count;
+    let squares: f64 = figures.map(|figure| (figure - mean).powi(2)).sum();
+    (mean, (squares / (count * (count - 1.0))).sqrt())
 }
 
 static CASES: [Case; 12] = [
     Case {
         name: "disk, closed",
         system: "atlas-10k-iii-73",
+        drives: None,
         workload: "random-read-4k",
         load: Load::Closed(4),
         requests: 2_000,
@@ -151,6 +177,7 @@ static CASES: [Case; 12] = [
     Case {
         name: "disk, closed, mixed sizes",
         system: "cheetah-15k7-600",
+        drives: None,
         workload: "file-server",
         load: Load::Closed(16),
         requests: 1_000_000,
@@ -161,6 +188,7 @@ static CASES: [Case; 12] = [
     Case {
         name: "disk, open",
         system: "ultrastar-15k450",
+        drives: None,
         workload: "oltp-8k",
         load: Load::Open(150.0),
         requests: 20_000,
@@ -171,6 +199,7 @@ static CASES: [Case; 12] = [
     Case {
         name: "disk, open, near saturation",
         system: "ultrastar-36z15",
+        drives: None,
         workload: "database",
         load: Load::Open(190.0),
         requests: 50_000,
@@ -181,6 +210,7 @@ static CASES: [Case; 12] = [
     Case {
         name: "RAID 10 with a cache, closed",
         system: "nearline-24-raid10",
+        drives: None,
         workload: "oltp-8k",
         load: Load::Closed(32),
         requests: 2_000,
@@ -191,6 +221,7 @@ static CASES: [Case; 12] = [
     Case {
         name: "RAID 6 with a cache, closed",
         system: "nearline-12-raid6",
+        drives: None,
         workload: "oltp-8k",
         load: Load::Closed(16),
         requests: 400_000,
@@ -201,6 +232,7 @@ static CASES: [Case; 12] = [
     Case {
         name: "solid-state drive, reads, closed",
         system: "dc-p4500-1tb",
+        drives: None,
         workload: "random-read-4k",
         load: Load::Closed(32),
         requests: 10_000,
@@ -211,6 +243,7 @@ static CASES: [Case; 12] = [
     Case {
         name: "solid-state drive, mixed, open",
         system: "dc-s4500-960gb",
+        drives: None,
         workload: "database",
         load: Load::Open(20_000.0),
         requests: 50_000,
@@ -221,6 +254,7 @@ static CASES: [Case; 12] = [
     Case {
         name: "RAID 5 of drives with media caches, closed",
         system: "demartek-512n-awc-raid5-24",
+        drives: None,
         workload: "oltp-8k",
         load: Load::Closed(48),
         requests: 50_000,
@@ -231,6 +265,7 @@ static CASES: [Case; 12] = [
     Case {
         name: "RAID 10 of drives with flash, open",
         system: "demartek-512e-raid10-24",
+        drives: None,
         workload: "web-server",
         load: Load::Open(2_000.0),
         requests: 50_000,
@@ -241,6 +276,7 @@ static CASES: [Case; 12] = [
     Case {
         name: "virtual array, closed",
         system: "va-7100",
+        drives: Some(("cheetah-73lp", 10)),
         workload: "oltp-2k",
         load: Load::Closed(24),
         requests: 100_000,
@@ -251,8 +287,9 @@ static CASES: [Case; 12] = [
     Case {
         name: "virtual array, open, near saturation",
         system: "va-7100",
+        drives: Some(("cheetah-73lp", 10)),
         workload: "database",
-        load: Load::Open(2_000.0),
+        load: Load::Open(1_350.0),
         requests: 200_000,
         span_mib: None,
         settle: 300_000,
@@ -271,11 +308,15 @@ fn row(name: String, value: Option<f64>, bar: [f64; 2]) {
 }
 
 /// The bar of 93 to 97.5 % is reported, not asserted: of 200 runs a perfect interval misses it in one case of seven.
+/// SAMPLING_CASES picks those whose name holds it, SAMPLING_SEEDS says how many runs of each.
 #[test]
-#[ignore = "an hour: make validate"]
+#[ignore = "20 minutes: make validate"]
 fn intervals_hold_in_twelve_systems() {
-    for case in &CASES {
-        let (mean, p99) = coverage(case, 200);
+    let chosen = std::env::var("SAMPLING_CASES").unwrap_or_default();
+    let seeds = std::env::var("SAMPLING_SEEDS").map_or(200, |seeds| seeds.parse().expect("SAMPLING_SEEDS: a number"));
+    println!("| case | requests | long run | bias | mean told | held | too low | ± | p99 told | held | too low | ± |");
+    for case in CASES.iter().filter(|case| case.name.contains(&chosen)) {
+        let (mean, p99) = coverage(case, seeds);
         let name = format!("{}, {} requests", case.name, case.requests);
         row(format!("{name}: 95 % intervals of the mean that hold"), mean.held_percent(), [93.0, 97.5]);
         row(format!("{name}: runs whose mean is told"), Some(mean.told_percent()), [0.0, 100.0]);
@@ -292,8 +333,7 @@ fn short_runs_tell_what_they_know() {
     assert!(mean.told >= 34 && mean.held + 6 >= mean.told, "{} of {} told held", mean.held, mean.told);
     assert!(p99.told >= 30, "{} told", p99.told);
     let cached = Case { requests: 2_000, ..CASES[5] };
-    let system = load_system(cached.system, &Changes::default()).expect("the catalogue has it").description();
-    for sampling in cached.runs(&system, 1, 4, (2_000, 500), |result| result.sampling.clone()) {
+    for sampling in cached.runs(&cached.system(), 1, 4, (2_000, 500), |result| result.sampling.clone()) {
         assert_eq!(sampling, Sampling::nothing(TooShort::WriteCacheMoves));
     }
 }

@@ -1,7 +1,7 @@
 //! How well one run knows what a run without end would say: sampling errors, or that the run was too short to tell.
 //!
 //! The means of batches of successive requests are tested for what they still have in common, and an interval is made of
-//! batches twice as long as those that passed, corrected for the little that the test may have missed and for skewness:
+//! batches four times as long as those that passed, corrected for the little that the test may have missed and for skewness:
 //! the steps of N-Skart (Tafazzoli, Steiger and Wilson, 2011), on batches that are kept as the run goes. What is warm-up is
 //! left out: by what the system's caches hold, and by MSER (White, 1997) where the test of Heidelberger and Welch (1983)
 //! finds that the beginning differs. docs/sampling.md says what was chosen and how it was checked.
@@ -14,8 +14,11 @@ use crate::batches::{Batches, LEVEL_NAMES, MIN_BATCHES};
 /// The percentiles that get an interval.
 pub const PERCENTS: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 
-/// Batches whose independence is tested, most first; the interval is made of half as many.
+/// Batches whose independence is tested, most first.
 const TESTED: [usize; 3] = [64, 32, 16];
+/// The interval is made of batches so many times as long. Twice is N-Skart's; but of batches that still have something in
+/// common, those of a run that looks calm by chance pass, and what they hide is halved once more.
+const LONGER: usize = 4;
 /// Normal quantile of the test's level of 20 %, one-sided: N-Skart's.
 const VON_NEUMANN_Z: f64 = 0.841_621_233_572_914;
 /// Correlation beyond which the correction for it is not trusted to grow.
@@ -181,9 +184,14 @@ fn known(found: Result<(f64, f64), TooShort>) -> Known {
     }
 }
 
+/// Where much is slow, errors are large as well: a run that saw little of it states too small a mean and too small an error.
+/// So the error is taken to be a share of the mean, whatever the mean is: the interval is one of its logarithm.
 fn mean_from(batches: &Batches, first: usize) -> Result<(f64, f64), TooShort> {
-    let spread = Spread::of(&batches.means_ns()[first..]).ok_or(TooShort::Correlated)?;
-    Ok(((spread.mean - spread.down).max(0.0), spread.mean + spread.up))
+    let Spread { mean, down, up } = Spread::of(&batches.means_ns()[first..]).ok_or(TooShort::Correlated)?;
+    if mean <= 0.0 {
+        return Ok((0.0, 0.0));
+    }
+    Ok((mean * (-down / mean).exp(), mean * (up / mean).exp()))
 }
 
 /// The interval of a quantile: that of the share of requests beyond it, turned around by the distribution (Heidelberger
@@ -325,7 +333,7 @@ impl Spread {
         let batches =
             tested.map(|tested| paired(series, series.len() / tested)).find(|batches| are_independent(batches))?;
         let (mean, _) = mean_and_variance(series);
-        let longer = paired(&batches, 2);
+        let longer = paired(&batches, LONGER);
         let (_, variance) = mean_and_variance(&longer);
         let error = (variance * inflation(&longer) / longer.len() as f64).sqrt();
         let skew = skewness(&batches) / (6.0 * (batches.len() as f64).sqrt());
@@ -390,7 +398,7 @@ fn skewed(t: f64, skew: f64) -> f64 {
 }
 
 /// The 97.5 % point of Student's t: the expansion about the normal's (Abramowitz and Stegun 26.7.5), good to a part in
-/// 1,000 for the 7 and more degrees of freedom used here.
+/// 800 for the 3 and more degrees of freedom used here.
 fn student_t_975(degrees: f64) -> f64 {
     const Z: f64 = 1.959_963_984_540_054;
     let (z3, z5, z7, z9) = (Z.powi(3), Z.powi(5), Z.powi(7), Z.powi(9));

@@ -99,6 +99,17 @@ fn intervals_hold_for_a_queue_whose_times_are_skewed() {
     assert!(told >= 260 && (0.92..=0.985).contains(&held), "{told} told, {held}");
 }
 
+/// Of a queue near saturation most runs see too little of what is slow, and then too small an error. Batches only as long
+/// as those that passed the test hold in 92 and 87 of 100, twice as long in 93.3 and 89, and an error that does not grow
+/// with the mean in 93.4 and 90.5.
+#[test]
+fn intervals_of_queues_near_saturation_are_not_too_narrow() {
+    for (load, least) in [(0.8, 0.938), (0.9, 0.91)] {
+        let (told, held) = coverage(800, 100.0 / (1.0 - load), |seed| told(queue(seed, load, 20_000), steady).mean);
+        assert!(told >= 560 && (least..=0.985).contains(&held), "{load}: {told} of 800 told, {held}");
+    }
+}
+
 #[test]
 fn a_run_shorter_than_its_slow_phases_says_so() {
     // 2,000 values of which 200 in a row are alike: ten independent ones.
