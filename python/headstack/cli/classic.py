@@ -17,7 +17,7 @@ from headstack.classic import latency as latency_test
 from headstack.classic import prefill as prefill_test
 from headstack.classic import zones as zones_test
 from headstack.classic.outcome import Outcome
-from headstack.cli.completing import SYSTEM, Among
+from headstack.cli.completing import Among, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, html_option, print_table, say, wide_option
 from headstack.cli.runs import Command, listed
@@ -80,14 +80,7 @@ def carry_out(given: dict[str, Any], work: Callable[[Progress | None], T], show:
 
 
 @click.command()
-@click.argument(
-    "systems",
-    nargs=-1,
-    required=True,
-    type=SYSTEM,
-    metavar="TARGET|SYSTEM...",
-    help="Files and block devices, measured; drives and arrays, simulated.",
-)
+@systems_argument("Files and block devices, measured; drives and arrays, simulated.", metavar="TARGET|SYSTEM...")
 @click.option("--positions", metavar="N", default="64", show_default=True, help="Places at which the rate is measured.")
 @click.option("--size", metavar="SIZE", default="1MiB", show_default=True, help="Of sequential requests.")
 @click.option("--depth", metavar="N", default="2", show_default=True, help="Sequential requests at a time.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from click.shell_completion import (
@@ -199,3 +199,9 @@ WORKLOAD, SCENARIO = Among(_native.workload_ids, or_file=True), Among(_native.sc
 EXECUTOR = Among(("local", "dask://"))
 STUDY = Among(studies, or_file=True)
 FILE, FOLDER = AnyFile(), Folder()
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def systems_argument(told: str, metavar: str = "SYSTEM...") -> Callable[[Decorated], Decorated]:
+    """One system or more, as most commands take them."""
+    return click.argument("systems", nargs=-1, required=True, type=SYSTEM, metavar=metavar, help=told)

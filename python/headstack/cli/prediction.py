@@ -10,7 +10,7 @@ import click
 import headstack as hs
 from headstack._native import InputError
 from headstack.atomic_files import write_all
-from headstack.cli.completing import DEMAND, SYSTEM
+from headstack.cli.completing import DEMAND, SYSTEM, systems_argument
 from headstack.cli.files import OUTPUT, check_outputs
 from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.cli.runs import Command
@@ -80,9 +80,7 @@ def print_tests(found: Characterization) -> None:
 @click.argument(
     "environment", type=DEMAND, metavar="ENVIRONMENT", help="A workload, a scenario, an environment or a trace."
 )
-@click.argument(
-    "systems", nargs=-1, required=True, type=SYSTEM, metavar="SYSTEM...", help="Characterizations, or systems."
-)
+@systems_argument("Characterizations, or systems.")
 @click.option("--depth", metavar="N", help="Closed loop: requests outstanding; of a scenario, clients. May be a list.")
 @click.option("--rate", metavar="N", help="Open loop: arrivals a second. May be a list.")
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the predictions (- for stdout).")

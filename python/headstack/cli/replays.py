@@ -9,7 +9,7 @@ import click
 
 from headstack import signals
 from headstack._native import format_duration_ns
-from headstack.cli.completing import SYSTEM, Among
+from headstack.cli.completing import Among, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, html_option, print_results, print_table, say, wide_option
 from headstack.cli.runs import EXPORTS, Command, listed
@@ -27,14 +27,7 @@ def replay_options(command: Command) -> Command:
     """How a trace is replayed, what can be varied of the systems, and the outputs."""
     decorators: list[Decorator] = [
         click.argument("trace", type=SOURCE, metavar="TRACE", help="What was recorded, in any format."),
-        click.argument(
-            "systems",
-            nargs=-1,
-            required=True,
-            type=SYSTEM,
-            metavar="SYSTEM...",
-            help="Drives, arrays, files or block devices.",
-        ),
+        systems_argument("Drives, arrays, files or block devices."),
         click.option(
             "-m",
             "--mode",

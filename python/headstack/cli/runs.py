@@ -10,7 +10,7 @@ import click
 
 from headstack import signals
 from headstack._native import InputError
-from headstack.cli.completing import DEMAND, SYSTEM
+from headstack.cli.completing import DEMAND, systems_argument
 from headstack.cli.files import OUTPUT
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, job_options
 from headstack.cli.output import (
@@ -64,14 +64,7 @@ class Grouped(click.Command):
 def varied(command: Command) -> Command:
     """Systems, a workload, everything that can be varied, and the outputs."""
     decorators: list[Callable[[Command], Command]] = [
-        click.argument(
-            "systems",
-            nargs=-1,
-            required=True,
-            type=SYSTEM,
-            metavar="SYSTEM...",
-            help="Drives and arrays, the whole or a part.",
-        ),
+        systems_argument("Drives and arrays, the whole or a part."),
         click.option(
             "-w",
             "--workload",

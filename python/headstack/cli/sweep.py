@@ -11,7 +11,7 @@ import click
 from headstack import signals
 from headstack._native import InputError
 from headstack.atomic_files import write_all
-from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, SYSTEM
+from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, systems_argument
 from headstack.cli.files import OUTPUT
 from headstack.cli.output import Outputs, html_option, print_table, progress, say, wide_option
 from headstack.cli.runs import Command, Grouped
@@ -43,9 +43,7 @@ def options_of_runs(command: Command) -> Command:
 
 
 @click.command(cls=Grouped)
-@click.argument(
-    "systems", nargs=-1, required=True, type=SYSTEM, metavar="SYSTEM...", help="Drives and arrays, the whole or a part."
-)
+@systems_argument("Drives and arrays, the whole or a part.")
 @click.option(
     "-w",
     "--workload",
