@@ -1,0 +1,88 @@
+//! What the simulator answers, pinned: a hash of every request's completion, for each system of the catalogue under some of
+//! its workloads, and for each scenario. `answers.txt` holds them, so that a change which alters an answer shows that in its
+//! diff, and one that must not alter any fails here.
+//!
+//! `HEADSTACK_WRITE_ANSWERS=1 cargo test -p headstack-catalogue --test answers` renews the file.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use headstack_catalogue::{Changes, arrays, drives, load_demand, load_system, scenarios, workloads};
+use headstack_result::content_hash;
+use headstack_sim::{Demand, Observed, RunSpec, record};
+use headstack_workload::scenario::ScenarioLength;
+use headstack_workload::{Arrivals, RunLength, Think};
+use rayon::prelude::*;
+
+const REQUESTS: u64 = 400;
+
+/// Where every scenario is run: a disk behind a bus, and an array with caches.
+const HOSTS: [&str; 2] = ["cheetah-x15-36lp", "compaq-raid5-7"];
+
+fn demand(name: &str, outstanding: u32) -> Demand {
+    match load_demand(name).expect("the catalogue is valid") {
+        Demand::Workload(mut workload) => {
+            workload.arrivals = Arrivals::Closed { outstanding, think: Think::None };
+            workload.run_length = RunLength::Requests(REQUESTS);
+            workload.warm_up = Default::default();
+            workload.into()
+        }
+        Demand::Scenario(mut scenario) => {
+            scenario.run_length = ScenarioLength::Requests(REQUESTS);
+            scenario.warm_up = Default::default();
+            scenario.into()
+        }
+    }
+}
+
+/// One line of the file: what was run, and the hash of what came of it or the words of the refusal.
+fn answer(system: &str, load: &str, outstanding: u32) -> String {
+    let description = load_system(system, &Changes::default()).expect("the catalogue is valid").description();
+    let spec = RunSpec {
+        system_name: system.to_owned(),
+        system: description,
+        demand: demand(load, outstanding),
+        span: None,
+        seed: 1998,
+        interval_ns: None,
+        preload: 0,
+    };
+    let mut seen = String::new();
+    let mut sink = |observed: &Observed| {
+        writeln!(seen, "{:?} {:?} {}", observed.recorded, observed.wait_ns, observed.client).expect("a string takes it");
+    };
+    let outcome = record(&spec, &|_| true, &mut sink);
+    let said = match outcome {
+        Ok(result) => {
+            assert!(result.passed(), "{system} under {load}: {:?}", result.checks);
+            content_hash(seen.as_bytes())
+        }
+        Err(error) => format!("refused: {error}"),
+    };
+    format!("{system} {load} {outstanding} {said}\n")
+}
+
+#[test]
+fn answers_are_those_that_are_pinned() {
+    let depths = [1, 4, 16, 64];
+    let mut runs: Vec<(&str, &str, u32)> = Vec::new();
+    for (at, system) in drives().iter().chain(arrays()).enumerate() {
+        // Three workloads at three depths each, others for the next system.
+        for turn in 0..3 {
+            let workload = &workloads()[(at + 5 * turn) % workloads().len()];
+            runs.push((system.id, workload.id, depths[(at + turn) % depths.len()]));
+        }
+    }
+    for scenario in scenarios() {
+        runs.extend(HOSTS.map(|system| (system, scenario.id, 0)));
+    }
+    let current: String =
+        runs.par_iter().map(|&(system, load, outstanding)| answer(system, load, outstanding)).collect();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/answers.txt");
+    if std::env::var_os("HEADSTACK_WRITE_ANSWERS").is_some() {
+        std::fs::write(&path, &current).expect("the folder of tests can be written");
+    }
+    let pinned = std::fs::read_to_string(&path).unwrap_or_default();
+    let changed: Vec<_> = current.lines().filter(|line| !pinned.lines().any(|other| other == *line)).collect();
+    assert!(pinned == current, "{} of {} answers are others now: {changed:#?}", changed.len(), runs.len());
+}
