@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use headstack_jobfiles::{Content, Errors, Limits, Sync, Verify};
 use headstack_load::{EngineKind, Job, Permission, Spec, Target, run};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Content, Errors, Limits, Sync, Verify};
 use headstack_workload::{ArrivalProcess, Arrivals, Think, WarmUp, Workload};
 use serde_json::{Value, json};
 

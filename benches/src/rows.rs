@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use headstack_catalogue::{disks, disksim, load_drive, workloads};
+use headstack_catalogue::{disks, load_drive, workloads};
 use headstack_result::{LatencyHistogram, RunResult, content_hash};
 use headstack_sim::drive::description::{DriveDescription, Policy};
 use headstack_sim::replay::closed_responses_ns;
@@ -289,7 +289,8 @@ fn validation(report: &mut Report) {
     };
     const IMPORTS: u64 = 50;
     const READINGS: u64 = 50;
-    let import_drive = || disksim::import(&parameters).expect("the drive can be imported").drives.remove(0).description;
+    let import_drive =
+        || headstack_disksim::import(&parameters).expect("the drive can be imported").drives.remove(0).description;
     let [speed] = interleaved(
         ROUNDS,
         [&mut || {

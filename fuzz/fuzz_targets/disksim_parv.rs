@@ -5,7 +5,7 @@
 use std::io;
 use std::path::Path;
 
-use headstack_catalogue::disksim::import_with;
+use headstack_disksim::import_with;
 use headstack_fuzz::assert_sound;
 use libfuzzer_sys::fuzz_target;
 

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use headstack_workload::jobs::{JobFile, fio};
+use headstack_jobfiles::{JobFile, fio};
 use headstack_workload::{Generator, Span};
 use libfuzzer_sys::fuzz_target;
 

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use headstack_workload::jobs::icf;
+use headstack_jobfiles::icf;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

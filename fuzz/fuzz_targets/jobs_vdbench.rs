@@ -5,7 +5,7 @@
 
 use std::io;
 
-use headstack_workload::jobs::vdbench;
+use headstack_jobfiles::vdbench;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -6,7 +6,6 @@ mod blueprint;
 pub mod complete;
 pub mod constants;
 mod demand;
-pub mod disksim;
 pub mod file;
 pub mod resolve;
 pub mod ssd;

@@ -49,7 +49,8 @@ fn answer(system: &str, load: &str, outstanding: u32) -> String {
     };
     let mut seen = String::new();
     let mut sink = |observed: &Observed| {
-        writeln!(seen, "{:?} {:?} {}", observed.recorded, observed.wait_ns, observed.client).expect("a string takes it");
+        writeln!(seen, "{:?} {:?} {}", observed.recorded, observed.wait_ns, observed.client)
+            .expect("a string takes it");
     };
     let outcome = record(&spec, &|_| true, &mut sink);
     let said = match outcome {

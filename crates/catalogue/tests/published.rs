@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use headstack_catalogue::{disks, disksim, load_drive, workloads};
+use headstack_catalogue::{disks, load_drive, workloads};
 use headstack_result::score;
 use headstack_sim::drive::description::{BlockOrder, DriveDescription, ReadAhead};
 use headstack_sim::drive::geometry::zone_blocks;
@@ -109,7 +109,7 @@ fn replayed_traces_of_five_real_drives_come_out_at_least_as_well_as_in_disksim()
     let Some(folder) = measurements() else { return };
     let (mut as_good, mut relative) = (0, 0.0);
     for (name, disksim_ms) in DISKSIM_DEMERIT_MS {
-        let imported = disksim::import(&folder.join(format!("disksim/{name}.parv"))).unwrap();
+        let imported = headstack_disksim::import(&folder.join(format!("disksim/{name}.parv"))).unwrap();
         let file = folder.join(format!("disksim/{name}.trace"));
         let trace = TraceReader::open(&[&file], &ReadOptions::default()).unwrap().read_all().unwrap();
         let ms = |ns: u64| ns as f64 / 1e6;

@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use headstack_workload::jobs::{Content, Errors, Limits, Verify};
+use headstack_jobfiles::{Content, Errors, Limits, Verify};
 use headstack_workload::{AccessLine, Addresses, ArrivalClock, Arrivals, Generator, RunLength, Span, Workload};
 
 use crate::LoadError;

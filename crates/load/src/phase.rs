@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use headstack_jobfiles::{JobEngine, Phase, Verify};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{self, JobEngine, Phase, Verify};
 use headstack_workload::{Arrivals, Span};
 use serde_json::{Value, json};
 
@@ -144,16 +144,17 @@ fn play_jobs(
 
 /// Bytes of requests after which a job begins anew with the page cache emptied, as fio does at each loop; of jobs that go
 /// on for a time, where they go through the cache.
-fn pass_bytes(job: &jobs::Job, span: Span) -> u64 {
-    let is_by_time = limits(job) == jobs::Limits { time_ns: job.limits.time_ns, ..jobs::Limits::default() };
+fn pass_bytes(job: &headstack_jobfiles::Job, span: Span) -> u64 {
+    let is_by_time = limits(job)
+        == headstack_jobfiles::Limits { time_ns: job.limits.time_ns, ..headstack_jobfiles::Limits::default() };
     let visits = if job.workload.sequence.trim_then_write { 2 } else { 1 };
     if is_by_time && job.direct { u64::MAX } else { span.length_bytes.saturating_mul(visits) }
 }
 
 /// A job that states no end goes through its part once.
-fn limits(job: &jobs::Job) -> jobs::Limits {
-    match job.limits == jobs::Limits::default() {
-        true => jobs::Limits { passes: Some(1.0), ..job.limits },
+fn limits(job: &headstack_jobfiles::Job) -> headstack_jobfiles::Limits {
+    match job.limits == headstack_jobfiles::Limits::default() {
+        true => headstack_jobfiles::Limits { passes: Some(1.0), ..job.limits },
         false => job.limits,
     }
 }
@@ -219,7 +220,7 @@ fn play_pool(
     Ok(result)
 }
 
-fn check_writes(job: &jobs::Job, targets: &[Arc<Target>]) -> Result<(), LoadError> {
+fn check_writes(job: &headstack_jobfiles::Job, targets: &[Arc<Target>]) -> Result<(), LoadError> {
     let writes = job.workload.specification.lines.iter().any(|line| line.read_percent < 100.0);
     match targets.iter().find(|target| writes && !target.is_writable()) {
         Some(target) => {
@@ -234,12 +235,12 @@ fn check_writes(job: &jobs::Job, targets: &[Arc<Target>]) -> Result<(), LoadErro
 }
 
 /// Of several files, a job has of each what it says that they hold.
-fn target_bytes_max(job: &jobs::Job) -> u64 {
+fn target_bytes_max(job: &headstack_jobfiles::Job) -> u64 {
     job.file_bytes.filter(|_| job.targets.len() > 1).unwrap_or(u64::MAX)
 }
 
 /// The bytes of its targets that a job uses.
-fn span(job: &jobs::Job, targets: &[Arc<Target>], notes: &mut Vec<String>) -> Result<Span, LoadError> {
+fn span(job: &headstack_jobfiles::Job, targets: &[Arc<Target>], notes: &mut Vec<String>) -> Result<Span, LoadError> {
     let block_bytes = Target::common_block_bytes(targets);
     let most_bytes = target_bytes_max(job) / u64::from(block_bytes) * u64::from(block_bytes);
     let bytes_of = |target: &Arc<Target>| target.whole_bytes(block_bytes).min(most_bytes);
@@ -255,7 +256,7 @@ fn span(job: &jobs::Job, targets: &[Arc<Target>], notes: &mut Vec<String>) -> Re
     Ok(span)
 }
 
-fn engine(job: &jobs::Job, targets: &[Arc<Target>], null_service_ns: u64) -> EngineKind {
+fn engine(job: &headstack_jobfiles::Job, targets: &[Arc<Target>], null_service_ns: u64) -> EngineKind {
     if targets.iter().any(|target| target.kind() == TargetKind::Null) {
         return EngineKind::Null { service_ns: null_service_ns };
     }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use headstack_jobfiles::{Content, Errors};
 use headstack_result::{Finished, Kinds, LatencyHistogram, Measuring};
-use headstack_workload::jobs::{Content, Errors};
 use headstack_workload::{Kind, Request};
 
 use crate::LoadError;

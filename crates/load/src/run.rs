@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread::Thread;
 
+use headstack_jobfiles::{Content, Verify};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::Arrivals;
-use headstack_workload::jobs::{Content, Verify};
 use serde_json::Value;
 
 use crate::LoadError;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use headstack_jobfiles::Verify;
 use headstack_result::RunResult;
-use headstack_workload::jobs::Verify;
 
 use crate::LoadError;
 use crate::integrity::{Layout, Ledger, Stamper};

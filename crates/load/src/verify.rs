@@ -11,8 +11,8 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use headstack_jobfiles::Verify;
 use headstack_result::{RunResult, StreamResult, SystemRecord};
-use headstack_workload::jobs::Verify;
 use headstack_workload::{Kind, Request};
 use serde_json::{Value, json};
 

@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use headstack_jobfiles::Sync;
 use headstack_load::{DeviceShare, EngineKind, Pass, Passed, Permission, Stretch, Target, Time, stream};
 use headstack_workload::Kind;
-use headstack_workload::jobs::Sync;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

@@ -4,9 +4,9 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use headstack_jobfiles::{Phase, Sync, fio};
 use headstack_load::{LoadError, Log, Permission, PhaseSpec, Target, Time, play_phase};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Phase, Sync, fio};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -131,7 +131,7 @@ fn nothing_is_written_to_a_target_that_is_open_for_reading() {
 #[test]
 fn a_point_of_a_curve_needs_what_was_reached() {
     let mut point = phase("[r]\nsize=1m\n");
-    point.curve_point = Some(headstack_workload::jobs::CurvePoint {
+    point.curve_point = Some(headstack_jobfiles::CurvePoint {
         max_phase: 0,
         percent: 50.0,
         process: headstack_workload::ArrivalProcess::Poisson,

@@ -11,10 +11,10 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use bench::{LoopDevice, Scratch};
+use headstack_jobfiles::Sync;
 use headstack_load::{EngineKind, LoadError, Observed, Permission, ReplaySpec, Target, Time, Writes, replay};
 use headstack_replay::{Due, Issue, Outside, Player, Replay, ReplayError, ReplayMode, in_memory};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::Sync;
 use headstack_workload::{Kind, Purpose, Random, Recorded, Request};
 
 const US: u64 = 1_000;

@@ -5,10 +5,10 @@ mod bench;
 use std::sync::Arc;
 
 use bench::{LoopDevice, Scratch};
+use headstack_jobfiles::Sync;
 use headstack_load::{EngineKind, LoadError, Permission, ScenarioSpec, Target, Time, play_scenario};
 use headstack_result::{RunResult, StreamResult, SystemRecord};
 use headstack_workload::Scenario;
-use headstack_workload::jobs::Sync;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;

@@ -9,13 +9,13 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use headstack_jobfiles::Verify;
 use headstack_load::{
     EngineKind, Job, LedgerPlace, LoadError, ReplaySpec, ScenarioSpec, Spec, Target, Verification, VerifySpec, Writes,
     play_scenario, replay, run, verify,
 };
 use headstack_replay::{Replay, ReplayError, ReplayMode};
 use headstack_result::{Integrity, RunResult, SystemRecord};
-use headstack_workload::jobs::Verify;
 use headstack_workload::{Kind, Recorded, Request, Scenario};
 use serde_json::{Value, json};
 use support::*;

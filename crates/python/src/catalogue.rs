@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use headstack_catalogue::{Changes, Entry, ResolvedArray, ResolvedDevice, ResolvedSystem, disksim};
+use headstack_catalogue::{Changes, Entry, ResolvedArray, ResolvedDevice, ResolvedSystem};
 use headstack_sim::Demand;
 use headstack_sim::device::DeviceDescription;
 use headstack_workload::{Scenario, Workload};
@@ -266,7 +266,7 @@ pub fn complete_workload(workload: &str) -> PyResult<String> {
 /// The drives of DiskSim's parameter files. Raises `InputError`.
 #[pyfunction]
 pub fn import_disksim(path: &str) -> PyResult<String> {
-    let imported = disksim::import(Path::new(path)).map_err(input_error)?;
+    let imported = headstack_disksim::import(Path::new(path)).map_err(input_error)?;
     let drives: Vec<Value> = imported
         .drives
         .iter()
@@ -285,7 +285,7 @@ pub fn import_disksim(path: &str) -> PyResult<String> {
 }
 
 /// `FILE:LINE: BLOCK: PARAMETER = VALUE: why it is left out`.
-pub fn unmapped_line(unmapped: &disksim::Unmapped) -> String {
-    let disksim::Unmapped { file, line, block, parameter, value, why } = unmapped;
+pub fn unmapped_line(unmapped: &headstack_disksim::Unmapped) -> String {
+    let headstack_disksim::Unmapped { file, line, block, parameter, value, why } = unmapped;
     format!("{file}:{line}: {block}: {parameter} = {value}: {why}")
 }

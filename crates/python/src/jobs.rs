@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use headstack_jobfiles::{Demand, JobFile, Phase, fio, icf, vdbench};
 use headstack_workload::InputError;
-use headstack_workload::jobs::{Demand, JobFile, Phase, fio, icf, vdbench};
 use pyo3::prelude::*;
 use serde_json::json;
 

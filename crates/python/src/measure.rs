@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
+use headstack_jobfiles::{Content, Errors, Limits, Phase, Sync, Verify};
 use headstack_load::{
     EngineKind, Job, LedgerPlace, LoadError, Permission, PhaseSpec, Progress, Spec, Target, TargetKind, Verification,
     VerifySpec, WRITING_STOPPED, play_phase,
 };
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Content, Errors, Limits, Phase, Sync, Verify};
 use headstack_workload::{Span, Workload};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

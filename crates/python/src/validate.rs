@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use headstack_catalogue::disksim;
 use headstack_sim::replay::closed_responses_ns;
 use headstack_trace::{Format, ReadOptions, Record, TraceReader};
 use pyo3::prelude::*;
@@ -21,7 +20,7 @@ pub fn validate<'py>(py: Python<'py>, trace: &str, parameters: &str) -> PyResult
         let options = ReadOptions { format: Some(Format::Validate), ..ReadOptions::default() };
         let records = TraceReader::open(&[Path::new(trace)], &options).and_then(|mut reader| reader.read_all());
         let records = records.map_err(input_error)?;
-        let imported = disksim::import(Path::new(parameters)).map_err(input_error)?;
+        let imported = headstack_disksim::import(Path::new(parameters)).map_err(input_error)?;
         let drive = imported.drives.into_iter().next();
         let drive = drive.ok_or_else(|| InputError::new_err(format!("{parameters}: there is no drive in it")))?;
         let ms = |ns: u64| ns as f64 / NS_PER_MS;

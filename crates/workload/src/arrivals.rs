@@ -8,7 +8,7 @@ use crate::quantity::duration_u64;
 use crate::random::{Purpose, Random};
 
 /// The most requests that a closed loop keeps outstanding.
-pub(crate) const OUTSTANDING_MAX: u32 = 65_536;
+pub const OUTSTANDING_MAX: u32 = 65_536;
 
 /// Phases far shorter than the distance of arrivals leave a Poisson process, at a high price.
 const ARRIVALS_PER_CYCLE_MIN: f64 = 1e-3;

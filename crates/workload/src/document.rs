@@ -391,7 +391,7 @@ fn allowed(name: &str, expected: Vec<&str>) -> String {
 }
 
 /// Up to `most` of `candidates` that `name` may have been meant to be, the likeliest first.
-pub(crate) fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>, most: usize) -> Vec<&'c str> {
+pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>, most: usize) -> Vec<&'c str> {
     let mut close: Vec<(usize, &str)> = candidates
         .map(|candidate| (edit_distance(name, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count() / 4)

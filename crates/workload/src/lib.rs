@@ -8,8 +8,6 @@
 //! A [`Scenario`] joins several kinds of clients, each on its own LUN and range: processes, users of a
 //! web server, guests that boot, video, transactions; a [`ScenarioRun`] tells what each does next.
 //!
-//! [`jobs`] reads what other programs are told to do: fio's job files, Iometer's, vdbench's.
-//!
 //! Every description of the project is read through [`Document`], whose errors name file, line and
 //! key, and every quantity with a unit through [`quantity`].
 
@@ -19,7 +17,6 @@ mod arrivals;
 pub mod document;
 mod generator;
 mod hotband;
-pub mod jobs;
 pub mod quantity;
 mod random;
 mod request;
@@ -30,7 +27,7 @@ mod workload;
 
 pub use access::{AccessLine, AccessSpecification};
 pub use addresses::{Addresses, Band};
-pub use arrivals::{ArrivalClock, ArrivalProcess, Arrivals, RunLength, Think, WarmUp};
+pub use arrivals::{ArrivalClock, ArrivalProcess, Arrivals, OUTSTANDING_MAX, RunLength, Think, WarmUp};
 pub use document::{Document, InputError};
 pub use generator::{Generator, Span};
 pub use quantity::{Bytes, DurationNs, QuantityError, Rate, Rpm};

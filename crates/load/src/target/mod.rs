@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use headstack_workload::jobs::Sync;
+use headstack_jobfiles::Sync;
 use headstack_workload::quantity::format_bytes;
 use serde_json::Value;
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use headstack_jobfiles::Sync;
 use headstack_load::{EngineKind, Job, Permission, Target, run};
-use headstack_workload::jobs::Sync;
 use headstack_workload::{Kind, Request, Span};
 use serde_json::{Value, json};
 

@@ -9,9 +9,9 @@ use crate::support::{
     KIB, MS, arrivals, assert_sound, at_one_server, bytes, closed, count, counter, errors, generated, job, measure,
     null_job, null_job_in, open, requests, spec, time, virtual_job, workload,
 };
+use headstack_jobfiles::Limits;
 use headstack_load::{EngineKind, Job, LoadError, Log, Target, Time, run, run_logged};
 use headstack_result::RunResult;
-use headstack_workload::jobs::Limits;
 use serde_json::json;
 
 fn response(result: &RunResult) -> &headstack_result::LatencyHistogram {

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use headstack_jobfiles::{Content, Errors, Limits, Sync, Verify};
 use headstack_load::{EngineKind, Job, Permission, Spec, Target, Time, run};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_workload::jobs::{Content, Errors, Limits, Sync, Verify};
 use headstack_workload::{ArrivalClock, Arrivals, Generator, Request, Span, Workload};
 use serde_json::{Value, json};
 

@@ -3,11 +3,11 @@
 use std::fs::{self, File};
 use std::sync::Arc;
 
+use headstack_jobfiles::Sync;
 use headstack_load::{EngineKind, Permission, Target, run};
 use headstack_needs::{Need, lacks};
 use headstack_result::RunResult;
 use headstack_workload::Workload;
-use headstack_workload::jobs::Sync;
 use serde_json::json;
 
 use crate::bench::{self, LoopDevice};

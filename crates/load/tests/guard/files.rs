@@ -6,9 +6,9 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 
+use headstack_jobfiles::Sync;
 use headstack_load::{LoadError, Permission, Target, TargetKind};
 use headstack_needs::{Need, lacks};
-use headstack_workload::jobs::Sync;
 
 use crate::bench::{LoopDevice, Scratch, run};
 use crate::{MIB, assert_refused, descriptor_writes, open};

@@ -11,8 +11,8 @@ mod ways;
 
 use std::os::fd::AsRawFd;
 
+use headstack_jobfiles::Sync;
 use headstack_load::{LoadError, Permission, Target};
-use headstack_workload::jobs::Sync;
 
 const MIB: u64 = 1 << 20;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use headstack_jobfiles::{Content, Errors, Limits, Sync, Verify};
 use headstack_load::{EngineKind, Job, Pass, Permission, Spec, Target, WRITING_STOPPED, run, stream};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::Kind;
-use headstack_workload::jobs::{Content, Errors, Limits, Sync, Verify};
 use serde_json::{Value, json};
 
 use crate::MIB;

@@ -14,9 +14,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use headstack_jobfiles::Sync;
 use headstack_load::{LoadError, Permission, Target};
 use headstack_needs::{Need, lacks};
-use headstack_workload::jobs::Sync;
 use headstack_workload::quantity::parse_bytes;
 
 use crate::bench::LoopDevice;

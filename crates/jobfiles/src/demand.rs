@@ -1,0 +1,308 @@
+//! A phase as a simulation: the workload or scenario that puts the same load on a simulated system.
+
+use std::collections::HashSet;
+
+use super::copies::unlike;
+use super::layout::Layout;
+use super::{Job, JobEngine, Limits, Phase, Remark, Sync, Verify};
+use headstack_workload::Addresses;
+use headstack_workload::Span;
+use headstack_workload::scenario::{Access, Load, Mark, Range, Scenario, ScenarioLength, Stream, StreamKind};
+use headstack_workload::{ArrivalProcess, Arrivals, OUTSTANDING_MAX, RunLength, Think, WarmUp};
+use headstack_workload::{Sequence, Workload, WorkloadError};
+
+/// Streams of a simulation; more are a mistake in a file.
+const STREAMS_MAX: usize = 4_096;
+
+/// What a system is put under.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Demand {
+    /// One job on the whole system.
+    Workload(Workload),
+    /// Several at once, or one on a part of it.
+    Scenario(Scenario),
+}
+
+/// A phase as it can be simulated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulation {
+    /// The load.
+    pub demand: Demand,
+    /// What a measurement of the phase would do and the simulation does not; no line of a file is meant.
+    pub remarks: Vec<Remark>,
+    /// Under what name results tell of each stream of the scenario ([`Phase::stream_names`]); none of a workload.
+    pub streams: Vec<String>,
+}
+
+fn error<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, WorkloadError> {
+    Err(WorkloadError { key: key.into(), message: message.into() })
+}
+
+impl Phase {
+    /// The load of this phase on a system of `capacity_bytes`, as a simulation does it.
+    ///
+    /// A run lasts as long as the longest time limit of its jobs, or the shortest where the first to end ends all of
+    /// them; where none has one, as many requests as their other limits come to, or one pass over their parts. The
+    /// warm-up is the longest of the jobs'. Files and devices lie one after another in the system: each as long as its
+    /// file is to be, and those of which that is not known share what is left evenly.
+    ///
+    /// # Errors
+    /// When the phase has no job, is a point of a curve ([`Phase::at_observed`] comes first), its files and parts do
+    /// not fit into the system, or a job's workload is not valid; the key names the job by its index.
+    pub fn demand(&self, capacity_bytes: u64) -> Result<Simulation, WorkloadError> {
+        if self.jobs.is_empty() {
+            return error("jobs", "the phase has none; at least one is needed");
+        }
+        if self.curve_point.is_some() {
+            return error(
+                "curve_point",
+                "its rate is a percentage of what another phase reaches, which has to run first",
+            );
+        }
+        let layout = Layout::new(&self.jobs, capacity_bytes)?;
+        let mut spans = Vec::new();
+        let mut remarks = layout.remarks();
+        for (index, job) in self.jobs.iter().enumerate() {
+            job.workload.validate().map_err(|wrong| WorkloadError {
+                key: format!("jobs[{index}].{}", wrong.key),
+                message: wrong.message,
+            })?;
+            spans.push(layout.span(index, job, &mut remarks)?);
+        }
+        self.leave_out(&mut remarks);
+        let whole = Span { start_bytes: 0, length_bytes: capacity_bytes };
+        let (demand, streams) = match (self.jobs.as_slice(), spans.as_slice()) {
+            ([job], [span]) if *span == whole && self.pool.is_none() && merged(job).is_some() => {
+                (Demand::Workload(workload(job, *span)?), Vec::new())
+            }
+            _ => {
+                let (scenario, streams) = self.scenario(&spans, whole, &mut remarks)?;
+                (Demand::Scenario(scenario), streams)
+            }
+        };
+        Ok(Simulation { demand, remarks, streams })
+    }
+
+    /// The clients that put the same load on real targets, where the jobs share a pool: `spans` are the jobs' parts of an
+    /// address space of `capacity_bytes`. Also under what name results tell of each of their streams, and what is done
+    /// otherwise.
+    ///
+    /// # Errors
+    /// As those of [`demand`](Self::demand).
+    pub fn clients(
+        &self,
+        spans: &[Span],
+        capacity_bytes: u64,
+    ) -> Result<(Scenario, Vec<String>, Vec<Remark>), WorkloadError> {
+        let mut remarks = Vec::new();
+        let whole = Span { start_bytes: 0, length_bytes: capacity_bytes };
+        let (scenario, streams) = self.scenario(spans, whole, &mut remarks)?;
+        Ok((scenario, streams, remarks))
+    }
+
+    fn scenario(
+        &self,
+        spans: &[Span],
+        whole: Span,
+        remarks: &mut Vec<Remark>,
+    ) -> Result<(Scenario, Vec<String>), WorkloadError> {
+        let mut streams = Vec::new();
+        let mut names = HashSet::new();
+        let (reported, mut reports) = (self.names_of_first(STREAMS_MAX as u32), Vec::new());
+        for (index, (job, span)) in self.jobs.iter().zip(spans).enumerate() {
+            let range = (*span != whole).then(|| Range {
+                from: Mark::Bytes(span.start_bytes),
+                to: Mark::Bytes(span.start_bytes + span.length_bytes),
+            });
+            let pooled = self.pool.and(job.share_percent);
+            // A pool counts the requests of all its jobs, whatever their copies.
+            let (count, arrivals) = match (pooled, merged(job)) {
+                (Some(_), _) => (1, job.workload.arrivals),
+                (None, Some(arrivals)) => (1, arrivals),
+                (None, None) => (job.copies.max(1), job.workload.arrivals),
+            };
+            if streams.len() + count as usize > STREAMS_MAX {
+                return error(
+                    format!("jobs[{index}].copies"),
+                    format!("more than {STREAMS_MAX} streams; fewer are allowed"),
+                );
+            }
+            for copy in 0..count {
+                let name = if count == 1 { job.name.clone() } else { format!("{}.{copy}", job.name) };
+                let load = pooled.map_or(Load::Own(arrivals), Load::SharePercent);
+                let kind = StreamKind::Access(access(job, load));
+                // Several copies in one stream are told of by the name that they have in common.
+                let is_merged = count == 1 && job.copies > 1 && job.group.is_none();
+                reports.push(if is_merged { job.name.clone() } else { reported[index][copy as usize].clone() });
+                streams.push(Stream { name: unlike(&mut names, name), lun: None, range, kind });
+            }
+        }
+        let scenario = Scenario {
+            name: self.name(),
+            source: self.jobs[0].workload.source.clone(),
+            cpus: 1,
+            network: None,
+            pool: self.pool.map(|outstanding| Arrivals::Closed { outstanding, think: Think::None }),
+            warm_up: WarmUp {
+                requests: self.jobs.iter().map(|job| job.workload.warm_up.requests).max().unwrap_or(0),
+                time_ns: self.jobs.iter().map(|job| job.workload.warm_up.time_ns).max().unwrap_or(0),
+            },
+            run_length: self.length(spans, remarks)?,
+            streams,
+        };
+        scenario.validate()?;
+        Ok((scenario, reports))
+    }
+
+    fn name(&self) -> String {
+        if self.name.is_empty() { self.jobs[0].name.clone() } else { self.name.clone() }
+    }
+
+    /// How long all jobs run together.
+    fn length(&self, spans: &[Span], remarks: &mut Vec<Remark>) -> Result<ScenarioLength, WorkloadError> {
+        let times = || self.jobs.iter().map(|job| job.limits.time_ns);
+        if let Some(shortest_ns) = times().flatten().min().filter(|_| self.ends_with_first) {
+            return Ok(ScenarioLength::TimeNs(shortest_ns));
+        }
+        if let Some(longest_ns) = times().flatten().max() {
+            if times().any(|time_ns| time_ns != Some(longest_ns)) {
+                remarks.push(told("limits", "all jobs run until the one with the longest time ends"));
+            }
+            return Ok(ScenarioLength::TimeNs(longest_ns));
+        }
+        let mut requests = 0u64;
+        for (job, span) in self.jobs.iter().zip(spans) {
+            requests = requests.saturating_add(requests_of(job, *span).saturating_mul(u64::from(job.copies.max(1))));
+        }
+        if self.jobs.len() > 1 {
+            remarks.push(told(
+                "limits",
+                "the run ends after the requests of all jobs together, not each job after its own",
+            ));
+        }
+        Ok(ScenarioLength::Requests(requests))
+    }
+
+    /// What only a measurement does, once a kind.
+    fn leave_out(&self, remarks: &mut Vec<Remark>) {
+        let mut tell = |option: &str, is_left_out: &dyn Fn(&Job) -> bool, message: &str| {
+            let jobs: Vec<&str> =
+                self.jobs.iter().filter(|job| is_left_out(job)).map(|job| job.name.as_str()).collect();
+            if let Some(first) = jobs.first() {
+                let others = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };
+                remarks.push(told(option, format!("{message} ({first}{others})")));
+            }
+        };
+        let earliest_ns = self.jobs.iter().map(|job| job.start_delay_ns).min().unwrap_or(0);
+        let is_open = |job: &Job| matches!(job.workload.arrivals, Arrivals::Open { .. });
+        let is_both = |job: &Job| {
+            job.limits.time_ns.is_some() && job.limits != Limits { time_ns: job.limits.time_ns, ..Limits::default() }
+        };
+        tell(
+            "direct",
+            &|job| !job.direct && job.engine != JobEngine::Null,
+            "the page cache of the host is not simulated",
+        );
+        tell(
+            "engine",
+            &|job| job.engine == JobEngine::Null,
+            "requests that would be complete at once go to the system",
+        );
+        tell("sync", &|job| job.sync != Sync::No, "writes are complete when the system says so, not on stable storage");
+        tell("flow", &|job| job.flow.is_some(), "jobs do not hold each other back");
+        tell(
+            "rates",
+            &|job| job.rates_per_s.is_some(),
+            "one schedule draws the kinds of its requests; no kind keeps to a rate of its own",
+        );
+        tell("verify", &|job| job.verify != Verify::No, "a simulation holds no data that could be checked");
+        tell("seed", &|job| job.seed.is_some(), "the seed of the simulation decides, not that of the job");
+        tell("start_delay", &|job| job.start_delay_ns > earliest_ns, "it starts with the others");
+        tell("slots", &is_open, "the host hands over every request on arrival, however many are under way");
+        tell("limits", &is_both, "its time ends it, not its requests or bytes");
+    }
+}
+
+fn told(option: &str, message: impl Into<String>) -> Remark {
+    Remark { line: 0, option: option.to_owned(), message: message.into() }
+}
+
+fn access(job: &Job, load: Load) -> Access {
+    Access {
+        load,
+        lines: job.workload.specification.lines.clone(),
+        addresses: job.workload.addresses.clone(),
+        pointers: job.workload.streams,
+        flush_every: flush_every(&job.workload),
+        sequence: job.workload.sequence,
+    }
+}
+
+/// A simulated flush is of data and metadata alike.
+fn flush_every(workload: &Workload) -> u64 {
+    match (workload.flush_every, workload.sync_every) {
+        (0, every) | (every, 0) => every,
+        (data, all) => data.min(all),
+    }
+}
+
+/// The arrivals that make one stream of all copies, where that is the same load; `None` where each copy needs a stream
+/// of its own: for its sequential pointer, its popular blocks, its count of writes to a flush, its even distances.
+fn merged(job: &Job) -> Option<Arrivals> {
+    if job.copies <= 1 {
+        return Some(job.workload.arrivals);
+    }
+    let is_random = job.workload.specification.lines.iter().all(|line| line.random_percent == 100.0 && line.burst == 1);
+    let is_memoryless = match job.workload.addresses {
+        Addresses::Uniform | Addresses::Normal { .. } | Addresses::HotBands(_) | Addresses::VdbenchHotband { .. } => {
+            true
+        }
+        Addresses::Once
+        | Addresses::RandomMap
+        | Addresses::Strided { .. }
+        | Addresses::Zipf { .. }
+        | Addresses::Pareto { .. } => false,
+    };
+    let is_plain =
+        job.workload.sequence == Sequence { kinds_apart: job.workload.sequence.kinds_apart, ..Sequence::default() };
+    if !is_random || !is_memoryless || !is_plain || flush_every(&job.workload) > 0 {
+        return None;
+    }
+    match job.workload.arrivals {
+        Arrivals::Closed { outstanding, think } => {
+            let outstanding = outstanding.checked_mul(job.copies).filter(|all| *all <= OUTSTANDING_MAX)?;
+            Some(Arrivals::Closed { outstanding, think })
+        }
+        // Poisson processes add up to one; others do not.
+        Arrivals::Open { rate_per_s, process: ArrivalProcess::Poisson } => {
+            let rate_per_s = rate_per_s * f64::from(job.copies);
+            (rate_per_s <= 1e9).then_some(Arrivals::Open { rate_per_s, process: ArrivalProcess::Poisson })
+        }
+        Arrivals::Open { .. } => None,
+    }
+}
+
+/// A job on the whole system, its copies in one.
+fn workload(job: &Job, span: Span) -> Result<Workload, WorkloadError> {
+    let requests = requests_of(job, span).saturating_mul(u64::from(job.copies.max(1)));
+    let workload = Workload {
+        name: job.name.clone(),
+        arrivals: merged(job).unwrap_or(job.workload.arrivals),
+        run_length: job.limits.time_ns.map_or(RunLength::Requests(requests), RunLength::TimeNs),
+        ..job.workload.clone()
+    };
+    workload.validate()?;
+    Ok(workload)
+}
+
+/// The requests of one copy: as its limits say, else one pass over its part.
+fn requests_of(job: &Job, span: Span) -> u64 {
+    let lines = &job.workload.specification.lines;
+    let mean_bytes: f64 = lines.iter().map(|line| f64::from(line.size_bytes) * line.share_percent / 100.0).sum();
+    let of = |bytes: f64| (bytes / mean_bytes).ceil() as u64;
+    let length_bytes = span.length_bytes as f64;
+    let of_bytes = job.limits.bytes.map(|bytes| of(bytes as f64));
+    let of_passes = job.limits.passes.map(|passes| of(passes * length_bytes));
+    let limits = [job.limits.requests, job.limits.transfers, of_bytes, of_passes];
+    limits.into_iter().flatten().min().unwrap_or_else(|| of(length_bytes)).max(1)
+}

@@ -1,0 +1,217 @@
+//! fio's job files and command lines.
+//!
+//! [`read`] and [`from_arguments`] understand every option that fio knows. Those that matter become part of the model;
+//! each of the others that asks for something leaves a [`Remark`](super::Remark); a word that fio does not know is
+//! refused with the nearest that it does, and so is a value that does not look as it should, whether the option is done
+//! or not.
+//!
+//! What fio does without being asked holds here too: requests of 4 KiB, sequential reads, one at a time, through the
+//! page cache, by pread(2); random requests touch every block once before any twice; `size` is that of each copy of a
+//! job.
+
+mod distribution;
+#[cfg(test)]
+mod documented;
+mod engine;
+mod expression;
+mod job;
+mod layout;
+mod mix;
+mod options;
+mod settings;
+mod syntax;
+mod values;
+
+use std::collections::BTreeMap;
+use std::io;
+
+use super::{Job, JobFile, Phase};
+use headstack_workload::document::InputError;
+use settings::{Remarks, Settings};
+use syntax::{Section, Setting};
+
+/// The page size, the memory in mebibytes and the processors of the machine, as job files call them.
+pub const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
+
+/// Reads a job file; `file` is its name in errors.
+///
+/// `environment` tells the values of variables and of the [`KEYWORDS`], as [`surroundings`] does; `include` the text of
+/// the file that a line `include NAME` names. Only jobs whose section is among `chosen` are taken, all where that is
+/// empty (fio's `--section`).
+///
+/// # Errors
+/// When a section that is chosen does not exist, the text is no job file, a section or an option asks for what cannot be measured (an engine for neither files
+/// nor block devices, a replay), an option is unknown, or a value is not allowed. The error names file, line and
+/// option.
+pub fn read(
+    file: &str,
+    text: &str,
+    chosen: &[String],
+    environment: &dyn Fn(&str) -> Option<String>,
+    include: &dyn Fn(&str) -> io::Result<String>,
+) -> Result<JobFile, InputError> {
+    let mut sections = syntax::read(file, text, environment, include)?;
+    if let Some(missing) = chosen.iter().find(|name| !sections.iter().any(|section| section.name == **name)) {
+        let names: Vec<&str> = sections.iter().map(|section| section.name.as_str()).collect();
+        let message = format!("there is no [{missing}]; allowed: {}", names.join(", "));
+        return Err(InputError { file: file.to_owned(), line: None, key: "section".to_owned(), message });
+    }
+    let is_chosen = |section: &Section| section.name == "global" || chosen.contains(&section.name);
+    sections.retain(|section| chosen.is_empty() || is_chosen(section));
+    translate(sections, file, Remarks::default())
+}
+
+/// Reads the arguments of fio's command line, with or without the word `fio` before them: each `--name` begins a job,
+/// and what stands before the first holds for all. Remarks count arguments where those of files count lines.
+///
+/// # Errors
+/// As those of [`read`], naming the option.
+pub fn from_arguments(arguments: &[String]) -> Result<JobFile, InputError> {
+    let line = syntax::read_arguments(arguments, &surroundings)?;
+    let mut remarks = Remarks::default();
+    for (option, place) in line.of_program {
+        remarks.at(&place, &option, "an option of the program fio, not of its jobs");
+    }
+    translate(line.sections, "fio", remarks)
+}
+
+/// What the process's environment and the machine say of a variable or one of the [`KEYWORDS`]; `None` where they do
+/// not.
+pub fn surroundings(name: &str) -> Option<String> {
+    match name {
+        "$ncpus" => std::thread::available_parallelism().ok().map(|count| count.to_string()),
+        "$pagesize" => page_bytes().map(|bytes| bytes.to_string()),
+        "$mb_memory" => memory_mib().map(|mib| mib.to_string()),
+        _ => std::env::var(name).ok(),
+    }
+}
+
+/// From the auxiliary vector that the kernel hands to each process: pairs of words, of which 6 (`AT_PAGESZ`) is ours.
+fn page_bytes() -> Option<usize> {
+    const WORD_BYTES: usize = size_of::<usize>();
+    let vector = std::fs::read("/proc/self/auxv").ok()?;
+    let word = |bytes: &[u8]| bytes.try_into().map(usize::from_ne_bytes).ok();
+    let pair = vector.chunks_exact(2 * WORD_BYTES).find(|pair| word(&pair[..WORD_BYTES]) == Some(6))?;
+    word(&pair[WORD_BYTES..])
+}
+
+fn memory_mib() -> Option<u64> {
+    let table = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kib = table.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix("kB")?;
+    kib.trim().parse::<u64>().ok().map(|kib| kib / 1024)
+}
+
+fn translate(sections: Vec<Section>, source: &str, mut remarks: Remarks) -> Result<JobFile, InputError> {
+    let mut plan = Plan::default();
+    let mut globals = Settings::default();
+    let mut global: Vec<(String, String)> = Vec::new();
+    for section in &sections {
+        for setting in &section.settings {
+            if let Some(message) = setting.remark()? {
+                remarks.add(setting, message);
+            }
+        }
+        remarks.section = section.place.clone();
+        if section.name == "global" {
+            for setting in &section.settings {
+                globals.add(setting);
+                state(&mut global, setting);
+            }
+        } else {
+            plan.add(section, source, &globals, &mut remarks)?;
+        }
+    }
+    remarks.list.sort_by_key(|remark| remark.line);
+    let ends_with_first = plan.ends_with_first;
+    let phases = plan.phases.into_iter().map(|jobs| Phase { jobs, ends_with_first, ..Phase::default() }).collect();
+    Ok(JobFile { phases, remarks: remarks.list, global })
+}
+
+/// Keeps a setting as written; one that is stated again replaces the first.
+fn state(written: &mut Vec<(String, String)>, setting: &Setting) {
+    let (name, value) = (setting.option.name, setting.written.clone());
+    match written.iter_mut().find(|(known, _)| known == name) {
+        Some(entry) => entry.1 = value,
+        None => written.push((name.to_owned(), value)),
+    }
+}
+
+/// Which job runs when.
+#[derive(Default)]
+struct Plan {
+    phases: Vec<Vec<Job>>,
+    /// The phase of jobs that wait for none: the one behind the last barrier.
+    current: usize,
+    /// The phase of each job.
+    phase_of: BTreeMap<String, usize>,
+    group: u32,
+    jobs: u64,
+    files: u64,
+    /// fio's `exitall` is one switch for all jobs of a file.
+    ends_with_first: bool,
+}
+
+impl Plan {
+    fn add(
+        &mut self,
+        section: &Section,
+        source: &str,
+        globals: &Settings,
+        remarks: &mut Remarks,
+    ) -> Result<(), InputError> {
+        let mut settings = globals.clone();
+        section.settings.iter().for_each(|setting| settings.add(setting));
+        let name = settings.text("name").filter(|name| !name.is_empty()).unwrap_or(&section.name).to_owned();
+        let mut jobs = job::jobs(&name, source, &settings, remarks)?;
+        self.count(&jobs, &settings)?;
+        let is_barrier = settings.is("stonewall", false) && !self.phases.is_empty();
+        if (is_barrier || settings.is("new_group", false)) && !self.phases.is_empty() {
+            self.group += 1;
+        }
+        if is_barrier {
+            self.current = self.phases.len();
+        }
+        let phase = self.phase(&settings, remarks)?;
+        let mut as_written = Vec::new();
+        section.settings.iter().for_each(|setting| state(&mut as_written, setting));
+        for job in &mut jobs {
+            job.group = settings.is("group_reporting", false).then_some(self.group);
+            job.as_written = as_written.clone();
+        }
+        self.phases.resize(self.phases.len().max(phase + 1), Vec::new());
+        self.phases[phase].append(&mut jobs);
+        self.phase_of.insert(name, phase);
+        self.ends_with_first |= settings.is("exitall", false);
+        Ok(())
+    }
+
+    fn count(&mut self, jobs: &[Job], settings: &Settings) -> Result<(), InputError> {
+        self.jobs += jobs.iter().map(|job| u64::from(job.copies)).sum::<u64>();
+        self.files += jobs.iter().map(|job| job.targets.len() as u64).sum::<u64>();
+        if self.jobs > job::JOBS_MAX {
+            return Err(settings.error(&["numjobs"], format!("with it there are more than {} jobs", job::JOBS_MAX)));
+        }
+        if self.files > layout::FILES_MAX {
+            return Err(
+                settings.error(&["nrfiles"], format!("with it there are more than {} files", layout::FILES_MAX))
+            );
+        }
+        Ok(())
+    }
+
+    /// The phase of a job: the current one, or the one behind that of the job which it waits for.
+    fn phase(&self, settings: &Settings, remarks: &mut Remarks) -> Result<usize, InputError> {
+        let Some(setting) = settings.get("wait_for").filter(|setting| !matches!(setting.value.as_str(), "" | "none"))
+        else {
+            return Ok(self.current);
+        };
+        let Some(awaited) = self.phase_of.get(setting.value.trim()) else {
+            let message = format!("there is no job {:?} before this one", setting.value);
+            return Err(setting.error(message));
+        };
+        if self.phases[*awaited].iter().any(|job| job.name != setting.value.trim()) {
+            remarks.add(setting, "waits for all jobs that run beside the one it names");
+        }
+        Ok(self.current.max(awaited + 1))
+    }
+}

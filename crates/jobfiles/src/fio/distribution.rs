@@ -1,0 +1,210 @@
+//! Where requests go: distributions, strides and zones.
+
+use super::mix::Direction;
+use super::settings::{Remarks, Settings};
+use super::values::{self, Zone};
+use headstack_workload::document::InputError;
+use headstack_workload::{Addresses, Band};
+
+/// What fio takes where a distribution is named without its number.
+const ZIPF_THETA: f64 = 1.1;
+const PARETO_H: f64 = 0.2;
+
+/// The law of places, and what it changes in the requests.
+pub(super) struct Pattern {
+    pub(super) addresses: Addresses,
+    /// Share of requests that follow the law, where it is not what `rw` and `percentage_random` say.
+    pub(super) random_percent: Option<f64>,
+    /// How much of its part a job has done that went through it once.
+    pub(super) progress: f64,
+    /// Whether zones lie one after another in all of the targets, of which a job does as many bytes as its part has.
+    pub(super) crosses_part: bool,
+    /// One request in so many goes to a place of the law; 0 for as many as `random_percent` says.
+    pub(super) run: u32,
+}
+
+impl Pattern {
+    fn plain(addresses: Addresses) -> Pattern {
+        Pattern { addresses, random_percent: None, progress: 1.0, crosses_part: false, run: 0 }
+    }
+}
+
+pub(super) fn pattern(
+    settings: &Settings,
+    direction: &Direction,
+    total_bytes: Option<u64>,
+    largest_bytes: u64,
+    remarks: &mut Remarks,
+) -> Result<Pattern, InputError> {
+    if !direction.is_random {
+        return match &direction.postfix {
+            Some(postfix) => strided(settings, postfix, largest_bytes),
+            None => {
+                zoned_mode(settings, true, remarks).map(|law| law.unwrap_or_else(|| Pattern::plain(Addresses::Uniform)))
+            }
+        };
+    }
+    zoned_mode(settings, false, remarks)?;
+    let mut pattern = Pattern::plain(random(settings, total_bytes, remarks)?);
+    if let Some(postfix) = &direction.postfix {
+        let run: u32 = postfix.trim().parse().ok().filter(|run| *run > 0).ok_or_else(|| {
+            settings.error(&["rw"], format!("{postfix:?} is not a number of requests; 1 or more is allowed"))
+        })?;
+        pattern.run = if run > 1 { run } else { 0 };
+    }
+    Ok(pattern)
+}
+
+/// `rw=read:8k`: a hole behind each request, or a step back.
+fn strided(settings: &Settings, postfix: &str, largest_bytes: u64) -> Result<Pattern, InputError> {
+    let wrong = |message: String| settings.error(&["rw"], message);
+    let skip = values::signed_size(postfix, settings.base).map_err(wrong)?;
+    let step = i128::from(largest_bytes) + i128::from(skip);
+    if step == 0 {
+        return Err(wrong(format!("every request would go to one place; {skip} bytes take each back to where it was")));
+    }
+    let step_bytes = u64::try_from(step.unsigned_abs()).map_err(|_| wrong(format!("{skip} bytes is too far")))?;
+    Ok(Pattern {
+        addresses: Addresses::Strided { zone_bytes: largest_bytes, step_bytes, backwards: step < 0 },
+        random_percent: Some(100.0),
+        progress: largest_bytes as f64 / step_bytes as f64,
+        crosses_part: false,
+        run: 0,
+    })
+}
+
+/// `zonemode=strided` of sequential requests; `None` without it.
+fn zoned_mode(settings: &Settings, is_sequential: bool, remarks: &mut Remarks) -> Result<Option<Pattern>, InputError> {
+    let zone_bytes = settings.whole("zonesize")?.unwrap_or(0);
+    match settings.text("zonemode") {
+        Some("zbd") => {
+            let message =
+                "zones are not tended: a host-managed device refuses writes that are not at its write pointers";
+            remarks.about(settings, &["zonemode"], message);
+            return Ok(None);
+        }
+        Some("none") => return Ok(None),
+        // A size of zones alone has always meant this.
+        None if zone_bytes == 0 => return Ok(None),
+        _ => {}
+    }
+    if zone_bytes == 0 {
+        return Err(settings.error(&["zonemode"], "strided zones need a zonesize"));
+    }
+    if !is_sequential {
+        remarks.about(
+            settings,
+            &["zonemode", "zonesize"],
+            "random requests go to all places, not to one zone after the other",
+        );
+        return Ok(None);
+    }
+    let range_bytes = settings.whole("zonerange")?.filter(|range| *range > 0).unwrap_or(zone_bytes);
+    let skip_bytes = match settings.amount("zoneskip")? {
+        None => 0,
+        Some(values::Amount::Bytes(bytes)) => bytes,
+        Some(_) => return Err(settings.error(&["zoneskip"], "a percentage is not allowed here; state bytes")),
+    };
+    let step_bytes = range_bytes
+        .checked_add(skip_bytes)
+        .ok_or_else(|| settings.error(&["zoneskip"], "a zone and what is skipped are beyond 2^64 bytes"))?;
+    // fio goes on until it has done `size` bytes, from the start again where zones leave too little.
+    let addresses = Addresses::Strided { zone_bytes, step_bytes, backwards: false };
+    Ok(Some(Pattern { addresses, random_percent: Some(100.0), progress: 1.0, crosses_part: true, run: 0 }))
+}
+
+/// The law of random places.
+fn random(settings: &Settings, total_bytes: Option<u64>, remarks: &mut Remarks) -> Result<Addresses, InputError> {
+    let usual = || match settings.text("random_generator") {
+        _ if settings.is("norandommap", false) => Addresses::Uniform,
+        // It goes through all places without a map.
+        Some("lfsr") => Addresses::Once,
+        _ => Addresses::RandomMap,
+    };
+    let Some(setting) = settings.get("random_distribution") else {
+        return Ok(usual());
+    };
+    let wrong = |message: String| setting.error(message);
+    let (name, rest) = setting.value.split_once(':').unwrap_or((&setting.value, ""));
+    let number = |fallback: Option<f64>, allowed: &str, is_allowed: fn(f64) -> bool| {
+        let text = rest.split(':').next().unwrap_or_default().trim();
+        let stated = if text.is_empty() { fallback } else { text.parse().ok() };
+        stated
+            .filter(|value| is_allowed(*value))
+            .ok_or_else(|| wrong(format!("{text:?} is out of range; {allowed} is allowed")))
+    };
+    let centre = rest.split_once(':').map(|(_, centre)| centre.trim());
+    if matches!(name.trim(), "zipf" | "pareto") && centre.is_some() {
+        remarks.add(setting, "the hottest block is where the seed puts it, not at a centre");
+    }
+    Ok(match name.trim() {
+        "zipf" => Addresses::Zipf {
+            theta: number(Some(ZIPF_THETA), "above 0 and up to 10", |theta| theta > 0.0 && theta <= 10.0)?,
+        },
+        "pareto" => Addresses::Pareto { h: number(Some(PARETO_H), "above 0 and below 1", |h| h > 0.0 && h < 1.0)? },
+        "normal" => Addresses::Normal {
+            deviation_percent: number(None, "a deviation above 0 and up to 100", |percent| {
+                percent > 0.0 && percent <= 100.0
+            })?,
+            mean_percent: match centre.map(str::parse::<f64>) {
+                None => 50.0,
+                Some(Ok(centre)) if (0.0..=1.0).contains(&centre) => 100.0 * centre,
+                Some(_) => return Err(wrong(format!("the centre of {rest:?} is out of range; 0 to 1 is allowed"))),
+            },
+        },
+        "zoned" => {
+            let text = first_of_kinds(rest, setting, remarks);
+            let zones = values::zones(text, percent).map_err(wrong)?;
+            Addresses::HotBands(bands(zones, 100.0).map_err(wrong)?)
+        }
+        "zoned_abs" => {
+            let text = first_of_kinds(rest, setting, remarks);
+            let zones = values::zones(text, |length| values::size(length, settings.base).map(|bytes| bytes as f64));
+            let zones = zones.map_err(wrong)?;
+            let total = total_bytes.ok_or_else(|| wrong("zones in bytes need a size in bytes".to_owned()))?;
+            Addresses::HotBands(bands(zones, total as f64).map_err(wrong)?)
+        }
+        "sequence" => {
+            remarks.add(setting, "no sequence of blocks can be prescribed: places are random");
+            usual()
+        }
+        _ => usual(),
+    })
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.trim().trim_end_matches('%').parse::<u64>().ok().filter(|percent| *percent <= 100);
+    percent.map(|percent| percent as f64).ok_or_else(|| format!("{text:?} is not a percentage; 0 to 100 is allowed"))
+}
+
+/// The zones of reads, which here are those of all kinds.
+fn first_of_kinds<'t>(text: &'t str, setting: &super::syntax::Setting, remarks: &mut Remarks) -> &'t str {
+    let (first, others) = text.split_once(',').unwrap_or((text, ""));
+    if !others.is_empty() {
+        remarks.add(setting, "the zones of reads are those of writes and trims too");
+    }
+    first
+}
+
+/// Zones one behind the other as bands of a space of `total`; those without a length share what the others leave.
+fn bands(zones: Vec<Zone<Option<f64>>>, total: f64) -> Result<Vec<Band>, String> {
+    let stated: f64 = zones.iter().filter_map(|zone| zone.1).sum();
+    let open = zones.iter().filter(|zone| zone.1.is_none()).count();
+    if stated > total || (open > 0 && stated >= total) {
+        return Err("the zones are longer than the whole".to_owned());
+    }
+    let rest = (total - stated) / open.max(1) as f64;
+    let mut from_percent = 0.0;
+    let mut bands = Vec::new();
+    for (share_percent, length) in zones {
+        let to_percent = (from_percent + 100.0 * length.unwrap_or(rest) / total).min(100.0);
+        if share_percent > 0.0 {
+            if to_percent <= from_percent {
+                return Err("a zone that has requests has a length above 0".to_owned());
+            }
+            bands.push(Band { from_percent, to_percent, share_percent });
+        }
+        from_percent = to_percent;
+    }
+    Ok(bands)
+}

@@ -1,0 +1,98 @@
+//! fio's engines, and which of them stand for what.
+
+use super::settings::{Remarks, Settings};
+use crate::JobEngine;
+use headstack_workload::document::{InputError, nearest};
+
+/// Engines that keep several requests under way.
+const RING: &[&str] = &["io_uring", "libaio", "linuxaio", "posixaio", "solarisaio", "windowsaio", "guasi", "syslet-rw"];
+
+/// Engines whose calls return when the request is complete.
+const PSYNC: &[&str] = &["psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice"];
+
+/// Engines that do something else than reading and writing files and block devices.
+const OTHERS: &[&str] = &[
+    "cpp_null",
+    "cpuio",
+    "dev-dax",
+    "dfs",
+    "dircreate",
+    "dirdelete",
+    "dirstat",
+    "e4defrag",
+    "exec",
+    "external",
+    "falloc",
+    "filecreate",
+    "filedelete",
+    "filestat",
+    "filexattr",
+    "fileoperations",
+    "ftruncate",
+    "gfapi",
+    "gfapi_async",
+    "http",
+    "ime_aio",
+    "ime_psync",
+    "ime_psyncv",
+    "io_uring_cmd",
+    "libblkio",
+    "libcufile",
+    "libhdfs",
+    "libhipfile",
+    "libiscsi",
+    "libpmem",
+    "librpma_apm_client",
+    "librpma_apm_server",
+    "librpma_gpspm_client",
+    "librpma_gpspm_server",
+    "libzbc",
+    "mtd",
+    "nbd",
+    "net",
+    "netsplice",
+    "nfs",
+    "pmemblk",
+    "rados",
+    "rbd",
+    "rdma",
+    "sg",
+    "xnvme",
+];
+
+/// The engine of the job `name`.
+///
+/// # Errors
+/// When it is none that reads and writes files and block devices.
+pub(super) fn engine(name: &str, settings: &Settings, remarks: &mut Remarks) -> Result<JobEngine, InputError> {
+    let Some(setting) = settings.get("ioengine") else {
+        return Ok(JobEngine::Psync);
+    };
+    let engine = setting.value.split(':').next().unwrap_or_default().trim();
+    if let "mmap" | "splice" = engine {
+        remarks.add(setting, format!("requests of {engine} are done by pread and pwrite"));
+    }
+    if RING.contains(&engine) {
+        return Ok(JobEngine::Ring);
+    }
+    if PSYNC.contains(&engine) {
+        return Ok(JobEngine::Psync);
+    }
+    if engine == "null" {
+        return Ok(JobEngine::Null);
+    }
+    if OTHERS.contains(&engine) || engine.starts_with('/') {
+        let message = format!(
+            "the engine {engine} of job [{name}] is not for files and block devices; allowed: null, {}, {}",
+            PSYNC.join(", "),
+            RING.join(", ")
+        );
+        return Err(setting.error(message));
+    }
+    let names = ["null"].iter().chain(RING).chain(PSYNC).chain(OTHERS).copied();
+    let hint = match nearest(engine, names, 3) {
+        close if close.is_empty() => format!("allowed: null, {}, {}", PSYNC.join(", "), RING.join(", ")),
+        close => format!("did you mean {}?", close.join(", ")),
+    };
+    Err(setting.error(format!("{engine:?} of job [{name}] is no engine; {hint}")))
+}

@@ -1,0 +1,255 @@
+//! One section of settings as jobs.
+
+use super::engine::engine;
+use super::layout::Layout;
+use super::mix;
+use super::settings::{Remarks, Settings};
+use super::syntax::Place;
+use super::values::{self, Amount};
+use crate::{Content, Errors, Flow, Job, JobEngine, Limits, Sync, Verify};
+use headstack_workload::Workload;
+use headstack_workload::document::InputError;
+use headstack_workload::{OUTSTANDING_MAX, RunLength, WarmUp};
+
+/// As many jobs as fio runs at a time.
+pub(super) const JOBS_MAX: u64 = 4096;
+
+/// The jobs that a section stands for: one, or one a copy where copies have files or places of their own.
+pub(super) fn jobs(
+    name: &str,
+    source: &str,
+    settings: &Settings,
+    remarks: &mut Remarks,
+) -> Result<Vec<Job>, InputError> {
+    refuse_what_is_no_job(name, settings)?;
+    let engine = engine(name, settings, remarks)?;
+    let copies = settings.within("numjobs", 1, 1, JOBS_MAX)?;
+    let layout = Layout::new(name, settings, copies, remarks)?;
+    let depth = depth(settings, engine, remarks)?;
+    let mix = mix::mix(settings, layout.total_bytes(), layout.files(), depth, remarks)?;
+    let mut limits = limits(settings, &mix, remarks)?;
+    // Where the size of the part is known, it is so many bytes wherever the zones lie.
+    let crosses_part = mix.crosses_part && layout.total_bytes().is_some();
+    if let (true, Some(total), Some(passes)) = (crosses_part, layout.total_bytes(), limits.passes) {
+        (limits.bytes, limits.passes) = (Some((total as f64 * passes).round() as u64), None);
+    }
+    let warm_up = warm_up(settings, mix.mean_bytes)?;
+    let run_length = run_length(&limits, layout.total_bytes(), mix.mean_bytes);
+    let workload = named(Workload { warm_up, run_length, ..mix.workload }, name, source, &remarks.section)?;
+    remark_what_differs(settings, &layout, remarks);
+    let job = Job {
+        name: name.to_owned(),
+        group: None,
+        copies: copies as u32,
+        first_copy: 0,
+        targets: Vec::new(),
+        file_bytes: None,
+        part: Default::default(),
+        engine,
+        direct: is_direct(settings),
+        sync: sync(settings),
+        verify: verify(settings, &workload),
+        workload,
+        limits,
+        rates_per_s: mix.rates_per_s,
+        flow: flow(settings)?,
+        errors: errors(settings),
+        content: content(settings)?,
+        flushes_at_end: ["end_fsync", "fsync_on_close"].iter().any(|name| settings.is(name, false)),
+        share_percent: None,
+        start_delay_ns: start_delay_ns(settings, remarks)?,
+        slots: depth,
+        seed: settings.whole("randseed")?,
+        unlink: settings.is("unlink", false),
+        invalidate: settings.is("invalidate", true),
+        percentiles: settings.parsed("percentile_list", |value, _| values::floats(value, 100.0))?.unwrap_or_default(),
+        as_written: Vec::new(),
+    };
+    let placed = |copy: u32, copies: u32| -> Result<Job, InputError> {
+        let (mut part, targets) = (layout.part(copy, settings)?, layout.targets(copy));
+        if crosses_part {
+            part.length = None;
+        }
+        let file_bytes = layout.file_bytes(part.start, &targets);
+        Ok(Job { copies, first_copy: copy, targets, file_bytes, part, ..job.clone() })
+    };
+    match layout.copies_differ() {
+        true => (0..copies as u32).map(|copy| placed(copy, 1)).collect(),
+        false => Ok(vec![placed(0, copies as u32)?]),
+    }
+}
+
+fn named(mut workload: Workload, name: &str, source: &str, section: &Place) -> Result<Workload, InputError> {
+    workload.name = name.to_owned();
+    workload.source = source.to_owned();
+    workload.specification.name = name.to_owned();
+    match workload.validate() {
+        Ok(()) => Ok(workload),
+        Err(error) => Err(section.error(name, error.to_string())),
+    }
+}
+
+/// What would run something else than what it says.
+fn refuse_what_is_no_job(name: &str, settings: &Settings) -> Result<(), InputError> {
+    let refused = [
+        ("read_iolog", "is a replay: import the log as a trace and replay that"),
+        ("profile", "is a test that is built into fio; write its jobs out"),
+        ("random_sequence_stride", "prescribes the order of its blocks, which is not known here"),
+        ("opendir", "needs a directory to be searched; name its files with filename"),
+    ];
+    for (option, message) in refused {
+        if let Some(setting) = settings.get(option) {
+            return Err(setting.error(format!("job [{name}] {message}")));
+        }
+    }
+    match settings.get("create_only").filter(|setting| setting.value == "1") {
+        Some(setting) => Err(setting.error(format!("job [{name}] creates files alone, which is no load"))),
+        None => Ok(()),
+    }
+}
+
+/// Requests under way at a time.
+fn depth(settings: &Settings, engine: JobEngine, remarks: &mut Remarks) -> Result<u32, InputError> {
+    let depth = settings.within("iodepth", 1, 1, OUTSTANDING_MAX.into())? as u32;
+    if engine == JobEngine::Psync && depth > 1 {
+        remarks.about(settings, &["iodepth"], "a synchronous engine has one request under way, as in fio");
+        return Ok(1);
+    }
+    Ok(depth)
+}
+
+fn is_direct(settings: &Settings) -> bool {
+    match settings.last_of(&["direct", "buffered", "atomic"]) {
+        Some(setting) => (setting.option.name == "buffered") == (setting.value == "0"),
+        None => false,
+    }
+}
+
+fn sync(settings: &Settings) -> Sync {
+    match settings.text("sync") {
+        Some("dsync") => Sync::Data,
+        Some("sync" | "1") => Sync::File,
+        _ => Sync::No,
+    }
+}
+
+fn verify(settings: &Settings, workload: &Workload) -> Verify {
+    let writes = workload.specification.lines.iter().any(|line| line.read_percent < 100.0 && line.trim_percent < 100.0);
+    match settings.text("verify") {
+        None | Some("0" | "none" | "null") => Verify::No,
+        Some(_) if settings.is("verify_only", false) || !writes => Verify::Check,
+        Some(_) if settings.is("do_verify", true) => Verify::StampAndRead,
+        Some(_) => Verify::Stamp,
+    }
+}
+
+fn flow(settings: &Settings) -> Result<Option<Flow>, InputError> {
+    let weight = settings.within("flow", 0, 0, 1000)? as u32;
+    let id = settings.whole("flow_id")?.unwrap_or(0);
+    let sleep_ns = settings.whole("flow_sleep")?.unwrap_or(0).saturating_mul(1000);
+    Ok((weight > 0).then_some(Flow { id, weight, sleep_ns }))
+}
+
+/// fio ends a job at its first error, unless it is of a kind after which it is to go on.
+fn errors(settings: &Settings) -> Errors {
+    let kinds = settings.text("continue_on_error").unwrap_or("none");
+    Errors {
+        reads_go_on: matches!(kinds, "read" | "io" | "all" | "1"),
+        writes_go_on: matches!(kinds, "write" | "io" | "all" | "1"),
+        end_all: settings.is("exitall_on_error", false),
+    }
+}
+
+fn content(settings: &Settings) -> Result<Content, InputError> {
+    match settings.last_of(&["zero_buffers", "buffer_pattern"]) {
+        Some(setting) if setting.option.name == "buffer_pattern" => {
+            values::pattern(setting.value.trim()).map(Content::Pattern).map_err(|message| setting.error(message))
+        }
+        Some(setting) if setting.value == "1" => Ok(Content::Pattern(vec![0])),
+        _ => Ok(Content::Random),
+    }
+}
+
+fn start_delay_ns(settings: &Settings, remarks: &mut Remarks) -> Result<u64, InputError> {
+    let range = settings
+        .parsed("startdelay", |value, setting| values::range(value, |end| values::time_ns(end, setting.option.kind)))?;
+    let (low_ns, high_ns) = range.unwrap_or_default();
+    if low_ns != high_ns {
+        remarks.about(settings, &["startdelay"], "every copy starts after the shorter time");
+    }
+    Ok(low_ns)
+}
+
+/// What ends a job: `number_ios`, `io_size` or going through its part `loops` times, and `runtime`; of a `time_based`
+/// job the last alone.
+fn limits(settings: &Settings, mix: &mix::Mix, remarks: &mut Remarks) -> Result<Limits, InputError> {
+    let time_ns = settings.time_ns("runtime")?.filter(|time_ns| *time_ns > 0);
+    if settings.is("time_based", false) {
+        if time_ns.is_some() {
+            return Ok(Limits { time_ns, ..Limits::default() });
+        }
+        remarks.about(settings, &["time_based"], "has no effect without a runtime");
+    }
+    let loops = settings.within("loops", 1, 1, u64::MAX)?;
+    let times = |name: &str, count: u64| {
+        let product = count.checked_mul(loops);
+        product.ok_or_else(|| settings.error(&["loops", name], format!("{loops} loops of {count} are beyond 2^64")))
+    };
+    let requests = match settings.whole("number_ios")? {
+        None | Some(0) => None,
+        Some(count) => Some(times("number_ios", count.saturating_mul(mix.visits))?),
+    };
+    let (bytes, passes) = match settings.amount("io_size")? {
+        None | Some(Amount::Bytes(0)) => (None, Some(loops as f64 * mix.progress * mix.visits as f64)),
+        Some(Amount::Bytes(bytes)) => (Some(times("io_size", bytes.saturating_mul(mix.visits))?), None),
+        Some(Amount::Percent(percent)) => (None, Some(loops as f64 * mix.visits as f64 * percent / 100.0)),
+        Some(Amount::Zones(_)) => {
+            return Err(settings.error(&["io_size"], "zones are not known; state bytes or percent"));
+        }
+    };
+    Ok(Limits { transfers: requests, bytes, passes, time_ns, ..Limits::default() })
+}
+
+fn warm_up(settings: &Settings, mean_bytes: f64) -> Result<WarmUp, InputError> {
+    let bytes = settings.whole("ramp_size")?.unwrap_or(0);
+    let requests = (bytes as f64 / mean_bytes).ceil() as u64;
+    Ok(WarmUp { requests, time_ns: settings.time_ns("ramp_time")?.unwrap_or(0) })
+}
+
+/// The run length of a simulation that comes nearest to the limits.
+fn run_length(limits: &Limits, total_bytes: Option<u64>, mean_bytes: f64) -> RunLength {
+    if let Some(time_ns) = limits.time_ns {
+        return RunLength::TimeNs(time_ns);
+    }
+    let of_part = limits.passes.zip(total_bytes).map(|(passes, total)| passes * total as f64);
+    let of_bytes = limits.bytes.map(|bytes| bytes as f64).or(of_part);
+    let requests = of_bytes.map(|bytes| (bytes / mean_bytes).ceil() as u64);
+    match limits.transfers.into_iter().chain(requests).min() {
+        Some(requests) => RunLength::Requests(requests.max(1)),
+        None => RunLength::default(),
+    }
+}
+
+/// Remarks about options that are done, but not quite as in fio.
+fn remark_what_differs(settings: &Settings, layout: &Layout, remarks: &mut Remarks) {
+    let is = |name: &str, value: &str| settings.text(name) == Some(value);
+    if settings.text("verify").is_some_and(|verify| !matches!(verify, "0" | "none" | "null")) {
+        remarks.about(settings, &["verify"], "what is written is headstack's own stamp, and only that is recognised");
+    }
+    if settings
+        .last_of(&["randrepeat", "allrandrepeat"])
+        .is_some_and(|setting| setting.option.name == "randrepeat" && setting.value == "0")
+    {
+        remarks.about(settings, &["randrepeat"], "the seed of the run decides: another seed, other requests");
+    }
+    if is("exit_what", "all") {
+        remarks.about(
+            settings,
+            &["exit_what"],
+            "the jobs of a phase end with the first of them, and the next phase follows",
+        );
+    }
+    if settings.is("fill_device", false) && !layout.targets(0).iter().all(|target| target.starts_with("/dev/")) {
+        remarks.about(settings, &["fill_device"], "a file is written up to its size, a file system is not filled");
+    }
+}

@@ -1,0 +1,343 @@
+//! What requests look like: sizes, kinds and places, and how they arrive.
+
+use super::distribution::{self, Pattern};
+use super::settings::{Remarks, Settings};
+use super::values::{self, Split, Triple};
+use headstack_workload::document::InputError;
+use headstack_workload::{AccessLine, AccessSpecification};
+use headstack_workload::{ArrivalProcess, Arrivals, RunLength, Think, WarmUp};
+use headstack_workload::{Sequence, Workload};
+
+const DEFAULT_SIZE_BYTES: u64 = 4096;
+
+/// Sizes that a `bsrange` is spread over.
+const SIZES_MAX: u64 = 16_384;
+
+/// Reads, writes and trims: their places in a triple.
+const READ: usize = 0;
+const WRITE: usize = 1;
+const TRIM: usize = 2;
+
+/// The requests of a job.
+pub(super) struct Mix {
+    pub(super) workload: Workload,
+    /// Mean length of the requests in bytes.
+    pub(super) mean_bytes: f64,
+    /// How much of its part a job has done that went through it once.
+    pub(super) progress: f64,
+    /// Whether its places lie in all of the targets, of which it does as many bytes as its part has.
+    pub(super) crosses_part: bool,
+    /// Requests at each place: a trim and a write are two.
+    pub(super) visits: u64,
+    /// Of reads, writes and trims, where each kind keeps to a rate of its own.
+    pub(super) rates_per_s: Option<[f64; 3]>,
+}
+
+/// `rw`, taken apart.
+pub(super) struct Direction {
+    pub(super) is_random: bool,
+    /// Shares of reads, writes and trims, in percent.
+    shares: [f64; 3],
+    /// What stands behind the colon.
+    pub(super) postfix: Option<String>,
+    is_mixed: bool,
+    /// Whether each place is trimmed and then written.
+    trims_first: bool,
+}
+
+/// Requests of one kind and randomness.
+#[derive(PartialEq)]
+struct Piece {
+    kind: usize,
+    share_percent: f64,
+    random_percent: f64,
+    align_bytes: Option<u64>,
+    sizes: Split,
+}
+
+/// The requests of a job with `files` files that keeps up to `depth` of them under way.
+pub(super) fn mix(
+    settings: &Settings,
+    total_bytes: Option<u64>,
+    files: u64,
+    depth: u32,
+    remarks: &mut Remarks,
+) -> Result<Mix, InputError> {
+    let mut direction = Direction::new(settings)?;
+    let sizes = sizes(settings, remarks)?;
+    let rates = rates(settings, &mut direction, &sizes)?;
+    let pieces = pieces(settings, &direction, &sizes)?;
+    let pattern = distribution::pattern(settings, &direction, total_bytes, largest(&pieces), remarks)?;
+    let mut lines = lines(settings, pieces, &pattern)?;
+    let mean_bytes = lines.iter().map(|line| f64::from(line.size_bytes) * line.share_percent / 100.0).sum::<f64>();
+    let rates_per_s = rates.as_ref().filter(|_| direction.is_mixed).map(|rates| rates.of_kinds(&sizes));
+    let arrivals = arrivals(settings, rates.map(|rates| rates.per_s(&sizes)), depth, &mut lines, remarks)?;
+    let is_sequential = lines.iter().all(|line| line.random_percent == 0.0);
+    let workload = Workload {
+        name: String::new(),
+        source: String::new(),
+        specification: AccessSpecification { name: String::new(), lines },
+        addresses: pattern.addresses,
+        streams: streams(settings, files, is_sequential, remarks),
+        stream_turn: 1,
+        flush_every: settings.whole("fdatasync")?.unwrap_or(0),
+        sync_every: settings.whole("fsync")?.unwrap_or(0),
+        sequence: Sequence {
+            kinds_apart: true,
+            trim_then_write: direction.trims_first,
+            run: pattern.run,
+            repeats: settings.text("rw_sequencer") == Some("identical"),
+        },
+        arrivals,
+        warm_up: WarmUp { requests: 0, time_ns: 0 },
+        run_length: RunLength::default(),
+    };
+    let visits = if direction.trims_first { 2 } else { 1 };
+    Ok(Mix {
+        workload,
+        mean_bytes,
+        progress: pattern.progress,
+        crosses_part: pattern.crosses_part,
+        visits,
+        rates_per_s,
+    })
+}
+
+impl Direction {
+    fn new(settings: &Settings) -> Result<Direction, InputError> {
+        let value = settings.text("rw").unwrap_or("read");
+        let (name, postfix) = value.split_once(':').unwrap_or((value, ""));
+        let name = name.trim();
+        let read = read_percent(settings)?;
+        let shares = match name.strip_prefix("rand").unwrap_or(name) {
+            "write" => [0.0, 100.0, 0.0],
+            "trim" => [0.0, 0.0, 100.0],
+            "rw" | "readwrite" => [read, 100.0 - read, 0.0],
+            // The write that follows each of them is made by the sequence.
+            "trimwrite" => [0.0, 0.0, 100.0],
+            _ => [100.0, 0.0, 0.0],
+        };
+        Ok(Direction {
+            is_random: name.starts_with("rand"),
+            is_mixed: shares.iter().filter(|share| **share > 0.0).count() > 1,
+            shares,
+            trims_first: name.ends_with("trimwrite"),
+            postfix: (!postfix.is_empty()).then(|| postfix.to_owned()),
+        })
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = usize> {
+        [READ, WRITE, TRIM].into_iter().filter(|kind| self.shares[*kind] > 0.0)
+    }
+}
+
+fn read_percent(settings: &Settings) -> Result<f64, InputError> {
+    let Some(setting) = settings.last_of(&["rwmixread", "rwmixwrite"]) else {
+        return Ok(50.0);
+    };
+    let percent = values::size(setting.value.trim(), settings.base).map_err(|message| setting.error(message))?;
+    Ok(if setting.option.name == "rwmixread" { percent as f64 } else { 100.0 - percent as f64 })
+}
+
+/// The sizes of each kind: those of `bssplit` where stated, else of `bsrange`, else `bs`.
+fn sizes(settings: &Settings, remarks: &mut Remarks) -> Result<[Split; 3], InputError> {
+    let plain = settings.sizes("bs")?;
+    let ranges: Triple<(u64, u64)> =
+        settings.parsed("bsrange", |value, _| values::ranges(value, settings.base))?.unwrap_or_default();
+    let splits: Triple<Split> =
+        settings.parsed("bssplit", |value, _| values::splits(value, settings.base))?.unwrap_or_default();
+    let mut sizes = [const { Vec::new() }; 3];
+    for (kind, split) in splits.into_iter().enumerate() {
+        sizes[kind] = match (split, ranges[kind]) {
+            (Some(split), _) => split,
+            (None, Some((low, high))) => {
+                let of_range = values::sizes_of_range(low, high, SIZES_MAX);
+                of_range.ok_or_else(|| {
+                    settings
+                        .error(&["bsrange"], format!("{low} to {high} are more than {SIZES_MAX} multiples of {low}"))
+                })?
+            }
+            (None, None) => vec![(plain[kind].unwrap_or(DEFAULT_SIZE_BYTES), 100.0)],
+        };
+        if let Some((size, _)) = sizes[kind].iter().find(|(size, _)| u32::try_from(*size).is_err()) {
+            let message = format!("{size} bytes is too large; a request is less than 4 GiB");
+            return Err(settings.error(&["bssplit", "bsrange", "bs"], message));
+        }
+    }
+    if let Some(setting) = settings.get("bs_unaligned").filter(|setting| setting.value == "1") {
+        remarks.add(setting, "lengths are the sizes stated, or multiples of the smallest");
+    }
+    Ok(sizes)
+}
+
+fn largest(pieces: &[Piece]) -> u64 {
+    pieces.iter().flat_map(|piece| &piece.sizes).map(|(size, _)| *size).max().unwrap_or(DEFAULT_SIZE_BYTES)
+}
+
+fn mean_bytes(split: &Split) -> f64 {
+    split.iter().map(|(size, share)| *size as f64 * share / 100.0).sum()
+}
+
+/// Rates that are stated, of reads, writes and trims: requests, or bytes, a second.
+enum Rates {
+    Requests([f64; 3]),
+    Bytes([f64; 3]),
+}
+
+impl Rates {
+    /// Requests a second of each kind.
+    fn of_kinds(&self, sizes: &[Split; 3]) -> [f64; 3] {
+        match self {
+            Rates::Requests(rates) => *rates,
+            Rates::Bytes(rates) => std::array::from_fn(|kind| rates[kind] / mean_bytes(&sizes[kind])),
+        }
+    }
+
+    fn per_s(&self, sizes: &[Split; 3]) -> f64 {
+        self.of_kinds(sizes).iter().sum()
+    }
+}
+
+/// The rates of the kinds that there are. Where each has its own, the rates make the mix, as they do in fio.
+fn rates(settings: &Settings, direction: &mut Direction, sizes: &[Split; 3]) -> Result<Option<Rates>, InputError> {
+    let of_requests = settings.sizes("rate_iops")?;
+    let of_bytes = settings.sizes("rate")?;
+    let is_of_requests = direction.kinds().any(|kind| of_requests[kind].is_some_and(|rate| rate > 0));
+    let (name, stated) = if is_of_requests { ("rate_iops", of_requests) } else { ("rate", of_bytes) };
+    let mut rates = [0.0; 3];
+    for kind in direction.kinds() {
+        rates[kind] = stated[kind].unwrap_or(0) as f64;
+    }
+    let limited = direction.kinds().filter(|kind| rates[*kind] > 0.0).count();
+    if limited == 0 {
+        return Ok(None);
+    }
+    if limited < direction.kinds().count() {
+        let message = "limits some kinds of requests alone; state a rate of each, as in 100,50";
+        return Err(settings.error(&[name], message));
+    }
+    let rates = if is_of_requests { Rates::Requests(rates) } else { Rates::Bytes(rates) };
+    if direction.is_mixed {
+        let (of_kinds, all) = (rates.of_kinds(sizes), rates.per_s(sizes));
+        for kind in direction.kinds().collect::<Vec<usize>>() {
+            direction.shares[kind] = 100.0 * of_kinds[kind] / all;
+        }
+    }
+    Ok(Some(rates))
+}
+
+fn pieces(settings: &Settings, direction: &Direction, sizes: &[Split; 3]) -> Result<Vec<Piece>, InputError> {
+    let random = settings.sizes("percentage_random")?;
+    let aligns = settings.sizes("ba")?;
+    let mut pieces = Vec::new();
+    for kind in direction.kinds() {
+        let share_percent = direction.shares[kind];
+        let random_percent = if direction.is_random { random[kind].unwrap_or(100) as f64 } else { 0.0 };
+        let piece = |sizes: &Split, share_percent: f64, random_percent: f64| {
+            let smallest = sizes.iter().map(|(size, _)| *size).min();
+            let align_bytes = aligns[kind].or(smallest.filter(|_| random_percent > 0.0));
+            Piece { kind, share_percent, random_percent, align_bytes, sizes: sizes.clone() }
+        };
+        // Then the first size is that of sequential requests, and the second that of random ones.
+        if settings.is("bs_is_seq_rand", false) {
+            pieces.push(piece(&sizes[READ], share_percent * (100.0 - random_percent) / 100.0, 0.0));
+            pieces.push(piece(&sizes[WRITE], share_percent * random_percent / 100.0, 100.0));
+        } else {
+            pieces.push(piece(&sizes[kind], share_percent, random_percent));
+        }
+    }
+    pieces.retain(|piece| piece.share_percent > 0.0);
+    Ok(pieces)
+}
+
+/// Access lines: kinds that are alike in all else share theirs.
+fn lines(settings: &Settings, pieces: Vec<Piece>, pattern: &Pattern) -> Result<Vec<AccessLine>, InputError> {
+    let alike = |a: &Piece, b: &Piece| {
+        (a.random_percent, a.align_bytes, &a.sizes) == (b.random_percent, b.align_bytes, &b.sizes)
+    };
+    let mut groups: Vec<Vec<Piece>> = Vec::new();
+    for piece in pieces {
+        match groups.iter_mut().find(|group| alike(&group[0], &piece)) {
+            Some(group) => group.push(piece),
+            None => groups.push(vec![piece]),
+        }
+    }
+    let mut lines = Vec::new();
+    for group in groups {
+        let share =
+            // The sum of none is -0.
+            |kind: usize| group.iter().filter(|piece| piece.kind == kind).fold(0.0, |sum, piece| sum + piece.share_percent);
+        let (read, write, trim) = (share(READ), share(WRITE), share(TRIM));
+        let first = &group[0];
+        let align_bytes = first.align_bytes.map(|align| {
+            u32::try_from(align).map_err(|_| {
+                settings.error(&["ba", "bs"], format!("{align} bytes is too coarse; less than 4 GiB is allowed"))
+            })
+        });
+        let align_bytes = align_bytes.transpose()?;
+        for (size, share_percent) in &first.sizes {
+            lines.push(AccessLine {
+                size_bytes: *size as u32,
+                share_percent: share_percent * (read + write + trim) / 100.0,
+                read_percent: 100.0 * read / (read + write + trim),
+                random_percent: pattern.random_percent.unwrap_or(first.random_percent),
+                trim_percent: if write + trim > 0.0 { 100.0 * trim / (write + trim) } else { 0.0 },
+                delay_ns: 0,
+                burst: 1,
+                align_bytes,
+            });
+        }
+    }
+    Ok(lines)
+}
+
+/// A rate is a schedule; without one, each completion is followed by a request after the time to think.
+fn arrivals(
+    settings: &Settings,
+    rate_per_s: Option<f64>,
+    depth: u32,
+    lines: &mut [AccessLine],
+    remarks: &mut Remarks,
+) -> Result<Arrivals, InputError> {
+    let think_ns = settings.time_ns("thinktime")?.unwrap_or(0);
+    if let Some(rate_per_s) = rate_per_s {
+        if think_ns > 0 {
+            remarks.about(settings, &["thinktime"], "a job with a rate does not pause");
+        }
+        let process = match settings.text("rate_process") {
+            Some("poisson") => ArrivalProcess::Poisson,
+            _ => ArrivalProcess::Fixed,
+        };
+        return Ok(Arrivals::Open { rate_per_s, process });
+    }
+    let blocks = settings.within("thinktime_blocks", 1, 1, 1 << 31)? as u32;
+    if think_ns > 0 && depth > 1 {
+        remarks.about(
+            settings,
+            &["thinktime"],
+            "each of the requests under way pauses by itself; fio pauses all of them",
+        );
+    }
+    if think_ns > 0 && blocks > 1 {
+        for line in lines {
+            (line.delay_ns, line.burst) = (think_ns, blocks);
+        }
+        return Ok(Arrivals::Closed { outstanding: depth, think: Think::None });
+    }
+    let think = if think_ns > 0 { Think::Fixed(think_ns) } else { Think::None };
+    Ok(Arrivals::Closed { outstanding: depth, think })
+}
+
+/// fio takes files in turn, each from its start: as many sequential streams.
+fn streams(settings: &Settings, files: u64, is_sequential: bool, remarks: &mut Remarks) -> u32 {
+    let service = settings.text("file_service_type").unwrap_or("roundrobin");
+    let (service, postfix) = service.split_once([':', ',']).unwrap_or((service, ""));
+    if files < 2 {
+        return 1;
+    }
+    let is_kept = service == "sequential" || (service == "roundrobin" && matches!(postfix, "" | "1"));
+    if !is_kept || (service == "sequential" && !is_sequential) {
+        remarks.about(settings, &["file_service_type"], "files are taken in turn, or all at random where places are");
+    }
+    if service == "sequential" || !is_sequential { 1 } else { files.min(65_536) as u32 }
+}

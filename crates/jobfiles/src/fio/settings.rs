@@ -1,0 +1,131 @@
+//! The settings that hold for a job, and remarks about them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::syntax::{Place, Setting};
+use super::values::{self, Amount, Base, Triple};
+use crate::Remark;
+use headstack_workload::document::InputError;
+
+/// What holds for a job: globals, and over them its own.
+#[derive(Clone, Default)]
+pub(super) struct Settings {
+    /// By name, with the order in which they were stated.
+    latest: BTreeMap<&'static str, (usize, Setting)>,
+    stated: usize,
+    pub(super) base: Base,
+}
+
+impl Settings {
+    pub(super) fn add(&mut self, setting: &Setting) {
+        self.stated += 1;
+        if setting.option.name == "kb_base" {
+            self.base = super::syntax::base([setting]);
+        }
+        self.latest.insert(setting.option.name, (self.stated, setting.clone()));
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Setting> {
+        self.latest.get(name).map(|(_, setting)| setting)
+    }
+
+    /// The one of `names` that was stated last.
+    pub(super) fn last_of(&self, names: &[&str]) -> Option<&Setting> {
+        let stated = names.iter().filter_map(|name| self.latest.get(*name));
+        stated.max_by_key(|(order, _)| *order).map(|(_, setting)| setting)
+    }
+
+    /// An error about the one of `names` that was stated last.
+    pub(super) fn error(&self, names: &[&str], message: impl Into<String>) -> InputError {
+        let fallback = || Place::default().error(names.first().copied().unwrap_or_default(), "");
+        let message = message.into();
+        match self.last_of(names) {
+            Some(setting) => setting.error(message),
+            None => InputError { message, ..fallback() },
+        }
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).map(|setting| setting.value.trim())
+    }
+
+    pub(super) fn is(&self, name: &str, usual: bool) -> bool {
+        self.text(name).map_or(usual, |value| value == "1")
+    }
+
+    pub(super) fn parsed<T>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str, &Setting) -> Result<T, String>,
+    ) -> Result<Option<T>, InputError> {
+        let parse = |setting: &Setting| parse(setting.value.trim(), setting).map_err(|message| setting.error(message));
+        self.get(name).map(parse).transpose()
+    }
+
+    pub(super) fn whole(&self, name: &str) -> Result<Option<u64>, InputError> {
+        self.parsed(name, |value, _| values::size(value, self.base))
+    }
+
+    pub(super) fn time_ns(&self, name: &str) -> Result<Option<u64>, InputError> {
+        self.parsed(name, |value, setting| {
+            values::time_ns(value.split(',').next().unwrap_or_default(), setting.option.kind)
+        })
+    }
+
+    pub(super) fn amount(&self, name: &str) -> Result<Option<Amount>, InputError> {
+        self.parsed(name, |value, _| match values::amount(value, self.base)? {
+            Amount::Zones(_) => Err("zones of a zoned device are not known; state bytes or percent".to_owned()),
+            amount => Ok(amount),
+        })
+    }
+
+    /// A whole number from `low` to `high`, or `usual` where none is stated.
+    pub(super) fn within(&self, name: &str, usual: u64, low: u64, high: u64) -> Result<u64, InputError> {
+        let number = self.parsed(name, |value, _| match values::size(value, self.base)? {
+            number if (low..=high).contains(&number) => Ok(number),
+            number => Err(format!("{number} is out of range; {low} to {high} is allowed")),
+        });
+        Ok(number?.unwrap_or(usual))
+    }
+
+    pub(super) fn sizes(&self, name: &str) -> Result<Triple<u64>, InputError> {
+        Ok(self.parsed(name, |value, _| values::sizes(value, self.base))?.unwrap_or_default())
+    }
+}
+
+/// Collects remarks, each once.
+#[derive(Default)]
+pub(super) struct Remarks {
+    pub(super) list: Vec<Remark>,
+    /// Those of the list, to find them again.
+    seen: BTreeSet<(u32, String, String)>,
+    /// Where the section stands that is being read.
+    pub(super) section: Place,
+}
+
+impl Remarks {
+    pub(super) fn add(&mut self, setting: &Setting, message: impl Into<String>) {
+        self.at(&setting.place, &setting.written_name, message);
+    }
+
+    /// About the one of `names` that was stated last, or about the section that leaves the first of them out.
+    pub(super) fn about(&mut self, settings: &Settings, names: &[&str], message: impl Into<String>) {
+        match settings.last_of(names) {
+            Some(setting) => self.add(setting, message),
+            None => {
+                let section = self.section.clone();
+                self.at(&section, names.first().copied().unwrap_or_default(), message);
+            }
+        }
+    }
+
+    pub(super) fn at(&mut self, place: &Place, option: &str, message: impl Into<String>) {
+        let (line, message) = match place.included_at {
+            None => (place.line, message.into()),
+            Some(line) => (line, format!("{}:{}: {}", place.file, place.line, message.into())),
+        };
+        if self.seen.insert((line, option.to_owned(), message.clone())) {
+            self.list.push(Remark { line, option: option.to_owned(), message });
+        }
+    }
+}

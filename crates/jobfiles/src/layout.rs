@@ -1,0 +1,97 @@
+//! Where files and devices lie in a simulated system, which has one address space for all of them.
+
+use super::{Job, Remark};
+use headstack_workload::Span;
+use headstack_workload::WorkloadError;
+use headstack_workload::quantity::format_bytes;
+
+/// Files and parts begin at multiples of this, which suits every sector.
+const GRAIN_BYTES: u64 = 4_096;
+
+/// The files and devices of a phase, one after another.
+pub(super) struct Layout {
+    /// In the order in which jobs name them first.
+    targets: Vec<(String, Span)>,
+    capacity_bytes: u64,
+    /// Whether some share what others leave.
+    is_shared: bool,
+}
+
+/// Parts of a simulated system begin and end on these.
+const SECTOR_BYTES: u64 = 512;
+
+fn wrong(index: usize, key: &str, message: String) -> WorkloadError {
+    WorkloadError { key: format!("jobs[{index}].{key}"), message }
+}
+
+impl Layout {
+    /// Jobs that name no target use the system as it is, whatever else lies there.
+    pub(super) fn new(jobs: &[Job], capacity_bytes: u64) -> Result<Layout, WorkloadError> {
+        if capacity_bytes < GRAIN_BYTES {
+            let message = format!("{capacity_bytes} bytes hold nothing; at least {GRAIN_BYTES} are needed");
+            return Err(WorkloadError { key: "capacity".to_owned(), message });
+        }
+        let mut sizes: Vec<(String, Option<u64>, usize)> = Vec::new();
+        for (index, job) in jobs.iter().enumerate() {
+            for target in &job.targets {
+                match sizes.iter_mut().find(|(known, ..)| known == target) {
+                    Some((_, size, _)) => *size = (*size).max(job.file_bytes),
+                    None => sizes.push((target.clone(), job.file_bytes, index)),
+                }
+            }
+        }
+        let known_bytes = sizes.iter().filter_map(|(_, size, _)| *size).fold(0u64, u64::saturating_add);
+        let unknown = sizes.iter().filter(|(_, size, _)| size.is_none()).count() as u64;
+        let left_bytes = capacity_bytes.saturating_sub(known_bytes);
+        let share_bytes = left_bytes.checked_div(unknown).unwrap_or(0);
+        let share_bytes = if unknown == 1 { share_bytes } else { share_bytes / GRAIN_BYTES * GRAIN_BYTES };
+        let mut targets = Vec::new();
+        let mut start_bytes = 0u64;
+        for (target, size, index) in sizes {
+            let length_bytes = size.unwrap_or(share_bytes);
+            let end_bytes = start_bytes.checked_add(length_bytes).filter(|end| *end <= capacity_bytes);
+            let (Some(end_bytes), 1..) = (end_bytes, length_bytes) else {
+                let message = format!("{target} does not fit into a system of {}", format_bytes(capacity_bytes));
+                return Err(wrong(index, "targets", message));
+            };
+            targets.push((target, Span { start_bytes, length_bytes }));
+            start_bytes = end_bytes.checked_next_multiple_of(GRAIN_BYTES).unwrap_or(u64::MAX);
+        }
+        Ok(Layout { targets, capacity_bytes, is_shared: unknown > 1 })
+    }
+
+    pub(super) fn remarks(&self) -> Vec<Remark> {
+        let remark = || Remark {
+            line: 0,
+            option: "targets".to_owned(),
+            message: "files and devices whose size is not known share the system evenly, one after another".to_owned(),
+        };
+        if self.is_shared { vec![remark()] } else { Vec::new() }
+    }
+
+    /// The bytes of the system that a job goes to.
+    pub(super) fn span(&self, index: usize, job: &Job, remarks: &mut Vec<Remark>) -> Result<Span, WorkloadError> {
+        let whole = self.targets_of(job);
+        let (span, is_cut) =
+            job.part.within(whole.length_bytes, SECTOR_BYTES).map_err(|message| wrong(index, "part", message))?;
+        if is_cut {
+            let message =
+                format!("the part of {} ends with the {} that there are", job.name, format_bytes(whole.length_bytes));
+            remarks.push(Remark { line: 0, option: "part".to_owned(), message });
+        }
+        Ok(Span { start_bytes: whole.start_bytes + span.start_bytes, ..span })
+    }
+
+    /// From the first to the last of a job's targets.
+    fn targets_of(&self, job: &Job) -> Span {
+        let own = || self.targets.iter().filter(|(name, _)| job.targets.contains(name)).map(|(_, span)| span);
+        let start_bytes = own().map(|span| span.start_bytes).min();
+        let end_bytes = own().map(|span| span.start_bytes + span.length_bytes).max();
+        match (start_bytes, end_bytes, job.file_bytes) {
+            (Some(start_bytes), Some(end_bytes), _) => Span { start_bytes, length_bytes: end_bytes - start_bytes },
+            // A file without a name.
+            (_, _, Some(bytes)) => Span { start_bytes: 0, length_bytes: bytes.min(self.capacity_bytes) },
+            _ => Span { start_bytes: 0, length_bytes: self.capacity_bytes },
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! vdbench's parameter files: storage, workload and run definitions (`sd`, `wd`, `rd`).
+//!
+//! A run definition becomes a [`Phase`](super::Phase) for each of the runs it stands for: its `for...` lists from the
+//! outermost to the innermost, then its rates, and for `iorate=curve` a run without a limit and the points of the
+//! curve. A workload has a job for each of its storage definitions, as vdbench has a generator for each.
+//!
+//! What decides is vdbench 5.04.06; where its users' guide and its sources differ, the sources.
+
+mod definitions;
+mod job;
+mod runs;
+mod scan;
+mod values;
+mod words;
+
+use self::definitions::{Load, RunDefinition, Storage};
+use self::scan::Parameter;
+use super::{JobFile, Remark, Verify};
+use headstack_workload::document::InputError;
+
+/// General parameters, at the beginning of a file; a keyword may be cut short as in definitions.
+const GENERAL: &[(&str, General)] = &[
+    ("compression", General::Contents),
+    ("compratio", General::Contents),
+    ("compressionseed", General::Contents),
+    ("dedup", General::Contents),
+    ("port", General::Nothing),
+    ("pattern", General::Contents),
+    ("data_errors", General::Nothing),
+    ("dataerrors", General::Nothing),
+    ("validate", General::Validate),
+    ("journal", General::Journal),
+    ("startcmd", General::Commands),
+    ("start_cmd", General::Commands),
+    ("endcmd", General::Commands),
+    ("end_cmd", General::Commands),
+    ("heartbeat_error", General::Commands),
+    ("debug", General::Nothing),
+    ("unix2windows", General::Nothing),
+    ("formatxfersize", General::Nothing),
+    ("create_anchors", General::Nothing),
+    ("formatsds", General::Format),
+    ("report", General::Nothing),
+    ("report_run_totals", General::Nothing),
+    ("histogram", General::Nothing),
+    ("psrset", General::Nothing),
+    ("auxreport", General::Nothing),
+    ("monitor", General::Nothing),
+    ("concatenatesds", General::Concatenate),
+    ("messagescan", General::Nothing),
+    ("abort_failed_skew", General::Nothing),
+    ("misc", General::Nothing),
+    ("pattern_buffer", General::Contents),
+    ("showlba", General::Nothing),
+    ("loop", General::Loop),
+];
+
+/// What becomes of a general parameter.
+#[derive(Clone, Copy, PartialEq)]
+enum General {
+    /// It concerns vdbench's reports and its own processes.
+    Nothing,
+    Contents,
+    Validate,
+    Journal,
+    Commands,
+    Format,
+    Concatenate,
+    Loop,
+}
+
+/// Which definitions are being read; vdbench takes them in this order.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Section {
+    General,
+    Host,
+    Storage,
+    Load,
+    Run,
+}
+
+/// What a file defines.
+struct Definitions {
+    storages: Vec<Storage>,
+    loads: Vec<Load>,
+    runs: Vec<RunDefinition>,
+    /// What definitions begin with: `sd=default` and so on, as they stand at the end of the file.
+    default_storage: Storage,
+    default_load: Load,
+    default_run: RunDefinition,
+    is_concatenated: bool,
+    verify: Verify,
+    remarks: Vec<Remark>,
+    section: Section,
+    /// Whether the parameters that follow are those of a `default`.
+    in_default: bool,
+}
+
+/// Reads a parameter file.
+///
+/// `substitutes` are the values of variables, as vdbench takes them from its command line: `("size", "10g")` stands for
+/// `$size`. `include` reads a file that the file includes, given its name as written.
+///
+/// # Errors
+/// The first parameter that vdbench would not accept, or that asks for something else than a load on storage (file
+/// systems, replays), with what is allowed.
+pub fn read(
+    file: &str,
+    text: &str,
+    substitutes: &[(String, String)],
+    include: &dyn Fn(&str) -> std::io::Result<String>,
+) -> Result<JobFile, InputError> {
+    let parameters = scan::parameters(file, text, substitutes, include)?;
+    let mut definitions = Definitions {
+        storages: Vec::new(),
+        loads: Vec::new(),
+        runs: Vec::new(),
+        default_storage: Storage::new(),
+        default_load: Load::new(),
+        default_run: RunDefinition::new(),
+        is_concatenated: false,
+        verify: Verify::No,
+        remarks: Vec::new(),
+        section: Section::General,
+        in_default: false,
+    };
+    for parameter in &parameters {
+        definitions.take(parameter)?;
+    }
+    definitions.repeat_storages()?;
+    let nothing = || InputError {
+        file: file.to_owned(),
+        line: None,
+        key: "rd".to_owned(),
+        message: "the file defines no run; one rd=NAME,wd=...,iorate=... or more is needed".to_owned(),
+    };
+    if definitions.runs.is_empty() {
+        return Err(nothing());
+    }
+    let phases = runs::phases(&mut definitions)?;
+    let mut remarks = definitions.remarks;
+    remarks.sort_by_key(|remark| remark.line);
+    Ok(JobFile { phases, remarks, global: Vec::new() })
+}
+
+impl Definitions {
+    fn take(&mut self, parameter: &Parameter) -> Result<(), InputError> {
+        let next = match parameter.keyword.as_str() {
+            "fsd" | "fwd" => {
+                return Err(parameter.error("file system workloads (fsd, fwd) are not supported; sd, wd and rd are"));
+            }
+            "rg" => {
+                return Err(parameter.error("traces are not replayed from here; import and replay the trace itself"));
+            }
+            "rd" => Some(Section::Run),
+            "wd" => Some(Section::Load),
+            "sd" => Some(Section::Storage),
+            "hd" | "host" => Some(Section::Host),
+            _ => None,
+        };
+        // In later definitions the same keywords refer to earlier ones.
+        if let Some(next) = next.filter(|next| *next >= self.section) {
+            self.section = next;
+            return self.begin(parameter);
+        }
+        let default = self.in_default;
+        let not_done = match self.section {
+            Section::General => return self.set_general(parameter),
+            Section::Host if parameter.keyword == "system" && parameter.raw != "localhost" => {
+                Some("requests are issued by this host alone")
+            }
+            Section::Host => None,
+            Section::Storage => match self.storages.last_mut().filter(|_| !default) {
+                Some(storage) => storage.set(parameter)?,
+                None => self.default_storage.set(parameter)?,
+            },
+            Section::Load => match self.loads.last_mut().filter(|_| !default) {
+                Some(load) => load.set(parameter)?,
+                None => self.default_load.set(parameter)?,
+            },
+            Section::Run => match self.runs.last_mut().filter(|_| !default) {
+                Some(run) => run.set(parameter)?,
+                None => self.default_run.set(parameter)?,
+            },
+        };
+        not_done.into_iter().for_each(|message| self.remark(parameter, message));
+        Ok(())
+    }
+
+    /// Begins a definition, as a copy of its `default`.
+    fn begin(&mut self, parameter: &Parameter) -> Result<(), InputError> {
+        let name = parameter.word()?.to_owned();
+        self.in_default = name == "default";
+        if self.in_default || self.section == Section::Host {
+            return Ok(());
+        }
+        let place = Some(parameter.clone());
+        let is_known = match self.section {
+            Section::Storage => self.storages.iter().any(|known| known.name == name),
+            Section::Load => self.loads.iter().any(|known| known.name == name),
+            _ => self.runs.iter().any(|known| known.name == name),
+        };
+        if is_known {
+            return Err(parameter.error(format!("{name:?} is defined before; each name is allowed once")));
+        }
+        match self.section {
+            Section::Storage => self.storages.push(Storage { name, place, ..self.default_storage.clone() }),
+            Section::Load => self.loads.push(Load { name, place, ..self.default_load.clone() }),
+            _ => self.runs.push(RunDefinition { name, place, ..self.default_run.clone() }),
+        }
+        Ok(())
+    }
+
+    fn set_general(&mut self, parameter: &Parameter) -> Result<(), InputError> {
+        let keyword = parameter.keyword.as_str();
+        let cut =
+            |(name, _): &&(&str, General)| name.starts_with(keyword) || *name == "dedup" && keyword.starts_with(name);
+        let exact = GENERAL.iter().find(|(name, _)| *name == keyword);
+        let Some((_, meaning)) = exact.or_else(|| GENERAL.iter().find(cut)) else {
+            let names: Vec<&str> = GENERAL.iter().map(|(name, _)| *name).collect();
+            return Err(parameter.error(format!("unknown keyword; allowed: hd, sd, wd, rd, {}", names.join(", "))));
+        };
+        match meaning {
+            General::Nothing => {}
+            General::Contents => self.remark(parameter, "what is written is not chosen by the file"),
+            General::Commands => self.remark(parameter, "commands are not executed"),
+            General::Journal => self.remark(parameter, "no journal is kept"),
+            General::Loop => self.remark(parameter, "the runs are done once"),
+            General::Format if parameter.is_yes() => {
+                self.remark(parameter, "files are created where they do not exist, and not written first")
+            }
+            General::Format => {}
+            General::Concatenate => self.is_concatenated = parameter.is_yes(),
+            General::Validate if parameter.raw.to_ascii_lowercase().starts_with('n') => {}
+            General::Validate => {
+                self.verify = Verify::StampAndRead;
+                self.remark(
+                    parameter,
+                    "what was written is checked at the end of a run, not when it is read or written again",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn remark(&mut self, parameter: &Parameter, message: &str) {
+        self.remarks.push(Remark {
+            line: u32::try_from(parameter.line).unwrap_or(u32::MAX),
+            option: parameter.keyword.clone(),
+            message: message.to_owned(),
+        });
+    }
+
+    /// `count=(start,count)` stands for as many storage definitions, numbered in name and lun.
+    fn repeat_storages(&mut self) -> Result<(), InputError> {
+        let mut storages: Vec<Storage> = Vec::new();
+        for storage in std::mem::take(&mut self.storages) {
+            let Some((start, count)) = storage.count else {
+                storages.push(storage);
+                continue;
+            };
+            for number in start..start.saturating_add(count) {
+                storages.push(Storage {
+                    name: numbered(&storage.name, number),
+                    lun: storage.lun.as_deref().map(|lun| numbered(lun, number)),
+                    count: None,
+                    ..storage.clone()
+                });
+            }
+        }
+        let mut names = std::collections::HashSet::new();
+        for storage in &storages {
+            let Some(place) = &storage.place else { continue };
+            if !names.insert(storage.name.as_str()) {
+                return Err(place.error(format!("{:?} is defined before; each name is allowed once", storage.name)));
+            }
+            if storage.lun.is_none() {
+                return Err(place.error("it has no lun; the file or device is needed"));
+            }
+        }
+        self.storages = storages;
+        Ok(())
+    }
+}
+
+/// A name with a number in the place of its asterisk, or behind it.
+fn numbered(name: &str, number: u32) -> String {
+    match name.contains('*') {
+        true => name.replace('*', &number.to_string()),
+        false => format!("{name}{number}"),
+    }
+}

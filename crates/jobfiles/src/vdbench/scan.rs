@@ -1,0 +1,405 @@
+//! The text of a parameter file: one stream of `keyword=value`, whatever the lines.
+
+use headstack_workload::document::InputError;
+
+/// Lists grow no longer than vdbench's own (`Vdb_scan.numerics`).
+const VALUES_MAX: usize = 10_240;
+
+/// What an included file is read by: its name as written.
+pub(super) type Include<'i> = &'i dyn Fn(&str) -> std::io::Result<String>;
+
+/// A keyword and its value.
+#[derive(Clone, Debug)]
+pub(super) struct Parameter {
+    /// In lower case, at least two characters.
+    pub(super) keyword: String,
+    /// Everything right of the equals sign.
+    pub(super) raw: String,
+    /// What it is a list of; a value without parentheses is a list of one.
+    pub(super) items: Vec<Item>,
+    pub(super) file: String,
+    pub(super) line: usize,
+}
+
+/// An item of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Item {
+    Text(String),
+    /// The hyphen of a range.
+    To,
+}
+
+/// Reads a file and all that it includes; `$name` and `!name` are replaced.
+pub(super) fn parameters(
+    file: &str,
+    text: &str,
+    substitutes: &[(String, String)],
+    include: Include,
+) -> Result<Vec<Parameter>, InputError> {
+    let mut lines = Vec::new();
+    collect(file, text, substitutes, Some(include), &mut lines)?;
+    let mut scanner = Scanner { parameters: Vec::new() };
+    let mut pending: Option<Line> = None;
+    for line in lines {
+        // A line that ends in a comma goes on in the next.
+        let line = match pending.take() {
+            Some(begun) => Line { text: format!("{}{}", begun.text, line.text), ..begun },
+            None => line,
+        };
+        if line.text.ends_with(',') {
+            pending = Some(line);
+        } else {
+            scanner.scan(&line)?;
+        }
+    }
+    if let Some(line) = pending {
+        scanner.scan(&line)?;
+    }
+    Ok(scanner.parameters)
+}
+
+struct Line {
+    file: String,
+    number: usize,
+    text: String,
+}
+
+impl Line {
+    fn error(&self, key: &str, message: impl Into<String>) -> InputError {
+        let message = message.into();
+        InputError { file: self.file.clone(), line: Some(self.number), key: key.to_owned(), message }
+    }
+}
+
+/// Lines without comments; those of included files where they are included.
+fn collect(
+    file: &str,
+    text: &str,
+    substitutes: &[(String, String)],
+    include: Option<Include>,
+    lines: &mut Vec<Line>,
+) -> Result<(), InputError> {
+    for (index, text) in text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate() {
+        let text = text.trim();
+        if text.starts_with("eof") {
+            break;
+        }
+        if text.is_empty() || text.starts_with(['/', '#', '*']) {
+            continue;
+        }
+        let mut line = Line { file: file.to_owned(), number: index + 1, text: text.to_owned() };
+        substitute(&mut line, substitutes)?;
+        if let Some(name) = line.text.strip_prefix("include=") {
+            let Some(include) = include else {
+                return Err(line.error("include", "an included file includes no other"));
+            };
+            let name = name.split_whitespace().next().unwrap_or("");
+            let included = include(name).map_err(|error| {
+                let error = error.to_string().lines().collect::<Vec<_>>().join(" ");
+                line.error("include", format!("{name} cannot be read: {error}"))
+            })?;
+            collect(name, &included, substitutes, None, lines)?;
+            continue;
+        }
+        line.text = without_comment(&line.text);
+        lines.push(line);
+    }
+    Ok(())
+}
+
+/// Replaces `$name` and `!name`, longest names first, so that `$size2` is not `$size` and a 2.
+fn substitute(line: &mut Line, substitutes: &[(String, String)]) -> Result<(), InputError> {
+    let mut sorted: Vec<&(String, String)> = substitutes.iter().filter(|(name, _)| !name.is_empty()).collect();
+    sorted.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    for (name, value) in sorted {
+        for mark in ['$', '!'] {
+            line.text = line.text.replace(&format!("{mark}{name}"), value);
+        }
+    }
+    for name in ["$host", "!host", "#host"] {
+        if line.text.contains(name) {
+            return Err(line.error(name, "lines that are repeated for each host are not supported; write them out"));
+        }
+    }
+    for mark in ["=$", "=!", "($", ",$"] {
+        if let Some(at) = line.text.find(mark) {
+            let name: String = line.text[at + 1..].chars().take_while(|c| !",) ".contains(*c)).collect();
+            return Err(line.error(&name, "nothing is given for this variable; give NAME=VALUE"));
+        }
+    }
+    Ok(())
+}
+
+/// The line up to its first blank outside quotes.
+fn without_comment(text: &str) -> String {
+    let mut in_quotes = false;
+    let end = text.find(|c: char| {
+        in_quotes ^= c == '"';
+        c.is_whitespace() && !in_quotes
+    });
+    text[..end.unwrap_or(text.len())].to_owned()
+}
+
+struct Scanner {
+    parameters: Vec<Parameter>,
+}
+
+impl Scanner {
+    fn scan(&mut self, line: &Line) -> Result<(), InputError> {
+        let (mut depth, mut in_quotes, mut start) = (0usize, false, 0);
+        for (at, c) in line.text.char_indices() {
+            match c {
+                '"' => in_quotes = !in_quotes,
+                _ if in_quotes => {}
+                '(' => depth += 1,
+                ')' if depth == 0 => return Err(line.error("", "a parenthesis closes that was never opened")),
+                ')' => depth -= 1,
+                ',' if depth == 0 => {
+                    self.add(line, &line.text[start..at])?;
+                    start = at + 1;
+                }
+                _ => {}
+            }
+        }
+        if depth > 0 || in_quotes {
+            let what = if in_quotes { "quote" } else { "parenthesis" };
+            let message = format!("a {what} is not closed in {:?}; a line that goes on ends in a comma", line.text);
+            return Err(line.error("", message));
+        }
+        self.add(line, &line.text[start..])
+    }
+
+    fn add(&mut self, line: &Line, text: &str) -> Result<(), InputError> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let Some((keyword, raw)) = text.split_once('=') else {
+            return Err(line.error("", format!("{text:?} is no parameter; keyword=value is allowed")));
+        };
+        let keyword = keyword.to_ascii_lowercase();
+        if keyword.chars().count() < 2 {
+            return Err(line.error(&keyword, "a keyword has at least two characters"));
+        }
+        if raw.is_empty() {
+            return Err(line.error(&keyword, "no value follows"));
+        }
+        let items = items(raw, !matches!(keyword.as_str(), "host" | "hd" | "replay"));
+        let (file, line) = (line.file.clone(), line.number);
+        self.parameters.push(Parameter { keyword, raw: raw.replace('"', ""), items, file, line });
+        Ok(())
+    }
+}
+
+/// The items of `(a,b,c-d)`, or the one that stands without parentheses.
+fn items(raw: &str, ranges: bool) -> Vec<Item> {
+    if !raw.starts_with('(') {
+        return vec![Item::Text(raw.replace('"', ""))];
+    }
+    let (mut items, mut item, mut in_quotes) = (Vec::new(), String::new(), false);
+    let flush = |item: &mut String, items: &mut Vec<Item>| {
+        if !item.is_empty() {
+            items.push(Item::Text(std::mem::take(item)));
+        }
+    };
+    for c in raw.chars() {
+        match c {
+            '"' => in_quotes = !in_quotes,
+            '(' | ')' | ',' if !in_quotes => flush(&mut item, &mut items),
+            '-' if ranges && !in_quotes => {
+                flush(&mut item, &mut items);
+                items.push(Item::To);
+            }
+            _ => item.push(c),
+        }
+    }
+    flush(&mut item, &mut items);
+    items
+}
+
+/// A number with what it counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    Plain(f64),
+    /// Written with a percent sign, which vdbench keeps as a negative number.
+    Percent(f64),
+}
+
+/// What `m` multiplies by.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Unit {
+    /// 2^20, as k, g and t are powers of 1024.
+    Size,
+    /// 60 seconds.
+    Seconds,
+}
+
+impl Parameter {
+    pub(super) fn error(&self, message: impl Into<String>) -> InputError {
+        let (file, key, message) = (self.file.clone(), self.keyword.clone(), message.into());
+        InputError { file, line: Some(self.line), key, message }
+    }
+
+    /// The first item as a word.
+    pub(super) fn word(&self) -> Result<&str, InputError> {
+        match self.items.first() {
+            Some(Item::Text(text)) => Ok(text),
+            _ => Err(self.error(format!("{:?} is no name", self.raw))),
+        }
+    }
+
+    /// Names, of which `sd1-sd9` are nine.
+    pub(super) fn words(&self) -> Result<Vec<String>, InputError> {
+        let mut words: Vec<String> = Vec::new();
+        let mut is_range = false;
+        for item in &self.items {
+            match item {
+                Item::To if is_range || words.is_empty() => return Err(self.bad_range()),
+                Item::To => is_range = true,
+                Item::Text(text) if is_range => {
+                    is_range = false;
+                    let (first, last) = (words.last().and_then(|word| numbered(word)), numbered(text));
+                    let (Some((prefix, first)), Some((other, last))) = (first, last) else {
+                        return Err(self.bad_range());
+                    };
+                    if prefix != other || first >= last || last - first > VALUES_MAX as u64 {
+                        return Err(self.bad_range());
+                    }
+                    let prefix = prefix.to_owned();
+                    words.extend((first + 1..=last).map(|number| format!("{prefix}{number}")));
+                }
+                Item::Text(text) => words.push(text.clone()),
+            }
+        }
+        match is_range || words.is_empty() || words.len() > VALUES_MAX {
+            true => Err(self.bad_range()),
+            false => Ok(words),
+        }
+    }
+
+    fn bad_range(&self) -> InputError {
+        self.error(format!("{:?} is no list of names; (sd1,sd3-sd5) or sd* is allowed", self.raw))
+    }
+
+    /// One number.
+    pub(super) fn number(&self, unit: Unit) -> Result<Number, InputError> {
+        match self.items.first() {
+            Some(Item::Text(text)) => number(text, unit).ok_or_else(|| self.not_a_number(text)),
+            _ => Err(self.not_a_number(&self.raw)),
+        }
+    }
+
+    fn not_a_number(&self, text: &str) -> InputError {
+        self.error(format!("{text:?} is no number; a number, or one with k, m, g or t, is allowed"))
+    }
+
+    /// Numbers, of which `1-64,d` are doubled from 1 to 64, and `10-50,10` grow by 10.
+    pub(super) fn numbers(&self, unit: Unit) -> Result<Vec<Number>, InputError> {
+        let mut numbers: Vec<Number> = Vec::new();
+        let mut items = self.items.iter();
+        while let Some(item) = items.next() {
+            let Item::Text(text) = item else {
+                let range = (numbers.last().copied(), items.next(), items.next());
+                let (Some(Number::Plain(first)), Some(Item::Text(last)), Some(Item::Text(step))) = range else {
+                    return Err(self.error(format!("{:?} is no range; (1-64,d) or (10-50,10) is allowed", self.raw)));
+                };
+                let Some(Number::Plain(last)) = number(last, unit) else {
+                    return Err(self.not_a_number(last));
+                };
+                self.extend(&mut numbers, first, last, step, unit)?;
+                continue;
+            };
+            numbers.push(number(text, unit).ok_or_else(|| self.not_a_number(text))?);
+        }
+        match numbers.is_empty() {
+            true => Err(self.error(format!("{:?} holds no number", self.raw))),
+            false => Ok(numbers),
+        }
+    }
+
+    /// A range, whose first number is there.
+    fn extend(
+        &self,
+        numbers: &mut Vec<Number>,
+        first: f64,
+        last: f64,
+        step: &str,
+        unit: Unit,
+    ) -> Result<(), InputError> {
+        let next: Box<dyn Fn(f64) -> f64> = match (step.eq_ignore_ascii_case("d"), number(step, unit)) {
+            (true, _) if first > 0.0 && last > 0.0 && first < last => Box::new(|value| value * 2.0),
+            (true, _) if first > 0.0 && last > 0.0 => Box::new(|value| value / 2.0),
+            (false, Some(Number::Plain(step))) if step > 0.0 => Box::new(move |value| value + step),
+            _ => return Err(self.error(format!("{step:?} is no step of a range; d (doubled) or a number above 0 is"))),
+        };
+        let is_down = step.eq_ignore_ascii_case("d") && first >= last;
+        let mut value = next(first);
+        while if is_down { value >= last } else { value <= last } {
+            numbers.push(Number::Plain(value));
+            if numbers.len() > VALUES_MAX {
+                return Err(self.error(format!("{:?} gives more than {VALUES_MAX} numbers", self.raw)));
+            }
+            value = next(value);
+        }
+        Ok(())
+    }
+
+    /// A number that must be plain and in a range.
+    pub(super) fn plain(&self, unit: Unit, allowed: std::ops::RangeInclusive<f64>) -> Result<f64, InputError> {
+        let number = self.number(unit)?;
+        self.within(number, allowed)
+    }
+
+    pub(super) fn within(&self, number: Number, allowed: std::ops::RangeInclusive<f64>) -> Result<f64, InputError> {
+        match number {
+            Number::Plain(value) if allowed.contains(&value) => Ok(value),
+            _ => {
+                let (start, end) = (allowed.start(), allowed.end());
+                Err(self.error(format!("{} is out of range; {start} to {end} is allowed", self.raw)))
+            }
+        }
+    }
+
+    /// Seconds as nanoseconds, at most a year.
+    pub(super) fn duration_ns(&self) -> Result<u64, InputError> {
+        let seconds = self.plain(Unit::Seconds, 0.0..=31_536_000.0)?;
+        // vdbench keeps whole seconds.
+        Ok(seconds.trunc() as u64 * 1_000_000_000)
+    }
+
+    /// Whether the value says yes.
+    pub(super) fn is_yes(&self) -> bool {
+        self.raw.to_ascii_lowercase().starts_with('y')
+    }
+}
+
+/// `sd12` as `sd` and 12.
+fn numbered(name: &str) -> Option<(&str, u64)> {
+    let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    Some((prefix, name[prefix.len()..].parse().ok()?))
+}
+
+/// A number with its suffix: k, m, g, t (and b after them), h, s, or a percent sign.
+pub(super) fn number(text: &str, unit: Unit) -> Option<Number> {
+    let lower = text.to_ascii_lowercase();
+    let finite = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
+    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if is_plain(&lower) {
+        return finite(&lower).map(Number::Plain);
+    }
+    if let Some(percent) = lower.strip_suffix('%') {
+        return finite(percent).filter(|_| is_plain(percent)).map(Number::Percent);
+    }
+    let lower = lower.strip_suffix('b').unwrap_or(&lower);
+    let front = &lower[..lower.len() - lower.chars().next_back().map_or(0, char::len_utf8)];
+    let factor = match (lower.chars().next_back()?, unit) {
+        ('k', _) => 1024.0,
+        ('m', Unit::Size) => 1024.0 * 1024.0,
+        ('m', Unit::Seconds) => 60.0,
+        ('g', _) => 1024.0 * 1024.0 * 1024.0,
+        ('t', _) => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        ('h', _) => 3_600.0,
+        ('s', Unit::Seconds) => 1.0,
+        _ => return None,
+    };
+    finite(front).filter(|_| is_plain(front)).map(|value| Number::Plain(value * factor))
+}

@@ -1,0 +1,243 @@
+//! fio's job files and command lines: what is refused and how, and that the real fio and its examples agree.
+
+mod job_files;
+
+use headstack_jobfiles::{JobFile, fio};
+use headstack_needs::{Need, lacks};
+use headstack_workload::InputError;
+use job_files::{environment, include, phases, read, try_read};
+use proptest::prelude::*;
+
+fn error(text: &str) -> String {
+    match try_read(text) {
+        Ok(file) => panic!("{text:?} is accepted as {file:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// What is refused, and the beginning of how.
+#[test]
+fn errors_name_file_line_option_and_what_is_allowed() {
+    for (text, expected) in [
+        ("bs=4k\n", "test.fio:1: bs: stands before the first [section]"),
+        ("[j]\niodepht=4\n", "test.fio:2: iodepht: unknown option; did you mean iodepth"),
+        ("[j]\nqqqqqqqqqq\n", "test.fio:2: qqqqqqqqqq: unknown option; `fio --cmdhelp=all` lists"),
+        ("[j\n", "test.fio:1: \"[j\" lacks its closing bracket"),
+        ("[j]\n\nbs=4q\n", "test.fio:3: bs: \"4q\" is not understood; a whole number"),
+        ("[j]\nsize=1.5m\n", "test.fio:2: size: \"1.5m\" is not understood"),
+        ("[j]\nsize=110%\n", "test.fio:2: size: \"110%\" is more than the whole"),
+        ("[j]\nsize=3z\n", "test.fio:2: size: zones of a zoned device"),
+        ("[j]\nsize=99999999999g\n", "test.fio:2: size: \"99999999999g\" is beyond 2^64"),
+        ("[j]\nruntime=5w\n", "test.fio:2: runtime: \"5w\" is not understood; a whole number with us"),
+        ("[j]\ndirect\n", "test.fio:2: direct: a value is missing"),
+        ("[j]\ndirect=2\n", "test.fio:2: direct: \"2\" is not allowed; 0 or 1 is"),
+        ("[j]\nrw=randreed\n", "test.fio:2: rw: \"randreed\" is not allowed; read, write"),
+        ("[j]\nrwmixread=101\n", "test.fio:2: rwmixread: 101 is out of range; 0 to 100"),
+        ("[j]\niodepth=0\n", "test.fio:2: iodepth: 0 is out of range; 1 or more"),
+        ("[j]\niodepth=100000\n", "test.fio:2: iodepth: 100000 is out of range; 1 to 65536"),
+        ("[j]\nnumjobs=5000\n", "test.fio:2: numjobs: 5000 is out of range; 1 to 4096"),
+        ("[j]\nnumjobs=300\nnrfiles=300\n", "test.fio:3: nrfiles: there are more than 65536 files"),
+        ("[j]\nbs=4k,4k,4k,4k\n", "test.fio:2: bs: \"4k,4k,4k,4k\" has more than three values"),
+        ("[j]\nbs=8g\n", "test.fio:2: bs: 8589934592 bytes is too large"),
+        ("[j]\nbssplit=4k/60:8k/60\n", "test.fio:2: bssplit: the percentages of \"4k/60:8k/60\" sum to 120"),
+        ("[j]\nbsrange=4k\n", "test.fio:2: bsrange: \"4k\" is not a range"),
+        ("[j]\nrw=randread\nrandom_distribution=zipf:0\n", "test.fio:3: random_distribution: \"0\" is out of range"),
+        ("[j]\nrw=randread\nrandom_distribution=zoned:50/5:30/95\n", "test.fio:3: random_distribution: the shares of"),
+        ("[j]\nrw=randrw\nrate_iops=1000,\n", "test.fio:3: rate_iops: limits some kinds of requests alone; state"),
+        ("[j]\ndedupe_percentage=30\n", "test.fio:2: dedupe_percentage: cannot be done: what is written is random"),
+        ("[j]\nscramble_buffers=0\n", "test.fio:2: scramble_buffers: cannot be done: no two requests"),
+        ("[global]\nend_syncfs=1\n[j]\n", "test.fio:2: end_syncfs: cannot be done: no whole file system"),
+        ("[j]\nsync_file_range=write:8\n", "test.fio:2: sync_file_range: cannot be done: sync_file_range(2)"),
+        ("[j]\nbuffer_pattern='f'\n", "test.fio:2: buffer_pattern: \"'f'\" is not understood"),
+        ("[j]\nrw=read:-4k\n", "test.fio:2: rw: every request would go to one place"),
+        ("[j]\nzonemode=strided\n", "test.fio:2: zonemode: strided zones need a zonesize"),
+        ("[j]\nverify_interval=x\n", "test.fio:2: verify_interval: \"x\" is not understood"),
+        ("[j]\nioengine=net\n", "test.fio:2: ioengine: the engine net of job [j] is not for files"),
+        ("[j]\nioengine=libaoi\n", "test.fio:2: ioengine: \"libaoi\" of job [j] is no engine; did you mean libaio"),
+        ("[j]\nread_iolog=x\n", "test.fio:2: read_iolog: job [j] is a replay"),
+        ("[j]\nwait_for=k\n", "test.fio:2: wait_for: there is no job \"k\" before this one"),
+        ("[j]\noffset=1m\noffset_increment=1%\nnumjobs=2\n", "test.fio:3: offset_increment: an offset and its"),
+        ("[j]\nsize=(1/0)\n", "test.fio:2: size: \"(1/0)\" divides by 0"),
+        ("[j]\nsize=(1\n", "test.fio:2: size: \"(1\" lacks a closing parenthesis"),
+        ("[j]\nsize=8*$mb_memory+\n", "test.fio:2: size: \"8*1000+\" is not understood"),
+        ("[j]\nloops=18446744073709551615\nio_size=2\n", "test.fio:3: io_size: 18446744073709551615 loops of 2"),
+        ("[j]\ninclude none.fio\n", "test.fio:2: include: \"none.fio\": no such file"),
+        ("[j]\ninclude bad.fio\n", "bad.fio:2: iodepht: unknown option"),
+        ("[j]\ninclude section.fio\n", "section.fio:1: an included file has no sections"),
+        ("[j]\ninclude self.fio\n", "self.fio:1: include: \"self.fio\" is the 16th file within another"),
+    ] {
+        let found = error(text);
+        assert!(found.starts_with(expected), "{text:?}:\n  {found}\n  {expected}");
+        assert_eq!(found.lines().count(), 1);
+    }
+}
+
+#[test]
+fn arguments_are_read_as_fio_reads_them() {
+    let read = |line: &str| {
+        let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        fio::from_arguments(&arguments)
+    };
+    let file = read(
+        "fio --filename=/dev/sdx --direct=1 --output-format=json --name=a --rw randread --time_based \
+         --runtime=5 --name=b --rw=write --stonewall",
+    )
+    .unwrap();
+    assert_eq!(phases(&file), [["a"], ["b"]]);
+    assert!(file.phases.iter().all(|phase| phase.jobs[0].direct && phase.jobs[0].targets == ["/dev/sdx"]));
+    assert_eq!(file.phases[0].jobs[0].limits.time_ns, Some(5_000_000_000));
+    assert_eq!(file.remarks.len(), 1);
+    assert_eq!((file.remarks[0].line, file.remarks[0].option.as_str()), (4, "output-format"));
+    assert_eq!(file.global.len(), 2);
+    assert_eq!(phases(&read("--name=global --bs=8k --name=a").unwrap()), [["a"]]);
+    let message = |line: &str| read(line).unwrap_err().to_string();
+    assert!(
+        message("--name=a --bss=4k").starts_with("bss: unknown option; did you mean bs,"),
+        "{}",
+        message("--name=a --bss=4k")
+    );
+    assert!(message("--name=a --bs=x").starts_with("bs: \"x\" is not understood"));
+    assert!(message("--name=a job.fio").starts_with("job.fio: is no option"));
+}
+
+/// Runs fio, if it is installed.
+fn fio_program(arguments: &[&str]) -> Option<std::process::Output> {
+    std::process::Command::new("fio").args(arguments).output().ok()
+}
+
+/// Every option that the installed fio prints is known here.
+#[test]
+fn the_installed_fio_knows_no_option_that_is_unknown_here() {
+    let Some(help) = fio_program(&["--cmdhelp=all"]) else { return lacks(Need::Programs, "fio is not installed") };
+    let help = String::from_utf8(help.stdout).unwrap();
+    let names: Vec<&str> = help.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
+    assert!(names.len() > 150, "{help}");
+    for name in names {
+        let outcome = try_read(&format!("[j]\n{name}=1\n"));
+        let is_unknown = outcome.is_err_and(|error| error.message.contains("unknown option"));
+        assert!(!is_unknown, "{name}");
+    }
+}
+
+/// What is accepted here is accepted by fio.
+#[test]
+fn the_installed_fio_accepts_the_samples() {
+    let samples = [
+        "[global]\nkb_base=1000\nsize=64m\n[a]\nbs=4kib\nrw=randrw\nrwmixread=70\n[b]\nstonewall\nrw=read:8k\n",
+        "[a]\nsize=1g\nrw=randread\nrandom_distribution=zoned:50/5:30/15:20/\nnumjobs=3\ngroup_reporting\n[b]\n\
+         wait_for=a\nsize=1m\n",
+        "[a]\nsize=1g\nrw=randrw\nbssplit=4k/60:8k/20,1k/100\npercentage_random=50,20\nthinktime=1ms\n\
+         thinktime_blocks=4\n",
+        "[a]\nsize=1g\nbsrange=1k-4k,2k-8k\nblockalign=512\nrate=1m,2m\nrate_process=poisson\nruntime=5m\ntime_based\n",
+        "[a]\nsize=10%\nfilename=a\\:b:c\nio_size=50%\noffset=10%\nioengine=libaio\niodepth=16\nrw=write:-8k\nbs=16k\n",
+        "[a]\nsize=1g\nzonemode=strided\nzonesize=1m\nzoneskip=1m\nverify=crc32c\nrw=write\nfsync=32\nsync=dsync\n",
+        "[a]\nsize=1g ; all\nrandom_distribution=normal:20\nrw=randread\npercentile_list=50:99.9\nexitall\n\
+         exit_what=stonewall\n",
+    ];
+    for (index, sample) in samples.iter().enumerate() {
+        read(sample);
+        let path = std::env::temp_dir().join(format!("headstack-fio-{}-{index}.fio", std::process::id()));
+        std::fs::write(&path, sample).unwrap();
+        let output = fio_program(&["--parse-only", path.to_str().unwrap()]);
+        std::fs::remove_file(&path).unwrap();
+        let Some(output) = output else { return lacks(Need::Programs, "fio is not installed") };
+        assert!(output.status.success(), "{sample}\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// Names and values that mean something, and some that do not.
+fn any_line() -> impl Strategy<Value = String> {
+    let names = "rw|bs|bsrange|bssplit|size|io_size|offset|offset_increment|numjobs|nrfiles|rate|rate_iops|thinktime|\
+                 thinktime_blocks|random_distribution|zonesize|zoneskip|zonemode|filename|loops|runtime|iodepth|ba|\
+                 percentage_random|percentile_list|startdelay|filesize|number_ios|ramp_size|kb_base|stonewall|wait_for";
+    let values = "(rand)?(read|rw|write|trimwrite)(:-?[0-9]{1,4}k?)?|[0-9]{1,20}[kKmgtp]?(ib)?|[0-9]{1,3}%|\
+     [0-9]z|1k-4k|\
+                  4k/60:8k/[0-9]{1,2}|4k,,8k|(zipf|pareto|normal|zoned|zoned_abs):[0-9./:]{0,9}|strided|\
+                   \\([0-9*/^%k() -]{1,12}|\
+                  .{0,8}|[0-9]{1,9}(us|ms|s|m|h|d)|[$][{]?[a-zA-Z_}]{0,9}|1000";
+    prop_oneof![
+        8 => (names, values).prop_map(|(name, value)| format!("{name}={value}")),
+        1 => Just("[job]".to_owned()),
+        1 => Just("[global]".to_owned()),
+        1 => ".{0,20}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn no_text_panics_and_every_error_is_one_line(lines in prop::collection::vec(any_line(), 0..12)) {
+        let text = format!("[j]\n{}", lines.join("\n"));
+        match try_read(&text) {
+            Ok(file) => {
+                let printed = serde_json::to_string(&file).unwrap();
+                let again = serde_json::from_str::<JobFile>(&printed).unwrap();
+                // The last bits of a fraction may change on the way.
+                prop_assert_eq!((again.remarks, again.global), (file.remarks, file.global));
+                prop_assert_eq!(again.phases.len(), file.phases.len());
+            }
+            Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1, "{}", error),
+        }
+    }
+
+    #[test]
+    fn the_line_of_an_error_is_right(before in 0usize..30, after in 0usize..5, name in "x[a-z]{4,8}q") {
+        let text = format!("[j]\n{}{name}=1\n{}", "bs=4k\n; nothing\n\n".repeat(before), "rw=read\n".repeat(after));
+        let error = try_read(&text).unwrap_err();
+        prop_assert_eq!((error.line, error.key), (Some(2 + 3 * before), name));
+    }
+}
+
+/// Where fio's own examples are: `$HEADSTACK_FIO_EXAMPLES`, or where distributions put them.
+fn examples() -> Option<Vec<std::path::PathBuf>> {
+    let stated = std::env::var("HEADSTACK_FIO_EXAMPLES").ok();
+    let folder = stated.unwrap_or_else(|| "/usr/share/doc/fio/examples".to_owned());
+    let mut paths: Vec<_> = std::fs::read_dir(&folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "fio"));
+    paths.sort();
+    (!paths.is_empty()).then_some(paths)
+}
+
+/// Engines of the examples that are for neither files nor block devices.
+fn is_for_another_engine(error: &InputError) -> bool {
+    error.key == "ioengine" && error.message.contains("is not for files and block devices")
+}
+
+/// Prints a table of what becomes of each example.
+#[test]
+fn the_examples_of_fio_run_or_are_refused_for_their_engine_or_what_they_write() {
+    let Some(paths) = examples() else {
+        return lacks(Need::Data, "no fio examples in $HEADSTACK_FIO_EXAMPLES or /usr/share/doc/fio/examples");
+    };
+    let environment = |name: &str| match name {
+        "FIO_RW" => Some("randread".to_owned()),
+        _ => environment(name).or_else(|| Some("1".to_owned())),
+    };
+    let (mut generic, mut refused) = (0, Vec::new());
+    println!("| example | outcome | options with a remark, or the reason |\n| --- | --- | --- |");
+    for path in paths {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (outcome, detail) = match fio::read(&name, &text, &[], &environment, &include) {
+            Ok(file) => {
+                generic += 1;
+                let mut options: Vec<String> =
+                    file.remarks.iter().map(|remark| format!("`{}`", remark.option)).collect();
+                options.sort();
+                options.dedup();
+                (if options.is_empty() { "runs" } else { "runs, with remarks" }, options.join(", "))
+            }
+            Err(error) => {
+                let is_for_what_it_writes = error.message.starts_with("cannot be done: what is");
+                if !is_for_another_engine(&error) && !is_for_what_it_writes {
+                    refused.push(error.to_string());
+                }
+                ("refused", error.to_string())
+            }
+        };
+        println!("| {name} | {outcome} | {detail} |");
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+    assert!(generic > 0);
+}
