@@ -54,7 +54,7 @@ class Analysis:
 
     def to_report(self) -> Report:
         """Addresses, rates, sizes, gaps, re-use and times as a report, which notebooks show."""
-        from headstack.report.of_analysis import report_of
+        from headstack.report.analysis_report import report_of
 
         return report_of(self)
 

@@ -444,13 +444,13 @@ class Results:
         Needs the extra ``headstack[plot]``.
         """
         from headstack.report.draw import draw
-        from headstack.report.of_results import saturation
+        from headstack.report.results_report import saturation
 
         return draw(saturation(self), path)
 
     def report(self) -> Report:
         """Everything as a report, which notebooks show; ``headstack.report.html`` writes it as one HTML file."""
-        from headstack.report.of_results import report_of
+        from headstack.report.results_report import report_of
 
         return report_of(self)
 

@@ -261,7 +261,7 @@ class Sweep:
         """A column over what was varied, of the configurations that fulfil ``where``. Written to ``path`` where one is
         given. Needs the extra ``headstack[plot]``."""
         from headstack.report.draw import draw
-        from headstack.report.of_sweeps import figure
+        from headstack.report.sweeps_report import figure
 
         return draw(figure(self, column, where), path)
 
@@ -274,7 +274,7 @@ class Sweep:
     ) -> None:
         """Writes the figure of ``plot`` and the table, those first that have most (or least), as one HTML file."""
         from headstack.report.html import write_html
-        from headstack.report.of_sweeps import report_of
+        from headstack.report.sweeps_report import report_of
 
         write_html(report_of(self, column, descending, where), path)
 

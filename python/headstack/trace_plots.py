@@ -10,7 +10,7 @@ from headstack._native import format_bytes, format_duration_ns
 
 # Says in one line what is missing where matplotlib is.
 from headstack.plots import COLOURS, FAINT, INK, STYLE
-from headstack.report.of_analysis import (
+from headstack.report.analysis_report import (
     BYTES,
     DURATIONS,
     SIZES_MAX,

@@ -11,7 +11,7 @@ import pytest
 import headstack as hs
 from conftest import ATLAS, Headstack
 from headstack.answers import CLOSE, NO, YES, Drives, Gain, most_within, within
-from headstack.report.of_results import runs_table
+from headstack.report.results_report import runs_table
 
 X15 = "cheetah-x15-36lp"
 ARRAY = "demartek-512n-raid10-24"

@@ -22,7 +22,7 @@ from headstack import _native
 from headstack.chunks import chunk as chunk_module
 from headstack.designs import Design, axis, sobol
 from headstack.report.figures import Bars, Lines, Table
-from headstack.report.of_sweeps import figure, report_of
+from headstack.report.sweeps_report import figure, report_of
 from headstack.runs import specify
 
 DRIVE = "cheetah-x15-36lp"

@@ -13,7 +13,7 @@ use crate::LiveError;
 use crate::nbd::{SOCKET_MODE, Stream, allow_many_files, unix_listener};
 use crate::orders::Order;
 use crate::pacer::Commander;
-use crate::reception::{Door, Host, HouseRules, Next, Reception, Seat};
+use crate::reception::{ConnectionSlot, Door, Host, HouseRules, Next, Reception};
 use crate::telemetry::prometheus;
 
 /// Orders are short: a line that is longer is none.
@@ -128,7 +128,7 @@ impl Host for Orders {
         if heard.len() > LINE_BYTES_MAX { Next::Over } else { Next::More }
     }
 
-    fn part(&self, (): (), _: Stream, _: Vec<u8>, _: Vec<u8>, _: Seat) {}
+    fn part(&self, (): (), _: Stream, _: Vec<u8>, _: Vec<u8>, _: ConnectionSlot) {}
 }
 
 fn obey(line: &[u8], commander: &Commander, stop_was_asked: &AtomicBool) -> Result<Value, LiveError> {
@@ -172,5 +172,5 @@ impl Host for Metrics {
         Next::Over
     }
 
-    fn part(&self, (): (), _: Stream, _: Vec<u8>, _: Vec<u8>, _: Seat) {}
+    fn part(&self, (): (), _: Stream, _: Vec<u8>, _: Vec<u8>, _: ConnectionSlot) {}
 }

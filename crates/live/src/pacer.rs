@@ -18,7 +18,7 @@ use crate::budget::{Budget, Share};
 use crate::contents::Contents;
 use crate::device::{Device, Export};
 use crate::faults::Schedule;
-use crate::faults::injector::Ending;
+use crate::faults::injector::FaultsToEnd;
 use crate::fidelity::{Fidelity, Ledger};
 use crate::orders::Order;
 use crate::power::gate::Gate;
@@ -498,9 +498,9 @@ impl Clock {
                 }
                 Ok(told)
             }
-            Order::Release => Ok(json!({ "ended": self.timeline.end_faults(now_ns, Ending::Hangs) })),
+            Order::Release => Ok(json!({ "ended": self.timeline.end_faults(now_ns, FaultsToEnd::Hangs) })),
             Order::Clear { number } => {
-                let which = number.map_or(Ending::All, Ending::One);
+                let which = number.map_or(FaultsToEnd::All, FaultsToEnd::One);
                 let ended = self.timeline.end_faults(now_ns, which);
                 self.settled(now_ns)?;
                 Ok(json!({ "ended": ended }))

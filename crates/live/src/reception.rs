@@ -91,7 +91,7 @@ pub(crate) trait Host: Send + 'static {
     /// Takes what is understood off the front of `heard`, and appends to `say`.
     fn hear(&self, guest: &mut Self::Guest, heard: &mut Vec<u8>, say: &mut Vec<u8>) -> Next;
     /// A guest leaves for elsewhere, with what it has said already and what it is to be told.
-    fn part(&self, guest: Self::Guest, stream: Stream, heard: Vec<u8>, say: Vec<u8>, seat: Seat);
+    fn part(&self, guest: Self::Guest, stream: Stream, heard: Vec<u8>, say: Vec<u8>, slot: ConnectionSlot);
 }
 
 /// How many may be there, and for how long.
@@ -105,17 +105,17 @@ pub(crate) struct HouseRules {
 
 /// A connection that is there, as long as somebody has this.
 #[derive(Debug)]
-pub(crate) struct Seat(Arc<AtomicUsize>);
+pub(crate) struct ConnectionSlot(Arc<AtomicUsize>);
 
-impl Seat {
+impl ConnectionSlot {
     /// One more of those that `taken` counts.
-    pub fn new(taken: &Arc<AtomicUsize>) -> Seat {
+    pub fn new(taken: &Arc<AtomicUsize>) -> ConnectionSlot {
         taken.fetch_add(1, Ordering::AcqRel);
-        Seat(Arc::clone(taken))
+        ConnectionSlot(Arc::clone(taken))
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -162,7 +162,7 @@ impl Reception {
 }
 
 struct Guest<G> {
-    seat: Seat,
+    slot: ConnectionSlot,
     stream: Stream,
     came: Instant,
     known: G,
@@ -257,8 +257,8 @@ impl<H: Host> Desk<H> {
             return;
         }
         self.next += 1;
-        let (seat, came) = (Seat::new(&self.taken), Instant::now());
-        self.guests.insert(number, Guest { seat, stream, came, known, heard: Vec::new(), say, next: Next::More });
+        let (slot, came) = (ConnectionSlot::new(&self.taken), Instant::now());
+        self.guests.insert(number, Guest { slot, stream, came, known, heard: Vec::new(), say, next: Next::More });
         self.attend(number);
     }
 
@@ -271,7 +271,7 @@ impl<H: Host> Desk<H> {
             Ok(false) => {
                 let guest = self.take_off(number).expect("it is here");
                 if guest.next == Next::Leaves {
-                    self.host.part(guest.known, guest.stream, guest.heard, guest.say, guest.seat);
+                    self.host.part(guest.known, guest.stream, guest.heard, guest.say, guest.slot);
                 }
                 return;
             }

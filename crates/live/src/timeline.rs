@@ -1,9 +1,9 @@
 //! The model in virtual time as a live export uses it: requests come when they come, completions are said in advance of the
 //! clock that waits for them. No clock, no I/O: the same arrivals give the same completions, live or replayed.
 
+mod faulted;
 mod powered;
 mod slots;
-mod trouble;
 
 use std::collections::VecDeque;
 
@@ -16,9 +16,9 @@ use headstack_workload::{Kind, Request};
 use crate::LiveError;
 use crate::faults::injector::Injector;
 use crate::power::{Changed, Exposure};
+use faulted::Agenda;
 use powered::Power;
 use slots::Slots;
-use trouble::Agenda;
 
 /// A request longer than this goes to the system in parts, as the block layer would send it (1,280 KiB is Linux' default).
 pub const PART_BYTES: u32 = 1280 << 10;
@@ -99,12 +99,12 @@ struct Part {
     flight: u32,
     arrival_ns: u64,
     request: Request,
-    course: Course,
+    delivery: Delivery,
 }
 
 /// What happens to a part when the system is done with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Course {
+enum Delivery {
     /// It is answered.
     Straight,
     /// It is answered so much later.
@@ -210,7 +210,7 @@ impl<T> Timeline<T> {
         let at_ns = self.free_moment(at_ns);
         let waiting = self.flights.get_mut(flight);
         waiting.arrival_ns = waiting.arrival_ns.min(at_ns);
-        let id = self.parts.put(Part { flight, arrival_ns: at_ns, request: *part, course: Course::Straight });
+        let id = self.parts.put(Part { flight, arrival_ns: at_ns, request: *part, delivery: Delivery::Straight });
         if let Some(recorder) = &mut self.recorder {
             recorder.issued(id, &Issued { intended_ns: at_ns, request: *part, client: 0, stream: 0 });
         }
@@ -300,7 +300,7 @@ impl<T> Timeline<T> {
 
     fn part_done(&mut self, completion: &Completion) {
         let outcome = if self.failed.is_empty() { Outcome::Done } else { self.outcome_of(completion.id) };
-        let is_straight = self.parts.get_mut(completion.id).course == Course::Straight;
+        let is_straight = self.parts.get_mut(completion.id).delivery == Delivery::Straight;
         if is_straight && self.injector.is_quiet() {
             self.answer(completion, outcome);
             self.parts.take(completion.id);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use headstack_live::faults::{Deed, Ending, Fault, Meeting, RequestKind};
+use headstack_live::faults::{Deed, Fault, FaultsToEnd, Meeting, RequestKind};
 use headstack_live::{LiveError, Outcome};
 use headstack_workload::Request;
 
@@ -105,11 +105,11 @@ fn a_hang_is_released_by_order_and_another_one_holds_on() {
     session.arrive(7 * MS, write(0));
     session.advance(S);
     assert_eq!(session.answers, []);
-    assert_eq!(session.timeline.end_faults(S, Ending::One(1)), 1);
+    assert_eq!(session.timeline.end_faults(S, FaultsToEnd::One(1)), 1);
     session.advance(2 * S);
     assert_eq!((session.answer(0), session.answer(1).unwrap().at_ns), (None, S));
-    assert_eq!(session.timeline.end_faults(3 * S, Ending::Hangs), 1);
-    assert_eq!(session.timeline.end_faults(4 * S, Ending::All), 0);
+    assert_eq!(session.timeline.end_faults(3 * S, FaultsToEnd::Hangs), 1);
+    assert_eq!(session.timeline.end_faults(4 * S, FaultsToEnd::All), 0);
     session.advance(4 * S);
     assert_eq!(session.answer(0).unwrap().at_ns, 3 * S);
     assert_eq!(session.timeline.injections().injections[0].until_ns, Some(3 * S));

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::sync::Once;
 use std::time::Duration;
 
-use crate::virtual_time::Seat;
+use crate::virtual_time::VirtualClock;
 
 /// Threads wake up late from a sleep, by tens of microseconds; what must be on time is awaited awake from this long
 /// before it. Half of a core's time at most goes into it at 10,000 arrivals a second.
@@ -36,7 +36,7 @@ pub enum Clock {
     /// The wall's.
     Wall,
     /// Virtual.
-    Virtual(Seat),
+    Virtual(VirtualClock),
 }
 
 impl Clock {
@@ -44,7 +44,7 @@ impl Clock {
     pub fn of_threads(time: Time, threads: usize) -> Vec<Clock> {
         match time {
             Time::Wall => (0..threads).map(|_| Clock::Wall).collect(),
-            Time::Virtual { late_ns } => Seat::all(threads, late_ns).into_iter().map(Clock::Virtual).collect(),
+            Time::Virtual { late_ns } => VirtualClock::all(threads, late_ns).into_iter().map(Clock::Virtual).collect(),
         }
     }
 
@@ -52,7 +52,7 @@ impl Clock {
     pub fn begin(&self) {
         match self {
             Clock::Wall => {}
-            Clock::Virtual(seat) => seat.begin(),
+            Clock::Virtual(clock) => clock.begin(),
         }
     }
 
@@ -61,7 +61,7 @@ impl Clock {
     pub fn now_ns(&self) -> u64 {
         match self {
             Clock::Wall => now_ns(),
-            Clock::Virtual(seat) => seat.now_ns(),
+            Clock::Virtual(clock) => clock.now_ns(),
         }
     }
 
@@ -69,7 +69,7 @@ impl Clock {
     pub fn sleep_until(&self, at_ns: u64) {
         match self {
             Clock::Wall => sleep_until(at_ns),
-            Clock::Virtual(seat) => seat.sleep_until(at_ns),
+            Clock::Virtual(clock) => clock.sleep_until(at_ns),
         }
     }
 
@@ -77,7 +77,7 @@ impl Clock {
     pub fn rest(&self, ns: u64) {
         match self {
             Clock::Wall => std::thread::park_timeout(Duration::from_nanos(ns)),
-            Clock::Virtual(seat) => seat.sleep_until(seat.now_ns() + ns),
+            Clock::Virtual(clock) => clock.sleep_until(clock.now_ns() + ns),
         }
     }
 }
@@ -105,7 +105,7 @@ fn kernel_ns() -> u64 {
 /// Has [`now_ns`] read the processor's counter from now on, where the kernel itself keeps its time by it: a third of the
 /// cost of a look, which is most of what a request costs that goes nowhere. Takes 20 ms once in a process, to find how
 /// fast the counter counts, to one in a million.
-pub fn quicken() {
+pub fn calibrate_tsc() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         if let Some(rate) = counter::Rate::measured() {
@@ -195,7 +195,7 @@ mod counter {
 }
 
 /// Asks for wake-ups as exact as the hardware's timers, where threads by default may be woken 50 us late (`prctl(2)`).
-pub fn sharpen_timers() {
+pub fn set_timer_slack() {
     // SAFETY: changes a number of this thread alone.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
 }
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_counter_counts_nanoseconds_and_never_goes_back() {
-        quicken();
+        calibrate_tsc();
         // Somebody else may have the processor between two looks: ours is between two of the kernel's.
         let look = || (kernel_ns(), now_ns(), kernel_ns());
         let (start, mut last) = (look(), 0);

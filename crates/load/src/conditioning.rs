@@ -15,13 +15,13 @@ use headstack_workload::{Kind, Request};
 use serde::Serialize;
 
 use crate::LoadError;
-use crate::clock::{Clock, LOOK_NS, quicken, sharpen_timers};
+use crate::clock::{Clock, LOOK_NS, calibrate_tsc, set_timer_slack};
 use crate::engine::{Engine, EngineKind, Null, Setup, Wait};
-use crate::ground::Ground;
-use crate::live::Live;
 use crate::measured::told_of_lost;
-use crate::rig::{Ended, Rig, SLOTS_MAX, Seat};
+use crate::progress::WorkerProgress;
+use crate::rig::{Ended, Rig, SLOTS_MAX, WorkerSpec};
 use crate::target::Target;
+use crate::target_map::TargetMap;
 use crate::waker::Waker;
 use crate::watch::watched;
 
@@ -105,11 +105,11 @@ pub struct Passed {
 impl Pass {
     /// What all devices have together, in whole stripes.
     pub fn module_bytes(&self) -> u64 {
-        self.ground().capacity_bytes()
+        self.target_map().capacity_bytes()
     }
 
-    fn ground(&self) -> Ground {
-        Ground::striped(&self.targets, self.block_bytes, self.device_bytes)
+    fn target_map(&self) -> TargetMap {
+        TargetMap::striped(&self.targets, self.block_bytes, self.device_bytes)
     }
 
     fn check(&self) -> Result<(), LoadError> {
@@ -161,16 +161,16 @@ pub fn stream(
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Passed, LoadError> {
     pass.check()?;
-    quicken();
-    sharpen_timers();
+    calibrate_tsc();
+    set_timer_slack();
     let [clock] =
         <[Clock; 1]>::try_from(Clock::of_threads(Target::common_time(&pass.targets)?, 1)).expect("one thread");
     clock.begin();
-    let (live, stop, waker) = (Live::default(), AtomicBool::new(false), Waker::new()?);
-    let seat = Seat {
+    let (live, stop, waker) = (WorkerProgress::default(), AtomicBool::new(false), Waker::new()?);
+    let worker = WorkerSpec {
         name: "conditioning",
         targets: &pass.targets,
-        ground: pass.ground(),
+        map: pass.target_map(),
         engine: pass.engines[0],
         slots: pass.ahead * pass.targets.len() as u32,
         buffer_bytes: pass.block_bytes,
@@ -181,11 +181,11 @@ pub fn stream(
         verification: None,
     };
     let setup = Setup {
-        ground: seat.ground.clone(),
-        slots: seat.slots,
-        longest_bytes: seat.buffer_bytes,
-        own_buffers: seat.own_buffers,
-        name: seat.target(),
+        map: worker.map.clone(),
+        slots: worker.slots,
+        longest_bytes: worker.buffer_bytes,
+        own_buffers: worker.own_buffers,
+        name: worker.target(),
     };
     let service_ns = |engine: &EngineKind| match *engine {
         EngineKind::Null { service_ns } => Some(service_ns),
@@ -193,9 +193,9 @@ pub fn stream(
     };
     let engine = match pass.engines.iter().map(service_ns).collect() {
         Some(services_ns) => Engine::Null(Null::new(setup, services_ns)?),
-        None => Engine::new(seat.engine, setup, &waker)?,
+        None => Engine::new(worker.engine, setup, &waker)?,
     };
-    let stream = Stream::new(pass, Rig::new(engine, &seat, &live, &stop, &clock)?);
+    let stream = Stream::new(pass, Rig::new(engine, &worker, &live, &stop, &clock)?);
     let (mut passed, in_use) = watched(&pass.targets, &stop, || stream.run(keep, progress));
     passed.ended_early = passed.ended_early.or(in_use);
     Ok(passed)
@@ -283,7 +283,7 @@ impl<'a> Stream<'a> {
         self.close_stretch(true, keep);
         let is_whole = self.oldest == self.end;
         let flush_ns = if is_whole && self.pass.kind == Kind::Write { self.flush(progress) } else { None };
-        let fatal = self.rig.trouble.fatal.clone();
+        let fatal = self.rig.error_log.fatal.clone();
         self.failures.extend(told_of_lost(&self.rig.lost()));
         let passed = Passed {
             end_bytes: self.position_bytes(),
@@ -362,7 +362,7 @@ impl<'a> Stream<'a> {
 
     /// Keeps the words for a failure, which the rig has for the first few.
     fn tell_failure(&mut self, lane: usize) {
-        if let Some(words) = self.rig.trouble.first.get(self.failures.len()) {
+        if let Some(words) = self.rig.error_log.first.get(self.failures.len()) {
             let name = self.pass.targets[lane].name();
             let named = words.starts_with(name);
             self.failures.push(if named { words.clone() } else { format!("{name}: {words}") });
@@ -371,7 +371,7 @@ impl<'a> Stream<'a> {
 
     fn pass_blocks(&mut self) {
         // What failed on a device that is gone was not passed: whoever resumes begins there.
-        let is_gone = self.rig.trouble.fatal.is_some();
+        let is_gone = self.rig.error_log.fatal.is_some();
         while let Some(&block) = self.window.front() {
             let lane = self.lane_of(self.oldest);
             match block {
@@ -420,7 +420,7 @@ impl<'a> Stream<'a> {
             self.rig.settle(|one| failed |= one.failed);
         }
         if failed {
-            self.failures.extend(self.rig.trouble.first.get(self.failures.len()).cloned());
+            self.failures.extend(self.rig.error_log.first.get(self.failures.len()).cloned());
             return None;
         }
         Some(self.rig.now_ns - start_ns)

@@ -9,8 +9,8 @@ use headstack_workload::{AccessLine, Addresses, ArrivalClock, Arrivals, Generato
 use crate::LoadError;
 use crate::engine::EngineKind;
 use crate::flow::Member;
-use crate::ground::Ground;
 use crate::target::{Target, TargetKind};
+use crate::target_map::TargetMap;
 use crate::verification::common_divisor;
 
 /// One thread's work.
@@ -78,14 +78,14 @@ const SLOTS_MAX: u32 = 65_536;
 
 impl Job {
     /// The targets as one address space.
-    pub fn ground(&self) -> Ground {
+    pub fn target_map(&self) -> TargetMap {
         let file = |target: &Arc<Target>| {
             let is_device = target.kind() == TargetKind::BlockDevice;
             target.fd().map(|fd| (fd.as_raw_fd(), self.bytes_of(target), is_device))
         };
         match self.targets.iter().map(file).collect::<Option<Vec<_>>>() {
-            Some(files) => Ground::new(files),
-            None => Ground::nowhere(self.capacity_bytes()),
+            Some(files) => TargetMap::new(files),
+            None => TargetMap::nowhere(self.capacity_bytes()),
         }
     }
 

@@ -10,14 +10,14 @@ use headstack_workload::quantity::format_bytes;
 use headstack_workload::{GENERATOR_NAME, Kind};
 use serde_json::Value;
 
-use crate::rig::{Lost, Rig, Seat, WarmedUp, with_errors};
+use crate::error_log::ErrorLog;
+use crate::rig::{Lost, Rig, WarmedUp, WorkerSpec, with_errors};
 use crate::run::{PATIENCE_NS, Ran};
 use crate::samples::Samples;
 use crate::stamping::Checked;
 use crate::target::Target;
-use crate::trouble::Trouble;
 use crate::usage::Usage;
-use crate::worker::Loop;
+use crate::worker::LoopStats;
 
 /// Depths from which on a thread's time is told apart: powers of two, as in fio's `iodepth_level`.
 const DEPTHS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
@@ -31,8 +31,8 @@ pub struct Measured {
     kinds: Kinds,
     /// What the rig has kept.
     pub result: RunResult,
-    looped: Loop,
-    trouble: Trouble,
+    loop_stats: LoopStats,
+    error_log: ErrorLog,
     usage: Usage,
     samples: Samples,
     issued: u64,
@@ -49,10 +49,10 @@ pub struct Measured {
 }
 
 /// What a thread has measured, with nothing under way in its rig, or with what never came back given up.
-pub fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool) -> Measured {
+pub fn gather(worker: &WorkerSpec, rig: Rig, loop_stats: LoopStats, usage: Usage, all_back: bool) -> Measured {
     let nothing = SystemRecord::new("", "", Value::Null);
-    let mut result = RunResult::new(Mode::Measured, nothing, Value::Null, seat.seed, GENERATOR_NAME);
-    let (errors, trouble, engine) = (rig.errors, rig.trouble.clone(), rig.engine());
+    let mut result = RunResult::new(Mode::Measured, nothing, Value::Null, worker.seed, GENERATOR_NAME);
+    let (errors, error_log, engine) = (rig.errors, rig.error_log.clone(), rig.engine());
     let (issued, completed) = (rig.issued, rig.completed);
     let mut rig = rig;
     let mut samples = std::mem::take(&mut rig.samples);
@@ -76,11 +76,11 @@ pub fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool)
             .for_each(|(kind, times)| kinds.of(kind).handing_over = Some(Box::new(times)));
     }
     Measured {
-        name: seat.name.to_owned(),
+        name: worker.name.to_owned(),
         kinds,
         result,
-        looped,
-        trouble,
+        loop_stats,
+        error_log,
         usage,
         samples,
         issued,
@@ -88,8 +88,8 @@ pub fn gather(seat: &Seat, rig: Rig, looped: Loop, usage: Usage, all_back: bool)
         lost,
         warmed_up,
         engine,
-        interval_ns: seat.interval_ns,
-        targets: seat.targets.iter().flat_map(|target| told(target)).collect(),
+        interval_ns: worker.interval_ns,
+        targets: worker.targets.iter().flat_map(|target| told(target)).collect(),
         integrity,
     }
 }
@@ -107,14 +107,14 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
     join_depths(&mut result, all);
     join_intervals(&mut result, all, began_ns, all.first().and_then(|one| one.interval_ns));
     join_sampling(&mut result, all);
-    let (mut trouble, mut usage, mut lateness) = (Trouble::default(), Usage::default(), LatencyHistogram::new());
+    let (mut error_log, mut usage, mut lateness) = (ErrorLog::default(), Usage::default(), LatencyHistogram::new());
     for one in all {
         result.kinds.merge(&one.kinds);
-        result.late_arrivals += one.looped.late_arrivals;
-        result.backlog += one.looped.backlog + one.lost.len() as u64;
-        result.saturated |= one.looped.saturated;
-        lateness.merge(&one.looped.lateness);
-        trouble.merge(one.trouble.clone());
+        result.late_arrivals += one.loop_stats.late_arrivals;
+        result.backlog += one.loop_stats.backlog + one.lost.len() as u64;
+        result.saturated |= one.loop_stats.saturated;
+        lateness.merge(&one.loop_stats.lateness);
+        error_log.merge(one.error_log.clone());
         usage.add(&one.usage);
     }
     result.counters = usage.counters();
@@ -124,11 +124,11 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
         result.streams.clear();
     }
     result.checks = checks(all);
-    result.notes = notes(all, &trouble, &lateness);
+    result.notes = notes(all, &error_log, &lateness);
     result.integrity = checked(all).map(Checked::told);
     let by_hand = || by_somebody.then(|| "stopped by hand".to_owned());
     let has_hung = || all.iter().any(|one| !one.lost.is_empty()).then(|| "requests never came back".to_owned());
-    result.ended_early = trouble.fatal.or_else(|| in_use.clone()).or_else(by_hand).or_else(has_hung);
+    result.ended_early = error_log.fatal.or_else(|| in_use.clone()).or_else(by_hand).or_else(has_hung);
     result
 }
 
@@ -264,7 +264,7 @@ fn checks(all: &[Measured]) -> Vec<Check> {
     std::iter::once(conserved).chain(failed.cloned()).collect()
 }
 
-fn notes(all: &[Measured], trouble: &Trouble, lateness: &LatencyHistogram) -> Vec<String> {
+fn notes(all: &[Measured], error_log: &ErrorLog, lateness: &LatencyHistogram) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(first) = all.first() {
         notes.push(first.engine.clone());
@@ -272,8 +272,8 @@ fn notes(all: &[Measured], trouble: &Trouble, lateness: &LatencyHistogram) -> Ve
     if all.len() > 1 {
         notes.push(format!("{} threads: the depth is the sum of theirs, its distribution is not known", all.len()));
     }
-    if trouble.count > 0 {
-        notes.push(format!("{} requests failed; the first: {}", trouble.count, trouble.first.join("; ")));
+    if error_log.count > 0 {
+        notes.push(format!("{} requests failed; the first: {}", error_log.count, error_log.first.join("; ")));
     }
     let lost: Vec<Lost> = all.iter().flat_map(|one| one.lost.iter().cloned()).collect();
     notes.extend(told_of_lost(&lost));
@@ -283,7 +283,7 @@ fn notes(all: &[Measured], trouble: &Trouble, lateness: &LatencyHistogram) -> Ve
             notes.push(told.clone());
         }
     }
-    all.iter().flat_map(|one| &one.looped.notes).for_each(|note| notes.push(note.clone()));
+    all.iter().flat_map(|one| &one.loop_stats.notes).for_each(|note| notes.push(note.clone()));
     let late_ns = lateness.quantile_ns(0.99).unwrap_or(0);
     if late_ns > 1_000_000 {
         notes.push(format!(

@@ -166,15 +166,15 @@ fn play_pool(
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<RunResult, LoadError> {
     let PhaseSpec { phase, .. } = spec;
-    let mut grounds: Vec<Arc<Target>> = Vec::new();
+    let mut distinct: Vec<Arc<Target>> = Vec::new();
     for target in spec.targets.iter().flatten() {
-        if !grounds.iter().any(|known| Arc::ptr_eq(known, target)) {
-            grounds.push(Arc::clone(target));
+        if !distinct.iter().any(|known| Arc::ptr_eq(known, target)) {
+            distinct.push(Arc::clone(target));
         }
     }
-    let block_bytes = Target::common_block_bytes(&grounds);
+    let block_bytes = Target::common_block_bytes(&distinct);
     let start_of = |wanted: &Arc<Target>| {
-        let before = grounds.iter().take_while(|known| !Arc::ptr_eq(known, wanted));
+        let before = distinct.iter().take_while(|known| !Arc::ptr_eq(known, wanted));
         before.map(|target| target.whole_bytes(block_bytes)).sum::<u64>()
     };
     let mut notes = Vec::new();
@@ -192,17 +192,17 @@ fn play_pool(
         let own = span(job, targets, &mut notes)?;
         spans.push(Span { start_bytes: start_of(&targets[0]) + own.start_bytes, ..own });
     }
-    let capacity_bytes = grounds.iter().map(|target| target.whole_bytes(block_bytes)).sum();
+    let capacity_bytes = distinct.iter().map(|target| target.whole_bytes(block_bytes)).sum();
     let (scenario, streams, remarks) = phase.clients(&spans, capacity_bytes)?;
     let open_slots = phase.jobs.iter().filter(|job| matches!(job.workload.arrivals, Arrivals::Open { .. }));
     let slots = open_slots.map(|job| job.slots).fold(outstanding, u32::saturating_add);
-    let luns = grounds.iter().enumerate().map(|(index, target)| (index.to_string(), Arc::clone(target)));
+    let luns = distinct.iter().enumerate().map(|(index, target)| (index.to_string(), Arc::clone(target)));
     let mut result = play_scenario(
         &ScenarioSpec {
             system: spec.system.clone(),
             luns: luns.collect(),
             scenario,
-            engine: engine(&phase.jobs[0], &grounds, spec.null_service_ns),
+            engine: engine(&phase.jobs[0], &distinct, spec.null_service_ns),
             slots: slots.min(crate::rig::SLOTS_MAX),
             seed: spec.seed,
             interval_ns: spec.interval_ns,

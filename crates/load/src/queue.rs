@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use headstack_workload::Request;
 
 use crate::rig::{Ended, Rig};
-use crate::worker::Loop;
+use crate::worker::LoopStats;
 
 /// Requests that have arrived and are not complete. Those that find no slot free wait in the order of their arrival,
 /// outstanding like all others: their response counts from there. Memory grows with what piles up.
@@ -19,7 +19,7 @@ pub struct Queue<T> {
     /// Nothing arrives before this any more.
     booked_ns: u64,
     ended: Vec<Ended>,
-    looped: Loop,
+    loop_stats: LoopStats,
 }
 
 struct Waiting<T> {
@@ -37,7 +37,7 @@ impl<T: Copy> Queue<T> {
             under_way: Vec::new(),
             booked_ns: rig.now_ns,
             ended: Vec::new(),
-            looped: Loop::default(),
+            loop_stats: LoopStats::default(),
         }
     }
 
@@ -67,7 +67,7 @@ impl<T: Copy> Queue<T> {
                 Some(fewer) => old = fewer,
                 None => {
                     self.fresh -= 1;
-                    self.looped.lateness.record(rig.now_ns - next.arrived_ns);
+                    self.loop_stats.lateness.record(rig.now_ns - next.arrived_ns);
                 }
             }
             rig.waiting -= 1;
@@ -79,7 +79,7 @@ impl<T: Copy> Queue<T> {
             self.under_way[slot] = Some(next.of);
         }
         if rig.measuring.is_some() && !rig.is_over() {
-            self.looped.late_arrivals += self.fresh;
+            self.loop_stats.late_arrivals += self.fresh;
         }
         self.fresh = 0;
     }
@@ -101,14 +101,14 @@ impl<T: Copy> Queue<T> {
     }
 
     /// The run is over: what waits still will never be issued.
-    pub fn finish(mut self, rig: &mut Rig, saturated: bool) -> Loop {
+    pub fn finish(mut self, rig: &mut Rig, saturated: bool) -> LoopStats {
         rig.close(rig.now_ns);
         if let Some(measuring) = &mut rig.measuring {
             self.waiting.iter().for_each(|waiting| measuring.still_outstanding(waiting.arrived_ns));
         }
-        self.looped.backlog = self.waiting.len() as u64;
-        self.looped.saturated = saturated;
+        self.loop_stats.backlog = self.waiting.len() as u64;
+        self.loop_stats.saturated = saturated;
         rig.waiting = 0;
-        self.looped
+        self.loop_stats
     }
 }

@@ -16,14 +16,14 @@ use serde_json::json;
 
 use crate::clock::{LOOK_NS, go_first};
 use crate::engine::{EngineKind, Wait};
-use crate::ground::Ground;
 use crate::measured::{Measured, join};
 use crate::queue::Queue;
-use crate::rig::{Ended, Rig, SLOTS_MAX, Seat, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, buffer_bytes};
-use crate::run::{Post, measure, together};
+use crate::rig::{Ended, Rig, SLOTS_MAX, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, WorkerSpec, buffer_bytes};
+use crate::run::{WorkerContext, measure, run_workers};
 use crate::target::Target;
+use crate::target_map::TargetMap;
 use crate::verification::{Verification, begin, end};
-use crate::worker::Loop;
+use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
 
 /// Batches read ahead; a reader yields some thousands of requests each.
@@ -131,10 +131,10 @@ where
         return Err(ReplayError::Settings(message).into());
     }
     let (block_bytes, time) = (Target::common_block_bytes(&spec.targets), Target::common_time(&spec.targets)?);
-    let seat = Seat {
+    let worker = WorkerSpec {
         name: &replay.name,
         targets: &spec.targets,
-        ground: Ground::of(&spec.targets, block_bytes),
+        map: TargetMap::of(&spec.targets, block_bytes),
         engine: spec.engine,
         slots,
         buffer_bytes: if spec.verification.is_some() { VERIFIED_BYTES } else { buffer_bytes(slots) },
@@ -151,14 +151,14 @@ where
     let (played, ran) = std::thread::scope(|scope| {
         let stencil = &mut stencil;
         scope.spawn(move || read_ahead(source, stencil, full, empty));
-        let tape = Tape { batches, give_back, block_bytes };
-        let play = |post: &Post| play(&seat, &replay, tape, post, sink, spec.realtime);
-        together(vec![play], &spec.targets, time, progress)
+        let recording = Recording { batches, give_back, block_bytes };
+        let play = |context: &WorkerContext| play(&worker, &replay, recording, context, sink, spec.realtime);
+        run_workers(vec![play], &spec.targets, time, progress)
     })?;
     let mut record = json!(replay);
     record["writes"] = json!(spec.writes);
     let (measured, played): (Vec<Measured>, Vec<Played>) = played.into_iter().unzip();
-    let mut result = join(&spec.system, &record, seat.seed, &measured, &ran);
+    let mut result = join(&spec.system, &record, worker.seed, &measured, &ran);
     for played in played {
         (result.offered_per_s, result.fidelity) = (played.offered_per_s, Some(played.fidelity));
         result.notes.extend(played.notes);
@@ -191,7 +191,7 @@ fn read_ahead<E: From<ReplayError>>(
 }
 
 /// Where batches come from, and used ones go.
-struct Tape<E> {
+struct Recording<E> {
     batches: Receiver<Result<Vec<Recorded>, E>>,
     give_back: SyncSender<Vec<Recorded>>,
     block_bytes: u32,
@@ -199,31 +199,31 @@ struct Tape<E> {
 
 /// What one thread does: plays the batches that come.
 fn play<E: From<LoadError> + From<ReplayError> + Display>(
-    seat: &Seat,
+    worker: &WorkerSpec,
     replay: &Replay,
-    tape: Tape<E>,
-    post: &Post,
+    recording: Recording<E>,
+    context: &WorkerContext,
     mut sink: Option<&mut Sink>,
     realtime: bool,
 ) -> Result<(Measured, Played), E> {
-    let capacity_bytes = seat.ground.capacity_bytes();
-    let mut source = |batch: &mut Vec<Recorded>| match tape.batches.recv() {
+    let capacity_bytes = worker.map.capacity_bytes();
+    let mut source = |batch: &mut Vec<Recorded>| match recording.batches.recv() {
         Ok(next) => {
             let used = std::mem::replace(batch, next?);
             // There is room for all that exist.
-            let _ = tape.give_back.try_send(used);
+            let _ = recording.give_back.try_send(used);
             Ok(true)
         }
         Err(_) => Ok(false),
     };
     let mut played = None;
-    let measured = measure(seat, post, |rig| {
+    let measured = measure(worker, context, |rig| {
         if realtime {
-            let denied = |source| LoadError::Io { target: seat.target(), action: "real-time priority", source };
+            let denied = |source| LoadError::Io { target: worker.target(), action: "real-time priority", source };
             go_first().map_err(denied)?;
         }
         let mut stage: Stage<E> =
-            Stage::new(Player::new(replay, capacity_bytes, tape.block_bytes, &mut source)?, rig, replay);
+            Stage::new(Player::new(replay, capacity_bytes, recording.block_bytes, &mut source)?, rig, replay);
         if let Err(error) = stage.play(rig, &mut sink) {
             // What had arrived before is played to its end; where the kernel takes no more, that is what is told.
             let wound_up = stage.wind_up(rig, &mut sink);
@@ -232,9 +232,9 @@ fn play<E: From<LoadError> + From<ReplayError> + Display>(
             }
             rig.give_up(wound_up.err().unwrap_or(error).to_string());
         }
-        let (looped, came_of_it) = stage.finish(rig);
+        let (loop_stats, came_of_it) = stage.finish(rig);
         played = Some(came_of_it);
-        Ok(looped)
+        Ok(loop_stats)
     })?;
     Ok((measured, played.expect("what was measured was played")))
 }
@@ -319,7 +319,7 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
         Ok(())
     }
 
-    fn finish(self, rig: &mut Rig) -> (Loop, Played) {
+    fn finish(self, rig: &mut Rig) -> (LoopStats, Played) {
         (self.queue.finish(rig, self.piled_up), self.player.finish())
     }
 }

@@ -11,14 +11,14 @@ use headstack_workload::{Kind, Request};
 use crate::LoadError;
 use crate::clock::{Clock, LOOK_NS};
 use crate::engine::{Done, Engine, EngineKind, WHOLE, Wait};
-use crate::ground::{Ground, Place};
-use crate::live::Live;
+use crate::error_log::ErrorLog;
 use crate::log::{Log, Logged};
+use crate::progress::WorkerProgress;
 use crate::run::{GIVEN_UP_NS, PATIENCE_NS};
 use crate::samples::Samples;
 use crate::stamping::{Checked, Stamping};
 use crate::target::Target;
-use crate::trouble::Trouble;
+use crate::target_map::{TargetMap, TargetPlace};
 use crate::verification::Verification;
 
 /// Others look at a run no more often.
@@ -97,13 +97,13 @@ pub struct Ended {
 }
 
 /// What a thread works on, and how.
-pub struct Seat<'a> {
+pub struct WorkerSpec<'a> {
     /// Its name in results.
     pub name: &'a str,
     /// The files and devices.
     pub targets: &'a [Arc<Target>],
     /// The same as one address space.
-    pub ground: Ground,
+    pub map: TargetMap,
     /// How requests are handed over.
     pub engine: EngineKind,
     /// Requests at a time.
@@ -122,7 +122,7 @@ pub struct Seat<'a> {
     pub verification: Option<&'a Verification>,
 }
 
-impl Seat<'_> {
+impl WorkerSpec<'_> {
     /// What errors call the targets.
     pub fn target(&self) -> String {
         self.targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", ")
@@ -154,7 +154,7 @@ pub struct Rig<'a> {
     /// Failed requests of the measured part, by kind.
     pub errors: [u64; 4],
     /// What went wrong.
-    pub trouble: Trouble,
+    pub error_log: ErrorLog,
     /// How even its throughput is.
     pub samples: Samples,
     /// The present, as far as this thread has looked.
@@ -194,8 +194,8 @@ pub struct Rig<'a> {
     next_tell_ns: u64,
     contents: Contents<'a>,
     targets: &'a [Arc<Target>],
-    ground: Ground,
-    live: &'a Live,
+    map: TargetMap,
+    live: &'a WorkerProgress,
     stop: &'a AtomicBool,
     clock: &'a Clock,
 }
@@ -207,16 +207,20 @@ impl<'a> Rig<'a> {
     /// Targets that are to be verified and cannot.
     pub fn new(
         engine: Engine,
-        seat: &Seat<'a>,
-        live: &'a Live,
+        worker: &WorkerSpec<'a>,
+        live: &'a WorkerProgress,
         stop: &'a AtomicBool,
         clock: &'a Clock,
     ) -> Result<Self, LoadError> {
-        let slots = seat.slots;
-        let contents = match seat.verification {
-            Some(known) => {
-                Contents::Stamped(Box::new(Stamping::new(known, seat.targets, &seat.ground, slots, seat.buffer_bytes)?))
-            }
+        let slots = worker.slots;
+        let contents = match worker.verification {
+            Some(known) => Contents::Stamped(Box::new(Stamping::new(
+                known,
+                worker.targets,
+                &worker.map,
+                slots,
+                worker.buffer_bytes,
+            )?)),
             None if matches!(engine, Engine::Null(_)) => Contents::Any,
             None => Contents::Fresh,
         };
@@ -232,7 +236,7 @@ impl<'a> Rig<'a> {
             measuring: None,
             warmed_up: WarmedUp::default(),
             errors: [0; 4],
-            trouble: Trouble::default(),
+            error_log: ErrorLog::default(),
             samples: Samples::default(),
             now_ns: clock.now_ns(),
             waiting: 0,
@@ -251,11 +255,11 @@ impl<'a> Rig<'a> {
             bytes_ever: 0,
             requests_max: u64::MAX,
             given_up_ns: None,
-            interval_ns: seat.interval_ns.unwrap_or(u64::MAX).max(1),
+            interval_ns: worker.interval_ns.unwrap_or(u64::MAX).max(1),
             deadline_ns: u64::MAX,
             next_tell_ns: 0,
-            targets: seat.targets,
-            ground: seat.ground.clone(),
+            targets: worker.targets,
+            map: worker.map.clone(),
             live,
             stop,
             clock,
@@ -397,7 +401,7 @@ impl<'a> Rig<'a> {
     #[inline(never)]
     fn stamp(&mut self, slot: u32, request: &Request) -> bool {
         let Contents::Stamped(stamping) = &mut self.contents else { return true };
-        match stamping.begin(slot, request, &self.ground, self.engine.buffers()) {
+        match stamping.begin(slot, request, &self.map, self.engine.buffers()) {
             Ok(()) => true,
             Err(error) => {
                 self.give_up(error.to_string());
@@ -481,7 +485,7 @@ impl<'a> Rig<'a> {
             Kind::Trim | Kind::Flush => done.result < 0,
         };
         if let Contents::Stamped(stamping) = &mut self.contents {
-            stamping.end(done.slot, &request, failed, &self.ground, self.engine.buffers());
+            stamping.end(done.slot, &request, failed, &self.map, self.engine.buffers());
         }
         let counted = self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_none());
         if counted && let Some((log, job)) = &self.log {
@@ -526,13 +530,13 @@ impl<'a> Rig<'a> {
             self.errors[flight.request.kind as usize] += 1;
             measuring.forget(flight.intended_ns, self.now_ns);
         }
-        self.trouble.add(self.targets, &self.ground, &flight.request, result);
+        self.error_log.add(self.targets, &self.map, &flight.request, result);
         let goes_on = match flight.request.kind {
             Kind::Read => self.errors_rule.reads_go_on,
             Kind::Write | Kind::Trim | Kind::Flush => self.errors_rule.writes_go_on,
         };
         self.is_ended_by_error |= !goes_on;
-        if self.trouble.fatal.is_some() || (!goes_on && self.errors_rule.end_all) {
+        if self.error_log.fatal.is_some() || (!goes_on && self.errors_rule.end_all) {
             self.stop.store(true, Ordering::Relaxed);
         }
     }
@@ -564,9 +568,9 @@ impl<'a> Rig<'a> {
         let as_asked = self.given_up_ns.is_some();
         let lost = |flight: &Flight| {
             // The null target has no files to have a place in.
-            let Place { piece, offset_bytes } = match self.ground.pieces() {
-                [] => Place { piece: 0, offset_bytes: flight.request.offset_bytes },
-                _ => self.ground.place(&flight.request),
+            let TargetPlace { piece, offset_bytes } = match self.map.pieces() {
+                [] => TargetPlace { piece: 0, offset_bytes: flight.request.offset_bytes },
+                _ => self.map.place(&flight.request),
             };
             let target = self.targets.get(piece).map_or_else(String::new, |target| target.name().to_owned());
             let request = Request { offset_bytes, ..flight.request };
@@ -623,7 +627,7 @@ impl<'a> Rig<'a> {
 
     /// Nothing goes on after this; what was measured is kept.
     pub fn give_up(&mut self, why: String) {
-        self.trouble.fatal.get_or_insert(why);
+        self.error_log.fatal.get_or_insert(why);
         self.stop.store(true, Ordering::Relaxed);
     }
 

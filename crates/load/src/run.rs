@@ -11,20 +11,20 @@ use headstack_workload::Arrivals;
 use serde_json::Value;
 
 use crate::LoadError;
-use crate::clock::{Clock, LOOK_NS, Time, quicken, sharpen_timers};
+use crate::clock::{Clock, LOOK_NS, Time, calibrate_tsc, set_timer_slack};
 use crate::engine::{Engine, Setup};
 use crate::job::Job;
-use crate::live::{Live, Progress};
 use crate::log::Log;
 use crate::measured::{Measured, gather, join, streams};
-use crate::rig::{Rig, Seat};
+use crate::progress::{Progress, WorkerProgress};
+use crate::rig::{Rig, WorkerSpec};
 use crate::target::Target;
 use crate::usage::Usage;
 use crate::verification::{LedgerPlace, Verification, begin};
 use crate::verify::finish;
 use crate::waker::Waker;
 use crate::watch::watched;
-use crate::worker::{Loop, work};
+use crate::worker::{LoopStats, work};
 
 /// Between two reports of progress.
 const REPORT_EVERY_NS: u64 = 50_000_000;
@@ -83,12 +83,12 @@ pub fn run_logged(
     let verification = verification.as_deref();
     begin(verification)?;
     let works = spec.jobs.iter().zip(0..).map(|(job, number): (&Job, u32)| {
-        move |post: &Post| {
+        move |context: &WorkerContext| {
             let Job { name, targets, engine, start_delay_ns, seed, .. } = job;
-            let seat = Seat {
+            let worker = WorkerSpec {
                 name,
                 targets,
-                ground: job.ground(),
+                map: job.target_map(),
                 engine: *engine,
                 slots: job.depth(),
                 buffer_bytes: job.longest_bytes(),
@@ -98,18 +98,18 @@ pub fn run_logged(
                 own_buffers: job.verify != Verify::No || job.content != Content::Random,
                 verification: verification.filter(|_| job.verify != Verify::No),
             };
-            let measured = measure(&seat, post, |rig| {
+            let measured = measure(&worker, context, |rig| {
                 rig.log = log.map(|log| (Arc::clone(log), number));
                 work(job, rig)
             });
             if spec.ends_with_first {
-                post.stop.store(true, Ordering::Relaxed);
+                context.stop.store(true, Ordering::Relaxed);
             }
             measured
         }
     });
     let targets: Vec<Arc<Target>> = spec.jobs.iter().flat_map(|job| job.targets.iter().map(Arc::clone)).collect();
-    let (measured, ran) = together(works.collect(), &targets, time, progress)?;
+    let (measured, ran) = run_workers(works.collect(), &targets, time, progress)?;
     let mut result = join(&spec.system, &spec.workload, spec.seed, &measured, &ran);
     result.offered_per_s = offered_per_s(spec);
     if spec.tells_streams {
@@ -133,8 +133,8 @@ fn notes_of_alignment(job: &Job) -> impl Iterator<Item = String> {
 }
 
 /// What a thread of a run shares with others, and how they hear of each other.
-pub struct Post<'a> {
-    live: &'a Live,
+pub struct WorkerContext<'a> {
+    live: &'a WorkerProgress,
     waker: &'a Waker,
     stop: &'a AtomicBool,
     barrier: &'a Barrier,
@@ -158,14 +158,14 @@ pub struct Ran {
 ///
 /// # Errors
 /// The first work's that failed.
-pub fn together<T: Send, E: From<LoadError> + Send>(
-    works: Vec<impl FnOnce(&Post) -> Result<T, E> + Send>,
+pub fn run_workers<T: Send, E: From<LoadError> + Send>(
+    works: Vec<impl FnOnce(&WorkerContext) -> Result<T, E> + Send>,
     targets: &[Arc<Target>],
     time: Time,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<(Vec<T>, Ran), E> {
-    quicken();
-    let lives: Vec<Live> = works.iter().map(|_| Live::default()).collect();
+    calibrate_tsc();
+    let all_progress: Vec<WorkerProgress> = works.iter().map(|_| WorkerProgress::default()).collect();
     let wakers = works.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>()?;
     let stop = AtomicBool::new(false);
     let barrier = Barrier::new(works.len() + 1);
@@ -177,14 +177,14 @@ pub fn together<T: Send, E: From<LoadError> + Send>(
     let own = clocks.pop().expect("one more than works");
     let load = || {
         std::thread::scope(|scope| {
-            let parts = lives.iter().zip(&wakers).zip(clocks);
+            let parts = all_progress.iter().zip(&wakers).zip(clocks);
             for (index, (work, ((live, waker), clock))) in works.into_iter().zip(parts).enumerate() {
                 let (stop, barrier, began, results, supervisor) = (&stop, &barrier, &began, &results, &supervisor);
                 scope.spawn(move || {
                     // Virtual time goes on when all is said.
                     let clock = clock;
-                    let _ending = Ending { live, supervisor };
-                    let outcome = work(&Post { live, waker, stop, barrier, began, clock: &clock });
+                    let _end = EndOfWorker { live, supervisor };
+                    let outcome = work(&WorkerContext { live, waker, stop, barrier, began, clock: &clock });
                     if outcome.is_err() {
                         stop.store(true, Ordering::Relaxed);
                     }
@@ -198,9 +198,9 @@ pub fn together<T: Send, E: From<LoadError> + Send>(
             while !is_over {
                 own.rest(REPORT_EVERY_NS);
                 // The last report is of all that was done.
-                is_over = lives.iter().all(Live::is_over);
+                is_over = all_progress.iter().all(WorkerProgress::is_over);
                 let mut now = Progress { elapsed_ns: own.now_ns() - ran.began_ns, share: 1.0, ..Progress::default() };
-                lives.iter().for_each(|live| live.add_to(&mut now));
+                all_progress.iter().for_each(|live| live.add_to(&mut now));
                 now.is_ending = stop.load(Ordering::Relaxed);
                 if !progress(&now) && !ran.by_somebody && !is_over {
                     ran.by_somebody = true;
@@ -221,12 +221,12 @@ pub fn together<T: Send, E: From<LoadError> + Send>(
 }
 
 /// Says that a thread is over, however it ends.
-struct Ending<'a> {
-    live: &'a Live,
+struct EndOfWorker<'a> {
+    live: &'a WorkerProgress,
     supervisor: &'a Thread,
 }
 
-impl Drop for Ending<'_> {
+impl Drop for EndOfWorker<'_> {
     fn drop(&mut self) {
         self.live.end();
         self.supervisor.unpark();
@@ -238,45 +238,45 @@ impl Drop for Ending<'_> {
 /// # Errors
 /// When the engine cannot be set up; those of `load`.
 pub fn measure<E: From<LoadError> + Display>(
-    seat: &Seat,
-    post: &Post,
-    load: impl FnOnce(&mut Rig) -> Result<Loop, E>,
+    worker: &WorkerSpec,
+    context: &WorkerContext,
+    load: impl FnOnce(&mut Rig) -> Result<LoopStats, E>,
 ) -> Result<Measured, E> {
-    sharpen_timers();
+    set_timer_slack();
     let setup = Setup {
-        ground: seat.ground.clone(),
-        slots: seat.slots,
-        longest_bytes: seat.buffer_bytes,
-        own_buffers: seat.own_buffers,
-        name: seat.target(),
+        map: worker.map.clone(),
+        slots: worker.slots,
+        longest_bytes: worker.buffer_bytes,
+        own_buffers: worker.own_buffers,
+        name: worker.target(),
     };
-    let engine = Engine::new(seat.engine, setup, post.waker);
+    let engine = Engine::new(worker.engine, setup, context.waker);
     // Whoever cannot begin must not keep the others waiting.
-    post.barrier.wait();
+    context.barrier.wait();
     let engine = engine?;
-    let clock = post.clock;
+    let clock = context.clock;
     clock.begin();
-    post.began.fetch_min(clock.now_ns(), Ordering::Relaxed);
-    let start_ns = clock.now_ns().saturating_add(seat.start_delay_ns);
-    while clock.now_ns() < start_ns && !post.stop.load(Ordering::Relaxed) {
+    context.began.fetch_min(clock.now_ns(), Ordering::Relaxed);
+    let start_ns = clock.now_ns().saturating_add(worker.start_delay_ns);
+    while clock.now_ns() < start_ns && !context.stop.load(Ordering::Relaxed) {
         clock.sleep_until(start_ns.min(clock.now_ns() + LOOK_NS));
     }
     let before = Usage::of_this_thread();
-    let mut rig = Rig::new(engine, seat, post.live, post.stop, clock)?;
-    let (looped, all_back) = match load(&mut rig).and_then(|looped| Ok((looped, rig.drain()?))) {
+    let mut rig = Rig::new(engine, worker, context.live, context.stop, clock)?;
+    let (loop_stats, all_back) = match load(&mut rig).and_then(|loop_stats| Ok((loop_stats, rig.drain()?))) {
         Ok(ended) => ended,
         Err(error) if rig.completed == 0 => return Err(error),
         // The kernel takes no requests any more: what was measured until then is kept.
         Err(error) => {
-            rig.trouble.fatal.get_or_insert(error.to_string());
-            post.stop.store(true, Ordering::Relaxed);
+            rig.error_log.fatal.get_or_insert(error.to_string());
+            context.stop.store(true, Ordering::Relaxed);
             rig.start_measuring(0);
             rig.close(rig.now_ns);
-            (Loop::default(), false)
+            (LoopStats::default(), false)
         }
     };
     let usage = Usage::of_this_thread().since(&before);
-    Ok(gather(seat, rig, looped, usage, all_back))
+    Ok(gather(worker, rig, loop_stats, usage, all_back))
 }
 
 fn offered_per_s(spec: &Spec) -> Option<f64> {

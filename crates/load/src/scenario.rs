@@ -12,14 +12,14 @@ use headstack_workload::{Span, WorkloadError};
 
 use crate::clock::LOOK_NS;
 use crate::engine::{EngineKind, Wait};
-use crate::ground::Ground;
 use crate::measured::{Measured, join};
 use crate::queue::Queue;
-use crate::rig::{Ended, Rig, SLOTS_MAX, Seat, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, WarmedUp, buffer_bytes};
-use crate::run::{Post, measure, together};
+use crate::rig::{Ended, Rig, SLOTS_MAX, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, WarmedUp, WorkerSpec, buffer_bytes};
+use crate::run::{WorkerContext, measure, run_workers};
 use crate::target::Target;
+use crate::target_map::TargetMap;
 use crate::verification::{Verification, begin, end};
-use crate::worker::Loop;
+use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
 
 /// What a scenario is played on.
@@ -62,10 +62,10 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
         let message = format!("{} requests at a time; 1 to {slots_max} are allowed", spec.slots);
         return Err(LoadError::Job { job: scenario.name.clone(), message });
     }
-    let seat = Seat {
+    let worker = WorkerSpec {
         name: &scenario.name,
         targets: &targets,
-        ground: Ground::of(&targets, block_bytes),
+        map: TargetMap::of(&targets, block_bytes),
         engine: spec.engine,
         slots: spec.slots,
         buffer_bytes: if spec.verification.is_some() { VERIFIED_BYTES } else { buffer_bytes(spec.slots) },
@@ -76,21 +76,21 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
         verification: spec.verification.as_deref(),
     };
     begin(spec.verification.as_deref())?;
-    let play = |post: &Post| -> Result<(Measured, Reported), LoadError> {
+    let play = |context: &WorkerContext| -> Result<(Measured, Reported), LoadError> {
         let mut reported = None;
-        let measured = measure(&seat, post, |rig| {
+        let measured = measure(&worker, context, |rig| {
             let mut runner = Runner::new(scenario, clients, rig);
             if let Err(error) = runner.play(rig) {
                 rig.give_up(error.to_string());
             }
-            let (looped, report) = runner.finish(rig);
+            let (loop_stats, report) = runner.finish(rig);
             reported = Some(report);
-            Ok::<_, LoadError>(looped)
+            Ok::<_, LoadError>(loop_stats)
         })?;
         Ok((measured, reported.expect("what was measured was played")))
     };
     let time = Target::common_time(&targets)?;
-    let (played, ran) = together(vec![play], &targets, time, progress)?;
+    let (played, ran) = run_workers(vec![play], &targets, time, progress)?;
     let (measured, reports): (Vec<Measured>, Vec<Reported>) = played.into_iter().unzip();
     let record = serde_json::to_value(scenario).expect("scenarios are plain data");
     let mut result = join(&spec.system, &record, spec.seed, &measured, &ran);
@@ -291,10 +291,10 @@ impl<'s> Runner<'s> {
         }
     }
 
-    fn finish(self, rig: &mut Rig) -> (Loop, Reported) {
+    fn finish(self, rig: &mut Rig) -> (LoopStats, Reported) {
         rig.start_measuring(0);
         let saturated = self.queue.has_piled_up(rig);
-        let looped = self.queue.finish(rig, saturated);
+        let loop_stats = self.queue.finish(rig, saturated);
         let end_ns = rig.measuring.as_ref().and_then(|measuring| measuring.end_ns).unwrap_or(rig.now_ns);
         let mut components = vec![self.processors.component("host processors").since(&self.before[0])];
         if self.scenario.network.is_some() {
@@ -304,7 +304,7 @@ impl<'s> Runner<'s> {
         let stream = |report: headstack_workload::scenario::StreamReport, kinds| {
             StreamResult::new(report.name, kinds, report.facts.figures())
         };
-        (looped, Reported { streams: reports.map(|(report, kinds)| stream(report, kinds)).collect(), components })
+        (loop_stats, Reported { streams: reports.map(|(report, kinds)| stream(report, kinds)).collect(), components })
     }
 }
 

@@ -8,9 +8,9 @@ use headstack_workload::{Kind, Request};
 
 use crate::LoadError;
 use crate::buffers::Buffers;
-use crate::ground::{Ground, Place};
 use crate::integrity::{Expectation, IntegrityReport, Outcome, Scanner, Stamper, Ticket};
 use crate::target::Target;
+use crate::target_map::{TargetMap, TargetPlace};
 use crate::verification::{Basis, Verification};
 
 /// The stamps and checks of one thread's requests.
@@ -33,7 +33,7 @@ pub struct Checked {
     pub unit_bytes: u32,
 }
 
-/// A file of the ground.
+/// A file of the map.
 struct Piece<'a> {
     judge: Judge<'a>,
     /// A write that is acknowledged is on the medium (`O_DSYNC`, `O_SYNC`).
@@ -59,18 +59,18 @@ impl<'a> Stamping<'a> {
     pub fn new(
         verification: &'a Verification,
         targets: &[Arc<Target>],
-        ground: &Ground,
+        map: &TargetMap,
         slots: u32,
         buffer_bytes: u32,
     ) -> Result<Stamping<'a>, LoadError> {
         let mut pieces = Vec::with_capacity(targets.len());
         let mut smallest_bytes = u32::MAX;
-        for (target, ground_piece) in targets.iter().zip(ground.pieces()) {
+        for (target, mapped) in targets.iter().zip(map.pieces()) {
             let refused = |message| LoadError::Target { target: target.name().to_owned(), message };
             let basis = verification.basis(target).ok_or_else(|| refused("is not verified by this run".to_owned()))?;
             smallest_bytes = smallest_bytes.min(basis.layout().unit_bytes());
             let unit_bytes = u64::from(basis.layout().unit_bytes());
-            let bytes = ground_piece.length_bytes;
+            let bytes = mapped.length_bytes;
             if targets.len() > 1 && !bytes.is_multiple_of(unit_bytes) {
                 return Err(refused(format!(
                     "has {bytes} bytes; beside others it is verified in whole units of {unit_bytes} bytes only"
@@ -100,14 +100,14 @@ impl<'a> Stamping<'a> {
         &mut self,
         slot: u32,
         request: &Request,
-        ground: &Ground,
+        map: &TargetMap,
         buffers: &mut Buffers,
     ) -> Result<(), LoadError> {
         if request.kind == Kind::Flush {
             self.begin_flush(slot);
             return Ok(());
         }
-        let Place { piece, offset_bytes } = ground.place(request);
+        let TargetPlace { piece, offset_bytes } = map.place(request);
         let (slots, pieces) = (&mut self.slots, &self.pieces);
         let here = &mut slots[slot as usize];
         here.ticket = None;
@@ -138,12 +138,12 @@ impl<'a> Stamping<'a> {
 
     /// A request has come back, and its slot is not used again yet.
     #[inline(never)]
-    pub fn end(&mut self, slot: u32, request: &Request, failed: bool, ground: &Ground, buffers: &mut Buffers) {
+    pub fn end(&mut self, slot: u32, request: &Request, failed: bool, map: &TargetMap, buffers: &mut Buffers) {
         if request.kind == Kind::Flush {
             self.end_flush(slot, failed);
             return;
         }
-        let Place { piece, offset_bytes } = ground.place(request);
+        let TargetPlace { piece, offset_bytes } = map.place(request);
         let Piece { judge, is_durable } = &mut self.pieces[piece];
         let here = &mut self.slots[slot as usize];
         match judge {

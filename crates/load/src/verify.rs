@@ -19,16 +19,16 @@ use serde_json::{Value, json};
 use crate::buffers::Buffers;
 use crate::clock::{LOOK_NS, Time};
 use crate::engine::{EngineKind, Wait, carry_out};
-use crate::ground::Ground;
 use crate::integrity::{self, Layout, Ledger, Scanner};
 use crate::job::Job;
 use crate::measured::{Measured, checked, join, streams};
-use crate::rig::{Rig, Seat, VERIFIED_SLOTS_MAX};
-use crate::run::{Post, Ran, Spec, measure, together};
+use crate::rig::{Rig, VERIFIED_SLOTS_MAX, WorkerSpec};
+use crate::run::{Ran, Spec, WorkerContext, measure, run_workers};
 use crate::stamping::Checked;
 use crate::target::Target;
+use crate::target_map::TargetMap;
 use crate::verification::{Verification, end, open_ledger};
-use crate::worker::Loop;
+use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
 
 /// Bytes of one read of a pass, where units are not longer.
@@ -262,10 +262,10 @@ pub(crate) fn pass(
         unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     }
     let read_bytes = (reads.bytes / unit_bytes).max(1) * unit_bytes;
-    let seat = Seat {
+    let worker = WorkerSpec {
         name: "verify",
         targets,
-        ground: Ground::of(targets, block_bytes),
+        map: TargetMap::of(targets, block_bytes),
         engine: reads.engine,
         slots: reads.depth,
         buffer_bytes: read_bytes,
@@ -283,21 +283,21 @@ pub(crate) fn pass(
     let units = layout.units();
     let works = (0..threads).map(|thread| {
         let part = |edge: u64| (u128::from(units) * u128::from(edge) / u128::from(threads)) as u64;
-        let (seat, part) = (&seat, part(thread)..part(thread + 1));
-        move |post: &Post| {
+        let (worker, part) = (&worker, part(thread)..part(thread + 1));
+        move |context: &WorkerContext| {
             let mut found = None;
-            let mut measured = measure(seat, post, |rig| {
+            let mut measured = measure(worker, context, |rig| {
                 let mut reading = Reading::new(against, part, read_bytes, reads.depth);
-                let outcome = reading.read_all(rig, &seat.ground);
+                let outcome = reading.read_all(rig, &worker.map);
                 rig.close(rig.now_ns);
                 found = Some(Checked { report: reading.scanner.finish(), unit_bytes });
-                outcome.map(|()| Loop::default())
+                outcome.map(|()| LoopStats::default())
             })?;
             measured.integrity = found;
             Ok::<_, LoadError>(measured)
         }
     });
-    together(works.collect(), targets, Time::Wall, progress)
+    run_workers(works.collect(), targets, Time::Wall, progress)
 }
 
 /// One thread's part of a pass.
@@ -341,7 +341,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn read_all(&mut self, rig: &mut Rig, ground: &Ground) -> Result<(), LoadError> {
+    fn read_all(&mut self, rig: &mut Rig, map: &TargetMap) -> Result<(), LoadError> {
         rig.look();
         rig.start_measuring(u64::MAX);
         while !rig.is_stopped() {
@@ -357,7 +357,7 @@ impl<'a> Reading<'a> {
                 }
             });
             while let Some(Under { failed: Some(_), .. }) = self.under_way.front() {
-                self.judge_next(rig, ground)?;
+                self.judge_next(rig, map)?;
             }
             let (part, rest) = (&self.part, &self.rest);
             rig.tell(|_| (rest.start - part.start) as f64 / (part.end - part.start).max(1) as f64);
@@ -387,7 +387,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Judges the first read that was issued, which has come back.
-    fn judge_next(&mut self, rig: &mut Rig, ground: &Ground) -> Result<(), LoadError> {
+    fn judge_next(&mut self, rig: &mut Rig, map: &TargetMap) -> Result<(), LoadError> {
         let Some(Under { slot, request, failed }) = self.under_way.pop_front() else { return Ok(()) };
         let Request { offset_bytes, length_bytes, .. } = request;
         if failed != Some(true) {
@@ -398,7 +398,7 @@ impl<'a> Reading<'a> {
                 break;
             }
             let unit = rig.buffer(slot, self.unit_bytes);
-            if read_now(ground, offset_bytes, unit) == Some(self.unit_bytes) {
+            if read_now(map, offset_bytes, unit) == Some(self.unit_bytes) {
                 self.scanner.read(offset_bytes, unit)?;
             } else {
                 self.scanner.unreadable(offset_bytes, u64::from(self.unit_bytes))?;
@@ -413,11 +413,11 @@ fn read((offset_bytes, length_bytes): (u64, u32)) -> Request {
 }
 
 /// Reads by a system call, outside of what is measured; the bytes read, none where that failed.
-fn read_now(ground: &Ground, offset_bytes: u64, buffer: &mut [u8]) -> Option<u32> {
+fn read_now(map: &TargetMap, offset_bytes: u64, buffer: &mut [u8]) -> Option<u32> {
     let length_bytes = u32::try_from(buffer.len()).ok()?;
     let memory = crate::buffers::Memory::One(buffer.as_mut_ptr());
     // SAFETY: the memory is borrowed exclusively until the call returns.
-    let result = unsafe { carry_out(ground, &read((offset_bytes, length_bytes)), &memory) };
+    let result = unsafe { carry_out(map, &read((offset_bytes, length_bytes)), &memory) };
     u32::try_from(result).ok()
 }
 
@@ -427,8 +427,8 @@ fn read_now(ground: &Ground, offset_bytes: u64, buffer: &mut [u8]) -> Option<u32
 /// When there is no memory.
 pub(crate) fn recognise(target: &Arc<Target>) -> Result<Option<(Layout, u64)>, LoadError> {
     let targets = std::slice::from_ref(target);
-    let ground = Ground::of(targets, Target::common_block_bytes(targets));
-    let capacity_bytes = ground.capacity_bytes();
+    let map = TargetMap::of(targets, Target::common_block_bytes(targets));
+    let capacity_bytes = map.capacity_bytes();
     let failed = |source| LoadError::Io { target: target.name().to_owned(), action: "allocate", source };
     let mut buffers = Buffers::new(1, READ_BYTES, true).map_err(failed)?;
     let reads = capacity_bytes.div_ceil(u64::from(READ_BYTES));
@@ -439,7 +439,7 @@ pub(crate) fn recognise(target: &Arc<Target>) -> Result<Option<(Layout, u64)>, L
         let offset_bytes = at * u64::from(READ_BYTES);
         let length_bytes = u64::from(READ_BYTES).min(capacity_bytes - offset_bytes) as u32;
         // What cannot be read has no stamps to tell.
-        let Some(length_bytes) = read_now(&ground, offset_bytes, buffers.slice(0, length_bytes)) else { continue };
+        let Some(length_bytes) = read_now(&map, offset_bytes, buffers.slice(0, length_bytes)) else { continue };
         let found = integrity::recognise(capacity_bytes, offset_bytes, buffers.slice(0, length_bytes));
         if found.is_some() {
             return Ok(found);

@@ -1,7 +1,7 @@
 //! Time that passes only while all threads of a run sleep: an hour of it takes milliseconds, and is the same each time.
 //!
 //! One of the threads is awake at any moment. When it falls asleep, the one that is to wake first goes on, at the moment
-//! at which it is to wake; of several, the one whose seat comes first.
+//! at which it is to wake; of several, the one whose clock comes first.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -10,8 +10,8 @@ const BEGIN_NS: u64 = 1_000_000_000;
 
 /// A thread's place in virtual time, which it leaves with it.
 #[derive(Debug)]
-pub struct Seat {
-    hall: Arc<Hall>,
+pub struct VirtualClock {
+    shared: Arc<Hall>,
     number: usize,
     /// Each sleep is longer by this than asked for.
     late_ns: u64,
@@ -44,17 +44,17 @@ impl State {
     }
 }
 
-impl Seat {
-    /// Seats of a run's threads, the first of which is awake.
-    pub fn all(count: usize, late_ns: u64) -> Vec<Seat> {
+impl VirtualClock {
+    /// Clocks of a run's threads, the first of which is awake.
+    pub fn all(count: usize, late_ns: u64) -> Vec<VirtualClock> {
         let mut state = State { now_ns: BEGIN_NS, wakes_ns: vec![Some(BEGIN_NS); count], awake: None };
         state.wake_next();
-        let hall = Arc::new(Hall { state: Mutex::new(state), turned: Condvar::new() });
-        (0..count).map(|number| Seat { hall: Arc::clone(&hall), number, late_ns }).collect()
+        let shared = Arc::new(Hall { state: Mutex::new(state), turned: Condvar::new() });
+        (0..count).map(|number| VirtualClock { shared: Arc::clone(&shared), number, late_ns }).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.hall.state.lock().expect("nobody panics with the lock")
+        self.shared.state.lock().expect("nobody panics with the lock")
     }
 
     /// The present.
@@ -74,24 +74,24 @@ impl Seat {
         if at_ns > state.now_ns {
             state.wakes_ns[self.number] = Some(at_ns.saturating_add(self.late_ns));
             state.wake_next();
-            self.hall.turned.notify_all();
+            self.shared.turned.notify_all();
             drop(self.until_awake(state));
         }
     }
 
     fn until_awake<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
         let is_anothers = |state: &mut State| state.awake != Some(self.number);
-        self.hall.turned.wait_while(state, is_anothers).expect("nobody panics with the lock")
+        self.shared.turned.wait_while(state, is_anothers).expect("nobody panics with the lock")
     }
 }
 
-impl Drop for Seat {
+impl Drop for VirtualClock {
     fn drop(&mut self) {
         let mut state = self.state();
         state.wakes_ns[self.number] = None;
         if state.awake == Some(self.number) {
             state.wake_next();
-            self.hall.turned.notify_all();
+            self.shared.turned.notify_all();
         }
     }
 }
@@ -107,15 +107,15 @@ mod tests {
         for _ in 0..20 {
             let (say, heard) = channel();
             std::thread::scope(|scope| {
-                for (number, seat) in Seat::all(3, 0).into_iter().enumerate() {
+                for (number, clock) in VirtualClock::all(3, 0).into_iter().enumerate() {
                     let say = say.clone();
                     scope.spawn(move || {
-                        seat.begin();
+                        clock.begin();
                         // 3, 6, 9 s; 2, 4, 6; 3, 6, 9.
                         let step_ns = [3, 2, 3][number] * 1_000_000_000;
                         for _ in 0..3 {
-                            seat.sleep_until(seat.now_ns() + step_ns);
-                            say.send(((seat.now_ns() - BEGIN_NS) / 1_000_000_000, number)).unwrap();
+                            clock.sleep_until(clock.now_ns() + step_ns);
+                            say.send(((clock.now_ns() - BEGIN_NS) / 1_000_000_000, number)).unwrap();
                         }
                     });
                 }
@@ -128,9 +128,9 @@ mod tests {
 
     #[test]
     fn whoever_never_begins_keeps_nobody_waiting() {
-        let mut seats = Seat::all(3, 7);
-        let last = seats.pop().unwrap();
-        drop(seats);
+        let mut clocks = VirtualClock::all(3, 7);
+        let last = clocks.pop().unwrap();
+        drop(clocks);
         last.begin();
         last.sleep_until(BEGIN_NS + 5);
         assert_eq!(last.now_ns(), BEGIN_NS + 12, "it wakes late");

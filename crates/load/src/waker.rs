@@ -35,7 +35,7 @@ impl Waker {
     }
 
     /// Makes the descriptor of a waker unreadable until the next call.
-    pub fn calm(fd: RawFd) {
+    pub fn drain(fd: RawFd) {
         let mut count = 0u64;
         // SAFETY: reads eight bytes into a number. It fails only where nobody has called.
         unsafe { libc::read(fd, (&raw mut count).cast(), 8) };

@@ -19,7 +19,7 @@ const COUNTED_WARM_UP_NS: u64 = 1_000_000_000;
 
 /// What a loop has to say beside what the rig keeps.
 #[derive(Default)]
-pub struct Loop {
+pub struct LoopStats {
     /// Requests that found no slot free when they were to arrive.
     pub late_arrivals: u64,
     /// Arrivals since the warm-up, and whether more piled up than chance does.
@@ -40,42 +40,42 @@ const FLOW_LOOK_NS: u64 = 20_000;
 ///
 /// # Errors
 /// When the workload cannot be generated, or the kernel takes no requests any more.
-pub fn work(job: &Job, rig: &mut Rig) -> Result<Loop, LoadError> {
+pub fn work(job: &Job, rig: &mut Rig) -> Result<LoopStats, LoadError> {
     let generator = Generator::new(&job.workload, job.span()?, job.block_bytes(), job.seed)?;
     let mut stints = Stints::new(job);
     stints.forget_cached(rig);
     let (end, start_ns) = (job.end()?, rig.now_ns);
-    let course = Course { warm_up: job.workload.warm_up, end, start_ns };
+    let control = RunControl { warm_up: job.workload.warm_up, end, start_ns };
     rig.errors_rule = job.errors;
     rig.write_content(&job.content);
     if job.times_handing_over {
         rig.time_handing_over();
     }
-    let mut looped = match job.workload.arrivals {
+    let mut loop_stats = match job.workload.arrivals {
         Arrivals::Closed { outstanding, think } => {
             let delays = job.workload.specification.lines.iter().any(|line| line.delay_ns > 0);
             let thinks = delays || think != Think::None;
             if thinks {
-                thinking(rig, &course, generator, outstanding, &mut stints)
+                thinking(rig, &control, generator, outstanding, &mut stints)
             } else {
-                closed(rig, &course, generator, outstanding, &mut stints)
+                closed(rig, &control, generator, outstanding, &mut stints)
             }
         }
         Arrivals::Open { rate_per_s, process } => {
-            open(rig, &course, generator, &|| Schedule::new(job, rate_per_s, process), &mut stints)
+            open(rig, &control, generator, &|| Schedule::new(job, rate_per_s, process), &mut stints)
         }
     }?;
     if rig.is_ended_by_error {
-        looped.notes.push(format!("{} ended at its first error: continue_on_error lets it go on", job.name));
+        loop_stats.notes.push(format!("{} ended at its first error: continue_on_error lets it go on", job.name));
     } else if job.flushes_at_end && job.writes() && rig.drain()? {
-        let result = flush(&job.ground(), true);
+        let result = flush(&job.target_map(), true);
         if result < 0 {
             let why = std::io::Error::from_raw_os_error(-result);
-            looped.notes.push(format!("{}: the flush at its end failed: {why}", job.target()));
+            loop_stats.notes.push(format!("{}: the flush at its end failed: {why}", job.target()));
         }
     }
-    looped.notes.extend(stints.failed);
-    Ok(looped)
+    loop_stats.notes.extend(stints.failed);
+    Ok(loop_stats)
 }
 
 /// Passes of a job over its part, between which the page cache is emptied, and its turns in a flow.
@@ -175,8 +175,8 @@ impl Schedule {
     }
 }
 
-/// Where in its course a run is.
-pub struct Course {
+/// Where a run is on its way to its end.
+pub struct RunControl {
     /// What is left out at the start.
     pub warm_up: WarmUp,
     /// When it is over.
@@ -185,7 +185,7 @@ pub struct Course {
     pub start_ns: u64,
 }
 
-impl Course {
+impl RunControl {
     /// Ends the warm-up, or the run, where it is time; whether it goes on.
     #[inline]
     pub fn goes_on(&self, rig: &mut Rig) -> bool {
@@ -272,13 +272,13 @@ impl Course {
 /// Closed loop without think time.
 fn closed(
     rig: &mut Rig,
-    course: &Course,
+    control: &RunControl,
     mut generator: Generator,
     outstanding: u32,
     stints: &mut Stints,
-) -> Result<Loop, LoadError> {
-    while course.goes_on(rig) {
-        while rig.under_way() < u64::from(outstanding) && course.takes_more(rig) && stints.lets(rig) {
+) -> Result<LoopStats, LoadError> {
+    while control.goes_on(rig) {
+        while rig.under_way() < u64::from(outstanding) && control.takes_more(rig) && stints.lets(rig) {
             rig.look_before_issuing();
             let request = generator.next();
             rig.issue(rig.now_ns, &request);
@@ -286,26 +286,26 @@ fn closed(
         }
         rig.drive(stints.wait(rig))?;
     }
-    Ok(Loop::default())
+    Ok(LoopStats::default())
 }
 
 /// Closed loop whose clients think between a completion and the next request.
 fn thinking(
     rig: &mut Rig,
-    course: &Course,
+    control: &RunControl,
     mut generator: Generator,
     outstanding: u32,
     stints: &mut Stints,
-) -> Result<Loop, LoadError> {
+) -> Result<LoopStats, LoadError> {
     let mut due: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     for _ in 0..outstanding {
         due.push(Reverse(rig.now_ns + generator.think_ns()));
     }
-    let mut result = Loop::default();
-    while course.goes_on(rig) {
+    let mut result = LoopStats::default();
+    while control.goes_on(rig) {
         while let Some(&Reverse(at_ns)) = due.peek()
             && at_ns <= rig.now_ns
-            && course.takes_more(rig)
+            && control.takes_more(rig)
             && stints.lets(rig)
         {
             due.pop();
@@ -316,9 +316,9 @@ fn thinking(
             stints.count(&request);
         }
         // Those that are due and belong to the run no more wait for nothing.
-        let next = due.peek().filter(|_| course.takes_more(rig));
+        let next = due.peek().filter(|_| control.takes_more(rig));
         let next_ns = next.map_or(u64::MAX, |&Reverse(at_ns)| at_ns);
-        let until_ns = next_ns.max(rig.now_ns).min(course.look_again_ns(rig));
+        let until_ns = next_ns.max(rig.now_ns).min(control.look_again_ns(rig));
         rig.wait(Wait::Until(until_ns))?;
         rig.settle(|ended| due.push(Reverse(ended.at_ns + generator.think_ns())));
     }
@@ -329,23 +329,23 @@ fn thinking(
 /// hands them over as there is room, so that a backlog of any length takes no memory.
 fn open(
     rig: &mut Rig,
-    course: &Course,
+    control: &RunControl,
     mut generator: Generator,
     clock: &dyn Fn() -> Result<Schedule, headstack_workload::WorkloadError>,
     stints: &mut Stints,
-) -> Result<Loop, LoadError> {
+) -> Result<LoopStats, LoadError> {
     let (mut ahead, mut behind) = (clock()?, clock()?);
-    let (mut result, start_ns) = (Loop::default(), rig.now_ns);
+    let (mut result, start_ns) = (LoopStats::default(), rig.now_ns);
     let mut arrives_ns = start_ns + ahead.next().0;
     let (mut handed_ns, mut kind) = behind.next();
     handed_ns += start_ns;
     let mut until_ns = arrives_ns;
     // What is measured begins now and not with the first arrival.
-    course.goes_on(rig);
+    control.goes_on(rig);
     loop {
         // Whoever comes while others wait, or to no free slot, is late by the target, however soon one becomes free.
         let room = if rig.waiting > 0 { 0 } else { rig.room() };
-        rig.wait(Wait::Until(until_ns.min(course.look_again_ns(rig))))?;
+        rig.wait(Wait::Until(until_ns.min(control.look_again_ns(rig))))?;
         let mut arrived = 0;
         // What comes after the end belongs to no run, however late this thread wakes.
         while arrives_ns <= rig.now_ns && arrives_ns < rig.deadline_ns() {
@@ -358,12 +358,12 @@ fn open(
         if let Some(measuring) = &mut rig.measuring {
             measuring.arrived += arrived;
         }
-        if !course.goes_on(rig) {
+        if !control.goes_on(rig) {
             break;
         }
         let in_time = arrived.min(room);
         let mut handed = 0;
-        while rig.waiting > 0 && rig.has_room() && course.takes_more(rig) && stints.lets(rig) {
+        while rig.waiting > 0 && rig.has_room() && control.takes_more(rig) && stints.lets(rig) {
             rig.look_before_issuing();
             let request = match kind {
                 Some(kind) => generator.next_of(kind),

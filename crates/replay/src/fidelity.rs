@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use headstack_result::{Fidelity, LatencyHistogram};
 
 use crate::player::Issue;
-use crate::tape::Arrived;
+use crate::recording::Arrived;
 
 /// Counts of a replay that is under way.
 #[derive(Default)]

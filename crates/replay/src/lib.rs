@@ -1,17 +1,17 @@
 //! Replay: a recording played on a system, simulated or real, by one logic: which recorded request comes next, who
 //! waits for whom, how faithful it was. Knows no system and no clock: who plays tells the [`Player`] what time it is.
 
+mod dependencies;
 mod fidelity;
 mod player;
-mod tape;
-mod waits;
+mod recording;
 
 use headstack_workload::Recorded;
 use serde::{Deserialize, Serialize};
 
 pub use player::{Due, Issue, Played, Player};
-use tape::LATEST_NS;
-pub use tape::Source;
+use recording::LATEST_NS;
+pub use recording::Source;
 
 /// What can be wrong with a replay that was asked for.
 #[derive(Debug, thiserror::Error)]

@@ -3,9 +3,9 @@
 use headstack_result::Fidelity;
 use headstack_workload::Request;
 
+use crate::dependencies::{Dependencies, Rule};
 use crate::fidelity::Slot;
-use crate::tape::{Arrived, Source, Tape};
-use crate::waits::{Rule, Waits};
+use crate::recording::{Arrived, Recording, Source};
 use crate::{Replay, ReplayError, ReplayMode};
 
 /// When there is something to issue.
@@ -58,7 +58,7 @@ pub struct Played {
 /// complete: those in the system, and in [`ReplayMode::Closed`] and [`ReplayMode::Dependent`] those that wait for
 /// others, which pile up where the system is slower than the recorded one.
 pub struct Player<'a, E> {
-    tape: Tape<'a, E>,
+    recording: Recording<'a, E>,
     plan: Plan,
     mode: ReplayMode,
     outstanding: u64,
@@ -70,7 +70,7 @@ pub struct Player<'a, E> {
 enum Plan {
     Timed,
     Asap { depth: u64 },
-    Waits(Box<Waits>),
+    Dependent(Box<Dependencies>),
 }
 
 impl<'a, E: From<ReplayError>> Player<'a, E> {
@@ -94,20 +94,20 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         let plan = match replay.mode {
             ReplayMode::Timed { .. } => Plan::Timed,
             ReplayMode::Asap { depth } => Plan::Asap { depth: u64::from(depth) },
-            ReplayMode::Closed => Plan::Waits(Box::new(Waits::new(Rule::Closed))),
+            ReplayMode::Closed => Plan::Dependent(Box::new(Dependencies::new(Rule::Closed))),
             ReplayMode::Dependent { min_ns, max_ns } => {
                 let rule = match max_ns {
                     Some(max_ns) => Rule::Within { min_ns, max_ns },
                     None => Rule::LastRun { min_ns },
                 };
-                Plan::Waits(Box::new(Waits::new(rule)))
+                Plan::Dependent(Box::new(Dependencies::new(rule)))
             }
         };
-        let mut tape = Tape::new(replay, capacity_bytes, block_bytes, source);
-        if tape.peek()?.is_none() && tape.books.recorded == 0 {
+        let mut recording = Recording::new(replay, capacity_bytes, block_bytes, source);
+        if recording.peek()?.is_none() && recording.books.recorded == 0 {
             return Err(ReplayError::Settings("there is no request in the recording".to_owned()).into());
         }
-        Ok(Player { tape, plan, mode: replay.mode, outstanding: 0, now_ns: 0 })
+        Ok(Player { recording, plan, mode: replay.mode, outstanding: 0, now_ns: 0 })
     }
 
     /// When the next request is to be issued.
@@ -117,10 +117,10 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
     #[inline]
     pub fn next_due(&mut self) -> Result<Due, E> {
         let next_ns = match &mut self.plan {
-            Plan::Timed => self.tape.peek()?.map(|next| next.scheduled_ns),
-            Plan::Asap { depth } if self.outstanding < *depth => self.tape.peek()?.map(|_| self.now_ns),
+            Plan::Timed => self.recording.peek()?.map(|next| next.scheduled_ns),
+            Plan::Asap { depth } if self.outstanding < *depth => self.recording.peek()?.map(|_| self.now_ns),
             Plan::Asap { .. } => None,
-            Plan::Waits(waits) => waits.next_ns(&mut self.tape)?,
+            Plan::Dependent(dependencies) => dependencies.next_ns(&mut self.recording)?,
         };
         // With nothing under way there is room, and no one is waited for.
         Ok(match next_ns {
@@ -140,13 +140,13 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
     pub fn take(&mut self, now_ns: u64) -> Result<Option<Issue>, E> {
         self.now_ns = now_ns;
         let next = match &mut self.plan {
-            Plan::Timed if self.tape.peek()?.is_none_or(|next| next.scheduled_ns > now_ns) => None,
-            Plan::Timed => self.tape.take()?.map(|arrived| (arrived.scheduled_ns, NO_NODE, arrived)),
+            Plan::Timed if self.recording.peek()?.is_none_or(|next| next.scheduled_ns > now_ns) => None,
+            Plan::Timed => self.recording.take()?.map(|arrived| (arrived.scheduled_ns, NO_NODE, arrived)),
             Plan::Asap { depth } if self.outstanding < *depth => {
-                self.tape.take()?.map(|arrived| (now_ns, NO_NODE, arrived))
+                self.recording.take()?.map(|arrived| (now_ns, NO_NODE, arrived))
             }
             Plan::Asap { .. } => None,
-            Plan::Waits(waits) => waits.take(&mut self.tape, now_ns)?,
+            Plan::Dependent(dependencies) => dependencies.take(&mut self.recording, now_ns)?,
         };
         Ok(next.map(|(due_ns, node, arrived)| {
             self.outstanding += 1;
@@ -158,7 +158,7 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
     /// A request that was taken is issued at `at_ns`.
     #[inline]
     pub fn issued(&mut self, issue: &Issue, at_ns: u64) {
-        self.tape.books.issued(issue, at_ns);
+        self.recording.books.issued(issue, at_ns);
     }
 
     /// A request that was issued is complete at `at_ns`, whether well or not.
@@ -166,18 +166,18 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
     pub fn completed(&mut self, issue: &Issue, at_ns: u64) {
         self.now_ns = at_ns;
         self.outstanding = self.outstanding.saturating_sub(1);
-        self.tape.books.completed(issue.slot, at_ns);
-        if let Plan::Waits(waits) = &mut self.plan {
-            waits.completed(issue.node, at_ns);
+        self.recording.books.completed(issue.slot, at_ns);
+        if let Plan::Dependent(dependencies) = &mut self.plan {
+            dependencies.completed(issue.node, at_ns);
         }
     }
 
     /// What came of it, up to now.
     pub fn finish(self) -> Played {
         let scale = self.mode.time_scale();
-        let fidelity = self.tape.books.fidelity(scale);
+        let fidelity = self.recording.books.fidelity(scale);
         let rate = fidelity.recorded_per_s.filter(|_| matches!(self.plan, Plan::Timed));
         let offered_per_s = rate.map(|rate| rate / scale).filter(|rate| rate.is_finite());
-        Played { offered_per_s, notes: self.tape.notes(), fidelity }
+        Played { offered_per_s, notes: self.recording.notes(), fidelity }
     }
 }

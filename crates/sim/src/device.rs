@@ -5,12 +5,12 @@ use headstack_workload::{Kind, Request, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::SimError;
-use crate::blemishes::Failure;
 use crate::disk::Disk;
 use crate::drive::description::DriveDescription;
-use crate::drive::{Completion, Fault};
-use crate::faults::{Blemish, DeviceGauge, DeviceHealth, put_in_order};
+use crate::drive::{Completion, InvalidDescription};
+use crate::faults::{DeviceGauge, DeviceHealth, MediaDefect, put_in_order};
 use crate::link::Upstream;
+use crate::media_defects::Failure;
 use crate::power::Meter;
 use crate::snapshot::Snapshot;
 use crate::ssd::Ssd;
@@ -66,7 +66,7 @@ impl DeviceDescription {
     ///
     /// # Errors
     /// The first such thing.
-    pub fn check(&self) -> Result<(), Fault> {
+    pub fn check(&self) -> Result<(), InvalidDescription> {
         match self {
             DeviceDescription::Disk(drive) => crate::drive::check(drive),
             DeviceDescription::Ssd(ssd) => crate::ssd::check(ssd),
@@ -107,7 +107,7 @@ impl Device {
     ///
     /// # Errors
     /// What is impossible in the description.
-    pub fn new(description: &DeviceDescription, seed: u64) -> Result<Device, Fault> {
+    pub fn new(description: &DeviceDescription, seed: u64) -> Result<Device, InvalidDescription> {
         Ok(match description {
             DeviceDescription::Disk(drive) => Device::Disk(Box::new(Disk::new(drive, seed)?)),
             DeviceDescription::Ssd(ssd) => Device::Ssd(Box::new(Ssd::new(ssd, seed)?)),
@@ -158,10 +158,10 @@ impl Device {
     }
 
     /// Replaces what is wrong with its media.
-    pub(crate) fn set_blemishes(&mut self, blemishes: &[Blemish], seed: u64) {
+    pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         match self {
-            Device::Disk(disk) => disk.set_blemishes(blemishes, seed),
-            Device::Ssd(ssd) => ssd.set_blemishes(blemishes, seed),
+            Device::Disk(disk) => disk.set_media_defects(media_defects, seed),
+            Device::Ssd(ssd) => ssd.set_media_defects(media_defects, seed),
         }
     }
 

@@ -1,7 +1,7 @@
-//! What can go wrong with a system while it serves, and what can be seen of it from outside: blemishes of the media,
+//! What can go wrong with a system while it serves, and what can be seen of it from outside: defects of the media,
 //! requests that fail, the health of devices and what goes on inside.
 //!
-//! [`crate::system::System`] has the calls. Only media passes meet blemishes: what a cache answers does not.
+//! [`crate::system::System`] has the calls. Only media passes meet media defects: what a cache answers does not.
 
 use headstack_workload::Span;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use crate::array::description::Level;
 
 /// Something wrong with a stretch of a device's media.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Blemish {
+pub struct MediaDefect {
     /// Bytes of the device (of the member, in an array); sectors that it touches in part belong to it.
     pub span: Span,
     /// Reads meet it.
@@ -23,7 +23,7 @@ pub struct Blemish {
     pub delay: Delay,
     /// The access fails after that: an unrecoverable read error, or a write fault.
     pub fails: bool,
-    /// A write moves the sectors that it touches to spares, whether it meets the blemish or not: they are well from then
+    /// A write moves the sectors that it touches to spares, whether it meets the media defect or not: they are well from then
     /// on, but every later access pays the way to the spares and back. Flash has no such way.
     pub healed_by_write: bool,
 }

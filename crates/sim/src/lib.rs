@@ -1,7 +1,6 @@
 //! Virtual time: drives, arrays, and what puts them under load. No I/O, no wall clock.
 
 pub mod array;
-mod blemishes;
 pub mod device;
 pub mod disk;
 pub mod drive;
@@ -9,6 +8,7 @@ pub mod faults;
 mod flights;
 mod host;
 pub mod link;
+mod media_defects;
 pub mod power;
 mod recorder;
 pub mod replay;
@@ -30,7 +30,7 @@ pub use system::SystemDescription;
 pub enum SimError {
     /// The drive cannot exist.
     #[error("{0}")]
-    Drive(#[from] drive::Fault),
+    Drive(#[from] drive::InvalidDescription),
     /// The workload cannot be produced.
     #[error("{0}")]
     Workload(#[from] headstack_workload::WorkloadError),

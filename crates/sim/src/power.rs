@@ -6,7 +6,7 @@
 use headstack_result::Energy;
 use serde::{Deserialize, Serialize};
 
-use crate::drive::{Counters, Fault, require};
+use crate::drive::{Counters, InvalidDescription, require};
 
 /// What a disk drive takes, and what cools it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,7 +70,7 @@ impl Power {
     }
 
     /// What is impossible in it.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), InvalidDescription> {
         const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
         let amounts = [
             ("power.electronics_w", self.electronics_w),
@@ -97,7 +97,7 @@ impl Power {
 
 impl SsdPower {
     /// What is impossible in it.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), InvalidDescription> {
         require((0.0..1e6).contains(&self.idle_w), "power.idle_w", || {
             format!("{}; 0 or more is allowed", self.idle_w)
         })?;
@@ -127,7 +127,7 @@ impl SsdPower {
     }
 }
 
-fn check_ambient(celsius: f64) -> Result<(), Fault> {
+fn check_ambient(celsius: f64) -> Result<(), InvalidDescription> {
     require((-100.0..=200.0).contains(&celsius), "power.ambient_celsius", || {
         format!("{celsius}; -100 to 200 are allowed")
     })

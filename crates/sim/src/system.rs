@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::SimError;
 use crate::array::Array;
 use crate::array::description::{ArrayDescription, IncidentKind};
-use crate::blemishes::Failure;
 use crate::device::{Device, DeviceDescription, Traffic};
 use crate::drive::description::{DriveDescription, Policy};
-use crate::drive::{Completion, Fault};
-use crate::faults::{Blemish, DeviceHealth, Failed, Gauges, common_with_all};
+use crate::drive::{Completion, InvalidDescription};
+use crate::faults::{DeviceHealth, Failed, Gauges, MediaDefect, common_with_all};
 use crate::host::Host;
 use crate::link::Upstream;
+use crate::media_defects::Failure;
 use crate::snapshot::Snapshot;
 
 #[allow(clippy::large_enum_variant)] // One a run; a box would be in every pattern.
@@ -65,7 +65,7 @@ impl SystemDescription {
     ///
     /// # Errors
     /// The first such thing.
-    pub fn check(&self) -> Result<(), Fault> {
+    pub fn check(&self) -> Result<(), InvalidDescription> {
         match self {
             SystemDescription::Drive(device) => device.check(),
             SystemDescription::Array(array) => crate::array::check(array),
@@ -159,15 +159,20 @@ impl System {
         snapshot
     }
 
-    /// Replaces the blemishes of a device: the drive itself (`member` none or 0), or a member of an array. `seed` is that
+    /// Replaces the media defects of a device: the drive itself (`member` none or 0), or a member of an array. `seed` is that
     /// of the draws of their shares. What was moved to spares stays there.
     ///
     /// # Errors
     /// No such member; a span that does not lie on it; a share that is none.
-    pub fn set_blemishes(&mut self, member: Option<u32>, blemishes: Vec<Blemish>, seed: u64) -> Result<(), SimError> {
+    pub fn set_media_defects(
+        &mut self,
+        member: Option<u32>,
+        media_defects: Vec<MediaDefect>,
+        seed: u64,
+    ) -> Result<(), SimError> {
         let device = self.device_mut(member)?;
-        check_blemishes(&blemishes, device.capacity_bytes())?;
-        device.set_blemishes(&blemishes, seed);
+        check_media_defects(&media_defects, device.capacity_bytes())?;
+        device.set_media_defects(&media_defects, seed);
         Ok(())
     }
 
@@ -259,7 +264,7 @@ impl System {
 
     /// Power was cut and is back at `now_ns`, up to which every event has been processed: queues and volatile caches are
     /// empty, outstanding requests are gone without a completion. What is on the media stays, and so do the maps of flash,
-    /// media caches and pools, members that failed, blemishes, spares and counters. A disk is ready once its spindle
+    /// media caches and pools, members that failed, media defects, spares and counters. A disk is ready once its spindle
     /// turns, where its description knows how long that takes.
     pub fn power_cycle(&mut self, now_ns: u64) {
         match self {
@@ -404,15 +409,18 @@ fn check_member(member: Option<u32>, count: usize) -> Result<u32, SimError> {
     }
 }
 
-fn check_blemishes(blemishes: &[Blemish], capacity_bytes: u64) -> Result<(), SimError> {
-    for (index, blemish) in blemishes.iter().enumerate() {
-        let Span { start_bytes, length_bytes } = blemish.span;
+fn check_media_defects(media_defects: &[MediaDefect], capacity_bytes: u64) -> Result<(), SimError> {
+    for (index, media_defect) in media_defects.iter().enumerate() {
+        let Span { start_bytes, length_bytes } = media_defect.span;
         if length_bytes == 0 || start_bytes.checked_add(length_bytes).is_none_or(|end| end > capacity_bytes) {
             let text = format!("{length_bytes} bytes from {start_bytes}; some of 0 to {capacity_bytes} are allowed");
-            return Err(SimError::Fault(format!("blemish {index}: {text}")));
+            return Err(SimError::Fault(format!("media defect {index}: {text}")));
         }
-        if !(0.0..=1.0).contains(&blemish.share) {
-            return Err(SimError::Fault(format!("blemish {index}: share {}; 0 to 1 are allowed", blemish.share)));
+        if !(0.0..=1.0).contains(&media_defect.share) {
+            return Err(SimError::Fault(format!(
+                "media defect {index}: share {}; 0 to 1 are allowed",
+                media_defect.share
+            )));
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use common::arrays::{ROWS, UNIT, array, capacity, group, of, request};
 use common::bench::{Bench, unreadable};
 use common::{MS, TURN_NS};
 use headstack_sim::array::description::{ArrayDescription, Cache, CacheWrites, Destage, Incident, IncidentKind, Level};
-use headstack_sim::faults::{Blemish, DeviceState, Failed, GroupHealth};
+use headstack_sim::faults::{DeviceState, Failed, GroupHealth, MediaDefect};
 use headstack_workload::{Kind, Request};
 
 fn read(offset_bytes: u64, length_bytes: u64) -> Request {
@@ -18,7 +18,7 @@ fn write(offset_bytes: u64, length_bytes: u64) -> Request {
 }
 
 /// The first sectors of a member.
-fn bad_start() -> Blemish {
+fn bad_start() -> MediaDefect {
     unreadable(2, 4)
 }
 
@@ -124,11 +124,11 @@ fn a_small_write_survives_bad_parity() {
 
 #[test]
 fn a_write_fault_is_kept_by_the_others_or_told() {
-    let fault = Blemish { reads: false, writes: true, healed_by_write: false, ..bad_start() };
+    let fault = MediaDefect { reads: false, writes: true, healed_by_write: false, ..bad_start() };
     let mut bench = Bench::from(&of(Level::Raid0, 4)).with(Some(0), &[fault]);
     assert_eq!(bench.serve(&write(0, 4096)).1, [Failed { id: 1, at_bytes: 1024, write: true }]);
     assert_eq!(bench.serve(&read(0, 4096)).1, [Failed { id: 2, at_bytes: 1024, write: false }], "not what was written");
-    bench.system.set_blemishes(Some(0), vec![], 1).unwrap();
+    bench.system.set_media_defects(Some(0), vec![], 1).unwrap();
     bench.takes_ns(&write(0, 4096));
     bench.takes_ns(&read(0, 4096));
     let mut bench = Bench::from(&of(Level::Raid5, 4)).with(Some(0), &[fault]);

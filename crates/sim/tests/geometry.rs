@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use headstack_sim::drive::check;
 use headstack_sim::drive::description::{BlockOrder, DriveDescription, Geometry, Sparing, Zone};
-use headstack_sim::drive::geometry::{Layout, zone_blocks};
+use headstack_sim::drive::geometry::{TrackLayout, zone_blocks};
 use proptest::prelude::*;
 
 const SCHEMES: [Sparing; 11] = [
@@ -180,7 +180,7 @@ fn turns_of(angle: u32) -> f64 {
 
 /// Compares the layout with the walk, block by block, for extents of several lengths.
 fn compare(geometry: &Geometry) -> Result<(), String> {
-    let layout = Layout::new(geometry);
+    let layout = TrackLayout::new(geometry);
     let expected = walk(geometry);
     if layout.blocks() != expected.len() as u64 {
         return Err(format!("{} blocks, expected {}", layout.blocks(), expected.len()));
@@ -285,7 +285,7 @@ fn slips_and_remaps_of_every_order_and_scheme() {
 #[test]
 fn slips_with_spares_in_front_use_the_cylinders_own_spares() {
     let zone = Zone { spares: 2, slips: vec![5], ..small_zone(0, 1, 10) };
-    let layout = Layout::new(&geometry(2, BlockOrder::CylinderMajor, Sparing::CylinderFront, vec![zone]));
+    let layout = TrackLayout::new(&geometry(2, BlockOrder::CylinderMajor, Sparing::CylinderFront, vec![zone]));
     let place = |block| {
         let extent = layout.locate(block, 1);
         let turns = turns_of(extent.angle) - 0.3 - 0.11 * f64::from(extent.head) - 0.34 * f64::from(extent.cylinder);
@@ -300,7 +300,7 @@ fn slips_with_spares_in_front_use_the_cylinders_own_spares() {
 #[test]
 fn surface_serpentine_by_hand() {
     let order = BlockOrder::SurfaceSerpentine { band_cylinders: 2 };
-    let layout = Layout::new(&geometry(2, order, Sparing::None, vec![small_zone(0, 4, 10)]));
+    let layout = TrackLayout::new(&geometry(2, order, Sparing::None, vec![small_zone(0, 4, 10)]));
     let tracks: Vec<(u32, u32)> =
         (0..10).map(|track| layout.locate(track * 10, 1)).map(|extent| (extent.cylinder, extent.head)).collect();
     let expected = [(0, 0), (1, 0), (1, 1), (0, 1), (2, 0), (3, 0), (4, 0), (4, 1), (3, 1), (2, 1)];
@@ -314,7 +314,7 @@ fn track_bounds_are_those_of_the_track() {
         (zones[0].spares, zones[1].spares) = (1, 1);
         zones[0].slips = vec![25];
         let geometry = geometry(3, order, Sparing::TrackEnd, zones);
-        let layout = Layout::new(&geometry);
+        let layout = TrackLayout::new(&geometry);
         let places = walk(&geometry);
         for (block, here) in places.iter().enumerate() {
             let shared = |other: &Place| (other.cylinder, other.head) == (here.cylinder, here.head);
@@ -332,7 +332,7 @@ fn physical_sectors_hold_eight_logical_blocks() {
         let mut geometry = geometry(3, BlockOrder::CylinderMajor, Sparing::None, vec![small_zone(0, 19, 10)]);
         (geometry.logical_block_bytes, geometry.physical_sector_bytes) = (logical, physical);
         geometry.logical_blocks = blocks;
-        assert_eq!(Layout::new(&geometry).blocks(), expected, "{logical} on {physical}");
+        assert_eq!(TrackLayout::new(&geometry).blocks(), expected, "{logical} on {physical}");
     }
 }
 

@@ -115,7 +115,7 @@ fn a_power_cut_empties_queues_and_caches_and_leaves_the_media() {
     assert_eq!((gauges.outstanding, gauges.devices[0].queue, gauges.devices[0].dirty_bytes), (0, 0, 0));
     assert_eq!(bench.health()[0].reallocated_sectors, 1);
     assert_eq!(bench.health()[0].power_cycles, 2);
-    assert_eq!(bench.serve(&read(5001, 1)).1.len(), 1, "the blemish is still there");
+    assert_eq!(bench.serve(&read(5001, 1)).1.len(), 1, "the media defect is still there");
     bench.takes_ns(&read(5000, 1));
 }
 

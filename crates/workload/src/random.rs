@@ -28,8 +28,8 @@ pub enum Purpose {
     Preconditioning,
     /// What is in files that are made to be measured.
     Contents,
-    /// Which accesses meet a blemish of the media.
-    Blemishes,
+    /// Which accesses meet a defect of the media.
+    MediaDefects,
     /// What a fault that was injected does to which request.
     Faults,
 }

@@ -126,7 +126,7 @@ class Outcome(ABC):
 
     def report(self) -> Report:
         """The figures of the test and its runs as a report, which notebooks show."""
-        from headstack.report.of_tests import report_of
+        from headstack.report.tests_report import report_of
 
         return report_of(self)
 

@@ -116,7 +116,7 @@ class Zones(Outcome):
 
     def main_figures(self) -> list[Figure]:
         """The rates from the outer to the inner edge, and the access times by percentile."""
-        from headstack.report.of_tests import zone_figures
+        from headstack.report.tests_report import zone_figures
 
         return zone_figures(self)
 

@@ -204,7 +204,7 @@ class Comparison:
 
     def report(self) -> Report:
         """Everything as a report, which notebooks show."""
-        from headstack.report.of_comparison import report_of
+        from headstack.report.comparison_report import report_of
 
         return report_of(self)
 

@@ -9,7 +9,7 @@ from headstack.comparison import Comparison, Point
 
 # Says in one line what is missing where matplotlib is.
 from headstack.plots import COLOURS, FAINT, INK, STYLE
-from headstack.report.of_comparison import by_curve
+from headstack.report.comparison_report import by_curve
 
 import matplotlib as mpl  # isort: skip
 from matplotlib.figure import Figure  # isort: skip

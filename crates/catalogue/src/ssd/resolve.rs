@@ -1,7 +1,7 @@
 //! From a solid-state drive's file to a complete description. The constants of cells and interfaces are in
 //! [`crate::constants`].
 
-use headstack_sim::drive::Fault;
+use headstack_sim::drive::InvalidDescription;
 use headstack_sim::ssd::description::{
     Capacity, Collection, Controller, Flash, Interface, SsdDescription, SsdPower, Timing, WriteBuffer,
 };
@@ -340,7 +340,7 @@ impl Resolver<'_> {
     }
 
     /// A fault of the description, by the key of the file.
-    fn in_file(&self, fault: Fault) -> InputError {
+    fn in_file(&self, fault: InvalidDescription) -> InputError {
         let key = fault.key.replace("timing.", "flash.").replace("collection.", "flash.");
         let key = match key.as_str() {
             "capacity.logical_bytes" => "capacity.size",

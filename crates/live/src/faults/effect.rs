@@ -4,7 +4,7 @@ use headstack_sim::SystemDescription;
 use headstack_sim::array::description::{IncidentKind, Member};
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::InterfaceKind;
-use headstack_sim::faults::{Blemish, Delay};
+use headstack_sim::faults::{Delay, MediaDefect};
 use headstack_workload::{Bytes, DurationNs, Kind, Request, Span};
 
 use super::{Distribution, Fault, Recovery, RequestKind, Stretch};
@@ -120,7 +120,7 @@ pub(crate) enum Effect {
         /// Of which member of an array.
         member: Option<u32>,
         /// How.
-        blemishes: Vec<Blemish>,
+        media_defects: Vec<MediaDefect>,
         /// Which requests of the host may meet them: known where the device stands alone.
         filter: Option<Filter>,
     },
@@ -298,14 +298,14 @@ impl World<'_> {
         let whole = Span { start_bytes: 0, length_bytes: device.capacity_bytes };
         let places = if spans.is_empty() { &[whole][..] } else { &spans };
         let share = share(percent)?;
-        let blemish = |&span: &Span| Blemish { span, reads, writes, share, delay, fails, healed_by_write };
-        let blemishes = places.iter().map(blemish).collect();
+        let media_defect = |&span: &Span| MediaDefect { span, reads, writes, share, delay, fails, healed_by_write };
+        let media_defects = places.iter().map(media_defect).collect();
         let filter = number.is_none().then(|| {
             let mut kinds = [false; 4];
             (kinds[Kind::Read as usize], kinds[Kind::Write as usize]) = (reads, writes);
             Filter { kinds, spans }
         });
-        Ok(Effect::Media { member: number, blemishes, filter })
+        Ok(Effect::Media { member: number, media_defects, filter })
     }
 
     fn no_map(&self, map: Option<&std::path::PathBuf>) -> Result<(), Complaint> {

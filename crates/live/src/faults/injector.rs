@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::VecDeque;
 
 use headstack_sim::array::description::IncidentKind;
-use headstack_sim::faults::{Blemish, DeviceHealth};
+use headstack_sim::faults::{DeviceHealth, MediaDefect};
 use headstack_sim::system::System;
 use headstack_workload::{Kind, Purpose, Random, Request};
 
@@ -71,7 +71,7 @@ pub(crate) struct Change {
 
 /// Which faults are to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum FaultsToEnd {
     /// Hangs.
     Hangs,
     /// All.
@@ -259,12 +259,12 @@ impl Injector {
     }
 
     /// Ends faults by order; returns how many and what that asks.
-    pub fn end_some(&mut self, now_ns: u64, which: Ending, system: Option<&mut System>) -> (usize, Change) {
+    pub fn end_some(&mut self, now_ns: u64, which: FaultsToEnd, system: Option<&mut System>) -> (usize, Change) {
         let before = self.active.len();
         let ends = |active: &Active| match which {
-            Ending::Hangs => matches!(active.effect, Effect::Hang(_)),
-            Ending::All => true,
-            Ending::One(number) => active.number == number,
+            FaultsToEnd::Hangs => matches!(active.effect, Effect::Hang(_)),
+            FaultsToEnd::All => true,
+            FaultsToEnd::One(number) => active.number == number,
         };
         let change = self.end(now_ns, ends, system);
         self.look_ahead();
@@ -288,15 +288,15 @@ impl Injector {
 
     /// Tells the system of everything that is wrong with the media of a device.
     fn set_media(&mut self, wanted: Option<u32>, system: &mut System) -> Result<(), String> {
-        let (mut all, mut seed) = (Vec::<Blemish>::new(), 0);
+        let (mut all, mut seed) = (Vec::<MediaDefect>::new(), 0);
         for active in &mut self.active {
-            let Effect::Media { member, blemishes, .. } = &active.effect else { continue };
+            let Effect::Media { member, media_defects, .. } = &active.effect else { continue };
             if *member == wanted {
-                all.extend(blemishes);
+                all.extend(media_defects);
                 seed = active.random.bits();
             }
         }
-        system.set_blemishes(wanted, all, seed).map_err(|error| error.to_string())
+        system.set_media_defects(wanted, all, seed).map_err(|error| error.to_string())
     }
 
     /// A request comes.

@@ -1,7 +1,7 @@
 //! What goes wrong, when, and the proof that it did.
 //!
 //! A fault strikes at a moment of the model and lasts until another, or for ever. Those of the media strike the mechanism
-//! of a device ([`headstack_sim::faults::Blemish`]); the others stand between the system and who asks it
+//! of a device ([`headstack_sim::faults::MediaDefect`]); the others stand between the system and who asks it
 //! ([`injector`]).
 
 pub mod ddrescue;
@@ -10,7 +10,7 @@ pub(crate) mod injector;
 mod log;
 mod schedule;
 
-pub use injector::Ending;
+pub use injector::FaultsToEnd;
 pub use log::{Counters, Deed, Injection, Log, Meeting};
 pub use schedule::{Schedule, Timed};
 

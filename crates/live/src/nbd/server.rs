@@ -21,7 +21,7 @@ use super::output::{Output, STACK_BYTES};
 use super::stream::{Patience, Stream};
 use crate::LiveError;
 use crate::device::Device;
-use crate::reception::{Door, Host, HouseRules, Next, Reception, Seat};
+use crate::reception::{ConnectionSlot, Door, Host, HouseRules, Next, Reception};
 
 /// Clients that wait to be let in, as far as the system allows (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
@@ -236,11 +236,11 @@ impl Hall {
         agreed: Agreed,
         heard: Vec<u8>,
         say: Vec<u8>,
-        seat: Seat,
+        slot: ConnectionSlot,
     ) -> io::Result<()> {
         let output = self.admit(stream)?;
         let deadline = Some(Instant::now() + self.limits.handshake);
-        self.attend_on_thread(output, seat, move |hall, output, opened| {
+        self.attend_on_thread(output, slot, move |hall, output, opened| {
             output.stream().write_all(&say)?;
             attend(&hall.device, output, agreed, &heard, (deadline, false), opened)
         })
@@ -249,8 +249,8 @@ impl Hall {
     /// Gives the client of standard input and output a thread of its own: who starts a server may take his time.
     fn connect_alone(self: &Arc<Self>, stream: &Stream) -> io::Result<()> {
         let output = self.admit(stream)?;
-        let seat = Seat::new(&self.taken);
-        self.attend_on_thread(output, seat, |hall, output, opened| {
+        let slot = ConnectionSlot::new(&self.taken);
+        self.attend_on_thread(output, slot, |hall, output, opened| {
             let mut say = Vec::new();
             let mut talk = Negotiation::greet(&hall.device, &mut say);
             let cover = Cover::Clear(&hall.security);
@@ -279,7 +279,7 @@ impl Hall {
     fn attend_on_thread(
         self: &Arc<Self>,
         output: Arc<Output>,
-        seat: Seat,
+        slot: ConnectionSlot,
         work: impl FnOnce(&Hall, &Arc<Output>, &dyn Fn(&Arc<Output>)) -> io::Result<()> + Send + 'static,
     ) -> io::Result<()> {
         let (hall, stream) = (Arc::clone(self), output.stream().clone());
@@ -290,7 +290,7 @@ impl Hall {
             let _ = work(&hall, &output, &opened);
             output.stream().shut();
             hall.forget(output.stream());
-            drop(seat);
+            drop(slot);
         });
         served.map(drop).inspect_err(|_| self.forget(&stream))
     }
@@ -320,10 +320,10 @@ impl Host for Handshakes {
         }
     }
 
-    fn part(&self, (_, agreed): Self::Guest, stream: Stream, heard: Vec<u8>, say: Vec<u8>, seat: Seat) {
+    fn part(&self, (_, agreed): Self::Guest, stream: Stream, heard: Vec<u8>, say: Vec<u8>, slot: ConnectionSlot) {
         let agreed = agreed.expect("only who has agreed on something leaves");
         // A client for which there is no thread, or no place, is hung up on.
-        let _ = self.0.connect(&stream, agreed, heard, say, seat);
+        let _ = self.0.connect(&stream, agreed, heard, say, slot);
     }
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::LoadError;
 use crate::buffers::Buffers;
 use crate::clock::Clock;
-use crate::ground::Ground;
+use crate::target_map::TargetMap;
 use crate::waker::Waker;
 
 pub use null::{Null, WHOLE};
@@ -59,7 +59,7 @@ pub enum Wait {
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The files.
-    pub ground: Ground,
+    pub map: TargetMap,
     /// Requests at a time.
     pub slots: u32,
     /// The longest request in bytes.
@@ -92,7 +92,7 @@ impl Engine {
             EngineKind::Psync => Ok(Engine::Psync(Psync::new(setup)?)),
             EngineKind::Ring => Ok(Engine::Ring(Ring::new(setup, waker)?)),
             // Nothing to hand over to.
-            EngineKind::Auto if setup.ground.pieces().is_empty() => Ok(Engine::Null(Null::new(setup, vec![0])?)),
+            EngineKind::Auto if setup.map.pieces().is_empty() => Ok(Engine::Null(Null::new(setup, vec![0])?)),
             EngineKind::Auto => match Ring::new(setup.clone(), waker) {
                 Ok(ring) => Ok(Engine::Ring(ring)),
                 Err(LoadError::Io { action: ring::SETUP, source, .. }) => {

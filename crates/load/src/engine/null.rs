@@ -8,12 +8,12 @@ use super::{Done, Setup, Wait};
 use crate::LoadError;
 use crate::buffers::Buffers;
 use crate::clock::{Clock, LOOK_NS};
-use crate::ground::Ground;
+use crate::target_map::TargetMap;
 
 /// Requests that end by themselves.
 pub struct Null {
     lanes: Vec<Lane>,
-    ground: Ground,
+    map: TargetMap,
     /// None of them takes any time.
     at_once: bool,
     taken: Vec<(u32, usize)>,
@@ -28,7 +28,7 @@ struct Lane {
 }
 
 impl Null {
-    /// An engine whose requests take so long: all alike, or those to each piece of the ground.
+    /// An engine whose requests take so long: all alike, or those to each piece of the map.
     pub fn new(setup: Setup, services_ns: Vec<u64>) -> Result<Null, LoadError> {
         // Nothing is transferred: all slots share one.
         let buffers = Buffers::new(1, setup.longest_bytes, false);
@@ -37,12 +37,12 @@ impl Null {
         let at_once = services_ns.iter().all(|&service_ns| service_ns == 0);
         let lane = |service_ns| Lane { service_ns, under_way: VecDeque::with_capacity(room) };
         let lanes = services_ns.into_iter().map(lane).collect();
-        Ok(Null { lanes, ground: setup.ground, at_once, taken: Vec::with_capacity(room), buffers })
+        Ok(Null { lanes, map: setup.map, at_once, taken: Vec::with_capacity(room), buffers })
     }
 
     #[inline]
     pub fn prepare(&mut self, slot: u32, request: &Request) {
-        let lane = if self.lanes.len() == 1 { 0 } else { self.ground.place(request).piece };
+        let lane = if self.lanes.len() == 1 { 0 } else { self.map.place(request).piece };
         self.taken.push((slot, lane));
     }
 

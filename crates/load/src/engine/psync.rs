@@ -13,14 +13,14 @@ use super::{Done, Setup, Wait};
 use crate::LoadError;
 use crate::buffers::{Buffers, Memory};
 use crate::clock::{LOOK_NS, SPIN_NS, now_ns, sleep_until};
-use crate::ground::Ground;
+use crate::target_map::TargetMap;
 
 /// Threads beyond this are refused by many systems.
 const THREADS_MAX: u32 = 4096;
 
 /// Requests as system calls.
 pub struct Psync {
-    ground: Ground,
+    map: TargetMap,
     taken: Vec<(u32, Request)>,
     /// None where the worker calls by itself.
     pool: Option<Pool>,
@@ -60,13 +60,13 @@ impl Shared {
     }
 
     /// What a thread of the pool does.
-    fn serve(&self, ground: &Ground) {
+    fn serve(&self, map: &TargetMap) {
         let mut state = self.lock();
         loop {
             if let Some(call) = state.calls.pop_front() {
                 drop(state);
                 // SAFETY: buffers stay until the pool has ended; this slot's is this call's.
-                let result = unsafe { carry_out(ground, &call.request, &call.memory) };
+                let result = unsafe { carry_out(map, &call.request, &call.memory) };
                 state = self.lock();
                 state.done.push(Done { slot: call.slot, result });
                 self.results.notify_one();
@@ -97,14 +97,14 @@ impl Psync {
             let shared = Arc::new(Shared::default());
             let mut threads = Pool { shared: Arc::clone(&shared), threads: Vec::new() };
             for _ in 0..setup.slots {
-                let (shared, ground) = (Arc::clone(&shared), setup.ground.clone());
-                let thread = std::thread::Builder::new().spawn(move || shared.serve(&ground));
+                let (shared, map) = (Arc::clone(&shared), setup.map.clone());
+                let thread = std::thread::Builder::new().spawn(move || shared.serve(&map));
                 threads.threads.push(thread.map_err(failed("start a thread"))?);
             }
             pool = Some(threads);
         }
         let taken = Vec::with_capacity(setup.slots as usize);
-        Ok(Psync { ground: setup.ground, taken, pool, buffers, instead_of: None })
+        Ok(Psync { map: setup.map, taken, pool, buffers, instead_of: None })
     }
 
     #[inline]
@@ -118,7 +118,7 @@ impl Psync {
             for (slot, request) in self.taken.drain(..) {
                 let memory = self.buffers.memory(slot, request.length_bytes);
                 // SAFETY: the only slot's buffer, until the call returns.
-                let result = unsafe { carry_out(&self.ground, &request, &memory) };
+                let result = unsafe { carry_out(&self.map, &request, &memory) };
                 done.push(Done { slot, result });
             }
             if done.is_empty()

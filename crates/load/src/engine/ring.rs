@@ -12,7 +12,7 @@ use super::{Done, Setup, Wait};
 use crate::LoadError;
 use crate::buffers::{Buffers, Memory};
 use crate::clock::{SPIN_NS, now_ns};
-use crate::ground::{Ground, Place};
+use crate::target_map::{TargetMap, TargetPlace};
 use crate::waker::Waker;
 
 /// The action that fails where io_uring is not to be had.
@@ -31,7 +31,7 @@ const ENTRIES_MAX: u32 = 32_768;
 /// their lookup, pinning and counting at each request.
 pub struct Ring {
     ring: IoUring,
-    ground: Ground,
+    map: TargetMap,
     buffers: Buffers,
     buffers_are_registered: bool,
     name: String,
@@ -78,9 +78,9 @@ impl Ring {
             move |source| LoadError::Io { target, action, source }
         };
         // A flush takes an entry a file; ahead of the trims, all slots of entries do.
-        let entries = (setup.slots + 1).max(setup.ground.pieces().len() as u32).clamp(1, ENTRIES_MAX);
+        let entries = (setup.slots + 1).max(setup.map.pieces().len() as u32).clamp(1, ENTRIES_MAX);
         let ring = set_up(entries).map_err(failed(SETUP))?;
-        let fds: Vec<i32> = setup.ground.pieces().iter().map(|piece| piece.fd).collect();
+        let fds: Vec<i32> = setup.map.pieces().iter().map(|piece| piece.fd).collect();
         ring.submitter().register_files(&fds).map_err(failed("register files"))?;
         // A convenience of Linux 5.18: without it each call looks its ring up.
         let _ = ring.submitter().register_ring_fd();
@@ -91,7 +91,7 @@ impl Ring {
             whole.iov_len <= REGISTERED_MAX && unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
         let mut ring = Ring {
             ring,
-            ground: setup.ground,
+            map: setup.map,
             buffers,
             buffers_are_registered: registered,
             name: setup.name,
@@ -154,7 +154,7 @@ impl Ring {
 
     #[inline]
     fn transfer(&mut self, slot: u32, request: &Request) -> squeue::Entry {
-        let Place { piece, offset_bytes } = self.ground.place(request);
+        let TargetPlace { piece, offset_bytes } = self.map.place(request);
         let (file, length) = (Fixed(piece as u32), request.length_bytes);
         let buffer = match self.buffers.memory(slot, length) {
             Memory::One(buffer) => buffer,
@@ -176,7 +176,7 @@ impl Ring {
 
     #[cold]
     fn long_transfer(&mut self, slot: u32, request: &Request, pieces: Box<[libc::iovec]>) -> squeue::Entry {
-        let Place { piece, offset_bytes } = self.ground.place(request);
+        let TargetPlace { piece, offset_bytes } = self.map.place(request);
         let (file, data, count) = (Fixed(piece as u32), pieces.as_ptr(), pieces.len() as u32);
         self.long.push((slot, pieces));
         if request.kind == Kind::Read {
@@ -191,9 +191,9 @@ impl Ring {
             self.trims_by_calls.push((slot, *request));
             return;
         }
-        let Place { piece, offset_bytes } = self.ground.place(request);
+        let TargetPlace { piece, offset_bytes } = self.map.place(request);
         let length = u64::from(request.length_bytes);
-        let entry = if !self.ground.pieces()[piece].is_device {
+        let entry = if !self.map.pieces()[piece].is_device {
             opcode::Fallocate::new(Fixed(piece as u32), length).offset(offset_bytes).mode(PUNCH_HOLE).build()
         } else {
             let mut command = [0; 16];
@@ -205,7 +205,7 @@ impl Ring {
     }
 
     fn prepare_flush(&mut self, slot: u32, with_metadata: bool) {
-        let files = self.ground.pieces().len() as u32;
+        let files = self.map.pieces().len() as u32;
         self.flushes.push((slot, files, 0));
         for file in 0..files {
             let fsync = opcode::Fsync::new(Fixed(file));
@@ -217,7 +217,7 @@ impl Ring {
     #[inline]
     fn push(&mut self, entry: &squeue::Entry) {
         loop {
-            // SAFETY: buffers stay where they are until the ring is gone, and files open for as long as the ground is.
+            // SAFETY: buffers stay where they are until the ring is gone, and files open for as long as the map is.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return;
             }
@@ -323,7 +323,7 @@ impl Ring {
         for (data, result) in special.drain(..) {
             let slot = data as u32;
             if data & WAKE != 0 {
-                Waker::calm(self.waker_fd);
+                Waker::drain(self.waker_fd);
                 self.await_waker();
                 continue;
             }
@@ -354,8 +354,8 @@ impl Ring {
 
     fn trim_by_calls(&mut self, done: &mut Vec<Done>) {
         for (slot, request) in self.trims_by_calls.drain(..) {
-            let Place { piece, offset_bytes } = self.ground.place(&request);
-            let piece = &self.ground.pieces()[piece];
+            let TargetPlace { piece, offset_bytes } = self.map.place(&request);
+            let piece = &self.map.pieces()[piece];
             done.push(Done { slot, result: trim(piece.fd, piece.is_device, offset_bytes, request.length_bytes) });
         }
     }

@@ -5,8 +5,8 @@ use std::io;
 use headstack_workload::{Kind, Request};
 
 use crate::buffers::Memory;
-use crate::ground::{Ground, Place};
 use crate::newer_calls;
+use crate::target_map::{TargetMap, TargetPlace};
 
 /// `BLKDISCARD` of `linux/fs.h`: _IO(0x12, 119).
 const BLKDISCARD: libc::Ioctl = 0x1277;
@@ -17,12 +17,12 @@ pub const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SI
 ///
 /// # Safety
 /// `memory` is valid for the length of the request until this returns, and its contents matter to nobody else.
-pub unsafe fn carry_out(ground: &Ground, request: &Request, memory: &Memory) -> i32 {
+pub unsafe fn carry_out(map: &TargetMap, request: &Request, memory: &Memory) -> i32 {
     if request.kind == Kind::Flush {
-        return flush(ground, request.force_unit_access);
+        return flush(map, request.force_unit_access);
     }
-    let Place { piece, offset_bytes } = ground.place(request);
-    let piece = &ground.pieces()[piece];
+    let TargetPlace { piece, offset_bytes } = map.place(request);
+    let piece = &map.pieces()[piece];
     let offset = offset_bytes as libc::off_t;
     let one;
     let data: &[libc::iovec] = match memory {
@@ -33,7 +33,7 @@ pub unsafe fn carry_out(ground: &Ground, request: &Request, memory: &Memory) -> 
         Memory::Many(pieces) => pieces,
     };
     let count = data.len() as libc::c_int;
-    // SAFETY: the caller's promise for the memory; the file is open for as long as the ground is used.
+    // SAFETY: the caller's promise for the memory; the file is open for as long as the map is used.
     let result = unsafe {
         match request.kind {
             Kind::Read => libc::preadv(piece.fd, data.as_ptr(), count, offset),
@@ -63,8 +63,8 @@ pub fn trim(fd: i32, is_device: bool, offset_bytes: u64, length_bytes: u32) -> i
 
 /// Flushes the data of every file, with or without the metadata that reading them does not need; 0 or the first negative
 /// error number.
-pub fn flush(ground: &Ground, with_metadata: bool) -> i32 {
-    for piece in ground.pieces() {
+pub fn flush(map: &TargetMap, with_metadata: bool) -> i32 {
+    for piece in map.pieces() {
         // SAFETY: take a number.
         let result = unsafe { if with_metadata { libc::fsync(piece.fd) } else { libc::fdatasync(piece.fd) } };
         if result < 0 {

@@ -19,7 +19,7 @@ struct Mount {
 }
 
 /// A loop device and what backs it.
-struct Loop {
+struct LoopDevice {
     block: Block,
     backing: Object,
 }
@@ -29,7 +29,7 @@ pub(super) struct Uses<'a> {
     machine: &'a Machine,
     mounts: Vec<Mount>,
     swaps: Vec<Object>,
-    loops: Vec<Loop>,
+    loops: Vec<LoopDevice>,
     /// Members of mounted btrfs file systems, of which the table of mounts names only one.
     btrfs: Vec<Number>,
     /// Devices and files that the kernel's NVMe target exports, which it does not hold exclusively.
@@ -44,7 +44,7 @@ impl Uses<'_> {
     pub(super) fn of(machine: &Machine) -> io::Result<Uses<'_>> {
         let loops = machine.blocks()?.into_iter().filter_map(|block| {
             let backing = machine.backing(&block)?;
-            Some(Loop { block, backing })
+            Some(LoopDevice { block, backing })
         });
         let loops = loops.collect();
         let (mounts, swaps) = (mounts(machine)?, swaps(machine)?);

@@ -6,7 +6,7 @@
 mod create;
 mod describe;
 mod device;
-mod ending;
+mod failure_scope;
 mod file;
 mod in_use;
 mod kernel;
@@ -37,7 +37,7 @@ use crate::engine::trim;
 use in_use::Uses;
 use machine::{Block, Machine, Number, Object};
 
-pub use ending::Ending;
+pub use failure_scope::FailureScope;
 
 /// What requests to a target that stores nothing begin and end on.
 const BLOCK_BYTES: u32 = 512;

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 
 use super::superblocks::Part;
-use super::superblocks::Place::{self, End, Start};
+use super::superblocks::SignaturePlace::{self, End, Start};
 
 /// Something found on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ const MIB: u64 = 1 << 20;
 
 /// Magic numbers that stand for themselves. A format is listed at all places of its copies, since one overwritten at its
 /// start can be recovered from the others.
-const MAGICS: &[(&str, &[Place], &[u8])] = &[
+const MAGICS: &[(&str, &[SignaturePlace], &[u8])] = &[
     // UEFI: blocks 1 and last, with blocks of 512 and 4,096 bytes.
     ("gpt", &[Start(512), Start(4096), End(512, 512), End(4096, 4096)], b"EFI PART"),
     ("mac", &[Start(512)], b"PM\0\0"),
@@ -133,10 +133,11 @@ const MAGICS: &[(&str, &[Place], &[u8])] = &[
 ];
 
 /// The superblock is one of these; the magic number stands near its end.
-const UFS: [Place; 4] = [Start(0x55c), Start(8 * KIB + 0x55c), Start(64 * KIB + 0x55c), Start(256 * KIB + 0x55c)];
+const UFS: [SignaturePlace; 4] =
+    [Start(0x55c), Start(8 * KIB + 0x55c), Start(64 * KIB + 0x55c), Start(256 * KIB + 0x55c)];
 
 /// Where controllers of different years put it, in sectors from the end.
-const PROMISE: [Place; 13] = [
+const PROMISE: [SignaturePlace; 13] = [
     End(63 * 512, 512),
     End(255 * 512, 512),
     End(256 * 512, 512),
@@ -153,7 +154,7 @@ const PROMISE: [Place; 13] = [
 ];
 
 /// Sizes of the first header of LUKS2, behind which the second one is (LUKS2 on-disk format, 2.2).
-const LUKS_SECONDARY: [Place; 9] = [
+const LUKS_SECONDARY: [SignaturePlace; 9] = [
     Start(16 * KIB),
     Start(32 * KIB),
     Start(64 * KIB),

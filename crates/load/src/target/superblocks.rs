@@ -8,12 +8,12 @@ const KIB: u64 = 1 << 10;
 
 /// Where a magic number is.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum SignaturePlace {
     Start(u64),
     /// So many bytes before the end, which is first rounded down to a multiple of the second.
     End(u64, u64),
 }
-use Place::{End, Start};
+use SignaturePlace::{End, Start};
 
 /// A part of a device.
 pub(super) struct Part<'a> {
@@ -28,7 +28,7 @@ impl Part<'_> {
     }
 
     /// Where that is in the part; `None` where the part is shorter.
-    pub(super) fn resolve(&self, place: Place) -> Option<u64> {
+    pub(super) fn resolve(&self, place: SignaturePlace) -> Option<u64> {
         match place {
             Start(at_bytes) => Some(at_bytes),
             End(before_bytes, unit_bytes) => (self.length_bytes / unit_bytes * unit_bytes).checked_sub(before_bytes),

@@ -3,8 +3,8 @@
 
 #[path = "../bench/mod.rs"]
 mod bench;
+mod failures;
 mod files;
 mod hung;
 mod loops;
 mod support;
-mod trouble;

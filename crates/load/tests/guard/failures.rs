@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 
-use headstack_load::{Ending, Permission, Target, TargetKind};
+use headstack_load::{FailureScope, Permission, Target, TargetKind};
 use headstack_needs::{Need, lacks};
 use headstack_workload::{Kind, Request};
 
@@ -35,9 +35,11 @@ fn failures_in_mid_run_say_whether_it_goes_on() {
     let Some(mut device) = LoopDevice::new(64 * MIB) else { return };
     let target = open(&device.path, &destroying(device.name())).unwrap();
     let classify = |target: &Target, (request, errno): (Request, i32)| target.classify(&request, errno);
-    let ends = |ending: Ending, wanted: &str| match ending {
-        Ending::End(line) => assert!(line.contains(wanted) && !line.contains('\n'), "{line:?} without {wanted:?}"),
-        Ending::CountOn(line) => panic!("goes on after {line}"),
+    let ends = |scope: FailureScope, wanted: &str| match scope {
+        FailureScope::End(line) => {
+            assert!(line.contains(wanted) && !line.contains('\n'), "{line:?} without {wanted:?}")
+        }
+        FailureScope::CountOn(line) => panic!("goes on after {line}"),
     };
     // Neither of a whole block.
     let block_bytes = target.block_bytes();
@@ -49,8 +51,8 @@ fn failures_in_mid_run_say_whether_it_goes_on() {
     let backing = fs::OpenOptions::new().write(true).open(&device.backing).unwrap();
     backing.set_len(32 * MIB).unwrap();
     match classify(&target, attempt(&target, Kind::Read, 48 * MIB, 4096)) {
-        Ending::CountOn(line) => assert!(line.starts_with("read of 4KiB at byte 50331648: "), "{line}"),
-        Ending::End(line) => panic!("ended by {line}"),
+        FailureScope::CountOn(line) => assert!(line.starts_with("read of 4KiB at byte 50331648: "), "{line}"),
+        FailureScope::End(line) => panic!("ended by {line}"),
     }
     // A device that was taken away.
     backing.set_len(0).unwrap();
@@ -88,7 +90,7 @@ fn advice_on_alignment_is_given_where_alignment_is_the_cause() {
         let (kind, length_bytes) = (Kind::Read, 4096);
         let request = Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
         match target.classify(&request, errno) {
-            Ending::End(line) | Ending::CountOn(line) => line,
+            FailureScope::End(line) | FailureScope::CountOn(line) => line,
         }
     };
     assert!(said(1, libc::EINVAL).contains("offsets and lengths must be multiples of "), "{}", said(1, libc::EINVAL));

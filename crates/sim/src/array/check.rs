@@ -2,7 +2,7 @@
 
 use super::description::{ArrayDescription, Cache, Controller, Group, IncidentKind, Level, Prefill};
 use super::pool;
-use crate::drive::Fault;
+use crate::drive::InvalidDescription;
 use crate::drive::check::{fault, require};
 use crate::link::{LinkDescription, LinkKind};
 
@@ -17,7 +17,7 @@ const PAGE_BYTES_MAX: u32 = 64 << 20;
 ///
 /// # Errors
 /// The first field whose value is impossible, and what is allowed.
-pub fn check(array: &ArrayDescription) -> Result<(), Fault> {
+pub fn check(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     for device in &array.devices {
         device.check()?;
     }
@@ -35,7 +35,7 @@ pub fn check(array: &ArrayDescription) -> Result<(), Fault> {
     check_incidents(array)
 }
 
-fn check_links(array: &ArrayDescription) -> Result<(), Fault> {
+fn check_links(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     require(array.links.len() <= MEMBERS_MAX, "links", || {
         format!("{} links; up to {MEMBERS_MAX} are allowed", array.links.len())
     })?;
@@ -61,7 +61,7 @@ fn check_links(array: &ArrayDescription) -> Result<(), Fault> {
 }
 
 /// Buses have room for so many devices.
-fn check_attached(array: &ArrayDescription, index: usize, link: &LinkDescription) -> Result<(), Fault> {
+fn check_attached(array: &ArrayDescription, index: usize, link: &LinkDescription) -> Result<(), InvalidDescription> {
     let room = match link.kind {
         LinkKind::Ata => 2,
         // Sixteen addresses, one of them the host adapter's.
@@ -77,7 +77,7 @@ fn check_attached(array: &ArrayDescription, index: usize, link: &LinkDescription
     })
 }
 
-fn check_members(array: &ArrayDescription) -> Result<(), Fault> {
+fn check_members(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     for (index, member) in array.members.iter().enumerate() {
         let named = |what: &str| format!("drive {:?}: {what}", member.name);
         let twice = array.members[..index].iter().any(|other| other.name == member.name);
@@ -97,7 +97,7 @@ fn check_members(array: &ArrayDescription) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_group(array: &ArrayDescription, index: usize) -> Result<(), Fault> {
+fn check_group(array: &ArrayDescription, index: usize) -> Result<(), InvalidDescription> {
     let group = &array.groups[index];
     let key = |field: &str| format!("groups[{index}].{field}");
     let named = |what: String| format!("group {:?}: {what}", group.name);
@@ -127,7 +127,7 @@ fn check_group(array: &ArrayDescription, index: usize) -> Result<(), Fault> {
 }
 
 /// A pool says itself what is impossible; its keys are those of its fields.
-fn check_pool(array: &ArrayDescription, index: usize) -> Result<(), Fault> {
+fn check_pool(array: &ArrayDescription, index: usize) -> Result<(), InvalidDescription> {
     let group = &array.groups[index];
     let Some(pool) = &group.pool else {
         return Ok(());
@@ -139,14 +139,15 @@ fn check_pool(array: &ArrayDescription, index: usize) -> Result<(), Fault> {
     require(pool.member_bytes <= group.member_bytes, &key("drive_size"), || {
         format!("{} bytes of each drive for the pool; up to {} are allowed", pool.member_bytes, group.member_bytes)
     })?;
-    pool::check(pool).map_err(|fault| Fault { key: key(fault.key.trim_end_matches("_bytes")), ..fault })?;
+    pool::check(pool)
+        .map_err(|fault| InvalidDescription { key: key(fault.key.trim_end_matches("_bytes")), ..fault })?;
     let luns = array.luns.iter().filter(|lun| lun.group as usize == index);
     let lengths: Vec<u64> = luns.map(|lun| lun.length_bytes).collect();
-    pool::check_luns(pool, &lengths).map_err(|fault| Fault { key: "luns".to_owned(), ..fault })
+    pool::check_luns(pool, &lengths).map_err(|fault| InvalidDescription { key: "luns".to_owned(), ..fault })
 }
 
 /// Counts of members and spans.
-fn check_shape(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), Fault> {
+fn check_shape(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), InvalidDescription> {
     let (members, spans, level) = (group.members.len(), group.spans as usize, group.level);
     let spannable = matches!(level, Level::Raid5 | Level::Raid6);
     require(spans == 1 || spannable && spans >= 1, &key("spans"), || {
@@ -173,7 +174,7 @@ fn name(level: Level) -> &'static str {
     }
 }
 
-fn check_stripes(group: &Group, block: u64, key: &dyn Fn(&str) -> String) -> Result<(), Fault> {
+fn check_stripes(group: &Group, block: u64, key: &dyn Fn(&str) -> String) -> Result<(), InvalidDescription> {
     let unit = group.stripe_unit_bytes;
     require(unit > 0 && unit.is_multiple_of(block), &key("stripe_unit"), || {
         format!("{unit} bytes; a multiple of the drives' blocks of {block} bytes is allowed")
@@ -199,9 +200,9 @@ fn check_stripes(group: &Group, block: u64, key: &dyn Fn(&str) -> String) -> Res
 }
 
 /// No member serves two masters.
-fn check_uses(array: &ArrayDescription) -> Result<(), Fault> {
+fn check_uses(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     let mut users: Vec<Option<String>> = vec![None; array.members.len()];
-    let mut take = |key: &str, members: &[u32], user: String| -> Result<(), Fault> {
+    let mut take = |key: &str, members: &[u32], user: String| -> Result<(), InvalidDescription> {
         for &member in members {
             let name = &array.members[member as usize].name;
             if let Some(other) = &users[member as usize] {
@@ -227,7 +228,7 @@ fn check_uses(array: &ArrayDescription) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_luns(array: &ArrayDescription) -> Result<(), Fault> {
+fn check_luns(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     require(!array.luns.is_empty(), "luns", || "no LUN; one or more are needed".to_owned())?;
     let block = u64::from(array.block_bytes());
     let sum = array.luns.iter().try_fold(0u64, |sum, lun| sum.checked_add(lun.length_bytes));
@@ -275,7 +276,7 @@ fn check_luns(array: &ArrayDescription) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_controller(array: &ArrayDescription) -> Result<(), Fault> {
+fn check_controller(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     let Controller { processors, member_tags, parity_ns_per_byte: pace, .. } = array.controller;
     require((1..=COUNT_MAX).contains(&processors), "controller.processors", || {
         format!("{processors} processors; 1 to {COUNT_MAX} are allowed")
@@ -289,7 +290,7 @@ fn check_controller(array: &ArrayDescription) -> Result<(), Fault> {
     array.controller.cache.as_ref().map_or(Ok(()), |cache| check_cache(array, cache))
 }
 
-fn check_cache(array: &ArrayDescription, cache: &Cache) -> Result<(), Fault> {
+fn check_cache(array: &ArrayDescription, cache: &Cache) -> Result<(), InvalidDescription> {
     let key = |field: &str| format!("controller.cache.{field}");
     let (page, block) = (cache.page_bytes, array.block_bytes());
     let fits = page.is_power_of_two() && page.is_multiple_of(block) && page <= PAGE_BYTES_MAX;
@@ -321,7 +322,11 @@ fn check_cache(array: &ArrayDescription, cache: &Cache) -> Result<(), Fault> {
     })
 }
 
-fn check_cache_sizes(array: &ArrayDescription, cache: &Cache, key: &dyn Fn(&str) -> String) -> Result<(), Fault> {
+fn check_cache_sizes(
+    array: &ArrayDescription,
+    cache: &Cache,
+    key: &dyn Fn(&str) -> String,
+) -> Result<(), InvalidDescription> {
     let (page, data) = (u64::from(cache.page_bytes), cache.data_bytes);
     require(data >= page && data.is_multiple_of(page), &key("data"), || {
         format!("{data} bytes; a multiple of the page of {page} bytes is allowed")
@@ -349,7 +354,7 @@ pub fn flash_room_bytes(array: &ArrayDescription, cache: &Cache) -> Option<u64> 
     Some(pages_each.saturating_mul(u64::from(cache.page_bytes)).saturating_mul(members.len() as u64))
 }
 
-fn check_incidents(array: &ArrayDescription) -> Result<(), Fault> {
+fn check_incidents(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     for (index, incident) in array.incidents.iter().enumerate() {
         let key = |field: &str| format!("incidents[{index}].{field}");
         let before = index.checked_sub(1).map_or(0, |before| array.incidents[before].at_ns);

@@ -11,8 +11,8 @@ use super::Array;
 use super::layout::Extent;
 use super::members::{Command, Owner};
 use super::operations::{Origin, request};
-use crate::blemishes::Failure;
 use crate::drive::Completion;
+use crate::media_defects::Failure;
 
 /// Bytes of a member that do not hold what they should.
 #[derive(Clone, Copy, Debug)]

@@ -31,7 +31,7 @@ use headstack_result::{Component, Servers};
 use headstack_workload::Request;
 
 use crate::device::{Device, Traffic};
-use crate::drive::{Completion, Fault};
+use crate::drive::{Completion, InvalidDescription};
 use crate::faults::Failed;
 use crate::link::Link;
 use crate::snapshot::Snapshot;
@@ -156,7 +156,7 @@ impl Array {
     ///
     /// # Errors
     /// What is impossible in the description.
-    pub fn new(description: &ArrayDescription, seed: u64) -> Result<Array, Fault> {
+    pub fn new(description: &ArrayDescription, seed: u64) -> Result<Array, InvalidDescription> {
         check(description)?;
         let device = |at: usize| {
             let kind = description.members[at].device as usize;

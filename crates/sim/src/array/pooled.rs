@@ -8,7 +8,7 @@ use super::members::Owner;
 use super::operations::request;
 use super::pool::{self, Effect, Migration, Placement, Pool};
 use super::{Array, Event};
-use crate::drive::Fault;
+use crate::drive::InvalidDescription;
 
 /// Reads, and writes that follow when all of them are done.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ enum RelayEnd {
 }
 
 /// The pools of an array's groups, filled as the LUNs say.
-pub fn pools(description: &ArrayDescription) -> Result<Vec<Option<Pool>>, Fault> {
+pub fn pools(description: &ArrayDescription) -> Result<Vec<Option<Pool>>, InvalidDescription> {
     let pool_of = |(group, table): (usize, &super::description::Group)| {
         let Some(settings) = &table.pool else {
             return Ok(None);
@@ -54,10 +54,10 @@ pub fn pools(description: &ArrayDescription) -> Result<Vec<Option<Pool>>, Fault>
     description.groups.iter().enumerate().map(pool_of).collect()
 }
 
-fn write_first(pool: &mut Pool, lun: usize, segment: u64) -> Result<(), Fault> {
+fn write_first(pool: &mut Pool, lun: usize, segment: u64) -> Result<(), InvalidDescription> {
     match pool.write(lun as u32, segment as u32) {
         Ok(_) => Ok(()),
-        Err(full) => Err(Fault { key: format!("luns[{lun}].prefill"), message: full.to_string() }),
+        Err(full) => Err(InvalidDescription { key: format!("luns[{lun}].prefill"), message: full.to_string() }),
     }
 }
 

@@ -5,13 +5,13 @@ use headstack_workload::{Kind, Request, Span};
 
 use super::flash::Flash;
 use super::flights::Flights;
-use super::log::{Piece, Place};
+use super::log::{LogPlace, Piece};
 use super::staging::{CLEANING, Staging};
-use crate::blemishes::{Failure, Failures};
 use crate::drive::description::DriveDescription;
-use crate::drive::{Completion, Counters, Drive, Fault};
-use crate::faults::{Blemish, DeviceGauge, DeviceState, common};
+use crate::drive::{Completion, Counters, Drive, InvalidDescription};
+use crate::faults::{DeviceGauge, DeviceState, MediaDefect, common};
 use crate::link::Upstream;
+use crate::media_defects::{Failure, Failures};
 
 /// One mechanism and its helpers.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct Assisted {
 
 impl Assisted {
     /// The drive of a checked description.
-    pub fn new(description: &DriveDescription, seed: u64) -> Result<Self, Fault> {
+    pub fn new(description: &DriveDescription, seed: u64) -> Result<Self, InvalidDescription> {
         let geometry = &description.geometry;
         let sector_bytes = u64::from(geometry.physical_sector_bytes);
         let staging = description.media_cache.as_ref().map(|cache| Staging::new(description, cache));
@@ -157,13 +157,13 @@ impl Assisted {
         let mut pieces = std::mem::take(&mut self.pieces);
         match &mut self.staging {
             Some(staging) => staging.find(from, to, &mut pieces),
-            None => pieces.push(Piece { place: Place::Home, home: from, sectors: (to - from) as u32 }),
+            None => pieces.push(Piece { place: LogPlace::Home, home: from, sectors: (to - from) as u32 }),
         }
         let name = self.flights.start(id, pieces.len() as u32);
         if wanted {
             self.flights.want(name, start, length);
         }
-        if let [Piece { place: Place::Home, .. }] = pieces[..] {
+        if let [Piece { place: LogPlace::Home, .. }] = pieces[..] {
             self.drive.submit_behind(upstream, now_ns, name, &self.at_home(request));
         } else {
             pieces.iter().for_each(|piece| self.read_piece(upstream, now_ns, name, request, piece));
@@ -176,9 +176,9 @@ impl Assisted {
         let length_bytes = (u64::from(piece.sectors) * self.sector_bytes) as u32;
         let part = |block: u64| Request { offset_bytes: block * self.sector_bytes, length_bytes, ..*request };
         match piece.place {
-            Place::Home => self.drive.submit_behind(upstream, now_ns, name, &self.at_home(&part(piece.home))),
-            Place::Log(block) => self.drive.submit_behind(upstream, now_ns, name, &part(block)),
-            Place::Buffer => {
+            LogPlace::Home => self.drive.submit_behind(upstream, now_ns, name, &self.at_home(&part(piece.home))),
+            LogPlace::Log(block) => self.drive.submit_behind(upstream, now_ns, name, &part(block)),
+            LogPlace::Buffer => {
                 let ready_ns = self.drive.decode_hit(now_ns);
                 self.drive.send(upstream, now_ns, name, ready_ns, piece.sectors);
             }
@@ -267,7 +267,7 @@ impl Assisted {
         }
         if part.id >= CLEANING {
             let staging = self.staging.as_mut().expect("only a media cache makes accesses of its own");
-            return staging.errand_done(&mut self.drive, part.at_ns, part.id);
+            return staging.internal_access_done(&mut self.drive, part.at_ns, part.id);
         }
         let Some(landed) = self.flights.part_done(part) else {
             return;
@@ -306,14 +306,14 @@ impl Assisted {
     }
 
     /// Replaces what is wrong with the media at home.
-    pub fn set_blemishes(&mut self, blemishes: &[Blemish], seed: u64) {
+    pub fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         let home = self.home_bytes();
-        let at_home = |blemish: &Blemish| Blemish {
-            span: Span { start_bytes: home + blemish.span.start_bytes, ..blemish.span },
-            ..*blemish
+        let at_home = |media_defect: &MediaDefect| MediaDefect {
+            span: Span { start_bytes: home + media_defect.span.start_bytes, ..media_defect.span },
+            ..*media_defect
         };
-        let at_home: Vec<Blemish> = blemishes.iter().map(at_home).collect();
-        self.drive.set_blemishes(&at_home, seed);
+        let at_home: Vec<MediaDefect> = media_defects.iter().map(at_home).collect();
+        self.drive.set_media_defects(&at_home, seed);
     }
 
     /// Acknowledged data can be in a volatile cache.

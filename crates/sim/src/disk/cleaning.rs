@@ -4,7 +4,7 @@ use super::log::{Cached, Log};
 
 /// Sectors to read or write, as blocks of the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct CleaningStep {
     /// It writes.
     pub write: bool,
     /// First sector.
@@ -16,7 +16,7 @@ pub struct Step {
 /// A sweep over the drive, or the rewriting of a band. Its lists are kept from one to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Cleaning {
-    steps: Vec<Step>,
+    steps: Vec<CleaningStep>,
     /// Of them reads: all are done before the first write begins.
     reads: usize,
     next: usize,
@@ -50,7 +50,7 @@ impl Cleaning {
     }
 
     /// The next access, if fewer than `window` are under way.
-    pub fn next_step(&mut self, window: u32) -> Option<Step> {
+    pub fn next_step(&mut self, window: u32) -> Option<CleaningStep> {
         let waits_for_reads = self.next == self.reads && self.under_way > 0;
         if self.under_way >= window || waits_for_reads {
             return None;
@@ -132,7 +132,7 @@ impl Cleaning {
         let home_steps = self.steps.len();
         let on_media = |cached: &Cached| cached.at < log.durable();
         for cached in log.cached(from, to).filter(on_media) {
-            self.steps.push(Step { write: false, block: log.block(cached.at), sectors: cached.sectors });
+            self.steps.push(CleaningStep { write: false, block: log.block(cached.at), sectors: cached.sectors });
         }
         self.steps[home_steps..].sort_unstable_by_key(|step| step.block);
         self.reads = self.steps.len();
@@ -158,7 +158,7 @@ impl Cleaning {
         let mut block = from;
         while block < to {
             let sectors = (to - block).min(u64::from(step_sectors)) as u32;
-            self.steps.push(Step { write, block, sectors });
+            self.steps.push(CleaningStep { write, block, sectors });
             block += u64::from(sectors);
         }
     }

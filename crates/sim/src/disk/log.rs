@@ -24,7 +24,7 @@ impl Cached {
 
 /// Where a part of a range is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum LogPlace {
     /// At home.
     Home,
     /// On the media of the log, from this sector of it.
@@ -37,7 +37,7 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Where it is.
-    pub place: Place,
+    pub place: LogPlace,
     /// First sector at home.
     pub home: u64,
     /// Sectors.
@@ -179,12 +179,13 @@ impl Log {
     /// Where the parts of a range are, ascending.
     pub fn pieces(&self, from: u64, to: u64, pieces: &mut Vec<Piece>) {
         let mut next = from;
-        let home = |from: u64, to: u64| Piece { place: Place::Home, home: from, sectors: (to - from) as u32 };
+        let home = |from: u64, to: u64| Piece { place: LogPlace::Home, home: from, sectors: (to - from) as u32 };
         for cached in self.cached(from, to) {
             if next < cached.home {
                 pieces.push(home(next, cached.home));
             }
-            let place = if cached.at < self.durable { Place::Log(cached.at % self.sectors) } else { Place::Buffer };
+            let place =
+                if cached.at < self.durable { LogPlace::Log(cached.at % self.sectors) } else { LogPlace::Buffer };
             pieces.push(Piece { place, home: cached.home, sectors: cached.sectors });
             next = cached.end();
         }

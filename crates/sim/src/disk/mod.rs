@@ -20,7 +20,7 @@ mod tests;
 use headstack_workload::Request;
 
 use crate::drive::description::DriveDescription;
-use crate::drive::{Completion, Counters, Drive, Fault, check};
+use crate::drive::{Completion, Counters, Drive, InvalidDescription, check};
 use crate::link::Upstream;
 use assisted::Assisted;
 use split::Split;
@@ -44,7 +44,7 @@ impl Disk {
     ///
     /// # Errors
     /// What is impossible in the description.
-    pub fn new(description: &DriveDescription, seed: u64) -> Result<Disk, Fault> {
+    pub fn new(description: &DriveDescription, seed: u64) -> Result<Disk, InvalidDescription> {
         check(description)?;
         let kind = if description.actuators > 1 {
             Kind::Split(Box::new(Split::new(description, seed)?))

@@ -4,16 +4,16 @@ use headstack_result::Levels;
 use headstack_workload::Span;
 
 use super::{Disk, Kind};
-use crate::blemishes::Failure;
-use crate::faults::{Blemish, DeviceGauge, DeviceHealth};
+use crate::faults::{DeviceGauge, DeviceHealth, MediaDefect};
+use crate::media_defects::Failure;
 
 impl Disk {
     /// Replaces what is wrong with its media.
-    pub(crate) fn set_blemishes(&mut self, blemishes: &[Blemish], seed: u64) {
+    pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         match &mut self.kind {
-            Kind::Plain(drive) => drive.set_blemishes(blemishes, seed),
-            Kind::Assisted(assisted) => assisted.set_blemishes(blemishes, seed),
-            Kind::Split(split) => split.set_blemishes(blemishes, seed),
+            Kind::Plain(drive) => drive.set_media_defects(media_defects, seed),
+            Kind::Assisted(assisted) => assisted.set_media_defects(media_defects, seed),
+            Kind::Split(split) => split.set_media_defects(media_defects, seed),
         }
     }
 

@@ -4,11 +4,11 @@ use headstack_result::Levels;
 use headstack_workload::{Kind, Request, Span};
 
 use super::flights::Flights;
-use crate::blemishes::{Failure, Failures};
 use crate::drive::description::{DriveDescription, InterfaceKind};
-use crate::drive::{Completion, Counters, Drive, Fault};
-use crate::faults::{Blemish, DeviceGauge, DeviceHealth, DeviceState, common};
+use crate::drive::{Completion, Counters, Drive, InvalidDescription};
+use crate::faults::{DeviceGauge, DeviceHealth, DeviceState, MediaDefect, common};
 use crate::link::{Link, LinkDescription, LinkKind, Upstream};
+use crate::media_defects::{Failure, Failures};
 
 /// Several mechanisms, each with its share of the blocks, the first with the lowest.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct Split {
 
 impl Split {
     /// The drive of a checked description.
-    pub fn new(description: &DriveDescription, seed: u64) -> Result<Self, Fault> {
+    pub fn new(description: &DriveDescription, seed: u64) -> Result<Self, InvalidDescription> {
         let count = description.actuators;
         let mut share = description.clone();
         share.actuators = 1;
@@ -142,11 +142,13 @@ impl Split {
     }
 
     /// Replaces what is wrong with the media; each actuator draws for itself.
-    pub fn set_blemishes(&mut self, blemishes: &[Blemish], seed: u64) {
+    pub fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         for index in 0..self.drives.len() {
-            let part = |blemish: &Blemish| Some(Blemish { span: self.part_of(index, blemish.span)?, ..*blemish });
-            let own: Vec<Blemish> = blemishes.iter().filter_map(part).collect();
-            self.drives[index].set_blemishes(&own, seed.wrapping_add(index as u64));
+            let part = |media_defect: &MediaDefect| {
+                Some(MediaDefect { span: self.part_of(index, media_defect.span)?, ..*media_defect })
+            };
+            let own: Vec<MediaDefect> = media_defects.iter().filter_map(part).collect();
+            self.drives[index].set_media_defects(&own, seed.wrapping_add(index as u64));
         }
     }
 

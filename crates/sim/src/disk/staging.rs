@@ -6,7 +6,7 @@ use super::cleaning::{Cleaning, Shape};
 use super::log::{Batch, Log, Piece};
 use super::runs::Runs;
 use crate::drive::description::{DriveDescription, MediaCache, WriteCache};
-use crate::drive::errand::Errand;
+use crate::drive::internal_access::InternalAccess;
 use crate::drive::{Counters, Drive};
 use crate::link::Upstream;
 
@@ -152,7 +152,7 @@ impl Staging {
     /// Where the sectors `[from, to)` of home are.
     pub fn find(&mut self, from: u64, to: u64, pieces: &mut Vec<Piece>) {
         self.log.pieces(from, to, pieces);
-        self.hits += u64::from(pieces.iter().any(|piece| piece.place != super::log::Place::Home));
+        self.hits += u64::from(pieces.iter().any(|piece| piece.place != super::log::LogPlace::Home));
     }
 
     /// Whether a write, in a shingled drive of one band, goes home directly; every write must be shown once. If it does, [`Self::direct_done`] is owed.
@@ -259,12 +259,12 @@ impl Staging {
         if self.append.is_none() {
             return;
         }
-        let Some(errand) = drive.waiting_errand(APPEND) else {
+        let Some(internal_access) = drive.waiting_internal_access(APPEND) else {
             return;
         };
         if let Some(batch) = self.log.next_batch(self.shape.step_sectors) {
-            errand.sectors = batch.sectors;
-            errand.ready_ns = errand.ready_ns.max(self.latest_data_ns.max(now_ns));
+            internal_access.sectors = batch.sectors;
+            internal_access.ready_ns = internal_access.ready_ns.max(self.latest_data_ns.max(now_ns));
             self.append = Some(batch);
         }
     }
@@ -325,7 +325,7 @@ impl Staging {
     }
 
     /// One of the accesses is done.
-    pub fn errand_done(&mut self, drive: &mut Drive, now_ns: u64, id: u32) {
+    pub fn internal_access_done(&mut self, drive: &mut Drive, now_ns: u64, id: u32) {
         if id == APPEND {
             let batch = self.append.take().expect("an append was under way");
             self.log.appended(&batch);
@@ -365,7 +365,11 @@ impl Staging {
                 let ready_ns = self.latest_data_ns.max(now_ns + self.overhead_ns);
                 let Batch { block, sectors, .. } = batch;
                 self.appends += 1;
-                drive.submit_errand(upstream, now_ns, Errand { id: APPEND, write: true, block, sectors, ready_ns });
+                drive.submit_internal_access(
+                    upstream,
+                    now_ns,
+                    InternalAccess { id: APPEND, write: true, block, sectors, ready_ns },
+                );
             }
         }
         let has_to = is_full || self.finishes || self.unfinished.is_some();
@@ -377,7 +381,11 @@ impl Staging {
         }
         while let Some(step) = self.cleaning.next_step(self.cache.sweep_window) {
             let (write, block, sectors) = (step.write, step.block, step.sectors);
-            drive.submit_errand(upstream, now_ns, Errand { id: CLEANING, write, block, sectors, ready_ns: now_ns });
+            drive.submit_internal_access(
+                upstream,
+                now_ns,
+                InternalAccess { id: CLEANING, write, block, sectors, ready_ns: now_ns },
+            );
         }
     }
 

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::cleaning::{Cleaning, Shape, Step};
+use super::cleaning::{Cleaning, CleaningStep, Shape};
 use super::flash::Flash;
-use super::log::{Log, Piece, Place};
+use super::log::{Log, LogPlace, Piece};
 use crate::drive::description::FlashCache;
 
 const HOME: usize = 400;
@@ -86,7 +86,7 @@ impl Model {
             }
         }
         let step = self.cleaning.next_step(1).expect("a cleaning that is not over has a step");
-        let Step { write, block, sectors } = step;
+        let CleaningStep { write, block, sectors } = step;
         for sector in block..block + u64::from(sectors) {
             if write {
                 self.media[sector as usize] = self.to_bring_home(sector);
@@ -117,12 +117,12 @@ impl Model {
             let mut cached = self.log.cached(piece.home, next);
             for sector in 0..u64::from(piece.sectors) {
                 let found = match piece.place {
-                    Place::Home => self.media[(LOG + piece.home + sector) as usize],
-                    Place::Log(block) => self.media[(block + sector) as usize],
-                    Place::Buffer => self.written[&(cached.next().unwrap().at)],
+                    LogPlace::Home => self.media[(LOG + piece.home + sector) as usize],
+                    LogPlace::Log(block) => self.media[(block + sector) as usize],
+                    LogPlace::Buffer => self.written[&(cached.next().unwrap().at)],
                 };
                 assert_eq!(found, self.newest[(piece.home + sector) as usize], "sector {}", piece.home + sector);
-                if piece.place == Place::Buffer {
+                if piece.place == LogPlace::Buffer {
                     cached = self.log.cached(piece.home + sector + 1, next.max(piece.home + sector + 1));
                 }
             }

@@ -1,14 +1,14 @@
 //! The arm: which job it takes next, and how long that keeps it and the host.
 
-use super::blemished::For;
 use super::buffer::Accepted;
+use super::defective::For;
 use super::description::ReadAhead;
 use super::geometry::Extent;
 use super::media::{Access, Pass, ReadAheadRun};
 use super::queue::{HostJob, Job, Work};
 use super::{Drive, NOWHERE, Service};
-use crate::blemishes::Stretch;
 use crate::link::{Direction, Upstream};
+use crate::media_defects::Stretch;
 
 impl Drive {
     pub(super) fn arm_becomes_free(&mut self, upstream: &mut Upstream) {
@@ -88,7 +88,7 @@ impl Drive {
             }
             Work::Host(host) => self.read(upstream, now_ns, free_ns, &host, &job.extent),
             Work::Destage(slot) => self.destage(job.arrived_ns.max(free_ns), slot, &job.extent),
-            Work::Errand(errand) => self.run_errand(now_ns, free_ns, &errand, &job.extent),
+            Work::InternalAccess(access) => self.run_internal_access(now_ns, free_ns, &access, &job.extent),
         }
     }
 
@@ -187,8 +187,8 @@ impl Drive {
             let (first, _) = self.media.layout.track_bounds(job.block);
             let passed = self.media.spindle.sectors_in(pass.first_wait_ns, pass.sector_span);
             let mut from = job.block.saturating_sub(passed).max(first);
-            if !self.blemishes.is_clean() {
-                from = self.blemishes.clear_since(from, job.block);
+            if !self.media_defects.is_clean() {
+                from = self.media_defects.clear_since(from, job.block);
             }
             self.segments.extend_front(segment, from);
         }
@@ -316,7 +316,7 @@ impl Drive {
         };
         let (pass, bad) = self.write_pass(access, extent, dirty.partial);
         if let Some(bad) = bad {
-            self.blemishes.defer(bad);
+            self.media_defects.defer(bad);
         }
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Destage(slot), dirty.end);

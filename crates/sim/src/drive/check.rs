@@ -6,18 +6,18 @@ use super::geometry::zone_blocks;
 /// An impossible description: the key of its TOML form, and what would be possible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
-pub struct Fault {
+pub struct InvalidDescription {
     /// Path of the key, such as `geometry.zones[3].first_cylinder`.
     pub key: String,
     /// What is wrong and what is allowed.
     pub message: String,
 }
 
-pub(crate) fn fault<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault { key: key.into(), message: message.into() })
+pub(crate) fn fault<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, InvalidDescription> {
+    Err(InvalidDescription { key: key.into(), message: message.into() })
 }
 
-pub(crate) fn require(holds: bool, key: &str, message: impl FnOnce() -> String) -> Result<(), Fault> {
+pub(crate) fn require(holds: bool, key: &str, message: impl FnOnce() -> String) -> Result<(), InvalidDescription> {
     if holds { Ok(()) } else { fault(key, message()) }
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn require(holds: bool, key: &str, message: impl FnOnce() -> String) 
 ///
 /// # Errors
 /// The first impossible field.
-pub fn check(description: &DriveDescription) -> Result<(), Fault> {
+pub fn check(description: &DriveDescription) -> Result<(), InvalidDescription> {
     check_geometry(&description.geometry)?;
     check_mechanics(description)?;
     check_electronics(description)?;
@@ -36,7 +36,7 @@ pub fn check(description: &DriveDescription) -> Result<(), Fault> {
     description.power.map_or(Ok(()), |power| power.check())
 }
 
-fn check_geometry(geometry: &Geometry) -> Result<(), Fault> {
+fn check_geometry(geometry: &Geometry) -> Result<(), InvalidDescription> {
     let (logical, physical) = (geometry.logical_block_bytes, geometry.physical_sector_bytes);
     require(
         matches!((logical, physical), (512, 512) | (512, 4096) | (4096, 4096)),
@@ -74,7 +74,7 @@ fn check_geometry(geometry: &Geometry) -> Result<(), Fault> {
     })
 }
 
-fn check_zone(geometry: &Geometry, index: usize, zone: &Zone, next: u32) -> Result<(), Fault> {
+fn check_zone(geometry: &Geometry, index: usize, zone: &Zone, next: u32) -> Result<(), InvalidDescription> {
     let key = |field: &str| format!("geometry.zones[{index}].{field}");
     require(zone.first_cylinder >= next, &key("first_cylinder"), || {
         format!("cylinder {} belongs to the zone before; {next} or more is allowed", zone.first_cylinder)
@@ -148,7 +148,7 @@ fn slips_have_spares(sparing: Sparing, zone: &Zone, region: u64, places: u64) ->
     }
 }
 
-fn check_mechanics(description: &DriveDescription) -> Result<(), Fault> {
+fn check_mechanics(description: &DriveDescription) -> Result<(), InvalidDescription> {
     let mechanics = &description.mechanics;
     // Below 224 rpm the fixed-point product of an angle and the time of a turn overflows.
     require((300.0..=100_000.0).contains(&mechanics.rpm), "spindle.speed", || {
@@ -185,7 +185,7 @@ fn check_mechanics(description: &DriveDescription) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_electronics(description: &DriveDescription) -> Result<(), Fault> {
+fn check_electronics(description: &DriveDescription) -> Result<(), InvalidDescription> {
     let (queue, buffer) = (&description.queue, &description.buffer);
     let interface = &description.interface;
     require((1..=65_536).contains(&queue.depth), "queue.depth", || {
@@ -213,7 +213,7 @@ fn check_electronics(description: &DriveDescription) -> Result<(), Fault> {
     require(interface.host_tags >= 1, "interface.host_tags", || "0; 1 or more are allowed".to_owned())
 }
 
-fn check_slow(description: &DriveDescription) -> Result<(), Fault> {
+fn check_slow(description: &DriveDescription) -> Result<(), InvalidDescription> {
     let slow = &description.slow;
     if let Some(retries) = slow.retries {
         require((0.0..1.0).contains(&retries.probability), "slow.retries.probability", || {
@@ -233,7 +233,7 @@ fn check_slow(description: &DriveDescription) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_flash_cache(description: &DriveDescription) -> Result<(), Fault> {
+fn check_flash_cache(description: &DriveDescription) -> Result<(), InvalidDescription> {
     let Some(flash) = description.flash_cache else {
         return Ok(());
     };
@@ -255,7 +255,7 @@ fn check_flash_cache(description: &DriveDescription) -> Result<(), Fault> {
     })
 }
 
-fn check_media_cache(description: &DriveDescription) -> Result<(), Fault> {
+fn check_media_cache(description: &DriveDescription) -> Result<(), InvalidDescription> {
     let sector = u64::from(description.geometry.physical_sector_bytes);
     if let Some(shingles) = description.shingles {
         let band = shingles.band_bytes;
@@ -297,7 +297,7 @@ fn check_media_cache(description: &DriveDescription) -> Result<(), Fault> {
     })
 }
 
-fn check_actuators(description: &DriveDescription) -> Result<(), Fault> {
+fn check_actuators(description: &DriveDescription) -> Result<(), InvalidDescription> {
     let (count, geometry) = (description.actuators, &description.geometry);
     require((1..=8).contains(&count), "actuators", || format!("{count}; 1 to 8 are allowed"))?;
     if count == 1 {

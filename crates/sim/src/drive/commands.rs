@@ -166,7 +166,7 @@ impl Drive {
     #[inline]
     pub(super) fn read_ahead_limit(&self, end: u64, segment: usize) -> u64 {
         let limit = self.wanted_read_ahead_limit(end, segment);
-        if self.blemishes.is_clean() { limit } else { limit.min(self.blemishes.next_from(end)) }
+        if self.media_defects.is_clean() { limit } else { limit.min(self.media_defects.next_from(end)) }
     }
 
     #[inline]
@@ -313,7 +313,7 @@ impl Drive {
                 let dirty = self.writes.get(slot);
                 (dirty.start, (dirty.end - dirty.start) as u32)
             }
-            Work::Errand(errand) => (errand.block, errand.sectors),
+            Work::InternalAccess(access) => (access.block, access.sectors),
         };
         let job = Job { work, block, extent: self.media.layout.locate(block, sectors), arrived_ns, ordered };
         self.hand_to_arm(upstream, now_ns, job);

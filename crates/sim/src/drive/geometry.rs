@@ -109,7 +109,7 @@ enum Reversal {
 
 /// A geometry, compiled: blocks to places.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct TrackLayout {
     zones: Vec<CompiledZone>,
     /// First zone that a block may be in, by its leading bits.
     zone_hint: Vec<u8>,
@@ -142,7 +142,7 @@ pub fn zone_blocks(geometry: &Geometry, zone: usize) -> u64 {
     (cylinders * heads * u64::from(zone.sectors_per_track)).saturating_sub(zone.reserved_sectors + lost)
 }
 
-impl Layout {
+impl TrackLayout {
     /// Compiles a geometry that [`super::check`] has passed.
     pub fn new(geometry: &Geometry) -> Self {
         let mut first_block = 0;
@@ -162,7 +162,7 @@ impl Layout {
                 zones.partition_point(|zone| zone.first_block + zone.blocks <= block).min(zones.len() - 1) as u8
             })
             .collect();
-        Layout { zones, zone_hint, hint_shift, heads: geometry.heads, blocks, cylinders: geometry.cylinders }
+        TrackLayout { zones, zone_hint, hint_shift, heads: geometry.heads, blocks, cylinders: geometry.cylinders }
     }
 
     /// Blocks that the drive exports, in physical sectors.
@@ -323,18 +323,18 @@ impl CompiledZone {
         self.extent(track, sector, sectors as u32, last - place.sector + 1)
     }
 
-    fn place(&self, relative: u64) -> Place {
+    fn place(&self, relative: u64) -> DiskAddress {
         let data = relative + self.reserved;
         if self.slips_are_tracks {
             let (track, sector) = self.sectors_per_track.divide(data);
             let track = track + slips_before(&self.slips, track);
             let track = self.remaps.iter().find(|&&(defect, _)| defect == track).map_or(track, |&(_, spare)| spare);
             let sector = track * self.sectors_per_track.divisor + sector;
-            return Place { sector, unmapped: sector, region_left: u64::MAX };
+            return DiskAddress { sector, unmapped: sector, region_left: u64::MAX };
         }
         let Some(regions) = self.regions else {
             let sector = data + slips_before(&self.slips, data);
-            return Place { sector, unmapped: sector, region_left: u64::MAX };
+            return DiskAddress { sector, unmapped: sector, region_left: u64::MAX };
         };
         let (region, rest) = regions.blocks.divide(data);
         let begin = region * regions.sectors;
@@ -349,7 +349,7 @@ impl CompiledZone {
             let start = begin + regions.front.saturating_sub(slips.len() as u64) + rest;
             start + slips_before(slips, start)
         };
-        Place { sector, unmapped: sector, region_left: regions.blocks.divisor - rest }
+        DiskAddress { sector, unmapped: sector, region_left: regions.blocks.divisor - rest }
     }
 
     /// The extent of `sectors` blocks over `physical` sectors from `sector` of the zone's `track`.
@@ -406,7 +406,7 @@ impl CompiledZone {
     }
 }
 
-struct Place {
+struct DiskAddress {
     /// Sector of the zone, in the order of its tracks.
     sector: u64,
     /// The same before remapping.

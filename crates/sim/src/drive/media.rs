@@ -1,7 +1,7 @@
 //! Passes over the media: what the arm and the spindle do for a run of sectors, as times.
 
 use super::description::DriveDescription;
-use super::geometry::{Extent, Layout};
+use super::geometry::{Extent, TrackLayout};
 use super::mechanics::{Arm, Spindle};
 
 /// Where the heads are.
@@ -63,7 +63,7 @@ pub struct Access {
 #[derive(Clone, Debug)]
 pub struct Media {
     /// Blocks to places.
-    pub layout: Layout,
+    pub layout: TrackLayout,
     /// Angles and times.
     pub spindle: Spindle,
     /// Seeks.
@@ -76,7 +76,7 @@ impl Media {
     /// Compiles a checked description.
     pub fn new(description: &DriveDescription) -> Self {
         Media {
-            layout: Layout::new(&description.geometry),
+            layout: TrackLayout::new(&description.geometry),
             spindle: Spindle::new(description.mechanics.rpm),
             arm: Arm::new(&description.mechanics, description.geometry.cylinders),
             read_on_arrival: description.mechanics.read_on_arrival,

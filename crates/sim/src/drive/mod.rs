@@ -6,13 +6,13 @@
 
 mod arm;
 mod assists;
-mod blemished;
 pub mod buffer;
 pub(crate) mod check;
 mod commands;
+mod defective;
 pub mod description;
-pub(crate) mod errand;
 pub mod geometry;
+pub(crate) mod internal_access;
 pub mod mechanics;
 mod media;
 mod outside;
@@ -22,7 +22,7 @@ mod slow;
 mod standby;
 
 pub(crate) use check::require;
-pub use check::{Fault, check};
+pub use check::{InvalidDescription, check};
 
 use std::collections::VecDeque;
 
@@ -35,8 +35,8 @@ use port::Port;
 use queue::ArmQueue;
 use slow::Slow;
 
-use crate::blemishes::{Blemishes, Failures};
 use crate::link::Upstream;
+use crate::media_defects::{Failures, MediaDefects};
 
 /// A command that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +172,7 @@ pub struct Drive {
     /// Flushes: name, arrival, last write that they cover.
     flushes: VecDeque<(u32, u64, u64)>,
     counters: Counters,
-    blemishes: Blemishes,
+    media_defects: MediaDefects,
     failures: Failures,
     /// After power came back, the spindle turns from here on.
     ready_ns: u64,
@@ -185,7 +185,7 @@ enum Service {
     /// A write of the host's that is no destage.
     Write,
     Destage(u32),
-    /// An errand, recalibration or a scan: for nobody outside.
+    /// An internal access, recalibration or a scan: for nobody outside.
     Internal,
 }
 
@@ -212,7 +212,7 @@ impl Drive {
     ///
     /// # Errors
     /// What is impossible in the description.
-    pub fn new(description: &DriveDescription, seed: u64) -> Result<Drive, Fault> {
+    pub fn new(description: &DriveDescription, seed: u64) -> Result<Drive, InvalidDescription> {
         check(description)?;
         let buffer = &description.buffer;
         let interface = &description.interface;
@@ -249,7 +249,7 @@ impl Drive {
             completions: Vec::with_capacity(capacity),
             flushes: VecDeque::new(),
             counters: Counters::default(),
-            blemishes: Blemishes::none(),
+            media_defects: MediaDefects::none(),
             failures: Failures::default(),
             ready_ns: 0,
         })

@@ -46,7 +46,7 @@ impl Drive {
         self.completions.clear();
         self.flushes.clear();
         self.failures.clear();
-        self.blemishes.take_deferred();
+        self.media_defects.take_deferred();
         self.port.reset(now_ns);
         (self.in_service, self.read_ahead, self.filling, self.serves_ordered) = (None, None, None, false);
         (self.arm_free_ns, self.firmware_free_ns) = (self.ready_ns, self.ready_ns);
@@ -82,9 +82,9 @@ impl Drive {
 
     /// Adds what is wrong with its media.
     pub(crate) fn add_health(&self, into: &mut DeviceHealth) {
-        into.pending_sectors += self.blemishes.pending();
-        into.reallocated_sectors += self.blemishes.spares;
-        into.uncorrectable_errors += self.blemishes.errors;
+        into.pending_sectors += self.media_defects.pending();
+        into.reallocated_sectors += self.media_defects.spares;
+        into.uncorrectable_errors += self.media_defects.errors;
         into.retried_passes += self.counters.retries;
     }
 }

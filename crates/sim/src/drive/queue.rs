@@ -1,8 +1,8 @@
 //! Jobs that wait for the arm, and the choice of the next one.
 
 use super::description::{Policy, Queue};
-use super::errand::Errand;
 use super::geometry::{Angle, Extent};
+use super::internal_access::InternalAccess;
 use super::media::{Head, Media};
 
 /// What the scheduler looks at: where a job begins.
@@ -30,7 +30,7 @@ pub enum Work {
     /// A dirty extent of the write cache, by slot.
     Destage(u32),
     /// The drive's own.
-    Errand(Errand),
+    InternalAccess(InternalAccess),
 }
 
 /// A host command that needs the media.
@@ -97,7 +97,7 @@ impl Job {
             write: match self.work {
                 Work::Host(host) => host.write,
                 Work::Destage(_) => true,
-                Work::Errand(errand) => errand.write,
+                Work::InternalAccess(access) => access.write,
             },
         }
     }
@@ -175,10 +175,10 @@ impl ArmQueue {
         }
     }
 
-    /// The errand of that name, if it waits.
-    pub fn waiting_errand(&mut self, id: u32) -> Option<&mut Errand> {
+    /// The internal access of that name, if it waits.
+    pub fn waiting_internal_access(&mut self, id: u32) -> Option<&mut InternalAccess> {
         self.slots.iter_mut().flatten().find_map(|job| match &mut job.work {
-            Work::Errand(errand) if errand.id == id => Some(errand),
+            Work::InternalAccess(access) if access.id == id => Some(access),
             _ => None,
         })
     }

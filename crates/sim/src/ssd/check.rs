@@ -1,14 +1,14 @@
 //! What a description must fulfil before it is compiled.
 
 use super::description::SsdDescription;
-use super::ftl::Layout;
-use crate::drive::{Fault, require};
+use super::ftl::FlashLayout;
+use crate::drive::{InvalidDescription, require};
 
 /// Checks a description.
 ///
 /// # Errors
 /// The first impossible field.
-pub fn check(description: &SsdDescription) -> Result<(), Fault> {
+pub fn check(description: &SsdDescription) -> Result<(), InvalidDescription> {
     check_flash(description)?;
     check_units(description)?;
     check_speeds(description)?;
@@ -16,11 +16,11 @@ pub fn check(description: &SsdDescription) -> Result<(), Fault> {
     check_space(description)
 }
 
-fn check_range(key: &str, value: u32, max: u32) -> Result<(), Fault> {
+fn check_range(key: &str, value: u32, max: u32) -> Result<(), InvalidDescription> {
     require((1..=max).contains(&value), key, || format!("{value}; 1 to {max} are allowed"))
 }
 
-fn check_flash(description: &SsdDescription) -> Result<(), Fault> {
+fn check_flash(description: &SsdDescription) -> Result<(), InvalidDescription> {
     let flash = &description.flash;
     check_range("flash.channels", flash.channels, 256)?;
     check_range("flash.dies_per_channel", flash.dies_per_channel, 256)?;
@@ -31,7 +31,7 @@ fn check_flash(description: &SsdDescription) -> Result<(), Fault> {
     check_range("interface.queue_depth", description.interface.queue_depth, 1 << 20)
 }
 
-fn check_units(description: &SsdDescription) -> Result<(), Fault> {
+fn check_units(description: &SsdDescription) -> Result<(), InvalidDescription> {
     let capacity = &description.capacity;
     let (block, unit, page) = (capacity.logical_block_bytes, capacity.mapping_unit_bytes, description.flash.page_bytes);
     require(matches!(block, 512 | 4096), "capacity.logical_block_bytes", || {
@@ -55,7 +55,7 @@ fn check_units(description: &SsdDescription) -> Result<(), Fault> {
     })
 }
 
-fn check_speeds(description: &SsdDescription) -> Result<(), Fault> {
+fn check_speeds(description: &SsdDescription) -> Result<(), InvalidDescription> {
     let timing = &description.timing;
     for (key, ns_per_byte) in [
         ("timing.channel_ns_per_byte", timing.channel_ns_per_byte),
@@ -78,7 +78,7 @@ fn check_speeds(description: &SsdDescription) -> Result<(), Fault> {
     check_range("timing.reads_ahead_max", timing.reads_ahead_max, u32::MAX)
 }
 
-fn check_space(description: &SsdDescription) -> Result<(), Fault> {
+fn check_space(description: &SsdDescription) -> Result<(), InvalidDescription> {
     let reserve = description.collection.free_blocks_min;
     check_range("collection.free_blocks_min", reserve, 1 << 20)?;
     require(reserve >= 2, "collection.free_blocks_min", || "1; 2 or more are allowed".to_owned())?;
@@ -92,7 +92,7 @@ fn check_space(description: &SsdDescription) -> Result<(), Fault> {
     require(buffer >= 2 * row, "buffer.bytes", || {
         format!("{buffer} bytes; two rows of a page of each plane, {} bytes, or more are allowed", 2 * row)
     })?;
-    let layout = Layout::new(description);
+    let layout = FlashLayout::new(description);
     let logical = description.capacity.logical_bytes;
     let usable = u64::from(layout.usable_units()) * u64::from(layout.dies) * u64::from(layout.unit_bytes);
     require(logical < usable, "capacity.logical_bytes", || {

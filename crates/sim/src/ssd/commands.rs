@@ -3,8 +3,8 @@
 use headstack_workload::{Kind, Request};
 
 use super::Ssd;
-use super::flash::{Outcome, PageRead};
-use super::ftl::Place;
+use super::flash::{PageRead, TaskOutcome};
+use super::ftl::FlashPlace;
 use crate::link::{Direction, Upstream};
 
 /// A command in the drive.
@@ -91,15 +91,15 @@ impl Ssd {
     fn die_event(&mut self, upstream: &mut Upstream) {
         let (now_ns, die, outcome) = self.flash.end_job(&mut self.ftl);
         match outcome {
-            Outcome::None => {}
-            Outcome::Read(PageRead { command: NOBODY, .. }) => {}
-            Outcome::Read(read) => self.deliver(upstream, now_ns, read),
-            Outcome::Programmed(row) => {
+            TaskOutcome::None => {}
+            TaskOutcome::Read(PageRead { command: NOBODY, .. }) => {}
+            TaskOutcome::Read(read) => self.deliver(upstream, now_ns, read),
+            TaskOutcome::Programmed(row) => {
                 let mut place = self.ftl.finish_host_row(die, row.units);
                 let ftl = &mut self.ftl;
                 self.buffer.finish_row(row, |slot, unit| {
                     // Otherwise it was written again or trimmed meanwhile.
-                    if ftl.place(unit) == Place::Buffer(slot) {
+                    if ftl.place(unit) == FlashPlace::Buffer(slot) {
                         ftl.settle(unit, place);
                     }
                     place += 1;
@@ -142,23 +142,23 @@ impl Ssd {
         let units_per_page = self.ftl.layout.units_per_page;
         for (unit, bytes) in units(self.unit_shift, request.offset_bytes, request.length_bytes) {
             let (die, place) = match self.ftl.place(unit) {
-                Place::Nowhere if self.description.filled => {
+                FlashPlace::Nowhere if self.description.filled => {
                     self.counters.unwritten_reads += 1;
                     (self.ftl.die_of_filled(unit), unit)
                 }
-                Place::Nowhere => {
+                FlashPlace::Nowhere => {
                     self.counters.unwritten_reads += 1;
                     bytes_at_hand += bytes;
                     continue;
                 }
-                Place::Buffer(_) => {
+                FlashPlace::Buffer(_) => {
                     self.counters.read_hits += 1;
                     bytes_at_hand += bytes;
                     continue;
                 }
-                Place::Flash(place) => (self.ftl.die_of(place), place),
+                FlashPlace::Flash(place) => (self.ftl.die_of(place), place),
             };
-            let delay_ns = if self.blemishes.is_clean() { 0 } else { self.meet_read(slot, unit) };
+            let delay_ns = if self.media_defects.is_clean() { 0 } else { self.meet_read(slot, unit) };
             let (row, page) = (place / self.ftl.layout.units_per_row, place / units_per_page);
             if let Some(read) = gathered.as_mut().filter(|read| (read.die, read.row) == (die, row)) {
                 read.bytes += bytes;
@@ -253,17 +253,19 @@ impl Ssd {
     fn write_unit(&mut self, now_ns: u64, unit: u32, bytes: u32) {
         self.counters.written_units += 1;
         match self.ftl.place(unit) {
-            Place::Buffer(slot) if self.buffer.is_replaceable(slot) => {
+            FlashPlace::Buffer(slot) if self.buffer.is_replaceable(slot) => {
                 self.counters.write_hits += 1;
                 self.buffer.give_back();
                 return;
             }
-            Place::Flash(place) => self.read_rest(now_ns, self.ftl.die_of(place), bytes),
-            Place::Nowhere if self.description.filled => self.read_rest(now_ns, self.ftl.die_of_filled(unit), bytes),
-            Place::Buffer(_) | Place::Nowhere => {}
+            FlashPlace::Flash(place) => self.read_rest(now_ns, self.ftl.die_of(place), bytes),
+            FlashPlace::Nowhere if self.description.filled => {
+                self.read_rest(now_ns, self.ftl.die_of_filled(unit), bytes)
+            }
+            FlashPlace::Buffer(_) | FlashPlace::Nowhere => {}
         }
         let slot = self.buffer.take(unit);
-        self.ftl.set_place(unit, Place::Buffer(slot));
+        self.ftl.set_place(unit, FlashPlace::Buffer(slot));
     }
 
     /// Reads what a write leaves of a unit; the program does not wait for it, for reads go first anyway.
@@ -278,7 +280,7 @@ impl Ssd {
 
     pub(super) fn program_row(&mut self, now_ns: u64) {
         let mut row = self.buffer.form_row(self.ftl.layout.units_per_row);
-        if !self.blemishes.is_clean() {
+        if !self.media_defects.is_clean() {
             row.delay_ns = self.meet_program(&row);
         }
         let die = self.ftl.choose_die(row.units);
@@ -322,7 +324,7 @@ impl Ssd {
         let request = self.commands[slot as usize].request;
         for (unit, bytes) in units(self.unit_shift, request.offset_bytes, request.length_bytes) {
             if bytes == self.ftl.layout.unit_bytes {
-                self.ftl.set_place(unit, Place::Nowhere);
+                self.ftl.set_place(unit, FlashPlace::Nowhere);
             }
         }
         self.complete(now_ns, slot);

@@ -46,7 +46,7 @@ enum Job {
 
 /// What has come of a die's job for others.
 #[derive(Clone, Copy, Debug)]
-pub enum Outcome {
+pub enum TaskOutcome {
     /// Nothing.
     None,
     /// Data reached the controller.
@@ -214,21 +214,21 @@ impl Flash {
     /// Ends the job that ends first: (now, die, what came of it). Call `start_next` once that has been dealt with,
     /// unless the die has a job again.
     #[inline]
-    pub fn end_job(&mut self, ftl: &mut Ftl) -> (u64, u32, Outcome) {
+    pub fn end_job(&mut self, ftl: &mut Ftl) -> (u64, u32, TaskOutcome) {
         let (now_ns, die) = self.agenda.next();
         let unit_bytes = ftl.layout.unit_bytes;
-        let mut outcome = Outcome::None;
+        let mut outcome = TaskOutcome::None;
         match self.dies[die as usize].job {
             Job::Sense(read) => self.send(die, Job::SendOut(read), now_ns, read.bytes),
             Job::SenseMoved { units } => self.send(die, Job::SendMovedOut, now_ns, units * unit_bytes),
             Job::LoadHost(row) => self.begin_program(die, Job::ProgramHost(row), now_ns, row.delay_ns),
             Job::LoadMoved => self.begin_program(die, Job::ProgramMoved, now_ns, 0),
             Job::SendOut(read) => {
-                outcome = Outcome::Read(read);
+                outcome = TaskOutcome::Read(read);
                 self.rest(die);
             }
             Job::ProgramHost(row) => {
-                outcome = Outcome::Programmed(row);
+                outcome = TaskOutcome::Programmed(row);
                 self.finish_background(die);
             }
             Job::Erase => {

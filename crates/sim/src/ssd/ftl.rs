@@ -12,7 +12,7 @@ use super::description::SsdDescription;
 
 /// Sizes in units and rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout {
+pub struct FlashLayout {
     pub dies: u32,
     pub unit_bytes: u32,
     pub units_per_page: u32,
@@ -23,7 +23,7 @@ pub struct Layout {
     free_blocks_min: u32,
 }
 
-impl Layout {
+impl FlashLayout {
     /// The sizes of a description that has been found possible.
     pub fn new(description: &SsdDescription) -> Self {
         let flash = &description.flash;
@@ -31,7 +31,7 @@ impl Layout {
         let units_per_page = flash.page_bytes / unit_bytes;
         let units_per_row = units_per_page * flash.planes_per_die;
         let units_per_block = units_per_row * flash.pages_per_block;
-        Layout {
+        FlashLayout {
             dies: description.dies(),
             unit_bytes,
             units_per_page,
@@ -52,7 +52,7 @@ impl Layout {
 
 /// Where a unit of the host's is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FlashPlace {
     /// Never written, or trimmed.
     Nowhere,
     /// In a slot of the write buffer.
@@ -61,14 +61,14 @@ pub enum Place {
     Flash(u32),
 }
 
-impl Place {
+impl FlashPlace {
     /// One map entry; 0 is nowhere, so that a map that nobody has written to is memory that nobody has touched.
     #[inline]
     fn code(self) -> u32 {
         match self {
-            Place::Nowhere => 0,
-            Place::Buffer(slot) => u32::MAX - slot,
-            Place::Flash(place) => place + 1,
+            FlashPlace::Nowhere => 0,
+            FlashPlace::Buffer(slot) => u32::MAX - slot,
+            FlashPlace::Flash(place) => place + 1,
         }
     }
 }
@@ -129,7 +129,7 @@ struct Die {
 }
 
 impl Die {
-    fn free_blocks(&self, layout: &Layout) -> u32 {
+    fn free_blocks(&self, layout: &FlashLayout) -> u32 {
         self.erased.len() as u32 + layout.blocks_per_die - self.fresh
     }
 
@@ -144,8 +144,8 @@ impl Die {
 /// Map, reverse map and blocks.
 #[derive(Clone, Debug)]
 pub struct Ftl {
-    pub layout: Layout,
-    /// `Place` of each of the host's units. Both tables come zeroed from the allocator, hence take memory only as they
+    pub layout: FlashLayout,
+    /// Place of each of the host's units. Both tables come zeroed from the allocator, hence take memory only as they
     /// are written to.
     map: Vec<u32>,
     /// The host's unit in each place, plus 1; 0 where the place holds nothing valid.
@@ -164,7 +164,7 @@ pub struct Ftl {
 impl Ftl {
     /// An empty drive.
     pub fn new(description: &SsdDescription) -> Self {
-        let layout = Layout::new(description);
+        let layout = FlashLayout::new(description);
         let logical_units = description.capacity.logical_bytes / u64::from(layout.unit_bytes);
         let share = logical_units.div_ceil(u64::from(layout.dies)) as u32;
         let die = Die {
@@ -199,14 +199,14 @@ impl Ftl {
 
     /// Where a unit is.
     #[inline]
-    pub fn place(&self, unit: u32) -> Place {
+    pub fn place(&self, unit: u32) -> FlashPlace {
         let code = self.map[unit as usize];
         if code == 0 {
-            Place::Nowhere
+            FlashPlace::Nowhere
         } else if code as usize <= self.owner.len() {
-            Place::Flash(code - 1)
+            FlashPlace::Flash(code - 1)
         } else {
-            Place::Buffer(u32::MAX - code)
+            FlashPlace::Buffer(u32::MAX - code)
         }
     }
 
@@ -224,8 +224,8 @@ impl Ftl {
 
     /// The unit is there from now on; what the flash holds of it becomes stale.
     #[inline]
-    pub fn set_place(&mut self, unit: u32, place: Place) {
-        if let Place::Flash(old) = self.place(unit) {
+    pub fn set_place(&mut self, unit: u32, place: FlashPlace) {
+        if let FlashPlace::Flash(old) = self.place(unit) {
             self.owner[old as usize] = 0;
             let die = self.die_of(old);
             let block = (old - die * self.layout.units_per_die) / self.layout.units_per_block;
@@ -314,7 +314,7 @@ impl Ftl {
             pages += u32::from(page != last_page);
             last_page = page;
             let to = self.place_for_moved(die);
-            self.map[owner as usize - 1] = Place::Flash(to).code();
+            self.map[owner as usize - 1] = FlashPlace::Flash(to).code();
             self.owner[to as usize] = owner;
         }
         let block = (start - die * self.layout.units_per_die) / self.layout.units_per_block;
@@ -388,7 +388,7 @@ impl Ftl {
     /// The unit was programmed into `place` of a row just finished.
     #[inline]
     pub fn settle(&mut self, unit: u32, place: u32) {
-        self.set_place(unit, Place::Flash(place));
+        self.set_place(unit, FlashPlace::Flash(place));
         self.hold(self.die_of(place), place, unit);
     }
 
@@ -411,20 +411,24 @@ impl Ftl {
                 let places = start..start + layout.units_per_block;
                 let held = places.filter(|&place| self.owner[place as usize] != 0);
                 let held = held.inspect(|&place| {
-                    assert_eq!(self.place(self.owner[place as usize] - 1), Place::Flash(place), "maps are inverse");
+                    assert_eq!(
+                        self.place(self.owner[place as usize] - 1),
+                        FlashPlace::Flash(place),
+                        "maps are inverse"
+                    );
                 });
                 assert_eq!(held.count() as u32, block.valid);
                 die_valid += block.valid;
             }
             assert_eq!(die_valid, die.valid);
         }
-        let mapped = (0..self.logical_units()).filter(|&unit| matches!(self.place(unit), Place::Flash(_))).count();
+        let mapped = (0..self.logical_units()).filter(|&unit| matches!(self.place(unit), FlashPlace::Flash(_))).count();
         assert_eq!(mapped as u32, self.dies.iter().map(|die| die.valid).sum::<u32>());
     }
 }
 
 /// The closed block with the fewest valid units, of several the least worn; none while every block is full of them.
-fn choose_victim(space: &Die, layout: &Layout) -> Option<Victim> {
+fn choose_victim(space: &Die, layout: &FlashLayout) -> Option<Victim> {
     let closed = (0u32..).zip(&space.blocks).filter(|(_, block)| block.closed);
     let (index, block) = closed.min_by_key(|(_, block)| (block.valid, block.erases))?;
     (block.valid < layout.units_per_block).then_some(Victim {

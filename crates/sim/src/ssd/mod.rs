@@ -27,10 +27,10 @@ use std::collections::VecDeque;
 
 use headstack_workload::Request;
 
-use crate::blemishes::{Blemishes, Failures};
 use crate::drive::port::Port;
-use crate::drive::{Completion, Fault};
+use crate::drive::{Completion, InvalidDescription};
 use crate::link::{Direction, Upstream};
+use crate::media_defects::{Failures, MediaDefects};
 use buffer::Buffer;
 use commands::{Barrier, Command, Landing};
 use description::{Interface, SsdDescription};
@@ -144,7 +144,7 @@ pub struct Ssd {
     completions: VecDeque<(u64, u32)>,
     counters: SsdCounters,
     /// In mapping units.
-    blemishes: Blemishes,
+    media_defects: MediaDefects,
     failures: Failures,
 }
 
@@ -154,7 +154,7 @@ impl Ssd {
     ///
     /// # Errors
     /// What is impossible in the description.
-    pub fn new(description: &SsdDescription, seed: u64) -> Result<Ssd, Fault> {
+    pub fn new(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
         check(description)?;
         let unit_bytes = description.capacity.mapping_unit_bytes;
         let depth = description.interface.queue_depth as usize;
@@ -175,7 +175,7 @@ impl Ssd {
             barriers: Vec::new(),
             completions: VecDeque::new(),
             counters: SsdCounters::default(),
-            blemishes: Blemishes::none(),
+            media_defects: MediaDefects::none(),
             failures: Failures::default(),
             description: description.clone(),
         };

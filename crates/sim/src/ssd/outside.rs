@@ -1,13 +1,13 @@
-//! What the world outside does to a solid-state drive, and sees of it: blemishes, power cuts, what they lose.
+//! What the world outside does to a solid-state drive, and sees of it: media defects, power cuts, what they lose.
 
 use headstack_workload::{Kind, Span};
 
 use super::Ssd;
 use super::buffer::Row;
-use super::ftl::Place;
-use crate::blemishes::{Blemishes, Failure, Meeting, Stretch};
-use crate::faults::{Blemish, DeviceGauge, DeviceHealth, DeviceState, common};
+use super::ftl::FlashPlace;
+use crate::faults::{DeviceGauge, DeviceHealth, DeviceState, MediaDefect, common};
 use crate::link::Upstream;
+use crate::media_defects::{Failure, MediaDefects, Meeting, Stretch};
 
 impl Ssd {
     /// A read needs a unit from the flash: how much longer that takes. One that cannot be read fails its command.
@@ -15,7 +15,7 @@ impl Ssd {
     pub(super) fn meet_read(&mut self, slot: u32, unit: u32) -> u64 {
         let turn_ns = self.description.timing.read_ns;
         let unit = u64::from(unit);
-        let Meeting { delay_ns, fails, .. } = self.blemishes.meet((unit, unit + 1), false, false, &[], turn_ns);
+        let Meeting { delay_ns, fails, .. } = self.media_defects.meet((unit, unit + 1), false, false, &[], turn_ns);
         if let Some(bad) = fails {
             self.fail(slot, bad);
         }
@@ -29,10 +29,10 @@ impl Ssd {
         let turn_ns = self.description.timing.program_ns;
         let mut total_ns = 0;
         for unit in self.buffer.units_of(row).map(u64::from) {
-            let Meeting { delay_ns, fails, .. } = self.blemishes.meet((unit, unit + 1), true, true, &[], turn_ns);
+            let Meeting { delay_ns, fails, .. } = self.media_defects.meet((unit, unit + 1), true, true, &[], turn_ns);
             total_ns += delay_ns;
             if let Some(bad) = fails {
-                self.blemishes.defer(bad);
+                self.media_defects.defer(bad);
             }
         }
         total_ns
@@ -51,7 +51,7 @@ impl Ssd {
     /// A flush tells of what the write buffer could not get rid of.
     #[inline]
     pub(super) fn tell_deferred(&mut self, slot: u32) {
-        if let Some(bad) = self.blemishes.take_deferred() {
+        if let Some(bad) = self.media_defects.take_deferred() {
             self.fail(slot, bad);
         }
     }
@@ -69,8 +69,8 @@ impl Ssd {
     }
 
     /// Replaces what is wrong with its flash.
-    pub(crate) fn set_blemishes(&mut self, blemishes: &[Blemish], seed: u64) {
-        self.blemishes.replace(blemishes, 1 << self.unit_shift, seed);
+    pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
+        self.media_defects.replace(media_defects, 1 << self.unit_shift, seed);
     }
 
     /// Acknowledged data can be in a volatile buffer.
@@ -83,7 +83,7 @@ impl Ssd {
         if !self.caches_writes() {
             return;
         }
-        let held = self.buffer.slots().filter(|&(slot, unit)| self.ftl.place(unit) == Place::Buffer(slot));
+        let held = self.buffer.slots().filter(|&(slot, unit)| self.ftl.place(unit) == FlashPlace::Buffer(slot));
         into.extend(held.filter_map(|(_, unit)| {
             let from = u64::from(unit) << self.unit_shift;
             common(span, from, from + (1 << self.unit_shift))
@@ -99,7 +99,7 @@ impl Ssd {
     /// Power was cut and is back. What was under way is carried through the flash in no time, so that its map stays whole:
     /// where a unit lies does not depend on whether its old or its new data are to be found there.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
-        let blemishes = std::mem::replace(&mut self.blemishes, Blemishes::none());
+        let media_defects = std::mem::replace(&mut self.media_defects, MediaDefects::none());
         self.waiting.clear();
         loop {
             self.advance_behind(&mut Upstream::none(), u64::MAX - 1, |_| {});
@@ -108,8 +108,8 @@ impl Ssd {
             }
             self.program_row(now_ns);
         }
-        self.blemishes = blemishes;
-        self.blemishes.take_deferred();
+        self.media_defects = media_defects;
+        self.media_defects.take_deferred();
         self.failures.clear();
         self.flash.power_cycle(now_ns);
         self.port.ports.iter_mut().for_each(|port| port.reset(now_ns));
@@ -147,9 +147,9 @@ impl Ssd {
     /// Adds what is wrong with its flash, in blocks as the host knows them.
     pub(crate) fn add_health(&self, into: &mut DeviceHealth) {
         let blocks = (1 << self.unit_shift) / u64::from(self.description.capacity.logical_block_bytes);
-        into.pending_sectors += self.blemishes.pending() * blocks;
-        into.reallocated_sectors += self.blemishes.spares * blocks;
-        into.uncorrectable_errors += self.blemishes.errors;
-        into.retried_passes += self.blemishes.retried;
+        into.pending_sectors += self.media_defects.pending() * blocks;
+        into.reallocated_sectors += self.media_defects.spares * blocks;
+        into.uncorrectable_errors += self.media_defects.errors;
+        into.retried_passes += self.media_defects.retried;
     }
 }

@@ -85,7 +85,7 @@ mod tests {
     use super::super::description::{
         Capacity, Collection, Controller, Flash, Interface, SsdDescription, Timing, WriteBuffer,
     };
-    use super::super::ftl::Place;
+    use super::super::ftl::FlashPlace;
     use super::*;
 
     /// 3 dies of 20 blocks of 8 rows of 4 units, 60 % exported.
@@ -130,13 +130,13 @@ mod tests {
         let amplifications = precondition(&mut ftl, 1);
         ftl.check_consistency();
         assert!(amplifications.len() >= WINDOWS_THAT_AGREE && ftl.erases > 0 && ftl.moved_units > 0);
-        assert!((0..ftl.logical_units()).all(|unit| matches!(ftl.place(unit), Place::Flash(_))), "all is written");
+        assert!((0..ftl.logical_units()).all(|unit| matches!(ftl.place(unit), FlashPlace::Flash(_))), "all is written");
         // Partial rows and trims, at random.
         let mut random = Random::new(2, Purpose::Preconditioning);
         for _ in 0..2_000 {
             let row: Vec<u32> = (0..1 + random.below(4)).map(|_| random.below(1152) as u32).collect();
             write_row(&mut ftl, &row);
-            ftl.set_place(random.below(1152) as u32, Place::Nowhere);
+            ftl.set_place(random.below(1152) as u32, FlashPlace::Nowhere);
         }
         ftl.check_consistency();
     }

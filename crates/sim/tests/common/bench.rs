@@ -5,7 +5,7 @@ use headstack_sim::array::description::ArrayDescription;
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::Completion;
 use headstack_sim::drive::description::DriveDescription;
-use headstack_sim::faults::{Blemish, Delay, DeviceHealth, Failed};
+use headstack_sim::faults::{Delay, DeviceHealth, Failed, MediaDefect};
 use headstack_sim::ssd::description::SsdDescription;
 use headstack_sim::system::System;
 use headstack_workload::{Request, Span};
@@ -42,8 +42,8 @@ impl Bench {
     }
 
     /// Something is wrong with a device.
-    pub fn with(mut self, member: Option<u32>, blemishes: &[Blemish]) -> Bench {
-        self.system.set_blemishes(member, blemishes.to_vec(), 1).unwrap();
+    pub fn with(mut self, member: Option<u32>, media_defects: &[MediaDefect]) -> Bench {
+        self.system.set_media_defects(member, media_defects.to_vec(), 1).unwrap();
         self
     }
 
@@ -111,8 +111,8 @@ impl Bench {
 }
 
 /// Unreadable sectors of 512 bytes, that take 10 turns to be given up and are healed by a write.
-pub fn unreadable(from: u64, to: u64) -> Blemish {
-    Blemish {
+pub fn unreadable(from: u64, to: u64) -> MediaDefect {
+    MediaDefect {
         span: Span { start_bytes: 512 * from, length_bytes: 512 * (to - from) },
         reads: true,
         writes: false,

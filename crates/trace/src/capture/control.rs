@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::owner::{self, Claim};
+use super::claim::{self, Claim};
 use crate::error::TraceError;
 
 /// What control files say at a time at the most, unless they are lists.
@@ -160,7 +160,7 @@ impl Settings {
 
 impl Drop for Settings {
     fn drop(&mut self) {
-        owner::set_back(&self.before);
+        claim::set_back(&self.before);
     }
 }
 

@@ -3,10 +3,10 @@
 //! Two ways, one result: the kernel's block tracer, which one user at a time can have, or the block tracepoints in a
 //! tracing instance of our own. Whatever was changed in the kernel is set back when a [`Capture`] ends or is dropped.
 
+mod claim;
 mod control;
 mod device;
 mod options;
-mod owner;
 mod pages;
 mod tracepoints;
 mod tracer;
@@ -98,7 +98,7 @@ impl Capture {
         }
         let tracefs = Folder::tracefs()?;
         let mut out = Collector::new(true);
-        for note in owner::clean_up(&tracefs) {
+        for note in claim::clean_up(&tracefs) {
             out.meta.note(note);
         }
         let (source, method) = Source::start(&tracefs, &device, options, buffer_kib, &mut out)?;

@@ -3,9 +3,9 @@
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 
+use super::claim::Owner;
 use super::control::{Folder, failed, open_pipe, refused};
 use super::device::BlockDevice;
-use super::owner::Owner;
 use super::pages::{Field, Layout, PageLayout};
 use super::window::Window;
 use crate::collect::Collector;

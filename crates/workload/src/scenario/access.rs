@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::machine::{Ground, Step, Turn, io};
+use super::machine::{Step, StreamSetup, Turn, io};
 use crate::access::{AccessLine, AccessSpecification, Complaint, check_share};
 use crate::addresses::Addresses;
 use crate::arrivals::{ArrivalClock, Arrivals, RunLength, WarmUp};
@@ -159,9 +159,9 @@ enum Pace {
 }
 
 impl AccessRun {
-    /// `seed` draws arrivals and picks; each member's requests depend on its own ground alone.
+    /// `seed` draws arrivals and picks; each member's requests depend on its own setup alone.
     pub(crate) fn new(
-        members: &[(&Access, f64, Ground)],
+        members: &[(&Access, f64, StreamSetup)],
         arrivals: Arrivals,
         seed: u64,
     ) -> Result<AccessRun, (u32, WorkloadError)> {
@@ -175,10 +175,10 @@ impl AccessRun {
                 Pace::Open { clock, next_ns }
             }
         };
-        let members = members.iter().map(|(access, _, ground)| {
-            Generator::new(&access.workload(arrivals), ground.span, ground.sector_bytes, ground.seed)
-                .map(|generator| Member { stream: ground.stream, generator })
-                .map_err(|error| (ground.stream, error))
+        let members = members.iter().map(|(access, _, setup)| {
+            Generator::new(&access.workload(arrivals), setup.span, setup.sector_bytes, setup.seed)
+                .map(|generator| Member { stream: setup.stream, generator })
+                .map_err(|error| (setup.stream, error))
         });
         Ok(AccessRun {
             pace,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::access::{generator, workload};
-use super::machine::{Facts, Ground, GuestBoot, Step, Turn, check_count, check_not_zero, io};
+use super::machine::{Facts, GuestBoot, Step, StreamSetup, Turn, check_count, check_not_zero, io};
 use super::range::parts;
 use crate::access::{AccessLine, Complaint, check_percent};
 use crate::addresses::Addresses;
@@ -139,9 +139,9 @@ enum Stage {
 }
 
 impl BootRun {
-    pub(crate) fn new(boot: &Boot, ground: &Ground) -> Result<BootRun, Complaint> {
-        let span = ground.span;
-        let sector = u64::from(ground.sector_bytes);
+    pub(crate) fn new(boot: &Boot, setup: &StreamSetup) -> Result<BootRun, Complaint> {
+        let span = setup.span;
+        let sector = u64::from(setup.sector_bytes);
         let image_bytes = boot
             .golden_image
             .map_or(0, |image| (span.length_bytes as f64 * image.size_percent / 100.0) as u64 / sector * sector);
@@ -149,10 +149,10 @@ impl BootRun {
         let rest = Span { start_bytes: span.start_bytes + image_bytes, length_bytes: span.length_bytes - image_bytes };
         let phase_run = |index: usize, phase: &Phase, own: Span, guest: u32| {
             // Each phase has draws of its own; those in the image are the same for all guests.
-            let seed = seed_of(ground.seed, "phase", index as u32);
+            let seed = seed_of(setup.seed, "phase", index as u32);
             let arrivals = Arrivals::Closed { outstanding: 1, think: phase.think };
             let draw = |lines: &[AccessLine], span: Span, seed: u64| {
-                generator(lines, &phase.addresses, arrivals, span, ground.sector_bytes, seed)
+                generator(lines, &phase.addresses, arrivals, span, setup.sector_bytes, seed)
                     .map_err(|(key, message)| (format!("phases[{index}].{key}"), message))
             };
             let reads = phase.reads();
@@ -163,12 +163,12 @@ impl BootRun {
             })
         };
         let mut guests = Vec::with_capacity(boot.guests as usize);
-        for (own, guest) in parts(rest, boot.guests, ground.sector_bytes).into_iter().zip(0..) {
+        for (own, guest) in parts(rest, boot.guests, setup.sector_bytes).into_iter().zip(0..) {
             let runs = boot.phases.iter().enumerate().map(|(index, phase)| phase_run(index, phase, own, guest));
             guests.push(Guest {
                 boot: GuestBoot { started_ns: boot.interval_ns.saturating_mul(u64::from(guest)), booted_ns: None },
                 runs: runs.collect::<Result<_, Complaint>>()?,
-                random: Random::new(seed_of(ground.seed, "guest", guest), Purpose::Choices),
+                random: Random::new(seed_of(setup.seed, "guest", guest), Purpose::Choices),
                 phase: 0,
                 issued: 0,
                 stage: Stage::Off,
@@ -176,7 +176,7 @@ impl BootRun {
         }
         let golden_percent = boot.golden_image.map_or(0.0, |image| image.reads_percent);
         Ok(BootRun {
-            stream: ground.stream,
+            stream: setup.stream,
             phases: boot.phases.clone(),
             golden_below: (golden_percent / 100.0 * (1u64 << 32) as f64).round() as u64,
             guests,

@@ -58,7 +58,7 @@ pub(crate) struct Turn {
 
 /// Where a stream goes, and the seed of its own draws.
 #[derive(Clone)]
-pub(crate) struct Ground {
+pub(crate) struct StreamSetup {
     pub(crate) stream: u32,
     pub(crate) span: Span,
     /// The LUNs of the span, one by one.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::machine::{Facts, Ground, Step, Turn, check_count, check_not_zero, check_sectors, io, write};
+use super::machine::{Facts, Step, StreamSetup, Turn, check_count, check_not_zero, check_sectors, io, write};
 use crate::access::Complaint;
 use crate::generator::Span;
 use crate::quantity::bytes_u32;
@@ -59,17 +59,17 @@ struct Writer {
 }
 
 impl PrefillRun {
-    pub(crate) fn new(prefill: &Prefill, ground: &Ground) -> Result<PrefillRun, Complaint> {
-        check_sectors("block", prefill.block_bytes, ground.sector_bytes)?;
+    pub(crate) fn new(prefill: &Prefill, setup: &StreamSetup) -> Result<PrefillRun, Complaint> {
+        check_sectors("block", prefill.block_bytes, setup.sector_bytes)?;
         let writer = |luns: &[Span]| Writer { luns: luns.to_vec(), lun: 0, done_bytes: 0 };
         let writers: Vec<Writer> = match prefill.order {
-            Order::Serial => vec![writer(&ground.luns)],
-            Order::Concurrent => ground.luns.chunks(1).map(writer).collect(),
+            Order::Serial => vec![writer(&setup.luns)],
+            Order::Concurrent => setup.luns.chunks(1).map(writer).collect(),
         };
         Ok(PrefillRun {
-            stream: ground.stream,
+            stream: setup.stream,
             prefill: *prefill,
-            bytes: ground.luns.iter().map(|lun| lun.length_bytes).sum(),
+            bytes: setup.luns.iter().map(|lun| lun.length_bytes).sum(),
             unfinished: writers.len(),
             writers,
             done_ns: None,

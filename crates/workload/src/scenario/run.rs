@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::access::{Access, AccessRun};
 use super::boot::BootRun;
-use super::machine::{Facts, Ground, Machine, Step, Turn};
+use super::machine::{Facts, Machine, Step, StreamSetup, Turn};
 use super::prefill::PrefillRun;
 use super::range::{check_luns, resolve};
 use super::sequential::SequentialRun;
@@ -71,14 +71,14 @@ impl ScenarioRun {
         check_luns(luns, sector_bytes)?;
         let mut machines = Vec::new();
         let mut machine_of = Vec::new();
-        let mut pooled: Vec<(&Access, f64, Ground)> = Vec::new();
+        let mut pooled: Vec<(&Access, f64, StreamSetup)> = Vec::new();
         let (mut clients, mut finite) = (Vec::new(), 0);
         for (index, stream) in scenario.streams.iter().enumerate() {
             let complain =
                 |(key, message): Complaint| WorkloadError { key: format!("streams[{index}].{key}"), message };
             let whole = stream.lun.is_none() && stream.range.is_none();
             let span = resolve(stream.lun.as_deref(), stream.range, luns, sector_bytes).map_err(complain)?;
-            let ground = Ground {
+            let setup = StreamSetup {
                 stream: index as u32,
                 span,
                 luns: if whole { luns.iter().map(|(_, span)| *span).collect() } else { vec![span] },
@@ -88,13 +88,13 @@ impl ScenarioRun {
             if let StreamKind::Access(access) = &stream.kind
                 && let Load::SharePercent(percent) = access.load
             {
-                pooled.push((access, percent, ground));
+                pooled.push((access, percent, setup));
                 machine_of.push(usize::MAX);
                 continue;
             }
             let kind = stream.kind.name();
-            let machine = machine(&stream.kind, &ground)
-                .map_err(|(key, message)| complain((format!("{kind}.{key}"), message)))?;
+            let machine =
+                machine(&stream.kind, &setup).map_err(|(key, message)| complain((format!("{kind}.{key}"), message)))?;
             if stream.kind.is_finite() {
                 finite += machine.clients();
             }
@@ -194,21 +194,21 @@ fn add(machines: &mut Vec<Machine>, clients: &mut Vec<Client>, machine: Machine)
     machines.push(machine);
 }
 
-fn machine(kind: &StreamKind, ground: &Ground) -> Result<Machine, Complaint> {
+fn machine(kind: &StreamKind, setup: &StreamSetup) -> Result<Machine, Complaint> {
     Ok(match kind {
         StreamKind::Access(access) => {
             let arrivals = match access.load {
                 Load::Own(arrivals) => arrivals,
                 Load::SharePercent(_) => Arrivals::default(),
             };
-            let run = AccessRun::new(&[(access, 100.0, ground.clone())], arrivals, ground.seed);
+            let run = AccessRun::new(&[(access, 100.0, setup.clone())], arrivals, setup.seed);
             Machine::Access(run.map_err(|(_, error)| (error.key, error.message))?)
         }
-        StreamKind::Web(web) => Machine::Web(WebRun::new(web, ground)?),
-        StreamKind::Boot(boot) => Machine::Boot(BootRun::new(boot, ground)?),
-        StreamKind::Video(video) => Machine::Video(VideoRun::new(video, ground)?),
-        StreamKind::Transactions(transactions) => Machine::Transactions(TransactionsRun::new(transactions, ground)?),
-        StreamKind::Sequential(sequential) => Machine::Sequential(SequentialRun::new(sequential, ground)?),
-        StreamKind::Prefill(prefill) => Machine::Prefill(PrefillRun::new(prefill, ground)?),
+        StreamKind::Web(web) => Machine::Web(WebRun::new(web, setup)?),
+        StreamKind::Boot(boot) => Machine::Boot(BootRun::new(boot, setup)?),
+        StreamKind::Video(video) => Machine::Video(VideoRun::new(video, setup)?),
+        StreamKind::Transactions(transactions) => Machine::Transactions(TransactionsRun::new(transactions, setup)?),
+        StreamKind::Sequential(sequential) => Machine::Sequential(SequentialRun::new(sequential, setup)?),
+        StreamKind::Prefill(prefill) => Machine::Prefill(PrefillRun::new(prefill, setup)?),
     })
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::machine::{Ground, Step, Turn, check_count, check_not_zero, check_sectors, io, read, write};
+use super::machine::{Step, StreamSetup, Turn, check_count, check_not_zero, check_sectors, io, read, write};
 use super::range::parts;
 use crate::access::Complaint;
 use crate::arrivals::Think;
@@ -65,9 +65,9 @@ struct Reader {
 }
 
 impl SequentialRun {
-    pub(crate) fn new(sequential: &Sequential, ground: &Ground) -> Result<SequentialRun, Complaint> {
-        check_sectors("block", sequential.block_bytes, ground.sector_bytes)?;
-        let regions = parts(ground.span, sequential.streams, ground.sector_bytes);
+    pub(crate) fn new(sequential: &Sequential, setup: &StreamSetup) -> Result<SequentialRun, Complaint> {
+        check_sectors("block", sequential.block_bytes, setup.sector_bytes)?;
+        let regions = parts(setup.span, sequential.streams, setup.sector_bytes);
         if regions[0].length_bytes < u64::from(sequential.block_bytes) {
             let message =
                 format!("a request does not fit into the region of {} bytes of a stream", regions[0].length_bytes);
@@ -76,10 +76,10 @@ impl SequentialRun {
         let readers = regions.into_iter().zip(0..).map(|(region, index)| Reader {
             region,
             done_bytes: 0,
-            random: Random::new(seed_of(ground.seed, "reader", index), Purpose::Think),
+            random: Random::new(seed_of(setup.seed, "reader", index), Purpose::Think),
             has_thought: false,
         });
-        Ok(SequentialRun { stream: ground.stream, sequential: *sequential, readers: readers.collect() })
+        Ok(SequentialRun { stream: setup.stream, sequential: *sequential, readers: readers.collect() })
     }
 
     pub(crate) fn clients(&self) -> u32 {

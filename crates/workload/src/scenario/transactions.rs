@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::access::{generator, workload};
-use super::machine::{Facts, Ground, Step, Turn, check_count, io, mean_ns, per_second};
+use super::machine::{Facts, Step, StreamSetup, Turn, check_count, io, mean_ns, per_second};
 use crate::access::{AccessLine, Complaint};
 use crate::addresses::Addresses;
 use crate::arrivals::{Arrivals, Think};
@@ -71,19 +71,19 @@ enum Stage {
 }
 
 impl TransactionsRun {
-    pub(crate) fn new(transactions: &Transactions, ground: &Ground) -> Result<TransactionsRun, Complaint> {
+    pub(crate) fn new(transactions: &Transactions, setup: &StreamSetup) -> Result<TransactionsRun, Complaint> {
         let Transactions { lines, addresses, .. } = transactions;
         let client = |index| Client {
-            random: Random::new(seed_of(ground.seed, "client", index), Purpose::Think),
+            random: Random::new(seed_of(setup.seed, "client", index), Purpose::Think),
             begun_ns: 0,
             stage: Stage::Think,
         };
         Ok(TransactionsRun {
-            stream: ground.stream,
+            stream: setup.stream,
             think: transactions.think,
             cpu_ns: transactions.cpu_ns,
             requests: transactions.requests,
-            generator: generator(lines, addresses, Arrivals::default(), ground.span, ground.sector_bytes, ground.seed)?,
+            generator: generator(lines, addresses, Arrivals::default(), setup.span, setup.sector_bytes, setup.seed)?,
             clients: (0..transactions.clients).map(client).collect(),
             transactions: 0,
             response_sum_ns: 0,

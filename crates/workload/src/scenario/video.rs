@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::machine::{
-    Facts, Ground, Step, Turn, check_count, check_not_zero, check_sectors, io, per_second, read, write,
+    Facts, Step, StreamSetup, Turn, check_count, check_not_zero, check_sectors, io, per_second, read, write,
 };
 use super::range::parts;
 use crate::access::Complaint;
@@ -105,10 +105,10 @@ enum Stage {
 }
 
 impl VideoRun {
-    pub(crate) fn new(video: &Video, ground: &Ground) -> Result<VideoRun, Complaint> {
-        check_sectors("request", video.request_bytes, ground.sector_bytes)?;
-        let tracks = parts(ground.span, video.reads + video.writes, ground.sector_bytes);
-        let stride_bytes = u64::from(video.frame_bytes).next_multiple_of(u64::from(ground.sector_bytes));
+    pub(crate) fn new(video: &Video, setup: &StreamSetup) -> Result<VideoRun, Complaint> {
+        check_sectors("request", video.request_bytes, setup.sector_bytes)?;
+        let tracks = parts(setup.span, video.reads + video.writes, setup.sector_bytes);
+        let stride_bytes = u64::from(video.frame_bytes).next_multiple_of(u64::from(setup.sector_bytes));
         let frames_per_track = tracks[0].length_bytes / stride_bytes;
         if frames_per_track == 0 {
             let message = format!("no frame fits into a track of {} bytes", tracks[0].length_bytes);
@@ -116,7 +116,7 @@ impl VideoRun {
         }
         let slots = (0..u64::from(video.buffer_frames)).map(|frame| Slot { frame, issued: 0, stage: Stage::Empty });
         Ok(VideoRun {
-            stream: ground.stream,
+            stream: setup.stream,
             video: *video,
             tracks,
             stride_bytes,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::machine::{Facts, Ground, Step, Turn, check_count, check_not_zero, io, mean_ns, per_second, read};
+use super::machine::{Facts, Step, StreamSetup, Turn, check_count, check_not_zero, io, mean_ns, per_second, read};
 use crate::access::{Complaint, check_percent, check_share};
 use crate::generator::Span;
 use crate::quantity::bytes_u32;
@@ -182,18 +182,17 @@ impl Files {
 }
 
 impl WebRun {
-    pub(crate) fn new(web: &Web, ground: &Ground) -> Result<WebRun, Complaint> {
-        super::machine::check_sectors("request", web.request_bytes, ground.sector_bytes)?;
-        let files = Files::new(web, ground.span, ground.sector_bytes, ground.seed);
+    pub(crate) fn new(web: &Web, setup: &StreamSetup) -> Result<WebRun, Complaint> {
+        super::machine::check_sectors("request", web.request_bytes, setup.sector_bytes)?;
+        let files = Files::new(web, setup.span, setup.sector_bytes, setup.seed);
         let count = files.count();
         if count == 0 {
-            let message = format!("not one file fits into the range of {} bytes", ground.span.length_bytes);
+            let message = format!("not one file fits into the range of {} bytes", setup.span.length_bytes);
             return Err(("files".to_owned(), message));
         }
-        let user =
-            |index| User { random: Random::new(seed_of(ground.seed, "user", index), Purpose::Pages), page: None };
+        let user = |index| User { random: Random::new(seed_of(setup.seed, "user", index), Purpose::Pages), page: None };
         Ok(WebRun {
-            stream: ground.stream,
+            stream: setup.stream,
             request_bytes: web.request_bytes,
             read_ahead: web.read_ahead,
             hot_files: ((count as f64 * web.hot_files_percent / 100.0).round() as u64).clamp(1, count),

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::Layout;
-use crate::drive::Fault;
+use super::layout::DiskLayout;
+use crate::drive::InvalidDescription;
 
 /// The disks of a virtual array and how segments are placed on them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct PoolDescription {
 impl PoolDescription {
     /// Bytes of LUNs that it holds where every segment is mirrored; nothing where it is impossible.
     pub fn mirrored_bytes(&self) -> u64 {
-        if check(self).is_ok() { Layout::new(self).usable_bytes() / 2 } else { 0 }
+        if check(self).is_ok() { DiskLayout::new(self).usable_bytes() / 2 } else { 0 }
     }
 }
 
@@ -56,15 +56,15 @@ const CELLS_MAX: u64 = (1 << 31) - 16;
 /// Segments of all LUNs together are numbered in 32 bits; the largest numbers are marks.
 const SEGMENTS_MAX: u64 = (1 << 32) - 16;
 
-fn require(holds: bool, key: impl Into<String>, message: impl FnOnce() -> String) -> Result<(), Fault> {
-    if holds { Ok(()) } else { Err(Fault { key: key.into(), message: message() }) }
+fn require(holds: bool, key: impl Into<String>, message: impl FnOnce() -> String) -> Result<(), InvalidDescription> {
+    if holds { Ok(()) } else { Err(InvalidDescription { key: key.into(), message: message() }) }
 }
 
 /// Checks a description.
 ///
 /// # Errors
 /// The first impossible field.
-pub fn check(pool: &PoolDescription) -> Result<(), Fault> {
+pub fn check(pool: &PoolDescription) -> Result<(), InvalidDescription> {
     let segment_bytes = pool.segment_bytes;
     let possible = (4096..=1 << 30).contains(&segment_bytes) && segment_bytes.is_power_of_two();
     require(possible, "pool.segment_bytes", || {
@@ -86,7 +86,7 @@ pub fn check(pool: &PoolDescription) -> Result<(), Fault> {
         })?;
     }
     let raw_bytes = pool.member_bytes * u64::from(pool.members);
-    let layout = Layout::new(pool);
+    let layout = DiskLayout::new(pool);
     // One group to write, one that stays free for the demotion that makes room for more.
     let groups_min = if layout.migrates() { 2 } else { 1 };
     require(layout.groups >= groups_min, "pool.spare_bytes", || {
@@ -100,7 +100,7 @@ pub fn check(pool: &PoolDescription) -> Result<(), Fault> {
     check_marks(pool, &layout)
 }
 
-fn check_marks(pool: &PoolDescription, layout: &Layout) -> Result<(), Fault> {
+fn check_marks(pool: &PoolDescription, layout: &DiskLayout) -> Result<(), InvalidDescription> {
     let Classes::Migrating { low_free_bytes: low, high_free_bytes: high, .. } = pool.classes else {
         return Ok(());
     };
@@ -117,7 +117,7 @@ fn check_marks(pool: &PoolDescription, layout: &Layout) -> Result<(), Fault> {
 ///
 /// # Errors
 /// The first impossible LUN.
-pub fn check_luns(pool: &PoolDescription, lun_lengths: &[u64]) -> Result<(), Fault> {
+pub fn check_luns(pool: &PoolDescription, lun_lengths: &[u64]) -> Result<(), InvalidDescription> {
     let mut segments = 0;
     for (lun, &length) in lun_lengths.iter().enumerate() {
         segments += length.div_ceil(pool.segment_bytes);

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::layout::{Class, Layout, Slot};
+use super::layout::{Class, DiskLayout, Slot};
 
 /// In place of an owner: nobody's.
 pub(super) const EMPTY: u32 = u32::MAX;
@@ -30,7 +30,7 @@ pub(super) struct Total {
 
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
-    pub layout: Layout,
+    pub layout: DiskLayout,
     /// Owner of the segment in each data cell; those of second copies and parities are not used. Grows with the groups
     /// that were ever used.
     cells: Vec<u32>,
@@ -43,7 +43,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    pub fn new(layout: Layout) -> Groups {
+    pub fn new(layout: DiskLayout) -> Groups {
         Groups {
             layout,
             cells: Vec::new(),

@@ -110,7 +110,7 @@ impl Slot {
 
 /// The arithmetic of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct DiskLayout {
     pub members: u32,
     /// log2 of a segment's bytes.
     segment_shift: u8,
@@ -121,8 +121,8 @@ pub(super) struct Layout {
     pub parity_width: u32,
 }
 
-impl Layout {
-    pub fn new(pool: &PoolDescription) -> Layout {
+impl DiskLayout {
+    pub fn new(pool: &PoolDescription) -> DiskLayout {
         let (parity_width, group_cells) = match pool.classes {
             Classes::Mirrored => (0, 2 * pool.members),
             Classes::Migrating { parity_width, .. } if parity_width % 2 == 0 => (parity_width, parity_width),
@@ -130,7 +130,7 @@ impl Layout {
         };
         let cells = pool.member_bytes / pool.segment_bytes * u64::from(pool.members);
         let spare_cells = pool.spare_bytes.div_ceil(pool.segment_bytes);
-        Layout {
+        DiskLayout {
             members: pool.members,
             segment_shift: pool.segment_bytes.trailing_zeros() as u8,
             group_cells,

@@ -22,11 +22,11 @@ pub use migration::{Migration, MigrationKind};
 
 use coldest::Coldest;
 use groups::{EMPTY, Groups, RESERVED};
-use layout::{Class, Layout, Slot};
+use layout::{Class, DiskLayout, Slot};
 use luns::{Entry, Luns};
 use migration::UnderWay;
 
-use crate::drive::Fault;
+use crate::drive::InvalidDescription;
 
 /// A write that has a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,12 +112,12 @@ impl Pool {
     ///
     /// # Errors
     /// What is impossible in the description.
-    pub fn new(description: &PoolDescription, lun_lengths: &[u64]) -> Result<Pool, Fault> {
+    pub fn new(description: &PoolDescription, lun_lengths: &[u64]) -> Result<Pool, InvalidDescription> {
         check(description)?;
         check_luns(description, lun_lengths)?;
         Ok(Pool {
             description: description.clone(),
-            groups: Groups::new(Layout::new(description)),
+            groups: Groups::new(DiskLayout::new(description)),
             luns: Luns::new(lun_lengths, description.segment_bytes),
             clock: 0,
             coldest: Coldest::default(),

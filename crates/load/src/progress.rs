@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Counts that one worker writes and others read.
 #[derive(Debug, Default)]
-pub struct Live {
+pub struct WorkerProgress {
     completed: AtomicU64,
     bytes: AtomicU64,
     response_ns: AtomicU64,
@@ -36,7 +36,7 @@ pub struct Progress {
     pub is_ending: bool,
 }
 
-impl Live {
+impl WorkerProgress {
     /// The worker's counts up to now.
     #[inline]
     pub fn tell(&self, completed: u64, bytes: u64, response_ns: u64, errors: u64, under_way: u64) {

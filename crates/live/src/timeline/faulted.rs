@@ -9,9 +9,9 @@ use headstack_sim::system::System;
 use headstack_workload::Request;
 use serde_json::Value;
 
-use super::{Course, Machine, Outcome, Timeline};
+use super::{Delivery, Machine, Outcome, Timeline};
 use crate::LiveError;
-use crate::faults::injector::{Change, Ending, devices_of};
+use crate::faults::injector::{Change, FaultsToEnd, devices_of};
 use crate::faults::{Fault, Log, Schedule};
 use crate::smart;
 
@@ -97,7 +97,7 @@ impl<T> Timeline<T> {
     }
 
     /// Faults end at `at_ns`, or as soon after it as nothing else happens. Returns how many there were.
-    pub fn end_faults(&mut self, at_ns: u64, which: Ending) -> usize {
+    pub fn end_faults(&mut self, at_ns: u64, which: FaultsToEnd) -> usize {
         let at_ns = self.free_moment(at_ns);
         let (ended, change) = self.injector.end_some(at_ns, which, system_of(&mut self.machine));
         self.carry_out(at_ns, change);
@@ -136,7 +136,7 @@ impl<T> Timeline<T> {
         };
         let way = self.injector.arrives(at_ns, id, part, system);
         if way.later_ns > 0 {
-            self.parts.get_mut(id).course = Course::Later(way.later_ns);
+            self.parts.get_mut(id).delivery = Delivery::Later(way.later_ns);
         }
         let reaches_ns = at_ns + way.wait_ns;
         match way.end {
@@ -159,12 +159,12 @@ impl<T> Timeline<T> {
     #[cold]
     pub(super) fn leaves_system(&mut self, completion: &Completion, outcome: Outcome) {
         let now_ns = completion.at_ns;
-        match self.parts.get_mut(completion.id).course {
-            Course::Over => {
+        match self.parts.get_mut(completion.id).delivery {
+            Delivery::Over => {
                 self.parts.take(completion.id);
             }
-            Course::Straight => self.departs(completion, outcome, now_ns),
-            Course::Later(later_ns) => {
+            Delivery::Straight => self.departs(completion, outcome, now_ns),
+            Delivery::Later(later_ns) => {
                 self.departs(&Completion { at_ns: now_ns + later_ns, ..*completion }, outcome, now_ns);
             }
         }
@@ -195,7 +195,7 @@ impl<T> Timeline<T> {
             let (Item::Submit(id) | Item::Answer(id, ..)) = item;
             let part = *self.parts.get_mut(id);
             match item {
-                _ if part.course == Course::Over => {
+                _ if part.delivery == Delivery::Over => {
                     self.parts.take(id);
                 }
                 Item::Submit(id) => self.submit(now_ns, id, &part.request),
@@ -231,12 +231,12 @@ impl<T> Timeline<T> {
     /// Whatever is under way is lost to who asked.
     pub(super) fn lose_all(&mut self, now_ns: u64) {
         let held: Vec<u32> = self.agenda.held.drain(..).map(|(completion, _)| completion.id).collect();
-        let under_way = self.parts.iter().filter(|(_, part)| part.course != Course::Over);
+        let under_way = self.parts.iter().filter(|(_, part)| part.delivery != Delivery::Over);
         let mut lost: Vec<(u64, u32)> = under_way.map(|(id, part)| (part.arrival_ns, id)).collect();
         lost.sort_unstable();
         for (arrival_ns, id) in lost {
             let part = self.parts.get_mut(id);
-            part.course = Course::Over;
+            part.delivery = Delivery::Over;
             let request = part.request;
             self.injector.lost(id, arrival_ns, &request);
             self.answer(&Completion { at_ns: now_ns, id, started_ns: now_ns }, Outcome::Vanished);

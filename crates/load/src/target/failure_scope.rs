@@ -10,7 +10,7 @@ use crate::buffers::ALIGN_BYTES;
 
 /// Whether a run goes on after a request that failed, with what happened in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum FailureScope {
     /// This request failed and others need not: a bad sector, a command that timed out. It is counted.
     CountOn(String),
     /// All others would fail like this one: the run ends, and what was measured is kept.
@@ -19,18 +19,18 @@ pub enum Ending {
 
 impl Target {
     /// What it means that only `bytes` of `request` were transferred: the target ends there by now, or is no more.
-    pub fn classify_short(&self, request: &Request, bytes: u32) -> Ending {
+    pub fn classify_short(&self, request: &Request, bytes: u32) -> FailureScope {
         let (kind, length, offset) = (request.kind.name(), request.length_bytes, request.offset_bytes);
         let what =
             format!("{kind} of {} at byte {offset}: only {bytes} bytes were transferred", format_bytes(length.into()));
         if self.has_vanished() {
-            return Ending::End(format!("{}: {what}: the device has vanished", self.name));
+            return FailureScope::End(format!("{}: {what}: the device has vanished", self.name));
         }
-        Ending::CountOn(what)
+        FailureScope::CountOn(what)
     }
 
     /// What it means that `request` failed with the error number `errno`.
-    pub fn classify(&self, request: &Request, errno: i32) -> Ending {
+    pub fn classify(&self, request: &Request, errno: i32) -> FailureScope {
         let error = io::Error::from_raw_os_error(errno);
         let what = match request.kind {
             headstack_workload::Kind::Flush => "flush".to_owned(),
@@ -56,11 +56,11 @@ impl Target {
             // The block layer's word for most of what a drive can say, and for a drive that is no more.
             _ if self.has_vanished() => "the device has vanished".to_owned(),
             libc::ENODATA | libc::EILSEQ => {
-                return Ending::CountOn(format!("{what}: the medium is bad there ({error})"));
+                return FailureScope::CountOn(format!("{what}: the medium is bad there ({error})"));
             }
-            _ => return Ending::CountOn(format!("{what}: {error}")),
+            _ => return FailureScope::CountOn(format!("{what}: {error}")),
         };
-        Ending::End(format!("{}: {what}: {meaning} ({error})", self.name))
+        FailureScope::End(format!("{}: {what}: {meaning} ({error})", self.name))
     }
 
     fn full(&self) -> String {

@@ -1,7 +1,7 @@
-//! Errands: media work that the drive gives its own arm beside the commands of its host, and data that its other
+//! Internal accesses: media work that the drive gives its own arm beside the commands of its host, and data that its other
 //! memories hold. [`crate::disk`] decides on them; here they meet the arm, the firmware and the port.
 
-use super::blemished::For;
+use super::defective::For;
 use super::geometry::Extent;
 use super::media::Access;
 use super::queue::{Job, Work};
@@ -11,7 +11,7 @@ use crate::link::{Direction, Upstream};
 /// A run of sectors to read or write for nobody outside: no command, no transfer over the port. The firmware has
 /// prepared it by the time the arm takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Errand {
+pub(crate) struct InternalAccess {
     /// Its completion bears this name.
     pub id: u32,
     /// It writes.
@@ -25,41 +25,53 @@ pub(crate) struct Errand {
 }
 
 impl Drive {
-    /// Gives the arm an errand.
-    pub(crate) fn submit_errand(&mut self, upstream: &mut Upstream, now_ns: u64, errand: Errand) {
-        let extent = self.media.layout.locate(errand.block, errand.sectors);
-        let job = Job { work: Work::Errand(errand), block: errand.block, extent, arrived_ns: now_ns, ordered: false };
+    /// Gives the arm an internal access.
+    pub(crate) fn submit_internal_access(&mut self, upstream: &mut Upstream, now_ns: u64, internal: InternalAccess) {
+        let extent = self.media.layout.locate(internal.block, internal.sectors);
+        let job = Job {
+            work: Work::InternalAccess(internal),
+            block: internal.block,
+            extent,
+            arrived_ns: now_ns,
+            ordered: false,
+        };
         self.hand_to_arm(upstream, now_ns, job);
     }
 
-    /// The errand `id`, while it still waits for the arm: it may grow at its end.
-    pub(crate) fn waiting_errand(&mut self, id: u32) -> Option<&mut Errand> {
-        self.queue.waiting_errand(id)
+    /// The internal access `id`, while it still waits for the arm: it may grow at its end.
+    pub(crate) fn waiting_internal_access(&mut self, id: u32) -> Option<&mut InternalAccess> {
+        self.queue.waiting_internal_access(id)
     }
 
-    /// The arm's part of an errand.
-    pub(super) fn run_errand(&mut self, now_ns: u64, free_ns: u64, errand: &Errand, extent: &Extent) {
+    /// The arm's part of an internal access.
+    pub(super) fn run_internal_access(
+        &mut self,
+        now_ns: u64,
+        free_ns: u64,
+        internal: &InternalAccess,
+        extent: &Extent,
+    ) {
         let start_ns = free_ns.max(now_ns).max(self.ready_ns);
         self.read_ahead = None;
         let access = Access {
-            block: errand.block,
-            sectors: errand.sectors,
-            write: errand.write,
+            block: internal.block,
+            sectors: internal.sectors,
+            write: internal.write,
             start_ns,
             settled_ns: start_ns,
-            data_ns: if errand.write { errand.ready_ns } else { start_ns },
-            mark: errand.sectors,
+            data_ns: if internal.write { internal.ready_ns } else { start_ns },
+            mark: internal.sectors,
         };
         let (mut pass, bad) = self.pass_over(self.head, &access, extent, For::Itself);
         self.retry(&mut pass);
-        if let Some(bad) = bad.filter(|_| errand.write) {
-            self.blemishes.defer(bad);
+        if let Some(bad) = bad.filter(|_| internal.write) {
+            self.media_defects.defer(bad);
         }
-        let end = errand.block + u64::from(errand.sectors);
-        if errand.write {
-            self.segments.forget(errand.block, end);
+        let end = internal.block + u64::from(internal.sectors);
+        if internal.write {
+            self.segments.forget(internal.block, end);
         }
-        self.complete(errand.id, now_ns, pass.end_ns);
+        self.complete(internal.id, now_ns, pass.end_ns);
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Internal, end);
     }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::tape::{Arrived, Tape};
+use crate::recording::{Arrived, Recording};
 use crate::{ReplayError, ReplayMode};
 
 /// How it is inferred.
@@ -57,7 +57,7 @@ impl Node {
 }
 
 /// Requests read, and what they wait for. The greatest times are below 2^63, so that differences of them fit.
-pub struct Waits {
+pub struct Dependencies {
     rule: Rule,
     nodes: Vec<Node>,
     free: Vec<u32>,
@@ -78,10 +78,10 @@ pub struct Waits {
     with_completion: u64,
 }
 
-impl Waits {
+impl Dependencies {
     /// Nothing read yet.
     pub fn new(rule: Rule) -> Self {
-        Waits {
+        Dependencies {
             rule,
             nodes: Vec::new(),
             free: Vec::new(),
@@ -102,8 +102,8 @@ impl Waits {
     /// # Errors
     /// Of the recording.
     #[inline]
-    pub fn next_ns<E: From<ReplayError>>(&mut self, tape: &mut Tape<E>) -> Result<Option<u64>, E> {
-        let unread_ns = self.unread_ns(tape)?;
+    pub fn next_ns<E: From<ReplayError>>(&mut self, recording: &mut Recording<E>) -> Result<Option<u64>, E> {
+        let unread_ns = self.unread_ns(recording)?;
         Ok(self.due_ns().into_iter().chain(unread_ns).min())
     }
 
@@ -115,15 +115,15 @@ impl Waits {
     #[inline]
     pub fn take<E: From<ReplayError>>(
         &mut self,
-        tape: &mut Tape<E>,
+        recording: &mut Recording<E>,
         now_ns: u64,
     ) -> Result<Option<(u64, u32, &Arrived)>, E> {
-        while let Some(unread_ns) = self.unread_ns(tape)?
+        while let Some(unread_ns) = self.unread_ns(recording)?
             && unread_ns <= self.due_ns().unwrap_or(u64::MAX).min(now_ns)
-            && let Some(arrived) = tape.take()?
+            && let Some(arrived) = recording.take()?
         {
             self.add(arrived);
-            self.demand_completions(if tape.peek()?.is_some() { UNPAIRED_MAX } else { 1 })?;
+            self.demand_completions(if recording.peek()?.is_some() { UNPAIRED_MAX } else { 1 })?;
         }
         Ok(match self.due.peek() {
             Some(&Reverse((due_ns, _, node))) if due_ns <= now_ns => {
@@ -142,8 +142,8 @@ impl Waits {
 
     /// The time before which none is to be issued of those that are not yet read; none at the end.
     #[inline]
-    fn unread_ns<E: From<ReplayError>>(&mut self, tape: &mut Tape<E>) -> Result<Option<u64>, E> {
-        let Some(next) = tape.peek()? else {
+    fn unread_ns<E: From<ReplayError>>(&mut self, recording: &mut Recording<E>) -> Result<Option<u64>, E> {
+        let Some(next) = recording.peek()? else {
             return Ok(None);
         };
         // A request that waits for nothing comes at its recorded time, which is a lag of none.

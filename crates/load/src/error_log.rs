@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use headstack_workload::Request;
 
-use crate::ground::{Ground, Place};
-use crate::target::{Ending, Target};
+use crate::target::{FailureScope, Target};
+use crate::target_map::{TargetMap, TargetPlace};
 
 /// The first failures are told one by one.
 const TOLD: usize = 4;
 
 /// Failures of a job.
 #[derive(Clone, Debug, Default)]
-pub struct Trouble {
+pub struct ErrorLog {
     /// The first of them, in words.
     pub first: Vec<String>,
     /// All of them.
@@ -21,29 +21,29 @@ pub struct Trouble {
     pub fatal: Option<String>,
 }
 
-impl Trouble {
+impl ErrorLog {
     /// Books a failed request; `result` is the negative error number, or the bytes of a short transfer.
-    pub fn add(&mut self, targets: &[Arc<Target>], ground: &Ground, request: &Request, result: i32) {
+    pub fn add(&mut self, targets: &[Arc<Target>], map: &TargetMap, request: &Request, result: i32) {
         self.count += 1;
-        let Place { piece, offset_bytes } = ground.place(request);
+        let TargetPlace { piece, offset_bytes } = map.place(request);
         // Each target has its own offsets.
         let request = &Request { offset_bytes, ..*request };
-        let ending = match (targets.get(piece), u32::try_from(result)) {
+        let scope = match (targets.get(piece), u32::try_from(result)) {
             (Some(target), Err(_)) => target.classify(request, -result),
             (Some(target), Ok(bytes)) => target.classify_short(request, bytes),
-            (None, _) => Ending::CountOn(format!("{} without a target", request.kind.name())),
+            (None, _) => FailureScope::CountOn(format!("{} without a target", request.kind.name())),
         };
-        let (Ending::CountOn(message) | Ending::End(message)) = &ending;
+        let (FailureScope::CountOn(message) | FailureScope::End(message)) = &scope;
         if self.first.len() < TOLD {
             self.first.push(message.clone());
         }
-        if let Ending::End(message) = ending {
+        if let FailureScope::End(message) = scope {
             self.fatal.get_or_insert(message);
         }
     }
 
     /// Adds what went wrong in another job.
-    pub fn merge(&mut self, other: Trouble) {
+    pub fn merge(&mut self, other: ErrorLog) {
         self.count += other.count;
         self.first.extend(other.first);
         self.first.truncate(TOLD);

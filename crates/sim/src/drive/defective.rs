@@ -3,8 +3,8 @@
 use super::geometry::Extent;
 use super::media::{Access, Head, Pass};
 use super::{Drive, NOWHERE, Service};
-use crate::blemishes::{Failure, Leg, Meeting, Stretch};
-use crate::faults::Blemish;
+use crate::faults::MediaDefect;
+use crate::media_defects::{Failure, Leg, Meeting, Stretch};
 
 /// For whom the arm works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,21 +25,21 @@ impl Drive {
         extent: &Extent,
         whom: For,
     ) -> (Pass, Option<Stretch>) {
-        if self.blemishes.is_clean() {
+        if self.media_defects.is_clean() {
             return (self.media.pass_from(from, access, extent), None);
         }
-        self.pass_over_blemishes(from, access, whom)
+        self.pass_over_media_defects(from, access, whom)
     }
 
     #[cold]
-    fn pass_over_blemishes(&mut self, from: Head, access: &Access, whom: For) -> (Pass, Option<Stretch>) {
+    fn pass_over_media_defects(&mut self, from: Head, access: &Access, whom: For) -> (Pass, Option<Stretch>) {
         let end = access.block + u64::from(access.sectors);
         // What is dirty comes from the buffer, whatever the media say.
         let dirty: Vec<(u64, u64)> = if access.write { Vec::new() } else { self.writes.dirty().collect() };
         let turn_ns = self.media.spindle.revolution_ns();
         let renews = access.write && whom == For::Host;
         let Meeting { delay_ns, repeats, fails } =
-            self.blemishes.meet((access.block, end), access.write, renews, &dirty, turn_ns);
+            self.media_defects.meet((access.block, end), access.write, renews, &dirty, turn_ns);
         // The sector that fails is the last that the heads see.
         let end = fails.filter(|_| whom == For::Host).map_or(end, |bad| bad.from + 1);
         let mut pass = self.pass_by_legs(from, access, end);
@@ -55,7 +55,7 @@ impl Drive {
     fn pass_by_legs(&self, from: Head, access: &Access, end: u64) -> Pass {
         let blocks = self.media.layout.blocks();
         let mut whole: Option<Pass> = None;
-        self.blemishes.legs(access.block, end, |leg: Leg| {
+        self.media_defects.legs(access.block, end, |leg: Leg| {
             let block = if leg.spare { blocks.saturating_sub(leg.at) } else { leg.at };
             let sectors = leg.sectors.min(blocks - block) as u32;
             let (head, start_ns, settled_ns) = match &whole {
@@ -107,7 +107,7 @@ impl Drive {
     /// A flush tells of what the write cache could not get rid of.
     #[inline]
     pub(super) fn tell_deferred(&mut self, id: u32) {
-        if let Some(bad) = self.blemishes.take_deferred() {
+        if let Some(bad) = self.media_defects.take_deferred() {
             self.fail(id, bad, true);
         }
     }
@@ -125,8 +125,8 @@ impl Drive {
     }
 
     /// Replaces what is wrong with the media. Read-ahead under way knows nothing of it and ends.
-    pub(crate) fn set_blemishes(&mut self, blemishes: &[Blemish], seed: u64) {
-        self.blemishes.replace(blemishes, 1 << self.params.sector_shift, seed);
+    pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
+        self.media_defects.replace(media_defects, 1 << self.params.sector_shift, seed);
         if let Some(run) = self.read_ahead.take() {
             self.head = run.head;
             self.continues = NOWHERE;
@@ -136,8 +136,8 @@ impl Drive {
     /// New data of the host's for `[from, to)` are on other media of the drive.
     #[inline]
     pub(crate) fn renew(&mut self, from: u64, to: u64) {
-        if !self.blemishes.is_clean() {
-            self.blemishes.renew(from, to);
+        if !self.media_defects.is_clean() {
+            self.media_defects.renew(from, to);
         }
     }
 }

@@ -8,12 +8,12 @@ use common::*;
 use headstack_sim::drive::description::{
     AfterReadWrite, DriveDescription, MediaCache, Policy, ReadAhead, Shingles, WriteCache,
 };
-use headstack_sim::faults::{Blemish, Delay, Failed};
+use headstack_sim::faults::{Delay, Failed, MediaDefect};
 use headstack_workload::{Kind, Span};
 
 /// Weak sectors: so many turns more, then they are read.
-fn weak(from: u64, to: u64, turns: u32) -> Blemish {
-    Blemish { fails: false, delay: Delay::Turns(turns), healed_by_write: false, ..unreadable(from, to) }
+fn weak(from: u64, to: u64, turns: u32) -> MediaDefect {
+    MediaDefect { fails: false, delay: Delay::Turns(turns), healed_by_write: false, ..unreadable(from, to) }
 }
 
 /// The buffered drive, with read-ahead.
@@ -76,8 +76,8 @@ fn a_weak_sector_costs_exactly_its_turns() {
 /// The mechanism is held, not the request alone: what waits behind it waits longer too.
 #[test]
 fn two_requests_behind_a_retrying_arm_wait() {
-    let finish = |blemishes: &[Blemish]| {
-        let mut bench = Bench::from(&queueing_drive(Policy::Fcfs, 8)).with(None, blemishes);
+    let finish = |media_defects: &[MediaDefect]| {
+        let mut bench = Bench::from(&queueing_drive(Policy::Fcfs, 8)).with(None, media_defects);
         for sector in [5000, 70_000, 200_000] {
             bench.submit(&read(sector, 1));
         }
@@ -92,7 +92,7 @@ fn two_requests_behind_a_retrying_arm_wait() {
 fn a_hard_error_takes_its_time_and_then_fails() {
     for delay in [Delay::Turns(10), Delay::Ns(7_000 * MS)] {
         let delay_ns = if let Delay::Ns(ns) = delay { ns } else { 10 * TURN_NS };
-        let mut bench = Bench::from(&bare_drive()).with(None, &[Blemish { delay, ..unreadable(5000, 5010) }]);
+        let mut bench = Bench::from(&bare_drive()).with(None, &[MediaDefect { delay, ..unreadable(5000, 5010) }]);
         // The sectors before it are read: the pass ends at the first that fails.
         let well_ns = Bench::from(&bare_drive()).takes_ns(&read(4990, 11));
         let id = 1;
@@ -130,7 +130,7 @@ fn a_write_heals_and_later_accesses_pay_the_way() {
 
 #[test]
 fn a_write_fault_fails_what_the_media_refuse() {
-    let fault = Blemish { reads: false, writes: true, healed_by_write: false, ..unreadable(5000, 5001) };
+    let fault = MediaDefect { reads: false, writes: true, healed_by_write: false, ..unreadable(5000, 5001) };
     let mut bench = Bench::from(&bare_drive()).with(None, &[fault]);
     let (_, failed) = bench.serve(&write(4999, 3));
     assert_eq!(failed, [Failed { id: 1, at_bytes: 5000 * 512, write: true }]);
@@ -143,9 +143,9 @@ fn a_write_fault_fails_what_the_media_refuse() {
     assert_eq!(bench.serve(&flush()).1, []);
 }
 
-/// What a cache answers meets no blemish: the dirty data of the write cache, and what was in the buffer before.
+/// What a cache answers meets no media defect: the dirty data of the write cache, and what was in the buffer before.
 #[test]
-fn caches_meet_no_blemish() {
+fn caches_meet_no_media_defect() {
     let mut bench = Bench::from(&caching()).with(None, &[unreadable(5000, 5001)]);
     bench.submit(&write(300_000, 200));
     bench.submit(&write(5000, 1));
@@ -154,13 +154,13 @@ fn caches_meet_no_blemish() {
     assert_eq!(bench.failed(), [], "dirty, or healed by then");
     let mut bench = Bench::from(&reading_ahead());
     bench.takes_ns(&read(5000, 10));
-    bench.system.set_blemishes(None, vec![unreadable(5000, 5001)], 1).unwrap();
+    bench.system.set_media_defects(None, vec![unreadable(5000, 5001)], 1).unwrap();
     bench.takes_ns(&read(5000, 10));
 }
 
 /// Read-ahead and what passes under the heads bring nothing into the buffer that cannot be read.
 #[test]
-fn what_is_read_without_being_asked_for_ends_at_a_blemish() {
+fn what_is_read_without_being_asked_for_ends_at_a_media_defect() {
     for before in [read(4980, 5), read(5003, 5)] {
         let mut bench = Bench::from(&reading_ahead()).with(None, &[unreadable(5000, 5001)]);
         bench.takes_ns(&before);
@@ -173,7 +173,7 @@ fn what_is_read_without_being_asked_for_ends_at_a_blemish() {
 fn a_share_of_the_accesses_meets_it_and_the_seed_says_which() {
     let outcome = |seed: u64| {
         let mut bench = Bench::from(&bare_drive());
-        bench.system.set_blemishes(None, vec![Blemish { share: 0.3, ..unreadable(0, 400_000) }], seed).unwrap();
+        bench.system.set_media_defects(None, vec![MediaDefect { share: 0.3, ..unreadable(0, 400_000) }], seed).unwrap();
         (0..200).map(|at| bench.serve(&read(at * 1999, 8)).1.len()).collect::<Vec<usize>>()
     };
     assert_eq!(outcome(1), outcome(1));
@@ -206,7 +206,7 @@ fn a_shingled_drive_heals_through_its_media_cache() {
 
 #[test]
 fn flash_retries_fails_and_is_healed() {
-    let blemish = |fails: bool, delay: Delay| Blemish {
+    let media_defect = |fails: bool, delay: Delay| MediaDefect {
         span: Span { start_bytes: 10 * UNIT, length_bytes: UNIT },
         fails,
         delay,
@@ -221,9 +221,9 @@ fn flash_retries_fails_and_is_healed() {
     let written = well.clone();
     let well_ns = well.takes_ns(&read);
     for (delay, delay_ns) in [(Delay::Turns(3), 3 * READ_NS), (Delay::Ns(77_000), 77_000)] {
-        let mut weak = written.clone().with(None, &[blemish(false, delay)]);
+        let mut weak = written.clone().with(None, &[media_defect(false, delay)]);
         assert_eq!(weak.takes_ns(&read), well_ns + delay_ns);
-        let mut bad = written.clone().with(None, &[blemish(true, delay)]);
+        let mut bad = written.clone().with(None, &[media_defect(true, delay)]);
         assert_eq!(bad.serve(&read), (well_ns + delay_ns, vec![Failed { id: 2, at_bytes: 10 * UNIT, write: false }]));
         bad.takes_ns(&write);
         bad.takes_ns(&read);
@@ -233,9 +233,9 @@ fn flash_retries_fails_and_is_healed() {
         assert_eq!(bad.health()[0].reallocated_sectors, UNIT / 512);
     }
     // A program that takes longer holds its die.
-    let slow = Blemish { reads: false, writes: true, ..blemish(false, Delay::Turns(2)) };
-    let end = |blemishes: &[Blemish]| {
-        let mut bench = Bench::from(&small_ssd()).with(None, blemishes);
+    let slow = MediaDefect { reads: false, writes: true, ..media_defect(false, Delay::Turns(2)) };
+    let end = |media_defects: &[MediaDefect]| {
+        let mut bench = Bench::from(&small_ssd()).with(None, media_defects);
         bench.takes_ns(&row);
         bench.settle();
         bench.now_ns
@@ -246,8 +246,9 @@ fn flash_retries_fails_and_is_healed() {
 #[test]
 fn what_cannot_be_is_refused() {
     let mut bench = Bench::from(&bare_drive());
-    let mut refusal = |member, blemish| bench.system.set_blemishes(member, vec![blemish], 1).unwrap_err().to_string();
+    let mut refusal =
+        |member, media_defect| bench.system.set_media_defects(member, vec![media_defect], 1).unwrap_err().to_string();
     assert_eq!(refusal(Some(1), unreadable(0, 1)), "member 1; 0 to 0 are allowed");
     assert!(refusal(None, unreadable(0, 400_001)).contains("0 to 204800000 are allowed"));
-    assert!(refusal(None, Blemish { share: 1.5, ..unreadable(0, 1) }).contains("share 1.5; 0 to 1"));
+    assert!(refusal(None, MediaDefect { share: 1.5, ..unreadable(0, 1) }).contains("share 1.5; 0 to 1"));
 }

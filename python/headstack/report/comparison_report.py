@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headstack._native import version
 from headstack.report.figures import Axis, Bars, Lines, Provenance, Report, Section, Series, Table
-from headstack.report.of_results import RESPONSE, THROUGHPUT, provenance_of
+from headstack.report.results_report import RESPONSE, THROUGHPUT, provenance_of
 
 if TYPE_CHECKING:
     from headstack.comparison import Comparison, Point

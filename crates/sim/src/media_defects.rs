@@ -1,11 +1,11 @@
-//! The state of blemishes on one mechanism's media, counted in sectors of it: what an access meets, what went to spares,
+//! The state of media defects on one mechanism's media, counted in sectors of it: what an access meets, what went to spares,
 //! and what failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use headstack_workload::{Purpose, Random};
 
-use crate::faults::{Blemish, Delay};
+use crate::faults::{Delay, MediaDefect};
 
 /// A run of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,12 +87,12 @@ pub(crate) struct Leg {
 struct Mark {
     from: u64,
     to: u64,
-    blemish: Blemish,
+    media_defect: MediaDefect,
 }
 
 /// What is wrong with the media of one mechanism.
 #[derive(Clone, Debug)]
-pub(crate) struct Blemishes {
+pub(crate) struct MediaDefects {
     /// Ascending.
     marks: Vec<Mark>,
     random: Random,
@@ -110,12 +110,12 @@ pub(crate) struct Blemishes {
     pub retried: u64,
 }
 
-impl Blemishes {
+impl MediaDefects {
     /// Nothing is wrong.
     pub fn none() -> Self {
-        Blemishes {
+        MediaDefects {
             marks: Vec::new(),
-            random: Random::new(0, Purpose::Blemishes),
+            random: Random::new(0, Purpose::MediaDefects),
             spared: BTreeMap::new(),
             spares: 0,
             pending: BTreeSet::new(),
@@ -131,16 +131,16 @@ impl Blemishes {
         self.marks.is_empty() && self.spared.is_empty()
     }
 
-    /// Replaces the blemishes by others, whose spans are of `sector_bytes` each; what is on spares stays there.
-    pub fn replace(&mut self, blemishes: &[Blemish], sector_bytes: u64, seed: u64) {
-        let mark = |blemish: &Blemish| Mark {
-            from: blemish.span.start_bytes / sector_bytes,
-            to: (blemish.span.start_bytes + blemish.span.length_bytes).div_ceil(sector_bytes),
-            blemish: *blemish,
+    /// Replaces the media defects by others, whose spans are of `sector_bytes` each; what is on spares stays there.
+    pub fn replace(&mut self, media_defects: &[MediaDefect], sector_bytes: u64, seed: u64) {
+        let mark = |media_defect: &MediaDefect| Mark {
+            from: media_defect.span.start_bytes / sector_bytes,
+            to: (media_defect.span.start_bytes + media_defect.span.length_bytes).div_ceil(sector_bytes),
+            media_defect: *media_defect,
         };
-        self.marks = blemishes.iter().map(mark).collect();
+        self.marks = media_defects.iter().map(mark).collect();
         self.marks.sort_by_key(|mark| mark.from);
-        self.random = Random::new(seed, Purpose::Blemishes);
+        self.random = Random::new(seed, Purpose::MediaDefects);
         let marks = &self.marks;
         self.pending.retain(|sector| marks.iter().any(|mark| (mark.from..mark.to).contains(sector)));
     }
@@ -157,14 +157,14 @@ impl Blemishes {
     ) -> Meeting {
         let mut meeting = Meeting::default();
         for at in 0..self.marks.len() {
-            let Mark { from: first, to: end, blemish } = self.marks[at];
+            let Mark { from: first, to: end, media_defect } = self.marks[at];
             let Some(stretch) = self.first_bad(from.max(first), to.min(end), elsewhere) else {
                 continue;
             };
-            let concerns = if write { blemish.writes } else { blemish.reads };
-            let meets = concerns && (blemish.share >= 1.0 || self.draw() < blemish.share);
+            let concerns = if write { media_defect.writes } else { media_defect.reads };
+            let meets = concerns && (media_defect.share >= 1.0 || self.draw() < media_defect.share);
             if meets {
-                match blemish.delay {
+                match media_defect.delay {
                     Delay::Turns(turns) => {
                         meeting.delay_ns += u64::from(turns) * turn_ns;
                         meeting.repeats += turns;
@@ -173,9 +173,9 @@ impl Blemishes {
                     Delay::Ns(ns) => meeting.delay_ns += ns,
                 }
             }
-            if write && renews && blemish.healed_by_write {
+            if write && renews && media_defect.healed_by_write {
                 self.move_to_spares(stretch.from, to.min(end));
-            } else if meets && blemish.fails {
+            } else if meets && media_defect.fails {
                 self.errors += 1;
                 if !write {
                     self.pending.insert(stretch.from);
@@ -190,8 +190,8 @@ impl Blemishes {
     /// New data for `[from, to)` are on other media and will come home to spares.
     pub fn renew(&mut self, from: u64, to: u64) {
         for at in 0..self.marks.len() {
-            let Mark { from: first, to: end, blemish } = self.marks[at];
-            if blemish.healed_by_write {
+            let Mark { from: first, to: end, media_defect } = self.marks[at];
+            if media_defect.healed_by_write {
                 self.move_to_spares(from.max(first), to.min(end));
             }
         }
@@ -288,8 +288,8 @@ mod tests {
 
     use super::*;
 
-    fn bad(from: u64, to: u64) -> Blemish {
-        Blemish {
+    fn bad(from: u64, to: u64) -> MediaDefect {
+        MediaDefect {
             span: Span { start_bytes: 512 * from, length_bytes: 512 * (to - from) },
             reads: true,
             writes: false,
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_on_spares_and_well() {
-        let mut media = Blemishes::none();
+        let mut media = MediaDefects::none();
         assert!(media.is_clean());
         media.replace(&[bad(10, 20)], 512, 1);
         let met = media.meet((0, 15), false, false, &[], 6);
@@ -327,9 +327,9 @@ mod tests {
 
     #[test]
     fn a_share_of_the_accesses_meets_it_by_its_own_stream() {
-        let mut media = Blemishes::none();
+        let mut media = MediaDefects::none();
         let mut count = |seed: u64| {
-            media.replace(&[Blemish { share: 0.25, fails: false, ..bad(0, 1) }], 512, seed);
+            media.replace(&[MediaDefect { share: 0.25, fails: false, ..bad(0, 1) }], 512, seed);
             (0..4000).map(|_| media.meet((0, 1), false, false, &[], 1).repeats / 2).collect::<Vec<u32>>()
         };
         let met = count(5);

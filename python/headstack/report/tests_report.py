@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headstack._native import version
 from headstack.report.figures import Axis, Figure, Lines, Report, Section, Series, Table
-from headstack.report.of_results import PERCENTS, provenance, runs_table
+from headstack.report.results_report import PERCENTS, provenance, runs_table
 
 if TYPE_CHECKING:
     from headstack.classic.outcome import Outcome

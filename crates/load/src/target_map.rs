@@ -9,7 +9,7 @@ use crate::target::{Target, TargetKind};
 
 /// Files as one address space. Whoever makes it keeps the files open for as long as it is used.
 #[derive(Clone, Debug)]
-pub struct Ground {
+pub struct TargetMap {
     pieces: Vec<Piece>,
     capacity_bytes: u64,
     /// Where they lie side by side: what goes to one before the next has its turn.
@@ -31,16 +31,16 @@ pub struct Piece {
 
 /// Where a request goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TargetPlace {
     /// Index of the file.
     pub piece: usize,
     /// Offset within it.
     pub offset_bytes: u64,
 }
 
-impl Ground {
+impl TargetMap {
     /// Files of these sizes: (open file, size, whether it is a block device).
-    pub fn new(files: impl IntoIterator<Item = (RawFd, u64, bool)>) -> Ground {
+    pub fn new(files: impl IntoIterator<Item = (RawFd, u64, bool)>) -> TargetMap {
         let mut capacity_bytes = 0;
         let piece = |(fd, length_bytes, is_device)| {
             let start_bytes = capacity_bytes;
@@ -48,18 +48,18 @@ impl Ground {
             Piece { fd, start_bytes, length_bytes, is_device }
         };
         let pieces = files.into_iter().map(piece).collect();
-        Ground { pieces, capacity_bytes, stripe_bytes: None }
+        TargetMap { pieces, capacity_bytes, stripe_bytes: None }
     }
 
     /// The whole blocks of `block_bytes` that targets have, one target after another; nowhere if one of them stores nothing.
-    pub fn of(targets: &[Arc<Target>], block_bytes: u32) -> Ground {
+    pub fn of(targets: &[Arc<Target>], block_bytes: u32) -> TargetMap {
         let file = |target: &Arc<Target>| {
             let is_device = target.kind() == TargetKind::BlockDevice;
             target.fd().map(|fd| (fd.as_raw_fd(), target.whole_bytes(block_bytes), is_device))
         };
         match targets.iter().map(file).collect::<Option<Vec<_>>>() {
-            Some(files) => Ground::new(files),
-            None => Ground::nowhere(
+            Some(files) => TargetMap::new(files),
+            None => TargetMap::nowhere(
                 targets.iter().fold(0, |sum, target| sum.saturating_add(target.whole_bytes(block_bytes))),
             ),
         }
@@ -67,7 +67,7 @@ impl Ground {
 
     /// Targets side by side, `stripe_bytes` of one and then of the next, as far as the smallest of them reaches and at
     /// most `length_bytes` of each. Those that store nothing have their place and no file.
-    pub fn striped(targets: &[Arc<Target>], stripe_bytes: u32, length_bytes: u64) -> Ground {
+    pub fn striped(targets: &[Arc<Target>], stripe_bytes: u32, length_bytes: u64) -> TargetMap {
         let smallest_bytes = targets.iter().map(|target| target.capacity_bytes()).min().unwrap_or(0);
         let stripe = u64::from(stripe_bytes.max(1));
         let length_bytes = smallest_bytes.min(length_bytes) / stripe * stripe;
@@ -75,12 +75,12 @@ impl Ground {
             let fd = target.fd().map_or(-1, |fd| fd.as_raw_fd());
             (fd, length_bytes, target.kind() == TargetKind::BlockDevice)
         };
-        Ground { stripe_bytes: Some(stripe), ..Ground::new(targets.iter().map(file)) }
+        TargetMap { stripe_bytes: Some(stripe), ..TargetMap::new(targets.iter().map(file)) }
     }
 
     /// No files: of a target that stores nothing.
-    pub fn nowhere(capacity_bytes: u64) -> Ground {
-        Ground { pieces: Vec::new(), capacity_bytes, stripe_bytes: None }
+    pub fn nowhere(capacity_bytes: u64) -> TargetMap {
+        TargetMap { pieces: Vec::new(), capacity_bytes, stripe_bytes: None }
     }
 
     /// All together.
@@ -95,20 +95,20 @@ impl Ground {
 
     /// Where a request within the capacity goes. One that would cross into the next file ends where its own ends.
     #[inline]
-    pub fn place(&self, request: &Request) -> Place {
+    pub fn place(&self, request: &Request) -> TargetPlace {
         if self.pieces.len() == 1 {
-            return Place { piece: 0, offset_bytes: request.offset_bytes };
+            return TargetPlace { piece: 0, offset_bytes: request.offset_bytes };
         }
         if let Some(stripe_bytes) = self.stripe_bytes {
             let (stripe, within_bytes) = (request.offset_bytes / stripe_bytes, request.offset_bytes % stripe_bytes);
             let count = self.pieces.len() as u64;
             let offset_bytes = stripe / count * stripe_bytes + within_bytes;
-            return Place { piece: (stripe % count) as usize, offset_bytes };
+            return TargetPlace { piece: (stripe % count) as usize, offset_bytes };
         }
         let piece = self.pieces.partition_point(|piece| piece.start_bytes <= request.offset_bytes) - 1;
         let Piece { start_bytes, length_bytes, .. } = self.pieces[piece];
         let last_bytes = length_bytes.saturating_sub(u64::from(request.length_bytes));
-        Place { piece, offset_bytes: (request.offset_bytes - start_bytes).min(last_bytes) }
+        TargetPlace { piece, offset_bytes: (request.offset_bytes - start_bytes).min(last_bytes) }
     }
 }
 
@@ -124,25 +124,25 @@ mod tests {
 
     #[test]
     fn files_lie_one_after_another_and_requests_stay_within_one() {
-        let ground = Ground::new([(3, 8192, false), (4, 4096, true), (5, 16_384, false)]);
-        assert_eq!(ground.capacity_bytes(), 28_672);
-        let place = |offset, length| ground.place(&read(offset, length));
-        assert_eq!(place(0, 4096), Place { piece: 0, offset_bytes: 0 });
-        assert_eq!(place(4096, 8192), Place { piece: 0, offset_bytes: 0 });
-        assert_eq!(place(8192, 4096), Place { piece: 1, offset_bytes: 0 });
-        assert_eq!(place(12_288, 4096), Place { piece: 2, offset_bytes: 0 });
-        assert_eq!(place(28_671, 1), Place { piece: 2, offset_bytes: 16_383 });
+        let map = TargetMap::new([(3, 8192, false), (4, 4096, true), (5, 16_384, false)]);
+        assert_eq!(map.capacity_bytes(), 28_672);
+        let place = |offset, length| map.place(&read(offset, length));
+        assert_eq!(place(0, 4096), TargetPlace { piece: 0, offset_bytes: 0 });
+        assert_eq!(place(4096, 8192), TargetPlace { piece: 0, offset_bytes: 0 });
+        assert_eq!(place(8192, 4096), TargetPlace { piece: 1, offset_bytes: 0 });
+        assert_eq!(place(12_288, 4096), TargetPlace { piece: 2, offset_bytes: 0 });
+        assert_eq!(place(28_671, 1), TargetPlace { piece: 2, offset_bytes: 16_383 });
     }
 
     #[test]
     fn stripes_go_round_and_end_with_the_smallest() {
         let targets = [20_000, 9000, 10_000].map(|bytes| Arc::new(Target::null(bytes)));
-        let ground = Ground::striped(&targets, 4096, u64::MAX);
-        assert_eq!(ground.capacity_bytes(), 3 * 8192);
-        let place = |stripe: u64| ground.place(&read(stripe * 4096 + 5, 1));
+        let map = TargetMap::striped(&targets, 4096, u64::MAX);
+        assert_eq!(map.capacity_bytes(), 3 * 8192);
+        let place = |stripe: u64| map.place(&read(stripe * 4096 + 5, 1));
         for (stripe, piece, offset_bytes) in [(0, 0, 5), (1, 1, 5), (2, 2, 5), (3, 0, 4101), (5, 2, 4101)] {
-            assert_eq!(place(stripe), Place { piece, offset_bytes });
+            assert_eq!(place(stripe), TargetPlace { piece, offset_bytes });
         }
-        assert_eq!(Ground::striped(&targets, 4096, 4096).capacity_bytes(), 3 * 4096);
+        assert_eq!(TargetMap::striped(&targets, 4096, 4096).capacity_bytes(), 3 * 4096);
     }
 }

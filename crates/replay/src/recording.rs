@@ -27,7 +27,7 @@ pub struct Arrived {
 }
 
 /// The recording, read as far as the replay needs.
-pub struct Tape<'a, E> {
+pub struct Recording<'a, E> {
     source: &'a mut Source<'a, E>,
     batch: Vec<Recorded>,
     at: usize,
@@ -48,10 +48,10 @@ pub struct Tape<'a, E> {
     pub books: Books,
 }
 
-impl<'a, E: From<ReplayError>> Tape<'a, E> {
-    /// A tape of which nothing was read, for a system of `capacity_bytes` in blocks of `block_bytes`.
+impl<'a, E: From<ReplayError>> Recording<'a, E> {
+    /// A recording of which nothing was read, for a system of `capacity_bytes` in blocks of `block_bytes`.
     pub fn new(replay: &Replay, capacity_bytes: u64, block_bytes: u32, source: &'a mut Source<'a, E>) -> Self {
-        Tape {
+        Recording {
             source,
             batch: Vec::new(),
             at: 0,
