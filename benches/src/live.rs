@@ -8,9 +8,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use headstack_catalogue::{load_drive, load_workload};
-use headstack_live::nbd::Stream;
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{Header, command};
+use headstack_live::stream::Stream;
 use headstack_live::{Constant, Fidelity, Keeping, Model, Service, ServiceOptions};
 use headstack_result::{LatencyHistogram, demerit_of_histograms_ms};
 use headstack_sim::{Demand, RunSpec, SystemDescription, run};

@@ -7,7 +7,7 @@ mod place;
 
 pub use atomic_file::{AtomicFile, Draft};
 pub use outputs::Outputs;
-pub use place::Place;
+pub use place::{Place, is_among_devices};
 
 use std::io;
 use std::path::Path;

@@ -205,3 +205,12 @@ fn borrowed<'a>(number: RawFd) -> BorrowedFd<'a> {
     // SAFETY: used for one system call each, which says so where the number is not open.
     unsafe { BorrowedFd::borrow_raw(number) }
 }
+
+/// Whether a folder, all of whose links are followed, is where devices are: below `/dev`, or the same file system bound
+/// elsewhere. `/dev/shm` is memory.
+pub fn is_among_devices(folder: &Path) -> bool {
+    let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
+    let [devices, root, here] = [Path::new("/dev"), Path::new("/"), folder].map(device);
+    let is_bound = devices.is_some() && devices != root && here == devices;
+    !folder.starts_with("/dev/shm") && (folder.starts_with("/dev") || is_bound)
+}

@@ -4,10 +4,11 @@
 //! pages back when a range is trimmed.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use headstack_files::is_among_devices;
 use headstack_workload::Span;
 use rustix::fs::{
     FallocateFlags, MemfdFlags, OFlags, SeekFrom, XattrFlags, fallocate, fgetxattr, fsetxattr, memfd_create, seek,
@@ -249,14 +250,6 @@ fn resolved(path: &Path, exists: bool) -> std::io::Result<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().ok_or(std::io::ErrorKind::InvalidFilename)?;
     Ok(folder.canonicalize()?.join(name))
-}
-
-/// Whether a folder is where devices are: below `/dev`, or the same file system bound elsewhere. `/dev/shm` is memory.
-fn is_among_devices(folder: &Path) -> bool {
-    let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
-    let [devices, root, here] = [Path::new("/dev"), Path::new("/"), folder].map(device);
-    let is_bound = devices.is_some() && devices != root && here == devices;
-    !folder.starts_with("/dev/shm") && (folder.starts_with("/dev") || is_bound)
 }
 
 fn memory(capacity_bytes: u64) -> Result<Arc<File>, LiveError> {

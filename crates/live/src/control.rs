@@ -10,10 +10,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::LiveError;
-use crate::nbd::{SOCKET_MODE, Stream, allow_many_files, unix_listener};
+use crate::nbd::{SOCKET_MODE, allow_many_files, unix_listener};
 use crate::orders::Order;
 use crate::pacer::Commander;
 use crate::reception::{ConnectionSlot, Door, Host, HouseRules, Next, Reception};
+use crate::stream::Stream;
 use crate::telemetry::prometheus;
 
 /// Orders are short: a line that is longer is none.

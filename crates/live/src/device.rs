@@ -1,13 +1,14 @@
 //! What exports share: the address space, the bytes in it, and the way to the clock.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
 use headstack_workload::{Request, Span};
 
 use crate::budget::Share;
 use crate::contents::Contents;
-use crate::pacer::{Answer, Submitter};
+use crate::pacer::{Answer, Session, Submitter};
 use crate::power::{CHANGE_BYTES_MAX, Change};
 
 /// A LUN as clients see it.
@@ -25,7 +26,7 @@ pub struct Export {
     pub is_rotational: bool,
 }
 
-/// A system that is exported by one path, as [`crate::Session::device`] makes it: a clone with another [`Submitter`] exports
+/// A system that is exported by one path, as [`of`](Self::of) makes it: a clone with another [`Submitter`] exports
 /// the same bytes by another path.
 #[derive(Clone, Debug)]
 pub struct Device {
@@ -38,6 +39,15 @@ pub struct Device {
 }
 
 impl Device {
+    /// These LUNs, with these bytes, of which a power cut takes what the session's model says. One a session.
+    ///
+    /// # Panics
+    /// There is one already.
+    pub fn of(session: &Session, exports: Vec<Export>, contents: Contents) -> Arc<Device> {
+        session.keeps(contents.clone());
+        Arc::new(Device { exports, contents, submitter: session.submitter() })
+    }
+
     /// The export of that name; the first for an empty one.
     pub fn export(&self, name: &str) -> Option<&Export> {
         if name.is_empty() { self.exports.first() } else { self.exports.iter().find(|export| export.name == name) }
@@ -56,7 +66,7 @@ impl Device {
         change: Change<'_>,
         forced: bool,
         share: &mut Share,
-        answer: impl FnOnce(&mut Share) -> Answer,
+        answer: impl FnOnce(&mut Share) -> Box<dyn Answer>,
     ) -> io::Result<()> {
         self.submitter.submit_change(at, request, (&self.contents, change, forced), share, answer)
     }

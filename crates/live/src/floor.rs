@@ -17,8 +17,9 @@ use crate::device::{Device, Export};
 use crate::fuse::Mount;
 use crate::nbd::client::Client;
 use crate::nbd::wire::{Header, command};
-use crate::nbd::{Security, Stream, serve};
+use crate::nbd::{Security, serve};
 use crate::pacer::{Session, SessionOptions};
+use crate::stream::Stream;
 use crate::timeline::{Constant, Model};
 
 /// So long a probe takes at most, whatever the device of it.
@@ -78,7 +79,7 @@ fn probed(realtime: bool, service_ns: u64) -> Result<(Session, Arc<Device>), Liv
     };
     let contents = Contents::in_memory(capacity_bytes)?;
     let session = Session::start(&model, options, None)?;
-    let device = session.device(vec![export], contents);
+    let device = Device::of(&session, vec![export], contents);
     Ok((session, device))
 }
 

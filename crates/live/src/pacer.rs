@@ -16,19 +16,19 @@ use serde_json::{Value, json};
 use crate::LiveError;
 use crate::budget::{Budget, Share};
 use crate::contents::Contents;
-use crate::device::{Device, Export};
 use crate::faults::Schedule;
 use crate::faults::injector::FaultsToEnd;
-use crate::fidelity::{Fidelity, Ledger};
+use crate::fidelity::Fidelity;
+use crate::ledger::Ledger;
 use crate::orders::Order;
 use crate::power::gate::Gate;
 use crate::power::{Change, Changed, Verdict};
+use crate::stream::Stream;
 use crate::telemetry::{self, Figures};
 pub use crate::timeline::Outcome;
 use crate::timeline::{Finished, Listener, Model, Timeline};
 use crate::wall::{Awake, Duty, Scheduling, Wall, be_punctual};
 use crate::witness::{Client, Scene, Witness};
-use crate::{fuse, nbd};
 
 /// How a session is paced.
 #[derive(Clone, Debug)]
@@ -57,25 +57,18 @@ impl Default for SessionOptions {
     }
 }
 
-/// How the sender of a request hears of its end.
-#[derive(Debug)]
-pub enum Answer {
-    /// By a reply over NBD.
-    Nbd(nbd::Reply),
-    /// By a reply to the kernel, for FUSE.
-    Fuse(fuse::Reply),
-    /// By a word to another thread: floors are measured so, and tests.
-    Word(std::sync::mpsc::Sender<Outcome>),
+/// How the sender of a request hears of its end: a way to export says it in its own words.
+pub trait Answer: std::fmt::Debug + Send {
+    /// Tells what became of the request, for which the model `took` so much of the wall's time. On the clock thread: it
+    /// must be quick and wait for nobody.
+    fn send(self: Box<Self>, outcome: Outcome, took: Duration);
 }
 
-impl Answer {
-    fn send(self, outcome: Outcome, took: Duration) {
-        match self {
-            Answer::Nbd(reply) => reply.send(outcome, took),
-            Answer::Fuse(reply) => reply.send(outcome),
-            // Who has gone does not need to know.
-            Answer::Word(sender) => drop(sender.send(outcome)),
-        }
+/// A word to another thread, for programs that are no export.
+impl Answer for mpsc::Sender<Outcome> {
+    fn send(self: Box<Self>, outcome: Outcome, _: Duration) {
+        // Who has gone does not need to know.
+        let _ = mpsc::Sender::send(&self, outcome);
     }
 }
 
@@ -89,7 +82,7 @@ struct Arrival {
     copied: Instant,
     request: Request,
     changed: Option<Changed>,
-    answer: Answer,
+    answer: Box<dyn Answer>,
 }
 
 /// An order, and who waits for its answer.
@@ -177,7 +170,7 @@ impl Submitter {
     }
 
     /// A client has come over `stream`, or over another one that is relayed to it.
-    pub(crate) fn meet(&self, stream: &nbd::Stream, is_relayed: bool) -> Arc<Client> {
+    pub(crate) fn meet(&self, stream: &Stream, is_relayed: bool) -> Arc<Client> {
         self.shared.scene.meet(stream, is_relayed)
     }
 
@@ -194,7 +187,7 @@ impl Submitter {
     }
 
     /// A request was received at `at`; its answer comes from the clock thread.
-    pub fn submit(&self, at: Instant, request: Request, answer: Answer) {
+    pub fn submit(&self, at: Instant, request: Request, answer: Box<dyn Answer>) {
         self.hand_in(at, request, None, answer);
     }
 
@@ -209,7 +202,7 @@ impl Submitter {
         request: Request,
         (contents, change, forced): (&Contents, Change<'_>, bool),
         share: &mut Share,
-        answer: impl FnOnce(&mut Share) -> Answer,
+        answer: impl FnOnce(&mut Share) -> Box<dyn Answer>,
     ) -> std::io::Result<()> {
         self.shared.gate.change(contents, request.span(), change, share, |number, share| {
             let changed = number.map(|number| Changed { number, forced });
@@ -217,7 +210,7 @@ impl Submitter {
         })
     }
 
-    fn hand_in(&self, at: Instant, request: Request, changed: Option<Changed>, answer: Answer) {
+    fn hand_in(&self, at: Instant, request: Request, changed: Option<Changed>, answer: Box<dyn Answer>) {
         let mut inbox = self.shared.inbox();
         if inbox.closing {
             drop(inbox);
@@ -329,13 +322,12 @@ impl Session {
         Ok(Session { shared, is_instant, clock })
     }
 
-    /// What exports serve: these LUNs, with these bytes, of which a power cut takes what the model says. One a session.
+    /// A power cut takes from these bytes what the model says.
     ///
     /// # Panics
-    /// There is one already.
-    pub fn device(&self, exports: Vec<Export>, contents: Contents) -> Arc<Device> {
-        self.shared.contents.set(contents.clone()).expect("one device a session");
-        Arc::new(Device { exports, contents, submitter: self.submitter() })
+    /// There are some already.
+    pub(crate) fn keeps(&self, contents: Contents) {
+        self.shared.contents.set(contents).expect("one device a session");
     }
 
     /// Who hands requests in.
@@ -368,7 +360,7 @@ impl Session {
 /// A request under way.
 #[derive(Debug)]
 struct Ticket {
-    answer: Answer,
+    answer: Box<dyn Answer>,
     /// When the answer could leave at the soonest, and when its data were copied.
     received: Instant,
     copied: Instant,

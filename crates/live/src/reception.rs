@@ -18,7 +18,7 @@ use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_keepalive;
 
-use crate::nbd::Stream;
+use crate::stream::Stream;
 
 /// What is read of a guest at a time, so that none keeps the thread from the others.
 const PART_BYTES: usize = 16 << 10;

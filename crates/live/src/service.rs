@@ -177,7 +177,7 @@ impl Service {
         let budget = options.memory_bytes.map_or_else(Budget::of_this_machine, Budget::new);
         let (speed, seed, realtime) = (options.speed, options.seed, options.realtime);
         let session = Session::start(model, SessionOptions { speed, seed, realtime, schedule, budget }, listener)?;
-        let device = session.device(exports, contents);
+        let device = Device::of(&session, exports, contents);
         let by = |floor_ns| {
             let submitter = session.submitter().with_floor_ns(floor_ns);
             Arc::new(Device { submitter, ..(*device).clone() })

@@ -6,7 +6,8 @@ use headstack_workload::Kind;
 use serde_json::{Value, json};
 
 use crate::buckets::{BOUNDS_NS, Buckets};
-use crate::fidelity::{Fidelity, Ledger};
+use crate::fidelity::Fidelity;
+use crate::ledger::Ledger;
 
 /// Completes the clock's own answer to [`Order::Status`](crate::Order::Status).
 pub fn tell(status: &mut Value, ledger: &Ledger, fidelity: &Fidelity) {

@@ -4,7 +4,7 @@
 //! that pauses, or that cannot be seen, it is concluded from a client of ordinary priority beside it and from what the
 //! scheduler says of it.
 
-use crate::fidelity::Path;
+use crate::ledger::Path;
 use crate::wall::Scheduling;
 use crate::witness::{ClientSeen, Seen};
 

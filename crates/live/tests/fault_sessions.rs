@@ -12,9 +12,10 @@ use common::*;
 use headstack_live::faults::{Fault, RequestKind, Schedule, Stretch};
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{Errno, Header, command};
-use headstack_live::nbd::{Endpoint, Security, Server, Stream};
+use headstack_live::nbd::{Endpoint, Security, Server};
+use headstack_live::stream::Stream;
 use headstack_live::timeline::{Listener, Timeline};
-use headstack_live::{Answer, Contents, Device, Export, Model, Order, Outcome, Session, SessionOptions};
+use headstack_live::{Contents, Device, Export, Model, Order, Outcome, Session, SessionOptions};
 use headstack_sim::Observed;
 use headstack_workload::{DurationNs, Request, Span};
 
@@ -144,7 +145,7 @@ fn load(session: &Session, requests: u64, meddle: impl FnOnce()) {
                     let request = if number % 3 == 0 { write(place) } else { read(place) };
                     let request = Request { length_bytes: 8192, ..request };
                     let (answer, heard) = mpsc::channel();
-                    submitter.submit(Instant::now(), request, Answer::Word(answer));
+                    submitter.submit(Instant::now(), request, Box::new(answer));
                     let _: Outcome = heard.recv().unwrap();
                 }
             });

@@ -11,9 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use headstack_live::fuse::{Mount, Unmounted, attach_loop, detach_loop};
-use headstack_live::{
-    Answer, Constant, Contents, Device, Export, Fidelity, LiveError, Model, Order, Session, SessionOptions,
-};
+use headstack_live::{Constant, Contents, Device, Export, Fidelity, LiveError, Model, Order, Session, SessionOptions};
 use headstack_workload::{Kind, Request, Span};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek, statvfs};
 use rustix::io::Errno;
@@ -434,7 +432,7 @@ fn each_path_has_its_own_floor() {
     let read =
         Request { kind: Kind::Read, offset_bytes: 0, length_bytes: 512, force_unit_access: false, ordered: false };
     let (sender, _heard) = std::sync::mpsc::channel();
-    [&far, &near, &plain].into_iter().for_each(|path| path.submit(at, read, Answer::Word(sender.clone())));
+    [&far, &near, &plain].into_iter().for_each(|path| path.submit(at, read, Box::new(sender.clone())));
     eventually("all are under way", || outstanding(&session) == 3);
     assert_eq!(session.stop().path.floor_ns, 400_000);
     let arrivals = arrivals.lock().unwrap();

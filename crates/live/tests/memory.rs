@@ -11,8 +11,9 @@ use common::*;
 use headstack_live::budget::{BUDGET_BYTES_MIN, Budget};
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{Header, command};
-use headstack_live::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server, Stream};
-use headstack_live::{Constant, Contents, Export, Model, Session, SessionOptions};
+use headstack_live::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server};
+use headstack_live::stream::Stream;
+use headstack_live::{Constant, Contents, Device, Export, Model, Session, SessionOptions};
 use headstack_workload::Span;
 
 const MIB: u64 = 1 << 20;
@@ -36,7 +37,7 @@ impl Served {
         let span = Span { start_bytes: 0, length_bytes: CAPACITY_BYTES };
         let (description, name) = (String::new(), name.to_owned());
         let export = Export { name: name.clone(), description, span, block_bytes: 512, is_rotational: true };
-        let device = session.device(vec![export], Contents::in_memory(CAPACITY_BYTES).unwrap());
+        let device = Device::of(&session, vec![export], Contents::in_memory(CAPACITY_BYTES).unwrap());
         let socket = std::env::temp_dir().join(format!("headstack-memory-{name}-{}", std::process::id()));
         let (endpoints, limits) = ([Endpoint::Unix(socket.clone())], Limits { stall, ..Limits::default() });
         let server = Server::start_with(&device, &endpoints, Security::None, limits, SOCKET_MODE).unwrap();

@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use headstack_live::nbd::Stream;
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{Header, command};
+use headstack_live::stream::Stream;
 use headstack_live::{Constant, Fidelity, Keeping, Listener, Model, Service, ServiceOptions};
 use headstack_result::LatencyHistogram;
 use rustix::process::{Pid, Signal, kill_process};

@@ -341,6 +341,23 @@ mod tests {
         assert_eq!(link.deliver_command(20_000), 100_000);
     }
 
+    /// A bus, a cable or a loop is held at the pace of the slower end; what forwards frames is held for its own time alone.
+    #[test]
+    fn wires_that_devices_share_are_held_at_their_pace() {
+        for kind in LinkKind::ALL {
+            let held_ns_per_byte = match kind {
+                LinkKind::Scsi | LinkKind::Ata | LinkKind::FcLoop => 40,
+                LinkKind::Sata | LinkKind::Sas | LinkKind::Pci | LinkKind::Ethernet | LinkKind::Mirror => 25,
+            };
+            let mut links = [Link::new(&LinkDescription { kind, read_ns: 0, ..bus().description })];
+            let mut way = Upstream::new(0, &mut links, &[0]);
+            // Both are ready at once: the second waits for as long as the first holds the wire.
+            let ends = [0; 2].map(|ready_ns| way.carry(ready_ns, 4096, 40.0, ready_ns + 4096 * 40, Direction::Read));
+            assert_eq!(links[0].busy_ns, 2 * 4096 * held_ns_per_byte, "{kind:?}");
+            assert_eq!(ends, [4096 * 40, (2 * 4096 * held_ns_per_byte).max(4096 * 40)], "{kind:?}");
+        }
+    }
+
     proptest! {
         /// Whatever is asked for: intervals stay disjoint, ascending and apart, and hold exactly what was taken.
         #[test]

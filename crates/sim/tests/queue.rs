@@ -165,6 +165,27 @@ fn ageing_bounds_the_longest_response() {
     assert!(aged.throughput_per_s() > 1.2 * longest(&description).throughput_per_s());
 }
 
+/// A command far away that always loses goes as soon as it has waited for the limit, and not before.
+#[test]
+fn what_has_aged_goes_first() {
+    const LIMIT_NS: u64 = 40 * MS;
+    let near = (0..12).map(|number| (0, read(cylinder(51 + number), 1)));
+    let requests: Vec<(u64, Request)> =
+        [(0, read(cylinder(50), 1)), (0, read(cylinder(900), 1))].into_iter().chain(near).collect();
+    let served = |ageing_ns| {
+        let mut description = queueing_drive(Policy::Sstf, 32);
+        description.queue.ageing_ns = ageing_ns;
+        let done = serve_all(&mut Drive::new(&description, 0).unwrap(), &requests);
+        let far = done.iter().position(|completion| completion.id == 1).unwrap();
+        (far, done)
+    };
+    assert_eq!(served(None).0, requests.len() - 1, "without a limit it is the last");
+    let (far, done) = served(Some(LIMIT_NS));
+    // The arm takes its next job when it has done the one before.
+    assert!(done[far - 1].at_ns > LIMIT_NS && done[far - 2].at_ns <= LIMIT_NS, "{far}: {done:?}");
+    assert_eq!(done[far + 1].id, done[far - 1].id + 1, "the others are as old, and go in their order");
+}
+
 #[test]
 fn host_tags_cap_what_the_drive_may_choose_from() {
     let line = line(4096, 100.0, 100.0);

@@ -86,7 +86,7 @@ impl Disks {
             submitter.count_at_once(1);
             reply.send_here();
         } else {
-            submitter.submit(at, request, Answer::Fuse(reply));
+            submitter.submit(at, request, Box::new(reply));
         }
     }
 
@@ -120,7 +120,7 @@ impl Disks {
             };
         }
         let mut reply = Some(reply);
-        let answer = |_: &mut Share| Answer::Fuse(reply.take().expect("it is made once"));
+        let answer = |_: &mut Share| Box::new(reply.take().expect("it is made once")) as Box<dyn Answer>;
         let mut share = self.room(self.device.undo_bytes(u64::from(request.length_bytes)));
         if let Err(error) = self.device.change(at, request, change, false, &mut share, answer) {
             reply.expect("nothing was handed in").refuse(errno_of(&error));

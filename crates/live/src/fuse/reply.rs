@@ -2,12 +2,13 @@
 
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 
 use crate::LiveError;
 use crate::budget::Share;
-use crate::pacer::{Outcome, Submitter};
+use crate::pacer::{Answer, Outcome, Submitter};
 
 /// A read longer than this is sent by a thread of the mount: its copy into the kernel would make other replies late.
 const AT_ONCE_BYTES: usize = 64 << 10;
@@ -48,9 +49,9 @@ pub struct Reply {
     courier: mpsc::Sender<Option<Word>>,
 }
 
-impl Reply {
+impl Answer for Reply {
     /// Answers from the calling thread, or has a long read sent.
-    pub fn send(self, outcome: Outcome) {
+    fn send(self: Box<Self>, outcome: Outcome, _: Duration) {
         match (outcome, self.word) {
             (Outcome::Done, word @ Word::Data(..)) if matches!(&word, Word::Data(_, data, _) if data.len() > AT_ONCE_BYTES) =>
             {
@@ -62,7 +63,9 @@ impl Reply {
             (Outcome::Failed(_) | Outcome::Vanished, word) => word.fail(Errno::EIO),
         }
     }
+}
 
+impl Reply {
     /// Says that it cannot be.
     pub fn refuse(self, errno: Errno) {
         self.word.fail(errno);

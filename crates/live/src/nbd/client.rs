@@ -3,8 +3,8 @@
 use std::io;
 
 use super::input::Input;
-use super::stream::Stream;
 use super::wire::{self, Header, option, reply};
+use crate::stream::Stream;
 
 /// A connection to a server.
 #[derive(Debug)]

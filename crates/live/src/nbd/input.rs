@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::stream::{Patience, Stream};
 use crate::budget::Share;
+use crate::stream::{Patience, Stream};
 
 /// Requests that lie together are read together.
 const BUFFER_BYTES: usize = 64 << 10;

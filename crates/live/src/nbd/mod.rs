@@ -10,7 +10,6 @@ mod output;
 mod requests;
 mod server;
 mod sparse;
-mod stream;
 pub mod tls;
 pub mod wire;
 
@@ -18,7 +17,6 @@ pub use negotiation::Security;
 pub use requests::Reply;
 pub use server::{Endpoint, Limits, SOCKET_MODE, Server};
 pub(crate) use server::{allow_many_files, unix_listener};
-pub use stream::Stream;
 pub use tls::Tls;
 
 use std::io;
@@ -26,11 +24,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::device::Device;
+use crate::stream::{Patience, Stream};
 use input::Input;
 use negotiation::{Agreed, Cover, Negotiation};
 use output::Output;
 use requests::Requests;
-use stream::Patience;
 
 /// Serves one client to its end, on this thread.
 ///

@@ -3,10 +3,10 @@
 use std::io;
 use std::time::Instant;
 
-use super::stream::Stream;
 use super::tls::Tls;
 use super::wire::{self, info, option, option_reply, reply, transmission};
 use crate::device::{Device, Export};
+use crate::stream::Stream;
 
 /// What is read at a time by a thread that has the client for itself.
 const PART_BYTES: usize = 4096;

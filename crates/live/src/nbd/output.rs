@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 
-use super::stream::{Patience, Stream};
 use crate::budget::Share;
+use crate::stream::{Patience, Stream};
 use crate::wall::step_behind_the_clock;
 
 /// A reply longer than this is sent by the connection's own thread: its copy would make other replies late.

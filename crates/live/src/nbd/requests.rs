@@ -46,9 +46,8 @@ pub struct Reply {
     issued: Issued,
 }
 
-impl Reply {
-    /// Tells the client; the model `took` so much of the wall's time.
-    pub fn send(self, outcome: Outcome, took: Duration) {
+impl Answer for Reply {
+    fn send(self: Box<Self>, outcome: Outcome, took: Duration) {
         let message = match outcome {
             Outcome::Done => self.message,
             Outcome::Failed(at) => {
@@ -63,7 +62,9 @@ impl Reply {
         let (turns, output, room) = (&self.client.turns, self.output, self.room);
         turns.answered(Instant::now(), self.issued, took, message.len(), || output.send(message, room));
     }
+}
 
+impl Reply {
     /// Tells the client that it cannot be.
     fn refuse(self, errno: Errno) {
         let mut message = Vec::new();
@@ -228,7 +229,7 @@ impl<'d> Requests<'d> {
                 self.output.send(message, room);
             } else {
                 let reply = task.with_message(&self.output, message, room, issue());
-                submitter.submit(at, task.request(), Answer::Nbd(reply));
+                submitter.submit(at, task.request(), Box::new(reply));
             }
             self.input.forget_payload();
             return Ok(());
@@ -239,7 +240,7 @@ impl<'d> Requests<'d> {
         let answer = |share: &mut Share| {
             let mut reply = reply.take().expect("it is made once");
             reply.room.takes_over(share, reply_bytes);
-            Answer::Nbd(reply)
+            Box::new(reply) as Box<dyn Answer>
         };
         let forced = header.flags & command::FLAG_FUA != 0;
         let changed = self.device.change(at, task.request(), change, forced, &mut share, answer);
@@ -477,9 +478,9 @@ mod tests {
 
     use std::time::Duration;
 
-    use super::super::stream::{Patience, Stream};
     use super::*;
     use crate::budget::Budget;
+    use crate::stream::{Patience, Stream};
     use crate::witness::Scene;
 
     /// What a client reads of a reply to cookie 7 of an export that begins at 1 MiB.
@@ -493,7 +494,7 @@ mod tests {
         let issued = client.turns.arrived(Instant::now(), Instant::now(), 0);
         let message = b"yes".to_vec();
         let reply = Reply { output, cookie: 7, structured, message, start_bytes: 1 << 20, room, client, issued };
-        reply.send(outcome, Duration::ZERO);
+        Box::new(reply).send(outcome, Duration::ZERO);
         let mut heard = Vec::new();
         std::io::Read::read_to_end(&mut &theirs, &mut heard).expect("an end");
         heard

@@ -18,10 +18,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::attend;
 use super::negotiation::{Agreed, Cover, Negotiation, Security};
 use super::output::{Output, STACK_BYTES};
-use super::stream::{Patience, Stream};
 use crate::LiveError;
 use crate::device::Device;
 use crate::reception::{ConnectionSlot, Door, Host, HouseRules, Next, Reception};
+use crate::stream::{Patience, Stream};
 
 /// Clients that wait to be let in, as far as the system allows (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;

@@ -15,8 +15,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 use super::output::STACK_BYTES;
-use super::stream::Stream;
 use crate::LiveError;
+use crate::stream::Stream;
 
 /// What is passed on at a time.
 const PART_BYTES: usize = 64 << 10;

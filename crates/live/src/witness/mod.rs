@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::LiveError;
-use crate::nbd::Stream;
+use crate::stream::Stream;
 use crate::wall::{Duty, be_punctual};
 use waits::{Process, name_of, pressure};
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::nbd::Stream;
+use crate::stream::Stream;
 
 /// A longer message is copied for long enough to be seen among latencies.
 pub const LONG_BYTES: usize = 64 << 10;

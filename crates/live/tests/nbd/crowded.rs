@@ -6,7 +6,8 @@ use std::time::Duration;
 use headstack_live::Contents;
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{self, command, option};
-use headstack_live::nbd::{Limits, Security, Stream};
+use headstack_live::nbd::{Limits, Security};
+use headstack_live::stream::Stream;
 
 use super::served::{Asking, LARGE_BYTES, LATENCIES_NS, SMALL_BYTES, Served, header};
 

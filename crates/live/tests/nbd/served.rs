@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use headstack_live::nbd::client::{Chunk, Client};
 use headstack_live::nbd::wire::{self, Header, command, option, reply};
-use headstack_live::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server, Stream};
+use headstack_live::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server};
+use headstack_live::stream::Stream;
 use headstack_live::{Constant, Contents, Device, Export, Model, Session, SessionOptions};
 use headstack_workload::Span;
 

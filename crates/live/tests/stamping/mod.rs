@@ -8,9 +8,10 @@ use std::time::Duration;
 use headstack_live::faults::Fault;
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{Header, command};
-use headstack_live::nbd::{Endpoint, Security, Server, Stream};
+use headstack_live::nbd::{Endpoint, Security, Server};
 use headstack_live::power::Tear;
-use headstack_live::{Contents, Export, Model, Order, Session, SessionOptions};
+use headstack_live::stream::Stream;
+use headstack_live::{Contents, Device, Export, Model, Order, Session, SessionOptions};
 use headstack_sim::SystemDescription;
 use headstack_workload::{DurationNs, Purpose, Random, Span};
 use serde_json::Value;
@@ -81,7 +82,7 @@ impl Bench {
         let span = Span { start_bytes: 0, length_bytes: capacity_bytes };
         let (description, block) = (String::new(), block_bytes as u32);
         let export = Export { name: "disk".to_owned(), description, span, block_bytes: block, is_rotational: true };
-        let device = session.device(vec![export], Contents::in_memory(capacity_bytes).unwrap());
+        let device = Device::of(&session, vec![export], Contents::in_memory(capacity_bytes).unwrap());
         let socket = std::env::temp_dir().join(format!("headstack-power-{name}-{}", std::process::id()));
         let server = Server::start(&device, &[Endpoint::Unix(socket.clone())], Security::None).unwrap();
         Bench {

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use headstack_files::is_among_devices;
 use headstack_workload::quantity::format_bytes;
 use headstack_workload::{Purpose, Random};
 
@@ -29,7 +30,7 @@ pub(super) fn create(path: &str, bytes: u64, progress: &dyn Fn(f64) -> bool) -> 
     }
     let directory = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let directory = fs::canonicalize(directory).map_err(failure)?;
-    if kernel::is_among_devices(&directory) {
+    if is_among_devices(&directory) {
         return Err(refused(path, "does not exist, and no file is created among the devices"));
     }
     check_space(path, &directory, bytes)?;

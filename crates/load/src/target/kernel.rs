@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::machine::{Number, Object};
@@ -248,15 +247,6 @@ pub(super) fn file_system(path: &Path) -> io::Result<(i64, u64)> {
         check(libc::statvfs(path.as_ptr(), &raw mut space))?;
     }
     Ok((kind.f_type, (space.f_bavail).saturating_mul(space.f_frsize)))
-}
-
-/// Whether a folder, all of whose links are followed, is where devices are: below `/dev`, or the same file system bound
-/// elsewhere. `/dev/shm` is memory.
-pub(super) fn is_among_devices(folder: &Path) -> bool {
-    let device = |path: &Path| std::fs::metadata(path).ok().map(|metadata| metadata.dev());
-    let [devices, root, here] = [Path::new("/dev"), Path::new("/"), folder].map(device);
-    let is_bound = devices.is_some() && devices != root && here == devices;
-    !folder.starts_with("/dev/shm") && (folder.starts_with("/dev") || is_bound)
 }
 
 /// Renames a file unless there is one of the new name.
