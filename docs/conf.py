@@ -1,6 +1,7 @@
 """The documentation as a site: `make site` writes it to target/site."""
 
 import re
+from pathlib import Path
 
 import click
 from docutils import nodes
@@ -23,6 +24,7 @@ exclude_patterns = ["examples"]
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 
+ROOT = Path(__file__).parent.parent
 STUDIES = ("compaq", "demartek", "hp-va7100", "mark5c", "storagereview")
 SHIPPED = "python/headstack/studies/shipped"
 SHIPPED = "python/headstack/studies/shipped"
@@ -31,6 +33,9 @@ OUTSIDE = {
     "catalogue/arrays/README.md": "describing-arrays.md",
     "catalogue/drives/README.md": "describing-drives.md",
     f"{SHIPPED}/README.md": "describing-studies.md",
+    "ARCHITECTURE.md": "architecture.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
     **{f"{SHIPPED}/{name}/README.md": f"study-{name}.md" for name in STUDIES},
 }
 """Pages that lie beside what they describe, and their names on the site."""
@@ -44,8 +49,13 @@ for _, command in list(every(main)):
         command.hidden, command.name = False, "TARGET..."
 
 
-def at_home(_app: object, _page: str, source: list[str]) -> None:
-    """Leads links to pages outside `docs/` to where the site has them."""
+def at_home(_app: object, page: str, source: list[str]) -> None:
+    """Leads links to pages outside `docs/` to where the site has them, and those of pages at the root likewise."""
+    for path, name in OUTSIDE.items():
+        if name == f"{page}.md" and "/" not in path:
+            source[0] = re.sub(r"\]\(docs/", "](", (ROOT / path).read_text(encoding="utf-8"))
+            for other, there in OUTSIDE.items():
+                source[0] = source[0].replace(f"]({other})", f"]({there})")
     for path, name in OUTSIDE.items():
         source[0] = re.sub(rf"\]\(\.\./{re.escape(path)}", f"]({name}", source[0])
 
