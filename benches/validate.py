@@ -19,17 +19,19 @@ import headstack as hs
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HEADSTACK = [sys.executable, "-c", "from headstack.cli import main; main()"]
-CARGO = ["cargo", "test", "--quiet"]
 ROW = "row: "
 
+
+def cargo_test(package: str, program: str, *arguments: str) -> list[str]:
+    """The tests of a program that the arguments name."""
+    return ["cargo", "test", "--quiet", "-p", package, "--test", program, "--", *arguments, "--nocapture"]
+
+
 TESTS = {
-    "published measurements": [*CARGO, "-p", "headstack-catalogue", "--test", "published", "--", "--nocapture"],
-    "power cuts": [*CARGO, "-p", "headstack-live", "--test", "power", "--", "--ignored", "--nocapture"],
-    "sampling errors": [*CARGO, "-p", "headstack-catalogue", "--test", "sampling", "--", "--ignored", "--nocapture"],
-    "live verdicts": [
-        *[*CARGO, "-p", "headstack-live", "--test", "verdict"],
-        *["--", "--ignored", "--nocapture", "what_a_verdict_states"],
-    ],
+    "published measurements": cargo_test("headstack-catalogue", "suite", "published::"),
+    "power cuts": cargo_test("headstack-live", "suite", "power::", "--ignored"),
+    "sampling errors": cargo_test("headstack-catalogue", "suite", "sampling::", "--ignored"),
+    "live verdicts": cargo_test("headstack-live", "verdict", "what_a_verdict_states", "--ignored"),
     "fio's requests": [sys.executable, "tests/python/fio_conformance.py"],
     "the sdist, built from nothing": [sys.executable, "tests/python/packages.py", "target/packages", "--whole"],
     "the README's tour from the sdist": [

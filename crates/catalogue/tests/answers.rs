@@ -2,7 +2,7 @@
 //! its workloads, and for each scenario. `answers.txt` holds them, so that a change which alters an answer shows that in its
 //! diff, and one that must not alter any fails here.
 //!
-//! `HEADSTACK_WRITE_ANSWERS=1 cargo test -p headstack-catalogue --test answers` renews the file.
+//! `HEADSTACK_WRITE_ANSWERS=1 cargo test -p headstack-catalogue answers` renews the file.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,9 +1,6 @@
 //! Phases as simulations: the load is the same, and what is left out is told.
 
-#[path = "../../workload/tests/fake/mod.rs"]
-mod fake;
-
-use fake::{Fake, luns};
+use crate::fake::{Fake, luns};
 use headstack_jobfiles::{
     Demand, Extent, Job, JobEngine, JobFile, Limits, Part, Phase, Simulation, Sync, Verify, icf, vdbench,
 };

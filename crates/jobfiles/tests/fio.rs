@@ -1,10 +1,8 @@
 //! fio's job files: what becomes of them.
 
-mod job_files;
-
+use crate::job_files::{phases, read};
 use headstack_jobfiles::{Content, Extent, Job, JobEngine, Limits, Sync, Verify};
 use headstack_workload::{Addresses, ArrivalProcess, Arrivals, Sequence, Think};
-use job_files::{phases, read};
 
 /// The only job of `[j]` with these lines.
 fn job(lines: &str) -> Job {

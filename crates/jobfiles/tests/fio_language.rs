@@ -1,11 +1,9 @@
 //! fio's job files and command lines: what is refused and how, and that the real fio and its examples agree.
 
-mod job_files;
-
+use crate::job_files::{environment, include, phases, read, try_read};
 use headstack_jobfiles::{JobFile, fio};
 use headstack_needs::{Need, lacks};
 use headstack_workload::InputError;
-use job_files::{environment, include, phases, read, try_read};
 use proptest::prelude::*;
 
 fn error(text: &str) -> String {

@@ -1,14 +1,12 @@
 //! Faults of live sessions: over NBD, and recorded, read back from their own log and replayed in virtual time.
 
-mod common;
-
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::*;
+use crate::common::*;
 use headstack_live::faults::{Fault, RequestKind, Schedule, Stretch};
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{Errno, Header, command};

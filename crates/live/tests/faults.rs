@@ -1,8 +1,6 @@
 //! Faults between a system and who asks it, on the timeline: what they do, to the nanosecond.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_live::faults::{Deed, Fault, FaultsToEnd, Meeting, RequestKind};
 use headstack_live::{LiveError, Outcome};
 use headstack_workload::Request;

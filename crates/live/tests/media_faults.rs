@@ -1,8 +1,6 @@
 //! Faults of the media and of arrays on the timeline: the mechanism is held, requests fail, redundancy helps.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_live::faults::{Deed, Fault, Stretch};
 use headstack_live::{Model, Outcome};
 use headstack_sim::SystemDescription;

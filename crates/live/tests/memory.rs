@@ -1,13 +1,11 @@
 //! One budget of memory: who takes of it, who waits, and that all are served in turn.
 
-mod common;
-
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use headstack_live::budget::{BUDGET_BYTES_MIN, Budget};
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{Header, command};

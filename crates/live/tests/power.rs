@@ -1,12 +1,10 @@
 //! Power cuts: a client stamps sectors over NBD, power fails at a moment drawn from a seed, and afterwards each sector must
 //! be one of those that the rule allows.
 
-mod common;
-mod stamping;
-
 use std::path::Path;
 
-use common::*;
+use crate::common::*;
+use crate::stamping::{Bench, Tally};
 use headstack_live::Model;
 use headstack_live::faults::Fault;
 use headstack_live::power::{Change, Changed, Tear, UndoLog};
@@ -17,7 +15,6 @@ use headstack_sim::array::description::CacheWrites;
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::WriteCache;
 use headstack_workload::Request;
-use stamping::{Bench, Tally};
 
 /// Cuts of each kind of system.
 const CUTS: u32 = 40;

@@ -1,14 +1,12 @@
 //! What `smartctl -j -a` would say of simulated devices: its shape, and that its counters follow what was injected.
 //!
 //! The reports are kept in tests/python/samples/inspect, where Python's inspection reads them;
-//! `HEADSTACK_WRITE_SAMPLES=1 cargo test -p headstack-live --test smart` renews them.
-
-mod common;
+//! `HEADSTACK_WRITE_SAMPLES=1 cargo test -p headstack-live smart` renews them.
 
 use std::fs;
 use std::path::Path;
 
-use common::*;
+use crate::common::*;
 use headstack_live::Outcome;
 use serde_json::Value;
 

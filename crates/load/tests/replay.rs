@@ -1,7 +1,5 @@
 //! Recordings played by the wall clock: what is issued, in which order, when, and what is said of it.
 
-mod bench;
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::os::unix::fs::FileExt;
@@ -10,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use bench::{LoopDevice, Scratch};
+use crate::bench::{LoopDevice, Scratch};
 use headstack_jobfiles::Sync;
 use headstack_load::{EngineKind, LoadError, Observed, Permission, ReplaySpec, Target, Time, Writes, replay};
 use headstack_replay::{Due, Issue, Outside, Player, Replay, ReplayError, ReplayMode, in_memory};
@@ -478,4 +476,28 @@ fn a_loop_device_is_played_to_its_end() {
         fidelity.rate_ratio
     );
     assert_eq!((fidelity.early, fidelity.replayed_requests), (0, records.len() as u64), "{fidelity:?}");
+}
+
+/// A loop device has no FUA of its own: the kernel flushes it after each write with it.
+#[test]
+fn writes_with_fua_flush_the_device() {
+    for engine in [EngineKind::Ring, EngineKind::Psync] {
+        let Some(device) = LoopDevice::new(16 * MIB) else { return };
+        let flushes = || {
+            let text = std::fs::read_to_string(format!("/sys/class/block/{}/stat", device.name())).unwrap();
+            text.split_whitespace().nth(15).expect("Linux 5.5 counts them").parse::<u64>().unwrap()
+        };
+        let permission = Permission { write: true, destroy: vec![device.name().to_owned()], ..Permission::default() };
+        let target = Arc::new(Target::open(&device.path, true, Sync::No, &permission, &|_| true).unwrap());
+        let spec = spec((vec![target], engine), ReplayMode::Asap { depth: 1 });
+        for (force_unit_access, flushes_min) in [(false, 0), (true, 20)] {
+            let writes = |number: u64| Request { force_unit_access, ..request(Kind::Write, number * 4096, 4096) };
+            let records: Vec<_> = (0..20).map(|number| recorded(number * MS, None, writes(number))).collect();
+            let before = flushes();
+            let (result, _) = play(&spec, &records).unwrap();
+            assert_eq!(result.kinds.write.count, 20);
+            let flushed = flushes() - before;
+            assert!(flushed >= flushes_min && (flushed > 0) == force_unit_access, "{engine:?}: {flushed}");
+        }
+    }
 }

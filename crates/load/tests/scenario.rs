@@ -1,10 +1,8 @@
 //! Scenarios on files and devices: what clients wait for takes its time, and every stream is told of by name.
 
-mod bench;
-
 use std::sync::Arc;
 
-use bench::{LoopDevice, Scratch};
+use crate::bench::{LoopDevice, Scratch};
 use headstack_jobfiles::Sync;
 use headstack_load::{EngineKind, LoadError, Permission, ScenarioSpec, Target, Time, play_scenario};
 use headstack_result::{RunResult, StreamResult, SystemRecord};

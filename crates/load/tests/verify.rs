@@ -1,14 +1,11 @@
 //! Runs whose data are verified: as they are read, and by a pass when all is written.
 
-#[path = "engine/support.rs"]
-#[allow(dead_code)]
-mod support;
-
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::engine::support::*;
 use headstack_jobfiles::Verify;
 use headstack_load::{
     EngineKind, Job, LedgerPlace, LoadError, ReplaySpec, ScenarioSpec, Spec, Target, Verification, VerifySpec, Writes,
@@ -18,7 +15,6 @@ use headstack_replay::{Replay, ReplayError, ReplayMode};
 use headstack_result::{Integrity, RunResult, SystemRecord};
 use headstack_workload::{Kind, Recorded, Request, Scenario};
 use serde_json::{Value, json};
-use support::*;
 
 const UNIT: usize = 4096;
 const UNITS: u64 = 64;

@@ -1,8 +1,6 @@
 //! Who waits for whom, and when requests come.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_replay::{Due, Player, ReplayError, ReplayMode, in_memory};
 use headstack_workload::Recorded;
 use proptest::prelude::*;

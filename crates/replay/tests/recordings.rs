@@ -1,8 +1,6 @@
 //! What of a recording is played, and as what.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_replay::{Outside, Player, Replay, ReplayError, ReplayMode, in_memory};
 use headstack_workload::{Kind, Recorded, Request};
 

@@ -16,6 +16,6 @@ fn the_published_schema_is_current() {
         fs::write(&path, &current).expect("the documents can be written");
     }
     let published = fs::read_to_string(&path).unwrap_or_default();
-    let advice = "HEADSTACK_WRITE_DOCS=1 cargo test -p headstack-result --test schema renews docs/results.schema.json";
+    let advice = "HEADSTACK_WRITE_DOCS=1 cargo test -p headstack-result schema renews docs/results.schema.json";
     assert!(published == current, "{advice}");
 }

@@ -1,8 +1,6 @@
 //! One command at a time: overheads, seek, rotation and transfer add up as an independent computation says.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_sim::drive::Drive;
 use headstack_sim::drive::description::{AfterReadWrite, Disconnect, DriveDescription, ExtraDisconnect};
 use headstack_workload::{Kind, Request};

@@ -1,9 +1,7 @@
 //! The formula suite: what each RAID level asks of its members, healthy and not.
 
-mod common;
-
-use common::MS;
-use common::arrays::{ROWS, UNIT, array, capacity, group, of, request, serve};
+use crate::common::MS;
+use crate::common::arrays::{ROWS, UNIT, array, capacity, group, of, request, serve};
 use headstack_sim::array::description::{ArrayDescription, Incident, IncidentKind, Level, SmallWrites};
 use headstack_sim::array::{Array, ArrayCounters};
 use headstack_sim::drive::Completion;

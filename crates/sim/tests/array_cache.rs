@@ -1,9 +1,7 @@
 //! The controller's cache: hits, write-back and its saturation, prefetching, the battery.
 
-mod common;
-
-use common::arrays::{UNIT, of, request, run_array, serve};
-use common::{MS, US};
+use crate::common::arrays::{UNIT, of, request, run_array, serve};
+use crate::common::{MS, US};
 use headstack_result::RunResult;
 use headstack_sim::array::Array;
 use headstack_sim::array::description::{

@@ -1,10 +1,8 @@
 //! Arrays while something is wrong: media errors of members, losses of data, members that fail, return and are replaced.
 
-mod common;
-
-use common::arrays::{ROWS, UNIT, array, capacity, group, of, request};
-use common::bench::{Bench, unreadable};
-use common::{MS, TURN_NS};
+use crate::common::arrays::{ROWS, UNIT, array, capacity, group, of, request};
+use crate::common::bench::{Bench, unreadable};
+use crate::common::{MS, TURN_NS};
 use headstack_sim::array::description::{ArrayDescription, Cache, CacheWrites, Destage, Incident, IncidentKind, Level};
 use headstack_sim::faults::{DeviceState, Failed, GroupHealth, MediaDefect};
 use headstack_workload::{Kind, Request};

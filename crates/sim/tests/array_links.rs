@@ -1,8 +1,6 @@
 //! Links between members and controller: who waits for whom, and where they saturate.
 
-mod common;
-
-use common::arrays::{UNIT, of, run_array};
+use crate::common::arrays::{UNIT, of, run_array};
 use headstack_result::RunResult;
 use headstack_sim::array::description::{ArrayDescription, Level};
 use headstack_sim::link::{LinkDescription, LinkKind};

@@ -1,9 +1,8 @@
 //! A virtual array at work: what the guide of the VA 7100 says of allocation, prefilling and space.
 
-mod common;
-
-use common::MS;
-use common::arrays::{UNIT, group, request};
+use crate::common;
+use crate::common::MS;
+use crate::common::arrays::{UNIT, group, request};
 use headstack_sim::array::Array;
 use headstack_sim::array::description::{ArrayDescription, Level, Lun, Prefill};
 use headstack_sim::array::pool::{Classes, PoolDescription};

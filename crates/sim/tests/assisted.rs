@@ -1,8 +1,6 @@
 //! Flash, actuators, and disks that are plain drives.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_catalogue::load_drive;
 use headstack_sim::disk::Disk;
 use headstack_sim::drive::description::{AfterReadWrite, DriveDescription, FlashCache, Policy};

@@ -1,8 +1,6 @@
 //! Every disk drive of the catalogue runs, keeps its books, and turns as fast as it says.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_catalogue::{disks, load_drive};
 use headstack_sim::disk::Disk;
 use headstack_workload::Kind;

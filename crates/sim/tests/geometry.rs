@@ -1,7 +1,6 @@
 //! Every block of every order and sparing scheme lies where a slow walk over the surfaces puts it.
 
-mod common;
-
+use crate::common;
 use std::collections::{HashMap, HashSet};
 
 use headstack_sim::drive::check;

@@ -1,8 +1,7 @@
 //! Spindle, seek curves and positioning against their closed forms.
 
-mod common;
-
-use common::{CYLINDERS, MS, bare_drive};
+use crate::common;
+use crate::common::{CYLINDERS, MS, bare_drive};
 use headstack_sim::drive::description::{Mechanics, SeekCurve};
 use headstack_sim::drive::mechanics::{Arm, Spindle, mean_seek_ns, seek_ns};
 

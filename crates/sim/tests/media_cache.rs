@@ -1,8 +1,6 @@
 //! The media cache before a conventional drive (Advanced Write Cache) and before shingled bands.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_result::RunResult;
 use headstack_sim::disk::Disk;
 use headstack_sim::drive::description::{

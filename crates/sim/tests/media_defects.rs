@@ -1,10 +1,8 @@
 //! Media errors of disks and solid-state drives: what they cost, what fails, and what a write makes of it.
 
-mod common;
-
-use common::bench::{Bench, unreadable};
-use common::flash::{PROGRAM_NS, READ_NS, UNIT, small_ssd};
-use common::*;
+use crate::common::bench::{Bench, unreadable};
+use crate::common::flash::{PROGRAM_NS, READ_NS, UNIT, small_ssd};
+use crate::common::*;
 use headstack_sim::drive::description::{
     AfterReadWrite, DriveDescription, MediaCache, Policy, ReadAhead, Shingles, WriteCache,
 };

@@ -1,8 +1,6 @@
 //! Electricity and heat: closed forms of the energy of a run, and what standby costs.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_result::{Energy, RunResult};
 use headstack_sim::array::description::Level;
 use headstack_sim::device::DeviceDescription;

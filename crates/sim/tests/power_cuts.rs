@@ -1,11 +1,10 @@
 //! What a power cut loses, what it leaves, and how a system comes back.
 
-mod common;
-
-use common::arrays::{UNIT, array, capacity, group, of};
-use common::bench::{Bench, unreadable};
-use common::flash::{ROW, UNIT as PAGE, small_ssd};
-use common::*;
+use crate::common;
+use crate::common::arrays::{UNIT, array, capacity, group, of};
+use crate::common::bench::{Bench, unreadable};
+use crate::common::flash::{ROW, UNIT as PAGE, small_ssd};
+use crate::common::*;
 use headstack_sim::SystemDescription;
 use headstack_sim::array::description::{ArrayDescription, IncidentKind, Level};
 use headstack_sim::device::DeviceDescription;

@@ -1,8 +1,6 @@
 //! What holds for every drive and workload: nothing is lost, time runs forward, and the same inputs give the same bytes.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_sim::drive::description::{
     AfterReadWrite, BlockOrder, DriveDescription, Policy, ReadAhead, Recalibration, Retries, SeekCurve, WriteCache,
 };

@@ -1,8 +1,6 @@
 //! Which command is served next, and what that earns.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_sim::drive::Drive;
 use headstack_sim::drive::description::{DriveDescription, Policy, SeekCurve};
 use headstack_workload::Request;

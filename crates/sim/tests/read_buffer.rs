@@ -1,8 +1,6 @@
 //! Segments, read-ahead and hits.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_sim::drive::description::{AfterReadWrite, DriveDescription, ReadAhead};
 use headstack_sim::drive::{Counters, Drive};
 use headstack_workload::Request;

@@ -1,8 +1,6 @@
 //! Replay: what was recorded on a simulated system comes out the same on it, and as it should on another.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_catalogue::{Changes, load_system, scenarios};
 use headstack_replay::{Outside, Replay, ReplayError, ReplayMode, in_memory};
 use headstack_result::{Fidelity, RunResult};

@@ -1,8 +1,6 @@
 //! Runs: warm-up, length, open and closed loops, and the laws of queueing.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_sim::drive::description::{DriveDescription, Policy, SeekCurve};
 use headstack_sim::{RunSpec, SimError, run, run_all};
 use headstack_workload::{ArrivalProcess, Arrivals, RunLength, Span, Think};

@@ -1,8 +1,7 @@
 //! Retries, recalibration and background scans: what they cost, and that they cost nothing when off.
 
-mod common;
-
-use common::*;
+use crate::common;
+use crate::common::*;
 use headstack_sim::drive::Drive;
 use headstack_sim::drive::description::{BackgroundScan, Policy, Recalibration, Retries, SlowProcesses};
 use headstack_workload::{Arrivals, Think};

@@ -1,11 +1,9 @@
 //! The solid-state drive against closed forms: latencies, bandwidths, write amplification; and what must always hold.
 
-mod common;
-
 use std::collections::VecDeque;
 
-use common::flash::{COMMAND_NS, DIES, PAGE, PLANES, PROGRAM_NS, READ_NS, ROW, UNIT, small_ssd};
-use common::{Dice, MS, US, assert_close, bare_drive, closed, flush, line, request, run_spec, spec, workload};
+use crate::common::flash::{COMMAND_NS, DIES, PAGE, PLANES, PROGRAM_NS, READ_NS, ROW, UNIT, small_ssd};
+use crate::common::{Dice, MS, US, assert_close, bare_drive, closed, flush, line, request, run_spec, spec, workload};
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::Completion;
 use headstack_sim::ssd::description::{Flash, SsdDescription, SsdPower};

@@ -1,8 +1,6 @@
 //! Write cache: early completion, coalescing, destaging, FLUSH and FUA.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use headstack_sim::drive::Drive;
 use headstack_sim::drive::description::{AfterReadWrite, DriveDescription, Policy, WriteCache};
 use headstack_workload::Request;

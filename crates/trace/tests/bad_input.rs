@@ -1,9 +1,8 @@
 //! What is wrong with a file is said on one line, with its place; where it is skipped, it is counted with the same reason.
 
-mod reading;
-
+use crate::reading;
+use crate::reading::CSV_COLUMNS;
 use headstack_trace::{CsvColumns, Format, Input, Meta, Place, ReadOptions, Record, TraceError, TraceReader};
-use reading::CSV_COLUMNS;
 
 fn read(bytes: &[u8], format: Format, skip_bad: bool) -> Result<(Vec<Record>, Meta), TraceError> {
     let csv = (format == Format::Csv).then(|| CsvColumns::parse(CSV_COLUMNS).unwrap());

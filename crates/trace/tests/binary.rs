@@ -1,9 +1,8 @@
 //! Binary formats: what they say, and what in them is refused.
 
-mod reading;
-
+use crate::reading;
+use crate::reading::{read, read_files};
 use headstack_trace::{Clock, Flags, Format, NOT_RECORDED, Operation, Place, Record};
-use reading::{read, read_files};
 
 struct Scsi {
     opcode: u16,

@@ -1,7 +1,6 @@
 //! blkparse's text against the real program, and out and in again.
 
-mod reading;
-
+use crate::reading;
 use headstack_needs::{Need, lacks};
 use std::collections::BTreeMap;
 use std::fs::File;

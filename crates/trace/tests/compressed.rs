@@ -1,11 +1,9 @@
 //! Compressed files and archives are read as what is in them.
 
-mod reading;
-
 use std::io::{self, Read, Write};
 
+use crate::reading::read;
 use headstack_trace::{Input, Record};
-use reading::read;
 
 fn text() -> Vec<u8> {
     let line = |n: u64| format!("{},h,0,Read,{},4096,{}\n", 128_166_372_003_061_629 + n, n * 4_096, n % 977);

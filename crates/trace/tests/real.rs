@@ -1,13 +1,12 @@
 //! Real traces, held against figures that were computed from them by other programs. They are no part of the project.
 
-mod reading;
-
+use crate::reading;
 use std::path::Path;
 use std::process::Command;
 
+use crate::reading::shared;
 use headstack_trace::analyze::{Analysis, Options};
 use headstack_trace::{Clock, Meta, Operation, ReadOptions, Record, TraceReader};
-use reading::shared;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 fn read(path: &Path) -> (Vec<Record>, Meta) {

@@ -1,7 +1,6 @@
 //! Stack distances against a naive list, against figures of a real trace, and samples against exact curves.
 
-mod reading;
-
+use crate::reading;
 use headstack_trace::analyze::{Analysis, Granularity, Options, Reuse, ReuseOptions, ReuseReport};
 use headstack_trace::{Meta, Operation, ReadOptions, Record, TraceReader};
 use headstack_workload::{Purpose, Random, Workload};

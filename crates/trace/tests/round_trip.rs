@@ -1,16 +1,15 @@
 //! What is stored or written in another program's format is read again as it was, but for what that format cannot hold.
 
-mod reading;
-
+use crate::reading;
 use std::path::{Path, PathBuf};
 
+use crate::reading::{CSV_COLUMNS, Folder};
 use headstack_trace::export::{ExportFormat, Losses, export};
 use headstack_trace::{
     Clock, CsvColumns, DeviceMeta, Flags, Format, Meta, NOT_RECORDED, Operation, ReadOptions, Record, ResponseSpan,
     StoreWriter, TraceReader, import,
 };
 use proptest::prelude::*;
-use reading::{CSV_COLUMNS, Folder};
 
 /// What requests must be like for a format to hold all of them.
 struct Holds {

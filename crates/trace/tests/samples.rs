@@ -1,13 +1,12 @@
 //! What holds for every format, tried on the samples that the project ships.
 
-mod reading;
-
+use crate::reading;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use crate::reading::read;
 use headstack_trace::{Format, Input, Record};
 use proptest::prelude::*;
-use reading::read;
 
 /// Name, content and format, as it was told by content.
 fn samples() -> Vec<(String, Vec<u8>, Format)> {

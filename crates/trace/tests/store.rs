@@ -1,16 +1,14 @@
 //! The stored form: what goes in comes out, in order, from any number of files, and nothing half-done keeps a name.
 
-mod reading;
-
 use std::fs;
 use std::path::Path;
 
+use crate::reading::Folder;
 use headstack_trace::{
     Clock, DeviceMeta, Flags, Meta, NOT_RECORDED, Operation, Origin, Process, ReadOptions, Record, ResponseSpan, Step,
     StoreWriter, TraceReader, import,
 };
 use proptest::prelude::*;
-use reading::Folder;
 
 fn meta(devices: &[&str]) -> Meta {
     Meta {

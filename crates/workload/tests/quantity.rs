@@ -244,7 +244,10 @@ proptest! {
     }
 
     #[test]
-    fn multiples_of_units_parse_back(count in 0u64..2_000_000, unit in prop::sample::select(vec![1u64, 512, 1_000, 1_024, 1_000_000, 1 << 20, 1_000_000_000, 1 << 30])) {
+    fn multiples_of_units_parse_back(
+        count in 0u64..2_000_000,
+        unit in prop::sample::select(vec![1u64, 512, 1_000, 1_024, 1_000_000, 1 << 20, 1_000_000_000, 1 << 30]),
+    ) {
         let bytes = count * unit;
         prop_assert_eq!(parse_bytes(&Bytes(bytes).to_string()), Ok(bytes));
     }

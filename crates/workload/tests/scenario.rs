@@ -1,11 +1,9 @@
 //! Every kind of stream, on a system of fixed latencies.
 
-mod fake;
-
 use std::collections::HashMap;
 
-use fake::files::{EVERYTHING, catalogue};
-use fake::{Done, Fake, luns};
+use crate::fake::files::{EVERYTHING, catalogue};
+use crate::fake::{Done, Fake, luns};
 use headstack_workload::scenario::{Facts, Scenario, ScenarioRun, StreamKind};
 use headstack_workload::{Kind, Span};
 

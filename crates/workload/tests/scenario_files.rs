@@ -1,9 +1,8 @@
 //! Scenarios as files: those of the catalogue, both forms, and what is refused.
 
-mod fake;
-
-use fake::files::{EVERYTHING, catalogue, files};
-use fake::{Fake, luns};
+use crate::fake;
+use crate::fake::files::{EVERYTHING, catalogue, files};
+use crate::fake::{Fake, luns};
 use headstack_workload::{Kind, Scenario, ScenarioRun};
 
 const GB: u64 = 1_000_000_000;

@@ -11,7 +11,7 @@ use headstack_workload::Workload;
 use serde_json::json;
 
 use crate::bench::{self, LoopDevice};
-use crate::support::{
+use crate::engine::support::{
     MIB, MS, TestFile, assert_sound, closed, count, errors, job, measure, null_job, requests, spec, time, workload,
 };
 

@@ -12,7 +12,7 @@ use headstack_workload::{Kind, Request, Span};
 use serde_json::{Value, json};
 
 use crate::bench::LoopDevice;
-use crate::support::{
+use crate::engine::support::{
     KIB, MIB, MS, TestFile, arrivals, bytes, closed, count, counter, errors, generated, job, measure, null_job, open,
     requests, spec, time, workload,
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use headstack_load::{EngineKind, Progress, Spec, Target, Time, run};
 use serde_json::json;
 
-use crate::support::{KIB, MS, closed, job, requests, spec, time, virtual_job, workload};
+use crate::engine::support::{KIB, MS, closed, job, requests, spec, time, virtual_job, workload};
 
 /// Longer than any test waits.
 const NEVER_NS: u64 = 1 << 50;

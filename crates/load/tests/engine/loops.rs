@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::support::{
+use crate::engine::support::{
     KIB, MS, arrivals, assert_sound, at_one_server, bytes, closed, count, counter, errors, generated, job, measure,
     null_job, null_job_in, open, requests, spec, time, virtual_job, workload,
 };
@@ -408,7 +408,7 @@ fn progress_is_told_up_to_the_end() {
 fn memory_does_not_grow_with_depth_times_size_nor_with_a_backlog() {
     const ALONE: &str = "HEADSTACK_MEMORY_OF_LOOPS";
     if std::env::var_os(ALONE).is_none() {
-        let name = "loops::memory_does_not_grow_with_depth_times_size_nor_with_a_backlog";
+        let name = "engine::loops::memory_does_not_grow_with_depth_times_size_nor_with_a_backlog";
         let mut child = Command::new(std::env::current_exe().unwrap());
         let done = child.args(["--exact", name, "--nocapture"]).env(ALONE, "1").output().unwrap();
         let said = String::from_utf8_lossy(&done.stdout);

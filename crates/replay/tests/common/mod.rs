@@ -1,5 +1,4 @@
 //! A system to play on, and recordings.
-#![allow(dead_code)] // Each test file uses a part.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
 //! Descriptions to test with, and an independent computation of where sectors are and how long the mechanism takes.
-#![allow(dead_code)] // Each test file uses a part.
 
 pub mod arrays;
 pub mod bench;

@@ -1,5 +1,4 @@
 //! Traces in memory, read to their end, and folders for those that are not.
-#![allow(dead_code)] // Each suite takes what it needs.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,5 @@
 //! A system of fixed latencies that drives a scenario as the simulator does.
 
-// Each test file uses a part of it.
-#![allow(dead_code)]
-
 pub mod files;
 
 use std::cmp::Reverse;

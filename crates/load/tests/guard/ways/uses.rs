@@ -46,7 +46,8 @@ pub fn ways() -> Vec<Way> {
         Way::new(
             "a file system mounted in another namespace",
             "mkfs.ext4 -q $DISK; mkdir $DIR/m; \
-             hold unshare --mount --propagation private sh -c 'mount -o ro,noload $DISK $DIR/m; >$DIR/ready; exec sleep 1000'; until [ -e $DIR/ready ]; do sleep 0.01; done",
+             hold unshare --mount --propagation private sh -c 'mount -o ro,noload $DISK $DIR/m; >$DIR/ready; exec sleep 1000'; \
+             until [ -e $DIR/ready ]; do sleep 0.01; done",
             EXT4,
             "$NAME is mounted at $DIR/m",
         )

@@ -1,19 +1,17 @@
 //! Block traces: binary and text, in every version and byte order, whole and damaged.
 
 mod encoder;
-#[path = "../reading/mod.rs"]
-mod reading;
 mod story;
 
 use std::process::Command;
 
+use crate::reading::{self, sample};
 use encoder::{Event, Layout, START_NS, START_UNIX};
 use headstack_trace::{
     Flags, Format, Input, Meta, NOT_RECORDED, Operation, ReadOptions, Record, ResponseSpan, Stage, TraceError,
     TraceReader,
 };
 use proptest::prelude::*;
-use reading::sample;
 
 fn read(inputs: Vec<Input>, options: &ReadOptions) -> Result<(Vec<Record>, Meta), TraceError> {
     let mut reader = TraceReader::from_inputs(inputs, options)?;

@@ -1,10 +1,8 @@
 //! Measurements from end to end: their loops on a target that answers after a fixed time, their requests on files and
 //! devices, and what goes wrong with these.
 
-#[path = "../bench/mod.rs"]
-mod bench;
 mod failures;
 mod files;
 mod hung;
 mod loops;
-mod support;
+pub mod support;

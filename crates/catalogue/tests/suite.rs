@@ -1,0 +1,14 @@
+//! Drives, arrays and solid-state drives from files: what is read, derived and answered.
+
+mod answers;
+mod arrays;
+mod complete;
+mod drives;
+mod errors;
+mod flash_arrays;
+mod known_arrays;
+mod power;
+mod published;
+mod sampling;
+mod scenarios;
+mod ssds;

@@ -1,0 +1,11 @@
+//! Job files of other programs: what they say, and what they ask for, one matter a file.
+
+mod demand;
+#[allow(dead_code)] // Not all of it is needed here.
+#[path = "../../workload/tests/fake/mod.rs"]
+mod fake;
+mod fio;
+mod fio_language;
+mod icf;
+mod job_files;
+mod vdbench;

@@ -1,0 +1,12 @@
+//! Live exports: their faults, power, memory and protocol, one matter a file.
+
+mod common;
+mod fault_sessions;
+mod faults;
+mod media_faults;
+mod memory;
+mod nbd;
+mod power;
+mod schedules;
+mod smart;
+mod stamping;

@@ -1,0 +1,9 @@
+//! Measurements of real and virtual targets, one matter a file.
+
+mod bench;
+mod conditioning;
+mod engine;
+mod phase;
+mod replay;
+mod scenario;
+mod verify;

@@ -1,0 +1,5 @@
+//! Recordings played: what is issued when, and who waits for whom.
+
+mod common;
+mod dependencies;
+mod recordings;

@@ -1,0 +1,4 @@
+//! Results: their sampling errors and their schema.
+
+mod sampling;
+mod schema;
