@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -102,6 +104,40 @@ def test_another_build_reads_nothing_of_this_one(tmp_path: Path, monkeypatch: py
     ids = [chunk.id for chunk in chunks_of_runs(specs())]
     monkeypatch.setattr(chunk_module, "engine", lambda: "0.0.0-other")
     assert not set(ids) & {chunk.id for chunk in chunks_of_runs(specs())}
+
+
+def imports_of(package: Path, name: str) -> set[str]:
+    """A file of the package and all that it imports from there, by paths within it."""
+    found: set[str] = set()
+    pending = [name]
+    while pending:
+        found.add(name := pending.pop())
+        for node in ast.walk(ast.parse((package / name).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("headstack."):
+                path = node.module.removeprefix("headstack.").replace(".", "/") + ".py"
+                if (package / path).is_file() and path not in found:
+                    pending.append(path)
+    return found
+
+
+def test_a_change_of_any_file_that_specifies_runs_is_another_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "headstack"
+    shutil.copytree(Path(hs.__file__).parent, package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    monkeypatch.setattr(chunk_module, "_PACKAGE", package)
+    engine = chunk_module.engine.__wrapped__
+    # How runs are cut into chunks changes no answer.
+    specifying = imports_of(package, "chunks/work.py") - {"chunks/chunk.py"}
+    assert {"array.py", "chunks/points.py", "workload.py"} < specifying
+    unchanged = engine()
+    for name in specifying:
+        content = (package / name).read_bytes()
+        (package / name).write_bytes(content + b"# changed\n")
+        assert engine() != unchanged, name
+        (package / name).write_bytes(content)
+    (package / "plots.py").write_bytes(b"")
+    assert engine() == unchanged
 
 
 def test_an_impossible_run_is_named(tmp_path: Path) -> None:

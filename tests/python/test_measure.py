@@ -55,6 +55,8 @@ def test_an_open_loop_beyond_saturation_counts_from_the_intended_arrival() -> No
 def test_threads_share_requests_and_rate() -> None:
     [row] = hs.measure("null", requests=1001, depth=5, threads=2)
     assert row["requests"] == 1001
+    [row] = hs.measure("null", rate=400, threads=4, time="1s")
+    assert 300 < row["iops"] < 500, "not 400 of each"
     with pytest.raises(hs.InputError, match="3 threads cannot share 2 requests"):
         hs.measure("null", depth=2, threads=3)
 

@@ -203,3 +203,66 @@ impl Measuring {
         self.end_ns = Some(end_ns);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{Mode, SystemRecord};
+
+    /// A request of 10 ns that is outstanding from 100 ns on, in a measured time of 100 ns.
+    fn one_request() -> Measuring {
+        let mut measuring = Measuring::new(100, 0, u64::MAX);
+        measuring.count_depth(110, 1);
+        let finished = Finished { kind: 0, length_bytes: 512, intended_ns: 100, started_ns: 100, at_ns: 110 };
+        measuring.record(&finished);
+        measuring
+    }
+
+    /// What a measured time that ends at 200 ns says of it.
+    fn littles_law(measuring: Measuring) -> Check {
+        let system = SystemRecord::new("", "", Value::Null);
+        let mut result = RunResult::new(Mode::Simulated, system, Value::Null, 0, "");
+        measuring.write_to(&mut result);
+        let [check] = &result.checks[..] else { panic!("{:?}", result.checks) };
+        assert_eq!(check.name, "Little's law");
+        check.clone()
+    }
+
+    #[test]
+    fn littles_law_holds_to_the_nanosecond_or_is_said_to_be_broken() {
+        let mut right = one_request();
+        right.close(200, 0);
+        let check = littles_law(right);
+        assert!(check.passed && check.detail == "10 request-ns over time, 10 over requests", "{check:?}");
+        // A depth that is booked for a nanosecond too long, and a request that the depth knew nothing of.
+        let mut long = one_request();
+        long.count_depth(111, 1);
+        long.close(200, 0);
+        let mut unknown = one_request();
+        unknown.close(200, 0);
+        unknown.still_outstanding(100);
+        for (measuring, said) in [(long, "11 request-ns over time, 10 over"), (unknown, "10 request-ns over time, 110")]
+        {
+            let check = littles_law(measuring);
+            assert!(!check.passed && check.detail.starts_with(said), "{check:?}");
+        }
+    }
+
+    #[test]
+    fn more_than_32_requests_and_2_percent_of_the_arrivals_are_a_pile() {
+        let piled = |arrived, at_start, backlog| {
+            let mut measuring = Measuring::new(0, at_start, u64::MAX);
+            measuring.arrived = arrived;
+            measuring.has_piled_up(backlog)
+        };
+        assert!(!piled(100, 0, 32), "chance piles up as many for a moment");
+        assert!(piled(100, 0, 33));
+        assert!(!piled(10_000, 0, 200), "it is not more than 2 %");
+        assert!(piled(10_000, 0, 201));
+        // What was there when the warm-up was over has not piled up since.
+        assert!(!piled(100, 1000, 1032) && piled(100, 1000, 1033));
+        assert!(!piled(100, 1000, 10));
+    }
+}

@@ -4,6 +4,8 @@ mod null;
 mod psync;
 mod ring;
 mod system_calls;
+#[cfg(test)]
+mod tests;
 
 use headstack_workload::Request;
 use serde::{Deserialize, Serialize};

@@ -382,3 +382,40 @@ fn set_up(entries: u32) -> io::Result<IoUring> {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use headstack_needs::{Need, lacks};
+
+    use super::*;
+
+    /// `rw_flags` of `struct io_uring_sqe`.
+    fn rw_flags(entry: &squeue::Entry) -> i32 {
+        // SAFETY: an entry is the kernel's structure of 64 bytes and nothing else; any bytes are numbers.
+        let words: &[i32; 16] = unsafe { &*(&raw const *entry).cast() };
+        words[7]
+    }
+
+    #[test]
+    fn writes_with_fua_ask_for_stable_storage_whatever_their_buffers() {
+        const { assert!(size_of::<squeue::Entry>() == 64) };
+        let map = TargetMap::new([(0, 1 << 20, false)]);
+        let setup = Setup { map, slots: 1, longest_bytes: 4096, own_buffers: false, name: "a file".to_owned() };
+        let mut ring = match Ring::new(setup, &Waker::new().unwrap()) {
+            Err(LoadError::Io { action: SETUP, source, .. }) => {
+                return lacks(Need::Kernel, format_args!("io_uring: {source}"));
+            }
+            ring => ring.unwrap(),
+        };
+        for (registered, length_bytes) in [(true, 4096), (false, 4096), (false, 65_536)] {
+            ring.buffers_are_registered = registered;
+            for (kind, force_unit_access, expected) in
+                [(Kind::Write, true, libc::RWF_DSYNC), (Kind::Write, false, 0), (Kind::Read, false, 0)]
+            {
+                let request = Request { kind, offset_bytes: 0, length_bytes, force_unit_access, ordered: false };
+                let entry = ring.transfer(0, &request);
+                assert_eq!(rw_flags(&entry), expected, "{registered} {request:?}");
+            }
+        }
+    }
+}

@@ -271,6 +271,11 @@ mod tests {
             ("nvidia_raid_member", b"NVIDIA", length_bytes - 1024),
             ("lsi_mega_raid_member", b"$XIDE$", length_bytes - 512),
             ("promise_fasttrack_raid_member", b"Promise Technology, Inc.", length_bytes - 63 * 512),
+            ("ddf_raid_member", b"\xde\x11\xde\x11", length_bytes - 512),
+            ("ddf_raid_member", b"\x11\xde\x11\xde", length_bytes - 257 * 512),
+            ("hpt45x_raid_member", b"\xf3\x16\x78\x5a", length_bytes - 11 * 512),
+            ("ntfs", b"NTFS    ", length_bytes - 512 + 3),
+            ("hfsplus", b"H+\0\x04", length_bytes - 1024),
         ];
         for &(name, magic, at_bytes) in cases {
             let file = image(length_bytes);
