@@ -30,7 +30,8 @@ $(BIN)/maturin:
 # $(call install,EXTRAS): builds the package into the environment. Cargo knows what is out of date: unchanged code costs a
 # second.
 install = @echo "building headstack (some five minutes on two cores the first time)" && . $(BIN)/activate && \
-	$(if $(shell command -v npm),,HEADSTACK_WITHOUT_REPORTS=1) PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 maturin develop --release --quiet --extras $(1)
+	$(if $(shell command -v npm),,HEADSTACK_WITHOUT_REPORTS=1) PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
+	maturin develop --release --quiet --extras $(1)
 
 build: $(BIN)/maturin web
 	$(call install,plot)

@@ -10,7 +10,8 @@ cd "$(dirname "$0")"
 
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-targets=${*:-drive_toml array_toml workload_toml scenario_toml disksim_parv trace_any trace_each trace_steps trace_parquet quantities result_json jobs_fio jobs_icf jobs_vdbench nbd}
+targets=${*:-drive_toml array_toml workload_toml scenario_toml disksim_parv trace_any trace_each \
+  trace_steps trace_parquet quantities result_json jobs_fio jobs_icf jobs_vdbench nbd}
 host=$(rustc -vV | sed -n 's/^host: //p')
 build=${CARGO_TARGET_DIR:-$PWD/target}
 

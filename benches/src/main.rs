@@ -1,6 +1,7 @@
 //! Every speed figure of the product in one table: `cargo run --release -p headstack-benches --bin speed`.
 //!
-//! `--measuring` takes those of measuring alone, which need fio for comparison, `--live` those of live exports. `--long` simulates 10^9 requests for the figure of memory, in place of 10^8, and analyses 10^8, in place of 3 x 10^7.
+//! `--measuring` takes those of measuring alone, which need fio for comparison, `--live` those of live exports.
+//! `--long` simulates 10^9 requests for the figure of memory, in place of 10^8, and analyses 10^8, in place of 3 x 10^7.
 
 mod analyses;
 mod arrays;

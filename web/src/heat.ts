@@ -53,7 +53,8 @@ function tonesOf(figure: Heat): Tones {
     colour: (share) => {
       const place = Math.min(1, Math.max(0, share)) * (stops.length - 1);
       const index = Math.min(stops.length - 2, Math.floor(place));
-      const mix = (channel: number) => Math.round((stops[index]?.[channel] ?? 0) * (1 - place + index) + (stops[index + 1]?.[channel] ?? 0) * (place - index));
+      const mix = (channel: number) =>
+        Math.round((stops[index]?.[channel] ?? 0) * (1 - place + index) + (stops[index + 1]?.[channel] ?? 0) * (place - index));
       return [mix(0), mix(1), mix(2)];
     },
   };

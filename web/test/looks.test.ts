@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { looks } from "../src/looks";
 import type { Series } from "../src/report";
 
-const named = (name: string, published = false): Series => ({ name, x: [], y: [], labels: [], low: [], high: [], mark: null, mark_at_most: false, published });
+const named = (name: string, published = false): Series =>
+  ({ name, x: [], y: [], labels: [], low: [], high: [], mark: null, mark_at_most: false, published });
 
 test("published series have the colour of ours that they name", () => {
   const series = [named("reads"), named("reads and writes"), named("disk"), named("Table 1, reads", true), named("HP's reads and writes", true), named("disks", true), named("disk", true)];

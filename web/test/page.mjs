@@ -164,7 +164,9 @@ async function phone() {
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   const wide = await page.evaluate(() => {
     const inScroll = (element) => element.closest(".scroll, pre, svg") !== null;
-    return [...document.body.querySelectorAll("*")].filter((e) => !inScroll(e) && e.getBoundingClientRect().right > 361).map((e) => e.outerHTML.slice(0, 90));
+    return [...document.body.querySelectorAll("*")]
+      .filter((e) => !inScroll(e) && e.getBoundingClientRect().right > 361)
+      .map((e) => e.outerHTML.slice(0, 90));
   });
   await page.close();
   return { width, wide, tapped };

@@ -1,7 +1,8 @@
 //! The NBD server: fixed newstyle over unix sockets, TCP, standard input and output, and sockets that were opened for it.
 //!
-//! Handshakes are held on one thread. A client that has chosen an export is a thread that reads; replies leave from the clock thread, or from a second thread where they are long or
-//! the client is slow ([`output`]). Under TLS a third one stands between it and the client ([`tls`]).
+//! Handshakes are held on one thread. A client that has chosen an export is a thread that reads; replies
+//! leave from the clock thread, or from a second thread where they are long or the client is slow ([`output`]).
+//! Under TLS a third one stands between it and the client ([`tls`]).
 
 pub mod client;
 mod input;
@@ -42,8 +43,8 @@ pub fn serve(device: &Device, stream: &Stream, security: &Security) -> io::Resul
     attend(device, &Output::new(stream.clone(), patience), agreed, &heard, (None, false), &|_| ())
 }
 
-/// Serves a client to its end, after the handshake. Under TLS there is another, until `deadline`, and a relay stands before it; `opened` hears of the way
-/// back through it, so that it can be cut too.
+/// Serves a client to its end, after the handshake. Under TLS there is another, until `deadline`, and a relay stands before it; `opened` hears of
+/// the way back through it, so that it can be cut too.
 fn attend(
     device: &Device,
     output: &Arc<Output>,
