@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.tables import sql_type
 
 SAMPLES = ("grid", "random", "sobol")
 
@@ -41,7 +42,15 @@ class Listed:
         """The unit of all values, empty for plain numbers; ``None`` where they are no quantities of one unit."""
         matches = [_QUANTITY.fullmatch(value) for value in self.values]
         units = {match[2] or "" if match else None for match in matches}
-        return units.pop() if len(units) == 1 else None
+        if len(units) > 1 or None in units:
+            return None
+        unit = units.pop()
+        return None if sql_type(plain(value, unit) for value in self.values) == "varchar" else unit
+
+    @property
+    def sql_type(self) -> str:
+        """The type in SQL of the values without their unit."""
+        return "varchar" if self.unit is None else sql_type(plain(value, self.unit) for value in self.values)
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,11 @@ class Range:
     """Equal ratios instead of equal differences."""
     whole: bool
     """Whole numbers only."""
+
+    @property
+    def sql_type(self) -> str:
+        """The type in SQL of the values without their unit."""
+        return "bigint" if self.whole else "double"
 
     def grid(self, field: str) -> list[str]:
         """So many values as there are steps, both ends among them. Raises ``InputError`` where no steps are stated."""
@@ -86,6 +100,11 @@ class Range:
 
 
 Axis: TypeAlias = Listed | Range
+
+
+def plain(value: str, unit: str | None) -> str:
+    """A value without its unit, if it has one; its column names that."""
+    return value if unit is None else value.removesuffix(unit).rstrip().replace("_", "")
 
 
 def axis(field: str, text: str) -> Axis:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, overload
 from headstack import _native, answers, tables
 from headstack._native import InputError
 from headstack.answers import Drives, Gain
-from headstack.atomic_files import write_all
 from headstack.columns import Column, told
 from headstack.values import duration_ns
 
@@ -482,8 +481,4 @@ class Results:
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """The table of results as Parquet."""
-        import duckdb
-
-        with duckdb.connect() as connection:
-            connection.register("results", self._native.table())
-            write_all([(path, lambda draft: tables.copy_to(connection, "results", draft, tables.PARQUET))])
+        tables.table_to_parquet(self._native.table(), path)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headstack import _native
-from headstack._native import InputError
+from headstack._native import Field, InputError
 from headstack.atomic_files import write_all
 from headstack.chunks import finish
 from headstack.chunks.chunk import Chunk, cost_s, cut
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 DESCRIBING_S = 2e-3
 """What it takes to complete a description, roughly."""
 
+
+FIELDS = (
+    Field("drives", "count", "drives", "drives of the array, where it was asked for by its usable capacity"),
+    Field("impossible", "text", "", "why the configuration cannot be"),
+    Field("failed", "text", "", "why its run failed, or failed its own check"),
+)
+"""The columns of the table beside what was varied and those of results."""
 
 Named: TypeAlias = str | os.PathLike[str]
 
@@ -62,7 +69,8 @@ class Plan:
             for field, unit in zip(fields, units, strict=True)
         ]
         """What was varied, as columns of the table; quantities of one unit are numbers, whose unit the column names."""
-        self.numeric = [unit is not None for unit in units]
+        self.types = [each.sql_type for each in fields.values()]
+        """The types in SQL of these columns."""
         self.is_counted = "usable" in fields
         """Whether drives are counted, as many as have the capacity."""
         self._asked: list[dict[str, Any]] = []
@@ -125,12 +133,12 @@ class Plan:
         with duckdb.connect() as connection:
             connection.register("results", _native.results_of_kept([], []).table())
             varied = [
-                f"cast(null as {'double' if is_number else 'varchar'}) as {_quoted(column)}"
-                for column, is_number in zip(self.columns, self.numeric, strict=True)
+                f"cast(null as {kind}) as {_quoted(column)}"
+                for column, kind in zip(self.columns, self.types, strict=True)
             ]
             others = [_quoted(name) for name in connection.table("results").columns if name not in self.columns]
             reasons = ["cast(null as varchar) as impossible", "cast(null as varchar) as failed"]
-            reasons += ["cast(null as double) as drives"] if self.is_counted else []
+            reasons += ["cast(null as bigint) as drives"] if self.is_counted else []
             empty = connection.sql(f"select {', '.join([*varied, *others, *reasons])} from results")
             try:
                 kind = str(empty.project(f"({condition}) as kept").types[0])
@@ -218,17 +226,15 @@ class Sweep:
         # One thread keeps the order of rows, and with it the bytes of what is written.
         connection = duckdb.connect(config={"threads": 1})
         varied = [
-            f"cast({_quoted(MARK + column)} as double) as {_quoted(column)}"
-            if is_number
-            else f"{_quoted(MARK + column)} as {_quoted(column)}"
-            for column, is_number in zip(self._plan.columns, self._plan.numeric, strict=True)
+            f"cast({_quoted(MARK + column)} as {kind}) as {_quoted(column)}"
+            for column, kind in zip(self._plan.columns, self._plan.types, strict=True)
         ]
         files = "[" + ", ".join("'" + path.replace("'", "''") + "'" for path in self._paths) + "]"
         # Where nothing came of a configuration, its system is that which was asked for.
         system = f"coalesce(system, {_quoted(MARK + SYSTEM)}) as system"
         told = {SYSTEM: system}
         if self._plan.is_counted:
-            told[DRIVES] = f"cast(nullif({_quoted(MARK + DRIVES)}, '') as double) as drives"
+            told[DRIVES] = f"cast(nullif({_quoted(MARK + DRIVES)}, '') as bigint) as drives"
         others = [told.get(name, _quoted(name)) for name in self._plan.column_names if name not in self._plan.columns]
         connection.execute(
             f"create view placed as select row_number() over () as place, {', '.join([*varied, *others])} "

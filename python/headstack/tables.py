@@ -1,16 +1,17 @@
-"""Tables of a test: rows of figures under named columns, as CSV and as Parquet."""
+"""Tables: rows under columns whose kinds are declared, as CSV and as Parquet."""
 
 from __future__ import annotations
 
 import csv
 import errno
 import io
+import math
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headstack._native import Field, Table
 from headstack.atomic_files import write_all, write_text
 
 if TYPE_CHECKING:
@@ -31,15 +32,40 @@ def to_csv(
     return written(text.getvalue(), path)
 
 
-def to_parquet(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
-    """The rows as Parquet, with the types that their values have."""
+def to_parquet(fields: Sequence[Field], rows: Iterable[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
+    """The rows as Parquet, each column of the kind that its field declares."""
+    table_to_parquet(Table(fields, rows), path)
+
+
+def table_to_parquet(table: Table, path: str | os.PathLike[str]) -> None:
+    """A table as Parquet."""
     import duckdb
 
-    with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8") as file, duckdb.connect() as connection:
-        file.write(to_csv(columns, rows))
-        file.flush()
-        connection.read_csv(file.name, header=True, sample_size=-1).to_view("rows_of_csv")
-        write_all([(path, lambda draft: copy_to(connection, "rows_of_csv", draft, PARQUET))])
+    with duckdb.connect() as connection:
+        connection.register("given", table)
+        write_all([(path, lambda draft: copy_to(connection, "given", draft, PARQUET))])
+
+
+_NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+
+
+def sql_type(texts: Iterable[str]) -> str:
+    """The type in SQL that holds all of these texts without loss.
+
+    What only looks like a number stays text: ``0012``, ``12E45678``, which no float holds, ``nan``, or whole numbers of
+    more than 64 bits.
+    """
+    matches = [(text, _NUMBER.fullmatch(text)) for text in texts]
+    if matches and all(text in ("true", "false") for text, _ in matches):
+        return "boolean"
+    if not matches or not all(match and math.isfinite(float(text)) for text, match in matches):
+        return "varchar"
+    if any(match and (match[1] or match[2]) for _, match in matches):
+        return "double"
+    least, most = (extreme(int(text) for text, _ in matches) for extreme in (min, max))
+    if least >= -(1 << 63) and most < 1 << 63:
+        return "bigint"
+    return "ubigint" if least >= 0 and most < 1 << 64 else "varchar"
 
 
 def copy_to(connection: DuckDBPyConnection, table: str, path: str | os.PathLike[str], how: str) -> None:

@@ -260,6 +260,11 @@ def test_outputs_agree(capsys: Capture, tmp_path: Path) -> None:
     assert figures["is_whole"]
     assert {row["device"] for row in rows} == {"null:1ms"}
     with duckdb.connect() as connection:
+        found = connection.read_parquet(str(columns))
+        assert found.columns == list(rows[0])
+        assert {str(kind) for name, kind in zip(found.columns, found.types, strict=True) if "blocks" in name} == {
+            "UBIGINT"
+        }
         [total] = connection.sql(
             f"select sum(blocks)::bigint, sum(\"blocks <1.125ms\")::bigint from '{columns}'"
         ).fetchall()

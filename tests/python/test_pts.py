@@ -20,7 +20,7 @@ import pytest
 import headstack as hs
 from headstack.cli import main
 from headstack.measurement import Access
-from headstack.pts import Outcome, Report, Settings, pts
+from headstack.pts import FIELDS, Outcome, Report, Settings, pts
 from headstack.pts.plans import PLANS, Point
 from headstack.pts.steady import Window, last_window, steady_state
 
@@ -180,6 +180,14 @@ def test_a_short_run_of_all_tests_says_what_it_is(capsys: Capture, tmp_path: Pat
     assert len(rows) == sum(len(test["rounds"]) * len(test["averages"]) for test in report["tests"])
     assert {row["random"] for row in rows if row["test"].startswith("throughput")} == {"False"}
     with duckdb.connect() as connection:
+        kinds = connection.read_parquet(str(columns))
+        assert kinds.columns == list(rows[0]) == [field.name for field in FIELDS]
+        assert {
+            "in_window": "BOOLEAN",
+            "block_bytes": "UBIGINT",
+            "test": "VARCHAR",
+            "p99_ms": "DOUBLE",
+        }.items() <= dict(zip(kinds.columns, map(str, kinds.types), strict=True)).items()
         [total] = connection.sql(f"select sum(requests)::bigint from '{columns}'").fetchall()
     assert total == (sum(int(row["requests"]) for row in rows),)
     if picture.exists():

@@ -7,6 +7,7 @@ mod blueprint;
 mod capture;
 mod catalogue;
 mod error;
+mod field;
 mod files;
 mod interruptible;
 mod jobs;
@@ -18,6 +19,7 @@ mod quantity;
 mod recording;
 mod replay;
 mod request_log;
+mod result_columns;
 mod results;
 mod run;
 mod stream;
@@ -48,6 +50,8 @@ mod _native {
     #[pymodule_export]
     use super::error::{InputError, RunError};
     #[pymodule_export]
+    use super::field::Field;
+    #[pymodule_export]
     use super::files::{AtomicFile, Outputs, is_stdout, written_through};
     #[pymodule_export]
     use super::interruptible::ask_to_end;
@@ -68,7 +72,7 @@ mod _native {
     #[pymodule_export]
     use super::request_log::RequestLog;
     #[pymodule_export]
-    use super::results::Results;
+    use super::results::{Results, result_fields};
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]

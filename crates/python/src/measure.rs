@@ -22,7 +22,8 @@ use crate::interruptible::{attended, is_interruption};
 use crate::play::{PlayError, ReplayAsked, ScenarioAsked};
 use crate::replay::Requests;
 use crate::request_log::RequestLog;
-use crate::results::{Asked, Results};
+use crate::result_columns::Asked;
+use crate::results::Results;
 use crate::stream::PassAsked;
 
 /// A file or device as Python asks for it.

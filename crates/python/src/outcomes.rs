@@ -13,8 +13,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{input_error, json_error};
+use crate::field::fields_of;
 use crate::interruptible::interruptibly;
-use crate::results::{Asked, Results, Row, labelled};
+use crate::result_columns::{Asked, RUN_COLUMNS, Row};
+use crate::results::{Results, labelled};
 use crate::run::Spec;
 use crate::table::{Kept, Table, kept_cells, kept_columns};
 
@@ -71,7 +73,7 @@ impl Outcome {
     fn done(asked: Asked, result: RunResult, whole: bool) -> PyResult<Outcome> {
         let json = whole.then(|| result.to_json()).transpose().map_err(input_error)?;
         let row = Row::new(asked, result);
-        let cells = kept_cells(Results::COLUMNS, &row);
+        let cells = kept_cells(RUN_COLUMNS, &row);
         Ok(Outcome::Done(row.into_asked(), cells, json))
     }
 
@@ -156,7 +158,7 @@ impl Outcomes {
         let outcomes = self.outcomes.get(first..first + count).ok_or_else(|| input_error("no such outcomes"))?;
         let asked: Vec<&Asked> = outcomes.iter().map(Outcome::asked).collect();
         let cells: Vec<_> = outcomes.iter().map(Outcome::cells).collect();
-        let mut table = kept_columns(Results::COLUMNS, &cells);
+        let mut table = kept_columns(&fields_of(RUN_COLUMNS), &cells);
         table.extend(labelled(&asked));
         table.push(text_column("impossible", outcomes.iter().map(Outcome::impossible).collect()));
         table.push(text_column("failed", outcomes.iter().map(Outcome::failed).collect()));

@@ -15,7 +15,8 @@ use serde::Deserialize;
 use crate::error::{RunError, input_error, json_error, sim_error, trace_error};
 use crate::interruptible::interruptibly;
 use crate::recording::Recording;
-use crate::results::{Asked, Results};
+use crate::result_columns::Asked;
+use crate::results::Results;
 use crate::trace::TraceSource;
 
 /// One replay as Python asks for it.

@@ -13,7 +13,8 @@ use serde_json::Value;
 use crate::error::{input_error, json_error, sim_error, trace_error};
 use crate::interruptible::interruptibly;
 use crate::recording::Recording;
-use crate::results::{Asked, Results};
+use crate::result_columns::Asked;
+use crate::results::Results;
 
 /// One run as Python asks for it.
 #[derive(Deserialize)]

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field as ArrowField, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
+
+use crate::field::{Field, Kind};
 
 /// How the cell of a column follows from a row. Every cell may be absent.
 enum Cell<R> {
@@ -23,58 +25,88 @@ enum Cell<R> {
     Flag(fn(&R) -> Option<bool>),
 }
 
-/// A named column; units are part of the name.
+/// A column, for which there is a [`Field`]; units are part of the name.
 pub struct Column<R> {
-    name: &'static str,
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub meaning: &'static str,
     cell: Cell<R>,
 }
 
 impl<R> Column<R> {
-    fn field_and_array(&self, rows: &[R]) -> (Field, ArrayRef) {
-        let (kind, array): (_, ArrayRef) = match self.cell {
-            Cell::Text(of) => {
-                let texts: StringArray = rows.iter().map(of).collect();
-                (DataType::Utf8, Arc::new(texts))
-            }
-            Cell::Count(of) => {
-                let counts: UInt64Array = rows.iter().map(of).collect();
-                (DataType::UInt64, Arc::new(counts))
-            }
-            Cell::Figure(of) => {
-                let figures: Float64Array = rows.iter().map(of).collect();
-                (DataType::Float64, Arc::new(figures))
-            }
-            Cell::Flag(of) => {
-                let flags: BooleanArray = rows.iter().map(of).collect();
-                (DataType::Boolean, Arc::new(flags))
-            }
+    /// What its cells are.
+    pub fn kind(&self) -> Kind {
+        match self.cell {
+            Cell::Text(_) => Kind::Text,
+            Cell::Count(_) => Kind::Count,
+            Cell::Figure(_) => Kind::Figure,
+            Cell::Flag(_) => Kind::Flag,
+        }
+    }
+
+    fn field_and_array(&self, rows: &[R]) -> (ArrowField, ArrayRef) {
+        let array: ArrayRef = match self.cell {
+            Cell::Text(of) => Arc::new(rows.iter().map(of).collect::<StringArray>()),
+            Cell::Count(of) => Arc::new(rows.iter().map(of).collect::<UInt64Array>()),
+            Cell::Figure(of) => Arc::new(rows.iter().map(of).collect::<Float64Array>()),
+            Cell::Flag(of) => Arc::new(rows.iter().map(of).collect::<BooleanArray>()),
         };
-        (Field::new(self.name, kind, true), array)
+        (arrow_field(self.name, self.kind()), array)
     }
 }
 
+fn arrow_field(name: &str, kind: Kind) -> ArrowField {
+    let of = match kind {
+        Kind::Text => DataType::Utf8,
+        Kind::Count => DataType::UInt64,
+        Kind::Figure => DataType::Float64,
+        Kind::Flag => DataType::Boolean,
+    };
+    ArrowField::new(name, of, true)
+}
+
 /// A column of names or labels.
-pub const fn text<R>(name: &'static str, of: fn(&R) -> Option<String>) -> Column<R> {
-    Column { name, cell: Cell::Text(of) }
+pub const fn text<R>(
+    name: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+    of: fn(&R) -> Option<String>,
+) -> Column<R> {
+    Column { name, unit, meaning, cell: Cell::Text(of) }
 }
 
 /// A column of whole numbers.
-pub const fn count<R>(name: &'static str, of: fn(&R) -> Option<u64>) -> Column<R> {
-    Column { name, cell: Cell::Count(of) }
+pub const fn count<R>(
+    name: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+    of: fn(&R) -> Option<u64>,
+) -> Column<R> {
+    Column { name, unit, meaning, cell: Cell::Count(of) }
 }
 
 /// A column of measured or computed figures.
-pub const fn figure<R>(name: &'static str, of: fn(&R) -> Option<f64>) -> Column<R> {
-    Column { name, cell: Cell::Figure(of) }
+pub const fn figure<R>(
+    name: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+    of: fn(&R) -> Option<f64>,
+) -> Column<R> {
+    Column { name, unit, meaning, cell: Cell::Figure(of) }
 }
 
 /// A column of yes and no.
-pub const fn flag<R>(name: &'static str, of: fn(&R) -> Option<bool>) -> Column<R> {
-    Column { name, cell: Cell::Flag(of) }
+pub const fn flag<R>(
+    name: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+    of: fn(&R) -> Option<bool>,
+) -> Column<R> {
+    Column { name, unit, meaning, cell: Cell::Flag(of) }
 }
 
 /// The columns of `rows` as fields and arrays.
-pub fn columns<R>(columns: &[Column<R>], rows: &[R]) -> Vec<(Field, ArrayRef)> {
+pub fn columns<R>(columns: &[Column<R>], rows: &[R]) -> Vec<(ArrowField, ArrayRef)> {
     columns.iter().map(|column| column.field_and_array(rows)).collect()
 }
 
@@ -84,6 +116,18 @@ pub enum Kept {
     Count(Option<u64>),
     Figure(Option<f64>),
     Flag(Option<bool>),
+}
+
+impl Kept {
+    /// A cell of a row of Python's.
+    fn from_python(kind: Kind, cell: &Bound<'_, PyAny>) -> PyResult<Kept> {
+        Ok(match kind {
+            Kind::Text => Kept::Text(cell.extract()?),
+            Kind::Count => Kept::Count(cell.extract()?),
+            Kind::Figure => Kept::Figure(cell.extract()?),
+            Kind::Flag => Kept::Flag(cell.extract()?),
+        })
+    }
 }
 
 /// The cells of one row, so that the row itself, which may be large, need not be kept.
@@ -98,7 +142,7 @@ pub fn kept_cells<R>(columns: &[Column<R>], row: &R) -> Vec<Kept> {
 }
 
 /// The columns of rows whose cells were kept; those of rows that never were are empty.
-pub fn kept_columns<R>(columns: &[Column<R>], rows: &[Option<&[Kept]>]) -> Vec<(Field, ArrayRef)> {
+pub fn kept_columns(fields: &[Field], rows: &[Option<&[Kept]>]) -> Vec<(ArrowField, ArrayRef)> {
     /// The cells of a column, all of which are of one kind.
     macro_rules! array {
         ($array:ty, $kind:path, $at:expr) => {
@@ -112,22 +156,22 @@ pub fn kept_columns<R>(columns: &[Column<R>], rows: &[Option<&[Kept]>]) -> Vec<(
             )
         };
     }
-    let column = |(at, column): (usize, &Column<R>)| {
-        let (kind, array): (_, ArrayRef) = match column.cell {
-            Cell::Text(_) => (DataType::Utf8, array!(StringArray, Kept::Text, at)),
-            Cell::Count(_) => (DataType::UInt64, array!(UInt64Array, Kept::Count, at)),
-            Cell::Figure(_) => (DataType::Float64, array!(Float64Array, Kept::Figure, at)),
-            Cell::Flag(_) => (DataType::Boolean, array!(BooleanArray, Kept::Flag, at)),
+    let column = |(at, field): (usize, &Field)| {
+        let array: ArrayRef = match field.kind {
+            Kind::Text => array!(StringArray, Kept::Text, at),
+            Kind::Count => array!(UInt64Array, Kept::Count, at),
+            Kind::Figure => array!(Float64Array, Kept::Figure, at),
+            Kind::Flag => array!(BooleanArray, Kept::Flag, at),
         };
-        (Field::new(column.name, kind, true), array)
+        (arrow_field(&field.name, field.kind), array)
     };
-    columns.iter().enumerate().map(column).collect()
+    fields.iter().enumerate().map(column).collect()
 }
 
 /// One row as a Python dict, under the names of the columns.
 pub fn dict<'py, R>(py: Python<'py>, columns: &[Column<R>], row: &R) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    for Column { name, cell } in columns {
+    for Column { name, cell, .. } in columns {
         match cell {
             Cell::Text(of) => dict.set_item(name, of(row))?,
             Cell::Count(of) => dict.set_item(name, of(row))?,
@@ -145,8 +189,8 @@ pub struct Table {
 }
 
 impl Table {
-    pub fn new(columns: Vec<(Field, ArrayRef)>) -> Self {
-        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+    pub fn new(columns: Vec<(ArrowField, ArrayRef)>) -> Self {
+        let (fields, arrays): (Vec<ArrowField>, Vec<ArrayRef>) = columns.into_iter().unzip();
         let batch =
             RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns are made from the same rows");
         Self { batch }
@@ -155,6 +199,21 @@ impl Table {
 
 #[pymethods]
 impl Table {
+    /// A table of rows of Python's, which map the names of all fields to values or `None`. Raises `TypeError` or
+    /// `OverflowError` for a value that is not of its field's kind.
+    #[new]
+    fn of_rows(fields: Vec<PyRef<'_, Field>>, rows: &Bound<'_, PyAny>) -> PyResult<Table> {
+        let fields: Vec<Field> = fields.iter().map(|field| Field::clone(field)).collect();
+        let mut kept = Vec::new();
+        for row in rows.try_iter()? {
+            let row = row?;
+            let cell = |field: &Field| Kept::from_python(field.kind, &row.get_item(&field.name)?);
+            kept.push(fields.iter().map(cell).collect::<PyResult<Vec<Kept>>>()?);
+        }
+        let rows: Vec<_> = kept.iter().map(|cells| Some(cells.as_slice())).collect();
+        Ok(Table::new(kept_columns(&fields, &rows)))
+    }
+
     /// Exports the table as an Arrow C stream. A requested schema is not converted to, as the protocol allows.
     #[pyo3(signature = (requested_schema=None))]
     pub fn __arrow_c_stream__<'py>(

@@ -8,6 +8,7 @@ from typing import Any
 from headstack import _native
 from headstack._native import InputError
 from headstack.array import capacity_bytes, drives_of, sector_bytes
+from headstack.designs import plain
 from headstack.drive import parse_range
 from headstack.options import ACCESS, OPTIONS, Spec
 from headstack.workload import Workload
@@ -64,10 +65,6 @@ def _refused(kind: str, why: str, labels: list[tuple[str, str]]) -> dict[str, An
 
 def _plain(chunk: dict[str, Any], point: list[str]) -> list[str]:
     """The values; those that are all in one unit without it, since the column names it."""
-
-    def plain(value: str, unit: str | None) -> str:
-        return value if unit is None else value.removesuffix(unit).rstrip().replace("_", "")
-
     return [plain(value, unit) for value, unit in zip(point, chunk["units"], strict=True)]
 
 

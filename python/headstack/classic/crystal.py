@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from headstack._native import InputError, format_bytes
+from headstack._native import Field, InputError, format_bytes
 from headstack.classic.outcome import NOTHING_ALLOWED, Outcome, at_least, joined, own_file, part_of, requests
 from headstack.measurement import Access, Opened, Progress, Step, is_null
 from headstack.results import Results
@@ -81,6 +81,16 @@ class Score:
 @dataclass(frozen=True)
 class Crystal(Outcome):
     """The scores of a target."""
+
+    FIELDS = (
+        Field("test", "text", "", "the test of the profile"),
+        Field("kind", "text", "", "read, write or mix"),
+        Field("mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second in the best run"),
+        Field("iops", "figure", "1/s", "requests a second in the best run"),
+        Field("latency_us", "figure", "us", "shortest mean response time of a run"),
+        Field("runs", "count", "", "runs of the test"),
+        Field("worst_mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second in the worst run"),
+    )
 
     target: str
     profile: str

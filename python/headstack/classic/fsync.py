@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headstack import _native
-from headstack._native import InputError
+from headstack._native import Field, InputError
 from headstack.classic.latency import Logged
 from headstack.classic.outcome import (
     NOTHING_ALLOWED,
@@ -63,6 +63,22 @@ class Pairs:
 @dataclass(frozen=True)
 class Fsync(Outcome):
     """Writes with flushes, and whether they keep the limit."""
+
+    FIELDS = (
+        Field("size_bytes", "count", "bytes", "length of a write"),
+        Field("asked", "text", "", "how the write and its flush were asked for"),
+        Field("pairs", "count", "", "pairs of a write and a flush that completed"),
+        Field("failed", "count", "", "pairs that failed"),
+        Field("pairs_per_s", "figure", "1/s", "pairs a second, one at a time"),
+        Field("mean_ms", "figure", "ms", "mean time of a pair"),
+        Field("p50_ms", "figure", "ms", "median of the times of pairs"),
+        Field("p90_ms", "figure", "ms", "90th percentile of the times of pairs"),
+        Field("p99_ms", "figure", "ms", "99th percentile of the times of pairs"),
+        Field("p999_ms", "figure", "ms", "99.9th percentile of the times of pairs"),
+        Field("max_ms", "figure", "ms", "longest time of a pair"),
+        Field("flush_p99_ms", "figure", "ms", "99th percentile of the times of flushes alone"),
+        Field("kept", "flag", "", "whether the 99th percentile keeps the limit and nothing failed"),
+    )
 
     target: str
     limit_ms: float

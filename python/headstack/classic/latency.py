@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headstack import _native
-from headstack._native import InputError
+from headstack._native import Field, InputError
 from headstack.classic.outcome import NOTHING_ALLOWED, Outcome, at_least, own_file, part_of, requests, whole_blocks
 from headstack.measurement import Access, Opened, Step
 from headstack.values import duration_ns, size_bytes
@@ -69,6 +69,14 @@ class Samples:
 @dataclass(frozen=True)
 class Latency(Outcome):
     """Requests one after the other, and their distribution."""
+
+    FIELDS = (
+        Field("number", "count", "", "number of the request, from 1"),
+        Field("at_s", "figure", "s", "when it was issued, after the start"),
+        Field("position_bytes", "count", "bytes", "where it went"),
+        Field("ms", "figure", "ms", "how long it took"),
+        Field("failed", "flag", "", "whether it failed"),
+    )
 
     target: str
     kind: str

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headstack import _native, tables
-from headstack._native import InputError
+from headstack._native import Field, InputError
 from headstack.drive import parse_range
 from headstack.measurement import Access, Opened
 from headstack.results import Results
@@ -99,6 +99,9 @@ def at_least(name: str, value: int, least: int) -> int:
 class Outcome(ABC):
     """What a test came to: its figures, and the results of the runs that they are made of."""
 
+    FIELDS: ClassVar[tuple[Field, ...]]
+    """The columns of the table of the figures."""
+
     results: Results
     ended_early: str | None
     """Why it ended before its time, in a measurement or between two."""
@@ -144,5 +147,4 @@ class Outcome(ABC):
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """The table of the figures as CSV."""
-        rows = self.rows()
-        return tables.to_csv(list(rows[0]) if rows else [], rows, path)
+        return tables.to_csv([field.name for field in self.FIELDS], self.rows(), path)

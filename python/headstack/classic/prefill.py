@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headstack import _native
-from headstack._native import InputError
+from headstack._native import Field, InputError
 from headstack.classic.latency import Logged
 from headstack.classic.outcome import NOTHING_ALLOWED, Outcome, at_least, joined, part_of, requests, whole_blocks
 from headstack.measurement import Access, Opened, Progress, Step
@@ -105,6 +105,14 @@ class Lun:
 @dataclass(frozen=True)
 class Prefill(Outcome):
     """The LUNs that were filled, and how fast."""
+
+    FIELDS = (
+        Field("lun", "text", "", "the LUN that was filled"),
+        Field("position_bytes", "count", "bytes", "where the section begins"),
+        Field("from_s", "figure", "s", "when its first write began, after the start"),
+        Field("to_s", "figure", "s", "when its last write was complete"),
+        Field("mb_per_s", "figure", "10^6 bytes/s", "rate of the section"),
+    )
 
     order: str
     luns: list[Lun]

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from headstack import _native
-from headstack._native import InputError
+from headstack._native import Field, InputError
 from headstack.array import capacity_bytes, sector_bytes
 from headstack.classic.outcome import NOTHING_ALLOWED, Outcome, Workloads, at_least, joined, part_of, requests
 from headstack.classic.plateaus import Plateau, plateaus
@@ -99,6 +99,14 @@ class Profile:
 @dataclass(frozen=True)
 class Zones(Outcome):
     """The profiles of one or several systems."""
+
+    FIELDS = (
+        Field("system", "text", "", "the system"),
+        Field("mode", "text", "", "measured or simulated"),
+        Field("position_bytes", "count", "bytes", "where on the system"),
+        Field("mb_per_s", "figure", "10^6 bytes/s", "sequential rate there; empty in a row of an access"),
+        Field("access_ms", "figure", "ms", "time of one access there; empty in a row of a rate"),
+    )
 
     profiles: list[Profile]
 

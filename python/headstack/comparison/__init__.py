@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from headstack import tables
-from headstack._native import InputError
+from headstack._native import Field, InputError
 from headstack.columns import Column, told
 from headstack.comparison.points import FIGURES, UNKNOWN, Seen, seen
 from headstack.comparison.shown import shown
@@ -30,6 +30,40 @@ SIGNS = {"iops": 1, "mb_per_s": 1, "mean_ms": -1, "p50_ms": -1, "p95_ms": -1, "p
 """Whether more is better."""
 CERTAIN, MANY_TRIALS = 1.96, 3.0
 """Standard deviations: of 95 % confidence, and where one of many intervals shall not stand out by chance."""
+
+
+_SIDES = (
+    ("iops", "1/s", "requests completed a second"),
+    ("mb_per_s", "10^6 bytes/s", "bytes moved a second"),
+    ("mean_ms", "ms", "mean response time"),
+    ("p50_ms", "ms", "median of the response times"),
+    ("p95_ms", "ms", "95th percentile of the response times"),
+    ("p99_ms", "ms", "99th percentile of the response times"),
+)
+FIELDS = (
+    Field("point", "text", "", "what tells the point from others"),
+    Field("workload", "text", "", "the workload"),
+    Field("load", "text", "", "the load in words: depth 4, 600/s, 20 clients"),
+    *(
+        field
+        for name, unit, meaning in _SIDES
+        for field in (
+            Field(f"measured_{name}", "figure", unit, f"{meaning}, measured"),
+            Field(f"predicted_{name}", "figure", unit, f"{meaning}, predicted"),
+            Field(f"{name.removesuffix('_ms')}_error", "figure", "", "predicted over measured, minus 1"),
+        )
+    ),
+    Field("demerit_ms", "figure", "ms", "root mean square distance of the distributions of response times"),
+    Field("demerit_relative", "figure", "", "the same over the measured mean"),
+    Field(
+        "stated_error",
+        "figure",
+        "",
+        "what both sides may differ by: tolerance and sampling errors, as a share of the mean",
+    ),
+    Field("falls_short", "flag", "", "whether the device falls short of its model by more than it may"),
+)
+"""The columns of the table of points."""
 
 
 @dataclass(frozen=True)
@@ -236,8 +270,7 @@ class Comparison:
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """A row for each point as CSV."""
-        rows = self.figures()
-        return tables.to_csv(list(rows[0]) if rows else [], rows, path)
+        return tables.to_csv([field.name for field in FIELDS], self.figures(), path)
 
 
 def compare(

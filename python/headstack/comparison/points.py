@@ -208,14 +208,14 @@ def _table(path: str) -> list[Row]:
 
 
 def _typed(path: str, line: int, row: dict[str, str]) -> Row:
-    numbers = ("seed", "requests", "depth", "rate_per_s", "half_width_ms", *FIGURES)
-    typed: Row = {name: text or None for name, text in row.items() if name not in numbers}
-    for name in numbers:
-        if name not in row:
+    """A row of CSV: numbers where the columns of results are, and otherwise text."""
+    typed: Row = {name: text or None for name, text in row.items()}
+    for column in dict(_native.result_fields())["results"]:
+        text = typed.get(column.name)
+        if text is None or column.kind not in ("count", "figure"):
             continue
         try:
-            value = float(row[name]) if row[name] else None
+            typed[column.name] = int(text) if column.kind == "count" else float(text)
         except ValueError:
-            raise InputError(f"{path}: line {line}: {name}: {row[name]!r} is not a number") from None
-        typed[name] = int(value) if value is not None and name in ("seed", "requests", "depth") else value
+            raise InputError(f"{path}: line {line}: {column.name}: {text!r} is not a number") from None
     return typed

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from headstack import tables
-from headstack._native import InputError
+from headstack._native import Field, InputError
 from headstack.conditioning.log import (
     PASSES,
     LogFile,
@@ -31,21 +31,22 @@ if TYPE_CHECKING:
 
 __all__ = ["PASSES", "Conditioning", "Device", "Interval", "Pass", "Settings", "condition"]
 
-COLUMNS = (
-    "pass",
-    "position_bytes",
-    "bytes",
-    "elapsed_s",
-    "duration_s",
-    "mbit_per_s",
-    "device",
-    "blocks",
-    "errors",
-    "mean_ms",
-    "max_ms",
-    "busy_share",
-    "held_share",
+FIELDS = (
+    Field("pass", "text", "", "what the pass does: write or read"),
+    Field("position_bytes", "count", "bytes", "where on the module the interval begins"),
+    Field("bytes", "count", "bytes", "what was streamed over the module in it"),
+    Field("elapsed_s", "figure", "s", "from the start of the pass to the end of the interval, interruptions apart"),
+    Field("duration_s", "figure", "s", "how long the interval lasted"),
+    Field("mbit_per_s", "figure", "10^6 bit/s", "rate of the module"),
+    Field("device", "text", "", "the device that the row is about"),
+    Field("blocks", "count", "blocks", "blocks that the device was given"),
+    Field("errors", "count", "blocks", "of these, blocks that failed"),
+    Field("mean_ms", "figure", "ms", "mean time of a block that did not fail"),
+    Field("max_ms", "figure", "ms", "longest time of a block"),
+    Field("busy_share", "figure", "", "share of the interval in which the device had a block, 0 to 1"),
+    Field("held_share", "figure", "", "share of the interval in which the others waited for this device, 0 to 1"),
 )
+"""The columns of the rows, before those that count the blocks of each class of times."""
 FIGURES = (0.5, 0.99, 0.999)
 """Quantiles that are told."""
 
@@ -111,13 +112,22 @@ class Conditioning:
         return verdict(lane, self.passes, self.module["block_bytes"], self.require_mbit_per_s)
 
     @property
+    def fields(self) -> list[Field]:
+        """The columns of the rows."""
+        counts = [
+            Field(f"blocks {name}", "count", "blocks", "blocks whose time is in this class")
+            for name in class_names(self.module)
+        ]
+        return [*FIELDS, *counts]
+
+    @property
     def columns(self) -> list[str]:
-        """Those of the rows."""
-        return [*COLUMNS, *(f"blocks {name}" for name in class_names(self.module))]
+        """Their names."""
+        return [field.name for field in self.fields]
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each interval and device."""
-        rows = []
+        rows, columns = [], self.columns
         for one in self.passes:
             for interval in one.intervals:
                 for device, share in zip(one.devices, interval.devices, strict=True):
@@ -138,7 +148,7 @@ class Conditioning:
                         round(interval.held_share(device.number), 6),
                         *share["classes"],
                     )
-                    rows.append(dict(zip(self.columns, cells, strict=True)))
+                    rows.append(dict(zip(columns, cells, strict=True)))
         return rows
 
     def figures(self) -> dict[str, Any]:
@@ -198,7 +208,7 @@ class Conditioning:
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """The same as Parquet."""
-        tables.to_parquet(self.columns, self.rows(), path)
+        tables.to_parquet(self.fields, self.rows(), path)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Rates over the module, who held it up, and the block times of each device. Written to ``path`` where one is

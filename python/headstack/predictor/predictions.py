@@ -6,10 +6,10 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from headstack._native import InputError
+from headstack._native import Field, InputError
 from headstack.columns import Column, told
 from headstack.predictor.characterization import Characterization
 from headstack.predictor.environment import Closed, Environment, Open, Staged
@@ -52,6 +52,26 @@ class Prediction:
     gain_percent_high: float | None = None
 
 
+FIELDS = (
+    Field("system", "text", "", "the system"),
+    Field("environment", "text", "", "the environment: a workload, or a trace"),
+    Field("load", "text", "", "the load in words: depth 16, 600/s, or as stated"),
+    Field("iops", "figure", "1/s", "requests completed a second"),
+    Field("iops_low", "figure", "1/s", "low end of the interval that holds nine of ten simulations"),
+    Field("iops_high", "figure", "1/s", "high end of it"),
+    Field("mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second"),
+    Field("mean_ms", "figure", "ms", "mean response time; empty where arrivals saturate the system"),
+    Field("mean_ms_low", "figure", "ms", "low end of the interval that holds nine of ten simulations"),
+    Field("mean_ms_high", "figure", "ms", "high end of it; empty where the system may be saturated"),
+    Field("bottleneck", "text", "", "the component that takes most of the time"),
+    Field("saturated", "flag", "", "whether the system cannot keep up with what is offered"),
+    Field("gain_percent", "figure", "%", "gain over the first system: of throughput, or of the speed of responses"),
+    Field("gain_percent_low", "figure", "%", "low end of its interval"),
+    Field("gain_percent_high", "figure", "%", "high end of it"),
+)
+"""The columns of the table of predictions."""
+
+
 class Predictions(Sequence[Prediction]):
     """Predictions in order: environments, loads, then systems, the last varying fastest."""
 
@@ -73,7 +93,7 @@ class Predictions(Sequence[Prediction]):
     @property
     def column_names(self) -> list[str]:
         """Names of the columns, with their units."""
-        return [field.name for field in fields(Prediction)]
+        return [field.name for field in FIELDS]
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
         """The columns worth printing, and the cells as text."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headstack import tables
-from headstack._native import InputError, RunError
+from headstack._native import Field, InputError, RunError
 from headstack.measurement import BY_HAND, Access, Opened, Progress, Step
 from headstack.pts.plans import KIB, PLANS, ROUNDS, Plan, Point
 from headstack.pts.steady import WINDOW, Window, last_window, steady_state
@@ -32,7 +32,25 @@ DEPTH = 32
 PRECONDITIONING, PASSES = Point(128 * KIB, 0, False), 2
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p99_ms", "p999_ms", "max_ms", "requests", "errors")
 """What is kept of each measurement."""
-COLUMNS = ("test", "round", "in_window", "block_bytes", "read_percent", "random", *FIGURES)
+FIELDS = (
+    Field("test", "text", "", "the test of the specification"),
+    Field("round", "count", "", "round of the test, from 1"),
+    Field("in_window", "flag", "", "whether the round belongs to the measurement window"),
+    Field("block_bytes", "count", "bytes", "length of the requests"),
+    Field("read_percent", "count", "%", "share of reads"),
+    Field("random", "flag", "", "whether requests go to random places"),
+    Field("iops", "figure", "1/s", "requests completed a second"),
+    Field("mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second"),
+    Field("mean_ms", "figure", "ms", "mean response time"),
+    Field("p50_ms", "figure", "ms", "median of the response times"),
+    Field("p99_ms", "figure", "ms", "99th percentile of the response times"),
+    Field("p999_ms", "figure", "ms", "99.9th percentile of the response times"),
+    Field("max_ms", "figure", "ms", "longest response time"),
+    Field("requests", "count", "requests", "requests that completed without error"),
+    Field("errors", "count", "requests", "requests that failed"),
+)
+"""The columns of the rows; those of a measurement are named as in ``FIGURES``."""
+COLUMNS = tuple(field.name for field in FIELDS)
 
 
 @dataclass(frozen=True)
@@ -161,7 +179,7 @@ class Report:
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """The same as Parquet."""
-        tables.to_parquet(COLUMNS, self.rows(), path)
+        tables.to_parquet(FIELDS, self.rows(), path)
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each measurement of each round."""

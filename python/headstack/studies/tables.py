@@ -14,6 +14,7 @@ from headstack._native import InputError
 from headstack.drive import Drive
 from headstack.results import Results, Row
 from headstack.studies.files import Study
+from headstack.tables import sql_type
 
 PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
 """Of response times, in the table of percentiles."""
@@ -40,13 +41,22 @@ class Tables:
         self._study, self._wrong = study, duckdb.Error
         self._database = duckdb.connect(config={"threads": 1})
         for name, path in study.table_names().items():
-            quoted = str(path).replace("'", "''")
             try:
-                self._database.execute(f"create table {name} as from read_csv('{quoted}', header = true)")
+                self._read_csv(name, str(path))
             except duckdb.Error as error:
                 raise InputError(f"{path}: {_one_line(error)}") from None
         if "drives" in _words(study):
             self.add_rows("drives", list(_drives()))
+
+    def _read_csv(self, name: str, path: str) -> None:
+        """A table of a CSV file, whose columns have the type that holds all of their cells."""
+        read = self._database.read_csv(path, header=True, all_varchar=True)
+        cells = dict(zip(read.columns, zip(*read.fetchall(), strict=True), strict=False))
+        kinds = {
+            column: sql_type(cell for cell in cells.get(column, ()) if cell is not None) for column in read.columns
+        }
+        columns = ", ".join(f'cast("{column}" as {kind}) as "{column}"' for column, kind in kinds.items())
+        read.project(columns).create(name)
 
     def add_results(self, grid: Mapping[str, Any], results: Results, keys: Sequence[Row] = ()) -> None:
         """The table of a grid's runs, and those that it keeps besides. ``keys`` go before the columns of the same

@@ -1,0 +1,388 @@
+//! The columns of the tables of results: what each is called, in which unit, what it says, and how it follows from a
+//! result. docs/columns.md is made from them.
+
+use headstack_result::CurvePoint;
+use headstack_result::{Fact, Fidelity, Interval, Known, LatencyHistogram, RunResult, StreamResult};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::table::{Column, count, figure, flag, text};
+
+pub const NS_PER_MS: f64 = 1e6;
+const BYTES_PER_MB: f64 = 1e6;
+const BYTES_PER_GB: f64 = 1e9;
+
+/// What was asked for that the result does not say.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct Asked {
+    /// What distinguishes the run from others of a sweep.
+    pub labels: Vec<(String, String)>,
+    /// The clients of a scenario, where their number was asked for.
+    pub clients: Option<u64>,
+    /// Of a simulated system, bytes that the run may use: all that it exports, or a part.
+    pub capacity_bytes: Option<u64>,
+}
+
+/// A run in the table of results: what was asked for, what came of it, and the response times of all kinds together.
+pub struct Row {
+    pub asked: Asked,
+    pub result: RunResult,
+    pub response: LatencyHistogram,
+}
+
+impl Row {
+    /// The row of a result.
+    pub fn new(asked: Asked, result: RunResult) -> Row {
+        Row { asked, response: result.response(), result }
+    }
+
+    /// What was asked for.
+    pub fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// The same, without what came of it.
+    pub fn into_asked(self) -> Asked {
+        self.asked
+    }
+
+    /// What it is made of, for other results.
+    pub fn taken(&self) -> (Asked, RunResult) {
+        (self.asked.clone(), self.result.clone())
+    }
+
+    pub fn quantile_ms(&self, q: f64) -> Option<f64> {
+        self.response.quantile_ns(q).map(|ns| ns as f64 / NS_PER_MS)
+    }
+
+    fn percentile(&self, percent: f64) -> Option<&Known> {
+        let percentiles = &self.result.sampling.percentiles;
+        percentiles.iter().find(|percentile| percentile.percent == percent).map(|percentile| &percentile.value)
+    }
+
+    fn counter(&self, name: &str) -> Option<u64> {
+        let counter = self.result.counters.iter().find(|counter| counter.name == name)?;
+        Some(counter.value)
+    }
+
+    fn workload(&self, pointer: &str) -> Option<&Value> {
+        self.result.workload.pointer(pointer)
+    }
+
+    /// Requests outstanding (closed loop) or clients (scenario), else requests a second offered (open loop).
+    fn load(&self) -> f64 {
+        self.result.offered_per_s.unwrap_or_else(|| self.depth().unwrap_or(0) as f64)
+    }
+
+    fn depth(&self) -> Option<u64> {
+        let outstanding = || self.workload("/arrivals/closed/outstanding")?.as_u64();
+        let replayed = || self.workload("/mode/asap/depth")?.as_u64();
+        self.asked.clients.or_else(outstanding).or_else(replayed)
+    }
+
+    /// The mode of a replay: a word, or the name of an object.
+    fn mode(&self) -> Option<String> {
+        match self.workload("/mode")? {
+            Value::String(mode) => Some(mode.clone()),
+            Value::Object(mode) => mode.keys().next().cloned(),
+            _ => None,
+        }
+    }
+
+    fn fidelity<T>(&self, figure: impl Fn(&Fidelity) -> T) -> Option<T> {
+        self.result.fidelity.as_ref().map(figure)
+    }
+
+    pub fn curve_point(&self) -> CurvePoint {
+        CurvePoint {
+            load: self.load(),
+            throughput_per_s: self.result.throughput_per_s(),
+            response_ns: self.result.mean_response_ns(),
+        }
+    }
+}
+
+fn low_ms(known: &Known) -> Option<f64> {
+    known.between_ns().map(|(low_ns, _)| low_ns / NS_PER_MS)
+}
+
+fn high_ms(known: &Known) -> Option<f64> {
+    known.between_ns().map(|(_, high_ns)| high_ns / NS_PER_MS)
+}
+
+/// Why nothing is known of the long run, in words.
+fn too_short(known: &Known) -> Option<String> {
+    match known {
+        Known::Between { .. } => None,
+        Known::TooShort(why) => Some(why.words()),
+    }
+}
+
+/// One row a run. Throughput and times are those of all kinds of request together.
+pub static RUN_COLUMNS: &[Column<Row>] = &[
+    text("system", "", "the system: its name in the catalogue, its file, or the target, with its range", |row| {
+        Some(row.result.system.name.clone())
+    }),
+    text("workload", "", "the workload or scenario; of a replay, the recording", |row| {
+        Some(row.workload("/name")?.as_str()?.to_owned())
+    }),
+    figure("capacity_gb", "10^9 bytes", "what the run may use of a simulated system", |row| {
+        Some(row.asked.capacity_bytes? as f64 / BYTES_PER_GB)
+    }),
+    count("depth", "requests", "requests outstanding in a closed loop; clients of a scenario", Row::depth),
+    figure("rate_per_s", "1/s", "requests a second that arrivals offer; empty in a closed loop", |row| {
+        row.result.offered_per_s
+    }),
+    count("seed", "", "seed of the random numbers", |row| Some(row.result.seed)),
+    count("requests", "requests", "requests that completed without error in the measured time", |row| {
+        Some(row.result.count())
+    }),
+    figure("iops", "1/s", "requests completed a second", |row| Some(row.result.throughput_per_s())),
+    figure("mb_per_s", "10^6 bytes/s", "bytes moved a second", |row| {
+        Some(row.result.throughput_bytes_per_s() / BYTES_PER_MB)
+    }),
+    figure("mean_ms", "ms", "mean response time", |row| Some(row.result.mean_response_ns() / NS_PER_MS)),
+    figure("half_width_ms", "ms", "sampling error of the mean, 95 %: half its interval", |row| {
+        row.result.sampling.mean.half_width_ns().map(|ns| ns / NS_PER_MS)
+    }),
+    figure("mean_low_ms", "ms", "low end of the interval of the mean", |row| low_ms(&row.result.sampling.mean)),
+    figure("mean_high_ms", "ms", "high end of the interval of the mean", |row| high_ms(&row.result.sampling.mean)),
+    text("sampling", "", "why the sampling error of the mean is not known", |row| too_short(&row.result.sampling.mean)),
+    count("warm_up_requests", "requests", "requests counted that were warm-up still", |row| {
+        Some(row.result.sampling.warm_up_requests)
+    }),
+    figure("p50_ms", "ms", "median of the response times", |row| row.quantile_ms(0.5)),
+    figure("p50_low_ms", "ms", "low end of the interval of the median", |row| low_ms(row.percentile(50.0)?)),
+    figure("p50_high_ms", "ms", "high end of the interval of the median", |row| high_ms(row.percentile(50.0)?)),
+    figure("p90_ms", "ms", "90th percentile of the response times", |row| row.quantile_ms(0.9)),
+    figure("p90_low_ms", "ms", "low end of the interval of the 90th percentile", |row| low_ms(row.percentile(90.0)?)),
+    figure("p90_high_ms", "ms", "high end of the interval of the 90th percentile", |row| {
+        high_ms(row.percentile(90.0)?)
+    }),
+    figure("p95_ms", "ms", "95th percentile of the response times", |row| row.quantile_ms(0.95)),
+    figure("p95_low_ms", "ms", "low end of the interval of the 95th percentile", |row| low_ms(row.percentile(95.0)?)),
+    figure("p95_high_ms", "ms", "high end of the interval of the 95th percentile", |row| {
+        high_ms(row.percentile(95.0)?)
+    }),
+    figure("p99_ms", "ms", "99th percentile of the response times", |row| row.quantile_ms(0.99)),
+    figure("p99_low_ms", "ms", "low end of the interval of the 99th percentile", |row| low_ms(row.percentile(99.0)?)),
+    figure("p99_high_ms", "ms", "high end of the interval of the 99th percentile", |row| {
+        high_ms(row.percentile(99.0)?)
+    }),
+    figure("p999_ms", "ms", "99.9th percentile of the response times", |row| row.quantile_ms(0.999)),
+    figure("p999_low_ms", "ms", "low end of the interval of the 99.9th percentile", |row| {
+        low_ms(row.percentile(99.9)?)
+    }),
+    figure("p999_high_ms", "ms", "high end of the interval of the 99.9th percentile", |row| {
+        high_ms(row.percentile(99.9)?)
+    }),
+    figure("max_ms", "ms", "longest response time", |row| Some(row.response.max_ns() as f64 / NS_PER_MS)),
+    figure("mean_depth", "requests", "requests outstanding, averaged over time", |row| Some(row.result.depth.mean)),
+    figure("utilisation_percent", "%", "how busy the busiest component was", |row| {
+        Some(100.0 * row.result.bottleneck()?.1)
+    }),
+    text("bottleneck", "", "the busiest component", |row| Some(row.result.bottleneck()?.0.to_owned())),
+    figure("watts", "W", "mean electric power of all devices", |row| row.result.mean_watts()),
+    figure("joules_per_request", "J", "energy for one completed request", |row| row.result.joules_per_request()),
+    figure("io_per_s_per_watt", "1/(s W)", "requests a second for each watt", |row| row.result.io_per_watt()),
+    figure("case_celsius", "degrees C", "case temperature of the warmest device in a steady state", |row| {
+        row.result.energy.as_ref()?.case_celsius
+    }),
+    count("read_hits", "requests", "reads that a cache held wholly", |row| row.counter("read_hits")),
+    count("read_partial_hits", "requests", "reads that a cache held in part", |row| row.counter("read_partial_hits")),
+    count("cached_writes", "requests", "writes that a cache took", |row| row.counter("cached_writes")),
+    count("late_arrivals", "requests", "requests issued later than intended", |row| Some(row.result.late_arrivals)),
+    count("backlog", "requests", "requests that had arrived and were not complete at the end", |row| {
+        Some(row.result.backlog)
+    }),
+    flag("saturated", "", "whether the system could not keep up with what was offered", |row| {
+        Some(row.result.saturated)
+    }),
+    flag("checks_passed", "", "whether the checks that the run makes of itself held", |row| Some(row.result.passed())),
+    count("errors", "requests", "requests that failed", |row| Some(row.result.errors())),
+    text("data_loss", "", "the loss of data that ended the run", |row| row.result.data_loss.clone()),
+    text("ended_early", "", "what ended a measurement before its time", |row| row.result.ended_early.clone()),
+    figure("duration_s", "s", "the measured time, after the warm-up", |row| Some(row.result.duration_ns as f64 / 1e9)),
+    text("mode", "", "mode of a replay", Row::mode),
+    figure("lateness_p50_ms", "ms", "half of a replay's requests were issued no later than this", |row| {
+        row.fidelity(|replay| replay.lateness_p50_ns as f64 / NS_PER_MS)
+    }),
+    figure("lateness_p99_ms", "ms", "99 % of a replay's requests were issued no later than this", |row| {
+        row.fidelity(|replay| replay.lateness_p99_ns as f64 / NS_PER_MS)
+    }),
+    figure("lateness_max_ms", "ms", "the latest issue of a replay", |row| {
+        row.fidelity(|replay| replay.lateness_max_ns as f64 / NS_PER_MS)
+    }),
+    figure("recorded_per_s", "1/s", "arrivals a second in the recording", |row| {
+        row.result.fidelity.as_ref()?.recorded_per_s
+    }),
+    figure("rate_ratio", "", "rate of a replay over the recorded rate at its time scale", |row| {
+        row.result.fidelity.as_ref()?.rate_ratio
+    }),
+    figure("recorded_depth_mean", "requests", "requests outstanding in the recording, averaged over time", |row| {
+        row.result.fidelity.as_ref()?.recorded_depth_mean
+    }),
+    figure("achieved_depth_mean", "requests", "requests outstanding in the replay, averaged over time", |row| {
+        row.result.fidelity.as_ref().map(|_| row.result.depth.mean)
+    }),
+    count(
+        "causality_violations",
+        "requests",
+        "requests issued before one that they had waited for in the recording",
+        |row| row.fidelity(|replay| replay.causality_violations),
+    ),
+    count("reordered", "requests", "requests issued after one that had arrived later", |row| {
+        row.fidelity(|replay| replay.reordered)
+    }),
+    count("folded", "requests", "requests outside the system that were moved onto it", |row| {
+        row.fidelity(|replay| replay.folded)
+    }),
+    count("dropped", "requests", "requests outside the system that were left out", |row| {
+        row.fidelity(|replay| replay.dropped)
+    }),
+    count("rounded", "requests", "requests widened to whole blocks", |row| row.fidelity(|replay| replay.rounded)),
+    count("without_completion", "requests", "requests whose completion was not recorded", |row| {
+        row.fidelity(|replay| replay.without_completion)
+    }),
+    text("description_hash", "", "content hash of the system's description", |row| {
+        Some(row.result.system.hash.clone())
+    }),
+    text("generator", "", "the random generator", |row| Some(row.result.generator.clone())),
+    text("version", "", "version of headstack", |row| Some(row.result.version.clone())),
+];
+
+/// A bin of a histogram.
+pub struct Bin {
+    pub run: u64,
+    pub system: String,
+    pub kind: &'static str,
+    pub figure: &'static str,
+    pub middle_ns: u64,
+    pub count: u64,
+}
+
+pub static BIN_COLUMNS: &[Column<Bin>] = &[
+    count("run", "", "place of the run, from 0", |bin| Some(bin.run)),
+    text("system", "", "the system", |bin| Some(bin.system.clone())),
+    text("kind", "", "kind of request: read, write, trim, flush", |bin| Some(bin.kind.to_owned())),
+    text("figure", "", "response or service time", |bin| Some(bin.figure.to_owned())),
+    figure("middle_ms", "ms", "middle of the bin", |bin| Some(bin.middle_ns as f64 / NS_PER_MS)),
+    count("count", "requests", "requests in the bin", |bin| Some(bin.count)),
+];
+
+/// An interval of a run.
+pub struct IntervalRow {
+    run: u64,
+    system: String,
+    start_ns: u64,
+    duration_ns: u64,
+    requests: u64,
+    bytes: u64,
+    mean_ns: f64,
+    p99_ns: Option<u64>,
+    max_ns: u64,
+}
+
+impl IntervalRow {
+    pub fn new(run: usize, result: &RunResult, interval: &Interval) -> Self {
+        // Opened once and dropped: only the stored forms of many intervals fit into memory.
+        let response = interval.response.open();
+        IntervalRow {
+            run: run as u64,
+            system: result.system.name.clone(),
+            start_ns: interval.start_ns,
+            duration_ns: interval.duration_ns,
+            requests: interval.count,
+            bytes: interval.bytes,
+            mean_ns: response.mean_ns(),
+            p99_ns: response.quantile_ns(0.99),
+            max_ns: response.max_ns(),
+        }
+    }
+
+    fn per_s(&self, amount: u64) -> Option<f64> {
+        let duration_s = self.duration_ns as f64 / 1e9;
+        (duration_s > 0.0).then(|| amount as f64 / duration_s)
+    }
+}
+
+pub static INTERVAL_COLUMNS: &[Column<IntervalRow>] = &[
+    count("run", "", "place of the run, from 0", |row| Some(row.run)),
+    text("system", "", "the system", |row| Some(row.system.clone())),
+    figure("start_s", "s", "when the interval begins, after the start of the run", |row| {
+        Some(row.start_ns as f64 / 1e9)
+    }),
+    figure("duration_s", "s", "how long it lasts", |row| Some(row.duration_ns as f64 / 1e9)),
+    count("requests", "requests", "requests that completed in it without error", |row| Some(row.requests)),
+    figure("iops", "1/s", "requests completed a second", |row| row.per_s(row.requests)),
+    figure("mb_per_s", "10^6 bytes/s", "bytes moved a second", |row| Some(row.per_s(row.bytes)? / BYTES_PER_MB)),
+    figure("mean_ms", "ms", "mean response time", |row| Some(row.mean_ns / NS_PER_MS)),
+    figure("p99_ms", "ms", "99th percentile of the response times", |row| Some(row.p99_ns? as f64 / NS_PER_MS)),
+    figure("max_ms", "ms", "longest response time", |row| Some(row.max_ns as f64 / NS_PER_MS)),
+];
+
+/// A stream of a scenario's run.
+pub struct StreamRow {
+    run: u64,
+    system: String,
+    stream: String,
+    requests: u64,
+    bytes: u64,
+    duration_ns: u64,
+    response: LatencyHistogram,
+}
+
+impl StreamRow {
+    pub fn new(run: usize, result: &RunResult, stream: &StreamResult) -> Self {
+        let mut row = StreamRow {
+            run: run as u64,
+            system: result.system.name.clone(),
+            stream: stream.name.clone(),
+            requests: 0,
+            bytes: 0,
+            duration_ns: result.duration_ns,
+            response: LatencyHistogram::new(),
+        };
+        for (_, kind) in stream.kinds.all() {
+            row.requests += kind.count;
+            row.bytes += kind.bytes;
+            row.response.merge(&kind.response);
+        }
+        row
+    }
+
+    fn per_s(&self, amount: u64) -> Option<f64> {
+        let duration_s = self.duration_ns as f64 / 1e9;
+        (duration_s > 0.0).then(|| amount as f64 / duration_s)
+    }
+}
+
+/// As the columns of runs, for one stream.
+pub static STREAM_COLUMNS: &[Column<StreamRow>] = &[
+    count("run", "", "place of the run, from 0", |row| Some(row.run)),
+    text("system", "", "the system", |row| Some(row.system.clone())),
+    text("stream", "", "the stream's name in the scenario", |row| Some(row.stream.clone())),
+    count("requests", "requests", "requests that completed without error", |row| Some(row.requests)),
+    figure("iops", "1/s", "requests completed a second", |row| row.per_s(row.requests)),
+    figure("mb_per_s", "10^6 bytes/s", "bytes moved a second", |row| Some(row.per_s(row.bytes)? / BYTES_PER_MB)),
+    figure("mean_ms", "ms", "mean response time", |row| Some(row.response.mean_ns() / NS_PER_MS)),
+    figure("p99_ms", "ms", "99th percentile of the response times", |row| {
+        Some(row.response.quantile_ns(0.99)? as f64 / NS_PER_MS)
+    }),
+];
+
+/// A figure of a stream's own.
+pub struct FactRow {
+    pub run: u64,
+    pub system: String,
+    pub stream: String,
+    pub fact: Fact,
+}
+
+pub static FACT_COLUMNS: &[Column<FactRow>] = &[
+    count("run", "", "place of the run, from 0", |row| Some(row.run)),
+    text("system", "", "the system", |row| Some(row.system.clone())),
+    text("stream", "", "the stream's name in the scenario", |row| Some(row.stream.clone())),
+    text("name", "", "what the figure is, with its unit", |row| Some(row.fact.name.clone())),
+    figure("value", "as named", "how much", |row| Some(row.fact.value)),
+];

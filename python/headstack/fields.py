@@ -1,0 +1,69 @@
+"""Every table that headstack writes, with its columns: what docs/columns.md is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headstack import _native
+from headstack._native import Field
+
+TOLD = {
+    "results": "A row a run: `--csv` and `--parquet` of runs, curves, replays and measurements. Columns of the options "
+    "that were varied follow. Times and rates are those of all kinds of request together, in the measured time; "
+    "intervals are those of 95 %.",
+    "intervals": "A row for each run and interval: `Results.intervals`.",
+    "streams": "A row for each run and stream of a scenario: `Results.streams`.",
+    "facts": "A row for each figure that streams keep of their own, such as frames dropped: `Results.facts`.",
+    "histograms": "A row for each run, kind of request, figure and bin in use: `Results.histograms`.",
+}
+
+
+@dataclass(frozen=True)
+class Documented:
+    """A table and its columns."""
+
+    name: str
+    told: str
+    """What a row is, and where the table comes from."""
+    fields: tuple[Field, ...]
+
+
+def tables() -> list[Documented]:
+    """All of them.
+
+    >>> [field.unit for table in tables() for field in table.fields if field.name == "iops_low"]
+    ['1/s']
+    """
+    from headstack import comparison, conditioning, pts, sweeps
+    from headstack.classic.crystal import Crystal
+    from headstack.classic.fsync import Fsync
+    from headstack.classic.latency import Latency
+    from headstack.classic.prefill import Prefill
+    from headstack.classic.zones import Zones
+    from headstack.predictor import predictions
+
+    return [
+        *(Documented(name, TOLD[name], tuple(fields)) for name, fields in _native.result_fields()),
+        Documented(
+            "sweep",
+            "A row a configuration: first what was varied, each column named as its field and its unit; then the "
+            "columns of results; then these.",
+            sweeps.FIELDS,
+        ),
+        Documented("predict", "A row for each environment and system: `headstack predict --csv`.", predictions.FIELDS),
+        Documented("compare", "A row a point: `headstack compare --csv`.", comparison.FIELDS),
+        Documented("crystal", "A row for each test and kind: `headstack measure crystal --csv`.", Crystal.FIELDS),
+        Documented("fsync", "A row for each size: `headstack measure fsync --csv`.", Fsync.FIELDS),
+        Documented(
+            "latency", "A row for each request that is kept: `headstack measure latency --csv`.", Latency.FIELDS
+        ),
+        Documented("prefill", "A row for each hundredth of a LUN: `headstack measure prefill --csv`.", Prefill.FIELDS),
+        Documented("zones", "A row for each position: `headstack measure zones --csv`.", Zones.FIELDS),
+        Documented("pts", "A row for each measurement of each round: `headstack measure pts --csv`.", pts.FIELDS),
+        Documented(
+            "condition",
+            "A row for each interval and device: `headstack measure condition --csv`. Columns that count the blocks of "
+            "each class of times, `blocks <1.125ms` and so on, follow.",
+            conditioning.FIELDS,
+        ),
+    ]
