@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from pathlib import Path
 
 import pytest
@@ -11,34 +12,77 @@ import headstack as hs
 from headstack import _native
 
 STUB = ast.parse((Path(hs.__file__).parent / "_native.pyi").read_text())
+CLASSES = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
 
-# What Python or the sequence protocol adds to every class.
-GIVEN = {"__doc__", "__module__", "__new__", "__weakref__", "__init__"}
+# What Python adds to every class, and PyO3 to one that is a sequence.
+GIVEN = {"__doc__", "__module__", "__weakref__", "__iter__", "__dict__", "__firstlineno__", "__static_attributes__"}
 
 
-def stubbed(body: list[ast.stmt]) -> set[str]:
-    names: set[str] = set()
+def stubbed(body: list[ast.stmt]) -> dict[str, ast.stmt]:
+    names: dict[str, ast.stmt] = {}
     for statement in body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            names.add(statement.target.id)
+            names[statement.target.id] = statement
         elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            names.add(statement.name)
+            names[statement.name] = statement
     return names
 
 
+def parameters(function: ast.FunctionDef) -> list[tuple[str, bool]]:
+    """The names of a function's parameters, and whether each may be left out."""
+    places = [*function.args.posonlyargs, *function.args.args]
+    needed = len(places) - len(function.args.defaults)
+    assert not (function.args.kwonlyargs or function.args.vararg or function.args.kwarg), function.name
+    return [(place.arg, number >= needed) for number, place in enumerate(places)]
+
+
+def compiled(function: object) -> list[tuple[str, bool]]:
+    """The same of a function of the module."""
+    found = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
+    return [(one.name, one.default is not inspect.Parameter.empty) for one in found]
+
+
 def test_every_name_is_in_the_stub() -> None:
-    assert {name for name in dir(_native) if not name.startswith("__")} == stubbed(STUB.body)
+    assert {name for name in dir(_native) if not name.startswith("__")} == set(stubbed(STUB.body))
 
 
-@pytest.mark.parametrize("name", ["Results", "Table"])
-def test_every_method_is_in_the_stub(name: str) -> None:
-    (body,) = (node.body for node in STUB.body if isinstance(node, ast.ClassDef) and node.name == name)
-    methods = {
-        method
-        for method in vars(getattr(_native, name))
-        if not method.startswith("__") or method in ("__len__", "__getitem__", "__arrow_c_stream__")
-    }
-    assert methods == stubbed(body)
+def test_every_function_takes_what_the_stub_says() -> None:
+    functions = [node for node in STUB.body if isinstance(node, ast.FunctionDef)]
+    assert len(functions) > 40
+    for function in functions:
+        assert compiled(getattr(_native, function.name)) == parameters(function), function.name
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if not name.endswith("Error")])
+def test_every_class_has_what_the_stub_says(name: str) -> None:
+    found = vars(getattr(_native, name))
+    members = stubbed(CLASSES[name].body)
+    # A type that cannot be made in Python has a __new__ that says so; __repr__ is every object's.
+    optional = {"__repr__"} if "__new__" in members else {"__repr__", "__new__"}
+    assert set(found) - GIVEN - optional == set(members) - optional
+    for member, node in members.items():
+        assert isinstance(node, ast.FunctionDef)
+        said = parameters(node)
+        kinds = [decorator.id for decorator in node.decorator_list if isinstance(decorator, ast.Name)]
+        if kinds == ["property"]:
+            assert inspect.isdatadescriptor(found[member]), member
+            assert [place for place, _ in said] == ["self"]
+        elif member == "__new__":
+            assert compiled(getattr(_native, name)) == said[1:], member
+        elif member == "__getitem__":
+            # CPython's own slot has its own name for the place.
+            assert len(compiled(found[member])) == len(said)
+        elif kinds == ["staticmethod"]:
+            assert compiled(getattr(getattr(_native, name), member)) == said, member
+        else:
+            assert compiled(found[member]) == said, member
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if name.endswith("Error")])
+def test_every_error_is_of_the_stated_base(name: str) -> None:
+    (base,) = CLASSES[name].bases
+    assert isinstance(base, ast.Name)
+    assert [one.__name__ for one in getattr(_native, name).__bases__] == [base.id]
 
 
 def test_everything_is_documented() -> None:
