@@ -4,12 +4,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use headstack_sim::power_cut::CHANGE_BYTES_MAX;
 use headstack_workload::{Request, Span};
 
 use crate::budget::Share;
 use crate::contents::Contents;
 use crate::pacer::{Answer, Session, Submitter};
-use crate::power::{CHANGE_BYTES_MAX, Change};
+use crate::power::Change;
 
 /// A LUN as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use headstack_sim::{Constant, Model};
 use headstack_workload::Span;
 
 use crate::LiveError;
@@ -20,7 +21,6 @@ use crate::nbd::wire::{Header, command};
 use crate::nbd::{Security, serve};
 use crate::pacer::{Session, SessionOptions};
 use crate::stream::Stream;
-use crate::timeline::{Constant, Model};
 
 /// So long a probe takes at most, whatever the device of it.
 const PROBED_FOR_NS: u64 = 250_000_000;

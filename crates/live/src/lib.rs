@@ -1,6 +1,6 @@
 //! The simulated system as a live block device: its model in virtual time, paced by the wall clock, behind NBD and FUSE.
 //!
-//! The model keeps a timeline of its own ([`timeline`]): it is told when requests came and says when they are complete, and
+//! The model keeps a timeline of its own ([`headstack_sim::timeline`]): it is told when requests came and says when they are complete, and
 //! a thread that wakes late computes what it would have computed on time. Lateness is measured and reported
 //! ([`fidelity`]), never fed back. So a recorded session, replayed in virtual time, has the same completions to the
 //! nanosecond.
@@ -10,7 +10,6 @@ pub mod budget;
 pub mod contents;
 mod control;
 pub mod device;
-pub mod faults;
 pub mod fidelity;
 pub mod floor;
 pub mod fuse;
@@ -21,22 +20,19 @@ pub mod pacer;
 pub mod power;
 mod reception;
 pub mod service;
-mod smart;
+pub mod smart;
 pub mod stream;
 mod telemetry;
-pub mod timeline;
 pub mod verdict;
 pub mod wall;
 pub mod witness;
 
 pub use contents::{Contents, Extent};
 pub use device::{Device, Export};
-pub use faults::{Fault, Schedule};
 pub use fidelity::Fidelity;
 pub use orders::Order;
 pub use pacer::{Answer, Commander, Session, SessionOptions, Submitter};
 pub use service::{Keeping, Service, ServiceOptions};
-pub use timeline::{Constant, Listener, Model, Outcome};
 
 use std::io;
 
@@ -49,16 +45,6 @@ pub enum LiveError {
     /// A file cannot be accepted: where, which key, and what would be.
     #[error("{0}")]
     Input(#[from] headstack_workload::InputError),
-    /// A fault of a schedule cannot strike the system.
-    #[error("fault[{index}].{key}: {message}")]
-    Fault {
-        /// Its number in the schedule.
-        index: usize,
-        /// The key that is wrong.
-        key: &'static str,
-        /// What is wrong, and what is allowed.
-        message: String,
-    },
     /// Something that was asked for cannot be done.
     #[error("{0}")]
     Asked(String),

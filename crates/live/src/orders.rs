@@ -1,9 +1,8 @@
 //! What may be asked of a session while it runs: orders, as the control socket and programs give them, and their answers.
 
+use headstack_sim::faults::Fault;
 use headstack_workload::DurationNs;
 use serde::{Deserialize, Serialize};
-
-use crate::faults::Fault;
 
 /// An order to the clock thread, which carries it out between two events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,23 +10,25 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
+use headstack_catalogue::faults::{faults_to_toml, read_map};
+use headstack_sim::faults::{FaultsToEnd, Schedule};
+use headstack_sim::power_cut::{Changed, Verdict};
+use headstack_sim::timeline::{Finished, Listener, Timeline};
+use headstack_sim::{Model, Outcome};
 use headstack_workload::Request;
 use serde_json::{Value, json};
 
 use crate::LiveError;
 use crate::budget::{Budget, Share};
 use crate::contents::Contents;
-use crate::faults::Schedule;
-use crate::faults::injector::FaultsToEnd;
 use crate::fidelity::Fidelity;
 use crate::ledger::Ledger;
 use crate::orders::Order;
+use crate::power::Change;
 use crate::power::gate::Gate;
-use crate::power::{Change, Changed, Verdict};
+use crate::smart;
 use crate::stream::Stream;
 use crate::telemetry::{self, Figures};
-pub use crate::timeline::Outcome;
-use crate::timeline::{Finished, Listener, Model, Timeline};
 use crate::wall::{Awake, Duty, Scheduling, Wall, be_punctual};
 use crate::witness::{Client, Scene, Witness};
 
@@ -258,7 +260,7 @@ impl Commander {
     fn ask(&self, mut order: Order) -> Result<(Value, Option<Ledger>), LiveError> {
         // The clock's thread opens no files.
         if let Order::Inject { fault, .. } = &mut order {
-            fault.read_map(Path::new(""))?;
+            read_map(fault, Path::new(""))?;
         }
         let (answer, heard) = mpsc::channel();
         let over = || LiveError::Asked("the session is over".to_owned());
@@ -497,10 +499,10 @@ impl Clock {
                 self.settled(now_ns)?;
                 Ok(json!({ "ended": ended }))
             }
-            Order::Smart => Ok(json!({ "devices": self.timeline.smart(now_ns) })),
+            Order::Smart => Ok(json!({ "devices": smart::reports(&self.timeline, now_ns) })),
             Order::Injections => {
                 let log = self.timeline.injections();
-                Ok(json!({ "seed": log.seed, "injections": log.injections, "schedule": log.to_toml() }))
+                Ok(json!({ "seed": log.seed, "injections": log.injections, "schedule": faults_to_toml(&log) }))
             }
         }
     }

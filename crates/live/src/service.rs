@@ -4,8 +4,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use headstack_sim::SystemDescription;
+use headstack_catalogue::load_faults;
 use headstack_sim::device::DeviceDescription;
+use headstack_sim::faults::Schedule;
+use headstack_sim::timeline::Listener;
+use headstack_sim::{Model, SystemDescription};
 use headstack_workload::Span;
 use serde::Deserialize;
 
@@ -14,13 +17,11 @@ use crate::budget::Budget;
 use crate::contents::Contents;
 use crate::control::{Control, HTTP_DEADLINE};
 use crate::device::{Device, Export};
-use crate::faults::Schedule;
 use crate::fidelity::Fidelity;
 use crate::floor;
 use crate::fuse::{Mount, attach_loop, detach_loop};
 use crate::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server, Tls};
 use crate::pacer::{Commander, Session, SessionOptions};
-use crate::timeline::{Listener, Model};
 use crate::witness::Witness;
 
 /// Blocks of a device without mechanics.
@@ -169,7 +170,7 @@ impl Service {
         let endpoints = endpoints_of(options);
         let security = security_of(options)?;
         let schedule = match &options.faults {
-            Some(path) => Schedule::load(path, model)?,
+            Some(path) => load_faults(path, model)?,
             None => Schedule::default(),
         };
         let nbd_floor_ns = if endpoints.is_empty() { 0 } else { floor_of(model, options, floor::measure_nbd)? };

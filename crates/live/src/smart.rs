@@ -3,13 +3,12 @@
 //! Hours are those of the model. Normalised values fall by one a count, which is what many drives do; the temperature is
 //! that of a case without work, where the description knows what warms and cools it.
 
-use headstack_sim::SystemDescription;
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::InterfaceKind;
-use headstack_sim::faults::DeviceHealth;
+use headstack_sim::gauges::DeviceHealth;
+use headstack_sim::timeline::Timeline;
+use headstack_sim::{Model, SystemDescription};
 use serde_json::{Value, json};
-
-use crate::timeline::Model;
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 /// A data unit of NVMe's health log: 1,000 blocks of 512 bytes, whatever the block size.
@@ -65,9 +64,10 @@ struct Known<'a> {
     resent: u64,
 }
 
-/// A report on each device of a model at `now_ns`. `resent` commands met a bad checksum on the link of the system.
-pub(crate) fn reports(model: &Model, devices: &[DeviceHealth], resent: u64, now_ns: u64) -> Vec<Value> {
-    let (descriptions, resent) = match model {
+/// A report on each device of a timeline's model at `now_ns`.
+pub fn reports<T>(timeline: &Timeline<T>, now_ns: u64) -> Vec<Value> {
+    let (devices, resent) = (timeline.device_health(), timeline.resent());
+    let (descriptions, resent) = match timeline.model() {
         Model::Constant(_) => return Vec::new(),
         Model::System(SystemDescription::Drive(device)) => (std::slice::from_ref(device), resent),
         // The link of an array's host is none of its members'.

@@ -7,14 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::*;
-use headstack_live::faults::{Fault, RequestKind, Schedule, Stretch};
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{Errno, Header, command};
 use headstack_live::nbd::{Endpoint, Security, Server};
 use headstack_live::stream::Stream;
-use headstack_live::timeline::{Listener, Timeline};
-use headstack_live::{Contents, Device, Export, Model, Order, Outcome, Session, SessionOptions};
+use headstack_live::{Contents, Device, Export, Order, Session, SessionOptions};
 use headstack_sim::Observed;
+use headstack_sim::faults::{Fault, RequestKind, Schedule, Stretch};
+use headstack_sim::timeline::{Listener, Timeline};
+use headstack_sim::{Model, Outcome};
 use headstack_workload::{DurationNs, Request, Span};
 
 /// Model time runs so much faster than the tests.
@@ -191,7 +192,7 @@ fn a_session_with_live_injections_is_replayed_from_its_log() {
     assert!(live.iter().any(|observed| observed.recorded.completion_ns.is_some()));
     let written = log["schedule"].as_str().unwrap();
     assert_eq!(log["injections"].as_array().unwrap().len(), written.matches("[[fault]]").count());
-    let again = Schedule::parse("log.toml", written, Path::new(""), &model).unwrap();
+    let again = headstack_catalogue::parse_faults("log.toml", written, Path::new(""), &model).unwrap();
     assert_eq!(again.seed, 11);
 
     let replay = |schedule: &Schedule| {

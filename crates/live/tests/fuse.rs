@@ -11,7 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use headstack_live::fuse::{Mount, Unmounted, attach_loop, detach_loop};
-use headstack_live::{Constant, Contents, Device, Export, Fidelity, LiveError, Model, Order, Session, SessionOptions};
+use headstack_live::{Contents, Device, Export, Fidelity, LiveError, Order, Session, SessionOptions};
+use headstack_sim::{Constant, Model};
 use headstack_workload::{Kind, Request, Span};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek, statvfs};
 use rustix::io::Errno;

@@ -1,10 +1,10 @@
 //! Faults of the media and of arrays on the timeline: the mechanism is held, requests fail, redundancy helps.
 
 use crate::common::*;
-use headstack_live::faults::{Deed, Fault, Stretch};
-use headstack_live::{Model, Outcome};
 use headstack_sim::SystemDescription;
 use headstack_sim::device::DeviceDescription;
+use headstack_sim::faults::{Deed, Fault, Stretch};
+use headstack_sim::{Model, Outcome};
 use headstack_workload::{DurationNs, Request};
 
 /// A turn of a drive's spindle, rounded up.
@@ -135,9 +135,9 @@ fn an_array_reads_elsewhere_heals_its_member_and_rebuilds_one_that_returns() {
     let log = session.timeline.injections();
     assert!(log.injections[0].counters.unwrap().uncorrectable_errors >= 1);
     session.advance(150 * S);
-    assert_eq!(health(&session).state, headstack_sim::faults::GroupHealth::Degraded);
+    assert_eq!(health(&session).state, headstack_sim::gauges::GroupHealth::Degraded);
     session.advance(260 * S);
-    assert_eq!(health(&session).state, headstack_sim::faults::GroupHealth::Rebuilding);
+    assert_eq!(health(&session).state, headstack_sim::gauges::GroupHealth::Rebuilding);
     assert!(health(&session).rebuilt_bytes > 0);
 }
 

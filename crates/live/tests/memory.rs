@@ -11,7 +11,8 @@ use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{Header, command};
 use headstack_live::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server};
 use headstack_live::stream::Stream;
-use headstack_live::{Constant, Contents, Device, Export, Model, Session, SessionOptions};
+use headstack_live::{Contents, Device, Export, Session, SessionOptions};
+use headstack_sim::{Constant, Model};
 use headstack_workload::Span;
 
 const MIB: u64 = 1 << 20;

@@ -5,15 +5,17 @@ use std::path::Path;
 
 use crate::common::*;
 use crate::stamping::{Bench, Tally};
-use headstack_live::Model;
-use headstack_live::faults::Fault;
-use headstack_live::power::{Change, Changed, Tear, UndoLog};
-use headstack_live::timeline::Timeline;
-use headstack_live::{Contents, Outcome};
+use headstack_live::Contents;
+use headstack_live::power::{Change, UndoLog};
+use headstack_sim::Model;
+use headstack_sim::Outcome;
 use headstack_sim::SystemDescription;
 use headstack_sim::array::description::CacheWrites;
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::WriteCache;
+use headstack_sim::faults::Fault;
+use headstack_sim::power_cut::{Changed, Tear};
+use headstack_sim::timeline::Timeline;
 use headstack_workload::Request;
 
 /// Cuts of each kind of system.
@@ -207,11 +209,11 @@ fn a_cut_that_cannot_be_says_why() {
         ("percent = 5", "percent"),
     ] {
         let text = format!("[[fault]]\nat = \"1s\"\nwhat = \"power-cut\"\n{keys}\n");
-        let error = headstack_live::Schedule::parse("faults.toml", &text, Path::new(""), &model).unwrap_err();
+        let error = headstack_catalogue::parse_faults("faults.toml", &text, Path::new(""), &model).unwrap_err();
         assert!(error.to_string().contains(wanted), "{error}");
     }
     let mut timeline: Timeline<()> = Timeline::new(&model, 1, None).unwrap();
-    let said = |result: Result<_, headstack_live::LiveError>| result.map(|_: (u32, u64)| ()).unwrap_err().to_string();
+    let said = |result: Result<_, headstack_sim::SimError>| result.map(|_: (u32, u64)| ()).unwrap_err().to_string();
     assert!(said(timeline.inject(1, Fault::PowerOn, None)).contains("power is on"));
     let cut = Fault::PowerCut { tear: Tear::Sector, atom: None };
     timeline.inject(2, cut.clone(), None).unwrap();

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use headstack_live::faults::{Fault, RequestKind, Schedule, Stretch};
-use headstack_live::{Constant, Model};
+use headstack_sim::faults::{Fault, RequestKind, Schedule, Stretch};
+use headstack_sim::{Constant, Model};
 use headstack_workload::{Bytes, DurationNs};
 
 fn model(name: &str) -> Model {
@@ -13,7 +13,7 @@ fn model(name: &str) -> Model {
 }
 
 fn parse(text: &str, model: &Model) -> Result<Schedule, String> {
-    Schedule::parse("bad.toml", text, Path::new(""), model).map_err(|error| error.to_string())
+    headstack_catalogue::parse_faults("bad.toml", text, Path::new(""), model).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -171,12 +171,12 @@ fn a_map_of_ddrescue_is_media_errors_with_its_own_lines() {
     fs::write(folder.join("faults.toml"), schedule).unwrap();
     fs::write(folder.join("disk.map"), "0x0 +\n0 1024 +\n0x400 512 -\n0x600 512 /\n0x800 0x200 *\n").unwrap();
     let drive = model("wd1200bb");
-    let read = Schedule::load(&folder.join("faults.toml"), &drive).unwrap();
+    let read = headstack_catalogue::load_faults(&folder.join("faults.toml"), &drive).unwrap();
     let Fault::MediaError { ranges, map, .. } = &read.faults[0].fault else { panic!("not a media error") };
     let expected = [1024, 1536, 2048].map(|start| Stretch::of_bytes(start, 512));
     assert_eq!((ranges.as_slice(), map), (&expected[..], &None));
     fs::write(folder.join("disk.map"), "0x0 +\n0 1024 %\n").unwrap();
-    let error = Schedule::load(&folder.join("faults.toml"), &drive).unwrap_err();
+    let error = headstack_catalogue::load_faults(&folder.join("faults.toml"), &drive).unwrap_err();
     assert_eq!((error.file.ends_with("disk.map"), error.line), (true, Some(2)), "{error}");
     fs::remove_dir_all(&folder).unwrap();
 }

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::*;
-use headstack_live::Outcome;
+use headstack_live::smart::reports;
+use headstack_sim::Outcome;
 use serde_json::Value;
 
 const HOUR: u64 = 3600 * S;
@@ -39,7 +40,7 @@ fn bad(first_gib: u64) -> String {
 fn the_attributes_of_a_sata_drive_follow_what_was_injected() {
     let links = "[[fault]]\nat = \"100s\"\nfor = \"100s\"\nwhat = \"link-errors\"\npercent = 100\ntime-out = \"1s\"\n";
     let mut session = Virtual::new(&model("wd1200bb"), &(bad(10) + links));
-    let report = |session: &Virtual, at_ns: u64| session.timeline.smart(at_ns)[0].clone();
+    let report = |session: &Virtual, at_ns: u64| reports(&session.timeline, at_ns)[0].clone();
     let counters = |report: &Value| [5, 187, 197, 198, 199].map(|id| raw(report, id).unwrap());
     assert_eq!(counters(&report(&session, 0)), [0, 0, 0, 0, 0]);
     session.arrive(2 * S, read(10 * GIB));
@@ -62,7 +63,7 @@ fn too_many_spares_fail_the_verdict() {
     let mut session = Virtual::new(&model("wd1200bb"), &bad(10));
     (0..16).for_each(|number| session.arrive(2 * S + number * S, forced(10 * GIB + number * 4 * KIB)));
     session.advance(100 * S);
-    let report = session.timeline.smart(100 * S)[0].clone();
+    let report = reports(&session.timeline, 100 * S)[0].clone();
     assert_eq!((raw(&report, 5), &report["smart_status"]["passed"]), (Some(128), &Value::Bool(false)));
 }
 
@@ -75,7 +76,7 @@ fn scsi_drives_have_error_counters() {
     session.arrive(10 * S, read(2 * GIB));
     session.arrive(20 * S, forced(GIB));
     session.advance(60 * S);
-    let report = session.timeline.smart(HOUR)[0].clone();
+    let report = reports(&session.timeline, HOUR)[0].clone();
     let read = &report["scsi_error_counter_log"]["read"];
     assert_eq!((&read["total_uncorrected_errors"], &read["total_errors_corrected"]), (&1.into(), &4.into()));
     assert_eq!(report["scsi_grown_defect_list"], 8);
@@ -90,7 +91,7 @@ fn an_nvme_drive_has_its_health_log() {
     session.arrive(10 * S, read(GIB + 32 * KIB));
     session.advance(60 * S);
     assert_eq!(session.answer(1).unwrap().outcome, Outcome::Failed(Some(GIB + 32 * KIB)));
-    let report = session.timeline.smart(2 * HOUR)[0].clone();
+    let report = reports(&session.timeline, 2 * HOUR)[0].clone();
     let log = &report["nvme_smart_health_information_log"];
     assert_eq!((&log["media_errors"], &log["data_units_written"]), (&1.into(), &1.into()));
     assert_eq!((&log["power_on_hours"], &log["unsafe_shutdowns"]), (&2.into(), &0.into()));
@@ -103,7 +104,7 @@ fn a_member_that_failed_cannot_be_opened() {
     let text = "[[fault]]\nat = \"1s\"\nwhat = \"member-fails\"\nmember = \"d3\"\n";
     let mut session = Virtual::new(&model("md-raid5-8x2tb"), text);
     session.advance(2 * S);
-    let reports = session.timeline.smart(2 * S);
+    let reports = reports(&session.timeline, 2 * S);
     let names: Vec<&str> = reports.iter().map(|report| report["device"]["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"]);
     let open = |number: usize| reports[number].get("model_name").is_some();

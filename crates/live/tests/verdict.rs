@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{Header, command};
 use headstack_live::stream::Stream;
-use headstack_live::{Constant, Fidelity, Keeping, Listener, Model, Service, ServiceOptions};
+use headstack_live::{Fidelity, Keeping, Service, ServiceOptions};
 use headstack_result::LatencyHistogram;
+use headstack_sim::timeline::Listener;
+use headstack_sim::{Constant, Model};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 

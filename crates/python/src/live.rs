@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use headstack_live::{Commander, Constant, LiveError, Model, Order, Service, ServiceOptions};
+use headstack_live::{Commander, LiveError, Order, Service, ServiceOptions};
+use headstack_sim::{Constant, Model};
 use headstack_sim::{Observed, SystemDescription};
 use headstack_trace::TraceError;
 use pyo3::prelude::*;
@@ -141,7 +142,7 @@ fn record(mut recording: Recording, requests: Receiver<Observed>) -> JoinHandle<
 }
 
 /// The clock thread waits for nobody: what the disk cannot take in time is missed, and said to be.
-fn listener(sender: SyncSender<Observed>, lost: Arc<Mutex<bool>>) -> headstack_live::Listener {
+fn listener(sender: SyncSender<Observed>, lost: Arc<Mutex<bool>>) -> headstack_sim::timeline::Listener {
     Box::new(move |observed| {
         if let Err(TrySendError::Full(_)) = sender.try_send(*observed) {
             *lost.lock().expect("nobody panics with it") = true;

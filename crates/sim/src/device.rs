@@ -8,11 +8,13 @@ use crate::SimError;
 use crate::disk::Disk;
 use crate::drive::description::DriveDescription;
 use crate::drive::{Completion, InvalidDescription};
-use crate::faults::{DeviceGauge, DeviceHealth, MediaDefect, put_in_order};
+use crate::gauges::{DeviceGauge, DeviceHealth};
 use crate::link::Upstream;
 use crate::media_defects::Failure;
+use crate::media_defects::MediaDefect;
 use crate::power::Meter;
 use crate::snapshot::Snapshot;
+use crate::spans::put_in_order;
 use crate::ssd::Ssd;
 use crate::ssd::description::SsdDescription;
 

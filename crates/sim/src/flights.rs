@@ -3,6 +3,40 @@
 use headstack_result::Check;
 use headstack_workload::Request;
 
+/// A request that completed in error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// The name that the host gave it.
+    pub id: u32,
+    /// First byte that could not be had, of the system's address space. For a flush, the first that was lost on its way
+    /// out of a write cache.
+    pub at_bytes: u64,
+    /// It could not be written.
+    pub write: bool,
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// It is done.
+    Done,
+    /// It failed, at this byte of the system where one is to blame.
+    Failed(Option<u64>),
+    /// Nobody will ever answer it: the device, its power or the session is gone.
+    Vanished,
+}
+
+impl Outcome {
+    /// What becomes of a request whose parts end so: the worst, and of failures the first byte.
+    pub(crate) fn with(self, other: Outcome) -> Outcome {
+        match (self, other) {
+            (Outcome::Vanished, _) | (_, Outcome::Vanished) => Outcome::Vanished,
+            (Outcome::Failed(one), Outcome::Failed(two)) => Outcome::Failed(one.into_iter().chain(two).min()),
+            (Outcome::Done, worse) | (worse, Outcome::Done) => worse,
+        }
+    }
+}
+
 /// A request under way.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {

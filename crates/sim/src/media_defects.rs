@@ -1,11 +1,38 @@
-//! The state of media defects on one mechanism's media, counted in sectors of it: what an access meets, what went to spares,
-//! and what failed.
+//! Media defects as they are asked for, and their state on one mechanism's media, counted in sectors of it: what an access
+//! meets, what went to spares, and what failed. Only media passes meet them: what a cache answers does not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use headstack_workload::{Purpose, Random};
+use headstack_workload::{Purpose, Random, Span};
 
-use crate::faults::{Delay, MediaDefect};
+/// Something wrong with a stretch of a device's media.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MediaDefect {
+    /// Bytes of the device (of the member, in an array); sectors that it touches in part belong to it.
+    pub span: Span,
+    /// Reads meet it.
+    pub reads: bool,
+    /// Writes meet it.
+    pub writes: bool,
+    /// Share of the accesses that meet it, 0 to 1.
+    pub share: f64,
+    /// How much longer the mechanism is held by an access that meets it.
+    pub delay: Delay,
+    /// The access fails after that: an unrecoverable read error, or a write fault.
+    pub fails: bool,
+    /// A write moves the sectors that it touches to spares, whether it meets the media defect or not: they are well from then
+    /// on, but every later access pays the way to the spares and back. Flash has no such way.
+    pub healed_by_write: bool,
+}
+
+/// How long a mechanism is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delay {
+    /// So many turns of the spindle: retries. In a solid-state drive as many reads of the cell, or programs for a write.
+    Turns(u32),
+    /// So many nanoseconds: the limit of error recovery, or a drive that fails slowly.
+    Ns(u64),
+}
 
 /// A run of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

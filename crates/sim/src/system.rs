@@ -10,11 +10,14 @@ use crate::array::description::{ArrayDescription, IncidentKind};
 use crate::device::{Device, DeviceDescription, Traffic};
 use crate::drive::description::{DriveDescription, Policy};
 use crate::drive::{Completion, InvalidDescription};
-use crate::faults::{DeviceHealth, Failed, Gauges, MediaDefect, common_with_all};
+use crate::flights::Failed;
+use crate::gauges::{DeviceHealth, Gauges};
 use crate::host::Host;
 use crate::link::Upstream;
 use crate::media_defects::Failure;
+use crate::media_defects::MediaDefect;
 use crate::snapshot::Snapshot;
+use crate::spans::common_with_all;
 
 #[allow(clippy::large_enum_variant)] // One a run; a box would be in every pattern.
 /// A system, fully resolved.

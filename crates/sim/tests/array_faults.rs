@@ -3,8 +3,10 @@
 use crate::common::arrays::{ROWS, UNIT, array, capacity, group, of, request};
 use crate::common::bench::{Bench, unreadable};
 use crate::common::{MS, TURN_NS};
+use headstack_sim::Failed;
 use headstack_sim::array::description::{ArrayDescription, Cache, CacheWrites, Destage, Incident, IncidentKind, Level};
-use headstack_sim::faults::{DeviceState, Failed, GroupHealth, MediaDefect};
+use headstack_sim::gauges::{DeviceState, GroupHealth};
+use headstack_sim::media_defects::MediaDefect;
 use headstack_workload::{Kind, Request};
 
 fn read(offset_bytes: u64, length_bytes: u64) -> Request {

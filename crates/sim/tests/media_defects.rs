@@ -3,10 +3,11 @@
 use crate::common::bench::{Bench, unreadable};
 use crate::common::flash::{PROGRAM_NS, READ_NS, UNIT, small_ssd};
 use crate::common::*;
+use headstack_sim::Failed;
 use headstack_sim::drive::description::{
     AfterReadWrite, DriveDescription, MediaCache, Policy, ReadAhead, Shingles, WriteCache,
 };
-use headstack_sim::faults::{Delay, Failed, MediaDefect};
+use headstack_sim::media_defects::{Delay, MediaDefect};
 use headstack_workload::{Kind, Span};
 
 /// Weak sectors: so many turns more, then they are read.

@@ -9,7 +9,7 @@ use headstack_sim::SystemDescription;
 use headstack_sim::array::description::{ArrayDescription, IncidentKind, Level};
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::{DriveDescription, Policy, WriteCache};
-use headstack_sim::faults::{DeviceState, GroupHealth};
+use headstack_sim::gauges::{DeviceState, GroupHealth};
 use headstack_sim::system::System;
 use headstack_workload::Kind;
 

@@ -5,10 +5,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
+use headstack_sim::Outcome;
 
 use crate::LiveError;
 use crate::budget::Share;
-use crate::pacer::{Answer, Outcome, Submitter};
+use crate::pacer::{Answer, Submitter};
 
 /// A read longer than this is sent by a thread of the mount: its copy into the kernel would make other replies late.
 const AT_ONCE_BYTES: usize = 64 << 10;

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use headstack_sim::Outcome;
 use headstack_workload::{Kind, Request};
 
 use super::input::Input;
@@ -14,7 +15,7 @@ use super::sparse;
 use super::wire::{self, Errno, Header, chunk, command};
 use crate::budget::Share;
 use crate::device::Device;
-use crate::pacer::{Answer, Outcome};
+use crate::pacer::Answer;
 use crate::power::Change;
 use crate::witness::{Client, Issued};
 

@@ -4,10 +4,10 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
+use headstack_sim::power_cut::{Fate, Lost, Verdict};
 use headstack_workload::Span;
 
-use super::exposure::{Fate, Verdict};
-use super::undo::{Change, Lost, UndoLog};
+use super::undo::{Change, UndoLog};
 use crate::budget::{Budget, Share};
 use crate::contents::Contents;
 

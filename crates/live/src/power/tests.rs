@@ -1,9 +1,8 @@
+use headstack_sim::power_cut::{Changed, Exposure, Fate, Lost, Medium, PowerLoss, Tear, Verdict};
 use headstack_workload::{Purpose, Random, Span};
 use proptest::prelude::*;
 
-use super::exposure::{Changed, Exposure, Fate, Medium, Verdict};
-use super::undo::{Change, Lost, UndoLog};
-use super::{PowerLoss, Tear};
+use super::undo::{Change, UndoLog};
 use crate::Contents;
 
 const SECTOR_BYTES: u64 = 512;

@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 
+use headstack_sim::power_cut::{CHANGE_BYTES_MAX, Fate, Lost, Verdict, joined};
 use headstack_workload::Span;
 
-use super::exposure::{Fate, Verdict, joined};
 use crate::contents::Contents;
 
 /// Zeros are told from data by the page.
@@ -24,9 +24,6 @@ const CHUNK_BYTES: u64 = 1 << 20;
 const SECTOR_BYTES: usize = 512;
 /// What a pre-image takes beside its bytes.
 const VERSION_BYTES: u64 = 128;
-/// A trim or a run of zeros longer than this is taken for durable: its pre-image could be all there is.
-pub const CHANGE_BYTES_MAX: u64 = 64 << 20;
-
 /// What a request does to contents.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
@@ -106,15 +103,6 @@ struct Stretch {
     versions: Vec<Version>,
     /// What is there are zeros that need no place, once nothing else can come back.
     gives_back: bool,
-}
-
-/// What a power cut took of the newest data that had been acknowledged.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
-    /// Changes of which something is missing.
-    pub writes: u64,
-    /// Where other bytes are now than those, in order of place.
-    pub spans: Vec<Span>,
 }
 
 /// Changes to contents in the order in which they were made, as far as they can be taken back.

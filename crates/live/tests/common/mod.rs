@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use headstack_live::faults::Schedule;
-use headstack_live::timeline::Timeline;
-use headstack_live::{Constant, Model, Outcome};
+use headstack_sim::faults::Schedule;
+use headstack_sim::timeline::Timeline;
+use headstack_sim::{Constant, Model, Outcome};
 use headstack_workload::{Kind, Request};
 
 pub const US: u64 = 1_000;
@@ -36,7 +36,8 @@ pub fn constant() -> Model {
 
 /// A schedule with these faults.
 pub fn schedule(model: &Model, text: &str) -> Schedule {
-    Schedule::parse("schedule.toml", text, Path::new(""), model).unwrap_or_else(|error| panic!("{error}"))
+    headstack_catalogue::parse_faults("schedule.toml", text, Path::new(""), model)
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 pub fn read(offset_bytes: u64) -> Request {

@@ -10,7 +10,8 @@ use headstack_live::nbd::client::{Chunk, Client};
 use headstack_live::nbd::wire::{self, Header, command, option, reply};
 use headstack_live::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server};
 use headstack_live::stream::Stream;
-use headstack_live::{Constant, Contents, Device, Export, Model, Session, SessionOptions};
+use headstack_live::{Contents, Device, Export, Session, SessionOptions};
+use headstack_sim::{Constant, Model};
 use headstack_workload::Span;
 
 /// Bytes of the first export, `large`.

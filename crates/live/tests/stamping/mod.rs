@@ -5,14 +5,15 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use headstack_live::faults::Fault;
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{Header, command};
 use headstack_live::nbd::{Endpoint, Security, Server};
-use headstack_live::power::Tear;
 use headstack_live::stream::Stream;
-use headstack_live::{Contents, Device, Export, Model, Order, Session, SessionOptions};
+use headstack_live::{Contents, Device, Export, Order, Session, SessionOptions};
+use headstack_sim::Model;
 use headstack_sim::SystemDescription;
+use headstack_sim::faults::Fault;
+use headstack_sim::power_cut::Tear;
 use headstack_workload::{DurationNs, Purpose, Random, Span};
 use serde_json::Value;
 

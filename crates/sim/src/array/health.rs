@@ -7,7 +7,7 @@ use super::layout::{Extent, Layout};
 use super::members::{Command, Owner};
 use super::rebuild::Rebuilding;
 use super::{Array, Event};
-use crate::faults::{GroupGauge, GroupHealth};
+use crate::gauges::{GroupGauge, GroupHealth};
 
 /// A group in its present state.
 #[derive(Clone, Debug)]

@@ -32,7 +32,7 @@ use headstack_workload::Request;
 
 use crate::device::{Device, Traffic};
 use crate::drive::{Completion, InvalidDescription};
-use crate::faults::Failed;
+use crate::flights::Failed;
 use crate::link::Link;
 use crate::snapshot::Snapshot;
 use cache::CacheState;

@@ -10,7 +10,9 @@ use super::places::{Held, Piece};
 use super::slab::Slab;
 use super::{Array, Event};
 use crate::device::Device;
-use crate::faults::{DeviceGauge, DeviceHealth, DeviceState, Failed, Gauges, common, common_with_all, put_in_order};
+use crate::flights::Failed;
+use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges};
+use crate::spans::{common, common_with_all, put_in_order};
 
 impl Array {
     /// How many members there are, spares among them.
@@ -165,7 +167,7 @@ impl Array {
         let groups = groups.map(|(state, table)| {
             let of_group = self.lost.iter().filter(|lost| state.serves(lost.member));
             let lost_bytes = of_group.map(|lost| lost.to - lost.from).sum();
-            crate::faults::GroupGauge { lost_bytes, ..state.gauge(&table.name) }
+            crate::gauges::GroupGauge { lost_bytes, ..state.gauge(&table.name) }
         });
         Gauges {
             outstanding: self.host_requests as u32,

@@ -5,7 +5,7 @@ use headstack_workload::{Kind, Request};
 use super::operations::Origin;
 use super::{Array, Event};
 use crate::drive::Completion;
-use crate::faults::Failed;
+use crate::flights::Failed;
 use crate::link::Direction;
 
 /// A host request under way.

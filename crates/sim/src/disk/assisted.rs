@@ -9,9 +9,11 @@ use super::log::{LogPlace, Piece};
 use super::staging::{CLEANING, Staging};
 use crate::drive::description::DriveDescription;
 use crate::drive::{Completion, Counters, Drive, InvalidDescription};
-use crate::faults::{DeviceGauge, DeviceState, MediaDefect, common};
+use crate::gauges::{DeviceGauge, DeviceState};
 use crate::link::Upstream;
+use crate::media_defects::MediaDefect;
 use crate::media_defects::{Failure, Failures};
+use crate::spans::common;
 
 /// One mechanism and its helpers.
 #[derive(Clone, Debug)]

@@ -4,8 +4,9 @@ use headstack_result::Levels;
 use headstack_workload::Span;
 
 use super::{Disk, Kind};
-use crate::faults::{DeviceGauge, DeviceHealth, MediaDefect};
+use crate::gauges::{DeviceGauge, DeviceHealth};
 use crate::media_defects::Failure;
+use crate::media_defects::MediaDefect;
 
 impl Disk {
     /// Replaces what is wrong with its media.

@@ -6,9 +6,11 @@ use headstack_workload::{Kind, Request, Span};
 use super::flights::Flights;
 use crate::drive::description::{DriveDescription, InterfaceKind};
 use crate::drive::{Completion, Counters, Drive, InvalidDescription};
-use crate::faults::{DeviceGauge, DeviceHealth, DeviceState, MediaDefect, common};
+use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState};
 use crate::link::{Link, LinkDescription, LinkKind, Upstream};
+use crate::media_defects::MediaDefect;
 use crate::media_defects::{Failure, Failures};
+use crate::spans::common;
 
 /// Several mechanisms, each with its share of the blocks, the first with the lowest.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use super::geometry::Extent;
 use super::media::{Access, Head, Pass};
 use super::{Drive, NOWHERE, Service};
-use crate::faults::MediaDefect;
+use crate::media_defects::MediaDefect;
 use crate::media_defects::{Failure, Leg, Meeting, Stretch};
 
 /// For whom the arm works.

@@ -5,14 +5,14 @@ use headstack_workload::Span;
 use super::description::WriteCache;
 use super::media::Head;
 use super::{Drive, NOWHERE, Service};
-use crate::faults::{DeviceGauge, DeviceHealth, DeviceState};
+use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState};
 
 impl Drive {
     /// Appends what of a span is in the write cache alone, in no order.
     pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         let shift = self.params.sector_shift;
         let dirty = self.writes.dirty().map(|(from, to)| (from << shift, to << shift));
-        into.extend(dirty.filter_map(|(from, to)| crate::faults::common(span, from, to)));
+        into.extend(dirty.filter_map(|(from, to)| crate::spans::common(span, from, to)));
     }
 
     /// Its write cache is on.

@@ -5,9 +5,11 @@ use headstack_workload::{Kind, Span};
 use super::Ssd;
 use super::buffer::Row;
 use super::ftl::FlashPlace;
-use crate::faults::{DeviceGauge, DeviceHealth, DeviceState, MediaDefect, common};
+use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState};
 use crate::link::Upstream;
+use crate::media_defects::MediaDefect;
 use crate::media_defects::{Failure, MediaDefects, Meeting, Stretch};
+use crate::spans::common;
 
 impl Ssd {
     /// A read needs a unit from the flash: how much longer that takes. One that cannot be read fails its command.

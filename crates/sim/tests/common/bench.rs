@@ -1,11 +1,13 @@
 //! A system as a live export has it: requests one after the other, failures asked for.
 
+use headstack_sim::Failed;
 use headstack_sim::SystemDescription;
 use headstack_sim::array::description::ArrayDescription;
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::Completion;
 use headstack_sim::drive::description::DriveDescription;
-use headstack_sim::faults::{Delay, DeviceHealth, Failed, MediaDefect};
+use headstack_sim::gauges::DeviceHealth;
+use headstack_sim::media_defects::{Delay, MediaDefect};
 use headstack_sim::ssd::description::SsdDescription;
 use headstack_sim::system::System;
 use headstack_workload::{Request, Span};

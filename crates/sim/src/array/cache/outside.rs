@@ -5,7 +5,7 @@ use super::Transfer;
 use super::directory::{Directory, PARTS, parts_of};
 use crate::array::Array;
 use crate::array::description::CacheWrites;
-use crate::faults::CacheGauge;
+use crate::gauges::CacheGauge;
 
 impl CacheState {
     /// It answers writes before the members have them, as long as its battery is up.

@@ -1,13 +1,10 @@
 //! What was injected, and the proof.
 
-use std::fmt::Write;
-
 use headstack_workload::DurationNs;
 use serde::Serialize;
 
-use crate::power::PowerLoss;
-
 use super::{Fault, RequestKind, Schedule, Timed};
+use crate::power_cut::PowerLoss;
 
 /// What a fault made of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -118,55 +115,5 @@ impl Log {
             serde_json::json!({ "number": number, "at_ns": at_ns, "fault": fault, "met": met, "failed": failed })
         };
         self.injections.iter().filter(lasts).map(told).collect()
-    }
-
-    /// The same as a schedule file, whose comments are the proof.
-    pub fn to_toml(&self) -> String {
-        let Schedule { seed, faults } = self.schedule();
-        let mut text = format!("seed = {seed}\n");
-        for (injection, timed) in self.injections.iter().zip(faults) {
-            text.push('\n');
-            injection.comment(&mut text);
-            let one = One { fault: [timed] };
-            text.push_str(&toml::to_string(&one).expect("a fault is a table of plain values"));
-        }
-        text
-    }
-}
-
-#[derive(Serialize)]
-struct One {
-    fault: [Timed; 1],
-}
-
-impl Injection {
-    fn comment(&self, text: &mut String) {
-        let told = "a string takes everything";
-        if let Some(refused) = &self.refused {
-            writeln!(text, "# refused: {refused}").expect(told);
-        }
-        writeln!(text, "# met by {} requests, of which {} failed", self.met, self.failed).expect(told);
-        let second = self.last.as_ref().filter(|_| self.met > 1);
-        for (word, meeting) in [("first", self.first.as_ref()), ("last", second)] {
-            let Some(Meeting { kind, offset_bytes, length_bytes, arrival_ns, completion_ns, deed }) = meeting else {
-                continue;
-            };
-            let answered = completion_ns.map_or("not answered yet".to_owned(), |ns| format!("answered at {ns} ns"));
-            let line = format!("{kind:?} of {length_bytes} B at {offset_bytes}, came at {arrival_ns} ns, {answered}");
-            writeln!(text, "# {word}: {line}: {deed:?}").expect(told);
-        }
-        if let Some(Counters { retried_passes, uncorrectable_errors }) = self.counters {
-            let line = format!("{retried_passes} passes repeated, {uncorrectable_errors} accesses failed");
-            writeln!(text, "# the device meanwhile: {line}").expect(told);
-        }
-        if let Some(PowerLoss { lost_bytes, lost_extents, lost_writes, torn, .. }) = &self.loss {
-            let line = format!("{lost_bytes} B in {lost_extents} extents, of {lost_writes} acknowledged writes");
-            writeln!(text, "# lost: {line}").expect(told);
-            for torn in torn {
-                let acknowledged = if torn.acknowledged { "acknowledged" } else { "under way" };
-                let line = format!("{} B at {}, {acknowledged}", torn.length_bytes, torn.at_bytes);
-                writeln!(text, "# torn at {}: {line}", torn.torn_at_bytes).expect(told);
-            }
-        }
     }
 }

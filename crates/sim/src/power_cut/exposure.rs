@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use headstack_workload::{Random, Span};
 
-use super::undo::CHANGE_BYTES_MAX;
-use super::{PowerLoss, Tear, TornWrite};
+use super::{CHANGE_BYTES_MAX, PowerLoss, Tear, TornWrite};
+use crate::spans::{common_with_all, put_in_order};
 
 /// Acknowledged data whose pre-images are kept. Beyond it the oldest count as durable, as in a drive that destaged them
 /// first: never more is lost than the model says, but perhaps less of a very large cache.
@@ -296,28 +296,13 @@ fn decide(number: u64, span: Span, lost: &[Span], gone: Fate, verdicts: &mut Vec
 
 /// What of `spans`, which ascend, lies within one.
 fn within(spans: &[Span], span: Span) -> Vec<Span> {
-    let end_bytes = span.start_bytes + span.length_bytes;
-    let begin = spans.partition_point(|part| part.start_bytes + part.length_bytes <= span.start_bytes);
-    let inside = spans[begin..].iter().take_while(|part| part.start_bytes < end_bytes);
-    let common = |part: &Span| {
-        let start_bytes = part.start_bytes.max(span.start_bytes);
-        Span { start_bytes, length_bytes: end_bytes.min(part.start_bytes + part.length_bytes) - start_bytes }
-    };
-    inside.map(common).collect()
+    let mut inside = Vec::new();
+    common_with_all(spans, span.start_bytes, span.start_bytes + span.length_bytes, &mut inside);
+    inside
 }
 
 /// Spans in order of place, those that touch as one.
-pub(super) fn joined(mut spans: Vec<Span>) -> Vec<Span> {
-    spans.sort_unstable_by_key(|span| span.start_bytes);
-    let mut joined: Vec<Span> = Vec::new();
-    for span in spans {
-        match joined.last_mut() {
-            Some(last) if span.start_bytes <= last.start_bytes + last.length_bytes => {
-                let end_bytes = span.start_bytes + span.length_bytes;
-                last.length_bytes = last.length_bytes.max(end_bytes - last.start_bytes);
-            }
-            _ => joined.push(span),
-        }
-    }
-    joined
+pub fn joined(mut spans: Vec<Span>) -> Vec<Span> {
+    put_in_order(&mut spans, 0);
+    spans
 }

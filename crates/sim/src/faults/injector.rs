@@ -3,16 +3,18 @@
 use std::collections::HashMap;
 use std::collections::VecDeque;
 
-use headstack_sim::array::description::IncidentKind;
-use headstack_sim::faults::{DeviceHealth, MediaDefect};
-use headstack_sim::system::System;
 use headstack_workload::{Kind, Purpose, Random, Request};
 
 use super::effect::{Effect, Filter, Known, Subject, effect_of};
 use super::{Counters, Deed, Distribution, Fault, Injection, Log, Meeting, Schedule, Timed};
-use crate::LiveError;
-use crate::power::{PowerCut, PowerLoss};
-use crate::timeline::{Model, Outcome};
+use crate::SimError;
+use crate::array::description::IncidentKind;
+use crate::flights::Outcome;
+use crate::gauges::DeviceHealth;
+use crate::media_defects::MediaDefect;
+use crate::model::Model;
+use crate::power_cut::{PowerCut, PowerLoss};
+use crate::system::System;
 
 /// Times that a command is sent at most: once, and five times again (`SD_MAX_RETRIES` of Linux' drivers/scsi/sd.h).
 const SENDINGS_MAX: u64 = 6;
@@ -120,11 +122,13 @@ impl Injector {
     ///
     /// # Errors
     /// A fault that cannot strike the system: its number in the schedule, the key and what is allowed.
-    pub fn follow(&mut self, schedule: &Schedule, model: &Model) -> Result<(), LiveError> {
+    pub fn follow(&mut self, schedule: &Schedule, model: &Model) -> Result<(), SimError> {
         if schedule.seed > i64::MAX as u64 {
-            return Err(LiveError::Asked(format!("seed: {} is too large; up to 2^63 - 1 are allowed", schedule.seed)));
+            return Err(SimError::Fault(format!("seed: {} is too large; up to 2^63 - 1 are allowed", schedule.seed)));
         }
-        schedule.check(model).map_err(|(index, (key, message))| LiveError::Fault { index, key, message })?;
+        schedule
+            .check(model)
+            .map_err(|(index, (key, message))| SimError::Fault(format!("fault[{index}].{key}: {message}")))?;
         let planned = |timed: &Timed| {
             let (at_ns, until_ns) = timed.span_ns().expect("checked before");
             Planned { at_ns, until_ns, fault: timed.fault.clone() }
@@ -170,14 +174,14 @@ impl Injector {
         until_ns: u64,
         fault: Fault,
         system: Option<&mut System>,
-    ) -> Result<(u32, Change), LiveError> {
+    ) -> Result<(u32, Change), SimError> {
         let checked = effect_of(&fault, &self.subject, &known(&devices_of(system.as_deref())));
-        checked.map_err(|(key, message)| LiveError::Asked(format!("fault.{key}: {message}")))?;
+        checked.map_err(|(key, message)| SimError::Fault(format!("fault.{key}: {message}")))?;
         let change = self.strike(now_ns, until_ns, fault, system);
         self.look_ahead();
         let injection = self.log.last().expect("it has been logged");
         match &injection.refused {
-            Some(refused) => Err(LiveError::Asked(refused.clone())),
+            Some(refused) => Err(SimError::Fault(refused.clone())),
             None => Ok((injection.number, change)),
         }
     }

@@ -3,9 +3,10 @@
 use headstack_workload::{Kind, Random, Request, Span};
 
 use super::slots::Slots;
-use super::{Finished, Flight, Machine, Model, Outcome, Timeline};
-use crate::power::exposure::Medium;
-use crate::power::{Changed, Lost, PowerCut, PowerLoss, Verdict, atom_bytes};
+use super::{Finished, Flight, Machine, Timeline};
+use crate::flights::Outcome;
+use crate::model::Model;
+use crate::power_cut::{Changed, Lost, Medium, PowerCut, PowerLoss, Verdict, atom_bytes};
 
 /// Whether there is power.
 #[derive(Debug)]

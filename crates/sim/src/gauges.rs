@@ -1,53 +1,8 @@
-//! What can go wrong with a system while it serves, and what can be seen of it from outside: defects of the media,
-//! requests that fail, the health of devices and what goes on inside.
-//!
-//! [`crate::system::System`] has the calls. Only media passes meet media defects: what a cache answers does not.
+//! What can be seen of a system from outside while it serves: what goes on inside, and the health of its devices.
 
-use headstack_workload::Span;
 use serde::Serialize;
 
 use crate::array::description::Level;
-
-/// Something wrong with a stretch of a device's media.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MediaDefect {
-    /// Bytes of the device (of the member, in an array); sectors that it touches in part belong to it.
-    pub span: Span,
-    /// Reads meet it.
-    pub reads: bool,
-    /// Writes meet it.
-    pub writes: bool,
-    /// Share of the accesses that meet it, 0 to 1.
-    pub share: f64,
-    /// How much longer the mechanism is held by an access that meets it.
-    pub delay: Delay,
-    /// The access fails after that: an unrecoverable read error, or a write fault.
-    pub fails: bool,
-    /// A write moves the sectors that it touches to spares, whether it meets the media defect or not: they are well from then
-    /// on, but every later access pays the way to the spares and back. Flash has no such way.
-    pub healed_by_write: bool,
-}
-
-/// How long a mechanism is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delay {
-    /// So many turns of the spindle: retries. In a solid-state drive as many reads of the cell, or programs for a write.
-    Turns(u32),
-    /// So many nanoseconds: the limit of error recovery, or a drive that fails slowly.
-    Ns(u64),
-}
-
-/// A request that completed in error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failed {
-    /// The name that the host gave it.
-    pub id: u32,
-    /// First byte that could not be had, of the system's address space. For a flush, the first that was lost on its way
-    /// out of a write cache.
-    pub at_bytes: u64,
-    /// It could not be written.
-    pub write: bool,
-}
 
 /// What is going on inside a system, for people.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -172,35 +127,4 @@ pub struct DeviceHealth {
     pub power_cycles: u32,
     /// It answers nobody.
     pub missing: bool,
-}
-
-/// What a span has in common with the bytes `[from, to)`.
-pub(crate) fn common(span: Span, from: u64, to: u64) -> Option<Span> {
-    let (from, to) = (from.max(span.start_bytes), to.min(span.start_bytes + span.length_bytes));
-    (from < to).then(|| Span { start_bytes: from, length_bytes: to - from })
-}
-
-/// Appends what spans that ascend have in common with the bytes `[from, to)`.
-pub(crate) fn common_with_all(spans: &[Span], from: u64, to: u64, into: &mut Vec<Span>) {
-    let begin = spans.partition_point(|span| span.start_bytes + span.length_bytes <= from);
-    let inside = spans[begin..].iter().take_while(|span| span.start_bytes < to);
-    into.extend(inside.filter_map(|&span| common(span, from, to)));
-}
-
-/// Puts spans from place `first` on in order and joins those that touch.
-pub(crate) fn put_in_order(spans: &mut Vec<Span>, first: usize) {
-    spans[first..].sort_unstable_by_key(|span| span.start_bytes);
-    let mut kept = first;
-    for at in first..spans.len() {
-        let span = spans[at];
-        if kept > first && span.start_bytes <= spans[kept - 1].start_bytes + spans[kept - 1].length_bytes {
-            let end = span.start_bytes + span.length_bytes;
-            let last = &mut spans[kept - 1];
-            last.length_bytes = last.length_bytes.max(end - last.start_bytes);
-        } else {
-            spans[kept] = span;
-            kept += 1;
-        }
-    }
-    spans.truncate(kept);
 }

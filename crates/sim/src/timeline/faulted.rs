@@ -3,17 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use headstack_sim::drive::Completion;
-use headstack_sim::faults::Gauges;
-use headstack_sim::system::System;
 use headstack_workload::Request;
-use serde_json::Value;
 
-use super::{Delivery, Machine, Outcome, Timeline};
-use crate::LiveError;
-use crate::faults::injector::{Change, FaultsToEnd, devices_of};
-use crate::faults::{Fault, Log, Schedule};
-use crate::smart;
+use super::{Delivery, Machine, Timeline};
+use crate::SimError;
+use crate::drive::Completion;
+use crate::faults::injector::{Change, devices_of};
+use crate::faults::{Fault, FaultsToEnd, Log, Schedule};
+use crate::flights::Outcome;
+use crate::gauges::{DeviceHealth, Gauges};
+use crate::system::System;
 
 /// What faults have put off.
 #[derive(Debug)]
@@ -73,7 +72,7 @@ impl<T> Timeline<T> {
     ///
     /// # Errors
     /// A fault that cannot strike the system.
-    pub fn follow(&mut self, schedule: &Schedule) -> Result<(), LiveError> {
+    pub fn follow(&mut self, schedule: &Schedule) -> Result<(), SimError> {
         self.injector.follow(schedule, &self.model)?;
         self.look_ahead();
         Ok(())
@@ -84,7 +83,7 @@ impl<T> Timeline<T> {
     ///
     /// # Errors
     /// One that cannot strike the system.
-    pub fn inject(&mut self, at_ns: u64, fault: Fault, lasts_ns: Option<u64>) -> Result<(u32, u64), LiveError> {
+    pub fn inject(&mut self, at_ns: u64, fault: Fault, lasts_ns: Option<u64>) -> Result<(u32, u64), SimError> {
         let at_ns = self.free_moment(at_ns);
         let until_ns = lasts_ns.map_or(u64::MAX, |lasts_ns| at_ns.saturating_add(lasts_ns));
         let injected = self.injector.inject(at_ns, until_ns, fault, system_of(&mut self.machine));
@@ -115,9 +114,14 @@ impl<T> Timeline<T> {
         self.system().map(|system| system.gauges(now_ns))
     }
 
-    /// What `smartctl -j -a` would say of each device at `now_ns`.
-    pub fn smart(&self, now_ns: u64) -> Vec<Value> {
-        smart::reports(&self.model, &devices_of(self.system()), self.injector.resent, now_ns)
+    /// The health of each device; none in a constant one.
+    pub fn device_health(&self) -> Vec<DeviceHealth> {
+        devices_of(self.system())
+    }
+
+    /// Commands that were sent again because of the link.
+    pub fn resent(&self) -> u64 {
+        self.injector.resent
     }
 
     fn system(&self) -> Option<&System> {

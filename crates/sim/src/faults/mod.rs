@@ -1,10 +1,9 @@
 //! What goes wrong, when, and the proof that it did.
 //!
 //! A fault strikes at a moment of the model and lasts until another, or for ever. Those of the media strike the mechanism
-//! of a device ([`headstack_sim::faults::MediaDefect`]); the others stand between the system and who asks it
+//! of a device ([`crate::media_defects::MediaDefect`]); the others stand between the system and who asks it
 //! ([`injector`]).
 
-pub mod ddrescue;
 pub(crate) mod effect;
 pub(crate) mod injector;
 mod log;
@@ -19,7 +18,7 @@ use std::path::PathBuf;
 use headstack_workload::{Bytes, DurationNs, Kind};
 use serde::{Deserialize, Serialize};
 
-use crate::power::Tear;
+use crate::power_cut::Tear;
 
 /// Something that goes wrong.
 ///
@@ -273,7 +272,7 @@ impl Fault {
     }
 
     /// The map file that is still to be read, and the ranges that it adds to.
-    pub(crate) fn map_mut(&mut self) -> Option<(&mut Option<PathBuf>, &mut Vec<Stretch>)> {
+    pub fn map_mut(&mut self) -> Option<(&mut Option<PathBuf>, &mut Vec<Stretch>)> {
         match self {
             Fault::MediaError { map, ranges, .. } | Fault::WeakSectors { map, ranges, .. } => Some((map, ranges)),
             _ => None,

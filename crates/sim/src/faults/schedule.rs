@@ -1,14 +1,11 @@
-//! Schedules: which fault strikes when, as a TOML file says it.
+//! Schedules: which fault strikes when.
 
-use std::fs;
-use std::path::Path;
-
-use headstack_workload::{Document, DurationNs, InputError};
+use headstack_workload::DurationNs;
 use serde::{Deserialize, Serialize};
 
+use super::Fault;
 use super::effect::{Complaint, Known, Subject, effect_of};
-use super::{Fault, Stretch, ddrescue};
-use crate::timeline::Model;
+use crate::model::Model;
 
 /// What goes wrong in a session, and when.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,38 +59,11 @@ impl Timed {
 }
 
 impl Schedule {
-    /// Reads the file at `path` for a model, and the map files that it names, relative to it.
+    /// Whether all of it can strike a model.
     ///
     /// # Errors
-    /// A file that cannot be read; what is wrong in it: file, line, key and what is allowed.
-    pub fn load(path: &Path, model: &Model) -> Result<Schedule, InputError> {
-        let file = path.display().to_string();
-        let text = read(path, &file)?;
-        Schedule::parse(&file, &text, path.parent().unwrap_or(Path::new("")), model)
-    }
-
-    /// Reads the text of `file`, whose map files are in `folder`, for a model.
-    ///
-    /// # Errors
-    /// What is wrong in it: file, line, key and what is allowed.
-    pub fn parse(file: &str, text: &str, folder: &Path, model: &Model) -> Result<Schedule, InputError> {
-        let document = Document::parse(file, text)?;
-        let mut schedule: Schedule = document.read()?;
-        for (index, timed) in schedule.faults.iter_mut().enumerate() {
-            timed.fault.read_map(folder).map_err(|error| match error.line {
-                Some(_) => error,
-                // What cannot be read is the schedule's fault.
-                None => document.error(&format!("fault[{index}].map"), format!("{}: {}", error.file, error.message)),
-            })?;
-        }
-        schedule
-            .check(model)
-            .map_err(|(index, (key, message))| document.error(&format!("fault[{index}].{key}"), message))?;
-        Ok(schedule)
-    }
-
-    /// What cannot be in it: the number of the fault, the key and what is allowed.
-    pub(crate) fn check(&self, model: &Model) -> Result<(), (usize, Complaint)> {
+    /// What cannot: the number of the fault, the key and what is allowed.
+    pub fn check(&self, model: &Model) -> Result<(), (usize, Complaint)> {
         let (subject, devices) = (Subject::of(model), Known::devices_of(model));
         // A spare that is to come has no name yet.
         let grows = self.faults.iter().any(|timed| matches!(timed.fault, Fault::SpareAdded { .. }));
@@ -106,28 +76,4 @@ impl Schedule {
         }
         Ok(())
     }
-}
-
-impl Fault {
-    /// Takes in the map file that it names, if it names one, from `folder`.
-    ///
-    /// # Errors
-    /// What is wrong with that file; without a line where it cannot be read.
-    pub fn read_map(&mut self, folder: &Path) -> Result<(), InputError> {
-        let Some((map, ranges)) = self.map_mut() else { return Ok(()) };
-        let Some(path) = map.take().map(|path| folder.join(path)) else { return Ok(()) };
-        let file = path.display().to_string();
-        let spans = ddrescue::bad_spans(&file, &read(&path, &file)?)?;
-        ranges.extend(spans.iter().map(|span| Stretch::of_bytes(span.start_bytes, span.length_bytes)));
-        Ok(())
-    }
-}
-
-fn read(path: &Path, file: &str) -> Result<String, InputError> {
-    fs::read_to_string(path).map_err(|error| InputError {
-        file: file.to_owned(),
-        line: None,
-        key: String::new(),
-        message: error.to_string(),
-    })
 }

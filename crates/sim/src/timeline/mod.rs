@@ -7,40 +7,22 @@ mod slots;
 
 use std::collections::VecDeque;
 
-use headstack_sim::drive::Completion;
-use headstack_sim::faults::Failed;
-use headstack_sim::system::System;
-use headstack_sim::{Flight as Issued, Observed, Recorder, SystemDescription};
 use headstack_workload::{Kind, Request};
 
-use crate::LiveError;
+use crate::SimError;
+use crate::drive::Completion;
 use crate::faults::injector::Injector;
-use crate::power::{Changed, Exposure};
+use crate::flights::{Failed, Flight as Issued, Outcome};
+use crate::model::Model;
+use crate::power_cut::{Changed, Exposure};
+use crate::recorder::{Observed, Recorder};
+use crate::system::System;
 use faulted::Agenda;
 use powered::Power;
 use slots::Slots;
 
 /// A request longer than this goes to the system in parts, as the block layer would send it (1,280 KiB is Linux' default).
 pub const PART_BYTES: u32 = 1280 << 10;
-
-/// A device on which every request takes the same time, however many there are: what a path itself costs shows on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Constant {
-    /// What a request takes.
-    pub latency_ns: u64,
-    /// Bytes that it exports.
-    pub capacity_bytes: u64,
-}
-
-/// What is exported.
-#[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant)] // One a session.
-pub enum Model {
-    /// A simulated system.
-    System(SystemDescription),
-    /// A device without mechanics.
-    Constant(Constant),
-}
 
 /// Hears of every request that reached the system, in order of arrival, on the thread that tells the time: it must be quick.
 pub type Listener = Box<dyn FnMut(&Observed) + Send>;
@@ -52,28 +34,6 @@ enum Machine {
     System(System),
     /// Completions, in order.
     Constant(u64, VecDeque<Completion>),
-}
-
-/// What became of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
-    /// It is done.
-    Done,
-    /// It failed, at this byte of the system where one is to blame.
-    Failed(Option<u64>),
-    /// Nobody will ever answer it: the device, its power or the session is gone.
-    Vanished,
-}
-
-impl Outcome {
-    /// What becomes of a request whose parts end so: the worst, and of failures the first byte.
-    fn with(self, other: Outcome) -> Outcome {
-        match (self, other) {
-            (Outcome::Vanished, _) | (_, Outcome::Vanished) => Outcome::Vanished,
-            (Outcome::Failed(one), Outcome::Failed(two)) => Outcome::Failed(one.into_iter().chain(two).min()),
-            (Outcome::Done, worse) | (worse, Outcome::Done) => worse,
-        }
-    }
 }
 
 /// A request that is complete.
@@ -152,7 +112,7 @@ impl<T> Timeline<T> {
     ///
     /// # Errors
     /// What is impossible in the description.
-    pub fn new(model: &Model, seed: u64, listener: Option<Listener>) -> Result<Timeline<T>, LiveError> {
+    pub fn new(model: &Model, seed: u64, listener: Option<Listener>) -> Result<Timeline<T>, SimError> {
         let machine = match model {
             Model::System(description) => Machine::System(System::new(description, seed)?),
             Model::Constant(constant) => Machine::Constant(constant.latency_ns, VecDeque::new()),
@@ -172,6 +132,11 @@ impl<T> Timeline<T> {
             power: Power::of(model),
             exposure: Exposure::default(),
         })
+    }
+
+    /// What it is about.
+    pub fn model(&self) -> &Model {
+        &self.model
     }
 
     /// No more acknowledged bytes than so many are kept for being taken back.

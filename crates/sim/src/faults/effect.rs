@@ -1,15 +1,15 @@
 //! What a fault does, in the numbers of the system that it strikes; and what is wrong with one that cannot strike it.
 
-use headstack_sim::SystemDescription;
-use headstack_sim::array::description::{IncidentKind, Member};
-use headstack_sim::device::DeviceDescription;
-use headstack_sim::drive::description::InterfaceKind;
-use headstack_sim::faults::{Delay, MediaDefect};
 use headstack_workload::{Bytes, DurationNs, Kind, Request, Span};
 
 use super::{Distribution, Fault, Recovery, RequestKind, Stretch};
-use crate::power::PowerCut;
-use crate::timeline::Model;
+use crate::array::description::{IncidentKind, Member};
+use crate::device::DeviceDescription;
+use crate::drive::description::InterfaceKind;
+use crate::media_defects::{Delay, MediaDefect};
+use crate::model::Model;
+use crate::power_cut::PowerCut;
+use crate::system::SystemDescription;
 
 /// Linux gives a SCSI or ATA command 30 s (`SD_TIMEOUT` of drivers/scsi/sd.h), and tries five times more
 /// (`SD_MAX_RETRIES`).

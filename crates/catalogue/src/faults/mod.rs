@@ -1,0 +1,65 @@
+//! Schedules of faults as files: TOML, with maps of GNU ddrescue for the places of bad sectors.
+
+pub mod ddrescue;
+mod text;
+
+pub use text::faults_to_toml;
+
+use std::fs;
+use std::path::Path;
+
+use headstack_sim::Model;
+use headstack_sim::faults::{Fault, Schedule, Stretch};
+use headstack_workload::{Document, InputError};
+
+/// Reads the schedule at `path` for a model, and the map files that it names, relative to it.
+///
+/// # Errors
+/// A file that cannot be read; what is wrong in it: file, line, key and what is allowed.
+pub fn load_faults(path: &Path, model: &Model) -> Result<Schedule, InputError> {
+    let file = path.display().to_string();
+    let text = read(path, &file)?;
+    parse_faults(&file, &text, path.parent().unwrap_or(Path::new("")), model)
+}
+
+/// Reads the text of `file`, whose map files are in `folder`, for a model.
+///
+/// # Errors
+/// What is wrong in it: file, line, key and what is allowed.
+pub fn parse_faults(file: &str, text: &str, folder: &Path, model: &Model) -> Result<Schedule, InputError> {
+    let document = Document::parse(file, text)?;
+    let mut schedule: Schedule = document.read()?;
+    for (index, timed) in schedule.faults.iter_mut().enumerate() {
+        read_map(&mut timed.fault, folder).map_err(|error| match error.line {
+            Some(_) => error,
+            // What cannot be read is the schedule's fault.
+            None => document.error(&format!("fault[{index}].map"), format!("{}: {}", error.file, error.message)),
+        })?;
+    }
+    schedule
+        .check(model)
+        .map_err(|(index, (key, message))| document.error(&format!("fault[{index}].{key}"), message))?;
+    Ok(schedule)
+}
+
+/// Takes in the map file that a fault names, if it names one, from `folder`.
+///
+/// # Errors
+/// What is wrong with that file; without a line where it cannot be read.
+pub fn read_map(fault: &mut Fault, folder: &Path) -> Result<(), InputError> {
+    let Some((map, ranges)) = fault.map_mut() else { return Ok(()) };
+    let Some(path) = map.take().map(|path| folder.join(path)) else { return Ok(()) };
+    let file = path.display().to_string();
+    let spans = ddrescue::bad_spans(&file, &read(&path, &file)?)?;
+    ranges.extend(spans.iter().map(|span| Stretch::of_bytes(span.start_bytes, span.length_bytes)));
+    Ok(())
+}
+
+fn read(path: &Path, file: &str) -> Result<String, InputError> {
+    fs::read_to_string(path).map_err(|error| InputError {
+        file: file.to_owned(),
+        line: None,
+        key: String::new(),
+        message: error.to_string(),
+    })
+}

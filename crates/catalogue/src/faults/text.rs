@@ -1,0 +1,55 @@
+//! What was injected, as the text of a schedule.
+
+use std::fmt::Write;
+
+use headstack_sim::faults::{Counters, Injection, Log, Meeting, Schedule, Timed};
+use headstack_sim::power_cut::PowerLoss;
+use serde::Serialize;
+
+/// What was injected as a schedule file, under which the same would happen again; its comments are the proof.
+pub fn faults_to_toml(log: &Log) -> String {
+    let Schedule { seed, faults } = log.schedule();
+    let mut text = format!("seed = {seed}\n");
+    for (injection, timed) in log.injections.iter().zip(faults) {
+        text.push('\n');
+        comment(injection, &mut text);
+        let one = One { fault: [timed] };
+        text.push_str(&toml::to_string(&one).expect("a fault is a table of plain values"));
+    }
+    text
+}
+
+#[derive(Serialize)]
+struct One {
+    fault: [Timed; 1],
+}
+
+fn comment(injection: &Injection, text: &mut String) {
+    let told = "a string takes everything";
+    if let Some(refused) = &injection.refused {
+        writeln!(text, "# refused: {refused}").expect(told);
+    }
+    writeln!(text, "# met by {} requests, of which {} failed", injection.met, injection.failed).expect(told);
+    let second = injection.last.as_ref().filter(|_| injection.met > 1);
+    for (word, meeting) in [("first", injection.first.as_ref()), ("last", second)] {
+        let Some(Meeting { kind, offset_bytes, length_bytes, arrival_ns, completion_ns, deed }) = meeting else {
+            continue;
+        };
+        let answered = completion_ns.map_or("not answered yet".to_owned(), |ns| format!("answered at {ns} ns"));
+        let line = format!("{kind:?} of {length_bytes} B at {offset_bytes}, came at {arrival_ns} ns, {answered}");
+        writeln!(text, "# {word}: {line}: {deed:?}").expect(told);
+    }
+    if let Some(Counters { retried_passes, uncorrectable_errors }) = injection.counters {
+        let line = format!("{retried_passes} passes repeated, {uncorrectable_errors} accesses failed");
+        writeln!(text, "# the device meanwhile: {line}").expect(told);
+    }
+    if let Some(PowerLoss { lost_bytes, lost_extents, lost_writes, torn, .. }) = &injection.loss {
+        let line = format!("{lost_bytes} B in {lost_extents} extents, of {lost_writes} acknowledged writes");
+        writeln!(text, "# lost: {line}").expect(told);
+        for torn in torn {
+            let acknowledged = if torn.acknowledged { "acknowledged" } else { "under way" };
+            let line = format!("{} B at {}, {acknowledged}", torn.length_bytes, torn.at_bytes);
+            writeln!(text, "# torn at {}: {line}", torn.torn_at_bytes).expect(told);
+        }
+    }
+}

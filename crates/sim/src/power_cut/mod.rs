@@ -1,0 +1,123 @@
+//! Power loss: what a volatile cache held is gone, what was being written is torn, and nothing is answered until power is
+//! back.
+//!
+//! Who keeps contents changes them when a request comes, long before the model has written it anywhere. Each change is open
+//! until it is durable, which virtual time knows ([`exposure`]): a flush that came after its acknowledgement is complete, it
+//! was written with FUA, or the model says that no volatile cache holds it any more.
+
+pub mod exposure;
+
+pub use exposure::{Changed, Exposure, Fate, Medium, Verdict, joined};
+
+use headstack_workload::Span;
+use serde::{Deserialize, Serialize};
+
+use crate::device::DeviceDescription;
+use crate::system::SystemDescription;
+
+/// A trim or a run of zeros longer than this is taken for durable: what was there before could be all there is.
+pub const CHANGE_BYTES_MAX: u64 = 64 << 20;
+
+/// Where a write that was under way when power failed may have stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tear {
+    /// After any sector.
+    #[default]
+    Sector,
+    /// At the end of a track; of a page in a solid-state drive, of a stripe unit in an array.
+    Track,
+    /// Nowhere: it is there as a whole, or not at all.
+    None,
+}
+
+/// How power fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PowerCut {
+    /// Where writes stop that were under way.
+    pub tear: Tear,
+    /// Bytes that are written as a whole or not at all; those of a physical sector where nothing is said.
+    pub atom_bytes: Option<u64>,
+}
+
+/// What a power cut took, as proof.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PowerLoss {
+    /// When power failed, in nanoseconds of the model.
+    pub at_ns: u64,
+    /// Acknowledged writes of which something is not there any more.
+    pub lost_writes: u64,
+    /// Bytes of the sectors in which other data are than those that were acknowledged last.
+    pub lost_bytes: u64,
+    /// Where these are: the first of them, in order of place.
+    pub lost: Vec<LostExtent>,
+    /// How many extents there are.
+    pub lost_extents: u64,
+    /// Writes and trims that were under way.
+    pub under_way: u64,
+    /// Of those, the ones of which nothing is there.
+    pub absent: u64,
+    /// Of those, the ones that are there as a whole.
+    pub whole: u64,
+    /// Writes of which the first part is there and the rest is not, the newest first.
+    pub torn: Vec<TornWrite>,
+}
+
+/// Extents of a loss that are told one by one.
+const EXTENTS_TOLD: usize = 1 << 16;
+
+impl PowerLoss {
+    /// What contents were found to have lost.
+    pub fn found(&mut self, lost: &Lost) {
+        self.lost_writes = lost.writes;
+        self.lost_extents = lost.spans.len() as u64;
+        self.lost_bytes = lost.spans.iter().map(|span| span.length_bytes).sum();
+        let told = lost.spans.iter().take(EXTENTS_TOLD);
+        self.lost =
+            told.map(|span| LostExtent { at_bytes: span.start_bytes, length_bytes: span.length_bytes }).collect();
+    }
+}
+
+/// Where data were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LostExtent {
+    /// First byte of the system.
+    pub at_bytes: u64,
+    /// Its length.
+    pub length_bytes: u64,
+}
+
+/// A write that was torn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TornWrite {
+    /// First byte of what was being written.
+    pub at_bytes: u64,
+    /// Its length.
+    pub length_bytes: u64,
+    /// First byte that is not there.
+    pub torn_at_bytes: u64,
+    /// It was acknowledged: power failed while it was on its way out of a cache.
+    pub acknowledged: bool,
+}
+
+/// Bytes that a system writes as a whole or not at all: of its physical sectors, the largest of an array's members'.
+pub fn atom_bytes(description: &SystemDescription) -> u64 {
+    let of = |device: &DeviceDescription| match device {
+        DeviceDescription::Disk(drive) => drive.geometry.physical_sector_bytes,
+        DeviceDescription::Ssd(_) => device.block_bytes(),
+    };
+    let bytes = match description {
+        SystemDescription::Drive(device) => of(device),
+        SystemDescription::Array(array) => array.devices.iter().map(of).max().unwrap_or(0),
+    };
+    u64::from(bytes.max(512))
+}
+
+/// What a power cut took of the newest data that had been acknowledged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Changes of which something is missing.
+    pub writes: u64,
+    /// Where other bytes are now than those, in order of place.
+    pub spans: Vec<Span>,
+}
