@@ -5,7 +5,7 @@ use crate::common::{MS, US};
 use headstack_result::RunResult;
 use headstack_sim::array::Array;
 use headstack_sim::array::description::{
-    ArrayDescription, Cache, CacheWrites, Destage, Incident, IncidentKind, Level, Prefetch,
+    ArrayDescription, Cache, CachePolicy, CacheWrites, Destage, Incident, IncidentKind, Level, Prefetch,
 };
 use headstack_sim::link::{LinkDescription, LinkKind};
 use headstack_workload::Kind;
@@ -22,6 +22,7 @@ fn cache(data_bytes: u64) -> Cache {
         keeps_reads: true,
         fill_bytes: 1,
         prefetch: None,
+        policy: CachePolicy::Lru,
         destage: Destage::Sorted,
         high_water: 0.8,
         low_water: 0.2,
@@ -236,4 +237,36 @@ fn a_cache_much_too_small_for_what_is_outstanding_serves_all_of_it() {
             assert!(result.checks.iter().all(|check| check.passed), "{level:?}, {pages} pages");
         }
     }
+}
+
+/// A write that goes past the cache leaves nothing old in it: the next read has to ask the members.
+#[test]
+fn what_is_written_past_the_cache_is_read_from_the_members() {
+    for (writes, battery, keeps_reads, reads) in [
+        (CacheWrites::Around, true, true, 2),
+        (CacheWrites::Through, true, true, 1),
+        (CacheWrites::Back, false, true, 1),
+    ] {
+        let settings = Cache { writes, battery, keeps_reads, ..cache(64 * UNIT) };
+        let description = with_cache(Level::Raid0, 4, settings);
+        let requests = [Kind::Read, Kind::Read, Kind::Write, Kind::Read].map(|kind| request(kind, 8192, 4096));
+        let (array, _) = serve(&description, 0, &requests);
+        assert_eq!(array.counters().data_reads, reads, "{writes:?}: once, and again if the write left nothing");
+        // A part of what was read is written: the rest is still there.
+        let neighbour = [request(Kind::Read, 0, 8192), request(Kind::Write, 0, 4096), request(Kind::Read, 4096, 4096)];
+        assert_eq!(serve(&description, 0, &neighbour).0.counters().data_reads, 1, "{writes:?}");
+    }
+}
+
+/// Every policy keeps what fits, and differs from LRU where a scan passes through.
+#[test]
+fn a_scan_costs_lru_what_the_others_keep() {
+    let misses = |policy| {
+        let description = with_cache(Level::Raid0, 4, Cache { policy, ..cache(50 * UNIT) });
+        let pages = |range: std::ops::Range<u64>| range.map(|page| request(Kind::Read, page * UNIT, 4096));
+        let warm = (0..4).flat_map(|_| pages(0..20));
+        let requests: Vec<_> = warm.chain(pages(40..240)).chain(pages(0..20)).collect();
+        serve(&description, 0, &requests).0.counters().data_reads
+    };
+    assert_eq!(CachePolicy::ALL.map(misses), [240, 240, 220, 220, 220]);
 }

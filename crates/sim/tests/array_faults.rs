@@ -4,7 +4,9 @@ use crate::common::arrays::{ROWS, UNIT, array, capacity, group, of, request};
 use crate::common::bench::{Bench, unreadable};
 use crate::common::{MS, TURN_NS};
 use headstack_sim::Failed;
-use headstack_sim::array::description::{ArrayDescription, Cache, CacheWrites, Destage, Incident, IncidentKind, Level};
+use headstack_sim::array::description::{
+    ArrayDescription, Cache, CachePolicy, CacheWrites, Destage, Incident, IncidentKind, Level,
+};
 use headstack_sim::gauges::{DeviceState, GroupHealth};
 use headstack_sim::media_defects::MediaDefect;
 use headstack_workload::{Kind, Request};
@@ -41,6 +43,7 @@ fn with_cache(level: Level, members: u32) -> ArrayDescription {
         keeps_reads: true,
         fill_bytes: 64 << 10,
         prefetch: None,
+        policy: CachePolicy::Lru,
         destage: Destage::Sorted,
         high_water: 0.8,
         low_water: 0.2,

@@ -111,6 +111,7 @@ impl Resolver<'_> {
             keeps_reads: table.keeps_reads.unwrap_or(true),
             fill_bytes: fill as u32,
             prefetch: table.prefetch.as_ref().map(|prefetch| self.prefetch(prefetch, data)),
+            policy: table.policy.unwrap_or_default(),
             destage: self.or(table.destage, &key("destage"), USUAL, Destage::StripeAware),
             high_water: self.or(table.high_water, &key("high_water"), ESTIMATE, HIGH_WATER),
             low_water: self.or(table.low_water, &key("low_water"), ESTIMATE, LOW_WATER),

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use headstack_sim::array::description::{CacheWrites, Destage, Level, MirrorReads, Prefill, Rotation, SmallWrites};
+use headstack_sim::array::description::{
+    CachePolicy, CacheWrites, Destage, Level, MirrorReads, Prefill, Rotation, SmallWrites,
+};
 use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
 use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate};
@@ -157,7 +159,7 @@ impl ArrayFile {
                 return Err(key_error("level", message));
             }
             group.name = group.name.take().or(is_named.then_some(former));
-            group.spans = group.spans.filter(|_| matches!(level, LevelName::Raid5 | LevelName::Raid6));
+            group.spans = group.spans.filter(|_| level.level().rules().has_spans);
             group.level = level;
         }
         Ok(())
@@ -308,6 +310,8 @@ pub struct CacheTable {
     pub fill: Option<Bytes>,
     /// Prefetching; none where left out.
     pub prefetch: Option<PrefetchTable>,
+    /// Which page gives way to a new one: `lru`, `clock`, `arc`, `s3-fifo` or `sieve`; `lru` where left out.
+    pub policy: Option<CachePolicy>,
     /// Order in which dirty pages go out.
     pub destage: Option<Destage>,
     /// Dirty share at which destaging no longer waits for an idle moment.

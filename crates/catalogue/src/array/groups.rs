@@ -86,7 +86,7 @@ impl Resolver<'_> {
         let key = |field: &str| format!("groups[{index}].{field}");
         let level = table.level.level();
         let name = table.name.clone().unwrap_or_else(|| table.level.name());
-        let stripe_unit = if level.is_striped() {
+        let stripe_unit = if level.rules().is_striped {
             self.or(table.stripe_unit, &key("stripe_unit"), "C usual setting of controllers", STRIPE_UNIT)
         } else {
             table.stripe_unit.unwrap_or(STRIPE_UNIT)
@@ -94,7 +94,7 @@ impl Resolver<'_> {
         let drives = || members.iter().chain(&spares).map(|&member| parts.device(member));
         let smallest = drives().map(|device| device.capacity_bytes()).min().unwrap_or(0);
         let block = drives().map(|device| u64::from(device.block_bytes())).max().unwrap_or(512);
-        let unit = if level.is_striped() { stripe_unit.0.max(1) } else { block };
+        let unit = if level.rules().is_striped { stripe_unit.0.max(1) } else { block };
         let whole = Bytes(smallest / unit * unit);
         let stated = self.in_units(table.drive_size, &key("drive_size"), block, "blocks");
         let member_bytes = self.or(stated, &key("drive_size"), "the smallest drive, in whole units", whole);

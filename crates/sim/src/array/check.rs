@@ -1,6 +1,6 @@
 //! What is impossible in an array. Keys are those of its TOML form.
 
-use super::description::{ArrayDescription, Cache, Controller, Group, IncidentKind, Level, Prefill};
+use super::description::{ArrayDescription, Cache, Controller, Group, IncidentKind, Prefill};
 use super::pool;
 use crate::drive::InvalidDescription;
 use crate::drive::check::{fault, require};
@@ -148,30 +148,18 @@ fn check_pool(array: &ArrayDescription, index: usize) -> Result<(), InvalidDescr
 
 /// Counts of members and spans.
 fn check_shape(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), InvalidDescription> {
-    let (members, spans, level) = (group.members.len(), group.spans as usize, group.level);
-    let spannable = matches!(level, Level::Raid5 | Level::Raid6);
-    require(spans == 1 || spannable && spans >= 1, &key("spans"), || {
+    let (members, spans, rules) = (group.members.len(), group.spans as usize, group.level.rules());
+    require(spans == 1 || rules.has_spans && spans >= 1, &key("spans"), || {
         format!("{spans} spans; 1 is allowed, and more for raid5 and raid6")
     })?;
     require(members.is_multiple_of(spans), &key("spans"), || {
         format!("{spans} spans of {members} drives; a number that divides them is allowed")
     })?;
-    let fewest = level.members_min() as usize * spans;
+    let fewest = rules.members_min as usize * spans;
     require(members >= fewest, &key("drives"), || {
         let of_spans = if spans > 1 { format!(" in {spans} spans") } else { String::new() };
-        format!("group {:?}: {} of {members} drives{of_spans}; {fewest} or more are allowed", group.name, name(level))
+        format!("group {:?}: {} of {members} drives{of_spans}; {fewest} or more are allowed", group.name, rules.name)
     })
-}
-
-fn name(level: Level) -> &'static str {
-    match level {
-        Level::Concat => "concat",
-        Level::Raid0 => "raid0",
-        Level::Raid1 => "raid1",
-        Level::Raid10 => "raid10",
-        Level::Raid5 => "raid5",
-        Level::Raid6 => "raid6",
-    }
 }
 
 fn check_stripes(group: &Group, block: u64, key: &dyn Fn(&str) -> String) -> Result<(), InvalidDescription> {
@@ -179,7 +167,7 @@ fn check_stripes(group: &Group, block: u64, key: &dyn Fn(&str) -> String) -> Res
     require(unit > 0 && unit.is_multiple_of(block), &key("stripe_unit"), || {
         format!("{unit} bytes; a multiple of the drives' blocks of {block} bytes is allowed")
     })?;
-    let least = if group.level.is_striped() { unit } else { block };
+    let least = if group.level.rules().is_striped { unit } else { block };
     require(group.member_bytes >= least && group.member_bytes.is_multiple_of(block), &key("drive_size"), || {
         format!("{} bytes of each drive; a multiple of {block} bytes from {least} on is allowed", group.member_bytes)
     })?;

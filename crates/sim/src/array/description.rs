@@ -5,6 +5,8 @@
 use headstack_workload::Span;
 use serde::{Deserialize, Serialize};
 
+use super::levels::Shape;
+pub use super::levels::{Level, Rotation, SmallWrites};
 use super::pool::PoolDescription;
 use crate::device::DeviceDescription;
 use crate::link::LinkDescription;
@@ -74,87 +76,6 @@ pub struct Group {
     pub rebuild: Rebuild,
     /// Blocks are placed when they are first written, in the order of writing; absent where every block has its place.
     pub pool: Option<PoolDescription>,
-}
-
-/// RAID levels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Level {
-    /// One member after the other.
-    Concat,
-    /// Striped, no redundancy.
-    Raid0,
-    /// Every member holds everything.
-    Raid1,
-    /// Two copies of each stripe unit on neighbouring members, striped over all; odd counts too (Linux md's `near`).
-    Raid10,
-    /// Striped with one rotating parity.
-    Raid5,
-    /// Striped with two rotating parities (5DP).
-    Raid6,
-}
-
-impl Level {
-    /// Deals stripe units over its members.
-    pub fn is_striped(self) -> bool {
-        !matches!(self, Level::Concat | Level::Raid1)
-    }
-
-    /// Every level.
-    pub const ALL: [Level; 6] = [Level::Concat, Level::Raid0, Level::Raid1, Level::Raid10, Level::Raid5, Level::Raid6];
-
-    /// Parities of a stripe.
-    pub fn parities(self) -> u32 {
-        match self {
-            Level::Raid5 => 1,
-            Level::Raid6 => 2,
-            _ => 0,
-        }
-    }
-
-    /// Fewest members of a sub-group.
-    pub fn members_min(self) -> u32 {
-        match self {
-            Level::Concat | Level::Raid0 => 1,
-            Level::Raid1 | Level::Raid10 => 2,
-            Level::Raid5 => 3,
-            Level::Raid6 => 4,
-        }
-    }
-}
-
-/// Where parity goes from stripe to stripe, with Linux md's names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Rotation {
-    /// From the last member down; data begin after the parity and wrap round.
-    #[default]
-    LeftSymmetric,
-    /// From the last member down; data keep the order of the members.
-    LeftAsymmetric,
-    /// From the first member up; data begin after the parity and wrap round.
-    RightSymmetric,
-    /// From the first member up; data keep the order of the members.
-    RightAsymmetric,
-}
-
-impl Rotation {
-    /// Every rotation.
-    pub const ALL: [Rotation; 4] =
-        [Rotation::LeftSymmetric, Rotation::LeftAsymmetric, Rotation::RightSymmetric, Rotation::RightAsymmetric];
-}
-
-/// How a write smaller than a stripe keeps parity true.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum SmallWrites {
-    /// Whichever of the two reads less.
-    #[default]
-    Cheapest,
-    /// Read old data and old parity.
-    ReadModifyWrite,
-    /// Read the rest of the stripe.
-    Reconstruct,
 }
 
 /// Which copy a read takes.
@@ -229,6 +150,8 @@ pub struct Cache {
     pub fill_bytes: u32,
     /// Prefetching; none where absent.
     pub prefetch: Option<Prefetch>,
+    /// Which page gives way to a new one.
+    pub policy: CachePolicy,
     /// Order in which dirty pages go out.
     pub destage: Destage,
     /// Dirty share at which destaging begins without waiting for an idle moment, 0 to 1.
@@ -268,6 +191,29 @@ pub struct Prefetch {
     pub ahead_bytes: u64,
     /// Streams that are followed at once.
     pub streams_max: u32,
+}
+
+/// Which page of a cache gives way to a new one. Pages that the members do not have yet, or that are on their way, stay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum CachePolicy {
+    /// The least recently used.
+    #[default]
+    Lru,
+    /// The first in, unless it was used since the hand passed last.
+    Clock,
+    /// The oldest of those used once or of those used again, whichever list outgrew the share that it earned.
+    Arc,
+    /// The first in of a small queue that only what is used again gets out of, or of the main one.
+    S3Fifo,
+    /// The first that the hand finds unused on its way from the oldest to the newest.
+    Sieve,
+}
+
+impl CachePolicy {
+    /// Every policy.
+    pub const ALL: [CachePolicy; 5] =
+        [CachePolicy::Lru, CachePolicy::Clock, CachePolicy::Arc, CachePolicy::S3Fifo, CachePolicy::Sieve];
 }
 
 /// Order in which dirty pages go out.
@@ -359,22 +305,24 @@ pub enum IncidentKind {
 }
 
 impl Group {
-    /// Bytes that it holds for its users: whole stripe units where the level deals them; mirrored segments of a pool.
-    pub fn capacity_bytes(&self) -> u64 {
-        if let Some(pool) = &self.pool {
-            return pool.mirrored_bytes();
+    /// What its layout follows from.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            members: self.members.len() as u64,
+            spans: u64::from(self.spans),
+            unit_bytes: self.stripe_unit_bytes,
+            member_bytes: self.member_bytes,
+            rotation: self.rotation,
+            small_writes: self.small_writes,
+            is_pooled: self.pool.is_some(),
         }
-        let (members, spans) = (self.members.len() as u64, u64::from(self.spans.max(1)));
-        let units = self.member_bytes.checked_div(self.stripe_unit_bytes).unwrap_or(0);
-        match self.level {
-            Level::Concat => members.saturating_mul(self.member_bytes),
-            Level::Raid1 => self.member_bytes,
-            Level::Raid0 => members.saturating_mul(units * self.stripe_unit_bytes),
-            Level::Raid10 => (members.saturating_mul(units) / 2).saturating_mul(self.stripe_unit_bytes),
-            Level::Raid5 | Level::Raid6 => {
-                let data = (members / spans).saturating_sub(u64::from(self.level.parities()));
-                (data * spans).saturating_mul(units * self.stripe_unit_bytes)
-            }
+    }
+
+    /// Bytes that it holds for its users; mirrored segments of a pool.
+    pub fn capacity_bytes(&self) -> u64 {
+        match &self.pool {
+            Some(pool) => pool.mirrored_bytes(),
+            None => self.level.capacity_bytes(&self.shape()),
         }
     }
 }

@@ -7,20 +7,12 @@
 
 use headstack_workload::{Kind, Request};
 
-use super::Array;
-use super::layout::Extent;
-use super::members::{Command, Owner};
-use super::operations::{Origin, request};
+use super::health::Lost;
+use super::levels::Extent;
+use super::state::Array;
+use super::under_way::{Command, Origin, Owner, request};
 use crate::drive::Completion;
 use crate::media_defects::Failure;
-
-/// Bytes of a member that do not hold what they should.
-#[derive(Clone, Copy, Debug)]
-pub struct Lost {
-    pub member: u32,
-    pub from: u64,
-    pub to: u64,
-}
 
 impl Array {
     /// A command is done while something is wrong somewhere.

@@ -1,104 +1,10 @@
 //! Commands on their way to members and back: tags, links, events.
 
-use std::collections::VecDeque;
-
 use headstack_workload::{Kind, Request};
 
-use super::description::{ArrayDescription, Member};
-use super::{Array, Event};
+use super::state::{Array, Event};
+use super::under_way::{Command, Owner};
 use crate::link::Upstream;
-
-/// A command under way.
-#[derive(Clone, Copy, Debug)]
-pub struct Command {
-    /// Who waits for it.
-    pub owner: Owner,
-    /// The member.
-    pub member: u32,
-    /// What it does there.
-    pub request: Request,
-    /// It has a tag of the member.
-    pub tagged: bool,
-}
-
-/// Who waits for a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// A host request itself (flushes).
-    Request(u32),
-    /// An operation.
-    Operation(u32),
-    /// A phase of a row write.
-    Row(u32),
-    /// Reads that writes follow.
-    Relay(u32),
-    /// A step of the rebuild of a group: (group, step).
-    Rebuild(u32, u32),
-    /// A run of bytes between cache and members, on its way through flash.
-    Transfer(u32),
-    /// Nobody in particular.
-    Background,
-    /// Nobody any more: its member is gone.
-    Nobody,
-}
-
-/// The controller's side of a member.
-#[derive(Clone, Debug)]
-pub struct Port {
-    tags: u32,
-    tagged: u32,
-    waiting: VecDeque<u32>,
-    ways: Vec<Vec<u32>>,
-    /// Which of them is in use: commands take turns (multipath).
-    way: usize,
-    /// End of the last command sent there.
-    pub last_end_bytes: u64,
-}
-
-impl Port {
-    /// The side of an idle member.
-    pub fn new(description: &ArrayDescription, member: &Member) -> Port {
-        let device = &description.devices[member.device as usize];
-        let mut ways = member.ways.clone();
-        if ways.is_empty() {
-            ways.push(Vec::new());
-        }
-        Port {
-            tags: description.controller.member_tags.min(device.tags()),
-            tagged: 0,
-            waiting: VecDeque::new(),
-            ways,
-            way: 0,
-            last_end_bytes: 0,
-        }
-    }
-
-    /// Commands in the member and waiting for it.
-    #[inline]
-    pub fn outstanding(&self) -> usize {
-        self.tagged as usize + self.waiting.len()
-    }
-
-    /// Its member has nothing of what it was given.
-    pub fn reset(&mut self) {
-        self.tagged = 0;
-        self.waiting.clear();
-    }
-
-    /// The way of the last command that was delivered.
-    #[inline]
-    fn way(&self) -> &[u32] {
-        &self.ways[self.way]
-    }
-}
-
-/// A link that a command holds from its delivery to its completion.
-#[derive(Clone, Debug, Default)]
-pub struct Held {
-    by_command: bool,
-    member: u32,
-    waiting: VecDeque<u32>,
-}
 
 impl Array {
     /// Sends a command to a member.
@@ -118,6 +24,7 @@ impl Array {
         let port = &mut self.ports[member as usize];
         if port.tagged < port.tags {
             port.tagged += 1;
+            debug_assert!(port.tagged <= port.tags, "a member has no more commands than tags");
             self.deliver(now_ns, number);
         } else {
             port.waiting.push_back(number);
@@ -196,6 +103,7 @@ impl Array {
     /// A command gives back its tag, and the link that it holds.
     pub(super) fn release(&mut self, now_ns: u64, number: u32) {
         let at = self.commands.get(number).member as usize;
+        debug_assert!(self.ports[at].tagged > 0, "only a command with a tag gives one back");
         self.ports[at].tagged -= 1;
         if let Some(next) = self.ports[at].waiting.pop_front() {
             self.ports[at].tagged += 1;

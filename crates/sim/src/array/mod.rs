@@ -6,11 +6,14 @@
 //! members, and those of the array's own heap.
 
 mod cache;
+mod cached;
 mod check;
 pub mod description;
+mod destaging;
 mod errors;
+mod failures;
 mod health;
-pub mod layout;
+pub mod levels;
 mod members;
 mod operations;
 mod outside;
@@ -18,11 +21,15 @@ mod parity;
 mod places;
 pub mod pool;
 mod pooled;
+mod ports;
 mod rebuild;
 mod requests;
 mod slab;
+mod state;
+mod under_way;
 
 pub use check::check;
+pub use state::{Array, ArrayCounters};
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,124 +39,15 @@ use headstack_workload::Request;
 
 use crate::device::{Device, Traffic};
 use crate::drive::{Completion, InvalidDescription};
-use crate::flights::Failed;
 use crate::link::Link;
 use crate::snapshot::Snapshot;
 use cache::CacheState;
 use description::ArrayDescription;
-use errors::Lost;
 use health::GroupState;
-use layout::Extent;
-use members::{Command, Held, Port};
-use operations::Operation;
-use parity::{RowLocks, RowWrite};
-use pool::Pool;
-use pooled::Relay;
-use requests::HostRequest;
+use ports::{Held, Port};
 use slab::Slab;
-
-/// What an array counts, beside its members and links.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ArrayCounters {
-    /// Reads of members for the data that somebody asked for.
-    pub data_reads: u64,
-    /// Writes of members with the data that somebody gave.
-    pub data_writes: u64,
-    /// Reads of old data, old parity or the rest of a row, to compute parity.
-    pub parity_reads: u64,
-    /// Writes of parity.
-    pub parity_writes: u64,
-    /// Rows written as a whole, without a read.
-    pub full_rows: u64,
-    /// Reads of other members in place of one that is missing.
-    pub reconstruction_reads: u64,
-    /// Reads and writes for rebuilding.
-    pub rebuild_commands: u64,
-    /// Bytes rebuilt.
-    pub rebuilt_bytes: u64,
-    /// Row writes that waited for another one of the same row.
-    pub row_waits: u64,
-    /// Segments of a pool that got their place.
-    pub allocations: u64,
-    /// Segments of a pool that a write brought back into the mirrored class.
-    pub promotions: u64,
-    /// Segments of a pool that changed their class, or their place within it, in the background.
-    pub migrated_segments: u64,
-    /// Bytes of members that a rebuild could not bring back.
-    pub lost_bytes: u64,
-}
-
-/// An array in virtual time.
-#[derive(Clone, Debug)]
-pub struct Array {
-    description: ArrayDescription,
-    /// First address of each LUN in the array's address space, and the end of the last.
-    lun_bases: Vec<u64>,
-    members: Vec<Device>,
-    /// When something happens next in each member, and which of them is the first.
-    member_next_ns: Vec<u64>,
-    first_member: usize,
-    ports: Vec<Port>,
-    links: Vec<Link>,
-    held: Vec<Held>,
-    groups: Vec<GroupState>,
-    processors: Servers,
-    cache: Option<CacheState>,
-    requests: Slab<HostRequest>,
-    operations: Slab<Operation>,
-    commands: Slab<Command>,
-    row_writes: Slab<RowWrite>,
-    pools: Vec<Option<Pool>>,
-    /// Number of each LUN within its group.
-    lun_numbers: Vec<u32>,
-    relays: Slab<Relay>,
-    row_locks: RowLocks,
-    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    event_number: u64,
-    done: Vec<Completion>,
-    counters: ArrayCounters,
-    data_loss: Option<String>,
-    /// How long each finished rebuild took.
-    rebuilds_ns: Vec<u64>,
-    /// Host requests under way.
-    host_requests: u64,
-    /// Members that answer no more.
-    missing: Vec<bool>,
-    /// What members do not hold as they should.
-    lost: Vec<Lost>,
-    /// Requests that completed in error, and that nobody has asked for.
-    failed: Vec<Failed>,
-    /// First address of what the cache could not get rid of: the next flush tells.
-    deferred: Option<u64>,
-    traffic: Vec<Traffic>,
-    power_cycles: u32,
-    seed: u64,
-    extents: Vec<Extent>,
-    batch: Vec<Completion>,
-}
-
-/// What happens at a time of the array's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    /// A processor has looked at a host request, and its data are there.
-    Begin(u32),
-    /// The host has its data.
-    Respond(u32),
-    /// A processor has prepared a command.
-    Offer(u32),
-    /// A command has got over the links.
-    HandOver(u32),
-    /// Parity is computed.
-    WriteRow(u32),
-    /// A processor has allocated what a write needs.
-    Relay(u32),
-    /// Something breaks.
-    Incident(u32),
-    /// What was under way at a member that is gone is done otherwise, or fails, and spares take its place.
-    Replace(u32),
-    /// The next step of a group's rebuild may begin.
-    Rebuild(u32),
-}
+use state::Event;
+use under_way::RowLocks;
 
 impl Array {
     /// An array at rest. `seed` drives optional random processes only.
@@ -206,6 +104,7 @@ impl Array {
             power_cycles: 1,
             seed,
             extents: Vec::new(),
+            places: Vec::new(),
             batch: Vec::new(),
             description: description.clone(),
         };
@@ -218,30 +117,12 @@ impl Array {
         Ok(array)
     }
 
-    /// Puts an event on the heap; events of one moment happen in the order in which they were put there.
-    fn at(&mut self, at_ns: u64, event: Event) {
-        self.event_number += 1;
-        self.events.push(Reverse((at_ns, self.event_number, event)));
-    }
-
     /// When something happens next; `u64::MAX` if nothing will.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         let own = self.events.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
         let done = self.done.first().map_or(u64::MAX, |completion| completion.at_ns);
         self.member_next_ns[self.first_member].min(own).min(done)
-    }
-
-    /// Keeps track of a member's next event. The first of equals comes first.
-    #[inline]
-    fn set_member_next(&mut self, member: usize, at_ns: u64) {
-        self.member_next_ns[member] = at_ns;
-        let first = self.first_member;
-        if member == first {
-            self.first_member = earliest(&self.member_next_ns).0;
-        } else if (at_ns, member) < (self.member_next_ns[first], first) {
-            self.first_member = member;
-        }
     }
 
     /// Takes a request at `now_ns`. The caller has processed every event up to `now_ns`.
@@ -340,16 +221,4 @@ impl Array {
             cache.snapshot(into);
         }
     }
-}
-
-/// Place and value of the smallest, the first of equals.
-#[inline]
-fn earliest(times_ns: &[u64]) -> (usize, u64) {
-    let mut best = (0, u64::MAX);
-    for (at, &time_ns) in times_ns.iter().enumerate() {
-        if time_ns < best.1 {
-            best = (at, time_ns);
-        }
-    }
-    best
 }

@@ -2,30 +2,10 @@
 
 use headstack_workload::{Kind, Request};
 
-use super::Array;
-use super::description::{Level, MirrorReads};
-use super::layout::{Extent, join};
-use super::members::Owner;
-
-/// A read or write of a run of bytes of one group.
-#[derive(Clone, Copy, Debug)]
-pub struct Operation {
-    /// Whom it is for.
-    pub origin: Origin,
-    /// The group.
-    pub group: u32,
-    /// Commands and row writes that it waits for.
-    pub pending: u32,
-}
-
-/// Whom an operation is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// A host request.
-    Request(u32),
-    /// A run of bytes between cache and members.
-    Transfer(u32),
-}
+use super::description::MirrorReads;
+use super::levels::{Extent, Layout, Placing, join};
+use super::state::Array;
+use super::under_way::{Operation, Origin, Owner, request};
 
 impl Array {
     /// Splits a run of the array's address space into operations on groups and starts them. The origin hears of each.
@@ -57,13 +37,13 @@ impl Array {
     fn start(&mut self, now_ns: u64, origin: Origin, place: (u32, u32), write: bool, offset: u64, length: u64) {
         let (group, _) = place;
         let number = self.operations.insert(Operation { origin, group, pending: 1 });
-        match (write, self.groups[group as usize].layout.has_parity()) {
+        match (&self.groups[group as usize].layout, write) {
             _ if self.pools[group as usize].is_some() => {
                 self.operate_pooled(now_ns, number, place, write, offset, length);
             }
-            (false, _) => self.read(now_ns, number, group, offset, length),
-            (true, true) => self.write_rows(now_ns, number, group, offset, length),
-            (true, false) => self.write_copies(now_ns, number, group, offset, length),
+            (_, false) => self.read(now_ns, number, group, offset, length),
+            (Layout::Parity(_), true) => self.write_rows(now_ns, number, group, offset, length),
+            (Layout::Copies(_), true) => self.write_copies(now_ns, number, group, offset, length),
         }
         self.operation_part_done(now_ns, number);
     }
@@ -83,7 +63,9 @@ impl Array {
 
     /// Commands of an operation to the member of an extent's slot.
     pub(super) fn command(&mut self, now_ns: u64, operation: u32, group: u32, kind: Kind, extent: &Extent) {
-        let Some(member) = self.groups[group as usize].member_for(extent, kind) else {
+        let state = &self.groups[group as usize];
+        debug_assert!(extent.end_bytes() <= state.slot_bytes, "{extent:?} of {} bytes", state.slot_bytes);
+        let Some(member) = state.member_for(extent, kind) else {
             return;
         };
         self.operations.get_mut(operation).pending += 1;
@@ -104,16 +86,12 @@ impl Array {
         let lun = self.lun_bases.partition_point(|&base| base <= offset) - 1;
         let place = &self.description.luns[lun];
         let (group, start) = (place.group, place.start_bytes + (offset - self.lun_bases[lun]));
-        let layout = self.groups[group as usize].layout;
         let length = length.min(self.lun_bases[lun + 1] - offset);
         if self.pools[group as usize].is_some() {
             return;
         }
         let mut extents = Vec::new();
-        match layout.level {
-            Level::Raid1 | Level::Raid10 => self.choose_copies(group, start, length, &mut extents),
-            _ => layout.extents(start, length, &mut extents),
-        }
+        self.choose_places(group, start, length, &mut extents);
         for extent in &extents {
             if let Some(member) = self.groups[group as usize].member_for(extent, Kind::Read) {
                 self.members[member as usize].warm_with(&request(past.kind, extent));
@@ -125,13 +103,11 @@ impl Array {
         let mut extents = std::mem::take(&mut self.extents);
         extents.clear();
         let state = &self.groups[group as usize];
-        let layout = state.layout;
-        match layout.level {
-            Level::Raid1 | Level::Raid10 => self.choose_copies(group, offset, length, &mut extents),
-            _ if !state.is_whole() && layout.has_parity() => {
-                self.read_with_missing(group, offset, length, &mut extents);
+        match &state.layout {
+            Layout::Parity(parity) if !state.is_whole() || parity.reads_whole_rows() => {
+                self.counters.reconstruction_reads += parity.read(offset, length, &state.readable(), &mut extents);
             }
-            _ => layout.extents(offset, length, &mut extents),
+            Layout::Parity(_) | Layout::Copies(_) => self.choose_places(group, offset, length, &mut extents),
         }
         for extent in &extents {
             self.command(now_ns, operation, group, Kind::Read, extent);
@@ -139,24 +115,21 @@ impl Array {
         self.extents = extents;
     }
 
-    /// The copies that a read takes.
-    fn choose_copies(&mut self, group: u32, offset: u64, length: u64, extents: &mut Vec<Extent>) {
-        let layout = self.groups[group as usize].layout;
-        if layout.level == Level::Raid1 {
-            let slots = layout.all_slots();
-            let copies = (0..slots).map(|slot| Extent { slot, at_bytes: offset, length_bytes: length });
-            extents.extend(self.best_copy(group, copies));
-            return;
-        }
-        layout.units(offset, length, |unit, within, length_bytes| {
-            let copies = (0..2).map(|copy| {
-                let (slot, at) = layout.copy(unit, copy);
-                Extent { slot, at_bytes: at + within, length_bytes }
-            });
-            if let Some(best) = self.best_copy(group, copies) {
-                join(extents, best);
+    /// The places, of copies one each, that a read takes while all is there; neighbours on a slot are joined.
+    fn choose_places(&mut self, group: u32, offset: u64, length: u64, extents: &mut Vec<Extent>) {
+        let mut places = std::mem::take(&mut self.places);
+        places.clear();
+        let layout = &self.groups[group as usize].layout;
+        layout.places(offset, length, &mut places);
+        match layout.copies() {
+            1 => places.iter().for_each(|place| join(extents, *place)),
+            copies => {
+                for piece in places.chunks(copies) {
+                    self.best_copy(group, piece.iter().copied()).into_iter().for_each(|best| join(extents, best));
+                }
             }
-        });
+        }
+        self.places = places;
     }
 
     /// The copy to read among those that are there; none where data are gone.
@@ -169,11 +142,11 @@ impl Array {
         let chosen = match choice {
             MirrorReads::Primary => readable.min_by_key(|(copy, _)| (copy.slot, copy.at_bytes)),
             MirrorReads::RoundRobin => {
-                let all = u64::from(state.layout.all_slots());
+                let all = u64::from(state.layout.slots());
                 readable.min_by_key(|(copy, _)| (u64::from(copy.slot) + turn) % all)
             }
             MirrorReads::ShortestQueue => {
-                let all = u64::from(state.layout.all_slots());
+                let all = u64::from(state.layout.slots());
                 let queue = |member: u32| self.ports[member as usize].outstanding();
                 readable.min_by_key(|(copy, member)| (queue(*member), (u64::from(copy.slot) + turn) % all))
             }
@@ -185,38 +158,24 @@ impl Array {
         chosen.map(|(copy, _)| copy)
     }
 
-    /// A write on levels without parity: every copy that is there.
+    /// A write on levels of copies: every copy that is there.
     fn write_copies(&mut self, now_ns: u64, operation: u32, group: u32, offset: u64, length: u64) {
         let mut extents = std::mem::take(&mut self.extents);
-        extents.clear();
-        let layout = self.groups[group as usize].layout;
-        match layout.level {
-            Level::Raid1 => {
-                extents.extend((0..layout.all_slots()).map(|slot| Extent {
-                    slot,
-                    at_bytes: offset,
-                    length_bytes: length,
-                }));
-            }
-            Level::Raid10 => layout.units(offset, length, |unit, within, length_bytes| {
-                for copy in 0..2 {
-                    let (slot, at) = layout.copy(unit, copy);
-                    join(&mut extents, Extent { slot, at_bytes: at + within, length_bytes });
-                }
-            }),
-            _ => layout.extents(offset, length, &mut extents),
-        }
+        let mut places = std::mem::take(&mut self.places);
+        (extents.clear(), places.clear());
+        self.groups[group as usize].layout.places(offset, length, &mut places);
+        places.iter().for_each(|place| join(&mut extents, *place));
         for extent in &extents {
             self.command(now_ns, operation, group, Kind::Write, extent);
         }
-        self.extents = extents;
+        (self.extents, self.places) = (extents, places);
     }
 
     /// A flush goes to every member that serves.
     pub(super) fn flush_members(&mut self, now_ns: u64, number: u32) {
         self.requests.get_mut(number).pending = 1;
         for group in 0..self.groups.len() {
-            for slot in 0..self.groups[group].layout.all_slots() {
+            for slot in 0..self.groups[group].layout.slots() {
                 let Some(member) = self.groups[group].live_member(slot) else {
                     continue;
                 };
@@ -232,16 +191,5 @@ impl Array {
             }
         }
         self.part_done(now_ns, number);
-    }
-}
-
-/// A command for an extent.
-pub fn request(kind: Kind, extent: &Extent) -> Request {
-    Request {
-        kind,
-        offset_bytes: extent.at_bytes,
-        length_bytes: u32::try_from(extent.length_bytes).expect("a request is shorter than 4 GiB"),
-        force_unit_access: false,
-        ordered: false,
     }
 }

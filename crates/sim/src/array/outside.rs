@@ -3,12 +3,11 @@
 use headstack_result::{LEVEL_NAMES, Levels};
 use headstack_workload::{Kind, Span};
 
-use super::description::Level;
 use super::health::{GroupState, SlotState};
-use super::layout::Extent;
+use super::levels::{Extent, Placing, Tear};
 use super::places::{Held, Piece};
 use super::slab::Slab;
-use super::{Array, Event};
+use super::state::{Array, Event};
 use crate::device::Device;
 use crate::flights::Failed;
 use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges};
@@ -110,17 +109,18 @@ impl Array {
         let lun = self.lun_bases.partition_point(|&base| base <= at_bytes) - 1;
         let lun = lun.min(self.description.luns.len() - 1);
         let place = &self.description.luns[lun];
-        let layout = &self.groups[place.group as usize].layout;
         let offset = place.start_bytes + (at_bytes - self.lun_bases[lun]);
-        let bound = match (&self.pools[place.group as usize], layout.level) {
-            (Some(pool), _) => unit_end(offset, pool.description().segment_bytes),
-            (None, Level::Concat | Level::Raid1) => {
-                let slot = if layout.level == Level::Concat { offset / layout.slot_bytes } else { 0 };
-                let base = slot * layout.slot_bytes;
-                let member = self.description.groups[place.group as usize].members[slot as usize];
-                base + self.members[member as usize].tear_bound(offset - base).min(layout.slot_bytes)
-            }
-            (None, _) => unit_end(offset, layout.unit_bytes),
+        let state = &self.groups[place.group as usize];
+        let bound = match &self.pools[place.group as usize] {
+            Some(pool) => (offset / pool.description().segment_bytes + 1) * pool.description().segment_bytes,
+            None => match state.layout.tear(offset) {
+                Tear::At(bound) => bound,
+                Tear::OfMember { slot, base_bytes } => {
+                    let member = self.description.groups[place.group as usize].members[slot as usize];
+                    let bound = self.members[member as usize].tear_bound(offset - base_bytes);
+                    base_bytes + bound.min(state.slot_bytes)
+                }
+            },
         };
         (at_bytes + (bound - offset)).min(self.lun_bases[lun + 1])
     }
@@ -184,10 +184,6 @@ impl Array {
             device.health(&member.name, traffic, self.power_cycles, missing)
         }));
     }
-}
-
-fn unit_end(offset: u64, unit_bytes: u64) -> u64 {
-    (offset / unit_bytes + 1) * unit_bytes
 }
 
 /// What two ascending lists of runs have in common.

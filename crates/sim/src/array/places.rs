@@ -3,11 +3,11 @@
 
 use headstack_workload::{Kind, Request};
 
-use super::Array;
-use super::description::Level;
 use super::health::GroupState;
-use super::layout::Extent;
+use super::levels::{Extent, Layout, Placing};
 use super::pool::{self, Placement, Stripe};
+use super::pooled::part;
+use super::state::Array;
 
 /// A run of bytes that one extent of a member holds.
 #[derive(Clone, Copy, Debug)]
@@ -63,42 +63,21 @@ impl Array {
     fn laid_out_pieces(&self, lun: usize, from: u64, length: u64, each: &mut impl FnMut(&Piece)) {
         let place = &self.description.luns[lun];
         let group = place.group;
-        let layout = self.groups[group as usize].layout;
         let start = place.start_bytes + (from - self.lun_bases[lun]);
-        let mut tell = |offset: u64, length_bytes: u64, held: Held| {
-            each(&Piece { at_bytes: from + (offset - start), length_bytes, group, held });
-        };
-        let mut extents = Vec::new();
-        match layout.level {
-            Level::Raid1 => {
-                let copy = |slot| Extent { slot, at_bytes: start, length_bytes: length };
-                extents.extend((0..layout.all_slots()).map(copy));
-                tell(start, length, Held::Copies(&extents));
-            }
-            Level::Concat => {
-                layout.extents(start, length, &mut extents);
-                let mut at = start;
-                for extent in &extents {
-                    tell(at, extent.length_bytes, Held::Copies(&[*extent]));
-                    at += extent.length_bytes;
-                }
-            }
-            _ => layout.units(start, length, |unit, within, length_bytes| {
-                let copy = |(slot, at): (u32, u64)| Extent { slot, at_bytes: at + within, length_bytes };
-                let offset = unit * layout.unit_bytes + within;
-                if layout.level == Level::Raid10 {
-                    return tell(
-                        offset,
-                        length_bytes,
-                        Held::Copies(&[0, 1].map(|number| copy(layout.copy(unit, number)))),
-                    );
-                }
-                let (row, number) = (unit / layout.data_units, unit % layout.data_units);
-                let extent = copy((layout.data_slot(row, number), layout.row_at_bytes(row)));
-                let held = if layout.has_parity() { Held::Row(extent) } else { Held::Copies(&[extent]) };
-                tell(offset, length_bytes, held);
-            }),
+        let layout = &self.groups[group as usize].layout;
+        let mut places = Vec::new();
+        layout.places(start, length, &mut places);
+        let mut at_bytes = from;
+        for piece in places.chunks(layout.copies()) {
+            let length_bytes = piece[0].length_bytes;
+            let held = match layout {
+                Layout::Copies(_) => Held::Copies(piece),
+                Layout::Parity(_) => Held::Row(piece[0]),
+            };
+            each(&Piece { at_bytes, length_bytes, group, held });
+            at_bytes += length_bytes;
         }
+        debug_assert_eq!(at_bytes, from + length, "the pieces of a run cover it");
     }
 
     fn pooled_pieces(&self, lun: usize, from: u64, length: u64, each: &mut impl FnMut(&Piece)) {
@@ -110,7 +89,7 @@ impl Array {
             let offset = self.description.luns[lun].start_bytes + (at - self.lun_bases[lun]);
             let within = offset % segment_bytes;
             let length_bytes = (segment_bytes - within).min(end - at);
-            let part = |place: pool::Extent| super::pooled::part(place, within, length_bytes);
+            let part = |place: pool::Extent| self::part(place, within, length_bytes);
             let mut tell = |held: Held| each(&Piece { at_bytes: at, length_bytes, group, held });
             match pool.place(self.lun_numbers[lun], (offset / segment_bytes) as u32) {
                 None => {}
@@ -160,12 +139,14 @@ impl Array {
                 && match piece.held {
                     Held::Copies(copies) => copies.iter().any(missing),
                     Held::Row(extent) => {
-                        let mut parities =
-                            (0..state.layout.parities).map(|number| state.layout.parity_of(&extent, number));
-                        missing(&extent) || (request.kind == Kind::Write && parities.any(|parity| missing(&parity)))
+                        let mut misses_parity = false;
+                        if request.kind == Kind::Write {
+                            state.parity().parities_of(&extent, |parity| misses_parity |= missing(&parity));
+                        }
+                        missing(&extent) || misses_parity
                     }
                     Held::Stripe(extent, stripe, within) => {
-                        let part = |place: pool::Extent| super::pooled::part(place, within, extent.length_bytes);
+                        let part = |place: pool::Extent| self::part(place, within, extent.length_bytes);
                         let mut parities = stripe.parity().into_iter().map(part);
                         missing(&extent) || (request.kind == Kind::Write && parities.any(|parity| missing(&parity)))
                     }
@@ -193,7 +174,7 @@ impl Array {
         stripe: &Stripe,
         within: u64,
     ) -> Option<Vec<Extent>> {
-        let part = |place: pool::Extent| super::pooled::part(place, within, extent.length_bytes);
+        let part = |place: pool::Extent| self::part(place, within, extent.length_bytes);
         let there = |other: &Extent| other.slot != extent.slot && state.member_for(other, Kind::Read).is_some();
         let needed = stripe.data().count();
         let others: Vec<Extent> = stripe.data().chain(stripe.parity()).map(part).filter(there).take(needed).collect();

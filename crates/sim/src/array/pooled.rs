@@ -3,28 +3,11 @@
 use headstack_workload::Kind;
 
 use super::description::{ArrayDescription, Prefill};
-use super::layout::Extent;
-use super::members::Owner;
-use super::operations::request;
+use super::levels::Extent;
 use super::pool::{self, Effect, Migration, Placement, Pool};
-use super::{Array, Event};
+use super::state::{Array, Event};
+use super::under_way::{Owner, Relay, RelayEnd, request};
 use crate::drive::InvalidDescription;
-
-/// Reads, and writes that follow when all of them are done.
-#[derive(Clone, Debug)]
-pub struct Relay {
-    group: u32,
-    pending: u32,
-    writes: Vec<Extent>,
-    then: RelayEnd,
-}
-
-/// Whom a relay is for.
-#[derive(Clone, Debug)]
-enum RelayEnd {
-    Operation(u32),
-    Migration(Migration),
-}
 
 /// The pools of an array's groups, filled as the LUNs say.
 pub fn pools(description: &ArrayDescription) -> Result<Vec<Option<Pool>>, InvalidDescription> {

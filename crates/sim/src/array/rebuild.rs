@@ -2,37 +2,14 @@
 
 use headstack_workload::Kind;
 
-use super::description::{IncidentKind, Level, Member};
-use super::health::{GroupState, Slot, SlotState};
-use super::layout::{Extent, join};
-use super::members::{Owner, Port};
-use super::operations::request;
-use super::{Array, Event};
+use super::description::{IncidentKind, Member};
+use super::health::{Rebuilding, Slot, SlotState, Step, step_number};
+use super::levels::Extent;
+use super::ports::Port;
+use super::state::{Array, Event};
+use super::under_way::{Owner, request};
 use crate::SimError;
 use crate::device::{Device, Traffic};
-
-/// The rebuild of one slot.
-#[derive(Clone, Debug)]
-pub struct Rebuilding {
-    /// The slot.
-    pub slot: u32,
-    /// Steps under way: first byte, commands that are not done, finished.
-    steps: Vec<Step>,
-    begun_ns: u64,
-    /// When the rate limit allows the next step.
-    allowed_ns: u64,
-    /// An event will begin the next step.
-    scheduled: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    from_bytes: u64,
-    to_bytes: u64,
-    pending: u32,
-    begun_ns: u64,
-    done: bool,
-}
 
 impl Array {
     /// A missing slot gets a spare, if there is one and no other is being filled.
@@ -92,7 +69,7 @@ impl Array {
         let SlotState::Filling { done_bytes, begun_bytes } = state.slots[slot].state else {
             return;
         };
-        if begun_bytes == state.layout.slot_bytes || rebuilding.steps.len() >= state.rebuild.steps as usize {
+        if begun_bytes == state.slot_bytes || rebuilding.steps.len() >= state.rebuild.steps as usize {
             return;
         }
         if now_ns < rebuilding.allowed_ns && (busy || state.rebuild.rate_limit_bytes_per_s.is_some()) {
@@ -100,7 +77,7 @@ impl Array {
             let allowed_ns = rebuilding.allowed_ns;
             return self.at(allowed_ns, Event::Rebuild(group));
         }
-        let to_bytes = (begun_bytes + state.rebuild.step_bytes).min(state.layout.slot_bytes);
+        let to_bytes = (begun_bytes + state.rebuild.step_bytes).min(state.slot_bytes);
         state.slots[slot].state = SlotState::Filling { done_bytes, begun_bytes: to_bytes };
         if let Some(rate) = state.rebuild.rate_limit_bytes_per_s {
             let pause_ns = ((to_bytes - begun_bytes) as f64 / rate * 1e9) as u64;
@@ -173,55 +150,20 @@ impl Array {
         while let Some(at) = rebuilding.steps.iter().position(|step| step.done && step.from_bytes == done_bytes) {
             done_bytes = rebuilding.steps.remove(at).to_bytes;
         }
+        debug_assert!(done_bytes <= begun_bytes && begun_bytes <= state.slot_bytes, "what is done was begun");
         state.slots[slot].state = SlotState::Filling { done_bytes, begun_bytes };
-        if done_bytes == state.layout.slot_bytes {
+        if done_bytes == state.slot_bytes {
             let took_ns = now_ns - rebuilding.begun_ns;
             state.slots[slot].state = SlotState::Whole;
             state.not_whole -= 1;
             state.rebuilding = None;
+            debug_assert!(state.is_counted(), "slots that are not whole are counted");
             self.rebuilds_ns.push(took_ns);
             return self.take_spare(now_ns, group);
         }
         if !rebuilding.scheduled {
             self.rebuild_on(now_ns, group);
         }
-    }
-}
-
-fn step_number(from_bytes: u64, step_bytes: u64) -> u32 {
-    (from_bytes / step_bytes) as u32
-}
-
-impl GroupState {
-    fn step(&mut self, number: u32) -> Option<&mut Step> {
-        let step_bytes = self.rebuild.step_bytes;
-        let steps = &mut self.rebuilding.as_mut()?.steps;
-        steps.iter_mut().find(|step| step_number(step.from_bytes, step_bytes) == number)
-    }
-
-    /// A step waits for one command more.
-    pub fn expect_part(&mut self, number: u32) {
-        if let Some(step) = self.step(number) {
-            step.pending += 1;
-        }
-    }
-
-    /// What the slot that is being filled lacks where a source cannot be read: its member and the extents.
-    pub fn damage(&self, bad: &Extent) -> (u32, Vec<Extent>) {
-        let slot = self.rebuilding.as_ref().expect("a step belongs to a rebuild").slot;
-        let member = self.slots[slot as usize].member;
-        if self.layout.level != Level::Raid10 {
-            return (member, vec![Extent { slot, ..*bad }]);
-        }
-        let mut damaged = Vec::new();
-        self.layout.units(bad.at_bytes, bad.length_bytes, |row, within, length_bytes| {
-            let place = row * self.layout.slots + u64::from(bad.slot);
-            let (other, at) = self.layout.copy(place / 2, 1 - place % 2);
-            if other == slot {
-                join(&mut damaged, Extent { slot, at_bytes: at + within, length_bytes });
-            }
-        });
-        (member, damaged)
     }
 }
 

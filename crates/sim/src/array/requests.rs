@@ -2,26 +2,11 @@
 
 use headstack_workload::{Kind, Request};
 
-use super::operations::Origin;
-use super::{Array, Event};
+use super::state::{Array, Event};
+use super::under_way::{HostRequest, Origin};
 use crate::drive::Completion;
 use crate::flights::Failed;
 use crate::link::Direction;
-
-/// A host request under way.
-#[derive(Clone, Copy, Debug)]
-pub struct HostRequest {
-    /// The host's name for it.
-    pub id: u32,
-    /// What it wants.
-    pub request: Request,
-    /// When it came.
-    pub submitted_ns: u64,
-    /// Operations and commands that it waits for.
-    pub pending: u32,
-    /// The first byte that it cannot have.
-    pub failed: Option<u64>,
-}
 
 impl Array {
     /// A host request arrives.
@@ -95,6 +80,8 @@ impl Array {
     /// The host has its answer.
     pub(super) fn respond(&mut self, now_ns: u64, number: u32) {
         let host = self.requests.remove(number);
+        debug_assert!(host.pending == 0 && host.submitted_ns <= now_ns, "answered when nothing is left, after it came");
+        debug_assert!(self.done.last().is_none_or(|last| last.at_ns <= now_ns), "completions are in order of time");
         self.host_requests -= 1;
         let deferred = if host.request.kind == Kind::Flush { self.deferred.take() } else { None };
         if let Some(at_bytes) = host.failed.or(deferred) {

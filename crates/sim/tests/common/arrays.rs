@@ -71,7 +71,9 @@ pub fn capacity(level: Level, members: u64, spans: u64) -> u64 {
     let data = match level {
         Level::Raid1 => 1,
         Level::Raid10 => return members * ROWS * UNIT / 2 / UNIT * UNIT,
-        _ => members - spans * u64::from(level.parities()),
+        Level::Concat | Level::Raid0 => members,
+        Level::Raid5 => members - spans,
+        Level::Raid6 => members - 2 * spans,
     };
     data * ROWS * UNIT
 }

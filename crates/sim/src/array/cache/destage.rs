@@ -1,17 +1,13 @@
-//! Dirty pages on their way to the members.
+//! Which dirty pages go to the members next, and how many at once.
 
-use headstack_workload::Kind;
-
-use super::directory::{PARTS, parts_of};
-use super::{CacheState, Transfer};
-use crate::array::Array;
+use super::CacheState;
+use super::directory::parts_of;
+use super::page::PARTS;
 use crate::array::description::Destage;
-use crate::array::members::Owner;
-use crate::array::operations::{Origin, request};
 
 impl CacheState {
     /// Destages that may be under way now.
-    fn destages_allowed(&self, idle: bool) -> u32 {
+    pub fn destages_allowed(&self, idle: bool) -> u32 {
         let most = self.settings.destages_max;
         if !self.waiting_writes.is_empty() || !self.battery || idle {
             return most;
@@ -28,7 +24,7 @@ impl CacheState {
     }
 
     /// The next run of dirty bytes by the cache's policy; it ends at `bound`, which a page's row gives.
-    fn choose(&mut self, row_bytes: u64) -> Option<(u64, u64)> {
+    pub fn choose(&mut self, row_bytes: u64) -> Option<(u64, u64)> {
         // While writes wait, the oldest page is freed first, and by itself.
         if !self.waiting_writes.is_empty() || matches!(self.settings.destage, Destage::Fifo | Destage::Lru) {
             let key = self.directory.oldest_dirty()?;
@@ -81,91 +77,41 @@ impl CacheState {
     }
 }
 
-impl Array {
-    /// Sends dirty pages to the members, as many at once as the state of the cache asks for.
-    pub(in crate::array) fn destage(&mut self, now_ns: u64) {
-        let idle = self.host_requests == 0;
-        let Some(cache) = &mut self.cache else {
-            return;
-        };
-        if cache.directory.dirty_pages == 0 {
-            return;
-        }
-        while let Some(cache) = &mut self.cache
-            && cache.destages < cache.destages_allowed(idle)
-        {
-            let sample = cache.directory.next_dirty(cache.sweep).unwrap_or(0) * cache.page_bytes;
-            let row_bytes = self.row_bytes_at(sample);
-            let cache = self.cache.as_mut().expect("just seen");
-            let Some((from, length)) = cache.choose(row_bytes) else {
-                return;
-            };
-            for key in cache.keys(from, length) {
-                let slot = cache.directory.find(key).expect("a dirty page stays");
-                let parts = parts_of(key, cache.page_bytes, from, length);
-                cache.directory.leave(slot, parts);
+#[cfg(test)]
+mod tests {
+    use super::super::CacheState;
+    use crate::array::description::{Cache, CachePolicy, CacheWrites, Destage};
+
+    /// One begins just above the low mark, all are under way from the high one on, and in between they grow linearly.
+    #[test]
+    fn destages_grow_from_the_low_mark_to_the_high_one() {
+        let page_bytes = 64 << 10;
+        let mut cache = CacheState::new(&Cache {
+            memory_bytes: 200 * page_bytes,
+            data_bytes: 200 * page_bytes,
+            dirty_bytes_max: 100 * page_bytes,
+            page_bytes: page_bytes as u32,
+            writes: CacheWrites::Back,
+            mirror_link: None,
+            battery: true,
+            keeps_reads: true,
+            fill_bytes: 1,
+            prefetch: None,
+            policy: CachePolicy::Lru,
+            destage: Destage::Sorted,
+            high_water: 0.8,
+            low_water: 0.2,
+            destages_max: 7,
+            flash_members: vec![],
+        });
+        let mut allowed = |dirty: u64| {
+            while u64::from(cache.dirty_pages()) < dirty {
+                let next = u64::from(cache.dirty_pages());
+                assert!(cache.accept(next * page_bytes, page_bytes));
             }
-            cache.destages += 1;
-            cache.counters.destages += 1;
-            cache.counters.destaged_bytes += length;
-            self.send_out(now_ns, from, length);
-        }
-    }
-
-    /// Bytes of a row of the group that holds an address: what a destage may join.
-    fn row_bytes_at(&self, offset: u64) -> u64 {
-        let lun = self.lun_bases.partition_point(|&base| base <= offset) - 1;
-        let lun = &self.description.luns[lun.min(self.description.luns.len() - 1)];
-        let layout = &self.groups[lun.group as usize].layout;
-        if layout.has_parity() { layout.row_bytes() } else { layout.unit_bytes }
-    }
-
-    fn send_out(&mut self, now_ns: u64, from: u64, length: u64) {
-        let in_flash = !self.cache().settings.flash_members.is_empty();
-        let transfer = Transfer {
-            offset_bytes: from,
-            length_bytes: length,
-            request: None,
-            pending: 1,
-            leaves: true,
-            in_flash,
-            failed: false,
+            cache.destages_allowed(false)
         };
-        let number = self.cache().transfers.insert(transfer);
-        if !in_flash {
-            self.cache().transfers.get_mut(number).pending = 0;
-            return self.write_out(now_ns, number);
-        }
-        for (member, extent) in self.flash_places(from, length, Kind::Read) {
-            self.cache().transfers.get_mut(number).pending += 1;
-            self.issue(now_ns, member, Owner::Transfer(number), request(Kind::Read, &extent));
-        }
-        self.transfer_part_done(now_ns, number);
-    }
-
-    /// The data of a destage are at hand: they go to the members.
-    pub(super) fn write_out(&mut self, now_ns: u64, number: u32) {
-        let transfer = self.cache().transfers.get_mut(number);
-        transfer.pending = 1;
-        let (from, length) = (transfer.offset_bytes, transfer.length_bytes);
-        let end = (from + length).min(self.lun_bases[self.lun_bases.len() - 1]);
-        self.operate(now_ns, Origin::Transfer(number), true, from, end - from);
-        self.transfer_part_done(now_ns, number);
-    }
-
-    /// Pages have arrived at the members: writes that wait may have their place.
-    pub(super) fn destaged(&mut self, now_ns: u64, transfer: &Transfer) {
-        let cache = self.cache();
-        let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
-        for key in cache.keys(offset, length) {
-            let slot = cache.directory.find(key).expect("a page that leaves stays until it has left");
-            cache.directory.left(slot, parts_of(key, cache.page_bytes, offset, length));
-        }
-        cache.destages -= 1;
-        if transfer.failed {
-            self.deferred.get_or_insert(offset);
-        }
-        self.admit_waiting(now_ns);
-        self.destage(now_ns);
+        assert_eq!([19, 20, 21, 29, 31, 51, 79, 80, 100].map(&mut allowed), [0, 0, 1, 1, 2, 4, 6, 7, 7]);
+        assert_eq!(cache.destages_allowed(true), 7, "an idle host leaves all of them");
     }
 }

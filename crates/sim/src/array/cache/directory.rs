@@ -4,61 +4,17 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use rustc_hash::FxBuildHasher;
 
-/// Parts of a page whose state is tracked, one bit each.
-pub const PARTS: u32 = 64;
+use super::page::{PARTS, Page};
+use super::policies::Replacement;
+use crate::array::description::CachePolicy;
 
-const NONE: u32 = u32::MAX;
-
-/// A page. Each mask has a bit for each of its 64 parts.
-#[derive(Clone, Copy, Debug)]
-pub struct Page {
-    /// Its number in the array's address space.
-    pub key: u64,
-    /// Parts that it holds.
-    pub valid: u64,
-    /// Parts that the members do not have yet, and that nobody writes to them.
-    pub dirty: u64,
-    /// Parts that are being written to the members.
-    pub leaving: u64,
-    /// Parts that are being read from the members.
-    pub filling: u64,
-    /// When it became dirty, or was written last: the order of destaging by age.
-    stamp: u64,
-    newer: u32,
-    older: u32,
-}
-
-impl Page {
-    fn is_clean(&self) -> bool {
-        self.dirty | self.leaving == 0
-    }
-
-    /// It may begin to leave.
-    fn is_ready(&self) -> bool {
-        self.ready_parts() != 0
-    }
-
-    /// Parts that may begin to leave. What is written again while the page leaves waits: else two writes of one place
-    /// would be under way at once.
-    pub fn ready_parts(&self) -> u64 {
-        if self.leaving == 0 { self.dirty } else { 0 }
-    }
-
-    /// It may go.
-    pub fn is_evictable(&self) -> bool {
-        self.dirty | self.leaving | self.filling == 0
-    }
-}
-
-/// The pages of a cache. Those that can go are on a list, most recently used first.
+/// The pages of a cache. Which of those that can go does is the replacement's to say.
 #[derive(Clone, Debug)]
 pub struct Directory {
     slots: HashMap<u64, u32, FxBuildHasher>,
     pages: Vec<Page>,
-    free: Vec<u32>,
     pages_max: u32,
-    newest: u32,
-    oldest: u32,
+    replacement: Replacement,
     evictable: u32,
     /// Pages with dirty or leaving parts.
     pub dirty_pages: u32,
@@ -71,14 +27,12 @@ pub struct Directory {
 
 impl Directory {
     /// An empty cache of `pages_max` pages.
-    pub fn new(pages_max: u32) -> Self {
+    pub fn new(pages_max: u32, policy: CachePolicy) -> Self {
         Directory {
             slots: HashMap::default(),
             pages: Vec::new(),
-            free: Vec::new(),
             pages_max,
-            newest: NONE,
-            oldest: NONE,
+            replacement: Replacement::new(policy, pages_max),
             evictable: 0,
             dirty_pages: 0,
             clock: 0,
@@ -101,56 +55,42 @@ impl Directory {
 
     /// Pages that could be added now.
     pub fn room(&self) -> u32 {
-        self.pages_max - self.pages.len() as u32 + self.free.len() as u32 + self.evictable
+        self.pages_max - self.pages.len() as u32 + self.evictable
     }
 
-    /// The slot of a page, which takes the place of the least recently used one where the cache is full; `None` if all
-    /// pages must stay.
+    /// The slot of a page, which takes the place of another one where the cache is full; `None` if all pages must stay.
     pub fn find_or_take(&mut self, key: u64) -> Option<u32> {
         if let Some(slot) = self.find(key) {
             return Some(slot);
         }
-        let slot = if let Some(slot) = self.free.pop() {
-            slot
-        } else if (self.pages.len() as u32) < self.pages_max {
-            self.pages.push(Page {
-                key,
-                valid: 0,
-                dirty: 0,
-                leaving: 0,
-                filling: 0,
-                stamp: 0,
-                newer: NONE,
-                older: NONE,
-            });
+        let slot = if (self.pages.len() as u32) < self.pages_max {
+            self.pages.push(Page::new(key));
             self.pages.len() as u32 - 1
-        } else if self.oldest != NONE {
-            let slot = self.oldest;
-            self.unlist(slot);
-            let key = self.pages[slot as usize].key;
-            self.slots.remove(&key);
+        } else if self.evictable > 0 {
+            let slot = self.replacement.replace(&mut self.pages, key);
+            debug_assert!(self.page(slot).is_evictable(), "what the members do not have stays");
+            self.evictable -= 1;
+            self.slots.remove(&self.pages[slot as usize].key);
+            self.pages[slot as usize] = Page::new(key);
             slot
         } else {
             return None;
         };
-        self.pages[slot as usize] =
-            Page { key, valid: 0, dirty: 0, leaving: 0, filling: 0, stamp: 0, newer: NONE, older: NONE };
         self.slots.insert(key, slot);
-        self.list(slot);
+        self.replacement.admit(&mut self.pages, slot);
+        self.evictable += 1;
+        debug_assert!(self.slots.len() <= self.pages_max as usize, "a cache holds no more than it has room for");
         Some(slot)
     }
 
     /// Pages that hold something or wait for it.
     pub fn pages_held(&self) -> u32 {
-        self.pages.len() as u32 - self.free.len() as u32
+        self.pages.len() as u32
     }
 
     /// A page was used.
     pub fn touch(&mut self, slot: u32) {
-        if self.pages[slot as usize].is_evictable() && self.newest != slot {
-            self.unlist(slot);
-            self.list(slot);
-        }
+        self.replacement.hit(&mut self.pages, slot);
     }
 
     /// Changes a page's masks, and keeps lists and counts true.
@@ -162,12 +102,18 @@ impl Directory {
         match (before.is_clean(), after.is_clean()) {
             (true, false) => self.dirty_pages += 1,
             (false, true) => self.dirty_pages -= 1,
-            _ => {}
+            (true, true) | (false, false) => {}
         }
         match (before.is_evictable(), after.is_evictable()) {
-            (true, false) => self.unlist(slot),
-            (false, true) => self.list(slot),
-            _ => {}
+            (true, false) => {
+                self.replacement.unlist(&mut self.pages, slot);
+                self.evictable -= 1;
+            }
+            (false, true) => {
+                self.replacement.list(&mut self.pages, slot);
+                self.evictable += 1;
+            }
+            (true, true) | (false, false) => {}
         }
         match (before.is_ready(), after.is_ready()) {
             (false, true) => {
@@ -176,18 +122,22 @@ impl Directory {
             (true, false) => {
                 self.by_place.remove(&after.key);
             }
-            _ => {}
+            (true, true) | (false, false) => {}
         }
+        debug_assert!(after.dirty & !after.valid == 0 && after.leaving & !after.valid == 0, "dirty parts are held");
     }
 
     /// Parts are written by the host; `renews` makes the page the youngest, otherwise it keeps the age of its first
     /// dirty part.
     pub fn dirty(&mut self, slot: u32, parts: u64, renews: bool) {
-        let was_dirty = self.page(slot).dirty != 0;
+        let (was_dirty, was_held) = (self.page(slot).dirty != 0, self.page(slot).valid != 0);
         self.change(slot, |page| {
             page.valid |= parts;
             page.dirty |= parts;
         });
+        if was_held {
+            self.touch(slot);
+        }
         if !was_dirty || renews {
             self.clock += 1;
             let stamp = self.clock;
@@ -291,30 +241,6 @@ impl Directory {
     pub fn forget(&mut self, slot: u32, parts: u64) {
         self.change(slot, |page| page.valid &= !parts | page.dirty | page.leaving);
     }
-
-    fn list(&mut self, slot: u32) {
-        let page = &mut self.pages[slot as usize];
-        (page.newer, page.older) = (NONE, self.newest);
-        match self.newest {
-            NONE => self.oldest = slot,
-            newest => self.pages[newest as usize].newer = slot,
-        }
-        self.newest = slot;
-        self.evictable += 1;
-    }
-
-    fn unlist(&mut self, slot: u32) {
-        let Page { newer, older, .. } = self.pages[slot as usize];
-        match newer {
-            NONE => self.newest = older,
-            newer => self.pages[newer as usize].older = older,
-        }
-        match older {
-            NONE => self.oldest = newer,
-            older => self.pages[older as usize].newer = newer,
-        }
-        self.evictable -= 1;
-    }
 }
 
 /// The parts of page `key` that `length` bytes from `offset` on touch. Parts that are touched in a part of theirs count
@@ -356,7 +282,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_clean_page_goes_first() {
-        let mut directory = Directory::new(3);
+        let mut directory = Directory::new(3, CachePolicy::Lru);
         let slots: Vec<u32> = (0..3).map(|key| directory.find_or_take(key).unwrap()).collect();
         directory.touch(slots[0]);
         directory.dirty(slots[1], 1, false);
@@ -373,7 +299,7 @@ mod tests {
 
     #[test]
     fn ages_and_places_order_what_is_dirty() {
-        let mut directory = Directory::new(8);
+        let mut directory = Directory::new(8, CachePolicy::Lru);
         for key in [5, 1, 3] {
             let slot = directory.find_or_take(key).unwrap();
             directory.dirty(slot, 1, false);
@@ -390,7 +316,7 @@ mod tests {
         /// Counts and lists agree with the pages themselves, whatever happens.
         #[test]
         fn counts_are_true(steps in prop::collection::vec((0u64..12, 0u8..6), 1..400)) {
-            let mut directory = Directory::new(8);
+            let mut directory = Directory::new(8, CachePolicy::Lru);
             for (key, step) in steps {
                 let Some(slot) = directory.find_or_take(key) else { continue };
                 let page = *directory.page(slot);

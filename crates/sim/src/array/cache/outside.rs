@@ -1,9 +1,8 @@
-//! What the world outside does to a cache, and sees of it; what it cannot have, or get rid of.
+//! What the world outside does to a cache, and sees of it.
 
 use super::CacheState;
-use super::Transfer;
-use super::directory::{Directory, PARTS, parts_of};
-use crate::array::Array;
+use super::directory::Directory;
+use super::page::PARTS;
 use crate::array::description::CacheWrites;
 use crate::gauges::CacheGauge;
 
@@ -33,7 +32,7 @@ impl CacheState {
         if self.battery {
             self.directory.power_cut();
         } else {
-            self.directory = Directory::new((self.settings.data_bytes / self.page_bytes) as u32);
+            self.directory = Directory::new((self.settings.data_bytes / self.page_bytes) as u32, self.settings.policy);
         }
         self.waiting_writes.clear();
         self.waiting_reads.clear();
@@ -55,37 +54,5 @@ impl CacheState {
             hits: self.counters.read_hits,
             battery_ok: self.battery,
         }
-    }
-}
-
-impl Array {
-    /// The run of addresses that a transfer moves.
-    pub(in crate::array) fn transfer_run(&self, number: u32) -> (u64, u64) {
-        let cache = self.cache.as_ref().expect("only arrays with a cache come here");
-        let transfer = cache.transfers.get(number);
-        (transfer.offset_bytes, transfer.length_bytes)
-    }
-
-    /// Something of a transfer cannot be had, or given.
-    pub(in crate::array) fn fail_transfer(&mut self, number: u32) {
-        self.cache().transfers.get_mut(number).failed = true;
-    }
-
-    /// Something that was to be brought into the cache cannot be read: nothing of it stays, and whoever waits reads what
-    /// it wants from the members.
-    pub(super) fn fill_failed(&mut self, now_ns: u64, transfer: &Transfer) {
-        let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
-        let cache = self.cache();
-        let mut waiting = Vec::new();
-        for key in cache.keys(offset, length) {
-            if let Some(slot) = cache.directory.find(key) {
-                cache.directory.unfill(slot, parts_of(key, cache.page_bytes, offset, length));
-            }
-            waiting.extend(cache.waiting_reads.remove(&key).unwrap_or_default());
-        }
-        for number in transfer.request.into_iter().chain(waiting) {
-            self.request_members(now_ns, number);
-        }
-        self.admit_waiting(now_ns);
     }
 }

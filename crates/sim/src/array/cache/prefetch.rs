@@ -1,6 +1,5 @@
 //! Sequential streams, and reading ahead of them.
 
-use crate::array::Array;
 use crate::array::description::Prefetch;
 
 /// A run of requests, each beginning where the last one ended.
@@ -29,7 +28,7 @@ impl Streams {
 
     /// A request was seen: the run that should be read ahead now, if any. Runs are asked for in halves of what is kept
     /// ahead, so that they are long.
-    fn see(&mut self, offset: u64, length: u64) -> Option<(u64, u64)> {
+    pub fn see(&mut self, offset: u64, length: u64) -> Option<(u64, u64)> {
         let settings = self.settings?;
         self.clock += 1;
         let end = offset + length;
@@ -55,28 +54,6 @@ impl Streams {
         let from = stream.read_to_bytes;
         stream.read_to_bytes = end + settings.ahead_bytes;
         Some((from, stream.read_to_bytes))
-    }
-}
-
-impl Array {
-    /// A read may belong to a stream that is read ahead.
-    pub(super) fn follow_stream(&mut self, now_ns: u64, offset: u64, length: u64) {
-        let last = self.lun_bases[self.lun_bases.len() - 1];
-        let cache = self.cache();
-        let Some((from, to)) = cache.streams.see(offset, length) else {
-            return;
-        };
-        // Up to the end of a page: what is asked for next begins with the following one.
-        let to = (to.next_multiple_of(cache.page_bytes)).min(last);
-        if from >= to {
-            return;
-        }
-        if let (Some((from, to)), _) = cache.missing(from, to - from)
-            && cache.prepare(from, to - from)
-        {
-            cache.counters.prefetched_bytes += to - from;
-            self.fill(now_ns, from, to - from, None);
-        }
     }
 }
 

@@ -1,0 +1,58 @@
+//! A page of a cache.
+
+/// Parts of a page whose state is tracked, one bit each.
+pub const PARTS: u32 = 64;
+
+/// No slot.
+pub const NONE: u32 = u32::MAX;
+
+/// A page. Each mask has a bit for each of its 64 parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// Its number in the array's address space.
+    pub key: u64,
+    /// Parts that it holds.
+    pub valid: u64,
+    /// Parts that the members do not have yet, and that nobody writes to them.
+    pub dirty: u64,
+    /// Parts that are being written to the members.
+    pub leaving: u64,
+    /// Parts that are being read from the members.
+    pub filling: u64,
+    /// When it became dirty, or was written last: the order of destaging by age.
+    pub stamp: u64,
+    /// The next newer page on its list, and the next older one; the replacement's.
+    pub newer: u32,
+    /// See `newer`.
+    pub older: u32,
+    /// What the replacement remembers of it.
+    pub mark: u8,
+}
+
+impl Page {
+    /// A page that holds nothing yet.
+    pub fn new(key: u64) -> Page {
+        Page { key, valid: 0, dirty: 0, leaving: 0, filling: 0, stamp: 0, newer: NONE, older: NONE, mark: 0 }
+    }
+
+    /// The members have all of it.
+    pub fn is_clean(&self) -> bool {
+        self.dirty | self.leaving == 0
+    }
+
+    /// It may begin to leave.
+    pub fn is_ready(&self) -> bool {
+        self.ready_parts() != 0
+    }
+
+    /// Parts that may begin to leave. What is written again while the page leaves waits: else two writes of one place
+    /// would be under way at once.
+    pub fn ready_parts(&self) -> u64 {
+        if self.leaving == 0 { self.dirty } else { 0 }
+    }
+
+    /// It may go.
+    pub fn is_evictable(&self) -> bool {
+        self.dirty | self.leaving | self.filling == 0
+    }
+}

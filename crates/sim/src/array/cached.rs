@@ -1,0 +1,297 @@
+//! What reads and writes meet in the controller's cache, and what goes between it and the members.
+
+use headstack_workload::Kind;
+
+use super::cache::{CacheState, Transfer, parts_of};
+use super::description::CacheWrites;
+use super::levels::Extent;
+use super::state::{Array, Event};
+use super::under_way::{Origin, Owner, request};
+use crate::link::Direction;
+
+impl Array {
+    pub(super) fn cache(&mut self) -> &mut CacheState {
+        self.cache.as_mut().expect("only arrays with a cache come here")
+    }
+
+    /// A transfer waits for one operation more.
+    pub(super) fn expect_transfer_part(&mut self, number: u32) {
+        self.cache().transfers.get_mut(number).pending += 1;
+    }
+
+    /// Keeps what a request of the past left in the cache; true if a read found all of it there.
+    pub(super) fn warm_cache(&mut self, kind: Kind, offset: u64, length: u64) -> bool {
+        let Some(cache) = &mut self.cache else {
+            return false;
+        };
+        let hit = cache.missing(offset, length).0.is_none();
+        if cache.settings.keeps_reads && cache.prepare(offset, length) {
+            for key in cache.keys(offset, length) {
+                // A page that was there may have made room for the next ones.
+                if let Some(slot) = cache.directory.find(key) {
+                    let parts = parts_of(key, cache.page_bytes, offset, length);
+                    let is_used = cache.directory.page(slot).filling & parts == 0;
+                    cache.directory.filled(slot, parts);
+                    if is_used {
+                        cache.directory.touch(slot);
+                    }
+                }
+            }
+        }
+        hit && kind == Kind::Read
+    }
+
+    /// A read meets the cache.
+    pub(super) fn cached_read(&mut self, now_ns: u64, number: u32) {
+        let wanted = self.requests.get(number).request;
+        let (offset, length) = (wanted.offset_bytes, u64::from(wanted.length_bytes));
+        self.follow_stream(now_ns, offset, length);
+        self.look_up(now_ns, number);
+    }
+
+    /// What is there is given out; what is on its way is waited for; the rest is read.
+    fn look_up(&mut self, now_ns: u64, number: u32) {
+        let wanted = self.requests.get(number).request;
+        let (offset, length) = (wanted.offset_bytes, u64::from(wanted.length_bytes));
+        let cache = self.cache();
+        match cache.missing(offset, length) {
+            (None, _) => {
+                cache.counters.read_hits += 1;
+                for key in cache.keys(offset, length) {
+                    if let Some(slot) = cache.directory.find(key) {
+                        cache.directory.touch(slot);
+                    }
+                }
+                self.answer_from_cache(now_ns, number, Kind::Read);
+            }
+            (_, Some(key)) => {
+                cache.counters.read_waits += 1;
+                cache.waiting_reads.entry(key).or_default().push(number);
+            }
+            (Some((from, to)), None) => {
+                cache.counters.read_misses += 1;
+                let unit = u64::from(cache.settings.fill_bytes.max(1));
+                let (from, to) = (from / unit * unit, to.next_multiple_of(unit));
+                let keeps = cache.settings.keeps_reads && cache.prepare(from, to - from);
+                if keeps {
+                    self.fill(now_ns, from, to - from, Some(number))
+                } else {
+                    self.request_members(now_ns, number)
+                }
+            }
+        }
+    }
+
+    /// Reads a run, for which pages are prepared, from the members.
+    fn fill(&mut self, now_ns: u64, from: u64, length: u64, request: Option<u32>) {
+        // The last page may reach beyond the last address.
+        let end = (from + length).min(self.lun_bases[self.lun_bases.len() - 1]);
+        let transfer = Transfer {
+            offset_bytes: from,
+            length_bytes: length,
+            request,
+            pending: 1,
+            leaves: false,
+            in_flash: false,
+            failed: false,
+        };
+        let number = self.cache().transfers.insert(transfer);
+        self.operate(now_ns, Origin::Transfer(number), false, from, end - from);
+        self.transfer_part_done(now_ns, number);
+    }
+
+    /// A write meets the cache.
+    pub(super) fn cached_write(&mut self, now_ns: u64, number: u32) {
+        let wanted = self.requests.get(number).request;
+        let (offset, length) = (wanted.offset_bytes, u64::from(wanted.length_bytes));
+        let cache = self.cache();
+        if cache.writes() != CacheWrites::Back
+            || length > u64::from(cache.dirty_pages_max.saturating_sub(1)) * cache.page_bytes
+        {
+            cache.write_past(offset, length);
+            return self.request_members(now_ns, number);
+        }
+        if cache.waiting_writes.is_empty() && cache.accept(offset, length) {
+            self.write_taken(now_ns, number);
+        } else {
+            cache.counters.write_waits += 1;
+            cache.waiting_writes.push_back(number);
+        }
+        self.destage(now_ns);
+    }
+
+    /// The cache has a write's data: the partner gets a copy, then the host its answer.
+    fn write_taken(&mut self, now_ns: u64, number: u32) {
+        let bytes = u64::from(self.requests.get(number).request.length_bytes);
+        let safe_ns = match self.cache().settings.mirror_link {
+            Some(link) => self.links[link as usize].carry(now_ns, now_ns, bytes, 0.0, Direction::Write),
+            None => now_ns,
+        };
+        if !self.cache().settings.flash_members.is_empty() {
+            self.answer_from_cache(safe_ns.max(now_ns), number, Kind::Write);
+        } else if safe_ns > now_ns {
+            self.at(safe_ns, Event::Respond(number));
+        } else {
+            self.respond(now_ns, number);
+        }
+    }
+
+    /// Data of a request come from, or go to, the cache itself: at once where that is memory, by commands where it is
+    /// flash.
+    fn answer_from_cache(&mut self, now_ns: u64, number: u32, kind: Kind) {
+        let wanted = self.requests.get(number).request;
+        let (offset, length) = (wanted.offset_bytes, u64::from(wanted.length_bytes));
+        if self.cache().settings.flash_members.is_empty() {
+            return self.answer(now_ns, number);
+        }
+        self.requests.get_mut(number).pending = 1;
+        for (member, extent) in self.flash_places(offset, length, kind) {
+            self.requests.get_mut(number).pending += 1;
+            self.issue(now_ns, member, Owner::Request(number), request(kind, &extent));
+        }
+        self.part_done(now_ns, number);
+    }
+
+    /// Where a run's pages lie in the flash: pages are dealt over its members; what is written goes to two of them where
+    /// there are two, each member's second half holding the copies.
+    pub(super) fn flash_places(&mut self, offset: u64, length: u64, kind: Kind) -> Vec<(u32, Extent)> {
+        let cache = self.cache.as_ref().expect("only arrays with a cache come here");
+        let flash = &cache.settings.flash_members;
+        let members = flash.len() as u64;
+        let pages_each = (cache.settings.data_bytes / cache.page_bytes).div_ceil(members);
+        let mut places = Vec::new();
+        for key in cache.keys(offset, length) {
+            let Some(slot) = cache.directory.find(key).map(u64::from) else {
+                continue;
+            };
+            let begin = (key * cache.page_bytes).max(offset);
+            let end = ((key + 1) * cache.page_bytes).min(offset + length);
+            let copies = if kind == Kind::Write && members > 1 { 2 } else { 1 };
+            for copy in 0..copies {
+                let member = flash[((slot + copy) % members) as usize];
+                let page = slot / members + copy * pages_each;
+                let at_bytes = page * cache.page_bytes + begin % cache.page_bytes;
+                places.push((member, Extent { slot: 0, at_bytes, length_bytes: end - begin }));
+            }
+        }
+        places
+    }
+
+    /// A fill or destage waits for one thing less.
+    pub(super) fn transfer_part_done(&mut self, now_ns: u64, number: u32) {
+        let transfer = self.cache().transfers.get_mut(number);
+        debug_assert!(transfer.pending > 0, "it waits for no more than it was told to");
+        transfer.pending -= 1;
+        if transfer.pending > 0 {
+            return;
+        }
+        if transfer.in_flash {
+            transfer.in_flash = false;
+            return self.write_out(now_ns, number);
+        }
+        let transfer = self.cache().transfers.remove(number);
+        match (transfer.leaves, transfer.failed) {
+            (true, _) => self.destaged(now_ns, &transfer),
+            (false, true) => self.fill_failed(now_ns, &transfer),
+            (false, false) => self.filled(now_ns, &transfer),
+        }
+    }
+
+    /// Data have come from the members: whoever waited for them goes on.
+    fn filled(&mut self, now_ns: u64, transfer: &Transfer) {
+        let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
+        let cache = self.cache();
+        let mut waiting = Vec::new();
+        for key in cache.keys(offset, length) {
+            // A page may be gone: where fills overlap, the first to come completes it, and of one that was all there when
+            // the run was prepared, nothing was on its way.
+            if let Some(slot) = cache.directory.find(key) {
+                let parts = parts_of(key, cache.page_bytes, offset, length) & cache.directory.page(slot).filling;
+                cache.directory.filled(slot, parts);
+            }
+            waiting.extend(cache.waiting_reads.remove(&key).unwrap_or_default());
+        }
+        if !cache.settings.flash_members.is_empty() {
+            for (member, extent) in self.flash_places(offset, length, Kind::Read) {
+                self.issue(now_ns, member, Owner::Background, request(Kind::Write, &extent));
+            }
+        }
+        if let Some(number) = transfer.request {
+            self.answer(now_ns, number);
+        }
+        for number in waiting {
+            self.look_up(now_ns, number);
+        }
+        self.admit_waiting(now_ns);
+    }
+
+    /// Writes that waited for a page take those that are free now, first come, first served.
+    pub(super) fn admit_waiting(&mut self, now_ns: u64) {
+        while let Some(&number) = self.cache().waiting_writes.front() {
+            let wanted = self.requests.get(number).request;
+            if !self.cache().accept(wanted.offset_bytes, u64::from(wanted.length_bytes)) {
+                break;
+            }
+            self.cache().waiting_writes.pop_front();
+            self.write_taken(now_ns, number);
+        }
+    }
+
+    /// The battery goes or comes.
+    pub(super) fn set_battery(&mut self, now_ns: u64, charged: bool) {
+        if let Some(cache) = &mut self.cache {
+            cache.battery = charged;
+            self.destage(now_ns);
+        }
+    }
+
+    /// A read may belong to a stream that is read ahead.
+    pub(super) fn follow_stream(&mut self, now_ns: u64, offset: u64, length: u64) {
+        let last = self.lun_bases[self.lun_bases.len() - 1];
+        let cache = self.cache();
+        let Some((from, to)) = cache.streams.see(offset, length) else {
+            return;
+        };
+        // Up to the end of a page: what is asked for next begins with the following one.
+        let to = (to.next_multiple_of(cache.page_bytes)).min(last);
+        if from >= to {
+            return;
+        }
+        if let (Some((from, to)), _) = cache.missing(from, to - from)
+            && cache.prepare(from, to - from)
+        {
+            cache.counters.prefetched_bytes += to - from;
+            self.fill(now_ns, from, to - from, None);
+        }
+    }
+
+    /// The run of addresses that a transfer moves.
+    pub(super) fn transfer_run(&self, number: u32) -> (u64, u64) {
+        let cache = self.cache.as_ref().expect("only arrays with a cache come here");
+        let transfer = cache.transfers.get(number);
+        (transfer.offset_bytes, transfer.length_bytes)
+    }
+
+    /// Something of a transfer cannot be had, or given.
+    pub(super) fn fail_transfer(&mut self, number: u32) {
+        self.cache().transfers.get_mut(number).failed = true;
+    }
+
+    /// Something that was to be brought into the cache cannot be read: nothing of it stays, and whoever waits reads what
+    /// it wants from the members.
+    fn fill_failed(&mut self, now_ns: u64, transfer: &Transfer) {
+        let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
+        let cache = self.cache();
+        let mut waiting = Vec::new();
+        for key in cache.keys(offset, length) {
+            if let Some(slot) = cache.directory.find(key) {
+                cache.directory.unfill(slot, parts_of(key, cache.page_bytes, offset, length));
+            }
+            waiting.extend(cache.waiting_reads.remove(&key).unwrap_or_default());
+        }
+        for number in transfer.request.into_iter().chain(waiting) {
+            self.request_members(now_ns, number);
+        }
+        self.admit_waiting(now_ns);
+    }
+}

@@ -1,0 +1,96 @@
+//! Dirty pages on their way from the cache to the members.
+
+use headstack_workload::Kind;
+
+use super::cache::{Transfer, parts_of};
+use super::levels::Placing;
+use super::state::Array;
+use super::under_way::{Origin, Owner, request};
+
+impl Array {
+    /// Sends dirty pages to the members, as many at once as the state of the cache asks for.
+    pub(super) fn destage(&mut self, now_ns: u64) {
+        let idle = self.host_requests == 0;
+        let Some(cache) = &mut self.cache else {
+            return;
+        };
+        if cache.directory.dirty_pages == 0 {
+            return;
+        }
+        while let Some(cache) = &mut self.cache
+            && cache.destages < cache.destages_allowed(idle)
+        {
+            let sample = cache.directory.next_dirty(cache.sweep).unwrap_or(0) * cache.page_bytes;
+            let row_bytes = self.row_bytes_at(sample);
+            let cache = self.cache.as_mut().expect("just seen");
+            let Some((from, length)) = cache.choose(row_bytes) else {
+                return;
+            };
+            for key in cache.keys(from, length) {
+                let slot = cache.directory.find(key).expect("a dirty page stays");
+                let parts = parts_of(key, cache.page_bytes, from, length);
+                cache.directory.leave(slot, parts);
+            }
+            cache.destages += 1;
+            cache.counters.destages += 1;
+            cache.counters.destaged_bytes += length;
+            self.send_out(now_ns, from, length);
+        }
+    }
+
+    /// Bytes of a row of the group that holds an address: what a destage may join.
+    fn row_bytes_at(&self, offset: u64) -> u64 {
+        let lun = self.lun_bases.partition_point(|&base| base <= offset) - 1;
+        let lun = &self.description.luns[lun.min(self.description.luns.len() - 1)];
+        self.groups[lun.group as usize].layout.joint_bytes()
+    }
+
+    fn send_out(&mut self, now_ns: u64, from: u64, length: u64) {
+        let in_flash = !self.cache().settings.flash_members.is_empty();
+        let transfer = Transfer {
+            offset_bytes: from,
+            length_bytes: length,
+            request: None,
+            pending: 1,
+            leaves: true,
+            in_flash,
+            failed: false,
+        };
+        let number = self.cache().transfers.insert(transfer);
+        if !in_flash {
+            self.cache().transfers.get_mut(number).pending = 0;
+            return self.write_out(now_ns, number);
+        }
+        for (member, extent) in self.flash_places(from, length, Kind::Read) {
+            self.cache().transfers.get_mut(number).pending += 1;
+            self.issue(now_ns, member, Owner::Transfer(number), request(Kind::Read, &extent));
+        }
+        self.transfer_part_done(now_ns, number);
+    }
+
+    /// The data of a destage are at hand: they go to the members.
+    pub(super) fn write_out(&mut self, now_ns: u64, number: u32) {
+        let transfer = self.cache().transfers.get_mut(number);
+        transfer.pending = 1;
+        let (from, length) = (transfer.offset_bytes, transfer.length_bytes);
+        let end = (from + length).min(self.lun_bases[self.lun_bases.len() - 1]);
+        self.operate(now_ns, Origin::Transfer(number), true, from, end - from);
+        self.transfer_part_done(now_ns, number);
+    }
+
+    /// Pages have arrived at the members: writes that wait may have their place.
+    pub(super) fn destaged(&mut self, now_ns: u64, transfer: &Transfer) {
+        let cache = self.cache();
+        let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
+        for key in cache.keys(offset, length) {
+            let slot = cache.directory.find(key).expect("a page that leaves stays until it has left");
+            cache.directory.left(slot, parts_of(key, cache.page_bytes, offset, length));
+        }
+        cache.destages -= 1;
+        if transfer.failed {
+            self.deferred.get_or_insert(offset);
+        }
+        self.admit_waiting(now_ns);
+        self.destage(now_ns);
+    }
+}

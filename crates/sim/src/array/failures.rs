@@ -1,0 +1,129 @@
+//! Members that fail: what was under way there is done otherwise, or fails.
+
+use headstack_workload::Kind;
+
+use super::health::{GroupState, SlotState};
+use super::levels::Extent;
+use super::state::{Array, Event};
+use super::under_way::{Command, Owner};
+
+impl Array {
+    pub(super) fn member_fails(&mut self, now_ns: u64, member: u32) {
+        self.set_member_next(member as usize, u64::MAX);
+        self.missing[member as usize] = true;
+        self.lost.retain(|lost| lost.member != member);
+        let mut lost = false;
+        for group in 0..self.groups.len() as u32 {
+            let state = &mut self.groups[group as usize];
+            state.spares.retain(|&spare| spare != member);
+            let Some(slot) = state.slots.iter().position(|slot| slot.member == member) else {
+                continue;
+            };
+            if state.slots[slot].state == SlotState::Missing {
+                continue;
+            }
+            if state.slots[slot].state == SlotState::Whole {
+                state.not_whole += 1;
+            } else {
+                // The spare itself: what it held of the rebuild is gone with it.
+                state.rebuilding = None;
+            }
+            state.slots[slot].state = SlotState::Missing;
+            debug_assert!(state.is_counted(), "slots that are not whole are counted");
+            if state.lost() {
+                state.gone = true;
+                state.rebuilding = None;
+                lost = true;
+                self.lose(now_ns, group, member);
+            }
+        }
+        if lost {
+            // A run ends here; who goes on hears next what became of the commands.
+            self.at(now_ns, Event::Replace(member));
+        } else {
+            self.replace_member(now_ns, member);
+        }
+    }
+
+    /// Its commands are done otherwise, and its place is taken.
+    pub(super) fn replace_member(&mut self, now_ns: u64, member: u32) {
+        self.reissue(now_ns, member);
+        (0..self.groups.len() as u32).for_each(|group| self.take_spare(now_ns, group));
+    }
+
+    fn lose(&mut self, now_ns: u64, group: u32, member: u32) {
+        let group_name = &self.description.groups[group as usize].name;
+        let name = |member: u32| self.description.members[member as usize].name.as_str();
+        let state = &self.groups[group as usize];
+        let earlier = state.slots.iter().filter(|slot| slot.state != SlotState::Whole && slot.member != member);
+        let earlier: Vec<&str> = earlier.map(|slot| name(slot.member)).collect();
+        let gone =
+            if earlier.is_empty() { String::new() } else { format!(" while {} was missing", earlier.join(", ")) };
+        let seconds = now_ns as f64 / 1e9;
+        let text = format!("group {group_name} lost {} at {seconds:.3} s{gone}: data are gone", name(member));
+        self.data_loss.get_or_insert(text);
+    }
+
+    /// What was under way at a member that is gone is done otherwise.
+    fn reissue(&mut self, now_ns: u64, member: u32) {
+        let lost: Vec<u32> =
+            self.commands.numbers().filter(|&number| self.commands.get(number).member == member).collect();
+        for number in lost {
+            let command = *self.commands.get(number);
+            // What is tagged may come up in an event or a queue of the array yet: it is kept, for nobody.
+            self.commands.get_mut(number).owner = Owner::Nobody;
+            self.replace(now_ns, &command);
+        }
+        self.release_link_of_lost(now_ns, member as usize);
+    }
+
+    fn replace(&mut self, now_ns: u64, command: &Command) {
+        self.fail_if_gone(command);
+        match command.owner {
+            Owner::Operation(operation) if command.request.kind == Kind::Read => {
+                self.read_elsewhere(now_ns, operation, command);
+            }
+            Owner::Row(row) => self.row_writes.get_mut(row).again |= command.request.kind == Kind::Read,
+            _ => {}
+        }
+        self.command_done(now_ns, command);
+    }
+
+    /// Reads again, from those that are left, what a member did not deliver.
+    fn read_elsewhere(&mut self, now_ns: u64, operation: u32, command: &Command) {
+        let group = self.operations.get(operation).group;
+        let state = &self.groups[group as usize];
+        let slot = state.slots.iter().position(|slot| slot.member == command.member).expect("it had a slot") as u32;
+        let (at, length) = (command.request.offset_bytes, u64::from(command.request.length_bytes));
+        let mut extents = Vec::new();
+        state.sources(&Extent { slot, at_bytes: at, length_bytes: length }, &mut extents);
+        self.counters.reconstruction_reads += extents.len() as u64;
+        for extent in &extents {
+            self.command(now_ns, operation, group, Kind::Read, extent);
+        }
+    }
+
+    /// Nobody can do the command in place of its member.
+    fn fail_if_gone(&mut self, command: &Command) {
+        let operation = match command.owner {
+            Owner::Operation(operation) => operation,
+            Owner::Row(row) => self.row_writes.get(row).operation,
+            Owner::Relay(relay) => {
+                let has_slot = |state: &GroupState| state.slots.iter().any(|slot| slot.member == command.member);
+                if self.groups.iter().any(|state| state.gone && has_slot(state)) {
+                    let from = command.request.offset_bytes;
+                    let to = from + u64::from(command.request.length_bytes);
+                    self.relay_failed(relay, command.member, (from, to));
+                }
+                return;
+            }
+            _ => return,
+        };
+        let state = &self.groups[self.operations.get(operation).group as usize];
+        let (at_bytes, length_bytes) = (command.request.offset_bytes, u64::from(command.request.length_bytes));
+        let extent = Extent { slot: state.slot_of(command.member), at_bytes, length_bytes };
+        if state.gone && state.recovery(&extent).is_none() {
+            self.fail_part(operation, extent.slot, (at_bytes, extent.end_bytes()));
+        }
+    }
+}

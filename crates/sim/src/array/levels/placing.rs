@@ -1,0 +1,228 @@
+//! What every level is told, and asked: shapes, places, plans, sources.
+
+use serde::{Deserialize, Serialize};
+
+/// A run of bytes on one slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Position in the layout.
+    pub slot: u32,
+    /// First byte on the slot.
+    pub at_bytes: u64,
+    /// Length.
+    pub length_bytes: u64,
+}
+
+impl Extent {
+    /// One past the last byte.
+    pub fn end_bytes(&self) -> u64 {
+        self.at_bytes + self.length_bytes
+    }
+}
+
+/// Adds an extent; one that goes on where the last of its slot ended becomes part of it.
+#[inline]
+pub fn join(extents: &mut Vec<Extent>, extent: Extent) {
+    let last = extents.iter_mut().rev().find(|earlier| earlier.slot == extent.slot);
+    match last {
+        Some(last) if last.end_bytes() == extent.at_bytes => last.length_bytes += extent.length_bytes,
+        _ => extents.push(extent),
+    }
+}
+
+/// Where parity goes from stripe to stripe, with Linux md's names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Rotation {
+    /// From the last member down; data begin after the parity and wrap round.
+    #[default]
+    LeftSymmetric,
+    /// From the last member down; data keep the order of the members.
+    LeftAsymmetric,
+    /// From the first member up; data begin after the parity and wrap round.
+    RightSymmetric,
+    /// From the first member up; data keep the order of the members.
+    RightAsymmetric,
+}
+
+impl Rotation {
+    /// Every rotation.
+    pub const ALL: [Rotation; 4] =
+        [Rotation::LeftSymmetric, Rotation::LeftAsymmetric, Rotation::RightSymmetric, Rotation::RightAsymmetric];
+}
+
+/// How a write smaller than a stripe keeps parity true.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SmallWrites {
+    /// Whichever of the two reads less; of equals, the rest of the stripe.
+    #[default]
+    Cheapest,
+    /// Read old data and old parity.
+    ReadModifyWrite,
+    /// Read the rest of the stripe.
+    Reconstruct,
+}
+
+/// What a level asks of a group's description.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Its name.
+    pub name: &'static str,
+    /// Fewest members of a span.
+    pub members_min: u32,
+    /// It deals stripe units over its members.
+    pub is_striped: bool,
+    /// Its rows can be dealt over several spans (RAID 50, 60).
+    pub has_spans: bool,
+}
+
+/// The shape of a group: what its layout follows from.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Members of all spans.
+    pub members: u64,
+    /// Spans.
+    pub spans: u64,
+    /// Bytes on one member before the next is used.
+    pub unit_bytes: u64,
+    /// Bytes used of each member.
+    pub member_bytes: u64,
+    /// Where parity goes from row to row.
+    pub rotation: Rotation,
+    /// How a write smaller than a row keeps parity true.
+    pub small_writes: SmallWrites,
+    /// Segments of a pool lie anywhere: any two neighbours may hold the copies of one.
+    pub is_pooled: bool,
+}
+
+impl Shape {
+    /// Whole stripe units of a member.
+    pub fn units(&self) -> u64 {
+        self.member_bytes.checked_div(self.unit_bytes).unwrap_or(0)
+    }
+}
+
+/// How far a write may get before the power goes: a boundary within the group, or the members' own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tear {
+    /// At this byte of the group.
+    At(u64),
+    /// At the next boundary of the member of `slot`, whose first byte is byte `base_bytes` of the group.
+    OfMember {
+        /// The slot.
+        slot: u32,
+        /// Where its bytes begin.
+        base_bytes: u64,
+    },
+}
+
+/// What every level says.
+pub trait Placing {
+    /// Slots over all spans.
+    fn slots(&self) -> u32;
+
+    /// Appends where a run of bytes lies: its pieces in order of address, of each all copies.
+    fn places(&self, offset_bytes: u64, length_bytes: u64, into: &mut Vec<Extent>);
+
+    /// Everything that was stored can be had, where `whole` says whether what a byte of a slot should hold is there.
+    fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool;
+
+    /// Appends where else what an extent should hold can be had from; true if it can be had from these, where `readable` says
+    /// what can be read.
+    fn sources(&self, extent: &Extent, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> bool;
+
+    /// What `slot` cannot be given when `bad`, a source of it, cannot be read.
+    fn damaged(&self, bad: &Extent, slot: u32) -> Vec<Extent>;
+
+    /// How far a write of the byte at `offset_bytes` may get before the power goes.
+    fn tear(&self, offset_bytes: u64) -> Tear;
+
+    /// Bytes that are best written together: what a destage joins.
+    fn joint_bytes(&self) -> u64;
+}
+
+/// What levels of copies say.
+pub trait Copying: Placing {
+    /// Copies of each byte.
+    fn copies(&self) -> usize;
+}
+
+/// The part of a row that a write touches, in bytes of the row's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowPart {
+    /// The row, counted over all spans.
+    pub row: u64,
+    /// First byte of the row's data.
+    pub from_bytes: u64,
+    /// One past the last.
+    pub to_bytes: u64,
+}
+
+impl RowPart {
+    /// Bytes of the row's data that it touches.
+    pub fn length_bytes(&self) -> u64 {
+        self.to_bytes - self.from_bytes
+    }
+}
+
+/// What a row write reads before it, and writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// What parity needs.
+    pub reads: Vec<Extent>,
+    /// Where the data go.
+    pub data: Vec<Extent>,
+    /// Where the parities go.
+    pub parity: Vec<Extent>,
+}
+
+/// What levels with parity say.
+pub trait Coding: Placing {
+    /// Bytes of a row's data.
+    fn row_bytes(&self) -> u64;
+
+    /// A read of a part of a row takes more of it than the part.
+    fn reads_whole_rows(&self) -> bool;
+
+    /// Bytes of parity that a write of a part of a row computes.
+    fn parity_bytes(&self, part: &RowPart) -> u64;
+
+    /// What a write of a part of a row reads and writes, where `readable` and `writable` say what can be.
+    fn plan(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, writable: &impl Fn(&Extent) -> bool) -> Plan;
+
+    /// Appends what a read of a part of a row takes; returns how much of it stands in for what cannot be read.
+    fn read(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> u64;
+
+    /// Calls `each` with the parities that a write of an extent of data renews.
+    fn parities_of(&self, extent: &Extent, each: impl FnMut(Extent));
+
+    /// Calls `each` with the parts of rows that a run of bytes touches.
+    fn parts(&self, offset_bytes: u64, length_bytes: u64, mut each: impl FnMut(RowPart)) {
+        let row_bytes = self.row_bytes();
+        let (mut at, end) = (offset_bytes, offset_bytes + length_bytes);
+        while at < end {
+            let (row, from_bytes) = (at / row_bytes, at % row_bytes);
+            let to_bytes = row_bytes.min(from_bytes + (end - at));
+            each(RowPart { row, from_bytes, to_bytes });
+            at += to_bytes - from_bytes;
+        }
+    }
+}
+
+/// Calls `each` with (unit, first byte within it, length) for the units of `length_bytes` from `offset_bytes` on.
+#[inline]
+pub fn units(unit_bytes: u64, offset_bytes: u64, length_bytes: u64, mut each: impl FnMut(u64, u64, u64)) {
+    let (mut at, end) = (offset_bytes, offset_bytes + length_bytes);
+    while at < end {
+        let (unit, within) = (at / unit_bytes, at % unit_bytes);
+        let length = (unit_bytes - within).min(end - at);
+        each(unit, within, length);
+        at += length;
+    }
+}
+
+/// The end of the unit that holds a byte.
+pub fn unit_end(offset_bytes: u64, unit_bytes: u64) -> u64 {
+    (offset_bytes / unit_bytes + 1) * unit_bytes
+}

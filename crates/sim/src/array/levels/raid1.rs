@@ -1,0 +1,63 @@
+//! RAID 1: every member holds everything, at the same place. A write goes to all of them, a read to one; all but one may fail, and
+//! a spare is filled from any other.
+
+use super::placing::{Copying, Extent, Placing, Rules, Shape, Tear};
+
+pub const RULES: Rules = Rules { name: "raid1", members_min: 2, is_striped: false, has_spans: false };
+
+pub fn capacity_bytes(shape: &Shape) -> u64 {
+    shape.member_bytes
+}
+
+#[derive(Clone, Debug)]
+pub struct Raid1 {
+    slots: u32,
+    unit_bytes: u64,
+}
+
+impl Raid1 {
+    pub fn new(shape: &Shape) -> Raid1 {
+        Raid1 { slots: shape.members as u32, unit_bytes: shape.unit_bytes }
+    }
+}
+
+impl Placing for Raid1 {
+    fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    #[inline]
+    fn places(&self, offset_bytes: u64, length_bytes: u64, into: &mut Vec<Extent>) {
+        into.extend((0..self.slots).map(|slot| Extent { slot, at_bytes: offset_bytes, length_bytes }));
+    }
+
+    fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool {
+        (0..self.slots).any(|slot| whole(slot, 0))
+    }
+
+    fn sources(&self, extent: &Extent, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> bool {
+        let others = (0..self.slots).filter(|&slot| slot != extent.slot);
+        let source = others.map(|slot| Extent { slot, ..*extent }).find(readable);
+        into.extend(source);
+        source.is_some()
+    }
+
+    fn damaged(&self, bad: &Extent, slot: u32) -> Vec<Extent> {
+        vec![Extent { slot, ..*bad }]
+    }
+
+    fn tear(&self, _offset_bytes: u64) -> Tear {
+        Tear::OfMember { slot: 0, base_bytes: 0 }
+    }
+
+    fn joint_bytes(&self) -> u64 {
+        self.unit_bytes
+    }
+}
+
+impl Copying for Raid1 {
+    #[inline]
+    fn copies(&self) -> usize {
+        self.slots as usize
+    }
+}

@@ -1,0 +1,63 @@
+//! The controller's side of each member, and of the links that a command holds.
+
+use std::collections::VecDeque;
+
+use super::description::{ArrayDescription, Member};
+
+/// The controller's side of a member.
+#[derive(Clone, Debug)]
+pub struct Port {
+    pub(super) tags: u32,
+    pub(super) tagged: u32,
+    pub(super) waiting: VecDeque<u32>,
+    pub(super) ways: Vec<Vec<u32>>,
+    /// Which of them is in use: commands take turns (multipath).
+    pub(super) way: usize,
+    /// End of the last command sent there.
+    pub last_end_bytes: u64,
+}
+
+impl Port {
+    /// The side of an idle member.
+    pub fn new(description: &ArrayDescription, member: &Member) -> Port {
+        let device = &description.devices[member.device as usize];
+        let mut ways = member.ways.clone();
+        if ways.is_empty() {
+            ways.push(Vec::new());
+        }
+        Port {
+            tags: description.controller.member_tags.min(device.tags()),
+            tagged: 0,
+            waiting: VecDeque::new(),
+            ways,
+            way: 0,
+            last_end_bytes: 0,
+        }
+    }
+
+    /// Commands in the member and waiting for it.
+    #[inline]
+    pub fn outstanding(&self) -> usize {
+        self.tagged as usize + self.waiting.len()
+    }
+
+    /// Its member has nothing of what it was given.
+    pub fn reset(&mut self) {
+        self.tagged = 0;
+        self.waiting.clear();
+    }
+
+    /// The way of the last command that was delivered.
+    #[inline]
+    pub(super) fn way(&self) -> &[u32] {
+        &self.ways[self.way]
+    }
+}
+
+/// A link that a command holds from its delivery to its completion.
+#[derive(Clone, Debug, Default)]
+pub struct Held {
+    pub(super) by_command: bool,
+    pub(super) member: u32,
+    pub(super) waiting: VecDeque<u32>,
+}

@@ -1,0 +1,157 @@
+//! The state of an array, its heap of events, and what it counts.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use headstack_result::Servers;
+
+use super::cache::CacheState;
+use super::description::ArrayDescription;
+use super::health::{GroupState, Lost};
+use super::levels::Extent;
+use super::pool::Pool;
+use super::ports::{Held, Port};
+use super::slab::Slab;
+use super::under_way::{Command, HostRequest, Operation, Relay, RowLocks, RowWrite};
+use crate::device::{Device, Traffic};
+use crate::drive::Completion;
+use crate::flights::Failed;
+use crate::link::Link;
+
+/// What an array counts, beside its members and links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArrayCounters {
+    /// Reads of members for the data that somebody asked for.
+    pub data_reads: u64,
+    /// Writes of members with the data that somebody gave.
+    pub data_writes: u64,
+    /// Reads of old data, old parity or the rest of a row, to compute parity.
+    pub parity_reads: u64,
+    /// Writes of parity.
+    pub parity_writes: u64,
+    /// Rows written as a whole, without a read.
+    pub full_rows: u64,
+    /// Reads of other members in place of one that is missing.
+    pub reconstruction_reads: u64,
+    /// Reads and writes for rebuilding.
+    pub rebuild_commands: u64,
+    /// Bytes rebuilt.
+    pub rebuilt_bytes: u64,
+    /// Row writes that waited for another one of the same row.
+    pub row_waits: u64,
+    /// Segments of a pool that got their place.
+    pub allocations: u64,
+    /// Segments of a pool that a write brought back into the mirrored class.
+    pub promotions: u64,
+    /// Segments of a pool that changed their class, or their place within it, in the background.
+    pub migrated_segments: u64,
+    /// Bytes of members that a rebuild could not bring back.
+    pub lost_bytes: u64,
+}
+
+/// An array in virtual time.
+#[derive(Clone, Debug)]
+pub struct Array {
+    pub(super) description: ArrayDescription,
+    /// First address of each LUN in the array's address space, and the end of the last.
+    pub(super) lun_bases: Vec<u64>,
+    pub(super) members: Vec<Device>,
+    /// When something happens next in each member, and which of them is the first.
+    pub(super) member_next_ns: Vec<u64>,
+    pub(super) first_member: usize,
+    pub(super) ports: Vec<Port>,
+    pub(super) links: Vec<Link>,
+    pub(super) held: Vec<Held>,
+    pub(super) groups: Vec<GroupState>,
+    pub(super) processors: Servers,
+    pub(super) cache: Option<CacheState>,
+    pub(super) requests: Slab<HostRequest>,
+    pub(super) operations: Slab<Operation>,
+    pub(super) commands: Slab<Command>,
+    pub(super) row_writes: Slab<RowWrite>,
+    pub(super) pools: Vec<Option<Pool>>,
+    /// Number of each LUN within its group.
+    pub(super) lun_numbers: Vec<u32>,
+    pub(super) relays: Slab<Relay>,
+    pub(super) row_locks: RowLocks,
+    pub(super) events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    pub(super) event_number: u64,
+    pub(super) done: Vec<Completion>,
+    pub(super) counters: ArrayCounters,
+    pub(super) data_loss: Option<String>,
+    /// How long each finished rebuild took.
+    pub(super) rebuilds_ns: Vec<u64>,
+    /// Host requests under way.
+    pub(super) host_requests: u64,
+    /// Members that answer no more.
+    pub(super) missing: Vec<bool>,
+    /// What members do not hold as they should.
+    pub(super) lost: Vec<Lost>,
+    /// Requests that completed in error, and that nobody has asked for.
+    pub(super) failed: Vec<Failed>,
+    /// First address of what the cache could not get rid of: the next flush tells.
+    pub(super) deferred: Option<u64>,
+    pub(super) traffic: Vec<Traffic>,
+    pub(super) power_cycles: u32,
+    pub(super) seed: u64,
+    pub(super) extents: Vec<Extent>,
+    /// Places of a run, between the layout and the commands that come of them.
+    pub(super) places: Vec<Extent>,
+    pub(super) batch: Vec<Completion>,
+}
+
+/// What happens at a time of the array's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Event {
+    /// A processor has looked at a host request, and its data are there.
+    Begin(u32),
+    /// The host has its data.
+    Respond(u32),
+    /// A processor has prepared a command.
+    Offer(u32),
+    /// A command has got over the links.
+    HandOver(u32),
+    /// Parity is computed.
+    WriteRow(u32),
+    /// A processor has allocated what a write needs.
+    Relay(u32),
+    /// Something breaks.
+    Incident(u32),
+    /// What was under way at a member that is gone is done otherwise, or fails, and spares take its place.
+    Replace(u32),
+    /// The next step of a group's rebuild may begin.
+    Rebuild(u32),
+}
+
+impl Array {
+    /// Puts an event on the heap; events of one moment happen in the order in which they were put there.
+    pub(super) fn at(&mut self, at_ns: u64, event: Event) {
+        self.event_number += 1;
+        self.events.push(Reverse((at_ns, self.event_number, event)));
+    }
+
+    /// Keeps track of a member's next event. The first of equals comes first.
+    #[inline]
+    pub(super) fn set_member_next(&mut self, member: usize, at_ns: u64) {
+        debug_assert!(at_ns == u64::MAX || !self.missing[member], "a member that is gone has no events");
+        self.member_next_ns[member] = at_ns;
+        let first = self.first_member;
+        if member == first {
+            self.first_member = earliest(&self.member_next_ns).0;
+        } else if (at_ns, member) < (self.member_next_ns[first], first) {
+            self.first_member = member;
+        }
+    }
+}
+
+/// Place and value of the smallest, the first of equals.
+#[inline]
+fn earliest(times_ns: &[u64]) -> (usize, u64) {
+    let mut best = (0, u64::MAX);
+    for (at, &time_ns) in times_ns.iter().enumerate() {
+        if time_ns < best.1 {
+            best = (at, time_ns);
+        }
+    }
+    best
+}
