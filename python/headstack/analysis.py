@@ -43,7 +43,7 @@ class Analysis:
             told = json.loads(Path(path).read_text(encoding="utf-8"))
             return cls(told["trace"], told["meta"], told["report"])
         except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{os.fspath(path)}: is no analysis of a trace: {error!r}") from None
+            raise InputError(f"{os.fspath(path)}: is not an analysis of a trace: {error!r}") from None
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws addresses, rates, sizes, gaps, re-use and times; the suffix is png, svg or pdf."""

@@ -28,7 +28,7 @@ class Gain:
     times: float
     """As many IO/s; where arrivals set the rate, as fast in its mean response."""
     half_width: float | None
-    """Sampling error of both runs at 95 %, where it is known. How far a model is from its device is no part of it."""
+    """Sampling error of both runs at 95 %, where it is known, without the error of the model itself."""
 
     def __str__(self) -> str:
         if self.half_width is None:

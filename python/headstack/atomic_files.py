@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, at the place that links lead to; what is no regular file is written through.
+"""Files that appear whole or not at all, at the place that links lead to; other than regular files are written through.
 
 Where that is, and how a file is replaced, the compiled part knows (``crates/files``), which writes traces by itself.
 """

@@ -53,7 +53,7 @@ def list(
 def _capacity(name: str, text: str) -> float:
     # Nobody means bytes.
     if text[-1:].isdecimal():
-        raise InputError(f"{name}: {text!r} is no capacity; write it with its unit, such as {text}TB")
+        raise InputError(f"{name}: {text!r} is not a capacity; write it with its unit, such as {text}TB")
     return size_bytes(name, text)
 
 

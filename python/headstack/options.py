@@ -91,7 +91,7 @@ def _per_s(text: str, amount: str) -> float:
     try:
         return number("rate", amount)
     except InputError:
-        raise InputError(f"rate: {text!r} is no rate; write 4000/s, 200MB/s or 2050Mb/s") from None
+        raise InputError(f"rate: {text!r} is not a rate; write 4000/s, 200MB/s or 2050Mb/s") from None
 
 
 def _mean_bytes(workload: Spec) -> float:

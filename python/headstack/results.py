@@ -170,7 +170,9 @@ def response_limit(name: str, text: str) -> tuple[float | None, int]:
     except ValueError:
         percentile = math.nan
     if not 0 < percentile < 100:
-        raise InputError(f"{name}: {text!r} is no limit; write 20ms for the mean, or p99=20ms, p99.9=50ms, mean=20ms")
+        raise InputError(
+            f"{name}: {text!r} is not a limit; write 20ms for the mean, or p99=20ms, p99.9=50ms, mean=20ms"
+        )
     return percentile / 100, duration_ns(name, time)
 
 

@@ -148,7 +148,7 @@ class Plan:
                     self.check_column(unknown[1].rpartition(".")[2] or unknown[1])
                 raise _no_condition(condition, _reason(error)) from None
             if kind != "BOOLEAN":
-                raise _no_condition(condition, "this is no condition")
+                raise _no_condition(condition, "this is not a condition")
 
 
 def _no_condition(condition: str, why: str) -> InputError:
@@ -295,7 +295,7 @@ class Sweep:
         """Rows as dicts, in the order of the design, or by a column; those without a value in it are left out.
 
         ``where`` is a condition on columns, in DuckDB's SQL: ``"p99_ms < 20 and bottleneck != 'bus'"``. Names with dots
-        or brackets stand in quotation marks. Raises ``InputError`` for what is no condition.
+        or brackets stand in quotation marks. Raises ``InputError`` for what is not a condition.
         """
         import duckdb
 

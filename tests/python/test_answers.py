@@ -156,8 +156,8 @@ def test_which_curve_carries_most_within_a_limit(headstack: Headstack) -> None:
     [
         ("5", "--limit: "),
         ("fast", "--limit: "),
-        ("p0=5ms", "is no limit"),
-        ("q99=5ms", "is no limit"),
+        ("p0=5ms", "is not a limit"),
+        ("q99=5ms", "is not a limit"),
         ("", "--limit: "),
     ],
 )

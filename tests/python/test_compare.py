@@ -223,7 +223,7 @@ def test_a_limit_is_an_exit_code(headstack: Headstack, stored: Path) -> None:
     [
         (["curve.json", "nosuch"], "no drive"),
         (["nosuch.json", CHEETAH], "nosuch.json"),
-        ([CHEETAH, "curve.json"], "is no file of results; one of .json, .csv or .parquet is allowed"),
+        ([CHEETAH, "curve.json"], "is not a file of results; one of .json, .csv or .parquet is allowed"),
         (["curve.csv", CHEETAH], "a table states no workload that could be simulated"),
         (["curve.json", "other.json"], "no point was both measured and predicted"),
         (["two.json", CHEETAH], "one system are compared at a time; there are 2"),

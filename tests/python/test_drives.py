@@ -48,7 +48,7 @@ def test_drives_are_chosen_by_what_tells_them_apart(headstack: Headstack) -> Non
         (["--capacity", ">=1TB"], "a range is written LOW..HIGH, LOW.. or ..HIGH"),
         (["--capacity", "1TB..much"], 'capacity: "much" is not a size'),
         (["--capacity", "4..1TB"], "capacity: the range 4..1TB is empty"),
-        (["--capacity", "4.."], "capacity: '4' is no capacity; write it with its unit, such as 4TB"),
+        (["--capacity", "4.."], "capacity: '4' is not a capacity; write it with its unit, such as 4TB"),
         (["--rpm", "fast"], "rpm: 'fast' is not a number"),
         (["--interface", "scsi,usb"], "interface: 'usb' is unknown; allowed: ata, sata"),
         (["--size", "1TB"], "No such option '--size'"),

@@ -129,7 +129,7 @@ def test_the_command_shows_what_differs(headstack: Headstack) -> None:
         (["good.hdparm.txt"], "1 device; allowed: two or more"),
         (
             ["good.hdparm.txt", "--bad", "nosuch"],
-            "--bad: 'nosuch' is no file, device, model or serial number; devices: WDC",
+            "--bad: 'nosuch' is not a file, device, model or serial number; devices: WDC",
         ),
         (["--good", "good.hdparm.txt", "--bad", "good.hdparm.txt"], None),
         (["good.hdparm.txt", "--good", "ST1", "--bad", "WD-WMAY0SAMPLE1"], "--good: 'ST1'"),

@@ -420,8 +420,8 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
         ),
         ((CHEETAH, "--nbd", "unix:s", "--speed", "0"), "speed: 0.0 is not possible"),
         ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: only what is discarded can be kept in part"),
-        ((CHEETAH, "--nbd", "unix:s", "--data", "discard", "--keep", "1PB"), "keep: 1PB is no range"),
-        ((CHEETAH, "--nbd", "unix:plain"), "plain: exists, and is no socket"),
+        ((CHEETAH, "--nbd", "unix:s", "--data", "discard", "--keep", "1PB"), "keep: 1PB is not a range"),
+        ((CHEETAH, "--nbd", "unix:plain"), "plain: exists, and is not a socket"),
         ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/sdzz"), "/dev/sdzz: there is no such device"),
         (
             (CHEETAH, "--nbd", "unix:s", "--data", "/tmp/../dev/sdzz"),
@@ -429,12 +429,12 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
         ),
         (
             (CHEETAH, "--nbd", "unix:s", "--data", "/dev/null"),
-            "/dev/null: is no regular file: it is kept and read again",
+            "/dev/null: is not a regular file: it is kept and read again",
         ),
         (("constant:1ms", "--nbd", "unix:s", "--memory", "1MiB"), "memory: 1MiB is too little"),
         ((CHEETAH, "--nbd", "systemd"), "LISTEN_FDS: no sockets were handed over"),
         (("constant:1ms", "--nbd", "unix:s", "--record", "t.parquet"), "record: a device of constant latency"),
-        (("constant:1ms", "--nbd", "unix:s", "--socket-mode", "rw"), "socket-mode: 'rw' is no mode; write 600"),
+        (("constant:1ms", "--nbd", "unix:s", "--socket-mode", "rw"), "socket-mode: 'rw' is not a mode; write 600"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, headstack: Headstack, arguments: tuple[str, ...], line: str) -> None:

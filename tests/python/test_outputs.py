@@ -93,7 +93,7 @@ def test_no_output_replaces_a_block_device(words: Words, option: click.Option, t
     for path in (loop, str(tmp_path / "far"), str(tmp_path / "node")):
         message = tried(*words, option.opts[-1], path)
         assert message.startswith(path)
-        assert "is a block device" in message or "is no regular file" in message
+        assert "is a block device" in message or "is not a regular file" in message
     assert stat.S_ISBLK(os.stat(loop, follow_symlinks=False).st_mode)
     assert Path(loop).read_bytes() == b"\xa5" * (1 << 20)
 

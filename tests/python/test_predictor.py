@@ -278,7 +278,7 @@ def test_a_changed_system_is_another(cheetah: Characterization) -> None:
     changed = characterize(CHEETAH, axes=small, write_cache="off")
     assert changed.system == f"{CHEETAH},write_cache=off"
     assert changed.description_hash != characterize(CHEETAH, axes=small).description_hash
-    with pytest.raises(hs.InputError, match=r"^requests: is no option of a system"):
+    with pytest.raises(hs.InputError, match=r"^requests: is not an option of a system"):
         characterize(CHEETAH, requests=10)
     with pytest.raises(hs.InputError, match=r"^write_cache: several values"):
         characterize(CHEETAH, write_cache=["on", "off"])
@@ -306,7 +306,7 @@ BAD_FILES = {
     "environment.lines: at least one": "[environment]\ndepth = 1\n",
     "environment.depth: 'four' is not allowed": WRITTEN.replace("depth = 4", "depth = 'four'"),
     "environment.lines[0].size: None is not allowed; text with a unit is": WRITTEN.replace('size = "8KiB"', ""),
-    "environment: is no table": "environment = 3\n",
+    "environment: is not a table": "environment = 3\n",
 }
 
 
@@ -339,8 +339,8 @@ def test_bad_input_is_one_line_and_exit_code_2(headstack: Headstack, cheetah: Ch
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "short.json").write_text(cheetah.to_json().replace('"half_width":[0.', '"half_width":[7,0.', 1))
     bad = {
-        ("predict", "file-server", "other.json"): "other.json: is no characterization; headstack characterize",
-        ("predict", "file-server", "broken.json"): "broken.json: is no characterization: ",
+        ("predict", "file-server", "other.json"): "other.json: is not a characterization; headstack characterize",
+        ("predict", "file-server", "broken.json"): "broken.json: is not a characterization: ",
         ("predict", "file-server", "short.json"): "short.json: is a damaged characterization: ",
         ("predict", "no-such", "cheetah.json"): "no-such",
         ("predict", "web-server", "cheetah.json"): "web-server: size: 512 bytes is outside the tests",

@@ -254,7 +254,7 @@ def test_a_miss_without_a_reason_ends_with_1(tmp_path: Path, headstack: Headstac
     [
         ('sql = "select 1 as published, 1 as found"', "says", "tolerance: this key is missing"),
         ("", "says", "sql: this key is missing"),
-        ('sql = "select 1 as published, 1 as found"\ntolerance = "wide"', "wide", "'wide' is no tolerance"),
+        ('sql = "select 1 as published, 1 as found"\ntolerance = "wide"', "wide", "'wide' is not a tolerance"),
         ('sql = "select 1 as found"\ntolerance = "5%"', "1 as found", "found has nothing beside it"),
         ('sql = "select depth from runs"', "select depth from runs", "found and published, or holds, are needed"),
         ('sql = "select 1 as holds where false"', "where false", "no rows"),

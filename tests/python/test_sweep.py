@@ -293,10 +293,10 @@ def test_conditions_choose_rows(tmp_path: Path) -> None:
     [
         ("p9_ms < 20", "p9_ms: there is no such column; did you mean p99_ms?"),
         ("p99_ms < < 20", 'where: p99_ms < < 20: syntax error at or near "<"; write a condition'),
-        ("p99_ms", "where: p99_ms: this is no condition; write a condition on columns, such as p99_ms < 20"),
+        ("p99_ms", "where: p99_ms: this is not a condition; write a condition on columns, such as p99_ms < 20"),
         ("p99_ms < 20; drop table swept", 'syntax error at or near ";"'),
         ("best(p99_ms) < 5", "name best does not exist"),
-        ("", "this is no condition"),
+        ("", "this is not a condition"),
         ("system = 3", "Could not convert"),
     ],
 )
@@ -331,7 +331,7 @@ def test_a_column_is_drawn_over_what_was_varied(tmp_path: Path) -> None:
         row["mean_ms"] for row in found.rows(where="depth < 10")
     )
     for column, where, message in (
-        ("bottleneck", None, "bottleneck is no figure"),
+        ("bottleneck", None, "bottleneck is not a figure"),
         ("iops", "iops < 0", "no configuration has a iops where iops < 0"),
     ):
         with pytest.raises(hs.InputError, match=message):

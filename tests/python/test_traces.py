@@ -197,7 +197,7 @@ def test_time_going_back_where_the_format_forbids_it(headstack: Headstack, tmp_p
         (["info", "t.csv", "--format", "nosuch"], "format: there is no `nosuch`, but parquet, "),
         (["info", "t.csv", "--format", "spc"], "t.csv:1: "),
         (["info", "t.csv", "-s", "kind=reed"], "step: kind: must be one of read, write"),
-        (["info", "t.csv", "-s", "sort"], "step: `sort` is no step; there are kind="),
+        (["info", "t.csv", "-s", "sort"], "step: `sort` is not a step; there are kind="),
         (["info", "t.csv", "--columns", "time=1"], "columns: "),
         (["info", "t.csv", "--at", "noon"], "at: must be queue or issue"),
         (["info", "t.csv", "--sector", "4G"], "--sector: "),

@@ -162,7 +162,7 @@ enum Step<'k> {
 
 /// `lines[0].size` as its steps.
 fn steps(path: &str) -> Result<Vec<Step<'_>>, InputError> {
-    let wrong = || key_error(path, "this is no key; write it as in seek.read_average or lines[0].size".to_owned());
+    let wrong = || key_error(path, "this is not a key; write it as in seek.read_average or lines[0].size".to_owned());
     let mut steps = Vec::new();
     for part in path.split('.') {
         let (name, indices) = part.split_at(part.find('[').unwrap_or(part.len()));
@@ -197,7 +197,7 @@ fn set(table: &mut Table, path: &str, text: &str) -> Result<(), InputError> {
                 let missing = || key_error(path, format!("no entry {index}; there are {count}, from 0"));
                 values.get_mut(*index).ok_or_else(missing)?
             }
-            (Step::Index(_), _) => return Err(key_error(path, "this is no list".to_owned())),
+            (Step::Index(_), _) => return Err(key_error(path, "this is not a list".to_owned())),
             // What stands there is one of several forms, of which the new value is another.
             (Step::Key(key), other) => {
                 *other = Value::Table(Table::new());
@@ -217,7 +217,7 @@ fn set(table: &mut Table, path: &str, text: &str) -> Result<(), InputError> {
 fn value(path: &str, text: &str, stated: Option<&Value>) -> Result<Value, InputError> {
     if text.starts_with(['[', '{']) {
         let line: Table = format!("value = {text}").parse().map_err(|error: toml::de::Error| {
-            key_error(path, format!("{text} is no value: {}", error.message().replace('\n', " ")))
+            key_error(path, format!("{text} is not a value: {}", error.message().replace('\n', " ")))
         })?;
         return Ok(line["value"].clone());
     }
@@ -288,8 +288,8 @@ mod tests {
             ("spindel.speed", "7200rpm", "spindel: unknown key; did you mean `spindle`?"),
             ("spindle.sped", "7200rpm", "spindle.sped: unknown key; did you mean `speed`?"),
             ("spindle.speed", "fast", "spindle.speed: \"fast\" is not a spindle speed"),
-            ("name[0]", "x", "name[0]: this is no list"),
-            ("spindle..speed", "1rpm", "spindle..speed: this is no key"),
+            ("name[0]", "x", "name[0]: this is not a list"),
+            ("spindle..speed", "1rpm", "spindle..speed: this is not a key"),
             ("seek.read_average", "30ms", "seek.read_average"),
         ] {
             let error = varied(&drafter, &[(key, value)]).unwrap_err().to_string();

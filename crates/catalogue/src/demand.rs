@@ -29,7 +29,7 @@ pub fn load_scenario(name_or_path: &str) -> Result<Scenario, InputError> {
         return Err(unknown("scenario", name_or_path, &[SCENARIOS]));
     };
     if !is_scenario(&document) {
-        return Err(whole(document.file(), "this is no scenario: it has no [[streams]]"));
+        return Err(whole(document.file(), "this is not a scenario: it has no [[streams]]"));
     }
     Scenario::from_toml(document.file(), document.text())
 }

@@ -171,7 +171,7 @@ pub fn load_array(name_or_path: &str, changes: &Changes) -> Result<ResolvedArray
         None => return Err(unknown("array", name_or_path, &[ARRAYS])),
     };
     if !array::is_array(&document) {
-        return Err(whole(document.file(), "this is no array: it has no [[drives]] and no base"));
+        return Err(whole(document.file(), "this is not an array: it has no [[drives]] and no base"));
     }
     array::resolve(&document, changes)
 }

@@ -76,7 +76,7 @@ impl Derived {
 /// Completes a drive file.
 ///
 /// # Errors
-/// When the file is no drive file, contradicts itself, or leaves out what nothing can be derived from; the error names
+/// When the file is not a drive file, contradicts itself, or leaves out what nothing can be derived from; the error names
 /// file, line and key.
 ///
 /// The seek curve comes last, over a geometry that has been checked: its mean depends on where the blocks are.

@@ -24,7 +24,7 @@ fn every_array_is_complete_and_sourced() {
             entry.id
         );
         let ResolvedSystem::Array(system) = load_system(entry.id, &Changes::default()).unwrap() else {
-            panic!("{} is no array", entry.id);
+            panic!("{} is not an array", entry.id);
         };
         assert_eq!(*system, array);
     }
@@ -120,8 +120,8 @@ fn as_few_drives_as_export_what_is_asked_for() {
     }
     for (name, asked, expected) in [
         ("demartek-512n-raid10-24", ("usable", "9PB"), "usable: 9PB: no number of drives exports so much; "),
-        ("demartek-512n-raid10-24", ("usable", "0TB"), "usable: \"0TB\" is no capacity; write it with its unit"),
-        ("demartek-512n-raid10-24", ("usable", "9"), "usable: \"9\" is no capacity; write it with its unit"),
+        ("demartek-512n-raid10-24", ("usable", "0TB"), "usable: \"0TB\" is not a capacity; write it with its unit"),
+        ("demartek-512n-raid10-24", ("usable", "9"), "usable: \"9\" is not a capacity; write it with its unit"),
         ("demartek-512n-raid10-24", ("usable", "much"), "usable: "),
         ("compaq-wide-ultra", ("usable", "1TB"), "usable: 1TB: takes 110 drives, which cannot be: "),
     ] {

@@ -7,7 +7,7 @@ use headstack_workload::InputError;
 pub(super) enum Token<'t> {
     Integer(i64),
     Float(f64),
-    /// Anything that is no number and holds no symbol: `2nd`, `Add.`, `1e5`, `(in`.
+    /// Anything that is not a number and holds no symbol: `2nd`, `Add.`, `1e5`, `(in`.
     Word(&'t str),
     /// One of `{ } [ ] , = ; : ?`.
     Symbol(char),

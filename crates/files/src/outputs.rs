@@ -52,7 +52,7 @@ impl Outputs {
             Place::File { before: Some(_), .. } => {
                 access(path, Access::WRITE_OK).map_err(|_| FileError::refused(path, "no permission to write"))?;
             }
-            _ => return Err(FileError::refused(path, "is no regular file: it is kept and read again")),
+            _ => return Err(FileError::refused(path, "is not a regular file: it is kept and read again")),
         }
         self.add(path, &place)
     }

@@ -61,7 +61,7 @@ impl Place {
             if Some(&folder) == fs::canonicalize("/proc/self/fd").ok().as_ref() {
                 return match name.to_str().and_then(|name| name.parse().ok()) {
                     Some(number) => descriptor(path, number),
-                    None => Err(FileError::refused(path, "is no descriptor of this process")),
+                    None => Err(FileError::refused(path, "is not a descriptor of this process")),
                 };
             }
             at = folder.join(&name);

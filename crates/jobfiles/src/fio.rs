@@ -40,7 +40,7 @@ pub const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 /// empty (fio's `--section`).
 ///
 /// # Errors
-/// When a section that is chosen does not exist, the text is no job file, a section or an option asks for what
+/// When a section that is chosen does not exist, the text is not a job file, a section or an option asks for what
 /// cannot be measured (an engine for neither files nor block devices, a replay), an option is unknown, or a value is not
 /// allowed. The error names file, line and option.
 pub fn read(

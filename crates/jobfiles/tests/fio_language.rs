@@ -51,7 +51,7 @@ fn errors_name_file_line_option_and_what_is_allowed() {
         ("[j]\nzonemode=strided\n", "test.fio:2: zonemode: strided zones need a zonesize"),
         ("[j]\nverify_interval=x\n", "test.fio:2: verify_interval: \"x\" is not understood"),
         ("[j]\nioengine=net\n", "test.fio:2: ioengine: the engine net of job [j] is not for files"),
-        ("[j]\nioengine=libaoi\n", "test.fio:2: ioengine: \"libaoi\" of job [j] is no engine; did you mean libaio"),
+        ("[j]\nioengine=libaoi\n", "test.fio:2: ioengine: \"libaoi\" of job [j] is not an engine; did you mean libaio"),
         ("[j]\nread_iolog=x\n", "test.fio:2: read_iolog: job [j] is a replay"),
         ("[j]\nwait_for=k\n", "test.fio:2: wait_for: there is no job \"k\" before this one"),
         ("[j]\noffset=1m\noffset_increment=1%\nnumjobs=2\n", "test.fio:3: offset_increment: an offset and its"),
@@ -95,7 +95,7 @@ fn arguments_are_read_as_fio_reads_them() {
         message("--name=a --bss=4k")
     );
     assert!(message("--name=a --bs=x").starts_with("bs: \"x\" is not understood"));
-    assert!(message("--name=a job.fio").starts_with("job.fio: is no option"));
+    assert!(message("--name=a job.fio").starts_with("job.fio: is not an option"));
 }
 
 /// Runs fio, if it is installed.

@@ -62,7 +62,7 @@ impl Contents {
     /// The file at `path`: a new or an empty one, sparse, or one of exactly this size that an earlier session left.
     ///
     /// # Errors
-    /// Another size, somebody else's file, something that is no regular file, a file that another server has open, a full
+    /// Another size, somebody else's file, something that is not a regular file, a file that another server has open, a full
     /// file system.
     pub fn in_file(path: &Path, capacity_bytes: u64) -> Result<Contents, LiveError> {
         Contents::of_file(path, capacity_bytes, false)

@@ -1,4 +1,4 @@
-//! What the way to the clock and back costs, measured when a server starts: that much is no drive's latency.
+//! What the way to the clock and back costs, measured when a server starts: that much is not a drive's latency.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};

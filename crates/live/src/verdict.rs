@@ -10,7 +10,7 @@ use crate::witness::{ClientSeen, Seen};
 
 /// A latency is told true where the path's own error, at p99 and in the mean, is at most this share of it.
 const VALID_SHARE: f64 = 0.05;
-/// What is valid above more than that is no drive's latency any more, but at its deepest queues.
+/// What is valid above more than that is not a drive's latency any more, but at its deepest queues.
 const HOPELESS_NS: u64 = 100_000_000;
 /// Fewer looks of the canary say nothing.
 const CANARIES_MIN: u64 = 20;

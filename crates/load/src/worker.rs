@@ -114,7 +114,7 @@ impl<'a> Stints<'a> {
         true
     }
 
-    /// Empties the page cache where the job asks for that; what it takes is no request's time.
+    /// Empties the page cache where the job asks for that; what it takes is not a request's time.
     fn forget_cached(&mut self, rig: &mut Rig) {
         let Some(every_bytes) = self.job.invalidates_every_bytes else { return };
         self.left_bytes = every_bytes;
@@ -370,7 +370,7 @@ fn open(
                 None => generator.next(),
             };
             if kind.is_some() && request.kind == Kind::Flush {
-                // It comes with a write, and is no arrival of its kind.
+                // It comes with a write, and is not an arrival of its kind.
                 rig.issue(rig.now_ns, &request);
                 continue;
             }

@@ -181,7 +181,7 @@ fn each_kind_keeps_to_its_rate() {
     let (reads, writes, ..) = counts(&on_null(phase(text), 0));
     assert_eq!(reads + writes, 400);
     assert!(reads.abs_diff(300) <= 1, "{reads} reads and {writes} writes");
-    // What comes with a write is no arrival of a write.
+    // What comes with a write is not an arrival of a write.
     let flushed = "[j]\nrw=randrw\nsize=1g\nrate_iops=600,200\nfsync=2\nnumber_ios=400\nioengine=null\niodepth=4\n";
     let (reads, writes, _, flushes) = counts(&on_null(phase(flushed), 0));
     assert!(reads + writes == 400 && reads.abs_diff(300) <= 1, "{reads} reads and {writes} writes");

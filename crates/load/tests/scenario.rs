@@ -159,7 +159,7 @@ fn luns_are_targets_of_their_own() {
                 [[streams]]\nname = \"data\"\nlun = \"data\"\nrange = [\"50%\", \"100%\"]\n[streams.access]\n\
                 arrivals = { closed = { outstanding = 1, think = { exponential = \"50us\" } } }\n\
                 lines = [{ size = \"4KiB\", read_percent = 100, random_percent = 100 }]\n";
-    // A size that is no whole blocks: the next LUN begins where its blocks end.
+    // A size that is not whole blocks: the next LUN begins where its blocks end.
     let luns = |write| {
         let data = file(&scratch, "data", 4 * MIB + 100, false);
         vec![("data", data), ("log", file(&scratch, "log", 16 * MIB, write))]

@@ -24,7 +24,7 @@ pub fn demand_blueprint(name: &str) -> PyResult<String> {
 
 /// What a blueprint describes with the values of each point, on all cores: `described` with the JSON of the system, or of
 /// the workload or scenario under its kind; `unknown-key` or `impossible` with the reason; `failed` with that of a bug.
-/// Raises `InputError` for what is no blueprint.
+/// Raises `InputError` for what is not a blueprint.
 #[pyfunction]
 pub fn describe_points(
     py: Python<'_>,

@@ -126,7 +126,7 @@ pub struct Outcomes {
 
 /// Carries out runs on all cores, each a specification as JSON, or
 /// `{"impossible": {"why": ..., "labels": [...]}}`, likewise `failed`: what fails is told in its row. Results are
-/// kept as rows, and with `whole` as what `results_of_kept` reads. `progress` is called with the share done. Raises `InputError` for what is no specification.
+/// kept as rows, and with `whole` as what `results_of_kept` reads. `progress` is called with the share done. Raises `InputError` for what is not a specification.
 #[pyfunction]
 #[pyo3(signature = (specs, whole, progress=None))]
 pub fn run_each(py: Python<'_>, specs: Vec<String>, whole: bool, progress: Option<Py<PyAny>>) -> PyResult<Outcomes> {

@@ -134,7 +134,7 @@ fn reads(operation: Operation) -> Result<bool, &'static str> {
         Operation::Write => Ok(false),
         Operation::Trim => Err("trims"),
         Operation::Flush => Err("flushes"),
-        Operation::Other => Err("requests that are no read, write, trim or flush"),
+        Operation::Other => Err("requests other than read, write, trim and flush"),
         Operation::Unknown => Err("requests of unknown kind"),
     }
 }

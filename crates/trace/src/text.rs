@@ -132,7 +132,7 @@ pub(crate) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
 /// An address of `unit_bytes` each, in bytes.
 ///
 /// # Errors
-/// What is no whole number, or does not lie below 2^63 bytes.
+/// What is not a whole number, or does not lie below 2^63 bytes.
 #[inline]
 pub(crate) fn offset_bytes(field: &'static str, text: &[u8], unit_bytes: u32) -> Result<u64, Problem> {
     let bytes =
@@ -143,14 +143,14 @@ pub(crate) fn offset_bytes(field: &'static str, text: &[u8], unit_bytes: u32) ->
 /// A length in units of `unit_bytes`, in bytes.
 ///
 /// # Errors
-/// What is no whole number, or does not lie below 2^32 bytes.
+/// What is not a whole number, or does not lie below 2^32 bytes.
 #[inline]
 pub(crate) fn length_bytes(field: &'static str, text: &[u8], unit_bytes: u32) -> Result<u32, Problem> {
     let bytes = whole(text).and_then(|units| u32::try_from(units.checked_mul(u64::from(unit_bytes))?).ok());
     bytes.ok_or_else(|| refused(field, text, &format!("{}, below 2^32 bytes", units_title(unit_bytes))))
 }
 
-/// No device is larger: what ends there or behind it is no address.
+/// No device is larger: what ends there or behind it is not an address.
 pub(crate) const BYTES_END: u64 = 1 << 63;
 
 fn units_title(unit_bytes: u32) -> String {

@@ -56,7 +56,7 @@ impl TimeUnit {
         TimeUnit::ALL.into_iter().find(|unit| unit.name() == name)
     }
 
-    /// A time in this unit, in ns below 2^63; `None` for what is no number or too large.
+    /// A time in this unit, in ns below 2^63; `None` for what is not a number or too large.
     #[inline]
     pub(crate) fn ns(self, text: &[u8]) -> Option<u64> {
         let ns = match self {

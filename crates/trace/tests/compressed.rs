@@ -112,7 +112,7 @@ fn files_of_an_archive_follow_each_other() {
     }
     // Not every program writes the two empty blocks at the end.
     assert_eq!(records(&archive[..archive.len() - 1_024]), plain);
-    // What stands behind the end is no part of it, however often it is asked for.
+    // What stands behind the end is not a part of it, however often it is asked for.
     let mut input = Input::from_bytes("trace", [&archive[..], &[7; 10_240]].concat()).unwrap();
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes).unwrap();

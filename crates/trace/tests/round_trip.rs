@@ -164,7 +164,7 @@ const LEFT_OUT: [&str; 7] = [
     "trims",
     "flushes",
     "requests of unknown kind",
-    "requests that are no read, write, trim or flush",
+    "requests other than read, write, trim and flush",
     "requests of which it is not known whether they read or write",
     "requests without length",
     "requests that are not of 1980 to 2099",

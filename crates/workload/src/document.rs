@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 /// Input that cannot be accepted: where, which key, and what would be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
-    /// The file as the user named it; empty where the input is no file.
+    /// The file as the user named it; empty where the input is not a file.
     pub file: String,
     /// Line in the file, from 1.
     pub line: Option<usize>,

@@ -87,7 +87,7 @@ impl Hotband {
             block += blocks / 100;
         }
         let offset_bytes = block % blocks * length_bytes;
-        // Only an alignment that the size is no multiple of moves a block.
+        // Only an alignment that the size is not a multiple of moves a block.
         first_bytes + offset_bytes / places.step_bytes * places.step_bytes
     }
 }

@@ -127,7 +127,7 @@ fn decimal(number: &str) -> Option<Decimal> {
 /// Parses a size such as `"64KiB"`, `"36.7GB"`, `"512B"` or `"512"` into bytes.
 ///
 /// # Errors
-/// When the text is no number with a unit of size, is not a whole number of bytes in unit B, or
+/// When the text is not a number with a unit of size, is not a whole number of bytes in unit B, or
 /// exceeds 2^64 - 1 bytes. A bare `G` or `T` is refused.
 pub fn parse_bytes(text: &str) -> Result<u64, QuantityError> {
     let (number, unit) = split(text);
@@ -161,7 +161,7 @@ fn unknown_byte_unit(unit: &str) -> String {
         }
         "KIB" | "kib" | "kiB" | "Kib" | "MIB" | "mib" | "Mib" | "GIB" | "gib" | "Gib" | "TIB" | "tib" | "Tib" => {
             let prefix = unit[..1].to_ascii_uppercase();
-            format!("{unit} is no unit; write {prefix}iB (a power of 1024)")
+            format!("{unit} is not a unit; write {prefix}iB (a power of 1024)")
         }
         "Kb" | "kb" | "Mb" | "mb" | "Gb" | "gb" | "Tb" | "tb" => {
             let prefix = unit[..1].to_ascii_uppercase();
@@ -175,7 +175,7 @@ fn unknown_byte_unit(unit: &str) -> String {
 /// nanoseconds. Zero needs a unit too.
 ///
 /// # Errors
-/// When the text is no number with a unit of time, exceeds the range of `i64` nanoseconds (292
+/// When the text is not a number with a unit of time, exceeds the range of `i64` nanoseconds (292
 /// years), or is not zero but rounds to zero.
 pub fn parse_duration_ns(text: &str) -> Result<i64, QuantityError> {
     let trimmed = text.trim();
@@ -201,7 +201,7 @@ pub fn parse_duration_ns(text: &str) -> Result<i64, QuantityError> {
 /// Parses a rate such as `"69MB/s"`, `"1.1MiB/s"` or `"560Mb/s"` (bits) into bytes a second.
 ///
 /// # Errors
-/// When the text is no number with a unit of rate, or exceeds 1 EB/s.
+/// When the text is not a number with a unit of rate, or exceeds 1 EB/s.
 pub fn parse_rate_bytes_per_s(text: &str) -> Result<f64, QuantityError> {
     let (number, unit) = split(text);
     let factor = RATE_UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
@@ -228,7 +228,7 @@ pub fn parse_link_rate(text: &str) -> Result<LinkRate, QuantityError> {
 /// Parses a spindle speed such as `"15000rpm"` into revolutions a minute.
 ///
 /// # Errors
-/// When the text is no positive number with the unit rpm, or exceeds 10^9 rpm.
+/// When the text is not a positive number with the unit rpm, or exceeds 10^9 rpm.
 pub fn parse_rpm(text: &str) -> Result<f64, QuantityError> {
     let (number, unit) = split(text);
     match float(number) {

@@ -63,7 +63,7 @@ fn runs_are_the_same_whatever_client_is_asked_first() {
         let fake = Fake { limit_ns: 5 * S, limit_requests: usize::MAX, seed, reversed, ..Fake::default() };
         let mut done = fake.run(&everything, &data_and_log()).done;
         done.retain(|done| done.completed_ns < 5 * S);
-        // Clients of one stream are alike: which of them issues a request is no result.
+        // Clients of one stream are alike: which of them issues a request is not a result.
         let mut issues: Vec<_> = done
             .iter()
             .map(|d| (d.issued_ns, d.stream, d.request.offset_bytes, d.request.length_bytes, d.request.kind as u32))

@@ -181,7 +181,7 @@ def chosen(name: str, devices: list[Inspection], option: str) -> list[Inspection
         return named
     if not os.path.exists(name):
         known = ", ".join(one.label for one in devices) or "none"
-        raise InputError(f"{option}: {name!r} is no file, device, model or serial number; devices: {known}")
+        raise InputError(f"{option}: {name!r} is not a file, device, model or serial number; devices: {known}")
     found = latest((name,))
     # A target that was given without a side as well is the same device.
     same = [one for one in devices for other in found if one.content() == other.content()]

@@ -97,7 +97,7 @@ def predict(
     system, which is characterized first unless that was done before.
 
     Intervals hold what a full simulation of the same system comes to in 90 % of such predictions; how far the
-    simulation is from a real device is no part of them. Gains are over the first system: of throughput, or where
+    simulation is from a real device is not a part of them. Gains are over the first system: of throughput, or where
     arrivals set that, of the speed of responses. What is outside the range of the tests is refused, and so are
     recordings whose arrivals come in bursts or depend on each other, unless --depth or --rate states the load.
     """
@@ -127,7 +127,7 @@ def numbers(name: str, text: str | None) -> list[float] | None:
 def print_predictions(predictions: Predictions) -> None:
     """The table, and what has to be said about it."""
     print_table(*predictions.shown())
-    say("\n90 %: against a full simulation; how far that is from a real device is no part of it")
+    say("\n90 %: against a full simulation; how far that is from a real device is not a part of it")
     saturated = sum(one.saturated for one in predictions)
     if saturated:
         say(f"\nsaturated: {saturated} of {len(predictions)} cannot keep up with these arrivals; IO/s is their most")

@@ -170,7 +170,7 @@ def valid_from_ns(text: str) -> int:
         raise InputError(f"--require: {text!r} is unknown; allowed: valid:TIME, such as valid:1ms")
     latency_ns = duration_ns("--require", time)
     if latency_ns <= 0:
-        raise InputError(f"--require: {time} is no latency; more than 0s is allowed")
+        raise InputError(f"--require: {time} is not a latency; more than 0s is allowed")
     return latency_ns
 
 

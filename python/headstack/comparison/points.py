@@ -105,7 +105,7 @@ def seen(side: Results | str | os.PathLike[str], mode: str) -> list[Seen]:
     elif name.endswith((".csv", ".parquet")):
         points = [_of_row(row) for row in _table(name)]
     else:
-        raise InputError(f"{name}: is no file of results; one of .json, .csv or .parquet is allowed")
+        raise InputError(f"{name}: is not a file of results; one of .json, .csv or .parquet is allowed")
     systems = list(dict.fromkeys(point.system for point in points))
     if len(systems) != 1:
         told = ", ".join(systems) or "none"
@@ -203,7 +203,7 @@ def _table(path: str) -> list[Row]:
     needed = {"seed", "requests", "half_width_ms", "depth", "rate_per_s", *TEXTS, *FIGURES} - {"p95_ms"}
     missing = sorted(needed - rows[0].keys()) if rows else []
     if missing:
-        raise InputError(f"{path}: is no table of results; columns are missing: {', '.join(missing)}")
+        raise InputError(f"{path}: is not a table of results; columns are missing: {', '.join(missing)}")
     return rows
 
 

@@ -162,7 +162,7 @@ class LogFile:
 def read_log(path: str) -> tuple[list[Record], int]:
     """The records of a log, and the length of its whole lines in bytes.
 
-    A last line that is not whole is what an interruption has left, and is no error. Raises ``InputError`` for what is
+    A last line that is not whole is what an interruption has left, and no error. Raises ``InputError`` for what is
     no such log.
     """
     try:
@@ -184,7 +184,7 @@ def read_log(path: str) -> tuple[list[Record], int]:
             # A crash may leave blocks of the file that were never written.
             if number == len(lines) and number > 1:
                 break
-            raise InputError(f"{path}: line {number}: is no line of a conditioning log") from None
+            raise InputError(f"{path}: line {number}: is not a line of a conditioning log") from None
         records.append(record)
         whole_bytes += len(line) + 1
     if not records:
@@ -193,7 +193,7 @@ def read_log(path: str) -> tuple[list[Record], int]:
 
 
 def _check_module(record: Record) -> None:
-    """Raises where this is no first line."""
+    """Raises where this is not a first line."""
     if (record["record"], record["schema"]) != ("module", SCHEMA):
         raise ValueError
     settings = settings_of(record)

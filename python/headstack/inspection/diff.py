@@ -110,7 +110,7 @@ class Difference:
         return "absent" if self.has(device, key) is False else NOT_KNOWN
 
     def has(self, device: Inspection, key: str) -> bool | None:
-        """Whether a device has a feature; ``None`` where it does not say, or that is no question."""
+        """Whether a device has a feature; ``None`` where it does not say, or that is not a question."""
         capability = device.capabilities.get(key)
         if capability is not None:
             return capability.supported

@@ -25,7 +25,7 @@ class Capability:
     name: str
     """What the source calls it."""
     supported: bool | None = None
-    """Whether the device has it; ``None`` where that is no question, or not said."""
+    """Whether the device has it; ``None`` where that is not a question, or not said."""
     enabled: bool | None = None
     """Whether it is switched on."""
     value: int | float | str | None = None

@@ -32,7 +32,7 @@ class Decoded:
     """What a raw value means."""
 
     count: int | None
-    """The events or units counted; ``None`` where the value is no count."""
+    """The events or units counted; ``None`` where the value is not a count."""
     text: str
     """For people."""
 

@@ -81,7 +81,7 @@ def _mounted(path: str, number: int) -> Path:
             if source.startswith("/dev/") and os.path.exists(source):
                 device = os.stat(source).st_rdev
                 return SYS / "dev" / "block" / f"{os.major(device)}:{os.minor(device)}"
-    raise InputError(f"{path}: lies on {kind}, which is no block device; name the device")
+    raise InputError(f"{path}: lies on {kind}, which is not a block device; name the device")
 
 
 def record(name: str) -> dict[str, Any]:

@@ -256,7 +256,7 @@ def kept_range(text: str, capacity: int) -> tuple[int, int]:
     first, separator, last = text.partition("..")
     start, end = (size_bytes("keep", first), size_bytes("keep", last)) if separator else (0, size_bytes("keep", first))
     if not 0 <= start < end <= capacity:
-        raise InputError(f"keep: {text} is no range of the system's {capacity} bytes; write 0..64MiB")
+        raise InputError(f"keep: {text} is not a range of the system's {capacity} bytes; write 0..64MiB")
     return start, end - start
 
 
@@ -272,7 +272,7 @@ def address(name: str, text: str) -> str:
 def mode(text: str) -> int:
     """Permissions of a socket, in octal."""
     if not (len(text) in (3, 4) and text.isascii() and set(text) <= set("01234567")) or int(text, 8) > 0o777:
-        raise InputError(f"socket-mode: {text!r} is no mode; write 600 for the owner alone, 660 for his group too")
+        raise InputError(f"socket-mode: {text!r} is not a mode; write 600 for the owner alone, 660 for his group too")
     return int(text, 8)
 
 

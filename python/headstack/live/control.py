@@ -55,7 +55,7 @@ def order_of(words: tuple[str, ...]) -> dict[str, Any]:
         try:
             order = json.loads(words[0])
         except ValueError as error:
-            raise InputError(f"order: no JSON: {error}") from None
+            raise InputError(f"order: this is not JSON: {error}") from None
         if not isinstance(order, dict):
             raise InputError("order: an object is wanted")
         return order

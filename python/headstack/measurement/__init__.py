@@ -365,7 +365,7 @@ class Opened:
         return passed
 
     def discard(self, target: int = 0) -> None:
-        """Discards all that is on a block device. Raises ``InputError`` where it knows no discard, or is no device."""
+        """Discards all that is on a block device. Raises ``InputError`` where it cannot."""
         self._targets.discard(target)
 
     def pause(self, seconds: float) -> None:

@@ -70,7 +70,7 @@ def _changed(system: str | os.PathLike[str] | Drive | Array, options: Mapping[st
     chosen: dict[str, str] = {}
     for name, value in options.items():
         if name not in allowed:
-            raise InputError(f"{name}: is no option of a system; allowed: {', '.join(sorted(allowed))}")
+            raise InputError(f"{name}: is not an option of a system; allowed: {', '.join(sorted(allowed))}")
         if len(texts(value)) != 1:
             raise InputError(f"{name}: several values; a characterization is of one system")
         chosen[name] = texts(value)[0]
@@ -165,7 +165,7 @@ def predicted_rows(
     given = dict(settings or {})
     for name in given:
         if name not in ("depth", "rate"):
-            raise InputError(f"settings.{name}: is no setting of predictions; depth or rate is allowed")
+            raise InputError(f"settings.{name}: is not a setting of predictions; depth or rate is allowed")
     loads = {name: [number(name, text) for text in texts(value)] for name, value in given.items()}
     tested = [characterization_of(system) for system in systems]
     asked = at_loads([load_environment(one) for one in environments], loads.get("depth"), loads.get("rate"))

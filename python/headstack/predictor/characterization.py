@@ -74,9 +74,9 @@ class Characterization:
         try:
             told = json.loads(Path(path).read_text(encoding="utf-8"))
         except ValueError as error:
-            raise InputError(f"{name}: is no characterization: {error}") from None
+            raise InputError(f"{name}: is not a characterization: {error}") from None
         if not isinstance(told, dict) or told.get("format") != FORMAT:
-            raise InputError(f"{name}: is no characterization; headstack characterize writes them")
+            raise InputError(f"{name}: is not a characterization; headstack characterize writes them")
         if told.get("schema") != SCHEMA:
             raise InputError(f"{name}: schema: {told.get('schema')} is not known; {SCHEMA} is allowed")
         try:

@@ -121,7 +121,7 @@ class Environment:
         if not math.isclose(sum(one.share for one in self.classes), 1.0, abs_tol=1e-6):
             raise InputError(f"{self.name}: shares of classes sum to {sum(c.share for c in self.classes):g}, not to 1")
         if not 0 <= self.switch_share <= 1:
-            raise InputError(f"{self.name}: switch_share: {self.switch_share:g} is no share; 0 to 1 is allowed")
+            raise InputError(f"{self.name}: switch_share: {self.switch_share:g} is not a share; 0 to 1 is allowed")
         if self.streams < 1:
             raise InputError(f"{self.name}: streams: {self.streams} is out of range; 1 or more is allowed")
 

@@ -35,7 +35,7 @@ class Prediction:
     iops: float
     iops_low: float
     """From here to ``iops_high`` the simulation lies in nine of ten predictions; how far the simulation is from a real
-    device is no part of it."""
+    device is not a part of it."""
     iops_high: float
     mb_per_s: float
     mean_ms: float | None

@@ -38,7 +38,7 @@ def written(path: Path) -> Environment | None:
         return None
     file = str(path)
     if not isinstance(told, dict):
-        raise InputError(f"{file}: environment: is no table; write [environment]")
+        raise InputError(f"{file}: environment: is not a table; write [environment]")
     _check_keys(f"{file}: environment", told, KEYS)
     lines = told.get("lines")
     if not isinstance(lines, list) or not lines or not all(isinstance(line, dict) for line in lines):

@@ -262,7 +262,9 @@ def pts(
     report.deviations = settings.deviations()
     if device.described["kind"] != "block device":
         told = (
-            "stores nothing" if device.described["kind"] == "null" else f"is no device but a {device.described['kind']}"
+            "stores nothing"
+            if device.described["kind"] == "null"
+            else f"is not a device but a {device.described['kind']}"
         )
         report.deviations.append(f"the target {told}")
     if access.buffered:

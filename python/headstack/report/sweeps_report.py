@@ -25,7 +25,7 @@ def figure(swept: Sweep, column: str, where: str | None = None) -> Lines | Bars:
     if not rows:
         raise InputError(f"plot: no configuration has a {column}" + (f" where {where}" if where else ""))
     if not all(isinstance(row[column], int | float) for row in rows):
-        raise InputError(f"plot: {column} is no figure; name one with --best or --min, such as mean_ms")
+        raise InputError(f"plot: {column} is not a figure; name one with --best or --min, such as mean_ms")
     varied = swept.varied
     numbers = [name for name in varied if isinstance(rows[0][name], int | float)]
     over = max(numbers, key=lambda name: len({row[name] for row in rows}), default=None)

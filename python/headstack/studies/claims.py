@@ -153,7 +153,7 @@ def _tolerance(study: Study, path: str, claim: Mapping[str, Any], key: str) -> T
     tolerance = Tolerance.parse(claim[key])
     if tolerance is None:
         raise study.error(
-            f"{path}.{key}", f"{claim[key]!r} is no tolerance; allowed: 5%, or an amount such as 6 points"
+            f"{path}.{key}", f"{claim[key]!r} is not a tolerance; allowed: 5%, or an amount such as 6 points"
         )
     return tolerance
 

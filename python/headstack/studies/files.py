@@ -118,7 +118,7 @@ def _check(study: Study) -> None:
                 raise study.error(f"fitted.{name}.left_out[{number}]", f"no claim has the id {left_out!r}")
     for number, picture in enumerate(study.pictures):
         if picture["log"] not in ("", "x", "y", "xy"):
-            raise study.error(f"pictures[{number}].log", f"{picture['log']!r} is no axis; allowed: x, y, xy")
+            raise study.error(f"pictures[{number}].log", f"{picture['log']!r} is not an axis; allowed: x, y, xy")
     for number, published in enumerate(study.published):
         _check_published(study, number, published)
 

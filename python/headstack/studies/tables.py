@@ -172,7 +172,7 @@ def _kind(values: Iterable[Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Decimals as numbers; what is no number is missing."""
+    """Decimals as numbers; what is not a number is missing."""
     plain = value if value is None or isinstance(value, bool | int | float | str) else float(value)
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 

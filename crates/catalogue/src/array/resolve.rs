@@ -74,7 +74,7 @@ impl Changes {
                 let usable = quantity::parse_bytes(text).map_err(|error| wrong(error.to_string()))?;
                 // Nobody means bytes.
                 if usable == 0 || text.ends_with(|last: char| last.is_ascii_digit()) {
-                    return Err(wrong(format!("{text:?} is no capacity; write it with its unit, such as 9TB")));
+                    return Err(wrong(format!("{text:?} is not a capacity; write it with its unit, such as 9TB")));
                 }
                 self.usable = Some(Bytes(usable));
             }
@@ -101,7 +101,7 @@ impl Changes {
 /// Completes an array file.
 ///
 /// # Errors
-/// When it is no array file, names what is not there, or describes what is impossible; the error names file, line and
+/// When it is not an array file, names what is not there, or describes what is impossible; the error names file, line and
 /// key.
 pub fn resolve(document: &Document, changes: &Changes) -> Result<ResolvedArray, InputError> {
     resolve_with(document, changes, &crate::load_device)

@@ -94,5 +94,5 @@ pub(super) fn engine(name: &str, settings: &Settings, remarks: &mut Remarks) -> 
         close if close.is_empty() => format!("allowed: null, {}, {}", PSYNC.join(", "), RING.join(", ")),
         close => format!("did you mean {}?", close.join(", ")),
     };
-    Err(setting.error(format!("{engine:?} of job [{name}] is no engine; {hint}")))
+    Err(setting.error(format!("{engine:?} of job [{name}] is not an engine; {hint}")))
 }

@@ -103,7 +103,7 @@ fn refuse_what_is_no_job(name: &str, settings: &Settings) -> Result<(), InputErr
         }
     }
     match settings.get("create_only").filter(|setting| setting.value == "1") {
-        Some(setting) => Err(setting.error(format!("job [{name}] creates files alone, which is no load"))),
+        Some(setting) => Err(setting.error(format!("job [{name}] creates files alone, which is not a load"))),
         None => Ok(()),
     }
 }

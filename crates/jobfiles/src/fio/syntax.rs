@@ -286,7 +286,7 @@ pub(super) fn read_arguments(arguments: &[String], environment: Environment) -> 
         let place = Place { line: number, ..Place::default() };
         let Some(content) = argument.strip_prefix("--").filter(|content| !content.is_empty()) else {
             let message =
-                "is no option; options begin with --, as in --name=job, and job files are read from their files";
+                "is not an option; options begin with --, as in --name=job, and job files are read from their files";
             return Err(place.error(&one_line(argument), message));
         };
         let name = content.split('=').next().unwrap_or_default();

@@ -35,7 +35,7 @@ pub(super) enum Amount {
     Zones(u64),
 }
 
-/// How many bytes a unit has; `None` for what is no unit.
+/// How many bytes a unit has; `None` for what is not a unit.
 pub(super) fn size_factor(unit: &str, base: Base) -> Option<u64> {
     let unit = unit.to_ascii_lowercase();
     if matches!(unit.as_str(), "" | "b") {
@@ -51,7 +51,7 @@ pub(super) fn size_factor(unit: &str, base: Base) -> Option<u64> {
     step.checked_pow(power)
 }
 
-/// How many nanoseconds a unit has; `None` for what is no unit.
+/// How many nanoseconds a unit has; `None` for what is not a unit.
 pub(super) fn time_factor_ns(unit: &str, default_ns: u64) -> Option<u64> {
     Some(match unit.to_ascii_lowercase().as_str() {
         "" => default_ns,

@@ -52,7 +52,7 @@ impl Storage {
             let bytes = parameter.plain(Unit::Size, 0.0..=max)?;
             match bytes % BLOCK_BYTES == 0.0 {
                 true => Ok(bytes),
-                false => Err(parameter.error(format!("{} is no multiple of 512 bytes", parameter.raw))),
+                false => Err(parameter.error(format!("{} is not a multiple of 512 bytes", parameter.raw))),
             }
         };
         match meaning(SD, parameter)? {

@@ -174,7 +174,7 @@ impl Scanner {
             return Ok(());
         }
         let Some((keyword, raw)) = text.split_once('=') else {
-            return Err(line.error("", format!("{text:?} is no parameter; keyword=value is allowed")));
+            return Err(line.error("", format!("{text:?} is not a parameter; keyword=value is allowed")));
         };
         let keyword = keyword.to_ascii_lowercase();
         if keyword.chars().count() < 2 {
@@ -243,7 +243,7 @@ impl Parameter {
     pub(super) fn word(&self) -> Result<&str, InputError> {
         match self.items.first() {
             Some(Item::Text(text)) => Ok(text),
-            _ => Err(self.error(format!("{:?} is no name", self.raw))),
+            _ => Err(self.error(format!("{:?} is not a name", self.raw))),
         }
     }
 
@@ -277,7 +277,7 @@ impl Parameter {
     }
 
     fn bad_range(&self) -> InputError {
-        self.error(format!("{:?} is no list of names; (sd1,sd3-sd5) or sd* is allowed", self.raw))
+        self.error(format!("{:?} is not a list of names; (sd1,sd3-sd5) or sd* is allowed", self.raw))
     }
 
     /// One number.
@@ -289,7 +289,7 @@ impl Parameter {
     }
 
     fn not_a_number(&self, text: &str) -> InputError {
-        self.error(format!("{text:?} is no number; a number, or one with k, m, g or t, is allowed"))
+        self.error(format!("{text:?} is not a number; a number, or one with k, m, g or t, is allowed"))
     }
 
     /// Numbers, of which `1-64,d` are doubled from 1 to 64, and `10-50,10` grow by 10.
@@ -300,7 +300,7 @@ impl Parameter {
             let Item::Text(text) = item else {
                 let range = (numbers.last().copied(), items.next(), items.next());
                 let (Some(Number::Plain(first)), Some(Item::Text(last)), Some(Item::Text(step))) = range else {
-                    return Err(self.error(format!("{:?} is no range; (1-64,d) or (10-50,10) is allowed", self.raw)));
+                    return Err(self.error(format!("{:?} is not a range; (1-64,d) or (10-50,10) is allowed", self.raw)));
                 };
                 let Some(Number::Plain(last)) = number(last, unit) else {
                     return Err(self.not_a_number(last));
@@ -329,7 +329,11 @@ impl Parameter {
             (true, _) if first > 0.0 && last > 0.0 && first < last => Box::new(|value| value * 2.0),
             (true, _) if first > 0.0 && last > 0.0 => Box::new(|value| value / 2.0),
             (false, Some(Number::Plain(step))) if step > 0.0 => Box::new(move |value| value + step),
-            _ => return Err(self.error(format!("{step:?} is no step of a range; d (doubled) or a number above 0 is"))),
+            _ => {
+                return Err(
+                    self.error(format!("{step:?} is not a step of a range; d (doubled) or a number above 0 is"))
+                );
+            }
         };
         let is_down = step.eq_ignore_ascii_case("d") && first >= last;
         let mut value = next(first);

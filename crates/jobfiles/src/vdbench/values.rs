@@ -50,7 +50,7 @@ pub(super) struct Sizes {
 pub(super) fn size_bytes(parameter: &Parameter, number: Number) -> Result<u32, InputError> {
     let size = parameter.within(number, BLOCK_BYTES..=f64::from(u32::MAX))?;
     if size % BLOCK_BYTES != 0.0 {
-        return Err(parameter.error(format!("{size} is no multiple of 512 bytes")));
+        return Err(parameter.error(format!("{size} is not a multiple of 512 bytes")));
     }
     Ok(size as u32)
 }
@@ -111,7 +111,7 @@ impl Span {
                 Ok(Span { from, to })
             }
             _ => Err(parameter.error(format!(
-                "{} is no range; (10,20) in percent, (90,110) round the end, or bytes above 200 are allowed",
+                "{} is not a range; (10,20) in percent, (90,110) round the end, or bytes above 200 are allowed",
                 parameter.raw
             ))),
         }
@@ -194,7 +194,7 @@ pub(super) fn rates(parameter: &Parameter) -> Result<Vec<Rate>, InputError> {
         _ => Err(parameter.error("a rate is max, curve, or a number above 0 and up to 1e9")),
     };
     let numbers = numeric.numbers(Unit::Size).map_err(|_| {
-        parameter.error(format!("{:?} is no rate; max, curve, a number or a list of numbers is", parameter.raw))
+        parameter.error(format!("{:?} is not a rate; max, curve, a number or a list of numbers is", parameter.raw))
     })?;
     numbers.into_iter().map(rate).collect()
 }

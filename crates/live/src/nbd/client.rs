@@ -53,7 +53,7 @@ impl Client {
     /// Hears a server's greeting, and answers with `flags`.
     ///
     /// # Errors
-    /// The stream's; something that is no server.
+    /// The stream's; something that is not a server.
     pub fn greet(stream: Stream, flags: u16) -> io::Result<Client> {
         let mut input = Input::new(stream.clone());
         let greeting: [u8; 18] = input.array()?;
@@ -149,7 +149,7 @@ impl Client {
     /// Waits for a chunk of a structured reply.
     ///
     /// # Errors
-    /// The stream's; something that is no chunk.
+    /// The stream's; something that is not a chunk.
     pub fn receive_chunk(&mut self) -> io::Result<Chunk> {
         let head: [u8; 20] = self.input.array()?;
         if head[..4] != wire::STRUCTURED_REPLY_MAGIC.to_be_bytes() {

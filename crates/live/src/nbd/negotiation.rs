@@ -203,7 +203,7 @@ impl Negotiation {
 
 /// What has become of the front of what was heard.
 enum Message {
-    /// It is no whole message yet.
+    /// It is not a whole message yet.
     Partial,
     /// So much of it was taken.
     Taken(usize),

@@ -335,7 +335,7 @@ fn listen_where_activated(doors: &mut Vec<Door>) -> Result<(), LiveError> {
             _ => match given.take_tcp_listener(index) {
                 Ok(Some(listener)) => Door::Tcp(listener),
                 _ => {
-                    let message = format!("LISTEN_FDS: {} is no listening stream socket", 3 + index);
+                    let message = format!("LISTEN_FDS: {} is not a listening stream socket", 3 + index);
                     return Err(LiveError::Asked(message));
                 }
             },
@@ -361,7 +361,7 @@ pub fn unix_listener(path: &Path, mode: u32) -> Result<UnixListener, LiveError> 
             use std::os::unix::fs::FileTypeExt;
             let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
             if !is_socket {
-                return Err(LiveError::Asked(format!("{name}: exists, and is no socket")));
+                return Err(LiveError::Asked(format!("{name}: exists, and is not a socket")));
             }
             if UnixStream::connect(path).is_ok() {
                 return Err(LiveError::Asked(format!("{name}: another server listens there")));

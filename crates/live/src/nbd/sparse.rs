@@ -103,7 +103,7 @@ mod tests {
             ("..", 0, vec![hole]),
             (".a.", 4096, vec![hole, data, hole]),
             ("a..b.c", 0, vec![data, hole, data, hole, data]),
-            // Off the page, what is no whole page of zeros is data.
+            // Off the page, what is not a whole page of zeros is data.
             ("..", 512, vec![data, hole, data]),
             (".", 512, vec![data]),
         ] {

@@ -45,7 +45,7 @@ impl Tls {
             Some(path) => {
                 let mut roots = RootCertStore::empty();
                 for root in certificates(path)? {
-                    roots.add(root).map_err(|error| asked(path, format!("is no authority: {error}")))?;
+                    roots.add(root).map_err(|error| asked(path, format!("is not an authority: {error}")))?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
                 builder.with_client_cert_verifier(verifier.map_err(|error| asked(path, error.to_string()))?)

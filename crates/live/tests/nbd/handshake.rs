@@ -142,7 +142,7 @@ fn contexts_are_those_of_one_export_and_the_last_word_counts() {
     assert!(may_ask(&[("", base)], "large"), "the empty name is the first export");
     assert!(!may_ask(&[("large", base)], "small"), "a context of another export");
     assert!(!may_ask(&[], "large"));
-    assert!(!may_ask(&[("large", &["base:"])], "large"), "a name space is no context");
+    assert!(!may_ask(&[("large", &["base:"])], "large"), "a name space is not a context");
     assert!(!may_ask(&[("large", base), ("large", &[])], "large"), "the last word is none");
     assert!(!may_ask(&[("large", base), ("none", base)], "large"), "a failure takes back what was");
 }

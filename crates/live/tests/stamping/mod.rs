@@ -251,7 +251,7 @@ impl Bench {
             for (sector, bytes) in (first..).zip(data.chunks(self.block_bytes as usize)) {
                 let generation = u64::from_le_bytes(bytes[..8].try_into().unwrap());
                 let expected = if generation == 0 { vec![0; bytes.len()] } else { self.sector_of(generation, sector) };
-                assert!(bytes == expected, "sector {sector} is no whole stamp");
+                assert!(bytes == expected, "sector {sector} is not a whole stamp");
                 found.push(generation);
             }
         }

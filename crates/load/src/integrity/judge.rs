@@ -45,7 +45,7 @@ pub(super) fn unit(
 ) {
     let bytes = sectors.len() as u64;
     let mut worst: Option<(Fault, u64, Found)> = None;
-    // Content as far as tearing goes: the generation, 0 for what is no stamp of ours.
+    // Content as far as tearing goes: the generation, 0 for what is not a stamp of ours.
     let mut contents: Option<u32> = None;
     let (mut mixed, mut stamped) = (false, false);
     for (sector, at) in sectors.chunks_exact(sector_bytes as usize).zip((offset..).step_by(sector_bytes as usize)) {

@@ -213,7 +213,7 @@ impl Stamper {
     fn begin(&self, offset: u64, bytes: u64) -> Result<(Ticket, Range<u64>), LoadError> {
         let units = self.ledger.layout().units_of(offset, bytes)?;
         self.ledger.give_room_to(&units)?;
-        // From 1 on: 0 is no request.
+        // From 1 on: 0 is not a request.
         let request = self.ledger.counters().requests.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
         Ok((Ticket { request, offset, bytes }, units))
     }

@@ -24,7 +24,7 @@ const ALIGN_BYTES: usize = 4096;
 pub(super) fn create(path: &str, bytes: u64, progress: &dyn Fn(f64) -> bool) -> Result<(), LoadError> {
     let failure = |error| open_failure(path, error, true);
     let place = Path::new(path);
-    let Some(name) = place.file_name() else { return Err(refused(path, "is no name of a file to create")) };
+    let Some(name) = place.file_name() else { return Err(refused(path, "is not a name of a file to create")) };
     if bytes == 0 {
         return Err(refused(path, "is to be created with 0 bytes: at least 1 is needed"));
     }

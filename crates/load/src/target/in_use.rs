@@ -175,7 +175,7 @@ fn and(further: Option<String>) -> String {
 fn mounts(machine: &Machine) -> io::Result<Vec<Mount>> {
     let own = machine.proc.join("self");
     let mut mounts = parse_mounts(machine, &own, &fs::read_to_string(own.join("mountinfo"))?);
-    // Where the root directory is no mount point, as under chroot, nothing else tells its device.
+    // Where the root directory is not a mount point, as under chroot, nothing else tells its device.
     let root = Number::from_raw(fs::metadata(machine.proc.join("self/root"))?.dev());
     mounts.push(Mount { devices: vec![root], at: "/".into() });
     let mut namespaces: BTreeSet<PathBuf> = fs::read_link(own.join("ns/mnt")).into_iter().collect();

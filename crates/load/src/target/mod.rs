@@ -149,7 +149,7 @@ impl Target {
     /// and 1, and answers whether to go on.
     ///
     /// # Errors
-    /// When there is none, it is no file or block device, it has no size, or this user may not; when it is written and
+    /// When there is none, it is not a file or block device, it has no size, or this user may not; when it is written and
     /// `permission` does not allow that, it is in use, or it carries what `permission` does not name; when there is no
     /// room for it. `LoadError::Stopped` when `progress` said so. Nothing is written and no file is left behind then.
     pub fn open(
@@ -358,13 +358,13 @@ impl Target {
     /// the share that is done, between 0 and 1, and answers whether to go on.
     ///
     /// # Errors
-    /// When it is no block device, was not opened for writing, or knows no discard. `LoadError::Stopped` when `progress`
+    /// When it is not a block device, was not opened for writing, or knows no discard. `LoadError::Stopped` when `progress`
     /// said so: a part is discarded then.
     pub fn discard(&self, progress: &dyn Fn(f64) -> bool) -> Result<(), LoadError> {
         let fd = match (&self.opened, self.kind) {
             (Some(opened), TargetKind::BlockDevice) if self.is_writable => opened.file.as_raw_fd(),
             (_, TargetKind::BlockDevice) => return Err(refused(&self.name, "is open for reading")),
-            _ => return Err(refused(&self.name, "is no block device: it has nothing to discard")),
+            _ => return Err(refused(&self.name, "is not a block device: it has nothing to discard")),
         };
         let (mut at_bytes, mut looked) = (0, Instant::now());
         while at_bytes < self.capacity_bytes {

@@ -235,7 +235,7 @@ mod tests {
                 let at_bytes = part.resolve(*place).unwrap();
                 file.write_all_at(magic, at_bytes).unwrap();
                 assert_eq!(probe(&file, 0, length_bytes).unwrap(), [Signature { name, at_bytes }]);
-                // In a part that begins elsewhere, and not in one that it is no part of.
+                // In a part that begins elsewhere, and not in one that it is not a part of.
                 assert_eq!(probe(&file, 4 << 30, 1 << 30).unwrap(), []);
                 file.write_all_at(&vec![0; magic.len()], at_bytes).unwrap();
                 assert_eq!(names(&file, length_bytes), [""; 0]);
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(names(&file, 256 << 20), [""; 0]);
     }
 
-    /// Formats that count from the end leave out what is no whole unit of theirs: where each magic number then is, by
+    /// Formats that count from the end leave out what is not a whole unit of theirs: where each magic number then is, by
     /// hand.
     #[test]
     fn the_end_of_a_device_is_rounded_to_the_unit_of_each_format() {

@@ -185,7 +185,7 @@ fn a_device_is_read_written_trimmed_and_flushed() {
 #[test]
 fn files_are_one_address_space_whatever_their_sizes() {
     for engine in ENGINES {
-        // A size that is no multiple of the block shifts none of those behind it.
+        // A size that is not a multiple of the block shifts none of those behind it.
         let files = [TestFile::holes(MIB), TestFile::holes(700_000), TestFile::holes(3 * MIB)];
         let targets: Vec<_> = files.iter().map(|file| file.open(true)).collect();
         let block_bytes = u64::from(targets[0].block_bytes().max(512));

@@ -77,7 +77,7 @@ impl Array {
     }
 
     /// Shows the caches of the controller and of the members a request of the past, in no time. Pools are left out: what
-    /// a write places is no cache.
+    /// a write places is not a cache.
     pub fn warm_with(&mut self, past: &Request) {
         let (offset, length) = (past.offset_bytes, u64::from(past.length_bytes));
         if length == 0 || self.warm_cache(past.kind, offset, length) {

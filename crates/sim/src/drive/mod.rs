@@ -182,7 +182,7 @@ pub struct Drive {
 enum Service {
     /// A read of the host's.
     Read,
-    /// A write of the host's that is no destage.
+    /// A write of the host's that is not a destage.
     Write,
     Destage(u32),
     /// An internal access, recalibration or a scan: for nobody outside.

@@ -221,7 +221,7 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[Known]) -> 
         Fault::WeakSectors { member, ranges, map, turns, percent, kinds } => {
             world.no_map(map.as_ref())?;
             if *turns == 0 {
-                return Err(("turns", "0 is no delay; 1 or more are allowed".to_owned()));
+                return Err(("turns", "0 is not a delay; 1 or more are allowed".to_owned()));
             }
             let kinds = media_kinds(kinds, &[RequestKind::Read])?;
             world.media(member.as_deref(), ranges, kinds, *percent, (Delay::Turns(*turns), false, false))
@@ -260,9 +260,10 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[Known]) -> 
         }
         Fault::LyingCache => Ok(Effect::LyingCache),
         Fault::PowerCut { tear, atom } => match atom {
-            Some(Bytes(bytes)) if !bytes.is_power_of_two() || !(512..=65536).contains(bytes) => {
-                Err(("atom", format!("{bytes} B are no sector; a power of two from 512 B to 64 KiB is allowed")))
-            }
+            Some(Bytes(bytes)) if !bytes.is_power_of_two() || !(512..=65536).contains(bytes) => Err((
+                "atom",
+                format!("{bytes} B is not the size of a sector; a power of two from 512 B to 64 KiB is allowed"),
+            )),
             _ => Ok(Effect::PowerCut(PowerCut { tear: *tear, atom_bytes: atom.map(|Bytes(bytes)| bytes) })),
         },
         Fault::PowerOn => Ok(Effect::PowerOn),
@@ -330,7 +331,7 @@ impl World<'_> {
 
     fn member(&self, name: &str) -> Result<u32, Complaint> {
         if !matches!(self.subject, Subject::Array { .. }) {
-            return Err(("member", "the system is no array; this key is not allowed".to_owned()));
+            return Err(("member", "the system is not an array; this key is not allowed".to_owned()));
         }
         let found = self.devices.iter().position(|device| device.name == name);
         found
@@ -340,7 +341,7 @@ impl World<'_> {
 
     fn group(&self, name: &str) -> Result<u32, Complaint> {
         let Subject::Array { groups, .. } = self.subject else {
-            return Err(("group", "the system is no array; this key is not allowed".to_owned()));
+            return Err(("group", "the system is not an array; this key is not allowed".to_owned()));
         };
         let found = groups.iter().position(|group| group == name);
         found
@@ -371,7 +372,7 @@ fn share(percent: Option<f64>) -> Result<f64, Complaint> {
     if percent > 0.0 && percent <= 100.0 {
         Ok(percent / 100.0)
     } else {
-        Err(("percent", format!("{percent} is no share; more than 0 and up to 100 are allowed")))
+        Err(("percent", format!("{percent} is not a share; more than 0 and up to 100 are allowed")))
     }
 }
 

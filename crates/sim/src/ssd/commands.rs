@@ -73,7 +73,7 @@ impl Ssd {
         self.decoding.push_back((started_ns + controller.command_ns, slot));
     }
 
-    /// Handles one event that is due at `now_ns` and is no completion.
+    /// Handles one event that is due at `now_ns` and is not a completion.
     #[inline]
     pub(super) fn handle_internal(&mut self, upstream: &mut Upstream, now_ns: u64) {
         if self.flash.next_ns() == now_ns {

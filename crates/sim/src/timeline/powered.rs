@@ -36,7 +36,7 @@ impl Power {
         self.on_since_ns.is_some()
     }
 
-    /// There is, and there was at `at_ns`: what came before is no request.
+    /// There is, and there was at `at_ns`: what came before is not a request.
     #[inline]
     pub fn is_on_since(&self, at_ns: u64) -> bool {
         self.on_since_ns.is_some_and(|since_ns| since_ns <= at_ns)

@@ -48,7 +48,7 @@ impl<W: Write> Writer<W> {
                 Operation::Trim => "trim",
                 Operation::Flush => "sync",
                 Operation::Other => {
-                    self.lose("requests that are no read, write, trim or flush");
+                    self.lose("requests other than read, write, trim and flush");
                     continue;
                 }
                 Operation::Unknown => {

@@ -174,7 +174,7 @@ impl Layout {
             Some((title, year)) => {
                 let name = unit.name();
                 let message = format!(
-                    "in {name} it is no date, but as {title} it is of {year}; correct the unit, or declare base=recording"
+                    "in {name} it is not a date, but as {title} it is of {year}; correct the unit, or declare base=recording"
                 );
                 Err(("time", message))
             }

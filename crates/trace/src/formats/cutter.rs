@@ -113,7 +113,7 @@ impl Text {
         if !self.is_endless {
             return Ok(());
         }
-        let message = format!("a line is longer than {} KiB: this is no trace", LINE_BYTES_MAX >> 10);
+        let message = format!("a line is longer than {} KiB: this is not a trace", LINE_BYTES_MAX >> 10);
         Err(TraceError { file: file.to_owned(), place: Place::Line(line + 1), field: "", message })
     }
 }

@@ -58,7 +58,7 @@ impl Step {
             "sample-addresses" => Step::SampleAddresses(share(value).map_err(of)?),
             "unknown" => Step::Unknown(operation(value).map_err(of)?),
             "anonymise" if value.is_empty() => Step::Anonymise,
-            _ => return Err(format!("`{text}` is no step; there are {STEPS}")),
+            _ => return Err(format!("`{text}` is not a step; there are {STEPS}")),
         })
     }
 }
@@ -90,7 +90,7 @@ fn range(text: &str, read: impl Fn(&str) -> Result<u64, String>, example: &str) 
         None => Range { from: 0, to: read(text)? },
     };
     if range.from >= range.to || range.to > END {
-        return Err(format!("`{text}` is no range such as {example}"));
+        return Err(format!("`{text}` is not a range such as {example}"));
     }
     Ok(range)
 }

@@ -110,13 +110,13 @@ fn wrong_steps_say_what_is_allowed() {
     for (text, told) in [
         ("kind=reed", "read, write"),
         ("kind=", "read, write"),
-        ("fold=0", "no range"),
+        ("fold=0", "not a range"),
         ("fold=36", "fold: `36` needs a unit, such as 36GB, or 36B for bytes"),
         ("fold=10-46GB", "fold: `10` needs a unit"),
         ("clip=0-36", "clip: `36` needs a unit"),
         ("shift=-10", "shift: `10` needs a unit"),
         ("stack=1", "stack: `1` needs a unit"),
-        ("clip=2GB-1GB", "no range"),
+        ("clip=2GB-1GB", "not a range"),
         ("clip=2XB", "2XB"),
         ("time=-5s", "duration"),
         ("time-scale=0", "above 0"),
@@ -128,8 +128,8 @@ fn wrong_steps_say_what_is_allowed() {
         ("device=", "names"),
         ("stack=0B", "above 0"),
         ("unknown=what", "read, write"),
-        ("anonymise=yes", "no step"),
-        ("sort", "no step"),
+        ("anonymise=yes", "not a step"),
+        ("sort", "not a step"),
     ] {
         let error = Step::parse(text).unwrap_err();
         assert!(error.contains(told) && !error.contains('\n'), "{text}: {error}");

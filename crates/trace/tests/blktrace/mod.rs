@@ -173,11 +173,11 @@ fn lost_events_are_counted_and_garbage_is_rejected_with_its_place() {
     assert_eq!(read_bytes(leading, &ReadOptions::default()).unwrap().1.counts["lost events"], 3);
 
     let error = read_bytes(with(b"CPU:1 [LOST x]\n"), &ReadOptions::default()).unwrap_err();
-    assert_eq!(error.to_string(), format!("t: byte {first}: 15 bytes are no record of a block trace"));
+    assert_eq!(error.to_string(), format!("t: byte {first}: 15 bytes are not a record of a block trace"));
     let skipping = ReadOptions { skip_bad: true, ..ReadOptions::default() };
     let found = read_bytes(with(b"some text"), &skipping).unwrap();
     assert_eq!((lines(&found, START_NS), found.1.rejected), (expected.clone(), 1));
-    assert_eq!(found.1.rejects, [format!("t: byte {first}: 9 bytes are no record of a block trace")]);
+    assert_eq!(found.1.rejects, [format!("t: byte {first}: 9 bytes are not a record of a block trace")]);
 
     let cut = clean[..clean.len() - 7].to_vec();
     let last = clean.len() - 48;

@@ -90,7 +90,7 @@ fn random_accesses_are_uniform_over_every_place_that_fits() {
 
 #[test]
 fn zipf_touches_every_block_and_heats_the_top_one_right() {
-    // 16,001 is no power of two: where a hash modulo the count touches 54 % of the blocks.
+    // 16,001 is not a power of two: where a hash modulo the count touches 54 % of the blocks.
     for n in [1_000u64, 16_001] {
         let span = Span { start_bytes: 0, length_bytes: 4096 * n };
         let zipf =

@@ -154,7 +154,7 @@ impl Place {
                 "--signature" => permission.signatures.push(value()),
                 "--create" => permission.create_bytes = Some(parse_bytes(&value()).unwrap()),
                 "--overwrite" => permission.overwrite = true,
-                word => panic!("{word} is no option"),
+                word => panic!("{word} is not an option"),
             }
         }
         permission

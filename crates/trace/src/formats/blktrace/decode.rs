@@ -270,7 +270,7 @@ impl Stream {
         if self.layout == Some(Layout::Hybrid) && length <= HYBRID_PDU_BYTES_MAX {
             return Ok(());
         }
-        out.reject(&self.file, Place::Byte(from), ("", format!("{length} bytes are no record of a block trace")))
+        out.reject(&self.file, Place::Byte(from), ("", format!("{length} bytes are not a record of a block trace")))
     }
 
     #[inline]

@@ -102,7 +102,7 @@ impl Names {
     /// The number of a name.
     ///
     /// # Errors
-    /// What is no text.
+    /// What is not a text.
     #[inline]
     pub(crate) fn of(&mut self, field: &'static str, name: &[u8]) -> Result<u32, Problem> {
         if let Some(last) = self.list.get(self.last as usize)
@@ -116,7 +116,7 @@ impl Names {
     /// The number of the name that `before`, `between` and `after` make together.
     ///
     /// # Errors
-    /// What is no text.
+    /// What is not a text.
     #[inline]
     pub(crate) fn of_pair(
         &mut self,

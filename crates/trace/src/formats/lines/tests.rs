@@ -149,7 +149,7 @@ fn lines_end_within_64_kib() {
     let text = format!("{good}\n{}\n{good}\n", line(LINE_BYTES_MAX + 1));
     assert_eq!(read(text.as_bytes(), &of(Format::Msr)).unwrap_err().place, Place::Line(2));
     assert_eq!(read(text.as_bytes(), &skipping).unwrap().0.len(), 2);
-    // A file without lines is no trace, whatever may be skipped.
+    // A file without lines is not a trace, whatever may be skipped.
     let text = format!("{good}\n\n{}\n{good}\n", line(2 * CHUNK_BYTES));
     assert_eq!(read(text.as_bytes(), &skipping).unwrap_err().place, Place::Line(3));
 }
