@@ -5,7 +5,6 @@ use std::fmt;
 use pyo3::prelude::*;
 
 use crate::error::input_error;
-use crate::table::Column;
 
 /// What a cell is. Every cell may be absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,20 +43,9 @@ pub struct Field {
     pub name: String,
     pub kind: Kind,
     #[pyo3(get)]
-    unit: String,
+    pub unit: String,
     #[pyo3(get)]
-    meaning: String,
-}
-
-/// The fields of columns.
-pub fn fields_of<R>(columns: &[Column<R>]) -> Vec<Field> {
-    let field = |column: &Column<R>| Field {
-        name: column.name.to_owned(),
-        kind: column.kind(),
-        unit: column.unit.to_owned(),
-        meaning: column.meaning.to_owned(),
-    };
-    columns.iter().map(field).collect()
+    pub meaning: String,
 }
 
 #[pymethods]

@@ -13,12 +13,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{input_error, json_error};
-use crate::field::fields_of;
 use crate::interruptible::interruptibly;
 use crate::result_columns::{Asked, RUN_COLUMNS, Row};
 use crate::results::{Results, labelled};
 use crate::run::Spec;
-use crate::table::{Kept, Table, kept_cells, kept_columns};
+use crate::table::{Kept, Table, fields_of, kept_cells, kept_columns};
 
 /// A run of which it is known before it is tried that it cannot be.
 #[derive(Deserialize)]

@@ -14,12 +14,12 @@ use pyo3::types::{PyCapsule, PyDict};
 use serde_json::Value;
 
 use crate::error::{input_error, json_error};
-use crate::field::{Field, fields_of};
+use crate::field::Field;
 use crate::result_columns::{
     Asked, BIN_COLUMNS, Bin, FACT_COLUMNS, FactRow, INTERVAL_COLUMNS, IntervalRow, NS_PER_MS, RUN_COLUMNS, Row,
     STREAM_COLUMNS, StreamRow,
 };
-use crate::table::{Table, columns, dict};
+use crate::table::{Table, columns, dict, fields_of};
 
 /// The results of runs, in the order in which they were asked for.
 #[pyclass(frozen, sequence, module = "headstack._native")]

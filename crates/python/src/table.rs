@@ -105,6 +105,17 @@ pub const fn flag<R>(
     Column { name, unit, meaning, cell: Cell::Flag(of) }
 }
 
+/// The fields of columns.
+pub fn fields_of<R>(columns: &[Column<R>]) -> Vec<Field> {
+    let field = |column: &Column<R>| Field {
+        name: column.name.to_owned(),
+        kind: column.kind(),
+        unit: column.unit.to_owned(),
+        meaning: column.meaning.to_owned(),
+    };
+    columns.iter().map(field).collect()
+}
+
 /// The columns of `rows` as fields and arrays.
 pub fn columns<R>(columns: &[Column<R>], rows: &[R]) -> Vec<(ArrowField, ArrayRef)> {
     columns.iter().map(|column| column.field_and_array(rows)).collect()
