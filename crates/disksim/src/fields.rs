@@ -6,8 +6,24 @@ use std::rc::Rc;
 
 use headstack_workload::InputError;
 
-use super::Unmapped;
 use super::parser::{Block, Parameter, Value, ValueKind};
+
+/// A parameter without a counterpart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmapped {
+    /// The file.
+    pub file: String,
+    /// Line of its name.
+    pub line: usize,
+    /// Name of its block, or the block's type where it has none.
+    pub block: String,
+    /// Its name.
+    pub parameter: String,
+    /// Its value, shortened.
+    pub value: String,
+    /// Why it is left out.
+    pub why: String,
+}
 
 /// The longest time that is taken for one of a drive's: just below 10 s.
 pub(super) const MS_MAX: f64 = 9_999.0;

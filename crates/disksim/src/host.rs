@@ -6,9 +6,8 @@ use std::rc::Rc;
 use headstack_sim::drive::description::{DriveDescription, Policy};
 use headstack_workload::InputError;
 
-use super::Unmapped;
 use super::disk::scheduler;
-use super::fields::{Fields, Ledger};
+use super::fields::{Fields, Ledger, Unmapped};
 use super::layout::SECTOR_BYTES;
 use super::parser::{Block, Component, Program};
 

@@ -19,6 +19,8 @@ mod parser;
 #[cfg(test)]
 mod tests;
 
+pub use fields::Unmapped;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -63,23 +65,6 @@ pub struct ImportedDrive {
     pub sources: BTreeMap<String, String>,
     /// Parameters that the description does not hold.
     pub unmapped: Vec<Unmapped>,
-}
-
-/// A parameter without a counterpart.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unmapped {
-    /// The file.
-    pub file: String,
-    /// Line of its name.
-    pub line: usize,
-    /// Name of its block, or the block's type where it has none.
-    pub block: String,
-    /// Its name.
-    pub parameter: String,
-    /// Its value, shortened.
-    pub value: String,
-    /// Why it is left out.
-    pub why: String,
 }
 
 /// Imports the drives of a `.parv`, `.diskspecs` or `.model`.

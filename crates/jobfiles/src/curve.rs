@@ -1,9 +1,9 @@
 //! Points of a saturation curve, whose rates are percentages of what a run without a limit has reached.
 
+use headstack_workload::{ArrivalProcess, Arrivals};
 use serde::{Deserialize, Serialize};
 
 use super::Phase;
-use headstack_workload::{ArrivalProcess, Arrivals};
 
 /// What vdbench takes for the rate of a run of which it has seen nothing (`Vdb/Reporter.java`, 5.04.06).
 const UNSEEN_RATE_PER_S: f64 = 10_000.0;

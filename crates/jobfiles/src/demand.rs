@@ -2,14 +2,15 @@
 
 use std::collections::HashSet;
 
+use headstack_workload::scenario::{Access, Load, Mark, Range, Scenario, ScenarioLength, Stream, StreamKind};
+use headstack_workload::{
+    Addresses, ArrivalProcess, Arrivals, OUTSTANDING_MAX, RunLength, Sequence, Span, Think, WarmUp, Workload,
+    WorkloadError,
+};
+
 use super::copies::unlike;
 use super::layout::Layout;
 use super::{Job, JobEngine, Limits, Phase, Remark, Sync, Verify};
-use headstack_workload::Addresses;
-use headstack_workload::Span;
-use headstack_workload::scenario::{Access, Load, Mark, Range, Scenario, ScenarioLength, Stream, StreamKind};
-use headstack_workload::{ArrivalProcess, Arrivals, OUTSTANDING_MAX, RunLength, Think, WarmUp};
-use headstack_workload::{Sequence, Workload, WorkloadError};
 
 /// Streams of a simulation; more are a mistake in a file.
 const STREAMS_MAX: usize = 4_096;

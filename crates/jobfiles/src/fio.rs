@@ -25,13 +25,12 @@ mod values;
 use std::collections::BTreeMap;
 use std::io;
 
-use super::{Job, JobFile, Phase};
 use headstack_workload::document::InputError;
-use settings::{Remarks, Settings};
-use syntax::{Section, Setting};
 
-/// The page size, the memory in mebibytes and the processors of the machine, as job files call them.
-pub const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
+use super::{Job, JobFile, Phase};
+use settings::{Remarks, Settings};
+pub use syntax::KEYWORDS;
+use syntax::{Section, Setting};
 
 /// Reads a job file; `file` is its name in errors.
 ///

@@ -13,16 +13,15 @@ mod manager;
 mod specifications;
 mod text;
 
+use headstack_workload::{
+    AccessSpecification, Addresses, Arrivals, InputError, OUTSTANDING_MAX, RunLength, Think, WarmUp, Workload,
+};
+
 use self::cycling::{Candidate, Cycle, Cycles, STEPS_MAX, Step, TestKind};
 use self::manager::Worker;
 use self::specifications::Specifications;
-use self::text::{Entries, Entry};
+use self::text::{Entries, Entry, remark};
 use super::{Extent, Job, JobEngine, JobFile, Limits, Part, Phase, Remark, Sync, Verify};
-use headstack_workload::AccessSpecification;
-use headstack_workload::Addresses;
-use headstack_workload::Workload;
-use headstack_workload::document::InputError;
-use headstack_workload::{Arrivals, OUTSTANDING_MAX, RunLength, Think, WarmUp};
 
 /// Iometer counts disks in sectors of 512 bytes.
 const SECTOR_BYTES: u64 = 512;
@@ -80,10 +79,6 @@ pub fn read(file: &str, text: &str) -> Result<JobFile, InputError> {
         global.push(("description".to_owned(), setup.description));
     }
     Ok(JobFile { phases, remarks, global })
-}
-
-fn remark(line: usize, option: &str, message: impl Into<String>) -> Remark {
-    Remark { line: u32::try_from(line).unwrap_or(u32::MAX), option: option.to_owned(), message: message.into() }
 }
 
 /// The section TEST SETUP.

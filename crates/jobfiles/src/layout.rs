@@ -1,9 +1,9 @@
 //! Where files and devices lie in a simulated system, which has one address space for all of them.
 
-use super::{Job, Remark};
-use headstack_workload::Span;
-use headstack_workload::WorkloadError;
 use headstack_workload::quantity::format_bytes;
+use headstack_workload::{Span, WorkloadError};
+
+use super::{Job, Remark};
 
 /// Files and parts begin at multiples of this, which suits every sector.
 const GRAIN_BYTES: u64 = 4_096;

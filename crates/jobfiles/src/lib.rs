@@ -16,9 +16,8 @@ use serde::{Deserialize, Serialize};
 pub use curve::{CurvePoint, curve_rate_per_s};
 pub use demand::{Demand, Simulation};
 
-use headstack_workload::Span;
-use headstack_workload::Workload;
 use headstack_workload::quantity::format_bytes;
+use headstack_workload::{Span, Workload};
 
 /// What a job file asks for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

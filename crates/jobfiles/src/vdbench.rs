@@ -13,10 +13,11 @@ mod scan;
 mod values;
 mod words;
 
+use headstack_workload::document::InputError;
+
 use self::definitions::{Load, RunDefinition, Storage};
 use self::scan::Parameter;
 use super::{JobFile, Remark, Verify};
-use headstack_workload::document::InputError;
 
 /// General parameters, at the beginning of a file; a keyword may be cut short as in definitions.
 const GENERAL: &[(&str, General)] = &[

@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::recording::{Arrived, Recording};
-use crate::{ReplayError, ReplayMode};
+use crate::issue::Arrived;
+use crate::mode::{ReplayError, ReplayMode};
+use crate::recording::Recording;
 
 /// How it is inferred.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use headstack_result::{Fidelity, LatencyHistogram};
 
-use crate::player::Issue;
-use crate::recording::Arrived;
+use crate::issue::{Arrived, Issue, Slot};
 
 /// Counts of a replay that is under way.
 #[derive(Default)]
@@ -132,10 +131,6 @@ impl Books {
         }
     }
 }
-
-/// Where the books have a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Slot(u32);
 
 impl Slot {
     /// Of requests whose completion was not recorded.

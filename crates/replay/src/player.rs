@@ -1,12 +1,11 @@
 //! What a player is told: when the next request is due, and which one that is.
 
 use headstack_result::Fidelity;
-use headstack_workload::Request;
 
 use crate::dependencies::{Dependencies, Rule};
-use crate::fidelity::Slot;
-use crate::recording::{Arrived, Recording, Source};
-use crate::{Replay, ReplayError, ReplayMode};
+use crate::issue::{Arrived, Issue};
+use crate::mode::{Replay, ReplayError, ReplayMode};
+use crate::recording::{Recording, Source};
 
 /// When there is something to issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,23 +16,6 @@ pub enum Due {
     AfterCompletion,
     /// Never: all of the recording is issued and complete.
     Never,
-}
-
-/// A request that is to be issued. Whoever issues it keeps this, to hand it back with its completion.
-#[derive(Clone, Copy, Debug)]
-pub struct Issue {
-    /// What the system is asked for: whole blocks that lie on it.
-    pub request: Request,
-    /// When it is to be issued, on the player's clock: in [`ReplayMode::Asap`] when it is taken, else no later than that.
-    pub due_ns: u64,
-    /// Its number in the recording, from 1.
-    pub number: u64,
-    /// When it arrived, on the recording's clock.
-    pub(crate) arrival_ns: u64,
-    /// The same at the time scale of the replay.
-    pub(crate) scheduled_ns: u64,
-    slot: Slot,
-    node: u32,
 }
 
 /// The node of requests that have none.

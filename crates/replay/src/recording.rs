@@ -2,29 +2,12 @@
 
 use headstack_workload::{Kind, Recorded, Request};
 
-use crate::fidelity::{Books, Slot};
-use crate::{Outside, Replay, ReplayError};
+use crate::fidelity::Books;
+use crate::issue::{Arrived, Slot};
+use crate::mode::{LATEST_NS, Outside, Replay, ReplayError};
 
 /// A source of recorded requests: replaces the batch by the next ones, in order of arrival; false at the end.
 pub type Source<'a, E> = dyn FnMut(&mut Vec<Recorded>) -> Result<bool, E> + 'a;
-
-/// 73 years: the sum of two such times fits 63 bits, with room for all that a system may be late.
-pub const LATEST_NS: u64 = 1 << 61;
-
-/// A recorded request on the replay's clock.
-#[derive(Clone, Copy, Debug)]
-pub struct Arrived {
-    /// From 1.
-    pub number: u64,
-    pub arrival_ns: u64,
-    /// The same at the time scale of the replay.
-    pub scheduled_ns: u64,
-    pub completion_ns: Option<u64>,
-    /// What the system is asked for.
-    pub request: Request,
-    /// Where the books have it once it is taken.
-    pub slot: Slot,
-}
 
 /// The recording, read as far as the replay needs.
 pub struct Recording<'a, E> {

@@ -1,10 +1,10 @@
 //! Where requests go: distributions, strides and zones.
 
+use headstack_workload::{Addresses, Band, InputError};
+
 use super::mix::Direction;
 use super::settings::{Remarks, Settings};
 use super::values::{self, Zone};
-use headstack_workload::document::InputError;
-use headstack_workload::{Addresses, Band};
 
 /// What fio takes where a distribution is named without its number.
 const ZIPF_THETA: f64 = 1.1;

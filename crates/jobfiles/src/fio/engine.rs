@@ -1,8 +1,9 @@
 //! fio's engines, and which of them stand for what.
 
+use headstack_workload::document::{InputError, nearest};
+
 use super::settings::{Remarks, Settings};
 use crate::JobEngine;
-use headstack_workload::document::{InputError, nearest};
 
 /// Engines that keep several requests under way.
 const RING: &[&str] = &["io_uring", "libaio", "linuxaio", "posixaio", "solarisaio", "windowsaio", "guasi", "syslet-rw"];

@@ -1,5 +1,7 @@
 //! One section of settings as jobs.
 
+use headstack_workload::{InputError, OUTSTANDING_MAX, RunLength, WarmUp, Workload};
+
 use super::engine::engine;
 use super::layout::Layout;
 use super::mix;
@@ -7,9 +9,6 @@ use super::settings::{Remarks, Settings};
 use super::syntax::Place;
 use super::values::{self, Amount};
 use crate::{Content, Errors, Flow, Job, JobEngine, Limits, Sync, Verify};
-use headstack_workload::Workload;
-use headstack_workload::document::InputError;
-use headstack_workload::{OUTSTANDING_MAX, RunLength, WarmUp};
 
 /// As many jobs as fio runs at a time.
 pub(super) const JOBS_MAX: u64 = 4096;

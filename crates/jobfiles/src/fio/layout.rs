@@ -1,9 +1,10 @@
 //! The files of a job, and the part of them that is used.
 
+use headstack_workload::document::InputError;
+
 use super::settings::{Remarks, Settings};
 use super::values::{self, Amount};
 use crate::{Extent, Part};
-use headstack_workload::document::InputError;
 
 /// As many files as a job file may lead to.
 pub(super) const FILES_MAX: u64 = 65_536;

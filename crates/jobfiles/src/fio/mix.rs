@@ -1,12 +1,12 @@
 //! What requests look like: sizes, kinds and places, and how they arrive.
 
+use headstack_workload::{
+    AccessLine, AccessSpecification, ArrivalProcess, Arrivals, InputError, RunLength, Sequence, Think, WarmUp, Workload,
+};
+
 use super::distribution::{self, Pattern};
 use super::settings::{Remarks, Settings};
 use super::values::{self, Split, Triple};
-use headstack_workload::document::InputError;
-use headstack_workload::{AccessLine, AccessSpecification};
-use headstack_workload::{ArrivalProcess, Arrivals, RunLength, Think, WarmUp};
-use headstack_workload::{Sequence, Workload};
 
 const DEFAULT_SIZE_BYTES: u64 = 4096;
 

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use headstack_workload::document::InputError;
+
 use super::syntax::{Place, Setting};
 use super::values::{self, Amount, Base, Triple};
 use crate::Remark;
-use headstack_workload::document::InputError;
 
 /// What holds for a job: globals, and over them its own.
 #[derive(Clone, Default)]

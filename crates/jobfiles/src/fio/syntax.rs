@@ -2,10 +2,14 @@
 
 use std::io;
 
+use headstack_workload::document::{InputError, nearest};
+
 use super::expression;
 use super::options::{self, Fate, Kind, OptionOfFio};
 use super::values::{self, Base};
-use headstack_workload::document::{InputError, nearest};
+
+/// The page size, the memory in mebibytes and the processors of the machine, as job files call them.
+pub const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 
 /// Files may include others this deep.
 const INCLUDES_MAX: u32 = 16;
@@ -181,7 +185,7 @@ fn substitute(text: &str, environment: Environment) -> Result<String, String> {
     }
     value.push_str(rest);
     let mut is_calculated = false;
-    for keyword in super::KEYWORDS {
+    for keyword in KEYWORDS {
         if value.contains(keyword) {
             let number = environment(keyword).ok_or_else(|| format!("{keyword} is not known here"))?;
             value = value.replace(keyword, &number);

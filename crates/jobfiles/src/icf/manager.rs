@@ -1,10 +1,9 @@
 //! The section MANAGER LIST: workers, their access specifications and their targets.
 
-use super::remark;
-use super::text::{Entries, Entry};
+use headstack_workload::{InputError, OUTSTANDING_MAX};
+
+use super::text::{Entries, Entry, remark};
 use crate::Remark;
-use headstack_workload::OUTSTANDING_MAX;
-use headstack_workload::document::InputError;
 
 /// A disk worker.
 pub(super) struct Worker {

@@ -1,9 +1,9 @@
 //! Access specifications: those of a file, and those that are built into Iometer.
 
+use headstack_workload::{AccessLine, AccessSpecification, InputError};
+
 use super::text::{Entries, Entry, Fields};
 use crate::Remark;
-use headstack_workload::document::InputError;
-use headstack_workload::{AccessLine, AccessSpecification};
 
 /// Limits of Iometer's (`MAX_ACCESS_SPECS`, `MAX_NAME`).
 const LINES_MAX: usize = 100;

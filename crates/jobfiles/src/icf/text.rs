@@ -2,6 +2,8 @@
 
 use headstack_workload::document::InputError;
 
+use crate::Remark;
+
 /// A key and its values.
 pub(super) struct Entry<'t> {
     /// Without its apostrophe.
@@ -182,4 +184,9 @@ impl<'t> Fields<'t> {
     pub(super) fn is_empty(&self) -> bool {
         self.next >= self.fields.len()
     }
+}
+
+/// What a line asks for and is not done.
+pub(super) fn remark(line: usize, option: &str, message: impl Into<String>) -> Remark {
+    Remark { line: u32::try_from(line).unwrap_or(u32::MAX), option: option.to_owned(), message: message.into() }
 }

@@ -1,12 +1,12 @@
 //! Storage, workload and run definitions (`sd`, `wd`, `rd`): their defaults, and what each parameter sets.
 
+use headstack_workload::{ArrivalProcess, InputError, OUTSTANDING_MAX};
+
 use super::scan::{Number, Parameter, Unit};
 use super::values::{
     BLOCK_BYTES, OpenFlags, Override, Rate, Seek, Sizes, Span, percentages, rates, seek, size_bytes, threads,
 };
 use super::words::{RD, SD, WD, Word, meaning};
-use headstack_workload::document::InputError;
-use headstack_workload::{ArrivalProcess, OUTSTANDING_MAX};
 
 /// A storage definition.
 #[derive(Clone, Debug)]

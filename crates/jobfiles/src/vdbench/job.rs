@@ -1,14 +1,13 @@
 //! A workload on its storage as a job.
 
+use headstack_workload::{
+    AccessLine, AccessSpecification, Addresses, Arrivals, Band, InputError, RunLength, WarmUp, Workload,
+};
+
 use super::definitions::{Load, RunDefinition, Storage};
 use super::scan::Parameter;
 use super::values::{OpenFlags, Seek, Sizes, Span};
 use crate::{Extent, Job, JobEngine, Limits, Part, Verify};
-use headstack_workload::Workload;
-use headstack_workload::document::InputError;
-use headstack_workload::{AccessLine, AccessSpecification};
-use headstack_workload::{Addresses, Band};
-use headstack_workload::{Arrivals, RunLength, WarmUp};
 
 /// What a job is made of.
 pub(super) struct Placed<'d> {

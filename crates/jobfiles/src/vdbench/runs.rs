@@ -1,12 +1,12 @@
 //! Run definitions as phases: which workloads run on which storage, how often, and at which rate.
 
+use headstack_workload::{Arrivals, InputError, OUTSTANDING_MAX, Think};
+
 use super::definitions::{Load, RunDefinition, Storage};
 use super::job::{Placed, job};
 use super::values::{Override, Rate, Seek};
 use super::{Definitions, Parameter};
 use crate::{CurvePoint, Job, Phase, Remark};
-use headstack_workload::document::InputError;
-use headstack_workload::{Arrivals, OUTSTANDING_MAX, Think};
 
 /// More of them are a mistake in a file.
 const PHASES_MAX: usize = 10_000;

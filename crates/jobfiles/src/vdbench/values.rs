@@ -1,9 +1,9 @@
 //! Values of parameters: flags, sizes, ranges, seeks, rates and what runs override.
 
+use headstack_workload::{InputError, OUTSTANDING_MAX};
+
 use super::scan::{Item, Number, Parameter, Unit, number as number_of};
 use crate::Sync;
-use headstack_workload::OUTSTANDING_MAX;
-use headstack_workload::document::InputError;
 
 /// Requests are whole blocks of 512 bytes.
 pub(super) const BLOCK_BYTES: f64 = 512.0;

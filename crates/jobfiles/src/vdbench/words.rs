@@ -3,8 +3,9 @@
 //! A keyword may be cut short: it means the first of its definition's keywords that begins with it, which is why the
 //! tables keep the order of vdbench's sources (`SD_entry.java`, `WD_entry.java`, `RD_entry.java`, `For_loop.java`).
 
-use super::scan::Parameter;
 use headstack_workload::document::InputError;
+
+use super::scan::Parameter;
 
 /// What a keyword of a definition means.
 #[derive(Clone, Copy, Debug, PartialEq)]

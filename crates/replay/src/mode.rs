@@ -1,0 +1,172 @@
+//! What is asked of a replay: when recorded requests are issued, and what becomes of those that do not fit.
+
+use serde::{Deserialize, Serialize};
+
+/// Where all times of a replay end: 73 years. The sum of two such times fits 63 bits, with room for all that a system may
+/// be late.
+pub(crate) const LATEST_NS: u64 = 1 << 61;
+
+/// What can be wrong with a replay that was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// A request of the recording cannot be replayed, or does not lie on the system.
+    #[error("request {number}: {message}")]
+    Request {
+        /// Number from 1.
+        number: u64,
+        /// What is wrong and what is allowed.
+        message: String,
+    },
+    /// The recording cannot be replayed as it was asked for.
+    #[error("replay: {0}")]
+    Settings(String),
+}
+
+/// When a recorded request is issued again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ReplayMode {
+    /// At its recorded time, counted from the first request, whether or not the system keeps up.
+    Timed {
+        /// Factor on all times: 2 takes twice as long. Finite and above 0.
+        time_scale: f64,
+    },
+    /// As soon as there is room: always this many outstanding, in recorded order.
+    Asap {
+        /// Requests outstanding, from 1.
+        depth: u32,
+    },
+    /// By virtual clients with their recorded think times. A request is issued by the client whose last request was, in
+    /// the recording, complete last before it arrived (of several, the one that had arrived first), and as long after
+    /// that one's completion; where there is no such client, a new one begins at its recorded time. A client whose
+    /// request has no recorded completion ends with it.
+    Closed,
+    /// After all requests that it waited for in the recording, and as long after the last of them as was recorded. These
+    /// are inferred. A request that waited for none comes at its recorded time: what did not wait when it was recorded
+    /// is an arrival from outside, which a slower system would not have held up.
+    ///
+    /// Without `max_ns`: the last completions before it that no other request came between, as far as they are no more
+    /// than [`ReplayMode::REACTION_MAX_NS`] old. Who keeps `n` requests under way answers each completion with a
+    /// request, which then waits for that one; who waits for all of a group answers the last of them, and what follows
+    /// waits for all.
+    ///
+    /// With `max_ns`: all that were complete between `min_ns` and `max_ns` before it arrived, without those that others
+    /// of them waited for, at most one more than were ever in flight at a time. This keeps every order within that
+    /// time, also where it was chance: on a system that answers in another order it holds requests up.
+    Dependent {
+        /// Who issued it cannot have learnt of later completions.
+        min_ns: u64,
+        /// Who issued it did not wait for earlier ones.
+        #[serde(default)]
+        max_ns: Option<u64>,
+    },
+}
+
+impl ReplayMode {
+    /// [`ReplayMode::Dependent`] where nothing is known of who issued the requests: what the recording puts behind a
+    /// completion may be its answer at once.
+    pub const DEPENDENT: ReplayMode = ReplayMode::Dependent { min_ns: 0, max_ns: None };
+    /// The longest that a program's answer to a completion is taken to be: 100 ms, the time within which people take an
+    /// answer to be immediate (Miller, 1968). Longer pauses are those of users and timers, who do not count from a disk's
+    /// completion.
+    pub const REACTION_MAX_NS: u64 = 100_000_000;
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ReplayMode::Timed { .. } => "timed",
+            ReplayMode::Asap { .. } => "asap",
+            ReplayMode::Closed => "closed",
+            ReplayMode::Dependent { .. } => "dependent",
+        }
+    }
+
+    /// Factor on all recorded times.
+    pub(crate) fn time_scale(&self) -> f64 {
+        if let ReplayMode::Timed { time_scale } = self { *time_scale } else { 1.0 }
+    }
+
+    fn check(&self) -> Result<(), ReplayError> {
+        let error = |message: String| Err(ReplayError::Settings(message));
+        match *self {
+            ReplayMode::Timed { time_scale } if !(time_scale.is_finite() && time_scale > 0.0) => {
+                error(format!("time_scale must be above 0 and finite, not {time_scale}"))
+            }
+            ReplayMode::Asap { depth: 0 } => error("depth must be at least 1, not 0".to_owned()),
+            ReplayMode::Dependent { min_ns, max_ns } if min_ns > max_ns.unwrap_or(Self::REACTION_MAX_NS) => {
+                let max_ns = max_ns.unwrap_or(Self::REACTION_MAX_NS);
+                error(format!("min_ns must be at most max_ns, not {min_ns} of {max_ns}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What becomes of a recorded request that does not lie on the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outside {
+    /// It is an error.
+    #[default]
+    Refuse,
+    /// It goes to its offset modulo the capacity, moved down where it would cross the end.
+    Fold,
+    /// It is left out.
+    Drop,
+}
+
+impl Outside {
+    /// All of them.
+    pub const ALL: [Outside; 3] = [Outside::Refuse, Outside::Fold, Outside::Drop];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outside::Refuse => "refuse",
+            Outside::Fold => "fold",
+            Outside::Drop => "drop",
+        }
+    }
+}
+
+/// How a recording is replayed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// The recording's name, for people.
+    pub name: String,
+    /// When requests are issued.
+    pub mode: ReplayMode,
+    /// What becomes of requests outside the system.
+    #[serde(default)]
+    pub outside: Outside,
+    /// When the first request comes, on the player's clock. In virtual time, a recording whose clock began with its
+    /// system, as that of a simulated run does, comes out the same to the nanosecond only if this is its first arrival:
+    /// until then the spindle has turned. Otherwise it does not matter.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// Only so many requests from the first on.
+    #[serde(default)]
+    pub requests_max: Option<u64>,
+    /// Only the requests that arrived no later than this after the first, on the recording's clock.
+    #[serde(default)]
+    pub time_max_ns: Option<u64>,
+}
+
+impl Replay {
+    /// All of a recording, whose requests all lie on the system.
+    pub fn new(name: impl Into<String>, mode: ReplayMode) -> Replay {
+        Replay { name: name.into(), mode, outside: Outside::Refuse, start_ns: 0, requests_max: None, time_max_ns: None }
+    }
+
+    /// Whether it can be played at all; [`Player::new`](crate::Player::new) asks too.
+    ///
+    /// # Errors
+    /// [`ReplayError::Settings`].
+    pub fn check(&self) -> Result<(), ReplayError> {
+        if self.start_ns >= LATEST_NS {
+            return Err(ReplayError::Settings(format!("start_ns must be below 2^61, not {}", self.start_ns)));
+        }
+        self.mode.check()
+    }
+}
