@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,12 +18,13 @@ from headstack import _native
 from headstack._native import Field, InputError
 from headstack.atomic_files import write_all
 from headstack.chunks import finish
-from headstack.chunks.chunk import Chunk, cost_s, cut
+from headstack.chunks.chunk import Chunk, cost_s, cut, engine
 from headstack.chunks.points import DEMAND, DRIVES, MARK, OPTION, SYSTEM, specifications_of_points
 from headstack.demand import load_demand
 from headstack.designs import Axis, Design, Listed, axis
 from headstack.options import CHANGES, OPTIONS
 from headstack.runs import Progress, check, several, texts
+from headstack.shards import Shard, copy_shard
 from headstack.tables import CSV, PARQUET, copy_to
 
 if TYPE_CHECKING:
@@ -51,8 +54,10 @@ class Plan:
         vary: Mapping[str, str],
         sample: str = "grid",
         points: int | None = None,
+        shard: Shard | None = None,
     ) -> None:
-        """``vary`` gives each field its values, as ``designs.axis`` reads them. Raises ``InputError``."""
+        """``vary`` gives each field its values, as ``designs.axis`` reads them; ``shard`` is the part that is carried
+        out, not the whole. Raises ``InputError``."""
         self.systems = [os.fspath(one) for one in several(systems)]
         """Each has all points of the design, one after the other."""
         fields = {field: axis(field, text) for field, text in vary.items()}
@@ -64,6 +69,9 @@ class Plan:
         seeds = fields.get("seed")
         seed = int(seeds.values[0]) if isinstance(seeds, Listed) and seeds.values[0].isdecimal() else None
         self.design = Design(tuple(fields), tuple(fields.values()), sample, points, seed)
+        self.shard = shard
+        self.part = (shard or Shard()).part(len(self.design) * len(self.systems))
+        """Places of its configurations among those of the sweep."""
         self.columns = [
             f"{field}_{unit.replace('/', '_per_').replace('%', 'percent')}" if unit else field
             for field, unit in zip(fields, units, strict=True)
@@ -102,7 +110,15 @@ class Plan:
             raise InputError(f"{system}: {error}" if len(self.systems) > 1 else str(error)) from None
 
     def __len__(self) -> int:
-        return len(self.design) * len(self.systems)
+        return len(self.part)
+
+    @property
+    def hash(self) -> str:
+        """Of all that is asked for, by whatever shards, and of the build that answers."""
+        digest = hashlib.sha256(json.dumps([engine(), self._asked], sort_keys=True).encode())
+        for point in self.design:
+            digest.update(json.dumps(point).encode())
+        return digest.hexdigest()[:32]
 
     @property
     def column_names(self) -> list[str]:
@@ -119,12 +135,13 @@ class Plan:
 
     def chunks(self) -> Iterator[Chunk]:
         """The configurations, in portions whose ends follow from the first point of each system alone."""
-        first = 0
-        for asked in self._asked:
+        for number, asked in enumerate(self._asked):
+            first = number * len(self.design)
+            begin, end = (min(max(at - first, 0), len(self.design)) for at in (self.part.start, self.part.stop))
             each_s = _cost_s(asked, next(iter(self.design)))
-            for points in cut(self.design, partial(_same, each_s)):
-                yield Chunk.of(asked | {"points": points}, first)
-                first += len(points)
+            for points in cut(islice(self.design, begin, end), partial(_same, each_s)):
+                yield Chunk.of(asked | {"points": points}, first + begin)
+                begin += len(points)
 
     def check_where(self, condition: str) -> None:
         """Raises ``InputError`` where the table cannot be asked for this condition."""
@@ -217,7 +234,7 @@ class Sweep:
             (figures,) = connection.sql(f"select {counts} from swept").fetchall()
         self.configurations, self.impossible, self.failed, reason = figures
         """How many there are; of these, how many cannot be, and how many runs failed or failed their own check."""
-        if self.impossible == self.configurations:
+        if self.impossible == self.configurations and plan.shard is None:
             raise InputError(f"no configuration of the sweep is possible: {reason}")
 
     def _opened(self) -> Any:
@@ -338,6 +355,13 @@ class Sweep:
             connection.execute("create temp table whole as select * from swept")
             write_all([(path, lambda draft: copy_to(connection, "whole", draft, how))])
 
+    def to_shard(self, path: str | os.PathLike[str]) -> None:
+        """The table of a shard, which says of itself what it is: ``shards.merge`` puts all of them together."""
+        shard = self._plan.shard or Shard()
+        with self._opened() as connection:
+            connection.execute("create temp table whole as select * from swept")
+            write_all([(path, lambda draft: copy_shard(connection, "whole", draft, self._plan.hash, shard))])
+
     def __len__(self) -> int:
         return int(self.configurations)
 
@@ -366,6 +390,7 @@ def sweep(
     vary: Mapping[str, str | int | float | bool | Iterable[str | int | float | bool]],
     sample: str = "grid",
     points: int | None = None,
+    shard: str | None = None,
     store: str | os.PathLike[str] | None = None,
     executor: str = "local",
     progress: Progress | None = None,
@@ -377,8 +402,10 @@ def sweep(
     ``"fcfs,sptf"``, ``"3ms..12ms"``, with steps ``"3ms..12ms:4"``, by ratios ``"1..256:9:log"``. A ``grid`` takes all
     combinations; ``random`` and ``sobol`` take ``points`` of them. All runs have the seed 1 unless ``seed`` is varied.
 
-    A configuration that is impossible is a row that says why. What is finished is kept in ``store`` and not computed
+    ``shard``, such as ``"2/8"``, carries out a part alone, for ``Sweep.to_shard``. A configuration that is impossible
+    is a row that says why. What is finished is kept in ``store`` and not computed
     again. Raises ``InputError`` for fields that do not exist and when nothing is possible.
     """
     spelt = {name: text if isinstance(text, str) else ",".join(texts(text)) for name, text in vary.items()}
-    return carried_out(Plan(system, workload, spelt, sample, points), store, executor, progress)
+    plan = Plan(system, workload, spelt, sample, points, None if shard is None else Shard.parse(shard))
+    return carried_out(plan, store, executor, progress)

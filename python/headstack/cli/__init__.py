@@ -39,6 +39,7 @@ COMMANDS = {
     "run": "runs",
     "curve": "runs",
     "sweep": "sweep",
+    "sweep-merge": "sweep",
     "measure": "measure",
     "serve": "serve",
     "top": "serve",

@@ -28,7 +28,9 @@ class Late(click.Group):
         """Loads a command."""
         if cmd_name not in self.late:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = getattr(import_module(f"headstack.cli.{self.late[cmd_name]}"), cmd_name)
+        found: click.Command = getattr(
+            import_module(f"headstack.cli.{self.late[cmd_name]}"), cmd_name.replace("-", "_")
+        )
         return found
 
     def resolve_command(

@@ -12,7 +12,7 @@ from headstack import signals
 from headstack._native import InputError
 from headstack.atomic_files import write_all
 from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, systems_argument
-from headstack.cli.files import OUTPUT
+from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, html_option, print_table, progress, say, wide_option
 from headstack.cli.runs import Command, Grouped
 from headstack.cli.varying import option_of
@@ -60,6 +60,11 @@ def options_of_runs(command: Command) -> Command:
 @click.option("--sample", type=click.Choice(SAMPLES), default="grid", help="Which points.  [default: grid]")
 @click.option("--points", type=click.IntRange(1), metavar="N", help="How many, of random and sobol.")
 @click.option(
+    "--shard",
+    metavar="I/N",
+    help="Carry out this part of N alone, such as 2/8; -o writes it for `headstack sweep-merge`.",
+)
+@click.option(
     "--where", metavar="CONDITION", help="Show, draw and report those alone that fulfil it: 'p99_ms < 20'. In SQL."
 )
 @click.option("--best", metavar="COLUMN", help="Show those with the most of it.  [default: iops]")
@@ -95,6 +100,7 @@ def sweep(
     vary: tuple[str, ...],
     sample: str,
     points: int | None,
+    shard: str | None,
     where: str | None,
     best: str | None,
     least: str | None,
@@ -121,16 +127,25 @@ def sweep(
         --where 'p99_ms < 200 and mean_ms < 50' --plot sweep.png
 
     CONDITION is of columns, in the SQL of DuckDB; names with dots stand in quotation marks: "seek.read_average_ms" < 5.
-    The table that -o writes has all configurations.
+    The table that -o writes has all configurations. On several machines, each carries out a part:
+
+    \b
+    headstack sweep cheetah-x15-36lp -w file-server --depth 1..64:7:log --shard 1/2 -o 1.parquet
+    headstack sweep cheetah-x15-36lp -w file-server --depth 1..64:7:log --shard 2/2 -o 2.parquet
+    headstack sweep-merge 1.parquet 2.parquet -o whole.parquet
 
     A configuration that is impossible is a row that says why. What is finished is kept: the same command goes on where
     it was interrupted. --seed is the seed of all runs, and of the sample.
     """
+    from headstack.shards import Shard
     from headstack.sweeps import Plan, carried_out
 
     if best is not None and least is not None:
         raise InputError("--best, --min: only one of them can be given")
-    plan = Plan(systems, workload, fields(vary, given), sample, points)
+    part = None if shard is None else Shard.parse(shard)
+    if part is not None and not (output or "").endswith(".parquet"):
+        raise InputError("--shard: the part is to be merged with others; write it with -o FILE.parquet")
+    plan = Plan(systems, workload, fields(vary, given), sample, points, part)
     column = least or best or "iops"
     plan.check_column(column)
     if where is not None:
@@ -143,8 +158,8 @@ def sweep(
         "html": lambda swept, path: swept.to_html(path, column, least is None, where),
     }
     outputs = Outputs(asked, exports)
-    if output is not None and not output.endswith((".parquet", ".csv")):
-        raise InputError(f"-o: {output}: the ending is unknown; allowed: .parquet, .csv")
+    if output is not None:
+        checked_ending(output)
     try:
         with progress(f"{len(plan):,} configurations", quiet) as show:
             swept = carried_out(plan, store, executor, show)
@@ -152,9 +167,40 @@ def sweep(
         click.echo("headstack: interrupted; what is finished is kept, the same command goes on from there", err=True)
         return signals.exit_code()
     if output is not None:
-        write_all([(output, swept.to_csv if output.endswith(".csv") else swept.to_parquet)])
+        written = swept.to_shard if part else swept.to_csv if output.endswith(".csv") else swept.to_parquet
+        write_all([(output, written)])
     outputs.write(swept, partial(show_swept, swept, column, least is None, top, where))
     return EXIT_RUN if swept.failed else 0
+
+
+@click.command(name="sweep-merge")
+@click.argument(
+    "shards",
+    nargs=-1,
+    required=True,
+    type=SOURCE,
+    metavar="SHARD.parquet...",
+    help="Tables of `headstack sweep --shard`, all of them.",
+)
+@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet|csv", help="Write the whole table.")
+def sweep_merge(shards: tuple[str, ...], output: str) -> None:
+    """Put the shards of a sweep together: the table that one machine would have written.
+
+    \b
+    headstack sweep-merge part-*.parquet -o whole.parquet
+
+    All SHARDs of one `headstack sweep --shard` are needed, in any order; what is missing or there twice is named.
+    """
+    from headstack.shards import merge
+
+    checked_ending(output)
+    say(f"{merge(shards, output):,} configurations from {len(shards)} shards")
+
+
+def checked_ending(output: str) -> None:
+    """Raises ``InputError`` for a table of no known kind."""
+    if not output.endswith((".parquet", ".csv")):
+        raise InputError(f"-o: {output}: the ending is unknown; allowed: .parquet, .csv")
 
 
 def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
