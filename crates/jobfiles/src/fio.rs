@@ -9,6 +9,7 @@
 //! page cache, by pread(2); random requests touch every block once before any twice; `size` is that of each copy of a
 //! job.
 
+mod direction;
 mod distribution;
 #[cfg(test)]
 mod documented;

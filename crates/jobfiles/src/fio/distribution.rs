@@ -2,7 +2,7 @@
 
 use headstack_workload::{Addresses, Band, InputError};
 
-use super::mix::Direction;
+use super::direction::Direction;
 use super::settings::{Remarks, Settings};
 use super::values::{self, Zone};
 

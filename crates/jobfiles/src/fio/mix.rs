@@ -4,6 +4,7 @@ use headstack_workload::{
     AccessLine, AccessSpecification, ArrivalProcess, Arrivals, InputError, RunLength, Sequence, Think, WarmUp, Workload,
 };
 
+use super::direction::{Direction, READ, TRIM, WRITE};
 use super::distribution::{self, Pattern};
 use super::settings::{Remarks, Settings};
 use super::values::{self, Split, Triple};
@@ -12,11 +13,6 @@ const DEFAULT_SIZE_BYTES: u64 = 4096;
 
 /// Sizes that a `bsrange` is spread over.
 const SIZES_MAX: u64 = 16_384;
-
-/// Reads, writes and trims: their places in a triple.
-const READ: usize = 0;
-const WRITE: usize = 1;
-const TRIM: usize = 2;
 
 /// The requests of a job.
 pub(super) struct Mix {
@@ -31,18 +27,6 @@ pub(super) struct Mix {
     pub(super) visits: u64,
     /// Of reads, writes and trims, where each kind keeps to a rate of its own.
     pub(super) rates_per_s: Option<[f64; 3]>,
-}
-
-/// `rw`, taken apart.
-pub(super) struct Direction {
-    pub(super) is_random: bool,
-    /// Shares of reads, writes and trims, in percent.
-    shares: [f64; 3],
-    /// What stands behind the colon.
-    pub(super) postfix: Option<String>,
-    is_mixed: bool,
-    /// Whether each place is trimmed and then written.
-    trims_first: bool,
 }
 
 /// Requests of one kind and randomness.
@@ -101,42 +85,6 @@ pub(super) fn mix(
         visits,
         rates_per_s,
     })
-}
-
-impl Direction {
-    fn new(settings: &Settings) -> Result<Direction, InputError> {
-        let value = settings.text("rw").unwrap_or("read");
-        let (name, postfix) = value.split_once(':').unwrap_or((value, ""));
-        let name = name.trim();
-        let read = read_percent(settings)?;
-        let shares = match name.strip_prefix("rand").unwrap_or(name) {
-            "write" => [0.0, 100.0, 0.0],
-            "trim" => [0.0, 0.0, 100.0],
-            "rw" | "readwrite" => [read, 100.0 - read, 0.0],
-            // The write that follows each of them is made by the sequence.
-            "trimwrite" => [0.0, 0.0, 100.0],
-            _ => [100.0, 0.0, 0.0],
-        };
-        Ok(Direction {
-            is_random: name.starts_with("rand"),
-            is_mixed: shares.iter().filter(|share| **share > 0.0).count() > 1,
-            shares,
-            trims_first: name.ends_with("trimwrite"),
-            postfix: (!postfix.is_empty()).then(|| postfix.to_owned()),
-        })
-    }
-
-    fn kinds(&self) -> impl Iterator<Item = usize> {
-        [READ, WRITE, TRIM].into_iter().filter(|kind| self.shares[*kind] > 0.0)
-    }
-}
-
-fn read_percent(settings: &Settings) -> Result<f64, InputError> {
-    let Some(setting) = settings.last_of(&["rwmixread", "rwmixwrite"]) else {
-        return Ok(50.0);
-    };
-    let percent = values::size(setting.value.trim(), settings.base).map_err(|message| setting.error(message))?;
-    Ok(if setting.option.name == "rwmixread" { percent as f64 } else { 100.0 - percent as f64 })
 }
 
 /// The sizes of each kind: those of `bssplit` where stated, else of `bsrange`, else `bs`.
