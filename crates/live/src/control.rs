@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::LiveError;
+use crate::event_loop::{ConnectionLimits, ConnectionSlot, EventLoop, Listener, Next, Protocol};
 use crate::nbd::{SOCKET_MODE, allow_many_files, unix_listener};
 use crate::orders::Order;
 use crate::pacer::Commander;
-use crate::reception::{ConnectionSlot, Door, Host, HouseRules, Next, Reception};
 use crate::stream::Stream;
 use crate::telemetry::prometheus;
 
@@ -49,7 +49,7 @@ enum ServerOrder {
 #[derive(Debug)]
 pub struct Control {
     stop_was_asked: Arc<AtomicBool>,
-    receptions: Vec<Reception>,
+    event_loops: Vec<EventLoop>,
     socket: Option<PathBuf>,
     /// The port of the metrics, as the system gave it.
     pub metrics: Option<SocketAddr>,
@@ -68,24 +68,24 @@ impl Control {
     ) -> Result<Control, LiveError> {
         allow_many_files();
         let stop_was_asked = Arc::new(AtomicBool::new(false));
-        let (asked, receptions) = (Arc::clone(&stop_was_asked), Vec::new());
-        let mut control = Control { stop_was_asked, receptions, socket: None, metrics: None };
+        let (asked, event_loops) = (Arc::clone(&stop_was_asked), Vec::new());
+        let mut control = Control { stop_was_asked, event_loops, socket: None, metrics: None };
         if let Some(path) = socket {
-            let door = Door::Unix(unix_listener(path, SOCKET_MODE)?);
+            let listener = Listener::Unix(unix_listener(path, SOCKET_MODE)?);
             control.socket = Some(path.to_owned());
-            let rules = HouseRules { guests_max: COMMANDERS_MAX, stay: None };
+            let limits = ConnectionLimits { connections_max: COMMANDERS_MAX, stay: None };
             let orders = Orders { commander: commander.clone(), stop_was_asked: asked };
-            let opened = Reception::open("headstack-control", vec![door], rules, &Arc::default(), orders);
-            control.receptions.push(opened.map_err(LiveError::io("a thread of the control socket"))?);
+            let opened = EventLoop::open("headstack-control", vec![listener], limits, &Arc::default(), orders);
+            control.event_loops.push(opened.map_err(LiveError::io("a thread of the control socket"))?);
         }
         if let Some(address) = metrics {
             let name = format!("metrics on {address}");
             let listener = TcpListener::bind(address).map_err(LiveError::io(name.clone()))?;
             control.metrics = Some(listener.local_addr().map_err(LiveError::io(name))?);
-            let rules = HouseRules { guests_max: SCRAPERS_MAX, stay: Some(http_deadline) };
-            let (door, metrics) = (vec![Door::Tcp(listener)], Metrics { commander: commander.clone() });
-            let opened = Reception::open("headstack-metrics", door, rules, &Arc::default(), metrics);
-            control.receptions.push(opened.map_err(LiveError::io("a thread of the metrics"))?);
+            let limits = ConnectionLimits { connections_max: SCRAPERS_MAX, stay: Some(http_deadline) };
+            let (listener, metrics) = (vec![Listener::Tcp(listener)], Metrics { commander: commander.clone() });
+            let opened = EventLoop::open("headstack-metrics", listener, limits, &Arc::default(), metrics);
+            control.event_loops.push(opened.map_err(LiveError::io("a thread of the metrics"))?);
         }
         Ok(control)
     }
@@ -97,7 +97,7 @@ impl Control {
 
     /// Listens no more, and hangs up on everybody.
     pub fn stop(self) {
-        self.receptions.into_iter().for_each(Reception::close);
+        self.event_loops.into_iter().for_each(EventLoop::close);
         if let Some(path) = self.socket {
             // Somebody may have removed it.
             let _ = std::fs::remove_file(path);
@@ -111,14 +111,14 @@ struct Orders {
     stop_was_asked: Arc<AtomicBool>,
 }
 
-impl Host for Orders {
-    type Guest = ();
+impl Protocol for Orders {
+    type State = ();
 
     fn greet(&self, _: &mut Vec<u8>) {}
 
-    fn hear(&self, (): &mut (), heard: &mut Vec<u8>, say: &mut Vec<u8>) -> Next {
-        while let Some(end) = heard.iter().position(|&byte| byte == b'\n') {
-            let line: Vec<u8> = heard.drain(..=end).collect();
+    fn on_bytes(&self, (): &mut (), received: &mut Vec<u8>, say: &mut Vec<u8>) -> Next {
+        while let Some(end) = received.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = received.drain(..=end).collect();
             let told = match obey(&line, &self.commander, &self.stop_was_asked) {
                 Ok(answer) => json!({ "ok": answer }),
                 Err(error) => json!({ "error": error.to_string() }),
@@ -126,10 +126,10 @@ impl Host for Orders {
             say.extend_from_slice(format!("{told}\n").as_bytes());
         }
         // A client that goes in the middle of a line has given no order.
-        if heard.len() > LINE_BYTES_MAX { Next::Over } else { Next::More }
+        if received.len() > LINE_BYTES_MAX { Next::Over } else { Next::More }
     }
 
-    fn part(&self, (): (), _: Stream, _: Vec<u8>, _: Vec<u8>, _: ConnectionSlot) {}
+    fn hand_over(&self, (): (), _: Stream, _: Vec<u8>, _: Vec<u8>, _: ConnectionSlot) {}
 }
 
 fn obey(line: &[u8], commander: &Commander, stop_was_asked: &AtomicBool) -> Result<Value, LiveError> {
@@ -151,17 +151,18 @@ struct Metrics {
     commander: Commander,
 }
 
-impl Host for Metrics {
-    type Guest = ();
+impl Protocol for Metrics {
+    type State = ();
 
     fn greet(&self, _: &mut Vec<u8>) {}
 
-    fn hear(&self, (): &mut (), heard: &mut Vec<u8>, say: &mut Vec<u8>) -> Next {
-        let is_whole = [&b"\r\n\r\n"[..], b"\n\n"].iter().any(|end| heard.windows(end.len()).any(|part| part == *end));
+    fn on_bytes(&self, (): &mut (), received: &mut Vec<u8>, say: &mut Vec<u8>) -> Next {
+        let is_whole =
+            [&b"\r\n\r\n"[..], b"\n\n"].iter().any(|end| received.windows(end.len()).any(|part| part == *end));
         if !is_whole {
-            return if heard.len() > HTTP_BYTES_MAX { Next::Over } else { Next::More };
+            return if received.len() > HTTP_BYTES_MAX { Next::Over } else { Next::More };
         }
-        heard.clear();
+        received.clear();
         let (status, body) = match self.commander.figures() {
             Ok(figures) => ("200 OK", prometheus(&figures)),
             Err(error) => ("503 Service Unavailable", format!("{error}\n")),
@@ -173,5 +174,5 @@ impl Host for Metrics {
         Next::Over
     }
 
-    fn part(&self, (): (), _: Stream, _: Vec<u8>, _: Vec<u8>, _: ConnectionSlot) {}
+    fn hand_over(&self, (): (), _: Stream, _: Vec<u8>, _: Vec<u8>, _: ConnectionSlot) {}
 }

@@ -1,6 +1,6 @@
 //! Who listens, and the connections that came of it.
 //!
-//! Handshakes are held on one thread ([`Reception`]); a client that has chosen an export gets a thread of its own.
+//! Handshakes are held on one thread ([`EventLoop`]); a client that has chosen an export gets a thread of its own.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -20,7 +20,7 @@ use super::negotiation::{Agreed, Cover, Negotiation, Security};
 use super::output::{Output, STACK_BYTES};
 use crate::LiveError;
 use crate::device::Device;
-use crate::reception::{ConnectionSlot, Door, Host, HouseRules, Next, Reception};
+use crate::event_loop::{ConnectionLimits, ConnectionSlot, EventLoop, Listener, Next, Protocol};
 use crate::stream::{Patience, Stream};
 
 /// Clients that wait to be let in, as far as the system allows (`net.core.somaxconn`).
@@ -64,19 +64,19 @@ pub enum Endpoint {
 
 /// What the threads of a server share.
 #[derive(Debug)]
-struct Hall {
+struct Shared {
     device: Arc<Device>,
     security: Security,
     limits: Limits,
     /// Connections that are open, those in their handshake among them.
     taken: Arc<AtomicUsize>,
-    guests: Mutex<Guests>,
+    connections: Mutex<Connections>,
     /// A connection has ended.
     left: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Guests {
+struct Connections {
     /// Connections over sockets.
     sockets: usize,
     /// The one over standard input and output, where these are pipes, which only the client can end.
@@ -87,9 +87,9 @@ struct Guests {
 /// An NBD server.
 #[derive(Debug)]
 pub struct Server {
-    hall: Arc<Hall>,
+    shared: Arc<Shared>,
     /// None where clients cannot come by themselves.
-    reception: Option<Reception>,
+    event_loop: Option<EventLoop>,
     addresses: Vec<SocketAddr>,
     paths: Vec<PathBuf>,
 }
@@ -115,12 +115,13 @@ impl Server {
         socket_mode: u32,
     ) -> Result<Server, LiveError> {
         allow_many_files();
-        let (device, guests, left) = (Arc::clone(device), Mutex::default(), Condvar::new());
-        let hall = Hall { device, security, limits, taken: Arc::default(), guests, left };
-        let mut server = Server { hall: Arc::new(hall), reception: None, addresses: Vec::new(), paths: Vec::new() };
-        let mut doors = Vec::new();
-        let opened = endpoints.iter().try_for_each(|endpoint| server.open(endpoint, socket_mode, &mut doors));
-        match opened.and_then(|()| server.receive(doors)) {
+        let (device, connections, left) = (Arc::clone(device), Mutex::default(), Condvar::new());
+        let shared = Shared { device, security, limits, taken: Arc::default(), connections, left };
+        let mut server =
+            Server { shared: Arc::new(shared), event_loop: None, addresses: Vec::new(), paths: Vec::new() };
+        let mut listeners = Vec::new();
+        let opened = endpoints.iter().try_for_each(|endpoint| server.open(endpoint, socket_mode, &mut listeners));
+        match opened.and_then(|()| server.receive(listeners)) {
             Ok(()) => Ok(server),
             Err(error) => {
                 server.stop();
@@ -129,12 +130,12 @@ impl Server {
         }
     }
 
-    fn open(&mut self, endpoint: &Endpoint, socket_mode: u32, doors: &mut Vec<Door>) -> Result<(), LiveError> {
+    fn open(&mut self, endpoint: &Endpoint, socket_mode: u32, listeners: &mut Vec<Listener>) -> Result<(), LiveError> {
         match endpoint {
             Endpoint::Unix(path) => {
                 let listener = unix_listener(path, socket_mode)?;
                 self.paths.push(path.clone());
-                doors.push(Door::Unix(listener));
+                listeners.push(Listener::Unix(listener));
             }
             Endpoint::Tcp(address) => {
                 let named = format!("tcp {address}");
@@ -142,26 +143,31 @@ impl Server {
                 // Who listens may do so again, with a longer queue.
                 listen(&listener, BACKLOG).map_err(|error| LiveError::io(named.clone())(error.into()))?;
                 self.addresses.push(listener.local_addr().map_err(LiveError::io(named))?);
-                doors.push(Door::Tcp(listener));
+                listeners.push(Listener::Tcp(listener));
             }
             Endpoint::Stdio => {
                 let stream = Stream::stdio().map_err(LiveError::io("standard input and output"))?;
-                self.hall.connect_alone(&stream).map_err(LiveError::io("a thread of the server"))?;
+                self.shared.connect_alone(&stream).map_err(LiveError::io("a thread of the server"))?;
             }
-            Endpoint::Activated => listen_where_activated(doors)?,
+            Endpoint::Activated => listen_where_activated(listeners)?,
         }
         Ok(())
     }
 
-    fn receive(&mut self, doors: Vec<Door>) -> Result<(), LiveError> {
-        if doors.is_empty() {
+    fn receive(&mut self, listeners: Vec<Listener>) -> Result<(), LiveError> {
+        if listeners.is_empty() {
             return Ok(());
         }
-        let Limits { handshake, handshakes_max, .. } = self.hall.limits;
-        let rules = HouseRules { guests_max: handshakes_max, stay: Some(handshake) };
-        let opened =
-            Reception::open("headstack-listen", doors, rules, &self.hall.taken, Handshakes(Arc::clone(&self.hall)));
-        self.reception = Some(opened.map_err(LiveError::io("a thread of the server"))?);
+        let Limits { handshake, handshakes_max, .. } = self.shared.limits;
+        let limits = ConnectionLimits { connections_max: handshakes_max, stay: Some(handshake) };
+        let opened = EventLoop::open(
+            "headstack-listen",
+            listeners,
+            limits,
+            &self.shared.taken,
+            Handshakes(Arc::clone(&self.shared)),
+        );
+        self.event_loop = Some(opened.map_err(LiveError::io("a thread of the server"))?);
         Ok(())
     }
 
@@ -172,29 +178,29 @@ impl Server {
 
     /// Connections that are open.
     pub fn connections(&self) -> usize {
-        self.hall.taken.load(Ordering::Acquire)
+        self.shared.taken.load(Ordering::Acquire)
     }
 
     /// Nobody is there, and nobody can come: the one client of standard input has gone.
     pub fn is_over(&self) -> bool {
-        self.reception.is_none() && self.connections() == 0
+        self.event_loop.is_none() && self.connections() == 0
     }
 
     /// Ends every connection, as a broken link does; clients may come again.
     pub fn cut_connections(&self) {
-        self.hall.cut();
+        self.shared.cut();
     }
 
     /// Ends every connection and listens no more. Standard input alone, where it is a pipe, stays open for as long as its
     /// client likes.
     pub fn stop(self) {
-        if let Some(reception) = self.reception {
-            reception.close();
+        if let Some(event_loop) = self.event_loop {
+            event_loop.close();
         }
-        self.hall.cut();
-        let mut guests = self.hall.guests();
-        while guests.sockets > 0 {
-            guests = self.hall.left.wait(guests).expect("nobody panics with it");
+        self.shared.cut();
+        let mut connections = self.shared.connections();
+        while connections.sockets > 0 {
+            connections = self.shared.left.wait(connections).expect("nobody panics with it");
         }
         for path in &self.paths {
             // Somebody may have removed it.
@@ -203,7 +209,7 @@ impl Server {
     }
 }
 
-impl Guests {
+impl Connections {
     fn of_kind(&mut self, stream: &Stream) -> &mut usize {
         match stream {
             Stream::Socket(_) => &mut self.sockets,
@@ -217,13 +223,13 @@ impl Guests {
     }
 }
 
-impl Hall {
-    fn guests(&self) -> MutexGuard<'_, Guests> {
-        self.guests.lock().expect("nobody panics with it")
+impl Shared {
+    fn connections(&self) -> MutexGuard<'_, Connections> {
+        self.connections.lock().expect("nobody panics with it")
     }
 
     fn cut(&self) {
-        let outputs = std::mem::take(&mut self.guests().outputs);
+        let outputs = std::mem::take(&mut self.connections().outputs);
         outputs.iter().filter_map(Weak::upgrade).for_each(|output| output.cut());
         // Who waits for memory finds that he need not, one after the other.
         self.device.submitter.budget().tell();
@@ -240,9 +246,9 @@ impl Hall {
     ) -> io::Result<()> {
         let output = self.admit(stream)?;
         let deadline = Some(Instant::now() + self.limits.handshake);
-        self.attend_on_thread(output, slot, move |hall, output, opened| {
+        self.attend_on_thread(output, slot, move |shared, output, opened| {
             output.stream().write_all(&say)?;
-            attend(&hall.device, output, agreed, &heard, (deadline, false), opened)
+            attend(&shared.device, output, agreed, &heard, (deadline, false), opened)
         })
     }
 
@@ -250,29 +256,29 @@ impl Hall {
     fn connect_alone(self: &Arc<Self>, stream: &Stream) -> io::Result<()> {
         let output = self.admit(stream)?;
         let slot = ConnectionSlot::new(&self.taken);
-        self.attend_on_thread(output, slot, |hall, output, opened| {
+        self.attend_on_thread(output, slot, |shared, output, opened| {
             let mut say = Vec::new();
-            let mut talk = Negotiation::greet(&hall.device, &mut say);
-            let cover = Cover::Clear(&hall.security);
-            let (agreed, heard) = talk.conclude(&hall.device, cover, output.stream(), say, None)?;
-            attend(&hall.device, output, agreed, &heard, (None, false), opened)
+            let mut talk = Negotiation::greet(&shared.device, &mut say);
+            let cover = Cover::Clear(&shared.security);
+            let (agreed, heard) = talk.conclude(&shared.device, cover, output.stream(), say, None)?;
+            attend(&shared.device, output, agreed, &heard, (None, false), opened)
         })
     }
 
     /// Finds a place for a client.
     fn admit(&self, stream: &Stream) -> io::Result<Arc<Output>> {
-        let mut guests = self.guests();
+        let mut connections = self.connections();
         let budget = self.device.submitter.budget();
-        if guests.sockets >= self.limits.connections_max.min(budget.connections_max()) {
+        if connections.sockets >= self.limits.connections_max.min(budget.connections_max()) {
             // One that still shakes hands, under TLS, makes room: its place is free as soon as its thread has heard of it.
-            let shaking = guests.outputs.iter().filter_map(Weak::upgrade).find(|output| output.may_be_displaced());
+            let shaking = connections.outputs.iter().filter_map(Weak::upgrade).find(|output| output.may_be_displaced());
             let shaking = shaking.ok_or_else(|| io::Error::other("too many connections"))?;
             shaking.cut();
         }
         let patience = Patience { stall: self.limits.stall, budget: budget.clone() };
         let output = Output::new(stream.clone(), patience);
-        *guests.of_kind(stream) += 1;
-        guests.know(&output);
+        *connections.of_kind(stream) += 1;
+        connections.know(&output);
         Ok(output)
     }
 
@@ -280,38 +286,38 @@ impl Hall {
         self: &Arc<Self>,
         output: Arc<Output>,
         slot: ConnectionSlot,
-        work: impl FnOnce(&Hall, &Arc<Output>, &dyn Fn(&Arc<Output>)) -> io::Result<()> + Send + 'static,
+        work: impl FnOnce(&Shared, &Arc<Output>, &dyn Fn(&Arc<Output>)) -> io::Result<()> + Send + 'static,
     ) -> io::Result<()> {
-        let (hall, stream) = (Arc::clone(self), output.stream().clone());
+        let (shared, stream) = (Arc::clone(self), output.stream().clone());
         let thread = thread::Builder::new().name("headstack-nbd".to_owned()).stack_size(STACK_BYTES);
         let served = thread.spawn(move || {
-            let opened = |output: &Arc<Output>| hall.guests().know(output);
+            let opened = |output: &Arc<Output>| shared.connections().know(output);
             // A client that goes, in the middle of a request or not, is no failure of the server.
-            let _ = work(&hall, &output, &opened);
+            let _ = work(&shared, &output, &opened);
             output.stream().shut();
-            hall.forget(output.stream());
+            shared.forget(output.stream());
             drop(slot);
         });
         served.map(drop).inspect_err(|_| self.forget(&stream))
     }
 
     fn forget(&self, stream: &Stream) {
-        *self.guests().of_kind(stream) -= 1;
+        *self.connections().of_kind(stream) -= 1;
         self.left.notify_all();
     }
 }
 
 /// The handshakes of a server's clients.
-struct Handshakes(Arc<Hall>);
+struct Handshakes(Arc<Shared>);
 
-impl Host for Handshakes {
-    type Guest = (Negotiation, Option<Agreed>);
+impl Protocol for Handshakes {
+    type State = (Negotiation, Option<Agreed>);
 
-    fn greet(&self, say: &mut Vec<u8>) -> Self::Guest {
+    fn greet(&self, say: &mut Vec<u8>) -> Self::State {
         (Negotiation::greet(&self.0.device, say), None)
     }
 
-    fn hear(&self, (talk, agreed): &mut Self::Guest, heard: &mut Vec<u8>, say: &mut Vec<u8>) -> Next {
+    fn on_bytes(&self, (talk, agreed): &mut Self::State, heard: &mut Vec<u8>, say: &mut Vec<u8>) -> Next {
         *agreed = talk.hear(&self.0.device, Cover::Clear(&self.0.security), heard, say);
         match agreed {
             None => Next::More,
@@ -320,20 +326,20 @@ impl Host for Handshakes {
         }
     }
 
-    fn part(&self, (_, agreed): Self::Guest, stream: Stream, heard: Vec<u8>, say: Vec<u8>, slot: ConnectionSlot) {
+    fn hand_over(&self, (_, agreed): Self::State, stream: Stream, heard: Vec<u8>, say: Vec<u8>, slot: ConnectionSlot) {
         let agreed = agreed.expect("only who has agreed on something leaves");
         // A client for which there is no thread, or no place, is hung up on.
         let _ = self.0.connect(&stream, agreed, heard, say, slot);
     }
 }
 
-fn listen_where_activated(doors: &mut Vec<Door>) -> Result<(), LiveError> {
+fn listen_where_activated(listeners: &mut Vec<Listener>) -> Result<(), LiveError> {
     let mut given = listenfd::ListenFd::from_env();
     for index in 0..given.len() {
-        doors.push(match given.take_unix_listener(index) {
-            Ok(Some(listener)) => Door::Unix(listener),
+        listeners.push(match given.take_unix_listener(index) {
+            Ok(Some(listener)) => Listener::Unix(listener),
             _ => match given.take_tcp_listener(index) {
-                Ok(Some(listener)) => Door::Tcp(listener),
+                Ok(Some(listener)) => Listener::Tcp(listener),
                 _ => {
                     let message = format!("LISTEN_FDS: {} is not a listening stream socket", 3 + index);
                     return Err(LiveError::Asked(message));

@@ -1,7 +1,7 @@
 //! Many connections on one thread, none of which is waited for: handshakes, orders, metrics.
 //!
-//! A guest that says nothing costs a descriptor and a line in a table. It has so long to come to its end; where no more can
-//! be let in, the guest that has been there longest makes room for whoever comes.
+//! A connection that says nothing costs a descriptor and a line in a table. It has so long to come to its end; where no more can
+//! be let in, the connection that has been there longest makes room for whoever comes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,29 +20,29 @@ use rustix::net::sockopt::set_socket_keepalive;
 
 use crate::stream::Stream;
 
-/// What is read of a guest at a time, so that none keeps the thread from the others.
+/// What is read of a connection at a time, so that none keeps the thread from the others.
 const PART_BYTES: usize = 16 << 10;
-/// Guests that are let in at a time, likewise.
+/// Connections that are let in at a time, likewise.
 const ADMITTED: usize = 64;
-/// How long nobody is let in where descriptors are short and no guest can make room.
+/// How long nobody is let in where descriptors are short and no connection can make room.
 const SHORT_OF_FILES: Duration = Duration::from_millis(10);
-/// The end, among what epoll tells: doors and guests are numbered from 0.
+/// The end, among what epoll tells: listeners and connections are numbered from 0.
 const CLOSING: u64 = u64::MAX;
 
-/// Where guests come from.
+/// Where connections come from.
 #[derive(Debug)]
-pub(crate) enum Door {
+pub(crate) enum Listener {
     /// A socket in the file system.
     Unix(UnixListener),
     /// A port.
     Tcp(TcpListener),
 }
 
-impl Door {
+impl Listener {
     fn accept(&self) -> io::Result<OwnedFd> {
         match self {
-            Door::Unix(listener) => Ok(listener.accept()?.0.into()),
-            Door::Tcp(listener) => {
+            Listener::Unix(listener) => Ok(listener.accept()?.0.into()),
+            Listener::Tcp(listener) => {
                 let (socket, _) = listener.accept()?;
                 // Replies are whole messages: waiting for more of them would be lateness.
                 socket.set_nodelay(true)?;
@@ -56,22 +56,22 @@ impl Door {
     /// A client that has gone again before it was accepted must not be waited for.
     fn never_wait(&self) -> io::Result<()> {
         match self {
-            Door::Unix(listener) => listener.set_nonblocking(true),
-            Door::Tcp(listener) => listener.set_nonblocking(true),
+            Listener::Unix(listener) => listener.set_nonblocking(true),
+            Listener::Tcp(listener) => listener.set_nonblocking(true),
         }
     }
 }
 
-impl AsFd for Door {
+impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Door::Unix(listener) => listener.as_fd(),
-            Door::Tcp(listener) => listener.as_fd(),
+            Listener::Unix(listener) => listener.as_fd(),
+            Listener::Tcp(listener) => listener.as_fd(),
         }
     }
 }
 
-/// How it goes on with a guest.
+/// How it goes on with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// More has to come.
@@ -82,23 +82,30 @@ pub(crate) enum Next {
     Leaves,
 }
 
-/// Who talks with guests. Everything happens on the reception's thread: nothing here may wait for a guest.
-pub(crate) trait Host: Send + 'static {
-    /// What is known of a guest.
-    type Guest: Send;
-    /// Somebody has come; `say` takes a greeting.
-    fn greet(&self, say: &mut Vec<u8>) -> Self::Guest;
-    /// Takes what is understood off the front of `heard`, and appends to `say`.
-    fn hear(&self, guest: &mut Self::Guest, heard: &mut Vec<u8>, say: &mut Vec<u8>) -> Next;
-    /// A guest leaves for elsewhere, with what it has said already and what it is to be told.
-    fn part(&self, guest: Self::Guest, stream: Stream, heard: Vec<u8>, say: Vec<u8>, slot: ConnectionSlot);
+/// What connections are for. Everything happens on the thread of the event loop: nothing here may wait for a connection.
+pub(crate) trait Protocol: Send + 'static {
+    /// What is known of a connection.
+    type State: Send;
+    /// A connection is there; `reply` takes a greeting.
+    fn greet(&self, reply: &mut Vec<u8>) -> Self::State;
+    /// Takes what is understood off the front of `received`, and appends to `reply`.
+    fn on_bytes(&self, connection: &mut Self::State, received: &mut Vec<u8>, reply: &mut Vec<u8>) -> Next;
+    /// A connection leaves for elsewhere, with what it has said already and what it is to be told.
+    fn hand_over(
+        &self,
+        connection: Self::State,
+        stream: Stream,
+        received: Vec<u8>,
+        reply: Vec<u8>,
+        slot: ConnectionSlot,
+    );
 }
 
 /// How many may be there, and for how long.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct HouseRules {
-    /// Guests at a time.
-    pub guests_max: usize,
+pub(crate) struct ConnectionLimits {
+    /// Connections at a time.
+    pub connections_max: usize,
     /// How long each may stay; as long as it likes, if absent.
     pub stay: Option<Duration>,
 }
@@ -121,39 +128,40 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// A thread that lets guests in and talks with them.
+/// A thread that lets connections in and talks with them.
 #[derive(Debug)]
-pub(crate) struct Reception {
+pub(crate) struct EventLoop {
     closing: OwnedFd,
     thread: JoinHandle<()>,
 }
 
-impl Reception {
-    /// Opens the doors; `taken` counts guests.
+impl EventLoop {
+    /// Opens the listeners; `taken` counts connections.
     ///
     /// # Errors
     /// What the system says that has no more descriptors or threads.
-    pub fn open<H: Host>(
+    pub fn open<H: Protocol>(
         name: &str,
-        doors: Vec<Door>,
-        rules: HouseRules,
+        listeners: Vec<Listener>,
+        limits: ConnectionLimits,
         taken: &Arc<AtomicUsize>,
-        host: H,
-    ) -> io::Result<Reception> {
+        protocol: H,
+    ) -> io::Result<EventLoop> {
         let closing = eventfd(0, EventfdFlags::CLOEXEC)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &closing, epoll::EventData::new_u64(CLOSING), epoll::EventFlags::IN)?;
-        for (number, door) in doors.iter().enumerate() {
-            door.never_wait()?;
-            epoll::add(&epoll, door, epoll::EventData::new_u64(number as u64), epoll::EventFlags::IN)?;
+        for (number, listener) in listeners.iter().enumerate() {
+            listener.never_wait()?;
+            epoll::add(&epoll, listener, epoll::EventData::new_u64(number as u64), epoll::EventFlags::IN)?;
         }
-        let next = doors.len() as u64;
-        let desk = Desk { epoll, doors, rules, host, guests: BTreeMap::new(), next, taken: Arc::clone(taken) };
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || desk.run())?;
-        Ok(Reception { closing, thread })
+        let next = listeners.len() as u64;
+        let event_loop =
+            Loop { epoll, listeners, limits, protocol, connections: BTreeMap::new(), next, taken: Arc::clone(taken) };
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || event_loop.run())?;
+        Ok(EventLoop { closing, thread })
     }
 
-    /// Closes the doors and hangs up on every guest.
+    /// Closes the listeners and hangs up on every connection.
     pub fn close(self) {
         // A counter that is 0 has room for 1.
         let _ = rustix::io::write(&self.closing, &1u64.to_ne_bytes());
@@ -161,29 +169,29 @@ impl Reception {
     }
 }
 
-struct Guest<G> {
+struct Connection<G> {
     slot: ConnectionSlot,
     stream: Stream,
     came: Instant,
     known: G,
-    heard: Vec<u8>,
+    received: Vec<u8>,
     /// What it has still to be told.
-    say: Vec<u8>,
+    reply: Vec<u8>,
     next: Next,
 }
 
-struct Desk<H: Host> {
+struct Loop<H: Protocol> {
     epoll: OwnedFd,
-    doors: Vec<Door>,
-    rules: HouseRules,
-    host: H,
+    listeners: Vec<Listener>,
+    limits: ConnectionLimits,
+    protocol: H,
     /// By number, and so in the order in which they came.
-    guests: BTreeMap<u64, Guest<H::Guest>>,
+    connections: BTreeMap<u64, Connection<H::State>>,
     next: u64,
     taken: Arc<AtomicUsize>,
 }
 
-impl<H: Host> Desk<H> {
+impl<H: Protocol> Loop<H> {
     fn run(mut self) {
         let mut events = Vec::with_capacity(256);
         loop {
@@ -198,8 +206,8 @@ impl<H: Host> Desk<H> {
             for event in &events {
                 match event.data.u64() {
                     CLOSING => return,
-                    door if door < self.doors.len() as u64 => self.admit(door as usize),
-                    guest => self.attend(guest),
+                    listener if listener < self.listeners.len() as u64 => self.admit(listener as usize),
+                    connection => self.attend(connection),
                 }
             }
             let now = Instant::now();
@@ -209,32 +217,32 @@ impl<H: Host> Desk<H> {
         }
     }
 
-    /// When the guest that has been there longest has been there too long.
+    /// When the connection that has been there longest has been there too long.
     fn first_ends(&self) -> Option<Instant> {
-        let (_, first) = self.guests.first_key_value()?;
-        Some(first.came + self.rules.stay?)
+        let (_, first) = self.connections.first_key_value()?;
+        Some(first.came + self.limits.stay?)
     }
 
-    /// Hangs up on the guest that has been there longest; false if there is none.
+    /// Hangs up on the connection that has been there longest; false if there is none.
     fn dismiss_first(&mut self) -> bool {
-        let first = self.guests.first_key_value().map(|(&number, _)| number);
+        let first = self.connections.first_key_value().map(|(&number, _)| number);
         first.is_some_and(|number| self.take_off(number).is_some())
     }
 
-    fn take_off(&mut self, number: u64) -> Option<Guest<H::Guest>> {
-        let guest = self.guests.remove(&number)?;
+    fn take_off(&mut self, number: u64) -> Option<Connection<H::State>> {
+        let connection = self.connections.remove(&number)?;
         // It would be told of for as long as anybody has the connection.
-        let _ = epoll::delete(&self.epoll, guest.stream.ends().0);
-        Some(guest)
+        let _ = epoll::delete(&self.epoll, connection.stream.ends().0);
+        Some(connection)
     }
 
-    fn admit(&mut self, door: usize) {
+    fn admit(&mut self, listener: usize) {
         for _ in 0..ADMITTED {
-            match self.doors[door].accept() {
+            match self.listeners[listener].accept() {
                 Ok(socket) => self.welcome(Stream::socket_of(socket)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => match Errno::from_io_error(&error) {
-                    // Others wait in the queue of the door, where nobody can make room for them.
+                    // Others wait in the queue of the listener, where nobody can make room for them.
                     Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) if !self.dismiss_first() => {
                         return thread::sleep(SHORT_OF_FILES);
                     }
@@ -246,65 +254,72 @@ impl<H: Host> Desk<H> {
     }
 
     fn welcome(&mut self, stream: Stream) {
-        if self.guests.len() >= self.rules.guests_max {
+        if self.connections.len() >= self.limits.connections_max {
             self.dismiss_first();
         }
         let number = self.next;
-        let mut say = Vec::new();
-        let known = self.host.greet(&mut say);
+        let mut reply = Vec::new();
+        let known = self.protocol.greet(&mut reply);
         let data = epoll::EventData::new_u64(number);
         if epoll::add(&self.epoll, stream.ends().0, data, epoll::EventFlags::IN).is_err() {
             return;
         }
         self.next += 1;
         let (slot, came) = (ConnectionSlot::new(&self.taken), Instant::now());
-        self.guests.insert(number, Guest { slot, stream, came, known, heard: Vec::new(), say, next: Next::More });
+        self.connections
+            .insert(number, Connection { slot, stream, came, known, received: Vec::new(), reply, next: Next::More });
         self.attend(number);
     }
 
-    /// Goes on with a guest as far as that goes without waiting.
+    /// Goes on with a connection as far as that goes without waiting.
     fn attend(&mut self, number: u64) {
-        let Some(guest) = self.guests.get_mut(&number) else { return };
-        match guest.go_on(&self.host) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        match connection.go_on(&self.protocol) {
             Err(_) => drop(self.take_off(number)),
             Ok(true) => {}
             Ok(false) => {
-                let guest = self.take_off(number).expect("it is here");
-                if guest.next == Next::Leaves {
-                    self.host.part(guest.known, guest.stream, guest.heard, guest.say, guest.slot);
+                let connection = self.take_off(number).expect("it is here");
+                if connection.next == Next::Leaves {
+                    self.protocol.hand_over(
+                        connection.known,
+                        connection.stream,
+                        connection.received,
+                        connection.reply,
+                        connection.slot,
+                    );
                 }
                 return;
             }
         }
-        if let Some(guest) = self.guests.get(&number) {
-            // Who does not listen is not heard.
-            let wanted = if guest.say.is_empty() { epoll::EventFlags::IN } else { epoll::EventFlags::OUT };
+        if let Some(connection) = self.connections.get(&number) {
+            // Who does not listen is not received.
+            let wanted = if connection.reply.is_empty() { epoll::EventFlags::IN } else { epoll::EventFlags::OUT };
             let data = epoll::EventData::new_u64(number);
-            if epoll::modify(&self.epoll, guest.stream.ends().0, data, wanted).is_err() {
+            if epoll::modify(&self.epoll, connection.stream.ends().0, data, wanted).is_err() {
                 self.take_off(number);
             }
         }
     }
 }
 
-impl<G> Guest<G> {
+impl<G> Connection<G> {
     /// Says what is to be said, hears what has come, and answers it. Returns whether it stays.
-    fn go_on<H: Host<Guest = G>>(&mut self, host: &H) -> io::Result<bool> {
+    fn go_on<H: Protocol<State = G>>(&mut self, protocol: &H) -> io::Result<bool> {
         if !self.tell()? {
             return Ok(true);
         }
         if self.next == Next::More {
-            let before = self.heard.len();
-            self.heard.resize(before + PART_BYTES, 0);
-            let read = self.stream.read_at_once(&mut self.heard[before..])?;
-            self.heard.truncate(before + read.unwrap_or(0));
+            let before = self.received.len();
+            self.received.resize(before + PART_BYTES, 0);
+            let read = self.stream.read_at_once(&mut self.received[before..])?;
+            self.received.truncate(before + read.unwrap_or(0));
             match read {
                 None => {}
                 Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Some(_) => self.next = host.hear(&mut self.known, &mut self.heard, &mut self.say),
+                Some(_) => self.next = protocol.on_bytes(&mut self.known, &mut self.received, &mut self.reply),
             }
-            if self.heard.is_empty() {
-                self.heard = Vec::new();
+            if self.received.is_empty() {
+                self.received = Vec::new();
             }
         }
         Ok(match self.next {
@@ -316,11 +331,11 @@ impl<G> Guest<G> {
 
     /// Whether everything has been said.
     fn tell(&mut self) -> io::Result<bool> {
-        let sent = if self.say.is_empty() { 0 } else { self.stream.write_at_once(&self.say)? };
-        self.say.drain(..sent);
-        if self.say.is_empty() {
-            self.say = Vec::new();
+        let sent = if self.reply.is_empty() { 0 } else { self.stream.write_at_once(&self.reply)? };
+        self.reply.drain(..sent);
+        if self.reply.is_empty() {
+            self.reply = Vec::new();
         }
-        Ok(self.say.is_empty())
+        Ok(self.reply.is_empty())
     }
 }
