@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError, version
 from headstack.atomic_files import write_text
+from headstack.stored import Stored
 
 if TYPE_CHECKING:
     from headstack.report.figures import Report
+
+
+STORED = Stored("analysis")
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Analysis:
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Everything as JSON text; written to ``path`` if one is given."""
-        told = {"trace": self.name, "version": version(), "meta": self.meta, "report": self.report}
+        told = STORED.head | {"trace": self.name, "version": version(), "meta": self.meta, "report": self.report}
         # On one line: the map alone has up to 131,072 figures.
         text = json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n"
         if path is not None:
@@ -41,7 +45,10 @@ class Analysis:
         """What ``to_json`` wrote."""
         try:
             told = json.loads(Path(path).read_text(encoding="utf-8"))
+            told = STORED.upgraded(os.fspath(path), dict(told))
             return cls(told["trace"], told["meta"], told["report"])
+        except InputError:
+            raise
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{os.fspath(path)}: is not an analysis of a trace: {error!r}") from None
 

@@ -28,6 +28,7 @@ PLACES = {
     "benches": ".py .rs .toml",
     "catalogue": ".md .toml",
     "crates": ".rs .toml .txt .proptest-regressions",
+    "crates/result/tests/fixtures": ".json",
     "crates/trace/samples": ".txt .csv .iolog .bin .blktrace .blkparse .trace .0 .1",
     "docs": ".ipynb .json .md .png .py .rst",
     "fuzz": ".lock .rs .sh .toml",

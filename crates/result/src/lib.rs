@@ -4,27 +4,37 @@
 //! Everything here is a pure function of what was recorded: no clock, no randomness, no I/O.
 
 mod batches;
+mod components;
 mod curve;
 mod demerit;
+mod fidelity;
 mod histogram;
+mod integrity;
+mod kinds;
 mod measuring;
 mod run_result;
 mod sampling;
 mod servers;
+mod stored;
+mod system_record;
+mod upgrades;
 
 pub use batches::{Batches, LEVEL_NAMES, Levels};
+pub use components::{Check, Component, Counter, DepthResult, Energy};
 pub use curve::{CurvePoint, Knee, knee, throughput_at_response};
 pub use demerit::{
     Score, demerit_disksim_ms, demerit_ms, demerit_of_histograms_ms, paired_rms_ms, pearson_r, score, worst_percentile,
 };
+pub use fidelity::Fidelity;
 pub use histogram::{LatencyHistogram, MAX_BINNED_NS, StoredHistogram};
-pub use measuring::{Finished, Measuring};
-pub use run_result::{
-    Check, Component, Counter, DepthResult, Energy, Fact, Fidelity, Integrity, Interval, KindResult, Kinds, Mode,
-    RunResult, SCHEMA_VERSION, StreamResult, SystemRecord, content_hash,
-};
+pub use integrity::Integrity;
+pub use kinds::{Fact, Finished, Interval, KindResult, Kinds, StreamResult};
+pub use measuring::Measuring;
+pub use run_result::RunResult;
 pub use sampling::{Known, PERCENTS, Percentile, Sampling, TooShort};
 pub use servers::Servers;
+pub use system_record::{Mode, SystemRecord, content_hash};
+pub use upgrades::SCHEMA_VERSION;
 
 /// What can be wrong with a result or with samples that are to be compared.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +43,7 @@ pub enum ResultError {
     #[error("result: {0}")]
     Json(#[from] serde_json::Error),
     /// The result was written under another schema.
-    #[error("result: schema {found}: this build reads schemas 4 and {SCHEMA_VERSION}")]
+    #[error("result: schema {found}: this build reads schemas 1 to {SCHEMA_VERSION}")]
     Schema {
         /// The schema number in the text.
         found: u64,

@@ -3,22 +3,7 @@
 use std::cell::Cell;
 
 use crate::batches::{Batches, Levels};
-use crate::{Check, DepthResult, Interval, Kinds, LatencyHistogram, RunResult, Sampling};
-
-/// A request that is complete.
-#[derive(Clone, Copy, Debug)]
-pub struct Finished {
-    /// Index of its kind in [`Kinds`]: read, write, trim, flush.
-    pub kind: usize,
-    /// Length in bytes.
-    pub length_bytes: u32,
-    /// When it was to arrive.
-    pub intended_ns: u64,
-    /// When the system took it.
-    pub started_ns: u64,
-    /// When it was complete.
-    pub at_ns: u64,
-}
+use crate::{Check, DepthResult, Finished, Interval, Kinds, LatencyHistogram, RunResult, Sampling};
 
 /// The measured part of a run.
 #[derive(Clone, Debug)]

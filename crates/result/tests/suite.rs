@@ -2,3 +2,4 @@
 
 mod sampling;
 mod schema;
+mod upgrade;

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headstack import _native, tables
 from headstack._native import Field, InputError
-from headstack.drive import parse_range
 from headstack.measurement import Access, Opened
 from headstack.results import Results
+from headstack.stored import Stored
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headstack.report.figures import Figure, Report
 
 Workloads = dict[str, Any]
+STORED = Stored("test")
 NOTHING_ALLOWED = Access()
 """Reading, past the page cache."""
 
@@ -59,7 +60,7 @@ def part_of(opened: Opened, text: str | None, target: int = 0) -> tuple[int, int
     described = opened.described[target]
     capacity_bytes, block_bytes = described["capacity_bytes"], max(512, described["block_bytes"])
     if text is not None:
-        return parse_range(text, capacity_bytes, block_bytes)
+        return _native.parse_range(text, capacity_bytes, block_bytes)
     return 0, capacity_bytes // block_bytes * block_bytes
 
 
@@ -142,7 +143,7 @@ class Outcome(ABC):
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """An object: ``test``, ``version``, ``ended_early``, the figures of the test, ``runs`` (whole results)."""
         runs = json.loads(self.results.to_json())
-        head = {"test": self.test, "version": _native.version(), "ended_early": self.ended_early}
+        head = STORED.head | {"test": self.test, "version": _native.version(), "ended_early": self.ended_early}
         return tables.written(json.dumps(head | self.figures() | {"runs": runs}, indent=1) + "\n", path)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:

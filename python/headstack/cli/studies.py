@@ -19,6 +19,7 @@ from headstack.cli.completing import EXECUTOR, FOLDER, STUDY
 from headstack.cli.files import OUTPUT, SOURCE, check_folder
 from headstack.cli.output import print_table, progress, say, wide_option
 from headstack.columns import Column, Figures, Names, Prose
+from headstack.studies.outcome import STORED
 from headstack.tables import to_csv
 
 EXIT_MISSED = 1
@@ -146,7 +147,7 @@ def show_study(name: str, output: str, only: str | None) -> None:
     file = Path(output) / name / "outcome.json"
     if not file.is_file():
         raise InputError(f"{file} does not exist; run it first: headstack study run {name} -o {output}")
-    outcome = json.loads(file.read_text(encoding="utf-8"))
+    outcome = STORED.upgraded(str(file), json.loads(file.read_text(encoding="utf-8")))
     if only is None:
         show(outcome)
         return

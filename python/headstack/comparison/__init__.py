@@ -17,6 +17,7 @@ from headstack.comparison.shown import shown
 from headstack.comparison.simulated_again import simulated_again
 from headstack.results import Results
 from headstack.runs import Progress, System
+from headstack.stored import Stored
 from headstack.values import percent
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ CERTAIN, MANY_TRIALS = 1.96, 3.0
 """Standard deviations: of 95 % confidence, and where one of many intervals shall not stand out by chance."""
 
 
+STORED = Stored("comparison")
 _SIDES = (
     ("iops", "1/s", "requests completed a second"),
     ("mb_per_s", "10^6 bytes/s", "bytes moved a second"),
@@ -164,7 +166,15 @@ class Comparison:
         return told(*self.shown(), self.title, "to_csv has them")
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
-        """The columns, and the cells as text."""
+        """The columns, and the cells as text.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> columns, cells = compared.shown()
+        >>> len(cells)
+        2
+        """
         return shown(self.points, *self.sides)
 
     @property
@@ -191,22 +201,50 @@ class Comparison:
         return self.sides[0] in ("measured", "first measured")
 
     def mean_absolute_errors(self) -> dict[str, float | None]:
-        """Of each figure the mean of its errors' sizes, and under ``demerit`` of the relative demerits."""
+        """Of each figure the mean of its errors' sizes, and under ``demerit`` of the relative demerits.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> 0 <= compared.mean_absolute_errors()["iops"] < 1
+        True
+        """
         errors: dict[str, list[float | None]] = {name: [p.error(name) for p in self.points] for name in FIGURES}
         errors["demerit"] = [point.demerit_relative for point in self.points]
         known = {name: [abs(error) for error in values if error is not None] for name, values in errors.items()}
         return {name: sum(values) / len(values) if values else None for name, values in known.items()}
 
     def shortfalls(self) -> list[str]:
-        """In words, where the device falls below its model by more than the stated error of both."""
+        """In words, where the device falls below its model by more than the stated error of both.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> isinstance(compared.shortfalls(), list)
+        True
+        """
         return [line for point in self.points for line in _in_words(point)]
 
     def shares_below(self, least: float) -> list[Point]:
-        """Points at which the device does less than this share of what is predicted."""
+        """Points at which the device does less than this share of what is predicted.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> compared.shares_below(0.01)
+        []
+        """
         return [point for point in self.points if point.share < least]
 
     def figures(self) -> list[dict[str, Any]]:
-        """A row for each point, with the figures of both sides and their errors."""
+        """A row for each point, with the figures of both sides and their errors.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> [row["load"] for row in compared.figures()]
+        ['depth 1', 'depth 4']
+        """
         rows = []
         for point in self.points:
             row: dict[str, Any] = {
@@ -227,6 +265,11 @@ class Comparison:
         """Both curves over each other, and the errors below. Written to ``path`` where one is given.
 
         Needs the extra ``headstack[plot]``.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> _ = compared.plot("compared.png")
         """
         from headstack import plots
         from headstack.comparison import picture
@@ -237,22 +280,43 @@ class Comparison:
         return figure
 
     def report(self) -> Report:
-        """Everything as a report, which notebooks show."""
+        """Everything as a report, which notebooks show.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> len(compared.report().runs)
+        4
+        """
         from headstack.report.comparison_report import report_of
 
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``report`` as one HTML file. Needs the page, which a build of the package holds."""
+        """Writes ``report`` as one HTML file. Needs the page, which a build of the package holds.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> compared.to_html("compared.html")
+        """
         from headstack.report.html import write_html
 
         write_html(self.report(), path)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Everything, as one JSON object."""
+        """Everything, as one JSON object.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> compared.to_json().startswith("{")
+        True
+        """
         stretches = [[asdict(stretch) for stretch in point.stretches] for point in self.points]
         text = json.dumps(
             {
+                **STORED.head,
                 "measured_is": self.points[0].measured.kind,
                 "predicted_is": self.points[0].predicted.kind,
                 "measured": self.measured,
@@ -269,7 +333,14 @@ class Comparison:
         return tables.written(text + "\n", path)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A row for each point as CSV."""
+        """A row for each point as CSV.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> compared.to_csv().splitlines()[0].split(",")[:2]
+        ['point', 'workload']
+        """
         return tables.to_csv([field.name for field in FIELDS], self.figures(), path)
 
 
@@ -288,6 +359,12 @@ def compare(
     predicted over measured, minus 1. ``progress`` hears of the simulation.
 
     Raises ``InputError`` when a file cannot be read or holds several systems, or no point is on both sides.
+
+    >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+    >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+    >>> compared = hs.compare(results, again)
+    >>> [point.name for point in compared.points]
+    ['depth 1', 'depth 4']
     """
     share = percent("tolerance", str(tolerance)) / 100
     if share < 0:

@@ -25,12 +25,14 @@ from headstack.conditioning.log import (
 )
 from headstack.conditioning.report import Device, Interval, Pass, judgement, passes_of, verdict
 from headstack.measurement import BY_HAND, Access, Opened, is_null
+from headstack.stored import Stored
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["PASSES", "Conditioning", "Device", "Interval", "Pass", "Settings", "condition"]
 
+STORED = Stored("conditioning")
 FIELDS = (
     Field("pass", "text", "", "what the pass does: write or read"),
     Field("position_bytes", "count", "bytes", "where on the module the interval begins"),
@@ -154,6 +156,7 @@ class Conditioning:
     def figures(self) -> dict[str, Any]:
         """Everything that is computed from the log, as JSON values."""
         return {
+            **STORED.head,
             "module": self.module,
             "sessions": self.sessions,
             "is_whole": self.is_whole,

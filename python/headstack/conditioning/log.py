@@ -14,8 +14,9 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.stored import Stored
 
-SCHEMA = 1
+STORED = Stored("conditioning log")
 PASSES = ("write", "read")
 
 Record = dict[str, Any]
@@ -62,7 +63,7 @@ def module_of(paths: list[str], described: list[dict[str, Any]], settings: Setti
     ]
     return {
         "record": "module",
-        "schema": SCHEMA,
+        "schema": STORED.version,
         "headstack": _native.version(),
         "began": began,
         "targets": targets,
@@ -179,7 +180,10 @@ def read_log(path: str) -> tuple[list[Record], int]:
             if records:
                 course.follow(records[0], record)
             else:
+                record = STORED.upgraded(path, record)
                 _check_module(record)
+        except InputError:
+            raise
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, ZeroDivisionError):
             # A crash may leave blocks of the file that were never written.
             if number == len(lines) and number > 1:
@@ -194,7 +198,7 @@ def read_log(path: str) -> tuple[list[Record], int]:
 
 def _check_module(record: Record) -> None:
     """Raises where this is not a first line."""
-    if (record["record"], record["schema"]) != ("module", SCHEMA):
+    if record["record"] != "module":
         raise ValueError
     settings = settings_of(record)
     if not (settings.block_bytes > 0 and settings.interval_ns > 0 and record["module_bytes"] > 0):

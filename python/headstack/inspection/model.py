@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-SCHEMA = 1
-"""The version of an inspection's JSON form."""
+from headstack.stored import Stored
+
+STORED = Stored("inspection")
+"""An inspection as JSON, in files and in the history."""
 
 SOURCES = ("smartctl", "hdparm", "nvme", "sysfs")
 """Who says it, in the order in which they are believed: sysfs cuts models and knows the kernel's view only."""
@@ -192,7 +194,7 @@ class Inspection:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
-        return {"schema": SCHEMA, **dataclasses.asdict(self)}
+        return {"schema": STORED.version, **dataclasses.asdict(self)}
 
     def content(self) -> dict[str, Any]:
         """What the device said, without when and by which way: equal for equal snapshots."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from headstack._native import InputError
 from headstack.inspection.fields import LARGEST, Fields
-from headstack.inspection.model import SCHEMA, Inspection
+from headstack.inspection.model import STORED, Inspection
 
 MARK = "headstack_inspections"
 """The key that tells a file of ours; its value is the version of the schema."""
@@ -19,18 +19,21 @@ def document(inspections: list[Inspection]) -> dict[str, Any]:
     """A file's content."""
     from headstack.inspection.verdict import judge
 
-    return {MARK: SCHEMA, "devices": [{**one.to_dict(), "verdict": judge(one).to_dict()} for one in inspections]}
+    return {
+        MARK: STORED.version,
+        "devices": [{**one.to_dict(), "verdict": judge(one).to_dict()} for one in inspections],
+    }
 
 
 def read(data: Fields) -> list[Inspection]:
     """The inspections of a file. Raises ``InputError`` naming the field."""
-    if data.data[MARK] != SCHEMA:
-        raise data.wrong(MARK, data.data[MARK], f"the version of this schema, {SCHEMA}")
+    STORED.upgraded(data.file, {"schema": data.data[MARK]})
     return [read_one(device) for device in data.objects("devices")]
 
 
 def read_one(data: Fields) -> Inspection:
     """An inspection from its JSON form."""
+    data = Fields(data.file, STORED.upgraded(data.file, data.data), data.at)
     made = _made(Inspection, data)
     assert isinstance(made, Inspection)
     return made

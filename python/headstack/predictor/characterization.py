@@ -17,9 +17,9 @@ from headstack.drive import Drive
 from headstack.predictor.calibration import drawn, quantile, residuals, response_residuals, with_loads
 from headstack.predictor.grid import FULL, OPEN, Axes, Axis, Progress, Table, characterized, held_bytes, run, used_bytes
 from headstack.predictor.model import Model
+from headstack.stored import Stored
 
-FORMAT = "headstack characterization"
-SCHEMA = 1
+STORED = Stored("characterization")
 GRID_SHARE = 0.9
 """Of the progress, until the environments drawn at random begin."""
 
@@ -50,10 +50,14 @@ class Characterization:
         return Model(self.tables, self.capacity_bytes, self.held_bytes)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """All of it as JSON text; written to ``path`` if one is given."""
+        """All of it as JSON text; written to ``path`` if one is given.
+
+        >>> known = hs.Characterization("my-disk", "0" * 32, "0.2.0", 10**9, 0, {}, {}, {})
+        >>> known.to_json().startswith('{"format":"headstack characterization"')
+        True
+        """
         told = {
-            "format": FORMAT,
-            "schema": SCHEMA,
+            **STORED.head,
             **{
                 name: getattr(self, name)
                 for name in ("system", "description_hash", "version", "capacity_bytes", "held_bytes")
@@ -69,16 +73,21 @@ class Characterization:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Characterization:
-        """What ``to_json`` wrote. Raises ``InputError`` when it is something else."""
+        """What ``to_json`` wrote. Raises ``InputError`` when it is something else.
+
+        >>> known = hs.Characterization("my-disk", "0" * 32, "0.2.0", 10**9, 0, {}, {}, {})
+        >>> _ = known.to_json("my-disk.json")
+        >>> hs.Characterization.load("my-disk.json").system
+        'my-disk'
+        """
         name = os.fspath(path)
         try:
             told = json.loads(Path(path).read_text(encoding="utf-8"))
         except ValueError as error:
             raise InputError(f"{name}: is not a characterization: {error}") from None
-        if not isinstance(told, dict) or told.get("format") != FORMAT:
+        if not isinstance(told, dict) or "format" not in told:
             raise InputError(f"{name}: is not a characterization; headstack characterize writes them")
-        if told.get("schema") != SCHEMA:
-            raise InputError(f"{name}: schema: {told.get('schema')} is not known; {SCHEMA} is allowed")
+        told = STORED.upgraded(name, told)
         try:
             return cls(
                 told["system"],

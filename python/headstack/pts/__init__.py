@@ -15,6 +15,7 @@ from headstack._native import Field, InputError, RunError
 from headstack.measurement import BY_HAND, Access, Opened, Progress, Step
 from headstack.pts.plans import KIB, PLANS, ROUNDS, Plan, Point
 from headstack.pts.steady import WINDOW, Window, last_window, steady_state
+from headstack.stored import Stored
 from headstack.values import choice
 from headstack.workload import Workload
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PURGES", "Outcome", "Report", "Settings", "Window", "pts", "steady_state"]
 
+STORED = Stored("test report")
 PURGES = ("blkdiscard", "format", "none")
 ROUND_NS = 60_000_000_000
 """What the specification gives a measurement."""
@@ -152,6 +154,7 @@ class Report:
     def figures(self) -> dict[str, Any]:
         """All of it as JSON values."""
         return {
+            **STORED.head,
             "target": self.target,
             "description": self.description,
             "capacity_bytes": self.capacity_bytes,

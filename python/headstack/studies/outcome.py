@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING
 
 from headstack import _native
 from headstack.report.figures import Claim, Figure, Provenance, Report, Section, Table
+from headstack.stored import Stored
 from headstack.studies.claims import Judged, Verdict, left_out
 
 if TYPE_CHECKING:
     from headstack.studies.files import Study
     from headstack.studies.tables import Found
+
+
+STORED = Stored("study outcome")
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class Outcome:
         """Everything but the tables, and the descriptions of the runs, which their hashes name."""
         told = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("data", "runs")}
         runs = [{key: value for key, value in vars(run).items() if key != "description"} for run in self.runs]
-        return json.dumps(told | {"runs": runs}, indent=1, default=asdict) + "\n"
+        return json.dumps(STORED.head | told | {"runs": runs}, indent=1, default=asdict) + "\n"
 
     def _repr_html_(self) -> str:
         counted = ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts().items() if count)

@@ -1,0 +1,80 @@
+//! Results of every version of the schema are read: `fixtures/schema-N.json` was written by the software of its time.
+
+use std::fs;
+use std::path::Path;
+
+use headstack_result::{ResultError, RunResult, SCHEMA_VERSION};
+use serde_json::Value;
+
+fn fixture(version: u32) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/schema-{version}.json"));
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).expect("a fixture is JSON")
+}
+
+/// Says where something that `old` says is not in `new`. What `new` says besides is an upgrade.
+fn lost(old: &Value, new: &Value, at: &str, found: &mut Vec<String>) {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            for (key, value) in old {
+                match new.get(key) {
+                    Some(other) => lost(value, other, &format!("{at}/{key}"), found),
+                    None => found.push(format!("{at}/{key}")),
+                }
+            }
+        }
+        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
+            for (index, (value, other)) in old.iter().zip(new).enumerate() {
+                lost(value, other, &format!("{at}/{index}"), found);
+            }
+        }
+        _ if old != new => found.push(at.to_owned()),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_version_is_read_and_keeps_what_it_says() {
+    for version in 1..=SCHEMA_VERSION {
+        let old = fixture(version);
+        assert_eq!(old["schema"], version);
+        let read = RunResult::from_json(&old.to_string()).unwrap_or_else(|error| panic!("schema {version}: {error}"));
+        assert_eq!((read.schema, read.count()), (SCHEMA_VERSION, 100), "schema {version}");
+        assert!(read.mean_response_ns() > 0.0 && read.quantile_ns(0.99) > read.quantile_ns(0.5));
+        let written = read.to_json().expect("what was read is written");
+        let new = serde_json::from_str(&written).expect("it is JSON");
+        let mut found = Vec::new();
+        lost(&old, &new, "", &mut found);
+        let expected: &[&str] = match version {
+            5 => &[],
+            // Since schema 5, sampling errors that hold.
+            _ => &["/mean_response_half_width_ns", "/schema"],
+        };
+        assert_eq!(found, expected, "schema {version}");
+        assert_eq!(RunResult::from_json(&written).expect("it is of the present schema"), read);
+    }
+}
+
+#[test]
+fn what_old_versions_did_not_know_is_unknown() {
+    let first = RunResult::from_json(&fixture(1).to_string()).expect("it is read");
+    assert!(!first.components.is_empty());
+    assert!(first.components.iter().all(|component| (component.servers, component.waited_ns) == (1, 0)));
+    assert!(
+        first.streams.is_empty() && first.energy.is_none() && first.fidelity.is_none() && first.integrity.is_none()
+    );
+    let json = first.to_json().expect("it is written");
+    assert!(json.contains(r#""mean":{"too-short":"not-kept"}"#), "{}", &json[json.find("\"sampling").unwrap_or(0)..]);
+}
+
+#[test]
+fn versions_that_are_not_known_are_refused() {
+    for version in [0, u64::from(SCHEMA_VERSION) + 1, u64::MAX] {
+        let mut result = fixture(SCHEMA_VERSION);
+        result["schema"] = version.into();
+        let error = RunResult::from_json(&result.to_string()).expect_err("the version is unknown");
+        assert!(matches!(error, ResultError::Schema { found } if found == version));
+        let expected = format!("result: schema {version}: this build reads schemas 1 to {SCHEMA_VERSION}");
+        assert_eq!(error.to_string(), expected);
+    }
+}

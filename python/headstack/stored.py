@@ -1,0 +1,64 @@
+"""What is stored as JSON says what it is and the version of its form; older versions are read, unknown ones refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from headstack._native import InputError
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A form of files."""
+
+    format: str
+    """What such a file is, such as ``characterization``."""
+    steps: tuple[Callable[[Fields], Fields], ...] = ()
+    """From each version to the next, the first from version 1."""
+
+    @property
+    def version(self) -> int:
+        """The version that is written.
+
+        >>> Stored("survey").version
+        1
+        """
+        return 1 + len(self.steps)
+
+    @property
+    def head(self) -> Fields:
+        """What a file says of itself.
+
+        >>> Stored("survey").head
+        {'format': 'headstack survey', 'schema': 1}
+        """
+        return {"format": f"headstack {self.format}", "schema": self.version}
+
+    def upgraded(self, file: str, told: Fields) -> Fields:
+        """What a file says, in the version that is written; one that says no version is of the first.
+
+        Raises ``InputError`` where the file is of another form or of an unknown version.
+
+        >>> survey = Stored("survey", steps=(lambda told: told | {"trees": told["tries"]},))
+        >>> survey.upgraded("old.json", {"schema": 1, "tries": 3})
+        {'schema': 2, 'tries': 3, 'trees': 3}
+        >>> survey.upgraded("new.json", {"schema": 3})
+        Traceback (most recent call last):
+        headstack.InputError: new.json: schema 3 of a survey is not known; this build reads 1 to 2
+        """
+        if told.get("format", self.head["format"]) != self.head["format"]:
+            raise InputError(f"{file}: is a {told['format']}, not a {self.head['format']}")
+        found = told.get("schema", 1)
+        if type(found) is not int or not 1 <= found <= self.version:
+            known = "1" if self.version == 1 else f"1 to {self.version}"
+            article = "an" if self.format[0] in "aei" else "a"
+            raise InputError(
+                f"{file}: schema {found} of {article} {self.format} is not known; this build reads {known}"
+            )
+        for step in self.steps[found - 1 :]:
+            told = step(told)
+        return told | {"schema": self.version} if found != self.version else told

@@ -1,0 +1,101 @@
+"""Everything that is stored says its version; older versions are read, and unknown ones refused in plain words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headstack as hs
+from headstack.analysis import Analysis
+from headstack.classic import outcome
+from headstack.conditioning import log
+from headstack.inspection import stored
+from headstack.inspection.fields import Fields
+from headstack.predictor import characterization
+from headstack.predictor.characterization import Characterization
+from headstack.pts import Report, Settings
+from headstack.results import Results
+from headstack.stored import Stored
+from headstack.studies import outcome as study
+from test_conditioning import made_log
+
+FIXTURES = Path(__file__).parents[2] / "crates" / "result" / "tests" / "fixtures"
+
+
+def test_results_of_every_version_are_read() -> None:
+    files = sorted(FIXTURES.glob("schema-*.json"))
+    assert len(files) == 5
+    for file in files:
+        (row,) = Results.read(file)
+        assert (row["system"], row["seed"], row["requests"]) == ("cheetah-x15-36lp", 7, 100)
+        assert row["mean_ms"] > 0
+        assert (row["sampling"] is None) == (row["half_width_ms"] is not None)
+
+
+def inspections(path: Path) -> object:
+    return stored.read(Fields.parse(str(path), path.read_text()))
+
+
+CHARACTERIZATION = characterization.STORED.head | {
+    "system": "a", "description_hash": "b", "version": "0.2.0", "capacity_bytes": 1, "held_bytes": 1,
+    "tables": {}, "errors": {}, "residuals": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "read"),
+    [
+        ("a characterization", CHARACTERIZATION, Characterization.load),
+        ("an analysis", json.loads(Analysis("t", {}, {}).to_json()), Analysis.load),
+        ("an inspection", stored.document([]), inspections),
+    ],
+)
+def test_an_unknown_version_is_refused(
+    kind: str, text: dict[str, Any], read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    file = tmp_path / "stored.json"
+    key = "schema" if "schema" in text else stored.MARK
+    assert text[key] == 1
+    file.write_text(json.dumps(text))
+    read(file)
+    for version in (0, 2, "1", None):
+        file.write_text(json.dumps(text | {key: version}))
+        with pytest.raises(hs.InputError) as refused:
+            read(file)
+        assert str(refused.value) == f"{file}: schema {version} of {kind} is not known; this build reads 1"
+
+
+def test_a_log_of_an_unknown_version_is_refused(tmp_path: Path) -> None:
+    path = made_log(tmp_path / "log", [(100.0, 0)])
+    assert log.read_log(str(path))[0][0]["schema"] == 1
+    path.write_text(path.read_text().replace('"schema":1', '"schema":2').replace('"schema": 1', '"schema": 2'))
+    with pytest.raises(hs.InputError, match=r"log: schema 2 of a conditioning log is not known; this build reads 1$"):
+        log.read_log(str(path))
+
+
+def test_an_analysis_that_says_no_version_is_of_the_first(tmp_path: Path) -> None:
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps({"trace": "t", "version": "0.1.0", "meta": {"a": 1}, "report": {"b": 2}}))
+    assert Analysis.load(file) == Analysis("t", {"a": 1}, {"b": 2})
+    file.write_text(json.dumps(CHARACTERIZATION))
+    with pytest.raises(hs.InputError, match=r"old\.json: is a headstack characterization, not a headstack analysis"):
+        Analysis.load(file)
+
+
+def test_reports_say_what_they_are() -> None:
+    report = json.loads(Report("null:1us", {}, Settings(), 1).to_json())
+    assert (report["format"], report["schema"]) == ("headstack test report", 1)
+    assert outcome.STORED.head == {"format": "headstack test", "schema": 1}
+    assert study.STORED.version == 1
+
+
+def test_steps_are_chained() -> None:
+    steps = (lambda told: told | {"b": told["a"] + 1}, lambda told: told | {"c": told["b"] + 1})
+    form = Stored("form", steps)
+    assert form.upgraded("f", {"schema": 1, "a": 1}) == {"schema": 3, "a": 1, "b": 2, "c": 3}
+    assert form.upgraded("f", {"schema": 2, "b": 5}) == {"schema": 3, "b": 5, "c": 6}
+    assert form.upgraded("f", {"schema": 3}) == {"schema": 3}
