@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.drive import device_capacity_bytes, parse_range
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,9 @@ class Array:
         of ``drives`` it has as few drives as export so much.
 
         Raises ``InputError`` when there is none of that name, it is not an array, or it cannot be changed so.
+
+        >>> hs.Array.load("va-7100", drives="12").summary["drives"]
+        12
         """
         path = os.fspath(name)
         resolved = json.loads(_native.load_array(path, {change: str(value) for change, value in changes.items()}))
@@ -44,10 +47,15 @@ class Array:
         """What a run is pointed at."""
         return {"array": self.description}
 
+    @cached_property
+    def size(self) -> _native.SystemSize:
+        """How large it is."""
+        return _native.system_size(json.dumps(self.system))
+
     @property
     def capacity_bytes(self) -> int:
         """Bytes that all LUNs together export."""
-        return capacity_bytes(self.system)
+        return self.size.capacity_bytes
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -62,14 +70,24 @@ class Array:
         }
 
     def part(self, text: str) -> Array:
-        """The part ``text`` of the array: ``500GB`` (the first), ``1TB..2TB`` or ``0%..50%``."""
+        """The part ``text`` of the array: ``500GB`` (the first), ``1TB..2TB`` or ``0%..50%``.
+
+        >>> hs.Array.load("va-7100").part("0%..50%").name
+        'va-7100@0%..50%'
+        """
         if self.span is not None:
             raise InputError(f"{self.name}: a range of a range ({text}); state one")
-        span = parse_range(text, self.capacity_bytes, sector_bytes(self.system))
+        span = _native.parse_range(text, self.capacity_bytes, self.size.sector_bytes)
         return replace(self, name=f"{self.name}@{text}", span=span)
 
     def lun(self, name: str) -> Array:
-        """One LUN of the array."""
+        """One LUN of the array.
+
+        >>> array = hs.Array.load("va-7100")
+        >>> lun = array.description["luns"][0]["name"]
+        >>> array.lun(lun).span[0]
+        0
+        """
         if self.span is not None:
             raise InputError(f"{self.name}: a LUN of a range ({name}); state one")
         return replace(self, name=f"{self.name}@{name}", span=lun_span(self.description, name))
@@ -84,18 +102,11 @@ class Array:
 
 def lun_span(description: dict[str, Any], name: str) -> tuple[int, int]:
     """First byte and length of a LUN in the array's address space, where LUNs lie one after the other."""
-    start = 0
-    for lun in description["luns"]:
-        if lun["name"] == name:
-            return start, lun["length_bytes"]
-        start += lun["length_bytes"]
-    names = ", ".join(lun["name"] for lun in description["luns"])
-    raise InputError(f"lun: {name!r} is unknown; allowed: {names}")
-
-
-def drives_of(system: dict[str, Any]) -> int:
-    """How many drives an array has, of its first kind."""
-    return sum(member["device"] == 0 for member in system["array"]["members"])
+    luns = _native.system_size(json.dumps({"array": description})).luns
+    for lun, start_bytes, length_bytes in luns:
+        if lun == name:
+            return start_bytes, length_bytes
+    raise InputError(f"lun: {name!r} is unknown; allowed: {', '.join(lun for lun, _, _ in luns)}")
 
 
 def devices(system: dict[str, Any]) -> list[dict[str, Any]]:
@@ -103,13 +114,13 @@ def devices(system: dict[str, Any]) -> list[dict[str, Any]]:
     return [system["drive"]] if "drive" in system else list(system["array"]["devices"])
 
 
-def capacity_bytes(system: dict[str, Any]) -> int:
-    """Bytes that a system of this description exports."""
+def span_of(system: dict[str, Any], text: str) -> tuple[int, int]:
+    """First byte and length in bytes of a range of the system of this description, or of a target."""
     if "target" in system:
-        return int(system["target"]["capacity_bytes"])
-    if "array" in system:
-        return sum(int(lun["length_bytes"]) for lun in system["array"]["luns"])
-    return device_capacity_bytes(system["drive"])
+        target = system["target"]
+        return _native.parse_range(text, target["capacity_bytes"], target["block_bytes"])
+    size = _native.system_size(json.dumps(system))
+    return _native.parse_range(text, size.capacity_bytes, size.sector_bytes)
 
 
 def shortened(names: list[str]) -> str:
@@ -125,14 +136,6 @@ def disks(system: dict[str, Any]) -> list[dict[str, Any]]:
 def ssds(system: dict[str, Any]) -> list[dict[str, Any]]:
     """The kinds of solid-state drives in a system's description."""
     return [device["ssd"] for device in devices(system) if "ssd" in device]
-
-
-def sector_bytes(system: dict[str, Any]) -> int:
-    """The largest physical sector; 4 KiB for devices that have none."""
-    if "target" in system:
-        return int(system["target"]["block_bytes"])
-    sectors = [int(disk["geometry"]["physical_sector_bytes"]) for disk in disks(system)]
-    return max(sectors) if len(sectors) == len(devices(system)) else max([4096, *sectors])
 
 
 def device_names(description: dict[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from headstack import _native
 from headstack._native import InputError
 from headstack.tables import sql_type
+from headstack.values import plain
 
 SAMPLES = ("grid", "random", "sobol")
 
@@ -100,11 +101,6 @@ class Range:
 
 
 Axis: TypeAlias = Listed | Range
-
-
-def plain(value: str, unit: str | None) -> str:
-    """A value without its unit, if it has one; its column names that."""
-    return value if unit is None else value.removesuffix(unit).rstrip().replace("_", "")
 
 
 def axis(field: str, text: str) -> Axis:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.values import percent, size_bytes
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,9 @@ class Drive:
         """The drive called ``ID`` or ``FILE.toml``, or the part of it called ``ID@RANGE``.
 
         Raises ``InputError`` when there is none of that name, or it is not a drive.
+
+        >>> hs.Drive.load("cheetah-x15-36lp").kind
+        'disk'
         """
         name, separator, part = os.fspath(system).partition("@")
         resolved = json.loads(_native.load_drive(name))
@@ -45,10 +48,15 @@ class Drive:
         """What a run is pointed at."""
         return {"drive": {self.kind: self.description}}
 
+    @cached_property
+    def size(self) -> _native.SystemSize:
+        """How large it is."""
+        return _native.system_size(json.dumps(self.system))
+
     @property
     def capacity_bytes(self) -> int:
         """Bytes that the whole drive exports."""
-        return device_capacity_bytes(self.system["drive"])
+        return self.size.capacity_bytes
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -79,19 +87,22 @@ class Drive:
         }
 
     def part(self, text: str) -> Drive:
-        """The part ``text`` of the drive: ``36.7GB`` (the first), ``10GB..20GB`` or ``0%..50%``."""
+        """The part ``text`` of the drive: ``36.7GB`` (the first), ``10GB..20GB`` or ``0%..50%``.
+
+        >>> hs.Drive.load("cheetah-x15-36lp").part("10GB..20GB").span[1]
+        10000000000
+        """
         if self.span is not None:
             raise InputError(f"{self.name}: a range of a range ({text}); state one")
-        span = parse_range(text, self.capacity_bytes, self._sector_bytes)
+        span = _native.parse_range(text, self.capacity_bytes, self.size.sector_bytes)
         return replace(self, name=f"{self.name}@{text}", span=span)
 
-    @property
-    def _sector_bytes(self) -> int:
-        # Solid-state drives have none; their map is in 4 KiB or more.
-        return int(self.description["geometry"]["physical_sector_bytes"]) if self.kind == "disk" else 4096
-
     def to_toml(self) -> str:
-        """The description as a file of the catalogue's form."""
+        """The description as a file of the catalogue's form.
+
+        >>> hs.Drive.load("cheetah-x15-36lp").to_toml().splitlines()[0].startswith("name")
+        True
+        """
         sources = {value["key"]: value["source"] for value in self.stated if value["source"]}
         return _native.drive_to_toml(json.dumps(self.system["drive"]), sources)
 
@@ -100,32 +111,6 @@ class Drive:
 
         name = html.escape(str(self.description["name"]))
         return f"<b>{name}</b> ({_native.format_bytes(self.capacity_bytes)})"
-
-
-def device_capacity_bytes(device: dict[str, Any]) -> int:
-    """Bytes that a device of this description exports."""
-    if "ssd" in device:
-        return int(device["ssd"]["capacity"]["logical_bytes"])
-    geometry = device["disk"]["geometry"]
-    return int(geometry["logical_blocks"] * geometry["logical_block_bytes"])
-
-
-def parse_range(text: str, capacity_bytes: int, sector_bytes: int) -> tuple[int, int]:
-    """First byte and length in bytes of a range, its ends rounded down to whole sectors."""
-
-    def place(end: str) -> int:
-        is_share = end.endswith("%")
-        bytes_ = int(percent(text, end) / 100 * capacity_bytes) if is_share else size_bytes(text, end)
-        return bytes_ // sector_bytes * sector_bytes
-
-    first, separator, last = text.partition("..")
-    start, end = (place(first), place(last)) if separator else (0, place(first))
-    if not 0 <= start < end:
-        raise InputError(f"{text}: the range is empty; write 36.7GB, 10GB..20GB or 0%..50%")
-    if end > capacity_bytes:
-        capacity = _native.format_bytes(capacity_bytes)
-        raise InputError(f"{text}: the range ends beyond the system, which holds {capacity}")
-    return start, end - start
 
 
 @dataclass(frozen=True)
@@ -145,6 +130,10 @@ def import_disksim(path: str | os.PathLike[str]) -> Imported:
     """The drives of a ``.parv`` or ``.diskspecs`` file of DiskSim.
 
     Raises ``InputError`` with file and line when it cannot be read.
+
+    >>> hs.import_disksim("missing.parv")
+    Traceback (most recent call last):
+    headstack.InputError: missing.parv: cannot be read: No such file or directory (os error 2)
     """
     imported = json.loads(_native.import_disksim(os.fspath(path)))
     drives = [

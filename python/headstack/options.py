@@ -13,8 +13,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.array import capacity_bytes, disks, lun_span, sector_bytes, shortened, ssds
-from headstack.drive import parse_range
+from headstack.array import disks, lun_span, shortened, span_of, ssds
 from headstack.scenario import Scenario
 from headstack.values import choice, duration, duration_ns, number, percent, rate_bytes_per_s, size_bytes, whole
 
@@ -47,7 +46,7 @@ class Option:
 def _range(spec: Spec, text: str) -> None:
     if spec["span"] is not None:
         raise InputError(f"range: {spec['system_name']} states a range of its own")
-    spec["span"] = parse_range(text, capacity_bytes(spec["system"]), sector_bytes(spec["system"]))
+    spec["span"] = span_of(spec["system"], text)
     spec["system_name"] += f"@{text}"
 
 

@@ -91,6 +91,11 @@ def replay(
     ``measure``'s ``progress`` does: what may be done to it, and how requests reach it, is said as for ``measure``, what
     becomes of recorded ``writes`` by ``"as-recorded"``, ``"skip"`` or ``"as-reads"``. With ``realtime`` the thread that
     plays goes before all others of the machine. An interruption (Ctrl-C) keeps what was measured.
+
+    >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+    >>> trace = hs.Trace("t.parquet")
+    >>> [row["mode"] for row in hs.replay(trace, "atlas-10k-iii-73", ["timed", "asap"])]
+    ['timed', 'asap']
     """
     given = {name: texts(value) for name, value in options.items()}  # type: ignore[arg-type]
     settings = {

@@ -21,6 +21,7 @@ from headstack.values import duration_ns
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from headstack.demand import Stated
     from headstack.report.figures import Report
 
 Row = dict[str, Any]
@@ -190,7 +191,13 @@ class Results:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Results:
-        """The results of a file that ``to_json`` has written. Raises ``InputError`` when it cannot be read."""
+        """The results of a file that ``to_json`` has written. Raises ``InputError`` when it cannot be read.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> _ = results.to_json("results.json")
+        >>> len(hs.Results.read("results.json"))
+        2
+        """
         try:
             with open(path, encoding="utf-8") as file:
                 return cls(_native.Results.from_json(file.read()))
@@ -224,27 +231,57 @@ class Results:
         return self._native.table().column_names
 
     def histograms(self) -> _native.Table:
-        """Response and service times: a row for each run, kind of request, figure and bin in use."""
+        """Response and service times: a row for each run, kind of request, figure and bin in use.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.histograms().column_names
+        ['run', 'system', 'kind', 'figure', 'middle_ms', 'count']
+        """
         return self._native.histograms()
 
     def intervals(self) -> _native.Table:
-        """The runs over time, where an interval was asked for."""
+        """The runs over time, where an interval was asked for.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, interval="500ms")
+        >>> len(results.intervals()) > 1
+        True
+        """
         return self._native.intervals()
 
     def streams(self) -> _native.Table:
-        """The streams of scenarios: a row for each run and stream."""
+        """The streams of scenarios: a row for each run and stream.
+
+        >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
+        >>> len(results.streams()) == len(results.streams_of(0))
+        True
+        """
         return self._native.streams()
 
     def facts(self) -> _native.Table:
-        """What streams keep of their own, such as frames dropped: a row for each run, stream and figure."""
+        """What streams keep of their own, such as frames dropped: a row for each run, stream and figure.
+
+        >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
+        >>> results.facts().column_names
+        ['run', 'system', 'stream', 'name', 'value']
+        """
         return self._native.facts()
 
     def streams_of(self, index: int) -> list[Row]:
-        """The streams of one run, with the figures of their own by name under ``facts``."""
+        """The streams of one run, with the figures of their own by name under ``facts``.
+
+        >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
+        >>> {type(stream["facts"]) for stream in results.streams_of(0)}
+        {<class 'dict'>}
+        """
         return self._native.streams_of(index)
 
     def percentile_ms(self, index: int, percent: float) -> float | None:
-        """A percentile of one run's response times."""
+        """A percentile of one run's response times.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.percentile_ms(0, 50) <= results.percentile_ms(0, 99.9)
+        True
+        """
         return self._native.quantile_ms(index, percent / 100)
 
     @property
@@ -289,12 +326,21 @@ class Results:
         """What the data read in one run were found to be: blocks by class, and the first findings.
 
         ``None`` where nothing was verified.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.integrity(0) is None
+        True
         """
         found: dict[str, Any] | None = json.loads(self._native.to_json(index))["integrity"]
         return found
 
     def failed_checks(self) -> list[str]:
-        """Checks that runs made of themselves and that did not hold; none when all is well."""
+        """Checks that runs made of themselves and that did not hold; none when all is well.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.failed_checks()
+        []
+        """
         return [
             f"run {index + 1} ({self[index]['system']}): {check}"
             for index in range(len(self))
@@ -302,23 +348,55 @@ class Results:
         ]
 
     def whole(self, index: int) -> Row:
-        """The whole result of one run, in the schema of the project."""
+        """The whole result of one run, in the schema of the project.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.whole(0)["workload"]["name"]
+        'file-server'
+        """
         whole: Row = json.loads(self._native.to_json(index))
         return whole
 
+    def workload(self, index: int) -> Stated:
+        """What one run put its system under: a ``Workload``, a ``Scenario``, what was ``Replayed``, or a ``Phase`` of a
+        job file.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0)
+        >>> results.workload(0).name
+        'file-server'
+        """
+        from headstack.demand import stated
+
+        return stated(self.whole(index)["workload"])
+
     def intervals_of(self, index: int) -> list[Row]:
-        """One run over time."""
+        """One run over time.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, interval="500ms")
+        >>> results.intervals_of(0)[0]["duration_s"]
+        0.5
+        """
         return self._native.intervals_of(index)
 
     def demerit_ms(self, index: int, measured: Results, measured_index: int) -> float | None:
         """The demerit figure of one run as a prediction of another: the root mean square horizontal distance of their
-        distributions of response times (Ruemmler and Wilkes, 1994). ``None`` where there are none."""
+        distributions of response times (Ruemmler and Wilkes, 1994). ``None`` where there are none.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.demerit_ms(0, results, 0)
+        0.0
+        """
         return self._native.demerit_ms(index, measured._native, measured_index)
 
     # Curves.
 
     def curves(self) -> dict[str, list[int]]:
-        """The runs that differ in load alone, by the name of their curve, lightest load first."""
+        """The runs that differ in load alone, by the name of their curve, lightest load first.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.curves()
+        {'cheetah-x15-36lp': [0, 1]}
+        """
         varying = ["system", "workload", *self._swept]
         several = [name for name in varying if len({row[name] for row in self}) > 1] or ["system"]
         named: dict[str, list[int]] = {}
@@ -329,18 +407,33 @@ class Results:
 
     def load(self, index: int) -> float:
         """What a run was put under: requests outstanding or clients, or requests a second in an open loop; 0 for a
-        scenario as it stands."""
+        scenario as it stands.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.load(1)
+        4.0
+        """
         row = self[index]
         return float(row["depth"] or row["rate_per_s"] or 0)
 
     def knees(self) -> list[Knee]:
-        """The knee of each curve that reaches it."""
+        """The knee of each curve that reaches it.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> [knee.curve for knee in results.knees()] in ([], ["cheetah-x15-36lp"])
+        True
+        """
         found = ((name, self._native.knee(runs)) for name, runs in self.curves().items())
         return [Knee(name, **figures) for name, figures in found if figures is not None]
 
     def iops_at(self, response: str) -> dict[str, WithinLimit | None]:
         """Per curve the largest throughput at a response time of at most ``response``: ``"25ms"`` of the mean,
-        ``"p99=25ms"`` of a percentile; ``None`` where the lightest load is above it."""
+        ``"p99=25ms"`` of a percentile; ``None`` where the lightest load is above it.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.iops_at("1us")
+        {'cheetah-x15-36lp': None}
+        """
         quantile, limit_ns = response_limit("response", response)
         found = {name: self._native.iops_at_response(runs, limit_ns, quantile) for name, runs in self.curves().items()}
         return {name: None if within is None else WithinLimit(*within) for name, within in found.items()}
@@ -348,7 +441,12 @@ class Results:
     # Answers.
 
     def overloaded(self) -> list[str]:
-        """The runs that could not keep up with the rate offered, in words."""
+        """The runs that could not keep up with the rate offered, in words.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.overloaded()
+        []
+        """
         return [
             f"{answers.named(row, self._swept)} {answers.load_of(row)}: it carries {row['iops']:,.0f}"
             for row in self
@@ -356,7 +454,12 @@ class Results:
         ]
 
     def most_within(self, response: str) -> str:
-        """Which curve carries most within ``response``, in words; no sampling error is known of it."""
+        """Which curve carries most within ``response``, in words; no sampling error is known of it.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.most_within("1us")
+        'no system keeps the mean within 1us'
+        """
         found = self.iops_at(response).items()
         carried = {name: None if one is None else (one.iops, one.is_at_least) for name, one in found}
         return answers.most_within(carried, response)
@@ -366,18 +469,32 @@ class Results:
         mean response where arrivals set the rate. ``None`` of the first system, and where nothing can be said.
 
         Systems differ in name or in any option of arrays and drives. The ± is sampling error alone.
+
+        >>> results = hs.run(["atlas-10k-iii-73", "cheetah-x15-36lp"], "file-server", requests=300, warm_up=0)
+        >>> results.gains()[0] is None
+        True
         """
         return answers.gains(list(self), self._swept)
 
     def within(self, response: str) -> list[str]:
         """Of each run whether it keeps within ``"5ms"`` (of the mean) or ``"p99=20ms"``: ``yes``, ``no``, or ``close``
-        where the limit lies within the sampling error. A run that is saturated does not."""
+        where the limit lies within the sampling error. A run that is saturated does not.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.within("10s")
+        ['yes', 'yes']
+        """
         quantile, limit_ns = response_limit("response", response)
         values = self._held(quantile)
         return [answers.within(row, quantile, ms, limit_ns / 1e6) for row, ms in zip(self, values, strict=True)]
 
     def fewest_drives(self, response: str) -> list[Drives]:
-        """For each system and load how many drives keep within ``response``, where ``drives`` was varied."""
+        """For each system and load how many drives keep within ``response``, where ``drives`` was varied.
+
+        >>> results = hs.run("va-7100", drives=[6, 8], requests=100, warm_up=0)
+        >>> [found.tried for found in results.fewest_drives("10s")]
+        [(6, 8)]
+        """
         quantile, _ = response_limit("response", response)
         return answers.fewest_drives(list(self), self._swept, self._held(quantile), self.within(response))
 
@@ -388,7 +505,12 @@ class Results:
         return [self._native.quantile_ms(index, quantile) or math.nan for index in range(len(self))]
 
     def compared(self, limit: str | None = None) -> list[Row]:
-        """The rows, each with its ``gain`` and whether it is ``within`` a limit; no capacities where all are one."""
+        """The rows, each with its ``gain`` and whether it is ``within`` a limit; no capacities where all are one.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> [row["within"] for row in results.compared("10s")]
+        ['yes', 'yes']
+        """
         verdicts = [None] * len(self) if limit is None else self.within(limit)
         rows = [
             row | {"gain": gain and str(gain), "within": verdict}
@@ -401,7 +523,13 @@ class Results:
     # What people see.
 
     def shown(self, limit: str | None = None) -> tuple[list[Shown], list[list[str]]]:
-        """The columns worth printing, and the cells as text; ``limit`` is one of response times, as of ``within``."""
+        """The columns worth printing, and the cells as text; ``limit`` is one of response times, as of ``within``.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> columns, cells = results.shown()
+        >>> [column.heading for column in columns][:2], len(cells)
+        (['system', 'depth'], 2)
+        """
         # What part of a system is used, its name says.
         swept = [name for name in self._swept if name not in ("range", "lun")]
         varying = ["system", *(["workload"] if len({row["workload"] for row in self}) > 1 else []), *swept]
@@ -414,7 +542,13 @@ class Results:
         return columns, [list(row) for row in zip(*(cells[c] for c in columns), strict=True)]
 
     def shown_streams(self) -> tuple[list[Shown], list[list[str]]]:
-        """As ``shown``, a row for each stream, of the runs whose streams say more than the run does."""
+        """As ``shown``, a row for each stream, of the runs whose streams say more than the run does.
+
+        >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
+        >>> columns, cells = results.shown_streams()
+        >>> [column.heading for column in columns][:3]
+        ['run', 'system', 'stream']
+        """
         rows = []
         for run in range(len(self)):
             streams = self.streams_of(run)
@@ -443,6 +577,9 @@ class Results:
         """The saturation curves: response time over throughput. Written to ``path`` where one is given.
 
         Needs the extra ``headstack[plot]``.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> _ = results.plot("curve.png")
         """
         from headstack.report.draw import draw
         from headstack.report.results_report import saturation
@@ -450,37 +587,70 @@ class Results:
         return draw(saturation(self), path)
 
     def report(self) -> Report:
-        """Everything as a report, which notebooks show; ``headstack.report.html`` writes it as one HTML file."""
+        """Everything as a report, which notebooks show; ``headstack.report.html`` writes it as one HTML file.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> len(results.report().runs)
+        2
+        """
         from headstack.report.results_report import report_of
 
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``report`` as one HTML file. Needs the page, which a build of the package holds."""
+        """Writes ``report`` as one HTML file. Needs the page, which a build of the package holds.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.to_html("results.html")
+        """
         from headstack.report.html import write_html
 
         write_html(self.report(), path)
 
     def and_others(self, others: Results) -> Results:
-        """These, and then others."""
+        """These, and then others.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> len(results.and_others(results))
+        4
+        """
         swept = [*self._swept, *(name for name in others._swept if name not in self._swept)]
         return Results(self._native.and_(others._native), swept)
 
     def chosen(self, indices: Sequence[int]) -> Results:
-        """Some of these, in the order of ``indices``."""
+        """Some of these, in the order of ``indices``.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> [row["depth"] for row in results.chosen([1])]
+        [4]
+        """
         return Results(self._native.chosen(list(indices)), self._swept)
 
     # Export.
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The whole results as a JSON list, one run a line."""
+        """The whole results as a JSON list, one run a line.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.to_json().startswith("[")
+        True
+        """
         runs = (self._native.to_json(index) for index in range(len(self)))
         return tables.written("[\n" + ",\n".join(runs) + "\n]\n", path)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The table of results as CSV."""
+        """The table of results as CSV.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.to_csv("results.csv").splitlines()[0].split(",")[:3]
+        ['system', 'workload', 'capacity_gb']
+        """
         return tables.to_csv(self.column_names, self, path)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """The table of results as Parquet."""
+        """The table of results as Parquet.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.to_parquet("results.parquet")
+        """
         tables.table_to_parquet(self._native.table(), path)

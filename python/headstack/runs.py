@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
-from headstack.array import Array, drives_of
+from headstack.array import Array
 from headstack.atomic_files import opened_pipe
 from headstack.demand import load_demand
 from headstack.drive import Drive
@@ -89,6 +89,10 @@ def run(
 
     Raises ``InputError`` before anything runs when something is not acceptable, ``RunError`` when a run
     fails, or fails the checks that it makes of itself.
+
+    >>> results = hs.run(["cheetah-x15-36lp", "atlas-10k-iii-73"], "file-server", depth=4, requests=300)
+    >>> [row["system"] for row in results]
+    ['cheetah-x15-36lp', 'atlas-10k-iii-73']
     """
     return run_specs(specify(systems, workload, options), options, progress, record)
 
@@ -100,7 +104,12 @@ def curve(
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Results:
-    """As ``run``, at 1 to 256 requests outstanding, or clients of a scenario, unless depths or rates are given."""
+    """As ``run``, at 1 to 256 requests outstanding, or clients of a scenario, unless depths or rates are given.
+
+    >>> results = hs.curve("cheetah-x15-36lp", "file-server", depth=[1, 4, 16], requests=300)
+    >>> [row["depth"] for row in results]
+    [1, 4, 16]
+    """
     if "depth" not in options and "rate" not in options:
         options["depth"] = CURVE_DEPTHS
     return run(systems, workload, progress=progress, **options)
@@ -165,7 +174,7 @@ def changed(system: System, chosen: Mapping[str, str]) -> Drive | Array:
 def labels_of(system: dict[str, Any], chosen: Mapping[str, str]) -> list[tuple[str, str]]:
     """What tells a run from others: the options that the results do not state, and the drives of a capacity."""
     labels = [pair for pair in chosen.items() if pair[0] not in IN_RESULTS]
-    return [*labels, ("drives", str(drives_of(system)))] if "usable" in chosen else labels
+    return [*labels, ("drives", str(_native.system_size(json.dumps(system)).drives))] if "usable" in chosen else labels
 
 
 def first_spec(system: Drive | Array, demand: Workload | Scenario | None) -> Spec:

@@ -32,6 +32,9 @@ class Scenario:
         """The scenario of that id in the catalogue, or of that TOML file.
 
         Raises ``InputError`` with file, line and key when there is none, or it is not a scenario.
+
+        >>> hs.Scenario.load("serverbench").name
+        'serverbench'
         """
         return cls(json.loads(_native.load_scenario(os.fspath(name))))
 
@@ -41,13 +44,20 @@ class Scenario:
         return {"scenario": self.copy()}
 
     def copy(self) -> dict[str, Any]:
-        """The description, to be changed."""
+        """The description, to be changed.
+
+        >>> sorted(hs.Scenario.load("serverbench").copy())[:2]
+        ['cpus', 'name']
+        """
         return copy.deepcopy(self.description)
 
     def with_clients(self, clients: int) -> Scenario:
         """The scenario with so many clients in place of its own, in every stream that has a number of them.
 
         Raises ``InputError`` when none has.
+
+        >>> hs.Scenario.load("serverbench").with_clients(20).name
+        'serverbench'
         """
         return Scenario(json.loads(_native.scenario_with_clients(json.dumps(self.description), clients)))
 

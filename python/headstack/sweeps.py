@@ -282,7 +282,11 @@ class Sweep:
         self, path: str | os.PathLike[str] | None = None, column: str = "iops", where: str | None = None
     ) -> Figure:
         """A column over what was varied, of the configurations that fulfil ``where``. Written to ``path`` where one is
-        given. Needs the extra ``headstack[plot]``."""
+        given. Needs the extra ``headstack[plot]``.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> _ = swept.plot("sweep.png", column="mean_ms")
+        """
         from headstack.report.draw import draw
         from headstack.report.sweeps_report import figure
 
@@ -295,7 +299,11 @@ class Sweep:
         descending: bool = True,
         where: str | None = None,
     ) -> None:
-        """Writes the figure of ``plot`` and the table, those first that have most (or least), as one HTML file."""
+        """Writes the figure of ``plot`` and the table, those first that have most (or least), as one HTML file.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> swept.to_html("sweep.html")
+        """
         from headstack.report.html import write_html
         from headstack.report.sweeps_report import report_of
 
@@ -313,6 +321,10 @@ class Sweep:
 
         ``where`` is a condition on columns, in DuckDB's SQL: ``"p99_ms < 20 and bottleneck != 'bus'"``. Names with dots
         or brackets stand in quotation marks. Raises ``InputError`` for what is not a condition.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> [row["depth"] for row in swept.rows(order="iops", descending=True)]
+        [4, 1]
         """
         import duckdb
 
@@ -335,18 +347,31 @@ class Sweep:
                 raise _no_condition(str(where), _reason(error)) from None
 
     def reasons(self, of: str = "impossible", limit: int = 3) -> list[tuple[str, int]]:
-        """Why configurations are ``impossible`` or ``failed``, and how many for each reason, the commonest first."""
+        """Why configurations are ``impossible`` or ``failed``, and how many for each reason, the commonest first.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> swept.reasons()
+        []
+        """
         with self._opened() as connection:
             column = _quoted(of)
             query = f"select {column}, count(*) from swept where {column} is not null group by 1 order by 2 desc, 1"
             return [(why, count) for why, count in connection.sql(f"{query} limit {limit}").fetchall()]
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """The table as Parquet: the same bytes for the same sweep, however it was carried out."""
+        """The table as Parquet: the same bytes for the same sweep, however it was carried out.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> swept.to_parquet("sweep.parquet")
+        """
         self._copy(path, PARQUET)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """The table as CSV."""
+        """The table as CSV.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> swept.to_csv("sweep.csv")
+        """
         self._copy(path, CSV)
 
     def _copy(self, path: str | os.PathLike[str], how: str) -> None:
@@ -356,7 +381,11 @@ class Sweep:
             write_all([(path, lambda draft: copy_to(connection, "whole", draft, how))])
 
     def to_shard(self, path: str | os.PathLike[str]) -> None:
-        """The table of a shard, which says of itself what it is: ``shards.merge`` puts all of them together."""
+        """The table of a shard, which says of itself what it is: ``shards.merge`` puts all of them together.
+
+        >>> vary = {"depth": [1, 4], "requests": [100], "warm_up": [0]}
+        >>> hs.sweep("cheetah-x15-36lp", vary=vary, shard="2/2").to_shard("second.parquet")
+        """
         shard = self._plan.shard or Shard()
         with self._opened() as connection:
             connection.execute("create temp table whole as select * from swept")
@@ -405,6 +434,10 @@ def sweep(
     ``shard``, such as ``"2/8"``, carries out a part alone, for ``Sweep.to_shard``. A configuration that is impossible
     is a row that says why. What is finished is kept in ``store`` and not computed
     again. Raises ``InputError`` for fields that do not exist and when nothing is possible.
+
+    >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+    >>> swept
+    <headstack.Sweep: 2 configurations, 0 impossible>
     """
     spelt = {name: text if isinstance(text, str) else ",".join(texts(text)) for name, text in vary.items()}
     plan = Plan(system, workload, spelt, sample, points, None if shard is None else Shard.parse(shard))

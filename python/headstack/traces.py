@@ -80,6 +80,11 @@ class Trace:
         """What the trace says of itself (``meta``), and what one pass counts (``summary``), in all and per device.
 
         Times are ns, places bytes.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> trace = hs.Trace("t.parquet")
+        >>> sum(trace.info()["summary"]["total"]["requests"].values())
+        300
         """
         info: dict[str, Any] = json.loads(_native.trace_info(self.source, progress))
         return info
@@ -96,6 +101,11 @@ class Trace:
         ``block`` is the size of the blocks of working set and re-use, a power of two. ``reuse`` is counted by
         ``"block"``, by ``"request"`` (known by its first byte, as cache simulators know objects), or not at all;
         ``sample`` is the share of them that is looked at (SHARDS), all where it is not given.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> trace = hs.Trace("t.parquet")
+        >>> trace.analyze().name
+        't.parquet'
         """
         if sample is not None and reuse is None:
             raise InputError("sample: re-use, of which a sample would be taken, is off")
@@ -104,19 +114,37 @@ class Trace:
         return Analysis(self.name, told["meta"], told["report"])
 
     def to_parquet(self, path: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Any]:
-        """Writes the trace in the stored form, sorted by arrival; returns its ``meta`` and number of ``requests``."""
+        """Writes the trace in the stored form, sorted by arrival; returns its ``meta`` and number of ``requests``.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> trace = hs.Trace("t.parquet")
+        >>> trace.with_steps("time-scale=0.5").to_parquet("faster.parquet")["requests"]
+        300
+        """
         with opened_pipe(path) as place:
             written: dict[str, Any] = json.loads(_native.trace_import(self.source, place, progress))
         return written
 
     def export(self, path: str | os.PathLike[str], format: str, progress: Progress | None = None) -> dict[str, Any]:
-        """Writes the trace in another program's format; ``losses`` counts what that could not hold, by name."""
+        """Writes the trace in another program's format; ``losses`` counts what that could not hold, by name.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> trace = hs.Trace("t.parquet")
+        >>> trace.export("t.trace", "disksim")["requests"]
+        300
+        """
         with opened_pipe(path) as place:
             written: dict[str, Any] = json.loads(_native.trace_export(self.source, place, format, progress))
         return written
 
     def split(self, folder: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Path]:
-        """Writes a file of the stored form for each device into ``folder``; returns them by device."""
+        """Writes a file of the stored form for each device into ``folder``; returns them by device.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> trace = hs.Trace("t.parquet")
+        >>> len(trace.split("devices"))
+        1
+        """
         folder = Path(folder)
         meta = self.info(progress)["meta"]
         files: dict[str, Path] = {}
@@ -133,7 +161,13 @@ class Trace:
         return files
 
     def with_steps(self, *steps: str) -> Trace:
-        """The same with more steps behind its own."""
+        """The same with more steps behind its own.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> trace = hs.Trace("t.parquet")
+        >>> trace.with_steps("first=10").steps
+        ('first=10',)
+        """
         options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "paths"}
         return Trace(*self.paths, **{**options, "steps": (*self.steps, *steps)})
 
@@ -156,6 +190,10 @@ def capture(
     ``"tracepoints"`` or ``"tracer"`` where the first that works is not wanted, ``buffer`` what the kernel holds for a
     processor. ``progress`` hears requests, lost events, requests and bytes a second, and seconds. Returns ``meta``,
     ``method``, ``requests``, ``bytes``, ``lost`` events and ``seconds``.
+
+    >>> hs.capture("/dev/null", "t.parquet", requests=10)
+    Traceback (most recent call last):
+    headstack.InputError: ...
     """
     asked = {
         "device": device,

@@ -47,11 +47,22 @@ class Validation:
     """Response times in the order of the trace."""
 
     def figures(self) -> dict[str, Any]:
-        """Everything but the response times."""
+        """Everything but the response times.
+
+        >>> score = hs.Validation("t", 1, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, None, 50.0, 0.0, None, [], [1.0])
+        >>> score.figures()["requests"]
+        1
+        """
         return {name: value for name, value in asdict(self).items() if name != "simulated_ms"}
 
     def dump(self, path: str | os.PathLike[str]) -> None:
-        """Writes the simulated response times, one a line."""
+        """Writes the simulated response times, one a line.
+
+        >>> score = hs.Validation("t", 1, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, None, 50.0, 0.0, None, [], [1.0])
+        >>> score.dump("simulated.txt")
+        >>> Path("simulated.txt").read_text()
+        '1.000000\\n'
+        """
         write_text(path, "".join(f"{value_ms:.6f}\n" for value_ms in self.simulated_ms))
 
 
@@ -66,6 +77,10 @@ def validate(
     The parameters come from those files alone; one request is outstanding at any time, as in the measurement.
     ``failed`` hears of each drive whose files cannot be read, and the others go on; without it, the first of them
     raises ``InputError``, as does a folder without traces.
+
+    >>> hs.validate("no-such-folder")
+    Traceback (most recent call last):
+    headstack.InputError: no-such-folder: there is no such folder
     """
     folder = Path(folder)
     if not folder.is_dir():

@@ -91,6 +91,11 @@ def spread(name: str, text: str, parse: Callable[[str, str], float], about: floa
     return lambda found: low <= found <= high
 
 
+def plain(value: str, unit: str | None) -> str:
+    """A value without its unit, if it has one; its column names that."""
+    return value if unit is None else value.removesuffix(unit).rstrip().replace("_", "")
+
+
 def rate_bytes_per_s(name: str, text: str) -> float:
     """A positive rate with its unit, in bytes per second."""
     try:

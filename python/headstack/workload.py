@@ -29,13 +29,20 @@ class Workload:
         """The workload of that id or name in the catalogue, or of that TOML file.
 
         Raises ``InputError`` with file, line and key when there is none, or it is not a workload.
+
+        >>> hs.Workload.load("file-server").name
+        'file-server'
         """
         return cls(json.loads(_native.load_workload(os.fspath(name))))
 
     @classmethod
     def uniform(cls, size: str = "4KiB", read: str = "100", random: str = "100") -> Workload:
         """Requests of one size, at multiples of it as fio's are; ``read`` and ``random`` are the percentages that read
-        and that go to a random place."""
+        and that go to a random place.
+
+        >>> hs.Workload.uniform("8KiB", read="70").name
+        '8KiB, 70 % read, 100 % random'
+        """
         size_bytes("size", size)
         line = {
             "size": size,
@@ -52,7 +59,13 @@ class Workload:
         return {"workload": self.copy()}
 
     def copy(self) -> dict[str, Any]:
-        """The description, to be changed."""
+        """The description, to be changed.
+
+        >>> description = hs.Workload.load("file-server").copy()
+        >>> description["name"] = "mine"
+        >>> hs.Workload(description).name
+        'mine'
+        """
         return copy.deepcopy(self.description)
 
     def _repr_html_(self) -> str:

@@ -192,7 +192,7 @@ BAD = [
         "size.txt: line 4: LBA48 user addressable sectors: 'many' is not a whole number; allowed: 0 or more",
     ),
     ("log.txt", "Smart Log for NVME device:nvme0\navailable_spare : much\n", "log.txt: available_spare: 'much' is not"),
-    ("ours.json", '{"headstack_inspections": 2, "devices": []}', "headstack_inspections: 2 is not the version"),
+    ("ours.json", '{"headstack_inspections": 2, "devices": []}', "schema 2 of an inspection is not known"),
     (
         "ours.json",
         '{"headstack_inspections": 1, "devices": [{"name": 3}]}',

@@ -32,7 +32,8 @@ def parameters(function: ast.FunctionDef) -> list[tuple[str, bool]]:
     """The names of a function's parameters, and whether each may be left out."""
     places = [*function.args.posonlyargs, *function.args.args]
     needed = len(places) - len(function.args.defaults)
-    assert not (function.args.kwonlyargs or function.args.vararg or function.args.kwarg), function.name
+    others = [*function.args.kwonlyargs, function.args.vararg, function.args.kwarg]
+    assert not any(others), function.name
     return [(place.arg, number >= needed) for number, place in enumerate(places)]
 
 

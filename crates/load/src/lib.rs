@@ -24,6 +24,7 @@ mod rig;
 mod run;
 mod samples;
 mod scenario;
+mod sharing;
 mod stamping;
 mod target;
 mod target_map;

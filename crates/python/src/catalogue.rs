@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use headstack_catalogue::{Changes, Entry, ResolvedArray, ResolvedDevice, ResolvedSystem};
-use headstack_sim::Demand;
 use headstack_sim::device::DeviceDescription;
-use headstack_workload::{Scenario, Workload};
+use headstack_sim::{Demand, SystemDescription};
+use headstack_workload::{Scenario, Span, Workload};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -18,6 +18,40 @@ use crate::error::{input_error, json_error};
 pub fn read_study(file: &str, text: &str) -> PyResult<(String, BTreeMap<String, usize>)> {
     let (study, lines) = headstack_catalogue::Study::from_toml(file, text).map_err(input_error)?;
     Ok((serde_json::to_string(&study).map_err(json_error)?, lines))
+}
+
+/// How large a system is.
+#[pyclass(frozen, get_all, module = "headstack._native")]
+pub struct SystemSize {
+    /// Bytes that it exports.
+    capacity_bytes: u64,
+    /// Its largest physical sector, in bytes.
+    sector_bytes: u32,
+    /// Its drives, of an array those of its first kind.
+    drives: usize,
+    /// Its LUNs: name, first byte and length in bytes.
+    luns: Vec<(String, u64, u64)>,
+}
+
+/// The size of the system of this description. Raises `InputError`.
+#[pyfunction]
+pub fn system_size(system: &str) -> PyResult<SystemSize> {
+    let system: SystemDescription = serde_json::from_str(system).map_err(json_error)?;
+    let place = |(name, span): (String, Span)| (name, span.start_bytes, span.length_bytes);
+    Ok(SystemSize {
+        capacity_bytes: system.capacity_bytes(),
+        sector_bytes: system.sector_bytes(),
+        drives: system.drives(),
+        luns: system.luns().into_iter().map(place).collect(),
+    })
+}
+
+/// First byte and length in bytes of a range of a system: "36.7GB" (the first), "10GB..20GB" or "0%..50%", its ends
+/// rounded down to whole sectors. Raises `InputError`.
+#[pyfunction]
+pub fn parse_range(text: &str, capacity_bytes: u64, sector_bytes: u32) -> PyResult<(u64, u64)> {
+    let span = Span::parse(text, capacity_bytes, sector_bytes).map_err(input_error)?;
+    Ok((span.start_bytes, span.length_bytes))
 }
 
 /// A hash of all files of the catalogue.

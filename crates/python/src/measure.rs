@@ -82,6 +82,8 @@ struct JobAsked {
     targets: Vec<usize>,
     span: Option<(u64, u64)>,
     workload: Workload,
+    /// Among how many threads its load is divided.
+    threads: u32,
     limits: Limits,
     engine: EngineKind,
     slots: u32,
@@ -351,11 +353,11 @@ impl Targets {
     }
 
     fn spec(&self, run: &RunAsked) -> Result<Spec, LoadError> {
-        let jobs = run.jobs.iter().map(|job| {
+        let shared = |job: &JobAsked| {
             let targets = job.targets.iter().map(|&number| self.0.get(number).cloned()).collect::<Option<Vec<_>>>();
             let no_target =
                 || LoadError::Job { job: job.name.clone(), message: "names a target that is not open".into() };
-            Ok(Job {
+            let whole = Job {
                 name: job.name.clone(),
                 targets: targets.ok_or_else(no_target)?,
                 span: job.span.map(|(start_bytes, length_bytes)| Span { start_bytes, length_bytes }),
@@ -374,9 +376,10 @@ impl Targets {
                 content: Content::default(),
                 flushes_at_end: false,
                 times_handing_over: false,
-            })
-        });
-        let jobs = jobs.collect::<Result<Vec<_>, LoadError>>()?;
+            };
+            whole.shared(job.threads)
+        };
+        let jobs = run.jobs.iter().map(shared).collect::<Result<Vec<_>, LoadError>>()?.concat();
         Ok(Spec {
             system: self.record(&run.system_name),
             workload: run.workload.clone(),

@@ -27,15 +27,15 @@ enum Cell<R> {
 
 /// A column, for which there is a [`Field`]; units are part of the name.
 pub struct Column<R> {
-    pub name: &'static str,
-    pub unit: &'static str,
-    pub meaning: &'static str,
+    name: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
     cell: Cell<R>,
 }
 
 impl<R> Column<R> {
     /// What its cells are.
-    pub fn kind(&self) -> Kind {
+    fn kind(&self) -> Kind {
         match self.cell {
             Cell::Text(_) => Kind::Text,
             Cell::Count(_) => Kind::Count,

@@ -30,6 +30,9 @@ pub enum DeviceDescription {
 }
 
 impl DeviceDescription {
+    /// What solid-state drives are used in units of, having no sectors.
+    pub const PAGE_BYTES: u32 = 4096;
+
     /// Product name, for people.
     pub fn name(&self) -> &str {
         match self {
@@ -53,6 +56,14 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Disk(drive) => drive.geometry.logical_block_bytes,
             DeviceDescription::Ssd(ssd) => ssd.capacity.logical_block_bytes,
+        }
+    }
+
+    /// Its physical sector; 4 KiB of a device that has none.
+    pub fn sector_bytes(&self) -> u32 {
+        match self {
+            DeviceDescription::Disk(drive) => drive.geometry.physical_sector_bytes,
+            DeviceDescription::Ssd(_) => Self::PAGE_BYTES,
         }
     }
 

@@ -53,6 +53,24 @@ impl SystemDescription {
         }
     }
 
+    /// The largest physical sector; 4 KiB counts for devices that have none.
+    pub fn sector_bytes(&self) -> u32 {
+        match self {
+            SystemDescription::Drive(device) => device.sector_bytes(),
+            SystemDescription::Array(array) => {
+                array.devices.iter().map(DeviceDescription::sector_bytes).max().unwrap_or(DeviceDescription::PAGE_BYTES)
+            }
+        }
+    }
+
+    /// How many drives it has, of an array those of its first kind.
+    pub fn drives(&self) -> usize {
+        match self {
+            SystemDescription::Drive(_) => 1,
+            SystemDescription::Array(array) => array.members.iter().filter(|member| member.device == 0).count(),
+        }
+    }
+
     /// What it exports: each LUN's name and place in the address space.
     pub fn luns(&self) -> Vec<(String, Span)> {
         match self {

@@ -21,6 +21,7 @@ pub mod quantity;
 mod random;
 mod request;
 pub mod scenario;
+mod span;
 #[cfg(test)]
 mod statistics;
 mod workload;

@@ -28,7 +28,6 @@ _SPECIFYING = (
     "array.py",
     "chunks/points.py",
     "chunks/work.py",
-    "designs.py",
     "drive.py",
     "options.py",
     "scenario.py",

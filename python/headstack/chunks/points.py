@@ -7,10 +7,8 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.array import capacity_bytes, drives_of, sector_bytes
-from headstack.designs import plain
-from headstack.drive import parse_range
 from headstack.options import ACCESS, OPTIONS, Spec
+from headstack.values import plain
 from headstack.workload import Workload
 
 SYSTEM, DEMAND, OPTION = "system", "demand", "option"
@@ -56,7 +54,7 @@ def _system_name(chunk: dict[str, Any]) -> str:
 def _drives(described: tuple[str, str]) -> int | str:
     """How many drives an array has, of a capacity; nothing where there is none."""
     kind, text = described
-    return drives_of(json.loads(text)) if kind == "described" else ""
+    return _native.system_size(text).drives if kind == "described" else ""
 
 
 def _refused(kind: str, why: str, labels: list[tuple[str, str]]) -> dict[str, Any]:
@@ -93,7 +91,8 @@ def _specified(chunk: dict[str, Any], point: list[str], system: str, demand: str
         "preload": 0,
     }
     if part is not None:
-        spec["span"] = parse_range(part, capacity_bytes(spec["system"]), sector_bytes(spec["system"]))
+        size = _native.system_size(system)
+        spec["span"] = _native.parse_range(part, size.capacity_bytes, size.sector_bytes)
     for option in OPTIONS:
         if option.name in chosen:
             option.apply(spec, chosen[option.name])

@@ -138,6 +138,10 @@ def crystal(
     They use the first ``size`` of the target; in a folder, a file of that size is made and removed again. Each test has
     ``runs`` of ``time``, of which the best counts, after one that does not; between tests there is a ``pause``. ``mix``
     adds tests that read so many percent and write the rest. Raises ``InputError`` when the target is too small.
+
+    >>> permission = hs.Access(create="4MiB", buffered=True)
+    >>> hs.crystal("c.bin", permission, size="4MiB", runs=1, time="5ms", pause="0s").profile
+    'default'
     """
     path = os.fspath(target)
     tests = PROFILES[choice("profile", profile, tuple(PROFILES))]

@@ -147,6 +147,11 @@ def fsync(
     Of each size ``count`` writes, or as many as ``time`` allows; ``limit`` is for the 99th percentile of a write and
     its flush together. In a folder, a file of 22 MiB is made and removed again. ``rpm`` is the speed of a rotating
     disk, to judge whether the figures are possible. It writes, which takes the permission that ``access`` holds.
+
+    >>> _ = Path("data.bin").write_bytes(bytes(16 << 20))
+    >>> permission = hs.Access(overwrite=True, buffered=True)
+    >>> hs.fsync("data.bin", permission, sizes=["4KiB"], count=5).rows()[0]["pairs"]
+    5
     """
     path = os.fspath(target)
     limit_ms = duration_ns("limit", limit) / 1e6

@@ -177,6 +177,9 @@ def latency(
     devices have to wake up. ``size`` is 4 KiB, or 256 KiB where the requests are ``sequential``. ``each`` hears of
     every request as it comes back. In a folder, a file of 64 MiB is made and removed again. Writing takes the
     permission that ``access`` holds.
+
+    >>> hs.latency("null:100us", count=5, interval="0s").statistics()["requests"]
+    5
     """
     path = os.fspath(target)
     interval_ns = duration_ns("interval", interval)

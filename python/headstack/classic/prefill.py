@@ -204,6 +204,10 @@ def prefill(
     Each target is a LUN, or a single one ``parts`` of them. They are filled one after the other (``serial``) or all at
     the same time (``concurrent``), each by sequential writes of ``size``, ``depth`` at a time. It takes the permission
     that ``access`` holds. Raises ``InputError`` when a target cannot be written or divided.
+
+    >>> _ = Path("data.bin").write_bytes(bytes(16 << 20))
+    >>> hs.prefill("data.bin", hs.Access(overwrite=True, buffered=True)).rows()[0]["position_bytes"]
+    0
     """
     paths = [os.fspath(targets)] if isinstance(targets, str | os.PathLike) else [os.fspath(path) for path in targets]
     choice("order", order, ORDERS)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from headstack import _native
 from headstack._native import Field, InputError
-from headstack.array import capacity_bytes, sector_bytes
 from headstack.classic.outcome import NOTHING_ALLOWED, Outcome, Workloads, at_least, joined, part_of, requests
 from headstack.classic.plateaus import Plateau, plateaus
 from headstack.measurement import Access, Opened, Progress, Step, is_target
@@ -213,6 +212,9 @@ def zones(
     At each of ``positions``, ``part`` is read sequentially in requests of ``size``, ``depth`` of them at a time, but no
     longer than ``time``; then ``accesses`` single requests of ``access_size`` are made at random places. With ``write``
     they write, which takes the permission that ``access`` holds. Raises ``InputError`` when a system is too small.
+
+    >>> hs.zones("cheetah-x15-36lp", positions=4, accesses=4).profiles[0].mode
+    'simulated'
     """
     names = [systems] if isinstance(systems, str | os.PathLike) else list(systems)
     wanted = {"positions": positions, "depth": depth, "accesses": accesses}
@@ -285,8 +287,8 @@ def _simulated(
     name: str, part: str | None, wanted: dict[str, int], sizes: dict[str, int], write: bool
 ) -> tuple[list[Results], Profile]:
     system = load_system(name) if part is None else load_system(name).part(part)
-    capacity, sector = capacity_bytes(system.system), sector_bytes(system.system)
-    plan = _planned(name, system.span or (0, capacity), sector, wanted, sizes, write)
+    size = system.size
+    plan = _planned(name, system.span or (0, size.capacity_bytes), size.sector_bytes, wanted, sizes, write)
     spec = first_spec(system, Workload(plan.transfer))
     specs = [spec | {"span": (at, plan.part_bytes), "labels": list(_labels(at).items())} for at in plan.places]
     made, accesses = [Results(_native.run(json.dumps(specs)))], []

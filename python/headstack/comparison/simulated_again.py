@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.array import Array, capacity_bytes, sector_bytes
+from headstack.array import Array
 from headstack.comparison.points import Seen
-from headstack.drive import Drive, parse_range
+from headstack.demand import Phase, Replayed, stated
+from headstack.drive import Drive
 from headstack.options import Spec
 from headstack.results import Results
 from headstack.runs import Progress, System, run_specs
+from headstack.scenario import Scenario
 from headstack.system import load_system
+from headstack.workload import Workload
 
 
 def simulated_again(measured: list[Seen], system: System, progress: Progress | None) -> Results:
@@ -29,22 +33,24 @@ def simulated_again(measured: list[Seen], system: System, progress: Progress | N
 def _spec(point: Seen, system: Drive | Array) -> Spec:
     if point.whole is None:
         raise InputError("a table states no workload that could be simulated; name a file of whole results (.json)")
-    workload = copy.deepcopy(point.whole["workload"])
-    if "mode" in workload:
-        raise InputError(
-            f"{point.workload}: a replay's result does not hold its trace; replay that on the system as well "
-            "(headstack replay), and compare both results"
-        )
-    if "lines" in workload:
-        demand, clients = "workload", None
-    elif isinstance(workload.get("streams"), list):
-        demand, clients = "scenario", int(point.load.split()[0]) if point.load.endswith(" clients") else None
-    else:
-        raise InputError(f"{point.workload}: only workloads and scenarios can be simulated; compare two results")
+    clients = None
+    match stated(point.whole["workload"]):
+        case Workload() as workload:
+            demand = workload.demand
+        case Scenario() as scenario:
+            demand = scenario.demand
+            clients = int(point.load.split()[0]) if point.load.endswith(" clients") else None
+        case Replayed():
+            raise InputError(
+                f"{point.workload}: a replay's result does not hold its trace; replay that on the system as well "
+                "(headstack replay), and compare both results"
+            )
+        case Phase():
+            raise InputError(f"{point.workload}: only workloads and scenarios can be simulated; compare two results")
     spec: Spec = {
         "system_name": system.name,
         "system": copy.deepcopy(system.system),
-        demand: workload,
+        **demand,
         "span": system.span if system.span is not None else _span(point, system),
         "seed": point.seed,
         "interval_ns": _interval_ns(point),
@@ -60,14 +66,13 @@ def _span(point: Seen, system: Drive | Array) -> tuple[int, int] | None:
     """First byte and length of what is used of the system; ``None`` for all of it."""
     if point.whole is None or any("lun" in stream for stream in _streams(point.whole["workload"])):
         return None
-    capacity = capacity_bytes(system.system)
+    capacity, sector = system.capacity_bytes, system.size.sector_bytes
     used = _capacity_bytes(point.whole["system"]["description"])
-    start, length = (0, used) if point.part is None else parse_range(point.part, used, sector_bytes(system.system))
+    start, length = (0, used) if point.part is None else _native.parse_range(point.part, used, sector)
     if point.part is not None and start + length > capacity:
         held = _native.format_bytes(capacity)
         raise InputError(f"{point.part}: the range that was measured ends beyond {system.name}, which holds {held}")
-    sectors = length // sector_bytes(system.system)
-    return None if start == 0 and length >= capacity else (start, sectors * sector_bytes(system.system))
+    return None if start == 0 and length >= capacity else (start, length // sector * sector)
 
 
 def _streams(workload: dict[str, Any]) -> list[dict[str, Any]]:
@@ -80,7 +85,7 @@ def _capacity_bytes(description: dict[str, Any]) -> int:
         return sum(map(_capacity_bytes, description["targets"]))
     if "capacity_bytes" in description:
         return int(description["capacity_bytes"])
-    return capacity_bytes(description)
+    return _native.system_size(json.dumps(description)).capacity_bytes
 
 
 def _interval_ns(point: Seen) -> int | None:

@@ -26,6 +26,11 @@ def inspect(*targets: Target, save: Target | None = None, device_type: str | Non
     written to a device. What could not be read is in ``Inspection.notes``, one line each.
 
     Raises ``InputError`` naming file, line or field when a target cannot be read.
+
+    >>> said = '{"smartctl": {"version": [7, 4]}, "model_name": "A disk", "serial_number": "S1"}'
+    >>> _ = Path("disk.json").write_text(said)
+    >>> hs.inspect("disk.json")[0].identity.serial
+    'S1'
     """
     from headstack.inspection.collect import collect
 

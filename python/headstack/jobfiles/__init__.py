@@ -48,13 +48,21 @@ class JobFile:
 
         Raises ``InputError`` with file and line for an option that fio does not know, a value that is not allowed, or
         an engine for neither files nor block devices.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+        >>> hs.JobFile.fio("job.fio").program
+        'fio'
         """
         name = os.fspath(path)
         return cls._of(name, "fio", _native.read_fio(name, list(sections)))
 
     @classmethod
     def fio_arguments(cls, arguments: Sequence[str]) -> JobFile:
-        """Reads the arguments of fio's command line: ``["--name=x", "--rw=randread", ...]``."""
+        """Reads the arguments of fio's command line: ``["--name=x", "--rw=randread", ...]``.
+
+        >>> hs.JobFile.fio_arguments(["--name=reads", "--rw=randread", "--size=64M"]).phases[0]["jobs"][0]["name"]
+        'reads'
+        """
         file = cls._of("fio", "fio", _native.read_fio_arguments(list(arguments)))
         if "--readonly" in arguments:
             file.refuse_writes()
@@ -62,19 +70,34 @@ class JobFile:
 
     @classmethod
     def icf(cls, path: str | os.PathLike[str]) -> JobFile:
-        """Reads a configuration file of Iometer."""
+        """Reads a configuration file of Iometer.
+
+        >>> hs.JobFile.icf("missing.icf")
+        Traceback (most recent call last):
+        headstack.InputError: missing.icf: No such file or directory (os error 2)
+        """
         name = os.fspath(path)
         return cls._of(name, "icf", _native.read_icf(name))
 
     @classmethod
     def vdbench(cls, path: str | os.PathLike[str], **substitutes: str) -> JobFile:
-        """Reads a parameter file of vdbench; ``size="10g"`` is what ``$size`` stands for in it."""
+        """Reads a parameter file of vdbench; ``size="10g"`` is what ``$size`` stands for in it.
+
+        >>> hs.JobFile.vdbench("missing.vdbench")
+        Traceback (most recent call last):
+        headstack.InputError: missing.vdbench: No such file or directory (os error 2)
+        """
         name = os.fspath(path)
         return cls._of(name, "vdbench", _native.read_vdbench(name, list(substitutes.items())))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> JobFile:
-        """Reads a file by its ending: ``.fio``, ``.icf`` or ``.vdbench``."""
+        """Reads a file by its ending: ``.fio``, ``.icf`` or ``.vdbench``.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+        >>> len(hs.JobFile.load("job.fio").phases)
+        1
+        """
         readers = {".fio": cls.fio, ".icf": cls.icf, ".vdbench": cls.vdbench}
         ending = os.path.splitext(os.fspath(path))[1].lower()
         if ending not in readers:
@@ -84,14 +107,24 @@ class JobFile:
         return readers[ending](path)
 
     def refuse_writes(self) -> None:
-        """Raises ``InputError`` where a job writes or trims: fio's ``--readonly``."""
+        """Raises ``InputError`` where a job writes or trims: fio's ``--readonly``.
+
+        >>> hs.JobFile.fio_arguments(["--name=a", "--rw=write", "--size=1M"]).refuse_writes()
+        Traceback (most recent call last):
+        headstack.InputError: ...: readonly: job a writes or trims; reads are allowed
+        """
         for phase in self.phases:
             for job in phase["jobs"]:
                 if writes(job):
                     raise InputError(f"{self.source}: readonly: job {job['name']} writes or trims; reads are allowed")
 
     def going_on(self) -> JobFile:
-        """The same, whose jobs all go on after errors."""
+        """The same, whose jobs all go on after errors.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+        >>> hs.JobFile.load("job.fio").going_on().phases[0]["jobs"][0]["errors"]["reads_go_on"]
+        True
+        """
         rule = {"reads_go_on": True, "writes_go_on": True, "end_all": False}
         phases = (phase | {"jobs": [job | {"errors": rule} for job in phase["jobs"]]} for phase in self.phases)
         return replace(self, phases=tuple(phases))
@@ -147,14 +180,26 @@ class JobResults(Results):
         """Why phases that follow were not carried out."""
 
     def shown_streams(self) -> tuple[list[Shown], list[list[str]]]:
-        """The jobs of each phase that has several; what else is known of them is in ``facts``."""
+        """The jobs of each phase that has several; what else is known of them is in ``facts``.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+        >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
+        >>> results.shown_streams()[1]
+        []
+        """
         columns = [column for column in SHOWN_STREAMS if column.name not in ("system", "facts")]
         runs = (self.streams_of(run) for run in range(len(self)))
         rows = [stream | {"run": run} for run, streams in enumerate(runs, 1) if len(streams) > 1 for stream in streams]
         return columns, [[column.format(row[column.name]) for column in columns] for row in rows]
 
     def failures(self) -> int:
-        """Requests that failed although their job was not to go on after such errors."""
+        """Requests that failed although their job was not to go on after such errors.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+        >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
+        >>> results.failures()
+        0
+        """
         failures = 0
         for run, outcome in enumerate(self.outcomes):
             whole = json.loads(self._native.to_json(run))
@@ -174,13 +219,25 @@ class JobResults(Results):
         return failures
 
     def fio_json(self, plus: bool = False) -> dict[str, Any]:
-        """The document that ``fio --output-format=json`` prints; with ``plus`` that of ``json+``."""
+        """The document that ``fio --output-format=json`` prints; with ``plus`` that of ``json+``.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+        >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
+        >>> results.fio_json()["jobs"][0]["jobname"]
+        'reads'
+        """
         from headstack.jobfiles.fio_json import fio_json
 
         return fio_json(self, plus)
 
     def to_fio_json(self, path: str | os.PathLike[str] | None = None, plus: bool = False) -> str:
-        """The results as ``fio --output-format=json`` prints them; with ``plus`` the histograms of ``json+``."""
+        """The results as ``fio --output-format=json`` prints them; with ``plus`` the histograms of ``json+``.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+        >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
+        >>> results.to_fio_json("fio.json").startswith("{")
+        True
+        """
         text = json.dumps(self.fio_json(plus), indent=2) + "\n"
         if path is not None:
             write_text(path, text)
@@ -210,6 +267,10 @@ def measure_jobs(
     written as ``measure`` allows it: files with ``overwrite``, devices with ``destroy``.
 
     An interruption, or an error in mid-run, keeps what was measured: ``stopped`` and ``ended_early``.
+
+    >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=1M\\nnumber_ios=50\\n")
+    >>> hs.measure_jobs("job.fio", "null:100us")[0]["requests"]
+    50
     """
     access = Access(destroy=tuple(destroy), over=tuple(over), create=create, overwrite=overwrite)
     given = [targets] if isinstance(targets, str | os.PathLike) else list(targets)
@@ -378,6 +439,11 @@ def run_jobs(
 
     The file's targets lie one after another in the system. ``remarks`` says what a measurement would do and the
     simulation does not.
+
+    >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+    >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
+    >>> results[0]["requests"]
+    100
     """
     jobs = file if isinstance(file, JobFile) else JobFile.load(file)
     return run_file(jobs, systems, options, progress)

@@ -17,7 +17,6 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.array import capacity_bytes
 from headstack.atomic_files import failing, opened_pipe
 from headstack.options import OPTIONS
 from headstack.runs import changed, first_spec
@@ -115,15 +114,35 @@ class Live:
         return self._service.was_unmounted()
 
     def order(self, order: Mapping[str, Any]) -> Any:
-        """Gives an order, as the control socket takes it, and returns its answer."""
+        """Gives an order, as the control socket takes it, and returns its answer.
+
+        >>> with hs.serve("constant:0s", size="1MiB", unix=("live.sock",)) as live:
+        ...     status = live.order({"do": "status"})
+        >>> isinstance(status, dict)
+        True
+        """
         return json.loads(self._service.order(json.dumps(order)))
 
     def wait(self) -> None:
-        """Waits until somebody asks for the end."""
+        """Waits until somebody asks for the end.
+
+        >>> import threading
+        >>> live = hs.serve("constant:0s", size="1MiB", unix=("live.sock",))
+        >>> waiting = threading.Thread(target=live.wait)
+        >>> waiting.start()
+        >>> _ = live.stop()
+        >>> waiting.join()
+        """
         self._service.wait()
 
     def stop(self) -> dict[str, Any]:
-        """Ends the export and returns how true it was."""
+        """Ends the export and returns how true it was.
+
+        >>> live = hs.serve("constant:0s", size="1MiB", unix=("live.sock",))
+        >>> fidelity = live.stop()
+        >>> isinstance(fidelity, dict)
+        True
+        """
         if self.fidelity is None:
             with failing(self._record or ""):
                 self.fidelity = json.loads(self._service.stop())
@@ -143,6 +162,10 @@ def serve(system: str | os.PathLike[str], serving: Serving | None = None, **sett
 
     ``settings`` are the fields of :class:`Serving`. Raises ``InputError`` for what cannot be, ``RunError`` where the
     machine refuses.
+
+    >>> with hs.serve("constant:0s", size="1MiB", unix=("live.sock",)) as live:
+    ...     live.exports[0][1]
+    1048576
     """
     serving = serving if serving is not None else Serving(**settings)
     name = os.fspath(system)
@@ -177,7 +200,8 @@ def simulated(name: str, serving: Serving) -> dict[str, Any]:
     spec = first_spec(changed(name, serving.options), None)
     for option, text in serving.options.items():
         known[option].apply(spec, text)
-    options = {**options_of(serving, capacity_bytes(spec["system"])), "part": spec["span"], "seed": spec["seed"]}
+    size = _native.system_size(json.dumps(spec["system"]))
+    options = {**options_of(serving, size.capacity_bytes), "part": spec["span"], "seed": spec["seed"]}
     return {
         "name": spec["system_name"],
         "system": spec["system"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import json
 import os
@@ -71,7 +70,11 @@ class Access:
     """Open loop: requests with the system at a time."""
 
     def asked(self, path: str) -> dict[str, Any]:
-        """The target as the compiled part opens it."""
+        """The target as the compiled part opens it.
+
+        >>> hs.Access(buffered=True).asked("data.bin")["direct"]
+        False
+        """
         return {
             "path": path,
             "direct": not self.buffered,
@@ -84,7 +87,11 @@ class Access:
         }
 
     def engine_of(self, path: str) -> Any:
-        """How requests are handed over."""
+        """How requests are handed over.
+
+        >>> hs.Access(engine="psync").engine_of("data.bin")
+        'psync'
+        """
         engine = choice("engine", self.engine, ENGINES)
         if not is_null(path):
             return engine
@@ -146,6 +153,9 @@ def measure(
 
     A scenario may stand in place of a workload, with its own length. Of the LUNs that it names, ``luns`` says by name
     which files or devices they are, all but the one that is ``target``.
+
+    >>> [row["depth"] for row in hs.measure("null:100us", "file-server", depth=[1, 4], requests=50)]
+    [1, 4]
     """
     access = Access(
         destroy=tuple(destroy),
@@ -174,6 +184,11 @@ def verify(
     ``ledger`` is the file that the run has left; without it the stamps alone are judged, which tells damage and
     misplaced data, but not whether something newer was lost. ``integrity`` of the results is what was found. An
     interruption (Ctrl-C) ends it and keeps what was found until then.
+
+    >>> writing = hs.Workload.uniform(read="0")
+    >>> _ = hs.measure("data.bin", writing, create="1MiB", buffered=True, requests=50, verify="stamp")
+    >>> hs.verify("data.bin", buffered=True).integrity(0)["damaged"]
+    0
     """
     asked = {"path": os.fspath(target), "direct": not buffered, "write": False}
     targets = _native.Targets(json.dumps([asked]))
@@ -398,62 +413,24 @@ class Opened:
         return {
             "system_name": first.name or self.paths[first.target],
             "workload": first.workload,
-            "jobs": [job for step in steps for job in self._jobs(step)],
+            "jobs": [self._job(step) for step in steps],
             "seed": first.seed,
             "interval_ns": first.interval_ns,
             "labels": list(first.labels.items()),
         }
 
-    def _jobs(self, step: Step) -> list[dict[str, Any]]:
-        """The work of each thread: its share of the load. Threads with sequential requests have a part of the range
-        each, lest they read each other's tracks."""
-        threads = self.access.threads if step.threads is None else step.threads
-        if threads < 1:
-            raise InputError(f"threads: {threads} is not allowed; 1 or more is")
-        sequential = any(float(line["random_percent"]) < 100 for line in step.workload["lines"])
-        target = self.described[step.target]
-        start, length = step.span or (0, target["capacity_bytes"])
-        part = length // threads // target["block_bytes"] * target["block_bytes"] if sequential else length
-        jobs = []
-        for thread in range(threads):
-            span = (start + thread * part, part) if sequential and threads > 1 else step.span
-            jobs.append(
-                {
-                    "name": step.workload["name"],
-                    "targets": [step.target],
-                    "span": span,
-                    "workload": _share(step.workload, threads, thread),
-                    "limits": NO_LIMITS
-                    | {name: _part(step.limits[name], name, threads, thread) for name in step.limits},
-                    "engine": self._engines[step.target],
-                    "slots": max(1, whole("slots", str(self.access.slots)) // threads),
-                    "start_delay_ns": 0,
-                    # The first thread's requests are those of a simulation of the same seed.
-                    "seed": step.seed + thread * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF,
-                    "verify": self._verifying.kind,
-                }
-            )
-        return jobs
-
-
-def _part(limit: int, name: str, threads: int, thread: int) -> int:
-    """A thread's share of a limit; time is the same for all."""
-    return limit if name == "time_ns" else max(1, limit // threads + (thread < limit % threads))
-
-
-def _share(workload: dict[str, Any], threads: int, thread: int) -> dict[str, Any]:
-    """A thread's share of a workload's load and length."""
-    share = copy.deepcopy(workload)
-    arrivals = share["arrivals"]
-    if "closed" in arrivals:
-        outstanding = arrivals["closed"]["outstanding"]
-        # Whoever asks for none is told so by whoever checks workloads.
-        if 0 < outstanding < threads:
-            raise InputError(f"threads: {threads} threads cannot share {outstanding} requests; one each is needed")
-        arrivals["closed"]["outstanding"] = outstanding // threads + (thread < outstanding % threads)
-    else:
-        arrivals["open"]["rate_per_s"] /= threads
-    for length in (share["run_length"], share["warm_up"]):
-        if "requests" in length:
-            length["requests"] = length["requests"] // threads + (thread < length["requests"] % threads)
-    return share
+    def _job(self, step: Step) -> dict[str, Any]:
+        """The work of a step, whose load its threads share."""
+        return {
+            "name": step.workload["name"],
+            "targets": [step.target],
+            "span": step.span,
+            "workload": step.workload,
+            "threads": self.access.threads if step.threads is None else step.threads,
+            "limits": {**NO_LIMITS, **step.limits},
+            "engine": self._engines[step.target],
+            "slots": whole("slots", str(self.access.slots)),
+            "start_delay_ns": 0,
+            "seed": step.seed,
+            "verify": self._verifying.kind,
+        }

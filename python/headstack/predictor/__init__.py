@@ -60,6 +60,10 @@ def characterize(
     ``drives=4``), one value each.
 
     Raises ``InputError`` for a system or an option that is not acceptable.
+
+    >>> hs.characterize("no-such-drive")
+    Traceback (most recent call last):
+    headstack.InputError: ...
     """
     return characterization.characterize(_changed(system, options), axes, progress)
 
@@ -102,6 +106,11 @@ def predict(
     replaces the requests outstanding, or the clients, ``rate`` the arrivals a second.
 
     Raises ``InputError`` outside the range of the tests, naming what is outside.
+
+    >>> hs.predict("file-server", "missing.json")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: ...
     """
     tested = [characterization_of(system, progress) for system in _each(systems, Characterization)]
     return predicted_at([load_environment(one) for one in _each(environments, Environment, Trace)], tested, depth, rate)

@@ -85,7 +85,7 @@ class Characterization:
             told = json.loads(Path(path).read_text(encoding="utf-8"))
         except ValueError as error:
             raise InputError(f"{name}: is not a characterization: {error}") from None
-        if not isinstance(told, dict) or "format" not in told:
+        if not isinstance(told, dict) or told.get("format") != STORED.head["format"]:
             raise InputError(f"{name}: is not a characterization; headstack characterize writes them")
         told = STORED.upgraded(name, told)
         try:

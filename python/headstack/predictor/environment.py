@@ -141,14 +141,22 @@ class Environment:
         return sum(one.share * one.size_bytes for one in self.classes)
 
     def at_depth(self, outstanding: float) -> Environment:
-        """The same in a closed loop of so many requests, or clients where it has clients that think."""
+        """The same in a closed loop of so many requests, or clients where it has clients that think.
+
+        >>> hs.load_environment("file-server").at_depth(8).load.outstanding
+        8
+        """
         if isinstance(self.load, Staged):
             raise InputError(f"{self.name}: depth: its stages have one of their own")
         load = replace(self.load, outstanding=outstanding) if isinstance(self.load, Closed) else Closed(outstanding)
         return replace(self, load=load, not_poisson="")
 
     def at_rate(self, rate_per_s: float) -> Environment:
-        """The same in an open loop of so many arrivals a second."""
+        """The same in an open loop of so many arrivals a second.
+
+        >>> hs.load_environment("file-server").at_rate(100).load.rate_per_s
+        100
+        """
         return replace(self, load=Open(rate_per_s), not_poisson="")
 
 
@@ -156,6 +164,9 @@ def load_environment(source: str | os.PathLike[str] | Environment | Workload | S
     """The environment of a workload or scenario, of the catalogue or a TOML file, or of a trace, which is analysed.
 
     Raises ``InputError`` when there is none of that name, or it has something that no low-level test has.
+
+    >>> hs.load_environment("file-server").name
+    'file-server'
     """
     if isinstance(source, Environment):
         return source

@@ -11,7 +11,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError, RunError
-from headstack.array import Array, capacity_bytes, disks, ssds
+from headstack.array import Array, disks, ssds
 from headstack.drive import Drive
 from headstack.options import Spec
 from headstack.predictor.environment import RANGE_MIN_BYTES
@@ -147,7 +147,7 @@ def held_bytes(system: dict[str, Any]) -> int:
 
 def used_bytes(system: Drive | Array) -> int:
     """The capacity of what is used of a system."""
-    return system.span[1] if system.span else capacity_bytes(system.system)
+    return system.span[1] if system.span else system.capacity_bytes
 
 
 def block_bytes(system: dict[str, Any]) -> int:
@@ -243,7 +243,7 @@ def as_run(
         **several,
     }
     spec = first_spec(system, Workload(workload))
-    start, length = system.span or (0, capacity_bytes(system.system))
+    start, length = system.span or (0, system.capacity_bytes)
     spec["span"] = (start, int(length * range_share) // PAGE * PAGE if range_share < 1 else length)
     spec["labels"] = []
     return spec
