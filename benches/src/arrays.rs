@@ -1,14 +1,16 @@
 //! Arrays and solid-state drives: host requests a second, beside DiskSim where it was measured.
 
 use headstack_catalogue::{Changes, array, load_system, scenarios};
+use headstack_result::content_hash;
+use headstack_sim::system::System;
 use headstack_sim::{Demand, RunSpec, SystemDescription};
 use headstack_workload::scenario::{Scenario, ScenarioLength};
 use headstack_workload::{Arrivals, Document, RunLength, Think, Workload};
 use serde_json::json;
 
-use crate::measure::{ROUNDS, Speed, interleaved};
+use crate::measure::{ROUNDS, Speed, interleaved, round};
 use crate::report::{Bar, Figure, Peer, Report};
-use crate::rows::{DISKSIM, rate, simulate};
+use crate::rows::{DISKSIM, milliseconds, rate, simulate};
 
 /// Seven drives of the Cheetah 9LP's kind, each with a queue of its own, and no time for anything else: what DiskSim was
 /// given.
@@ -50,6 +52,18 @@ pub fn striped(report: &mut Report) {
         let name = format!("7 drives in {level}, 66 % reads of 4 KiB, depth 16");
         report.add(rate(name, speed, Some(peer), Some(Bar::AtLeast(bar))));
     }
+}
+
+/// What it takes to have 24 drives ready, before the first request.
+pub fn set_up(report: &mut Report) {
+    const ARRAYS: u64 = 100;
+    let system = load_system("demartek-512n-raid5-24", &Changes::default()).expect("the catalogue has it");
+    let description = system.description();
+    let once = || System::new(&description, 1).expect("the catalogue is valid");
+    let work = || (1..ARRAYS).fold(once(), |_, _| once());
+    let answer = |array: System| content_hash(array.next_event_ns().to_string().as_bytes());
+    let [speed] = interleaved(ROUNDS, [&mut || round(ARRAYS, work, answer)]);
+    report.add(Figure { bar: Some(Bar::AtMost(5.0)), ..milliseconds("24 drives in RAID 5, set up", speed) });
 }
 
 fn scenario(id: &str) -> Scenario {

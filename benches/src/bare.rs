@@ -41,13 +41,14 @@ impl BareDrive {
         let cylinders = u64::from(geometry.cylinders);
         let blocks_per_track = blocks.div_ceil(cylinders * u64::from(geometry.heads));
         let turn_ns = 60e9 / description.mechanics.rpm;
+        let arm = Arm::new(&description.mechanics, geometry.cylinders);
         BareDrive {
             blocks,
             blocks_per_cylinder: blocks_per_track * u64::from(geometry.heads),
             blocks_per_track,
             block_angle: (4_294_967_296.0 / blocks_per_track as f64) as u32,
             request_blocks: request_bytes / u64::from(geometry.logical_block_bytes),
-            seek_ns: Arm::new(&description.mechanics, geometry.cylinders).seek_table_ns().to_vec(),
+            seek_ns: (0..geometry.cylinders).map(|distance| arm.seek_ns(distance)).collect(),
             turns_per_ns: (18_446_744_073_709_551_616.0 / turn_ns) as u64,
             ns_per_angle: (turn_ns * 16.0) as u64,
         }

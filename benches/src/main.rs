@@ -1,7 +1,8 @@
 //! Every speed figure of the product in one table: `cargo run --release -p headstack-benches --bin speed`.
 //!
-//! `--measuring` takes those of measuring alone, which need fio for comparison, `--live` those of live exports.
-//! `--long` simulates 10^9 requests for the figure of memory, in place of 10^8, and analyses 10^8, in place of 3 x 10^7.
+//! `--simulator` takes those of simulated drives alone: requests a second, replays, set-up. `--measuring` takes those of
+//! measuring alone, which need fio for comparison, `--live` those of live exports. `--long` simulates 10^9 requests for the
+//! figure of memory, in place of 10^8, and analyses 10^8, in place of 3 x 10^7.
 
 mod analyses;
 mod arrays;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [simulated, analysed] = match arguments[..] {
+        ["--simulator"] => return finish(simulator(Report::begin())),
         ["--measuring"] => return finish(measured(Report::begin())),
         ["--live"] => return finish(exported(Report::begin())),
         [measuring::CHILD, target, depth, requests] => {
@@ -51,7 +53,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         _ => {
-            eprintln!("speed: {arguments:?}: nothing, --long, --measuring or --live is allowed");
+            eprintln!("speed: {arguments:?}: nothing, --long, --simulator, --measuring or --live is allowed");
             return ExitCode::from(2);
         }
     };
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
     rows::two_cores(&mut report);
     arrays::solid_state(&mut report);
     arrays::striped(&mut report);
+    arrays::set_up(&mut report);
     arrays::hot_band(&mut report);
     arrays::an_hour_of_oltp(&mut report);
     rows::parts(&mut report);
@@ -76,6 +79,14 @@ fn main() -> ExitCode {
     python::cluster(&mut report);
     python::predictions(&mut report);
     finish(exported(measured(report)))
+}
+
+/// The figures of simulated drives that a change of the simulator shows in first.
+fn simulator(mut report: Report) -> Report {
+    rows::drive_under_random_reads(&mut report);
+    arrays::set_up(&mut report);
+    rows::replayed(&mut report);
+    report
 }
 
 /// The figures of live exports.

@@ -162,9 +162,16 @@ impl Batches {
     /// ends, and the share.
     pub(crate) fn distribution(&self, first: usize) -> Vec<Binned> {
         let requests = ((self.complete - first) as u64 * self.batch_len) as f64;
+        let used = self.used.0..=self.used.1;
+        // Row by row, as they lie in memory.
+        let mut counted = vec![0u64; used.clone().count()];
+        for batch in first..self.complete {
+            let counts = &self.counts[batch * BINS..(batch + 1) * BINS][used.clone()];
+            counted.iter_mut().zip(counts).for_each(|(sum, &count)| *sum += u64::from(count));
+        }
         let mut below = 0u64;
-        let binned = (self.used.0..=self.used.1).map(|bin| {
-            below += (first..self.complete).map(|batch| u64::from(self.counts[batch * BINS + bin])).sum::<u64>();
+        let binned = used.zip(counted).map(|(bin, count)| {
+            below += count;
             Binned {
                 bin,
                 begins_ns: bin_begins_ns(bin),

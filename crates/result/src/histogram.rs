@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The longest latency that is binned, one hour in ns. Anything longer is counted as overflow.
@@ -11,13 +10,32 @@ pub const MAX_BINNED_NS: u64 = 3_600_000_000_000;
 /// Significant decimal digits of a bin: the bins are at most 0.1 % wide, and 1 ns wide below 2,048 ns.
 const DIGITS: u8 = 3;
 
+/// Binary digits of a value that its bin keeps, below the first.
+const BIN_BITS: u32 = 10;
+
+/// The bin of a latency.
+#[inline]
+fn bin_of(ns: u64) -> usize {
+    let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(BIN_BITS + 1);
+    ((shift as usize) << BIN_BITS) + (ns >> shift) as usize
+}
+
+/// The latency that names a bin: its middle.
+fn middle_ns(bin: usize) -> u64 {
+    let shift = (bin >> BIN_BITS).saturating_sub(1);
+    let begins_ns = ((bin - (shift << BIN_BITS)) as u64) << shift;
+    begins_ns + ((1 << shift) >> 1)
+}
+
 /// Latencies in ns: bins for the quantiles, and exact count, sum, sum of squares, least and greatest beside them.
 ///
 /// Latencies above [`MAX_BINNED_NS`] count in everything but the bins; [`overflow`](Self::overflow) says how many, and
 /// a quantile that falls among them is `None` rather than a made-up figure.
 #[derive(Clone, PartialEq)]
 pub struct LatencyHistogram {
-    bins: Histogram<u64>,
+    /// Counts up to the last bin in use.
+    bins: Vec<u64>,
+    binned: u64,
     overflow: u64,
     sum_ns: u128,
     sum_squares_ns2: u128,
@@ -28,14 +46,7 @@ pub struct LatencyHistogram {
 impl LatencyHistogram {
     /// An empty histogram. Its bins grow with the longest latency seen.
     pub fn new() -> Self {
-        Self {
-            bins: Histogram::new(DIGITS).expect("three digits are allowed"),
-            overflow: 0,
-            sum_ns: 0,
-            sum_squares_ns2: 0,
-            min_ns: u64::MAX,
-            max_ns: 0,
-        }
+        Self { bins: Vec::new(), binned: 0, overflow: 0, sum_ns: 0, sum_squares_ns2: 0, min_ns: u64::MAX, max_ns: 0 }
     }
 
     /// Counts one latency.
@@ -48,15 +59,30 @@ impl LatencyHistogram {
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
         if ns <= MAX_BINNED_NS {
-            self.bins.record(ns).expect("the bins grow up to an hour");
+            self.count_in(bin_of(ns), 1);
         } else {
             self.overflow += 1;
         }
     }
 
+    #[inline]
+    fn count_in(&mut self, bin: usize, count: u64) {
+        if bin >= self.bins.len() {
+            self.grow(bin);
+        }
+        self.bins[bin] += count;
+        self.binned += count;
+    }
+
+    #[cold]
+    fn grow(&mut self, bin: usize) {
+        self.bins.resize(bin + 1, 0);
+    }
+
     /// Adds everything that `other` holds. The order of merging does not matter.
     pub fn merge(&mut self, other: &Self) {
-        self.bins.add(&other.bins).expect("the bins grow up to an hour");
+        let theirs = other.bins.iter().enumerate().filter(|&(_, &count)| count > 0);
+        theirs.for_each(|(bin, &count)| self.count_in(bin, count));
         self.overflow += other.overflow;
         self.sum_ns += other.sum_ns;
         self.sum_squares_ns2 = self.sum_squares_ns2.saturating_add(other.sum_squares_ns2);
@@ -66,7 +92,7 @@ impl LatencyHistogram {
 
     /// How many latencies were recorded, those in the overflow included.
     pub fn count(&self) -> u64 {
-        self.bins.len() + self.overflow
+        self.binned + self.overflow
     }
 
     /// How many latencies were longer than [`MAX_BINNED_NS`].
@@ -127,7 +153,7 @@ impl LatencyHistogram {
         // The product is off by up to two roundings: without the margin, 0.07 of 100 would be the 8th.
         let rank = (q.clamp(0.0, 1.0) * count as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64;
         let rank = rank.clamp(1, count.max(1));
-        if rank > self.bins.len() {
+        if rank > self.binned {
             return None;
         }
         if rank == 1 {
@@ -159,10 +185,8 @@ impl LatencyHistogram {
 
     /// The bins in use, in rising order: middle in ns, and count. An hour ends the last bin before its middle.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.bins.iter_recorded().map(|bin| {
-            let middle_ns = self.bins.median_equivalent(bin.value_iterated_to());
-            (middle_ns.min(MAX_BINNED_NS), bin.count_at_value())
-        })
+        let in_use = self.bins.iter().enumerate().filter(|&(_, &count)| count > 0);
+        in_use.map(|(bin, &count)| (middle_ns(bin).min(MAX_BINNED_NS), count))
     }
 }
 
@@ -293,7 +317,9 @@ impl LatencyHistogram {
                 return Err(format!("histogram bin at {value_ns} ns: at most {MAX_BINNED_NS} ns is binned"));
             }
             count = count.checked_add(bin).ok_or("histogram bins: counts exceed 64 bits")?;
-            histogram.bins.record_n(value_ns, bin).expect("the bins grow up to an hour");
+            if bin > 0 {
+                histogram.count_in(bin_of(value_ns), bin);
+            }
         }
         if count != sparse.count {
             return Err(format!("histogram count {}: its bins and overflow hold {count}", sparse.count));

@@ -80,12 +80,17 @@ impl Measuring {
     /// Books the time since the last call at `depth`.
     #[inline]
     pub fn count_depth(&mut self, at_ns: u64, depth: usize) {
+        // A closed loop answers a completion at once: every other time, no time has passed.
+        if at_ns == self.depth_since_ns {
+            return;
+        }
         if depth >= self.time_at_depth_ns.len() {
             self.time_at_depth_ns.resize(depth.next_power_of_two() + 1, 0);
         }
         let since_ns = at_ns - self.depth_since_ns;
         self.time_at_depth_ns[depth] += since_ns;
-        self.batches.outstanding(depth as f64 * since_ns as f64);
+        // Signed, since that is one instruction, and no run takes centuries.
+        self.batches.outstanding(depth as i64 as f64 * since_ns as i64 as f64);
         self.depth_since_ns = at_ns;
     }
 

@@ -127,6 +127,16 @@ impl Device {
         })
     }
 
+    /// Another device of the same description, at rest: disks share what was compiled from it.
+    pub fn another(&self, seed: u64) -> Device {
+        match self {
+            Device::Disk(disk) => Device::Disk(Box::new(disk.another(seed))),
+            Device::Ssd(ssd) => {
+                Device::Ssd(Box::new(Ssd::new(ssd.description(), seed).expect("one of its kind was possible")))
+            }
+        }
+    }
+
     /// Bytes that it exports.
     pub fn capacity_bytes(&self) -> u64 {
         match self {

@@ -70,15 +70,15 @@ impl<'a> Rig<'a> {
         (id, self.system.submit(flight.intended_ns, id, &flight.request))
     }
 
-    /// Lets the system work up to its next event at `at_ns`; what it completed there goes into `done`, each to be given to
-    /// [`complete`](Self::complete), and after all of them [`settle`](Self::settle) is called.
+    /// Lets the system work up to its next completions, but not beyond `limit_ns`, before which something happens in it;
+    /// what it completed goes into `done`, each to be given to [`complete`](Self::complete), and after all of them
+    /// [`settle`](Self::settle) is called.
     ///
     /// The list is the load's own: taken out of here and put back, its words would be read together right after they were
     /// written apart, which a processor waits for.
     #[inline]
-    pub fn advance(&mut self, at_ns: u64, done: &mut Vec<Completion>) {
-        self.now_ns = at_ns;
-        self.system.advance(at_ns, done);
+    pub fn advance(&mut self, limit_ns: u64, done: &mut Vec<Completion>) {
+        self.now_ns = self.system.advance_to_completions(limit_ns, done);
     }
 
     /// Data that are gone end the run: what was measured until now is the result.

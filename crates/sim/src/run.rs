@@ -187,15 +187,18 @@ impl<'a> Runner<'a> {
             let issue_ns = self.thinking.peek().map_or(u64::MAX, |&Reverse(at_ns)| at_ns);
             let outside_ns = issue_ns.min(self.next_arrival_ns);
             let event_ns = self.rig.system.next_event_ns();
-            if let RunLength::TimeNs(limit_ns) = self.run_length
-                && self.rig.time_is_up_before(limit_ns, event_ns.min(outside_ns))
-            {
-                break;
+            let mut limit_ns = outside_ns;
+            if let RunLength::TimeNs(length_ns) = self.run_length {
+                if self.rig.time_is_up_before(length_ns, event_ns.min(outside_ns)) {
+                    break;
+                }
+                let start_ns = self.rig.measuring.as_ref().map(|measuring| measuring.start_ns);
+                limit_ns = limit_ns.min(start_ns.map_or(u64::MAX, |start_ns| start_ns + length_ns));
             }
             // The system first: what it finishes at this moment makes room for what is issued at it.
             if event_ns <= outside_ns {
                 assert!(event_ns != u64::MAX, "requests are outstanding, yet nothing will ever happen");
-                self.system_event(event_ns, &mut done);
+                self.system_events(limit_ns, &mut done);
             } else if issue_ns <= self.next_arrival_ns {
                 self.rig.now_ns = issue_ns;
                 self.thinking.pop();
@@ -211,14 +214,15 @@ impl<'a> Runner<'a> {
     }
 
     #[inline]
-    fn system_event(&mut self, at_ns: u64, done: &mut Vec<Completion>) {
-        self.rig.advance(at_ns, done);
-        for completion in done.drain(..) {
+    fn system_events(&mut self, limit_ns: u64, done: &mut Vec<Completion>) {
+        self.rig.advance(limit_ns, done);
+        for completion in done.iter() {
             if self.rig.is_over() {
                 break;
             }
-            self.complete(&completion);
+            self.complete(completion);
         }
+        done.clear();
         self.rig.settle();
     }
 

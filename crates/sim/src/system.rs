@@ -170,6 +170,20 @@ impl System {
         }
     }
 
+    /// Processes the next events up to the first that completes something, and appends that; an array stops after each
+    /// event. The next event is at `limit_ns` or before. Returns when it stopped.
+    #[inline]
+    pub fn advance_to_completions(&mut self, limit_ns: u64, done: &mut Vec<Completion>) -> u64 {
+        match self {
+            System::Drive(single) => single.advance_to_completions(limit_ns, done),
+            System::Array(array) => {
+                let now_ns = array.next_event_ns();
+                array.advance(now_ns, done);
+                now_ns
+            }
+        }
+    }
+
     /// What it has counted so far.
     pub fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot::default();
@@ -398,6 +412,18 @@ impl Single {
             if let Some(next) = self.host.release() {
                 let request = self.waiting[next as usize];
                 self.device.submit(&mut Upstream::none(), completion.at_ns, next, &request);
+            }
+        }
+    }
+
+    #[inline]
+    fn advance_to_completions(&mut self, limit_ns: u64, done: &mut Vec<Completion>) -> u64 {
+        loop {
+            let now_ns = self.device.next_event_ns();
+            self.advance(now_ns, done);
+            let next_ns = self.device.next_event_ns();
+            if !done.is_empty() || next_ns > limit_ns || next_ns == u64::MAX {
+                return now_ns;
             }
         }
     }

@@ -3,6 +3,7 @@
 use crate::common::*;
 use headstack_catalogue::{disks, load_drive};
 use headstack_sim::disk::Disk;
+use headstack_sim::drive::description::Retries;
 use headstack_workload::Kind;
 
 #[test]
@@ -47,5 +48,37 @@ fn every_drive_reaches_its_ends() {
             disk.advance(disk.next_event_ns(), |_| done += 1);
         }
         assert_eq!(done, 201, "{}", entry.id);
+    }
+}
+
+/// Completions of 200 requests over the whole disk, each when the one before it is done.
+fn completions(disk: &mut Disk) -> Vec<(u32, u64)> {
+    let block = u64::from(disk.description().geometry.logical_block_bytes);
+    let capacity = disk.capacity_bytes();
+    let mut completions = Vec::new();
+    for id in 0..200u32 {
+        let at_bytes = u64::from(id) * 7_919 % 200 * (capacity / 201) / block * block;
+        let kind = if id % 3 == 0 { Kind::Write } else { Kind::Read };
+        let now_ns = completions.last().map_or(0, |&(_, at_ns)| at_ns);
+        disk.submit(now_ns, id, &request(kind, at_bytes, 16 * block));
+        let before = completions.len();
+        while completions.len() == before {
+            disk.advance(disk.next_event_ns(), |completion| completions.push((completion.id, completion.at_ns)));
+        }
+    }
+    completions
+}
+
+/// Whatever the disk that it shares with has been through, and with draws of its own.
+#[test]
+fn another_disk_of_a_kind_is_like_new() {
+    for entry in disks() {
+        let mut description = load_drive(entry.id).unwrap().description;
+        description.slow.retries = Some(Retries { probability: 0.3, passes_max: 3 });
+        let mut used = Disk::new(&description, 3).unwrap();
+        let first = completions(&mut used);
+        let of_another = completions(&mut used.another(7));
+        assert_eq!(of_another, completions(&mut Disk::new(&description, 7).unwrap()), "{}", entry.id);
+        assert_ne!(of_another, first, "{}", entry.id);
     }
 }

@@ -1,11 +1,11 @@
 //! What a drive takes, from the idle and active power of its sheet, and from its disks where it has none.
 
 use headstack_sim::drive::description::{DriveDescription, Power, SpinChange};
-use headstack_sim::drive::mechanics::{mean_seek_ns, seek_ns};
+use headstack_sim::drive::mechanics::seek_ns;
 use headstack_workload::InputError;
 use headstack_workload::quantity::DurationNs;
 
-use super::{Resolver, ns, seek::sectors_by_cylinder};
+use super::{Resolver, ns, seek::Strokes};
 use crate::constants::{
     ACTIVE_OVER_IDLE_W, AIRFLOW_K_PER_W, AMBIENT_CELSIUS, ELECTRONICS_W, HELIUM_DRAG, HELIUM_PLATTERS, HELIUM_SINCE,
     POWER_ANCHOR,
@@ -164,8 +164,7 @@ fn arm_share(drive: &DriveDescription, sheet_average: Option<DurationNs>) -> Opt
 
 fn mean_by_curve_ns(drive: &DriveDescription) -> f64 {
     let (curve, cylinders) = (&drive.mechanics.seek, drive.geometry.cylinders);
-    let table: Vec<u32> = (0..cylinders).map(|distance| seek_ns(curve, distance, cylinders)).collect();
-    mean_seek_ns(&table, &sectors_by_cylinder(&drive.geometry))
+    Strokes::of(&drive.geometry).mean_ns(|distance| seek_ns(curve, distance, cylinders))
 }
 
 /// To the milliwatt: what is derived is not known better.

@@ -1,6 +1,8 @@
 //! A seek curve from the three figures of a data sheet and the shape of a measured curve.
 
-use headstack_sim::drive::description::{Geometry, SeekCurve};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use headstack_sim::drive::description::{Geometry, SeekCurve, Zone};
 use headstack_sim::drive::mechanics::Distances;
 use headstack_workload::InputError;
 
@@ -106,17 +108,40 @@ struct Shape {
     measured: &'static [Measured],
 }
 
-impl Shape {
-    /// The shape of a class. Arms of one class scale alike: settle, then acceleration (the square root of the distance),
-    /// then coasting.
-    fn of(rpm: f64) -> Shape {
+/// Arms of one class scale alike: settle, then acceleration (the square root of the distance), then coasting.
+#[derive(Clone, Copy, Debug)]
+enum Class {
+    /// 9,000 rpm and more.
+    Fast,
+    /// 6,500 rpm and more.
+    Usual,
+    /// Slower.
+    Slow,
+}
+
+/// How many there are.
+const CLASSES: usize = 3;
+
+impl Class {
+    fn of(rpm: f64) -> Class {
         match rpm {
-            9000.0.. => Shape { name: "Cheetah 9LP and Atlas 10K", measured: &[CHEETAH_9LP, ATLAS_10K] },
-            6500.0.. => Shape { name: "Barracuda 4LP", measured: &[BARRACUDA_4LP] },
-            _ => Shape { name: "RZ26", measured: &[RZ26] },
+            9000.0.. => Class::Fast,
+            6500.0.. => Class::Usual,
+            _ => Class::Slow,
         }
     }
 
+    /// What its curves look like.
+    fn shape(self) -> Shape {
+        match self {
+            Class::Fast => Shape { name: "Cheetah 9LP and Atlas 10K", measured: &[CHEETAH_9LP, ATLAS_10K] },
+            Class::Usual => Shape { name: "Barracuda 4LP", measured: &[BARRACUDA_4LP] },
+            Class::Slow => Shape { name: "RZ26", measured: &[RZ26] },
+        }
+    }
+}
+
+impl Shape {
     fn at(&self, share: f64) -> f64 {
         let sum: f64 =
             self.measured.iter().map(|curve| interpolate(curve.points_ms, share * curve.last_cylinder)).sum();
@@ -162,18 +187,30 @@ fn near(share: f64, step: f64) -> f64 {
     ((NEAR - share) / (NEAR - step).max(step)).clamp(0.0, 1.0)
 }
 
+/// Means over random pairs of blocks of what a curve is made of.
+struct Means {
+    near: f64,
+    shape: f64,
+    far: f64,
+}
+
+impl Means {
+    /// Those of a shape; `mean` gives the mean of a function of the share of the stroke, `step` is that of a cylinder.
+    fn new(shape: &Shape, step: f64, mean: impl Fn(&dyn Fn(f64) -> f64) -> f64) -> Means {
+        Means { near: mean(&|share| near(share, step)), shape: mean(&|share| shape.at(share)), far: mean(&far) }
+    }
+}
+
 impl<'a> Fit<'a> {
     /// Solves the two equations "mean over random pairs of blocks = average" and "time at 1 = full stroke" for factor
-    /// and stretch; `mean` gives the mean of a function of the share of the stroke.
-    fn new(shape: &'a Shape, sheet: &Sheet, step: f64, mean: impl Fn(&dyn Fn(f64) -> f64) -> f64) -> Fit<'a> {
-        let mean_near = mean(&|share| near(share, step));
-        let mean_shape = mean(&|share| shape.at(share)) - shape.at(step) * mean_near;
-        let wanted = sheet.average - sheet.single_cylinder * mean_near;
+    /// and stretch.
+    fn new(shape: &'a Shape, sheet: &Sheet, step: f64, means: &Means) -> Fit<'a> {
+        let mean_shape = means.shape - shape.at(step) * means.near;
+        let wanted = sheet.average - sheet.single_cylinder * means.near;
         let (factor, stretch) = match sheet.full_stroke {
             None => (wanted / mean_shape, 0.0),
             Some(full) => {
-                let mean_far = mean(&far);
-                let factor = (wanted - full * mean_far) / (mean_shape - shape.at(1.0) * mean_far);
+                let factor = (wanted - full * means.far) / (mean_shape - shape.at(1.0) * means.far);
                 (factor, full - factor * shape.at(1.0))
             }
         };
@@ -202,14 +239,9 @@ impl Resolver<'_> {
             single_cylinder: motion.single_cylinder_ns as f64,
             full_stroke: self.file.seek.read_full_stroke.map(|time| ns(time) as f64),
         };
-        let last = geometry.cylinders.saturating_sub(1).max(1);
-        let distances = Distances::new(&sectors_by_cylinder(geometry));
-        let mean = |f: &dyn Fn(f64) -> f64| {
-            let scaled = |distance| (f(f64::from(distance) / f64::from(last)) * MEAN_SCALE).round() as u32;
-            distances.mean_ns(last, scaled) / MEAN_SCALE
-        };
-        let shape = Shape::of(motion.rpm);
-        let fit = Fit::new(&shape, &sheet, 1.0 / f64::from(last), mean);
+        let (strokes, class) = (Strokes::of(geometry), Class::of(motion.rpm));
+        let (last, shape) = (strokes.last(), class.shape());
+        let fit = Fit::new(&shape, &sheet, 1.0 / f64::from(last), strokes.means(class));
         let mut distances: Vec<u32> = shape
             .corners()
             .chain([NEAR, FAR, 1.0])
@@ -234,11 +266,83 @@ impl Resolver<'_> {
 
 const MS_TO_NS: f64 = 1e6;
 
+/// Geometries that are remembered: more than the kinds of drives in an array.
+const REMEMBERED: usize = 16;
+
+static KNOWN: Mutex<Vec<Arc<Strokes>>> = Mutex::new(Vec::new());
+
+/// What the distances follow from.
+#[derive(PartialEq)]
+struct Zones {
+    cylinders: u32,
+    heads: u32,
+    /// First and last cylinder, and sectors of a track.
+    zones: Vec<(u32, u32, u32)>,
+}
+
+/// How far apart random blocks of a geometry lie, and what follows from that alone. It takes a millisecond or two to find
+/// out, and the points of a sweep ask the same over and over.
+pub(super) struct Strokes {
+    zones: Zones,
+    last: u32,
+    distances: Distances,
+    means: [OnceLock<Means>; CLASSES],
+}
+
+impl Strokes {
+    /// Those of a geometry.
+    pub fn of(geometry: &Geometry) -> Arc<Strokes> {
+        let zone = |zone: &Zone| (zone.first_cylinder, zone.last_cylinder, zone.sectors_per_track);
+        let zones = Zones {
+            cylinders: geometry.cylinders,
+            heads: geometry.heads,
+            zones: geometry.zones.iter().map(zone).collect(),
+        };
+        let known = || KNOWN.lock().expect("nothing panics that holds it");
+        if let Some(strokes) = known().iter().find(|strokes| strokes.zones == zones) {
+            return Arc::clone(strokes);
+        }
+        let strokes = Arc::new(Strokes {
+            distances: Distances::new(&sectors_by_cylinder(geometry)),
+            last: geometry.cylinders.saturating_sub(1).max(1),
+            means: Default::default(),
+            zones,
+        });
+        let mut known = known();
+        if known.len() == REMEMBERED {
+            known.remove(0);
+        }
+        known.push(Arc::clone(&strokes));
+        strokes
+    }
+
+    /// The longest distance, in cylinders.
+    fn last(&self) -> u32 {
+        self.last
+    }
+
+    /// Mean of `seek_ns` over random pairs of blocks; it is given the distance in cylinders.
+    pub fn mean_ns(&self, seek_ns: impl Fn(u32) -> u32) -> f64 {
+        self.distances.mean_ns(self.last, seek_ns)
+    }
+
+    /// The means that the shape of a class is fitted by.
+    fn means(&self, class: Class) -> &Means {
+        self.means[class as usize].get_or_init(|| {
+            let last = f64::from(self.last);
+            let mean = |f: &dyn Fn(f64) -> f64| {
+                self.mean_ns(|distance| (f(f64::from(distance) / last) * MEAN_SCALE).round() as u32) / MEAN_SCALE
+            };
+            Means::new(&class.shape(), 1.0 / last, mean)
+        })
+    }
+}
+
 /// Steps of the unit (ms, or a share) in which [`Distances::mean_ns`] is given whole numbers.
 const MEAN_SCALE: f64 = 1e7;
 
 /// Sectors of each cylinder, 0 where it holds none.
-pub(super) fn sectors_by_cylinder(geometry: &Geometry) -> Vec<u64> {
+fn sectors_by_cylinder(geometry: &Geometry) -> Vec<u64> {
     let mut sectors = vec![0; geometry.cylinders as usize];
     for zone in &geometry.zones {
         sectors[zone.first_cylinder as usize..=zone.last_cylinder as usize]
@@ -269,10 +373,10 @@ mod tests {
     #[test]
     fn fit_meets_all_three_figures() {
         for rpm in [15_000.0, 7200.0, 5400.0] {
-            let shape = Shape::of(rpm);
+            let shape = Class::of(rpm).shape();
             for full_stroke in [None, Some(9.5e6), Some(11e6)] {
                 let sheet = Sheet { average: 4.5e6, single_cylinder: 0.4e6, full_stroke };
-                let fit = Fit::new(&shape, &sheet, 1e-4, mean);
+                let fit = Fit::new(&shape, &sheet, 1e-4, &Means::new(&shape, 1e-4, mean));
                 assert!((mean(&|share| fit.at(share)) / 4.5e6 - 1.0).abs() < 1e-9);
                 assert!((fit.at(1e-4) / 0.4e6 - 1.0).abs() < 1e-9);
                 assert!(full_stroke.is_none_or(|full| (fit.at(1.0) / full - 1.0).abs() < 1e-9));

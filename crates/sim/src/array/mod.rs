@@ -56,11 +56,16 @@ impl Array {
     /// What is impossible in the description.
     pub fn new(description: &ArrayDescription, seed: u64) -> Result<Array, InvalidDescription> {
         check(description)?;
-        let device = |at: usize| {
-            let kind = description.members[at].device as usize;
-            Device::new(&description.devices[kind], seed.wrapping_add(at as u64))
-        };
         let count = description.members.len();
+        let mut members: Vec<Device> = Vec::with_capacity(count);
+        for (at, member) in description.members.iter().enumerate() {
+            let seed = seed.wrapping_add(at as u64);
+            let like = description.members[..at].iter().position(|other| other.device == member.device);
+            members.push(match like {
+                Some(like) => members[like].another(seed),
+                None => Device::new(&description.devices[member.device as usize], seed)?,
+            });
+        }
         let mut lun_bases = vec![0];
         for lun in &description.luns {
             lun_bases.push(lun_bases[lun_bases.len() - 1] + lun.length_bytes);
@@ -72,7 +77,7 @@ impl Array {
         let lun_numbers = (0..description.luns.len()).map(number_of).collect();
         let mut array = Array {
             lun_bases,
-            members: (0..count).map(device).collect::<Result<_, _>>()?,
+            members,
             member_next_ns: vec![u64::MAX; count],
             first_member: 0,
             ports: description.members.iter().map(|member| Port::new(description, member)).collect(),

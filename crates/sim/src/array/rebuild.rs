@@ -9,7 +9,7 @@ use super::ports::Port;
 use super::state::{Array, Event};
 use super::under_way::{Owner, request};
 use crate::SimError;
-use crate::device::{Device, Traffic};
+use crate::device::Traffic;
 
 impl Array {
     /// A missing slot gets a spare, if there is one and no other is being filled.
@@ -236,8 +236,7 @@ impl Array {
         let number = self.members.len();
         let Member { device, ref ways, .. } = self.description.members[model];
         let member = Member { name: format!("d{number}"), device, ways: ways.clone() };
-        let description = &self.description.devices[device as usize];
-        let drive = Device::new(description, self.seed.wrapping_add(number as u64)).expect("its like is a member");
+        let drive = self.members[model].another(self.seed.wrapping_add(number as u64));
         self.members.push(drive);
         self.member_next_ns.push(u64::MAX);
         self.ports.push(Port::new(&self.description, &member));

@@ -1,5 +1,7 @@
 //! A drive with memories between its host and its mechanism: flash that serves reads, a media cache that takes writes.
 
+use std::sync::Arc;
+
 use headstack_result::Levels;
 use headstack_workload::{Kind, Request, Span};
 
@@ -18,7 +20,7 @@ use crate::spans::common;
 /// One mechanism and its helpers.
 #[derive(Clone, Debug)]
 pub struct Assisted {
-    description: DriveDescription,
+    description: Arc<DriveDescription>,
     /// Home lies behind the media cache in its blocks.
     drive: Drive,
     flash: Option<Flash>,
@@ -35,29 +37,42 @@ pub struct Assisted {
     pieces: Vec<Piece>,
 }
 
+/// The media cache that a description has.
+fn staging(description: &DriveDescription) -> Option<Staging> {
+    description.media_cache.as_ref().map(|cache| Staging::new(description, cache))
+}
+
 impl Assisted {
     /// The drive of a checked description.
     pub fn new(description: &DriveDescription, seed: u64) -> Result<Self, InvalidDescription> {
         let geometry = &description.geometry;
         let sector_bytes = u64::from(geometry.physical_sector_bytes);
-        let staging = description.media_cache.as_ref().map(|cache| Staging::new(description, cache));
         let mut behind = description.clone();
-        let home_bytes = staging.as_ref().map_or(0, Staging::home_block) * sector_bytes;
+        let home_bytes = staging(description).as_ref().map_or(0, Staging::home_block) * sector_bytes;
         behind.geometry.logical_blocks += home_bytes / u64::from(geometry.logical_block_bytes);
         (behind.flash_cache, behind.media_cache, behind.shingles) = (None, None, None);
-        Ok(Assisted {
-            drive: Drive::new(&behind, seed)?,
+        Ok(Assisted::at_rest(Drive::new(&behind, seed)?, Arc::new(description.clone())))
+    }
+
+    /// Another one of the same description, at rest.
+    pub fn another(&self, seed: u64) -> Self {
+        Assisted::at_rest(self.drive.another(seed), Arc::clone(&self.description))
+    }
+
+    fn at_rest(drive: Drive, description: Arc<DriveDescription>) -> Self {
+        Assisted {
+            drive,
             flash: description.flash_cache.as_ref().map(Flash::new),
-            staging,
-            description: description.clone(),
+            staging: staging(&description),
+            sector_bytes: u64::from(description.geometry.physical_sector_bytes),
+            description,
             flights: Flights::default(),
             failures: Failures::default(),
-            sector_bytes,
             left_alone_ns: 0,
             seen_ns: 0,
             done: Vec::new(),
             pieces: Vec::new(),
-        })
+        }
     }
 
     /// Its description.

@@ -56,6 +56,16 @@ impl Disk {
         Ok(Disk { kind })
     }
 
+    /// Another disk of the same description, at rest: the two share what was compiled from it.
+    pub fn another(&self, seed: u64) -> Disk {
+        let kind = match &self.kind {
+            Kind::Plain(drive) => Kind::Plain(drive.another(seed)),
+            Kind::Assisted(assisted) => Kind::Assisted(Box::new(assisted.another(seed))),
+            Kind::Split(split) => Kind::Split(Box::new(split.another(seed))),
+        };
+        Disk { kind }
+    }
+
     /// Bytes that it exports.
     pub fn capacity_bytes(&self) -> u64 {
         let geometry = &self.description().geometry;

@@ -1,5 +1,7 @@
 //! A drive with several actuators: mechanisms that move on their own behind one port.
 
+use std::sync::Arc;
+
 use headstack_result::Levels;
 use headstack_workload::{Kind, Request, Span};
 
@@ -15,7 +17,7 @@ use crate::spans::common;
 /// Several mechanisms, each with its share of the blocks, the first with the lowest.
 #[derive(Clone, Debug)]
 pub struct Split {
-    description: DriveDescription,
+    description: Arc<DriveDescription>,
     drives: Vec<Drive>,
     /// Their common port.
     port: Link,
@@ -39,17 +41,25 @@ impl Split {
         buffer.segments = buffer.segments.div_ceil(count);
         buffer.dirty_extents_max = buffer.dirty_extents_max.div_ceil(count);
         buffer.dirty_sectors_max = buffer.dirty_sectors_max.div_ceil(count);
-        let drives =
-            (0..count).map(|index| Drive::new(&share, seed + u64::from(index))).collect::<Result<Vec<_>, _>>()?;
-        Ok(Split {
-            share_bytes: drives[0].capacity_bytes(),
-            drives,
-            port: port(description),
-            description: description.clone(),
+        Ok(Split::at_rest(&Drive::new(&share, seed)?, Arc::new(description.clone()), seed))
+    }
+
+    /// Another one of the same description, at rest.
+    pub fn another(&self, seed: u64) -> Self {
+        Split::at_rest(&self.drives[0], Arc::clone(&self.description), seed)
+    }
+
+    fn at_rest(mechanism: &Drive, description: Arc<DriveDescription>, seed: u64) -> Self {
+        let mechanism_of = |index| mechanism.another(seed + u64::from(index));
+        Split {
+            share_bytes: mechanism.capacity_bytes(),
+            drives: (0..description.actuators).map(mechanism_of).collect(),
+            port: port(&description),
+            description,
             flights: Flights::default(),
             failures: Failures::default(),
             done: Vec::new(),
-        })
+        }
     }
 
     /// Its description.

@@ -65,7 +65,7 @@ impl Drive {
     /// Serves a read that waited until others had brought its data into the buffer.
     #[inline]
     fn was_read_meanwhile(&mut self, upstream: &mut Upstream, now_ns: u64, job: &Job) -> bool {
-        let Work::Host(read) = job.work else {
+        let Work::Host(read) = &job.work else {
             return false;
         };
         let (block, sectors) = (read.block - u64::from(read.buffered), read.buffered + read.sectors);
@@ -82,13 +82,13 @@ impl Drive {
     #[inline]
     pub(super) fn start(&mut self, upstream: &mut Upstream, now_ns: u64, free_ns: u64, job: &Job) {
         self.serves_ordered = job.ordered;
-        match job.work {
+        match &job.work {
             Work::Host(host) if host.write => {
-                self.write_through(upstream, now_ns, free_ns, job.arrived_ns, &host, &job.extent)
+                self.write_through(upstream, now_ns, free_ns, job.arrived_ns, host, &job.extent)
             }
-            Work::Host(host) => self.read(upstream, now_ns, free_ns, &host, &job.extent),
-            Work::Destage(slot) => self.destage(job.arrived_ns.max(free_ns), slot, &job.extent),
-            Work::InternalAccess(access) => self.run_internal_access(now_ns, free_ns, &access, &job.extent),
+            Work::Host(host) => self.read(upstream, now_ns, free_ns, host, &job.extent),
+            Work::Destage(slot) => self.destage(job.arrived_ns.max(free_ns), *slot, &job.extent),
+            Work::InternalAccess(access) => self.run_internal_access(now_ns, free_ns, access, &job.extent),
         }
     }
 
@@ -110,6 +110,7 @@ impl Drive {
         self.params.description.overheads.read_miss_ns.after_read
     }
 
+    #[inline]
     fn read(&mut self, upstream: &mut Upstream, now_ns: u64, free_ns: u64, job: &HostJob, extent: &Extent) {
         // Counted only now: a read that waits may still find all its data in the buffer, and a counter never goes back.
         self.counters.read_partial_hits += u64::from(job.segment.is_some());
@@ -118,7 +119,8 @@ impl Drive {
         let joined = self.read_ahead.is_some_and(|run| run.next == job.block && !run.is_done());
         let goes_on = joined || (job.block == self.continues && now_ns == self.arm_free_ns);
         // A read that goes on where the heads are costs the arm nothing; the host still waits for the firmware.
-        let decoded_ns = self.decode(now_ns, if goes_on { job.hit_overhead_ns } else { job.overhead_ns });
+        let hit_overhead_ns = overheads.read_hit_ns.after(job.after_read);
+        let decoded_ns = self.decode(now_ns, if goes_on { hit_overhead_ns } else { job.overhead_ns });
         let (start_ns, from) = match self.read_ahead {
             Some(run) if joined => (run.ready_ns(&self.media), run.head),
             _ if goes_on => (now_ns, self.head),
@@ -126,7 +128,7 @@ impl Drive {
         };
         self.read_ahead = None;
         let total = job.buffered + job.sectors;
-        let settled_ns = if goes_on { start_ns } else { now_ns + job.settled_min_ns };
+        let settled_ns = if goes_on { start_ns } else { now_ns + overheads.read_settled_min_ns.after(job.after_read) };
         let mark = self.mark(total).saturating_sub(job.buffered).clamp(1, job.sectors);
         let access = Access {
             block: job.block,
@@ -145,10 +147,10 @@ impl Drive {
         let ready = match self.params.description.interface.disconnect {
             // What the buffer holds goes out at once, and the drive keeps the bus for the rest.
             _ if job.buffered > 0 && goes_on => decoded_ns + overheads.data_preparation_ns,
-            _ if job.buffered > 0 => now_ns + job.hit_overhead_ns + overheads.data_preparation_ns,
+            _ if job.buffered > 0 => now_ns + hit_overhead_ns + overheads.data_preparation_ns,
             None => pass.mark_ns.max(decoded_ns + overheads.data_preparation_ns),
             Some(disconnect) => {
-                let off_bus_ns = decoded_ns + job.disconnect_ns;
+                let off_bus_ns = decoded_ns + disconnect.read_ns.after(job.after_read);
                 pass.mark_ns.max(off_bus_ns) + disconnect.first_reselect_ns + overheads.data_preparation_ns
             }
         };
@@ -201,36 +203,43 @@ impl Drive {
         if self.params.read_ahead == ReadAhead::None {
             return;
         }
-        let limit = self.read_ahead_limit(end, segment);
+        let track = (pass.followers > 0).then(|| (pass.track_first, end + u64::from(pass.followers)));
+        let limit = self.read_ahead_limit(end, segment, track);
         if end >= limit {
             return;
         }
-        let leaves = self.leaves();
-        let mut run = ReadAheadRun {
+        self.read_ahead = Some(ReadAheadRun {
             segment,
             next: end,
             limit,
             at_ns: pass.end_ns,
             into: 0,
             head: pass.head,
-            leaves,
+            leaves: self.leaves(),
             sector_span: pass.sector_span,
             followers: pass.followers,
-        };
+        });
+        if self.params.description.buffer.read_ahead_min_sectors > 0 {
+            self.read_least(end, limit);
+        }
+    }
+
+    /// The part of read-ahead behind `end` that no other command interrupts.
+    fn read_least(&mut self, end: u64, limit: u64) {
+        let Some(run) = &mut self.read_ahead else { return };
         let least = limit.min(end + u64::from(self.params.description.buffer.read_ahead_min_sectors));
         run.limit = least;
         while !run.is_done() {
             // A wait and a track take two turns at most: each round reads something or moves the heads.
             run.advance(&self.media, run.ready_ns(&self.media) + 3 * self.media.spindle.revolution_ns());
         }
-        if run.next > end {
-            self.arm_free_ns = run.ready_ns(&self.media);
-            self.segments.fill_to(segment, run.next);
-        }
         if run.next == least {
             run.limit = limit;
         }
-        self.read_ahead = Some(run);
+        if run.next > end {
+            self.arm_free_ns = run.ready_ns(&self.media);
+            self.segments.fill_to(run.segment, run.next);
+        }
     }
 
     /// A write that is complete when it is on the media.

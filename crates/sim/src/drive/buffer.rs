@@ -45,16 +45,23 @@ impl Segments {
     #[inline]
     pub fn find(&self, block: u64) -> Option<Hit> {
         let mut best: Option<Hit> = None;
-        for (segment, (&start, &end)) in self.starts.iter().zip(&self.ends).enumerate() {
-            if start <= block
-                && block < end
-                && (self.read_hits_on_writes || !self.written[segment])
-                && best.is_none_or(|hit| hit.end < end)
-            {
-                best = Some(Hit { segment, end });
+        let mut segment = 0;
+        // Few hold it, as a rule none: what is more to be asked of those does not burden the search.
+        while let Some(at) = self.holding(segment, block) {
+            let end = self.ends[at];
+            if (self.read_hits_on_writes || !self.written[at]) && best.is_none_or(|hit| hit.end < end) {
+                best = Some(Hit { segment: at, end });
             }
+            segment = at + 1;
         }
         best
+    }
+
+    /// The first segment from `from` on that holds `block`.
+    #[inline]
+    fn holding(&self, from: usize, block: u64) -> Option<usize> {
+        let bounds = self.starts[from..].iter().zip(&self.ends[from..]);
+        bounds.map(|(&start, &end)| start <= block && block < end).position(|holds| holds).map(|at| from + at)
     }
 
     /// One past the last block of a segment.
@@ -77,17 +84,9 @@ impl Segments {
     /// Gives a read the least recently used segment, emptied to `[start, start)`; `None` where there is none.
     #[inline]
     pub fn take_for_read(&mut self, start: u64) -> Option<usize> {
-        let count = self.starts.len();
-        let mut oldest = usize::MAX;
-        let mut stamp = u64::MAX;
-        for segment in 0..count {
-            if self.used[segment] < stamp && Some(segment) != self.write_segment {
-                (oldest, stamp) = (segment, self.used[segment]);
-            }
-        }
-        if oldest == usize::MAX {
-            return None;
-        }
+        // The segment of writes is the last.
+        let readable = &self.used[..self.write_segment.unwrap_or(self.used.len())];
+        let (oldest, _) = readable.iter().enumerate().min_by_key(|&(_, &used)| used)?;
         (self.starts[oldest], self.ends[oldest], self.written[oldest]) = (start, start, false);
         self.touch(oldest);
         Some(oldest)

@@ -23,7 +23,7 @@ impl Drive {
 
     #[inline]
     pub(super) fn after_last(&self, cost: AfterReadWrite) -> u64 {
-        if self.last_was_read { cost.after_read } else { cost.after_write }
+        cost.after(self.last_was_read)
     }
 
     /// The firmware spends `overhead_ns` on a command, one command at a time; returns when it is done.
@@ -72,15 +72,8 @@ impl Drive {
             partial: false,
             sequential_write: false,
             cacheable: false,
+            after_read: self.last_was_read,
             overhead_ns: self.after_last(overheads.read_miss_ns),
-            settled_min_ns: self.after_last(overheads.read_settled_min_ns),
-            hit_overhead_ns: self.after_last(overheads.read_hit_ns),
-            disconnect_ns: self
-                .params
-                .description
-                .interface
-                .disconnect
-                .map_or(0, |disconnect| self.after_last(disconnect.read_ns)),
             segment: None,
         };
         match hit {
@@ -135,7 +128,7 @@ impl Drive {
 
     /// After a hit the segment's read-ahead goes further; one that had ended starts again if the drive does that.
     fn read_on_after_hit(&mut self, now_ns: u64, end: u64, segment: usize) {
-        let limit = self.read_ahead_limit(end, segment);
+        let limit = self.read_ahead_limit(end, segment, None);
         if let Some(run) = &mut self.read_ahead {
             if run.segment == segment && !run.is_done() {
                 run.limit = run.limit.max(limit);
@@ -162,15 +155,16 @@ impl Drive {
         }
     }
 
-    /// One past the last block that read-ahead may read after a request that ends at `end`.
+    /// One past the last block that read-ahead may read after a request that ends at `end`, on `track` if that is known:
+    /// its first block, and one past its last.
     #[inline]
-    pub(super) fn read_ahead_limit(&self, end: u64, segment: usize) -> u64 {
-        let limit = self.wanted_read_ahead_limit(end, segment);
+    pub(super) fn read_ahead_limit(&self, end: u64, segment: usize, track: Option<(u64, u64)>) -> u64 {
+        let limit = self.wanted_read_ahead_limit(end, segment, track);
         if self.media_defects.is_clean() { limit } else { limit.min(self.media_defects.next_from(end)) }
     }
 
     #[inline]
-    fn wanted_read_ahead_limit(&self, end: u64, segment: usize) -> u64 {
+    fn wanted_read_ahead_limit(&self, end: u64, segment: usize, track: Option<(u64, u64)>) -> u64 {
         let blocks = self.media.layout.blocks();
         match self.params.read_ahead {
             ReadAhead::None => end,
@@ -181,10 +175,10 @@ impl Drive {
                 if end >= blocks {
                     return blocks;
                 }
-                let (first, last) = self.media.layout.track_bounds(end);
+                let (first, last) = track.unwrap_or_else(|| self.media.layout.track_bounds(end));
                 let crossed = self.segments.start_of(segment) < first;
-                let next_track = u64::from(self.media.layout.sectors_per_track(end));
-                (last + if crossed { next_track } else { 0 }).min(blocks)
+                let next_track = if crossed { u64::from(self.media.layout.sectors_per_track(end)) } else { 0 };
+                (last + next_track).min(blocks)
             }
         }
     }
@@ -209,10 +203,8 @@ impl Drive {
             partial,
             sequential_write: sequential || self.last_was_read,
             cacheable: cached,
+            after_read: self.last_was_read,
             overhead_ns: overhead,
-            settled_min_ns: 0,
-            hit_overhead_ns: 0,
-            disconnect_ns: self.params.description.interface.disconnect.map_or(0, |disconnect| disconnect.write_ns),
             segment: None,
         };
         self.last_was_read = false;
@@ -319,7 +311,7 @@ impl Drive {
         self.hand_to_arm(upstream, now_ns, job);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn hand_to_arm(&mut self, upstream: &mut Upstream, now_ns: u64, job: Job) {
         if self.in_service.is_none() && self.queue.is_empty() {
             let free_ns = self.stop_read_ahead(now_ns);
@@ -350,10 +342,11 @@ impl Drive {
     /// Puts a completion in its place (latest first).
     #[inline]
     pub(super) fn complete(&mut self, id: u32, started_ns: u64, at_ns: u64) {
-        let mut at = self.completions.len();
-        while at > 0 && self.completions[at - 1].at_ns <= at_ns {
-            at -= 1;
+        let completion = Completion { at_ns, id, started_ns };
+        if self.completions.last().is_none_or(|next| next.at_ns > at_ns) {
+            return self.completions.push(completion);
         }
-        self.completions.insert(at, Completion { at_ns, id, started_ns });
+        let at = self.completions.iter().rposition(|other| other.at_ns > at_ns).map_or(0, |at| at + 1);
+        self.completions.insert(at, completion);
     }
 }

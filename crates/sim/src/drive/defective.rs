@@ -17,7 +17,7 @@ pub(super) enum For {
 
 impl Drive {
     /// Performs an access: the pass, and where it failed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pass_over(
         &mut self,
         from: Head,

@@ -385,6 +385,14 @@ pub struct AfterReadWrite {
     pub after_write: u64,
 }
 
+impl AfterReadWrite {
+    /// The cost after a read, or after a write.
+    #[inline]
+    pub fn after(&self, read: bool) -> u64 {
+        if read { self.after_read } else { self.after_write }
+    }
+}
+
 /// The way between buffer and host.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

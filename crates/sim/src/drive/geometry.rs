@@ -33,6 +33,8 @@ pub struct Extent {
     pub sectors: u32,
     /// Sectors that follow them on the track without a gap, as far as that is known without a search.
     pub followers: u32,
+    /// Sectors before the first on its track; known where there are followers.
+    pub before: u32,
 }
 
 /// Division by a constant through a multiplication, exact for every dividend below 2^64 / divisor.
@@ -187,7 +189,8 @@ impl TrackLayout {
     /// The extent that begins at `block` and holds up to `wanted` of the blocks that follow on the same track.
     ///
     /// Panics where the drive has no such block: requests are checked when they arrive.
-    #[inline]
+    // Returned through memory, an extent is read back in wider words than it was written in, which a processor waits for.
+    #[inline(always)]
     pub fn locate(&self, block: u64, wanted: u32) -> Extent {
         let zone = self.zone_of(block);
         let relative = block - zone.first_block;
@@ -280,15 +283,17 @@ impl CompiledZone {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn locate_plain(&self, relative: u64, wanted: u32) -> Extent {
         let (track, sector) = self.sectors_per_track.divide(relative + self.reserved);
         let left = (self.sectors_per_track.divisor - sector).min(self.blocks - relative) as u32;
         let sectors = wanted.min(left);
-        Extent { followers: left - sectors, ..self.extent(track, sector, sectors, u64::from(sectors)) }
+        let before = sector.min(relative) as u32;
+        Extent { followers: left - sectors, before, ..self.extent(track, sector, sectors, u64::from(sectors)) }
     }
 
     /// The way for slips, spares inside the zone and remaps.
+    #[inline(never)]
     fn locate_any(&self, relative: u64, wanted: u32) -> Extent {
         let place = self.place(relative);
         if let Ok(at) = self.remaps.binary_search_by_key(&place.unmapped, |&(defect, _)| defect)
@@ -353,7 +358,7 @@ impl CompiledZone {
     }
 
     /// The extent of `sectors` blocks over `physical` sectors from `sector` of the zone's `track`.
-    #[inline]
+    #[inline(always)]
     fn extent(&self, track: u64, sector: u64, sectors: u32, physical: u64) -> Extent {
         let (cylinder, head, skew) = self.track_place(track);
         let sector_angle = ((u128::from(sector) * u128::from(self.sector_span_fixed)) >> 32) as u64 as u32;
@@ -365,11 +370,12 @@ impl CompiledZone {
             sector_span: (self.sector_span_fixed >> 32) as u32,
             sectors,
             followers: 0,
+            before: 0,
         }
     }
 
     /// Cylinder (from the zone's first), head and skew of a track.
-    #[inline]
+    #[inline(always)]
     fn track_place(&self, track: u64) -> (u32, u32, Angle) {
         if let Reversal::Band { cylinders } = self.reversed {
             return self.band_place(track, cylinders);
@@ -387,6 +393,7 @@ impl CompiledZone {
     }
 
     /// Bands: surface after surface over the same cylinders, in turning direction; the last band takes the rest.
+    #[inline(never)]
     fn band_place(&self, track: u64, band: u32) -> (u32, u32, Angle) {
         let heads = self.tracks_per_cylinder.divisor;
         let bands = u64::from((self.cylinders / band).max(1));

@@ -1,5 +1,7 @@
 //! Spindle and arm: angles over time, seek time over distance.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use super::description::{Mechanics, SeekCurve};
 use super::geometry::Angle;
 
@@ -73,20 +75,27 @@ impl Spindle {
     }
 }
 
-/// Positioning times, one entry a distance.
-#[derive(Clone, Debug)]
+/// No seek takes as long: [`whole_ns`].
+const UNKNOWN: u32 = u32::MAX;
+
+/// Positioning times over distance.
+#[derive(Debug)]
 pub struct Arm {
-    seek_ns: Vec<u32>,
+    curve: SeekCurve,
+    /// Seek time of each distance, [`UNKNOWN`] until somebody asked for it: a short run asks for few of half a million, and a long
+    /// one soon finds all of them here. Whoever is first writes what everybody else would.
+    seek_ns: Box<[AtomicU32]>,
     head_switch_ns: u32,
     read_settle_ns: i32,
     write_settle_ns: i32,
 }
 
 impl Arm {
-    /// Tabulates the curve for every distance of a drive with `cylinders`.
+    /// The arm of a drive with `cylinders`.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Self {
         Arm {
-            seek_ns: seek_table(&mechanics.seek, cylinders),
+            curve: mechanics.seek.clone(),
+            seek_ns: (0..cylinders.max(1)).map(|_| AtomicU32::new(UNKNOWN)).collect(),
             head_switch_ns: u32::try_from(mechanics.head_switch_ns).unwrap_or(u32::MAX),
             read_settle_ns: mechanics.read_settle_ns as i32,
             write_settle_ns: mechanics.write_settle_ns as i32,
@@ -97,7 +106,7 @@ impl Arm {
     /// longer of seek and head switch, plus the settling of the kind of access wherever anything moved.
     #[inline]
     pub fn position_ns(&self, distance: u32, head_change: bool, write: bool) -> u64 {
-        let seek = self.seek_ns[distance as usize];
+        let seek = self.seek_ns(distance);
         let moved = if head_change { seek.max(self.head_switch_ns) } else { seek };
         if moved == 0 {
             return 0;
@@ -106,32 +115,20 @@ impl Arm {
         (i64::from(moved) + i64::from(settle)).max(0) as u64
     }
 
-    /// The table itself: ns by distance, without settling.
-    pub fn seek_table_ns(&self) -> &[u32] {
-        &self.seek_ns
+    /// Time to move over `distance` cylinders, without settling.
+    #[inline]
+    pub fn seek_ns(&self, distance: u32) -> u32 {
+        let known = self.seek_ns[distance as usize].load(Ordering::Relaxed);
+        if known == UNKNOWN { self.first_seek_ns(distance) } else { known }
     }
-}
 
-/// [`seek_ns`] for each distance.
-pub fn seek_table(curve: &SeekCurve, cylinders: u32) -> Vec<u32> {
-    let count = cylinders.max(1);
-    let SeekCurve::Points(points) = curve else {
-        return (0..count).map(|distance| seek_ns(curve, distance, cylinders)).collect();
-    };
-    // Line by line: to search for each distance's own takes as long as a thousand requests.
-    let mut table = vec![0; count as usize];
-    let mut from = 1;
-    for (at, &(until, _)) in points.iter().enumerate() {
-        let end = count.min(until.saturating_add(1));
-        for distance in from..end {
-            table[distance as usize] = whole_ns(on_line(points, at, distance));
-        }
-        from = from.max(end);
+    #[cold]
+    fn first_seek_ns(&self, distance: u32) -> u32 {
+        let cylinders = self.seek_ns.len() as u32;
+        let seek = seek_ns(&self.curve, distance, cylinders);
+        self.seek_ns[distance as usize].store(seek, Ordering::Relaxed);
+        seek
     }
-    for distance in from..count {
-        table[distance as usize] = seek_ns(curve, distance, cylinders);
-    }
-    table
 }
 
 /// Seek time over `distance` cylinders of a drive with `cylinders`, without the kind's own settling.

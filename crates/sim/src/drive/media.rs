@@ -32,6 +32,8 @@ pub struct Pass {
     pub sector_span: u32,
     /// Sectors that follow the last one on its track without a gap, as far as known.
     pub followers: u32,
+    /// First block of the last track; known where there are followers.
+    pub track_first: u64,
     /// Where the heads ended.
     pub head: Head,
     /// Arm movement, head switches and settling.
@@ -60,7 +62,7 @@ pub struct Access {
 }
 
 /// Geometry, spindle and arm of one drive.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Media {
     /// Blocks to places.
     pub layout: TrackLayout,
@@ -97,7 +99,8 @@ impl Media {
     }
 
     /// Performs `access`, whose first extent is known, with the heads at `from`.
-    #[inline]
+    // As `Layout::locate`: not through memory.
+    #[inline(always)]
     pub fn pass_from(&self, from: Head, access: &Access, extent: &Extent) -> Pass {
         let seek = self.position_ns(from, extent.cylinder, extent.head, access.write);
         let on_track = (access.start_ns + seek).max(access.settled_ns);
@@ -110,6 +113,7 @@ impl Media {
             first_wait_ns: first_ns.saturating_sub(on_track),
             sector_span: extent.sector_span,
             followers: extent.followers,
+            track_first: access.block - u64::from(extent.before),
             head: Head { cylinder: extent.cylinder, head: extent.head },
             seek_ns: on_track - access.start_ns,
             rotation_ns: first_ns.saturating_sub(on_track),
@@ -161,6 +165,7 @@ impl Media {
             pass.end_ns = first_ns + self.spindle.turn_ns(extent.span);
             pass.head = Head { cylinder: extent.cylinder, head: extent.head };
             (pass.sector_span, pass.followers) = (extent.sector_span, extent.followers);
+            pass.track_first = access.block + u64::from(done) - u64::from(extent.before);
             done += extent.sectors;
         }
     }

@@ -25,6 +25,7 @@ pub(crate) use check::require;
 pub use check::{InvalidDescription, check};
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use headstack_workload::{Kind, Request};
 
@@ -141,9 +142,11 @@ impl Counters {
 }
 
 /// A drive in virtual time.
+///
+/// What is compiled from its description never changes: clones and [others](Self::another) of the kind share it.
 #[derive(Clone, Debug)]
 pub struct Drive {
-    media: Media,
+    media: Arc<Media>,
     params: Parameters,
     /// The spindle stops when nobody uses the drive.
     sleeps: bool,
@@ -192,7 +195,7 @@ enum Service {
 /// The numbers of the description that each command needs.
 #[derive(Clone, Debug)]
 struct Parameters {
-    description: DriveDescription,
+    description: Arc<DriveDescription>,
     /// log2 of the bytes of a physical sector.
     sector_shift: u32,
     /// In force; the description has what the drive left the factory with.
@@ -214,12 +217,26 @@ impl Drive {
     /// What is impossible in the description.
     pub fn new(description: &DriveDescription, seed: u64) -> Result<Drive, InvalidDescription> {
         check(description)?;
+        Ok(Drive::at_rest(Arc::new(Media::new(description)), Arc::new(description.clone()), seed))
+    }
+
+    /// Another drive of the same description, at rest.
+    pub fn another(&self, seed: u64) -> Drive {
+        Drive::at_rest(Arc::clone(&self.media), Arc::clone(&self.params.description), seed)
+    }
+
+    fn at_rest(media: Arc<Media>, description: Arc<DriveDescription>, seed: u64) -> Drive {
         let buffer = &description.buffer;
         let interface = &description.interface;
         let sector_bytes = description.geometry.physical_sector_bytes;
         let capacity = (description.queue.depth + buffer.dirty_extents_max) as usize + 1;
-        Ok(Drive {
-            media: Media::new(description),
+        Drive {
+            media,
+            sleeps: description.power.is_some_and(|power| power.idle_timeout_ns.is_some()),
+            segments: Segments::new(buffer),
+            writes: WriteCache::new(buffer),
+            queue: ArmQueue::new(&description.queue, capacity),
+            slow: Slow::new(&description.slow, seed),
             params: Parameters {
                 sector_shift: sector_bytes.trailing_zeros(),
                 write_cache: buffer.write_cache,
@@ -228,14 +245,9 @@ impl Drive {
                 read_ahead_max: u64::from(buffer.read_ahead_max_sectors.min(buffer.segment_sectors)),
                 sector_read_ns: (f64::from(sector_bytes) * interface.read_ns_per_byte).round() as u64,
                 sector_write_ns: (f64::from(sector_bytes) * interface.write_ns_per_byte).round() as u64,
-                description: description.clone(),
+                description,
             },
-            sleeps: description.power.is_some_and(|power| power.idle_timeout_ns.is_some()),
-            segments: Segments::new(buffer),
-            writes: WriteCache::new(buffer),
-            queue: ArmQueue::new(&description.queue, capacity),
             port: Port::new(),
-            slow: Slow::new(&description.slow, seed),
             head: Head { cylinder: 0, head: 0 },
             continues: NOWHERE,
             arm_free_ns: 0,
@@ -252,7 +264,7 @@ impl Drive {
             media_defects: MediaDefects::none(),
             failures: Failures::default(),
             ready_ns: 0,
-        })
+        }
     }
 
     /// Bytes that it exports.

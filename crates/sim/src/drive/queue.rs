@@ -50,16 +50,12 @@ pub struct HostJob {
     pub partial: bool,
     /// Sequential to the write before it.
     pub sequential_write: bool,
+    /// The command before it was a read.
+    pub after_read: bool,
     /// Its firmware overhead.
     pub overhead_ns: u64,
     /// A write that may complete as soon as the write cache has room for it.
     pub cacheable: bool,
-    /// Least time from the command to its track.
-    pub settled_min_ns: u64,
-    /// The overhead of the part that is in the buffer.
-    pub hit_overhead_ns: u64,
-    /// Its disconnection costs.
-    pub disconnect_ns: u64,
     /// The segment that it continues.
     pub segment: Option<usize>,
 }
@@ -277,7 +273,8 @@ impl ArmQueue {
     }
 }
 
-/// The job whose first sector the heads reach first. The inner loop of every simulation of a deep queue.
+/// The job whose first sector the heads reach first. The inner loop of every simulation of a deep queue: it decides by
+/// selection, since a processor guesses no better than chance which job is the nearest so far.
 fn shortest_positioning(targets: &[Target], media: &Media, head: Head, start_ns: u64) -> usize {
     let mut best = 0;
     let mut best_ns = u64::MAX;
