@@ -187,7 +187,7 @@ def sweep_merge(shards: tuple[str, ...], output: str) -> None:
     """Put the shards of a sweep together: the table that one machine would have written.
 
     \b
-    headstack sweep-merge part-*.parquet -o whole.parquet
+    headstack sweep-merge part-1.parquet part-2.parquet -o whole.parquet
 
     All SHARDs of one `headstack sweep --shard` are needed, in any order; what is missing or there twice is named.
     """
