@@ -25,7 +25,16 @@ fn seven_drives(level: &str) -> SystemDescription {
 }
 
 fn spec(system: SystemDescription, demand: Demand) -> RunSpec {
-    RunSpec { system_name: String::new(), system, demand, span: None, seed: 1, interval_ns: None, preload: 0 }
+    RunSpec {
+        system_name: String::new(),
+        system,
+        demand,
+        span: None,
+        seed: 1,
+        interval_ns: None,
+        preload: 0,
+        faults: None,
+    }
 }
 
 fn mix(outstanding: u32, requests: u64) -> Demand {

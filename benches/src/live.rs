@@ -112,6 +112,7 @@ fn live_against_simulated(drive: &SystemDescription, workload: &Workload, depth:
         seed,
         interval_ns: None,
         preload: 0,
+        faults: None,
     };
     let simulated = run(&spec, &|_| true).map_err(|error| error.to_string())?;
     let model = simulated.response();

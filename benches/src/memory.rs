@@ -78,6 +78,7 @@ pub fn array_child() {
         seed: 1,
         interval_ns: None,
         preload: 0,
+        faults: None,
     };
     simulate(&spec, REQUESTS);
 }

@@ -52,6 +52,7 @@ fn spec(drive: &DriveDescription, workload: &str, outstanding: u32, requests: u6
         seed: 1,
         interval_ns: None,
         preload: 0,
+        faults: None,
     }
 }
 

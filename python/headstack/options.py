@@ -7,6 +7,7 @@ fastest.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -165,6 +166,11 @@ def _preload(spec: Spec, text: str) -> None:
 
 def _seed(spec: Spec, text: str) -> None:
     spec["seed"] = whole("seed", text)
+
+
+def _faults(spec: Spec, text: str) -> None:
+    if text != "none":
+        spec["faults"] = json.loads(_native.load_faults(text, json.dumps(spec["system"])))
 
 
 def _array(spec: Spec, option: str) -> dict[str, Any]:
@@ -400,6 +406,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("interval", "TIME", "Record figures over time, too.", _interval, "Length"),
     Option("preload", "N", "Requests that caches have seen before the run, in no time.", _preload, "Length"),
     Option("seed", "N", "Seed of all randomness.  [default: 1]", _seed, "Length"),
+    Option("faults", "FILE", "What goes wrong, and when, from the start of the warm-up; or none.", _faults, "Faults"),
 )
 
 IN_RESULTS = ("depth", "rate", "seed", "requests")

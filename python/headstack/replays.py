@@ -27,7 +27,7 @@ OUTSIDE = ("refuse", "fold", "drop")
 SYSTEM_OPTIONS = tuple(
     option
     for option in OPTIONS
-    if (option.group in ("Array", "Drive") and option.name != "lun") or option.name in ("interval", "seed")
+    if (option.group in ("Array", "Drive") and option.name != "lun") or option.name in ("interval", "seed", "faults")
 )
 """What can be varied of the system, as in a run."""
 
@@ -49,6 +49,7 @@ class ReplayOptions(TypedDict, total=False):
     preconditioned: Swept
     interval: Swept
     seed: Swept
+    faults: Swept
 
 
 def replay(

@@ -69,6 +69,7 @@ class Options(TypedDict, total=False):
     interval: Swept
     preload: Swept
     seed: Swept
+    faults: Swept
 
 
 def run(

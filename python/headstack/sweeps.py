@@ -19,7 +19,7 @@ from headstack._native import Field, InputError
 from headstack.atomic_files import write_all
 from headstack.chunks import finish
 from headstack.chunks.chunk import Chunk, cost_s, cut, engine
-from headstack.chunks.points import DEMAND, DRIVES, MARK, OPTION, SYSTEM, specifications_of_points
+from headstack.chunks.points import DEMAND, DRIVES, FAULTS, MARK, OPTION, SYSTEM, specifications_of_points
 from headstack.demand import load_demand
 from headstack.designs import Axis, Design, Listed, axis
 from headstack.options import CHANGES, OPTIONS
@@ -66,6 +66,12 @@ class Plan:
         demand = {} if workload is None else {DEMAND: _native.demand_blueprint(os.fspath(workload))}
         _check_options(fields, workload)
         units = [each.unit for each in fields.values()]
+        faults = fields.get(FAULTS)
+        schedules = {
+            value: json.loads(_native.load_faults(value))
+            for value in (faults.values if isinstance(faults, Listed) else ())
+            if value != "none"
+        }
         seeds = fields.get("seed")
         seed = int(seeds.values[0]) if isinstance(seeds, Listed) and seeds.values[0].isdecimal() else None
         self.design = Design(tuple(fields), tuple(fields.values()), sample, points, seed)
@@ -100,6 +106,7 @@ class Plan:
                     "columns": self.columns,
                     "units": units,
                     "whole": False,
+                    **({FAULTS: schedules} if schedules else {}),
                 }
             )
 

@@ -93,6 +93,97 @@ def test_a_recorded_session_replays_to_the_nanosecond(tmp_path: Path, headstack:
     assert live == again
 
 
+FAULTS = """seed = 11
+
+[[fault]]
+at = "100ms"
+what = "latency-spike"
+time = "30ms"
+percent = 20
+distribution = "exponential"
+
+[[fault]]
+at = "2s"
+for = "4s"
+what = "link-errors"
+percent = 5
+time-out = "200ms"
+"""
+
+
+def _reads_and_writes(client: Client, requests: int, draw: random.Random) -> None:
+    """A load at depth 8, whatever its answers are."""
+    under_way: dict[int, int] = {}
+
+    def hear() -> None:
+        done, error = client.reply()
+        length = under_way.pop(done)
+        client.take(0 if error else length)
+
+    for cookie in range(requests):
+        if len(under_way) == 8:
+            hear()
+        offset = draw.randrange(client.capacity // 4096 - 1024) * 4096
+        under_way[cookie] = 4096 if cookie % 3 else 0
+        client.send(0 if cookie % 3 else 1, offset, 4096, b"" if cookie % 3 else b"x" * 4096, cookie=cookie)
+    while under_way:
+        hear()
+
+
+def _hear_all(client: Client) -> None:
+    while True:
+        client.reply()
+
+
+def test_a_session_with_faults_replays_to_the_nanosecond(tmp_path: Path, headstack: Headstack) -> None:
+    (tmp_path / "faults.toml").write_text(FAULTS)
+    options = ("--faults", "faults.toml", "--record", "live.parquet", "--seed", "3", "--speed", "20", "--control", "c")
+    draw = random.Random(5)
+    with served(tmp_path, CHEETAH, *options) as process, Control(tmp_path / "c") as control:
+
+        def inject(what: str, lasts: str | None = None, **keys: object) -> None:
+            control.order({"do": "inject", "fault": {"what": what, **keys}} | ({"for": lasts} if lasts else {}))
+
+        client = Client(tmp_path / "s")
+        _reads_and_writes(client, 150, draw)
+        inject("weak-sectors", turns=3, percent=40.0)
+        inject("hang", "500ms", kinds=["write"])
+        _reads_and_writes(client, 150, draw)
+        for what in ("drop-out", "power-cut"):
+            for cookie in range(4):
+                client.send(1, cookie << 20, 4096, b"y" * 4096, cookie=cookie)
+            inject(what, "1s")
+            with pytest.raises((EOFError, ConnectionError)):
+                _hear_all(client)
+            time.sleep(0.2)
+            client = Client(tmp_path / "s")
+            _reads_and_writes(client, 100, draw)
+        client.close()
+        log = control.order({"do": "injections"})
+        said = ended(process)
+    assert process.returncode == 0, said
+    whats = {one["fault"]["what"] for one in log["injections"]}
+    assert whats == {"latency-spike", "link-errors", "weak-sectors", "hang", "drop-out", "power-cut"}
+    (tmp_path / "log.toml").write_text(log["schedule"])
+
+    def replayed(faults: str) -> list[tuple[int, int | None]]:
+        again = headstack(
+            "replay", "live.parquet", CHEETAH, "--seed", "3", "--faults", faults, "--record", "again.parquet"
+        )
+        assert again.returncode == 0, again.stderr
+        return requests("again.parquet")
+
+    def requests(name: str) -> list[tuple[int, int | None]]:
+        select = "select arrival_ns, response_ns from read_parquet(?)"
+        return duckdb.execute(select, [str(tmp_path / name)]).fetchall()
+
+    live = requests("live.parquet")
+    assert len(live) >= 500
+    assert live == replayed("log.toml")
+    # The file that the session began with does not know what was injected later.
+    assert live != replayed("faults.toml")
+
+
 def test_a_session_ends_with_a_verdict(tmp_path: Path) -> None:
     # Without a floor, which on a busy machine may be a good part of this.
     with served(tmp_path, "constant:5ms", "--floor", "0s", "--json", "fidelity.json") as process:

@@ -46,6 +46,7 @@ fn answer(system: &str, load: &str, outstanding: u32) -> String {
         seed: 1998,
         interval_ns: None,
         preload: 0,
+        faults: None,
     };
     let mut seen = String::new();
     let mut sink = |observed: &Observed| {

@@ -31,6 +31,7 @@ fn result(array: ArrayDescription, workload: Workload, span: Option<Span>) -> Ru
         seed: 1,
         interval_ns: None,
         preload: 0,
+        faults: None,
     };
     run(&spec, &|_| true).unwrap()
 }

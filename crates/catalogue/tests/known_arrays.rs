@@ -18,6 +18,7 @@ fn spec(system: &str, demand: Demand) -> RunSpec {
         seed: 1,
         interval_ns: None,
         preload: 0,
+        faults: None,
     }
 }
 

@@ -48,6 +48,7 @@ fn random_reads(resolved: &Resolved) -> RunResult {
         seed: 1,
         interval_ns: None,
         preload: 0,
+        faults: None,
     };
     run(&spec, &|_| true).unwrap()
 }

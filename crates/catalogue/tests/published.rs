@@ -90,6 +90,7 @@ fn the_spinpoint_f1_follows_its_measured_read_curve() {
                 seed: 1,
                 interval_ns: None,
                 preload: 0,
+                faults: None,
             },
         })
     };
@@ -169,6 +170,7 @@ fn every_drive_streams_reads_at_its_sustained_rate() {
             seed: 1,
             interval_ns: None,
             preload: 0,
+            faults: None,
         };
         let rate = run(&spec, &|_| true).unwrap().throughput_bytes_per_s();
         println!("{:24} {:6.1} of {:6.1} MB/s", entry.id, rate / 1e6, expected / 1e6);

@@ -58,6 +58,7 @@ impl Case {
             seed,
             interval_ns: None,
             preload: 0,
+            faults: None,
         }
     }
 

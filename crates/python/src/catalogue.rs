@@ -1,11 +1,11 @@
 //! Drives, arrays, workloads and scenarios by name or file, as JSON.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use headstack_catalogue::{Changes, Entry, ResolvedArray, ResolvedDevice, ResolvedSystem};
 use headstack_sim::device::DeviceDescription;
-use headstack_sim::{Demand, SystemDescription};
+use headstack_sim::{Demand, Model, SystemDescription};
 use headstack_workload::{Scenario, Span, Workload};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -228,6 +228,21 @@ fn text(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
+}
+
+/// The schedule of faults at `path`, with the map files that it names, as JSON: of faults that can strike a system's JSON, or
+/// any where none is given. Raises `InputError`.
+#[pyfunction]
+#[pyo3(signature = (path, system=None))]
+pub fn load_faults(path: PathBuf, system: Option<&str>) -> PyResult<String> {
+    let schedule = match system {
+        None => headstack_catalogue::read_faults(&path),
+        Some(text) => {
+            let system: SystemDescription = serde_json::from_str(text).map_err(json_error)?;
+            headstack_catalogue::load_faults(&path, &Model::System(system))
+        }
+    };
+    Ok(serde_json::to_string(&schedule.map_err(input_error)?).expect("schedules are plain data"))
 }
 
 /// A device's description under its kind, and where its values are from by key, as a TOML file of the catalogue's form. Raises

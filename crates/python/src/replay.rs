@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use headstack_replay::{Replay, ReplayError};
 use headstack_result::RunResult;
+use headstack_sim::faults::Schedule;
 use headstack_sim::replay::{ReplaySpec, replay as simulate};
 use headstack_sim::{SimError, SystemDescription};
 use headstack_trace::{Clock, Meta, Record, TraceError, TraceReader};
@@ -29,6 +30,9 @@ struct Spec {
     replay: Replay,
     seed: u64,
     interval_ns: Option<u64>,
+    /// What goes wrong, and when, as `load_faults` gives it.
+    #[serde(default)]
+    faults: Option<Schedule>,
     /// What distinguishes it from others: columns of the table of results.
     labels: Vec<(String, String)>,
     /// The trace to write of what came out.
@@ -111,6 +115,7 @@ fn carry_out(spec: &Spec, reader: TraceReader, goes_on: &AtomicBool, read: &Atom
         replay: settings,
         seed: spec.seed,
         interval_ns: spec.interval_ns,
+        faults: spec.faults.clone(),
     };
     let mut source = |batch: &mut Vec<Recorded>| -> Result<bool, Failure> {
         if !goes_on.load(Ordering::Relaxed) {

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use headstack_result::RunResult;
-use headstack_sim::{Demand, RunSpec, SimError, SystemDescription, record, run_all};
+use headstack_sim::faults::Schedule;
+use headstack_sim::{Demand, Model, RunSpec, SimError, SystemDescription, record, run_all};
 use headstack_workload::scenario::Scenario;
 use headstack_workload::{Span, Workload};
 use pyo3::prelude::*;
@@ -32,6 +33,9 @@ pub struct Spec {
     interval_ns: Option<u64>,
     #[serde(default)]
     preload: u64,
+    /// What goes wrong, and when, as `load_faults` gives it.
+    #[serde(default)]
+    faults: Option<Schedule>,
     /// Under what name the result tells of each stream of the scenario, where not under its own.
     #[serde(default)]
     pub stream_names: Vec<String>,
@@ -77,6 +81,10 @@ impl Spec {
     /// Why it is not, as one line.
     pub fn fault(&self) -> Result<(), String> {
         self.system.check().map_err(|fault| fault.to_string())?;
+        if let Some(schedule) = &self.faults {
+            let found = schedule.check(&Model::System(self.system.clone()));
+            found.map_err(|(index, (key, message))| format!("faults: fault[{index}].{key}: {message}"))?;
+        }
         match (&self.workload, &self.scenario) {
             (Some(workload), None) => workload.validate().map_err(|error| error.to_string()),
             (None, Some(scenario)) => scenario.validate().map_err(|error| error.to_string()),
@@ -94,13 +102,13 @@ impl Spec {
     /// The same, and what is run.
     pub fn split(self) -> (Asked, RunSpec) {
         let asked = self.asked();
-        let Spec { system_name, system, workload, scenario, span, seed, interval_ns, preload, .. } = self;
+        let Spec { system_name, system, workload, scenario, span, seed, interval_ns, preload, faults, .. } = self;
         let demand = match (workload, scenario) {
             (Some(workload), _) => workload.into(),
             (None, scenario) => scenario.expect("read has seen that there is one").into(),
         };
         let span = span.map(|(start_bytes, length_bytes)| Span { start_bytes, length_bytes });
-        (asked, RunSpec { system_name, system, demand, span, seed, interval_ns, preload })
+        (asked, RunSpec { system_name, system, demand, span, seed, interval_ns, preload, faults })
     }
 }
 

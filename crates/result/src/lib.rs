@@ -7,6 +7,7 @@ mod batches;
 mod components;
 mod curve;
 mod demerit;
+mod fault_record;
 mod fidelity;
 mod histogram;
 mod integrity;
@@ -25,6 +26,7 @@ pub use curve::{CurvePoint, Knee, knee, throughput_at_response};
 pub use demerit::{
     Score, demerit_disksim_ms, demerit_ms, demerit_of_histograms_ms, paired_rms_ms, pearson_r, score, worst_percentile,
 };
+pub use fault_record::{FaultRecord, LossRecord};
 pub use fidelity::Fidelity;
 pub use histogram::{LatencyHistogram, MAX_BINNED_NS, StoredHistogram};
 pub use integrity::Integrity;

@@ -21,6 +21,8 @@ pub struct Measuring {
     interval_ns: u64,
     /// Requests completed since.
     pub completed: u64,
+    /// Requests that failed since, where they are booked here.
+    pub failed: u64,
     /// Arrivals of an open loop since.
     pub arrived: u64,
     backlog_at_start: u64,
@@ -55,6 +57,7 @@ impl Measuring {
             depth_since_ns: start_ns,
             interval_ns,
             completed: 0,
+            failed: 0,
             arrived: 0,
             backlog_at_start: backlog,
             sojourn_ns: 0,
@@ -112,6 +115,13 @@ impl Measuring {
             self.interval_response.record(response_ns);
         }
         is_batch
+    }
+
+    /// Books a request that failed among the errors of its kind, and nowhere else.
+    pub fn fail(&mut self, kind: usize, intended_ns: u64, at_ns: u64) {
+        self.failed += 1;
+        self.kinds.of(kind).errors += 1;
+        self.forget(intended_ns, at_ns);
     }
 
     /// Leaves out a request that failed; it was outstanding nevertheless.

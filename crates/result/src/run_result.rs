@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Check, Component, Counter, DepthResult, Energy, Fidelity, Integrity, Interval, Kinds, LatencyHistogram, Mode,
-    SCHEMA_VERSION, Sampling, StreamResult, SystemRecord, TooShort,
+    Check, Component, Counter, DepthResult, Energy, FaultRecord, Fidelity, Integrity, Interval, Kinds,
+    LatencyHistogram, Mode, SCHEMA_VERSION, Sampling, StreamResult, SystemRecord, TooShort,
 };
 
 /// The outcome of one run: one system under one workload with one seed.
@@ -51,7 +51,10 @@ pub struct RunResult {
     pub fidelity: Option<Fidelity>,
     /// What ended the run early: data that no redundancy could bring back.
     pub data_loss: Option<String>,
-    /// What ended a measurement before its time: somebody, a full disk, a device that vanished.
+    /// What went wrong with the system on purpose, in the order in which it struck.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultRecord>,
+    /// What ended a run before its time: somebody, a full disk, a device that vanished.
     pub ended_early: Option<String>,
     /// Whether what was read is what had been written, where that was checked.
     pub integrity: Option<Integrity>,
@@ -92,6 +95,7 @@ impl RunResult {
             energy: None,
             fidelity: None,
             data_loss: None,
+            faults: Vec::new(),
             ended_early: None,
             integrity: None,
             offered_per_s: None,

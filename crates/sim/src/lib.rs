@@ -4,6 +4,7 @@ pub mod array;
 pub mod device;
 pub mod disk;
 pub mod drive;
+mod faulted;
 pub mod faults;
 mod flights;
 pub mod gauges;

@@ -7,9 +7,10 @@ use headstack_workload::Recorded;
 use crate::SimError;
 use crate::drive::Completion;
 use crate::drive::description::DriveDescription;
+use crate::faults::Schedule;
 use crate::flights::Flight;
 use crate::recorder::{Observed, Sink};
-use crate::rig::{Progress, Rig, note_of_tail};
+use crate::rig::{Machine, Progress, Rig, note_of_tail};
 use crate::system::{System, SystemDescription};
 
 /// What is replayed on.
@@ -25,6 +26,8 @@ pub struct ReplaySpec {
     pub seed: u64,
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
+    /// What goes wrong, and when: by the clock of the replay, which is that of a recording that began at 0.
+    pub faults: Option<Schedule>,
 }
 
 /// Replays a recording and measures from its first request to the completion of its last: there is no warm-up. `sink`
@@ -43,7 +46,8 @@ pub fn replay<'a, E: From<SimError> + From<ReplayError>>(
     sink: Option<&'a mut Sink<'a>>,
 ) -> Result<RunResult, E> {
     spec.replay.check()?;
-    let rig = Rig::new(System::new(&spec.system, spec.seed)?, spec.interval_ns, sink);
+    let machine = Machine::new(System::new(&spec.system, spec.seed)?, &spec.system, spec.faults.as_ref())?;
+    let rig = Rig::new(machine, spec.interval_ns, sink);
     let (capacity_bytes, block_bytes) = (spec.system.capacity_bytes(), spec.system.block_bytes());
     let player = Player::new(&spec.replay, capacity_bytes, block_bytes, source)?;
     let is_timed = matches!(spec.replay.mode, ReplayMode::Timed { .. });
@@ -66,6 +70,7 @@ pub fn closed_responses_ns(
         replay: Replay::new("recording", ReplayMode::Closed),
         seed: 0,
         interval_ns: None,
+        faults: None,
     };
     let mut responses_ns = Vec::new();
     let mut hear = |observed: &Observed| {
@@ -94,14 +99,17 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
         let requests_max = spec.replay.requests_max.unwrap_or(u64::MAX);
         let mut done = Vec::with_capacity(64);
         while !self.rig.is_over() {
-            let event_ns = self.rig.system.next_event_ns();
+            let event_ns = self.rig.next_event_ns();
             match self.player.next_due()? {
                 // The system first: what it finishes at this moment makes room for what is issued at it.
                 Due::At(due_ns) if due_ns < event_ns => {
                     self.issue(due_ns)?;
                 }
                 Due::At(_) | Due::AfterCompletion => {
-                    assert!(event_ns != u64::MAX, "requests are outstanding, yet nothing will ever happen");
+                    if event_ns == u64::MAX {
+                        self.rig.never_answers();
+                        break;
+                    }
                     self.system_event(event_ns, &mut done)?;
                 }
                 Due::Never => break,

@@ -9,7 +9,9 @@ use crate::SimError;
 use crate::device::DeviceDescription;
 use crate::drive::Completion;
 use crate::drive::description::SlowProcesses;
-use crate::flights::{Flight, Flights};
+use crate::faulted::FaultedSystem;
+use crate::faults::Schedule;
+use crate::flights::{Flight, Flights, Outcome};
 use crate::recorder::{Recorder, Sink};
 use crate::snapshot::Snapshot;
 use crate::system::{System, SystemDescription};
@@ -20,9 +22,35 @@ pub type Progress<'a> = dyn Fn(f64) -> bool + Sync + 'a;
 /// Completions between two looks at the clock of the outside world.
 const PROGRESS_EVERY: u64 = 1 << 13;
 
+/// What a load is put on.
+#[allow(clippy::large_enum_variant)] // One a run.
+pub enum Machine {
+    /// A system as it is.
+    Sound(System),
+    /// One where things go wrong.
+    Faulted(Box<FaultedSystem>),
+}
+
+impl Machine {
+    /// A system, struck by the faults of a schedule where there is one.
+    ///
+    /// # Errors
+    /// A fault that cannot strike it.
+    pub fn new(
+        system: System,
+        description: &SystemDescription,
+        faults: Option<&Schedule>,
+    ) -> Result<Machine, SimError> {
+        Ok(match faults {
+            None => Machine::Sound(system),
+            Some(schedule) => Machine::Faulted(Box::new(FaultedSystem::new(system, description, schedule)?)),
+        })
+    }
+}
+
 /// A system, the requests under way in it, and what is measured.
 pub struct Rig<'a> {
-    pub system: System,
+    machine: Machine,
     pub flights: Flights,
     /// What is kept since the warm-up was over.
     pub measuring: Option<Measuring>,
@@ -33,14 +61,16 @@ pub struct Rig<'a> {
     /// Requests that the system was shown before.
     pub preloaded: u64,
     recorder: Option<Recorder<&'a mut Sink<'a>>>,
+    /// Why it is over before its time.
+    ended_early: Option<String>,
     next_progress: u64,
 }
 
 impl<'a> Rig<'a> {
     /// A system at rest at time 0, whose results are also kept for intervals, whose requests `sink` hears of.
-    pub fn new(system: System, interval_ns: Option<u64>, sink: Option<&'a mut Sink<'a>>) -> Self {
+    pub fn new(machine: Machine, interval_ns: Option<u64>, sink: Option<&'a mut Sink<'a>>) -> Self {
         Rig {
-            system,
+            machine,
             flights: Flights::default(),
             measuring: None,
             before: Snapshot::default(),
@@ -48,7 +78,39 @@ impl<'a> Rig<'a> {
             interval_ns: interval_ns.unwrap_or(u64::MAX).max(1),
             preloaded: 0,
             recorder: sink.map(Recorder::new),
+            ended_early: None,
             next_progress: PROGRESS_EVERY,
+        }
+    }
+
+    /// The system.
+    #[inline]
+    pub fn system(&self) -> &System {
+        match &self.machine {
+            Machine::Sound(system) => system,
+            Machine::Faulted(faulted) => faulted.system(),
+        }
+    }
+
+    /// When something happens next; `u64::MAX` if nothing will.
+    #[inline]
+    pub fn next_event_ns(&self) -> u64 {
+        match &self.machine {
+            Machine::Sound(system) => system.next_event_ns(),
+            Machine::Faulted(faulted) => faulted.next_event_ns(),
+        }
+    }
+
+    /// Nothing will ever happen, though requests are outstanding: a fault that never ends has them, and ends the run.
+    #[cold]
+    pub fn never_answers(&mut self) {
+        match &self.machine {
+            Machine::Sound(_) => panic!("requests are outstanding, yet nothing will ever happen"),
+            Machine::Faulted(_) => {
+                self.ended_early = Some("a fault that does not end lets nothing be answered any more".to_owned());
+                self.start_measuring();
+                self.close();
+            }
         }
     }
 
@@ -67,7 +129,11 @@ impl<'a> Rig<'a> {
         if let Some(recorder) = &mut self.recorder {
             recorder.issued(id, &flight);
         }
-        (id, self.system.submit(flight.intended_ns, id, &flight.request))
+        let admitted = match &mut self.machine {
+            Machine::Sound(system) => system.submit(flight.intended_ns, id, &flight.request),
+            Machine::Faulted(faulted) => faulted.submit(flight.intended_ns, id, &flight.request),
+        };
+        (id, admitted)
     }
 
     /// Lets the system work up to its next completions, but not beyond `limit_ns`, before which something happens in it;
@@ -78,32 +144,56 @@ impl<'a> Rig<'a> {
     /// written apart, which a processor waits for.
     #[inline]
     pub fn advance(&mut self, limit_ns: u64, done: &mut Vec<Completion>) {
-        self.now_ns = self.system.advance_to_completions(limit_ns, done);
+        self.now_ns = match &mut self.machine {
+            Machine::Sound(system) => system.advance_to_completions(limit_ns, done),
+            Machine::Faulted(faulted) => faulted.advance_by_one(limit_ns, done),
+        };
     }
 
     /// Data that are gone end the run: what was measured until now is the result.
     #[inline]
     pub fn settle(&mut self) {
-        if self.system.data_loss().is_some() {
+        if self.system().data_loss().is_some() {
             self.start_measuring();
             self.close();
         }
     }
 
-    /// Books a completion.
+    /// Books a completion: the request that it is of, and what became of that.
     #[inline]
-    pub fn complete(&mut self, completion: &Completion) -> Flight {
+    pub fn complete(&mut self, completion: &Completion) -> (Flight, Outcome) {
         self.count_depth(completion.at_ns);
         let flight = self.flights.complete(completion.id);
+        if let Machine::Faulted(faulted) = &mut self.machine {
+            let outcome = faulted.take_outcome(completion.id);
+            if outcome != Outcome::Done {
+                self.fail(&flight, completion, outcome);
+                return (flight, outcome);
+            }
+        }
         if let Some(recorder) = &mut self.recorder {
             recorder.completed(completion);
         }
         if let Some(measuring) = &mut self.measuring
             && measuring.record(&finished(&flight, completion))
         {
-            measuring.note_levels(self.system.levels());
+            let levels = self.system().levels();
+            self.measuring.as_mut().expect("it has just been asked").note_levels(levels);
         }
-        flight
+        (flight, Outcome::Done)
+    }
+
+    /// Books a request that failed, or that nobody ever answers: an error of its kind, and no latency.
+    #[cold]
+    fn fail(&mut self, flight: &Flight, completion: &Completion, outcome: Outcome) {
+        match (&mut self.recorder, outcome) {
+            (Some(recorder), Outcome::Vanished) => recorder.vanished(completion.id),
+            (Some(recorder), Outcome::Done | Outcome::Failed(_)) => recorder.completed(completion),
+            (None, _) => {}
+        }
+        if let Some(measuring) = &mut self.measuring {
+            measuring.fail(flight.request.kind as usize, flight.intended_ns, completion.at_ns);
+        }
     }
 
     /// Books the time since the last change at the depth that held.
@@ -125,9 +215,9 @@ impl<'a> Rig<'a> {
     // Apart, since loads ask at each completion: its frame holds whole histograms.
     #[cold]
     fn begin_measuring(&mut self) {
-        self.before = self.system.snapshot();
+        self.before = self.system().snapshot();
         let mut measuring = Measuring::new(self.now_ns, self.outstanding(), self.interval_ns);
-        measuring.begin_levels(self.preloaded + self.flights.completed, self.system.levels());
+        measuring.begin_levels(self.preloaded + self.flights.completed, self.system().levels());
         self.measuring = Some(measuring);
     }
 
@@ -182,11 +272,15 @@ impl<'a> Rig<'a> {
         let mut result = RunResult::new(Mode::Simulated, system, demand, seed, GENERATOR_NAME);
         result.checks = self.flights.checks();
         result.backlog = self.outstanding();
-        result.data_loss = self.system.data_loss().map(str::to_owned);
+        result.data_loss = self.system().data_loss().map(str::to_owned);
+        if let Machine::Faulted(faulted) = &self.machine {
+            result.faults = faulted.records();
+        }
+        let after = self.system().snapshot();
+        result.ended_early = self.ended_early;
         let mut measuring = self.measuring.expect("a run ends by its measured part");
         self.flights.under_way().for_each(|flight| measuring.still_outstanding(flight.intended_ns));
         measuring.write_to(&mut result);
-        let after = self.system.snapshot();
         let end_ns = result.start_ns + result.duration_ns;
         result.energy = after.energy_since(&self.before, result.start_ns, end_ns);
         (result.components, result.counters) = after.since(&self.before);

@@ -11,9 +11,10 @@ use rayon::prelude::*;
 
 use crate::SimError;
 use crate::drive::Completion;
+use crate::faults::Schedule;
 use crate::flights::{Flight, Flights};
 use crate::recorder::Sink;
-use crate::rig::{Progress, Rig, note_of_alignment, note_of_tail};
+use crate::rig::{Machine, Progress, Rig, note_of_alignment, note_of_tail};
 use crate::scenario;
 use crate::system::{System, SystemDescription};
 
@@ -35,6 +36,8 @@ pub struct RunSpec {
     /// Requests of the same kind that caches and flash have seen before the run begins, in no time: hours of use that
     /// need not be simulated.
     pub preload: u64,
+    /// What goes wrong, and when: from the start of the run on, whose warm-up is part of it.
+    pub faults: Option<Schedule>,
 }
 
 /// What a system is put under.
@@ -156,7 +159,7 @@ impl<'a> Runner<'a> {
                 (0, false, Some(ArrivalClock::new(rate_per_s, process, spec.seed)?))
             }
         };
-        let mut rig = Rig::new(system, spec.interval_ns, sink);
+        let mut rig = Rig::new(Machine::new(system, &spec.system, spec.faults.as_ref())?, spec.interval_ns, sink);
         rig.preloaded = spec.preload;
         rig.flights = Flights::with_capacity(outstanding_limit as usize);
         let mut runner = Runner {
@@ -186,7 +189,7 @@ impl<'a> Runner<'a> {
         while !self.rig.is_over() {
             let issue_ns = self.thinking.peek().map_or(u64::MAX, |&Reverse(at_ns)| at_ns);
             let outside_ns = issue_ns.min(self.next_arrival_ns);
-            let event_ns = self.rig.system.next_event_ns();
+            let event_ns = self.rig.next_event_ns();
             let mut limit_ns = outside_ns;
             if let RunLength::TimeNs(length_ns) = self.run_length {
                 if self.rig.time_is_up_before(length_ns, event_ns.min(outside_ns)) {
@@ -197,7 +200,10 @@ impl<'a> Runner<'a> {
             }
             // The system first: what it finishes at this moment makes room for what is issued at it.
             if event_ns <= outside_ns {
-                assert!(event_ns != u64::MAX, "requests are outstanding, yet nothing will ever happen");
+                if event_ns == u64::MAX {
+                    self.rig.never_answers();
+                    break;
+                }
                 self.system_events(limit_ns, &mut done);
             } else if issue_ns <= self.next_arrival_ns {
                 self.rig.now_ns = issue_ns;
@@ -279,10 +285,10 @@ impl<'a> Runner<'a> {
             return;
         };
         let over = match self.run_length {
-            RunLength::Requests(limit) => measuring.completed >= limit,
+            RunLength::Requests(limit) => measuring.completed + measuring.failed >= limit,
             RunLength::TimeNs(_) => false,
             RunLength::Confidence { percent, max_requests } => {
-                measuring.completed >= max_requests || measuring.is_known_within(percent)
+                measuring.completed + measuring.failed >= max_requests || measuring.is_known_within(percent)
             }
         };
         if over {

@@ -9,9 +9,9 @@ use headstack_workload::scenario::{Scenario, ScenarioLength, ScenarioRun, Step};
 
 use crate::SimError;
 use crate::drive::Completion;
-use crate::flights::Flight;
+use crate::flights::{Flight, Outcome};
 use crate::recorder::Sink;
-use crate::rig::{Progress, Rig, finished};
+use crate::rig::{Machine, Progress, Rig, finished};
 use crate::run::RunSpec;
 use crate::system::System;
 
@@ -52,7 +52,7 @@ pub fn run<'a>(
     let (processors, network) = (Servers::new(scenario.cpus.max(1)), Servers::new(1));
     let mut runner = Runner {
         scenario,
-        rig: Rig::new(system, spec.interval_ns, sink),
+        rig: Rig::new(Machine::new(system, &spec.system, spec.faults.as_ref())?, spec.interval_ns, sink),
         asks: BinaryHeap::new(),
         asked: 0,
         before: [&processors, &network].map(|servers| servers.component("")),
@@ -98,7 +98,7 @@ impl Runner<'_, '_> {
         let mut done = Vec::with_capacity(64);
         while !self.rig.is_over() {
             let ask_ns = self.asks.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
-            let event_ns = self.rig.system.next_event_ns();
+            let event_ns = self.rig.next_event_ns();
             if let ScenarioLength::TimeNs(limit_ns) = self.scenario.run_length
                 && self.rig.time_is_up_before(limit_ns, event_ns.min(ask_ns))
             {
@@ -106,7 +106,10 @@ impl Runner<'_, '_> {
             }
             // The system first: what it finishes at this moment makes room for what is issued at it.
             if event_ns <= ask_ns {
-                assert!(event_ns != u64::MAX, "clients wait, yet nothing will ever happen");
+                if event_ns == u64::MAX {
+                    self.rig.never_answers();
+                    break;
+                }
                 self.system_event(event_ns, &mut done);
             } else if let Some(Reverse((at_ns, _, client))) = self.asks.pop() {
                 self.rig.now_ns = at_ns;
@@ -152,15 +155,19 @@ impl Runner<'_, '_> {
     fn system_event(&mut self, at_ns: u64, done: &mut Vec<Completion>) {
         self.rig.advance(at_ns, done);
         for completion in done.drain(..) {
-            let flight = self.rig.complete(&completion);
+            let (flight, outcome) = self.rig.complete(&completion);
             if self.rig.measuring.is_some() {
-                self.streams[flight.stream as usize].record(&finished(&flight, &completion));
+                let kinds = &mut self.streams[flight.stream as usize];
+                match outcome {
+                    Outcome::Done => kinds.record(&finished(&flight, &completion)),
+                    Outcome::Failed(_) | Outcome::Vanished => kinds.of(flight.request.kind as usize).errors += 1,
+                }
             }
             if self.clients.complete(flight.client) {
                 self.ask(flight.client, completion.at_ns);
             }
         }
-        if self.rig.system.data_loss().is_some() {
+        if self.rig.system().data_loss().is_some() {
             self.start_measuring();
         }
         self.rig.settle();
@@ -187,7 +194,7 @@ impl Runner<'_, '_> {
             return;
         };
         let over = match self.scenario.run_length {
-            ScenarioLength::Requests(limit) => measuring.completed >= limit,
+            ScenarioLength::Requests(limit) => measuring.completed + measuring.failed >= limit,
             ScenarioLength::TimeNs(_) => false,
             ScenarioLength::AllDone => self.clients.all_done(),
         };

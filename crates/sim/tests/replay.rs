@@ -20,6 +20,7 @@ fn replay_spec(system: &SystemDescription, mode: ReplayMode) -> ReplaySpec {
         replay: Replay::new("recording", mode),
         seed: 1,
         interval_ns: None,
+        faults: None,
     }
 }
 

@@ -10,6 +10,7 @@ mod array_pool;
 mod assisted;
 mod catalogue;
 mod common;
+mod faulted;
 mod geometry;
 mod mechanics;
 mod media_cache;

@@ -17,6 +17,9 @@ SYSTEM, DEMAND, OPTION = "system", "demand", "option"
 DRIVES = "drives"
 """A column of arrays that were asked for by their capacity."""
 
+FAULTS = "faults"
+"""The option whose files go with the chunk: who carries it out need not have them."""
+
 MARK = "="
 """Begins the columns of what was varied, some of which are called as columns of results are."""
 
@@ -94,9 +97,10 @@ def _specified(chunk: dict[str, Any], point: list[str], system: str, demand: str
         size = _native.system_size(system)
         spec["span"] = _native.parse_range(part, size.capacity_bytes, size.sector_bytes)
     for option in OPTIONS:
-        if option.name in chosen:
+        if option.name in chosen and option.name != FAULTS:
             option.apply(spec, chosen[option.name])
-    return spec
+    schedule = chunk.get(FAULTS, {}).get(chosen.get(FAULTS))
+    return spec if schedule is None else spec | {FAULTS: schedule}
 
 
 def one_size(chosen: dict[str, str]) -> dict[str, Any]:

@@ -116,7 +116,8 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
         print_fidelity(results)
 
     outputs.write(results, tell)
-    return ending(results, given["continue_on_error"])
+    # Who says what goes wrong asked for what fails.
+    return ending(results, given["continue_on_error"] or given["faults"] is not None)
 
 
 def print_fidelity(results: Results) -> None:

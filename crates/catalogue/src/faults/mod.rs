@@ -22,12 +22,31 @@ pub fn load_faults(path: &Path, model: &Model) -> Result<Schedule, InputError> {
     parse_faults(&file, &text, path.parent().unwrap_or(Path::new("")), model)
 }
 
+/// Reads the schedule at `path` and the map files that it names for whichever model: [`Schedule::check`] says whether all of
+/// it can strike one.
+///
+/// # Errors
+/// A file that cannot be read; what is wrong in it: file, line, key and what is allowed.
+pub fn read_faults(path: &Path) -> Result<Schedule, InputError> {
+    let file = path.display().to_string();
+    let text = read(path, &file)?;
+    schedule_of(&Document::parse(&file, &text)?, path.parent().unwrap_or(Path::new("")))
+}
+
 /// Reads the text of `file`, whose map files are in `folder`, for a model.
 ///
 /// # Errors
 /// What is wrong in it: file, line, key and what is allowed.
 pub fn parse_faults(file: &str, text: &str, folder: &Path, model: &Model) -> Result<Schedule, InputError> {
     let document = Document::parse(file, text)?;
+    let schedule = schedule_of(&document, folder)?;
+    schedule
+        .check(model)
+        .map_err(|(index, (key, message))| document.error(&format!("fault[{index}].{key}"), message))?;
+    Ok(schedule)
+}
+
+fn schedule_of(document: &Document, folder: &Path) -> Result<Schedule, InputError> {
     let mut schedule: Schedule = document.read()?;
     for (index, timed) in schedule.faults.iter_mut().enumerate() {
         read_map(&mut timed.fault, folder).map_err(|error| match error.line {
@@ -36,9 +55,6 @@ pub fn parse_faults(file: &str, text: &str, folder: &Path, model: &Model) -> Res
             None => document.error(&format!("fault[{index}].map"), format!("{}: {}", error.file, error.message)),
         })?;
     }
-    schedule
-        .check(model)
-        .map_err(|(index, (key, message))| document.error(&format!("fault[{index}].{key}"), message))?;
     Ok(schedule)
 }
 

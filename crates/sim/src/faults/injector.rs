@@ -416,14 +416,14 @@ impl Injector {
 
     /// A request that came at `came_ns` is answered at `at_ns`.
     #[inline]
-    pub fn answered(&mut self, id: u32, came_ns: u64, at_ns: u64, outcome: Outcome) {
+    pub fn answered(&mut self, id: u32, request: &Request, came_ns: u64, at_ns: u64, outcome: Outcome) {
         if !self.watched.is_empty() {
-            self.tell(id, came_ns, at_ns, outcome);
+            self.tell(id, request, came_ns, at_ns, outcome);
         }
     }
 
     #[cold]
-    fn tell(&mut self, id: u32, came_ns: u64, at_ns: u64, outcome: Outcome) {
+    fn tell(&mut self, id: u32, request: &Request, came_ns: u64, at_ns: u64, outcome: Outcome) {
         for number in self.watched.remove(&id).into_iter().flatten() {
             let active = self.active.iter().find(|active| active.number == number);
             let failed = match (outcome, active.map(|active| &active.effect)) {
@@ -435,14 +435,23 @@ impl Injector {
             };
             let injection = &mut self.log[number as usize];
             injection.failed += u64::from(failed);
-            // No two requests come at once.
+            // Of requests that come at once, those of one kind to one place fare alike.
+            let is_this = |meeting: &Meeting| {
+                (meeting.arrival_ns, meeting.offset_bytes, meeting.kind)
+                    == (came_ns, request.offset_bytes, request.kind.into())
+            };
             for meeting in [&mut injection.first, &mut injection.last].into_iter().flatten() {
-                if meeting.arrival_ns == came_ns {
+                if is_this(meeting) {
                     meeting.completion_ns = Some(at_ns);
                     meeting.deed = if failed { Deed::Failed } else { meeting.deed };
                 }
             }
         }
+    }
+
+    /// Nobody is there who would answer.
+    pub fn is_away(&self) -> bool {
+        self.active.iter().any(|active| matches!(active.effect, Effect::DropOut | Effect::PowerCut(_)))
     }
 
     fn is_powerless(&self) -> bool {

@@ -122,7 +122,7 @@ impl Exposure {
 
     /// A flush that was submitted at `submitted_ns` is complete: it covers what had been acknowledged by then.
     pub fn flushed(&mut self, submitted_ns: u64) {
-        let covered = |exposed: &Exposed| exposed.acknowledged_ns.is_some_and(|at_ns| at_ns < submitted_ns);
+        let covered = |exposed: &Exposed| exposed.acknowledged_ns.is_some_and(|at_ns| at_ns <= submitted_ns);
         let numbers: Vec<u64> =
             self.exposed.iter().filter(|(_, exposed)| covered(exposed)).map(|(&number, _)| number).collect();
         numbers.into_iter().for_each(|number| self.durable(number));

@@ -9,6 +9,8 @@ pub mod exposure;
 
 pub use exposure::{Changed, Exposure, Fate, Medium, Verdict, joined};
 
+use std::collections::BTreeMap;
+
 use headstack_workload::Span;
 use serde::{Deserialize, Serialize};
 
@@ -120,4 +122,83 @@ pub struct Lost {
     pub writes: u64,
     /// Where other bytes are now than those, in order of place.
     pub spans: Vec<Span>,
+}
+
+impl Lost {
+    /// What the verdicts of a cut mean where no contents are kept: whatever was lost of the newest acknowledged data counts,
+    /// whichever bytes had been there before.
+    pub fn of_verdicts(mut verdicts: Vec<Verdict>) -> Lost {
+        verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.number));
+        // What newer changes have put there, by its first byte: no loss of an older one shows beneath it.
+        let mut newer: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut lost = Lost::default();
+        for change in verdicts.chunk_by(|one, other| one.number == other.number) {
+            let gone = |verdict: &&Verdict| verdict.fate == Fate::Lost { acknowledged: true };
+            let before = lost.spans.len();
+            change.iter().filter(gone).for_each(|verdict| uncovered(&newer, verdict.span, &mut lost.spans));
+            lost.writes += u64::from(lost.spans.len() > before);
+            for verdict in change.iter().filter(|verdict| verdict.fate != Fate::Lost { acknowledged: false }) {
+                cover(&mut newer, verdict.span);
+            }
+        }
+        lost.spans = joined(lost.spans);
+        lost
+    }
+}
+
+/// Appends what of a span is not covered.
+fn uncovered(covered: &BTreeMap<u64, u64>, span: Span, into: &mut Vec<Span>) {
+    let (mut at_bytes, end_bytes) = (span.start_bytes, span.start_bytes + span.length_bytes);
+    let before = covered.range(..=at_bytes).next_back();
+    let within = covered.range(at_bytes + 1..end_bytes);
+    for (&from, &to) in before.into_iter().chain(within).chain([(&end_bytes, &end_bytes)]) {
+        if from > at_bytes {
+            into.push(Span { start_bytes: at_bytes, length_bytes: from - at_bytes });
+        }
+        at_bytes = at_bytes.max(to).min(end_bytes);
+    }
+}
+
+/// Covers a span, and joins it with what it touches.
+fn cover(covered: &mut BTreeMap<u64, u64>, span: Span) {
+    let (mut from, mut to) = (span.start_bytes, span.start_bytes + span.length_bytes);
+    while let Some((&start, &end)) = covered.range(..=to).next_back().filter(|(_, end)| **end >= from) {
+        (from, to) = (from.min(start), to.max(end));
+        covered.remove(&start);
+    }
+    covered.insert(from, to);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A verdict on the bytes `[from, to)`.
+    fn verdict(number: u64, from: u64, to: u64, fate: Fate) -> Verdict {
+        Verdict { number, span: Span { start_bytes: from, length_bytes: to - from }, fate }
+    }
+
+    #[test]
+    fn a_loss_beneath_newer_data_is_none() {
+        let (gone, kept) = (Fate::Lost { acknowledged: true }, Fate::Durable);
+        let open = Fate::Lost { acknowledged: false };
+        let spans = |verdicts: Vec<Verdict>| {
+            let lost = Lost::of_verdicts(verdicts);
+            let spans: Vec<(u64, u64)> =
+                lost.spans.iter().map(|span| (span.start_bytes, span.start_bytes + span.length_bytes)).collect();
+            (lost.writes, spans)
+        };
+        assert_eq!(spans(vec![]), (0, vec![]));
+        assert_eq!(spans(vec![verdict(0, 0, 10, gone), verdict(1, 20, 30, gone)]), (2, vec![(0, 10), (20, 30)]));
+        // A newer write that is there hides the middle of an older one that is not; one that is lost itself counts alone.
+        assert_eq!(spans(vec![verdict(0, 0, 30, gone), verdict(1, 10, 20, kept)]), (1, vec![(0, 10), (20, 30)]));
+        assert_eq!(spans(vec![verdict(0, 0, 10, gone), verdict(1, 0, 10, gone)]), (1, vec![(0, 10)]));
+        // What nobody had acknowledged hides nothing where it is gone.
+        assert_eq!(spans(vec![verdict(0, 0, 10, gone), verdict(1, 5, 10, open)]), (1, vec![(0, 10)]));
+        // An older one that is there does not bring a newer one back.
+        assert_eq!(spans(vec![verdict(0, 0, 10, kept), verdict(1, 0, 10, gone)]), (1, vec![(0, 10)]));
+        let parts =
+            vec![verdict(3, 0, 4, kept), verdict(3, 4, 8, gone), verdict(2, 0, 8, gone), verdict(1, 6, 12, gone)];
+        assert_eq!(spans(parts), (2, vec![(4, 12)]));
+    }
 }

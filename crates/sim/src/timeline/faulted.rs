@@ -124,7 +124,13 @@ impl<T> Timeline<T> {
         self.injector.resent
     }
 
-    fn system(&self) -> Option<&System> {
+    /// Somebody is there who answers: there is power, and no device has dropped out.
+    pub fn is_there(&self) -> bool {
+        self.power.is_on() && !self.injector.is_away()
+    }
+
+    /// The system; none where a device is constant.
+    pub fn system(&self) -> Option<&System> {
         match &self.machine {
             Machine::System(system) => Some(system),
             Machine::Constant(..) => None,
@@ -144,7 +150,9 @@ impl<T> Timeline<T> {
         }
         let reaches_ns = at_ns + way.wait_ns;
         match way.end {
-            None if way.wait_ns == 0 => self.submit(at_ns, id, part),
+            None if way.wait_ns == 0 => {
+                self.submit(at_ns, id, part);
+            }
             None => self.agenda.put_off(reaches_ns, Item::Submit(id)),
             Some(Outcome::Vanished) => {
                 self.answer(&Completion { at_ns, id, started_ns: at_ns }, Outcome::Vanished);
@@ -202,7 +210,9 @@ impl<T> Timeline<T> {
                 _ if part.delivery == Delivery::Over => {
                     self.parts.take(id);
                 }
-                Item::Submit(id) => self.submit(now_ns, id, &part.request),
+                Item::Submit(id) => {
+                    self.submit(now_ns, id, &part.request);
+                }
                 Item::Answer(id, started_ns, outcome) => {
                     self.departs(&Completion { at_ns: now_ns, id, started_ns }, outcome, now_ns);
                 }

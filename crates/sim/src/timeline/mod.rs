@@ -117,21 +117,30 @@ impl<T> Timeline<T> {
             Model::System(description) => Machine::System(System::new(description, seed)?),
             Model::Constant(constant) => Machine::Constant(constant.latency_ns, VecDeque::new()),
         };
-        Ok(Timeline {
-            model: model.clone(),
+        Ok(Timeline { recorder: listener.map(Recorder::new), ..Timeline::with(model.clone(), machine) })
+    }
+
+    /// A system that may have a past, and that nobody listens to.
+    pub fn of(model: Model, system: System) -> Timeline<T> {
+        Timeline::with(model, Machine::System(system))
+    }
+
+    fn with(model: Model, machine: Machine) -> Timeline<T> {
+        Timeline {
             machine,
-            injector: Injector::new(model),
+            injector: Injector::new(&model),
             agenda: Agenda::default(),
             parts: Slots::default(),
             flights: Slots::default(),
             last_ns: 0,
-            recorder: listener.map(Recorder::new),
+            recorder: None,
             finished: Vec::new(),
             done: Vec::new(),
             failed: Vec::new(),
-            power: Power::of(model),
+            power: Power::of(&model),
             exposure: Exposure::default(),
-        })
+            model,
+        }
     }
 
     /// What it is about.
@@ -171,6 +180,28 @@ impl<T> Timeline<T> {
         }
     }
 
+    /// A request comes at `at_ns` exactly and as a whole, from a load that has seen every event before that moment. Whether
+    /// the system has taken it rather than let it wait in the host.
+    pub fn take(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) -> bool {
+        debug_assert!(at_ns >= self.last_ns, "time does not go back");
+        self.last_ns = at_ns;
+        if let Some(changed) = changed {
+            match self.power.is_on() {
+                true => self.exposure.began(changed, request.span()),
+                false => self.exposure.refused(changed, request.span()),
+            }
+        }
+        let (started_ns, outcome, unheard) = (u64::MAX, Outcome::Done, false);
+        let flight = Flight { arrival_ns: at_ns, started_ns, request, changed, parts: 1, outcome, unheard, ticket };
+        let flight = self.flights.put(flight);
+        let id = self.parts.put(Part { flight, arrival_ns: at_ns, request, delivery: Delivery::Straight });
+        if self.injector.is_quiet() {
+            return self.submit(at_ns, id, &request);
+        }
+        self.meets_faults(at_ns, id, &request);
+        true
+    }
+
     fn part_comes(&mut self, at_ns: u64, flight: u32, part: &Request) {
         let at_ns = self.free_moment(at_ns);
         let waiting = self.flights.get_mut(flight);
@@ -179,7 +210,11 @@ impl<T> Timeline<T> {
         if let Some(recorder) = &mut self.recorder {
             recorder.issued(id, &Issued { intended_ns: at_ns, request: *part, client: 0, stream: 0 });
         }
-        if self.injector.is_quiet() { self.submit(at_ns, id, part) } else { self.meets_faults(at_ns, id, part) }
+        if self.injector.is_quiet() {
+            self.submit(at_ns, id, part);
+        } else {
+            self.meets_faults(at_ns, id, part);
+        }
     }
 
     /// The first moment from `at_ns` on in which nothing else happens or has happened; it is the present from now on.
@@ -194,13 +229,12 @@ impl<T> Timeline<T> {
         at_ns
     }
 
-    fn submit(&mut self, at_ns: u64, id: u32, part: &Request) {
+    fn submit(&mut self, at_ns: u64, id: u32, part: &Request) -> bool {
         match &mut self.machine {
-            Machine::System(system) => {
-                system.submit(at_ns, id, part);
-            }
+            Machine::System(system) => system.submit(at_ns, id, part),
             Machine::Constant(latency_ns, queue) => {
                 queue.push_back(Completion { at_ns: at_ns + *latency_ns, id, started_ns: at_ns });
+                true
             }
         }
     }
@@ -246,7 +280,8 @@ impl<T> Timeline<T> {
 
     /// Works up to the next event: in the same moment first those of the machine.
     fn work_until(&mut self, event_ns: u64) {
-        self.last_ns = self.last_ns.max(event_ns);
+        debug_assert!(event_ns >= self.last_ns, "time does not go back: {event_ns} after {}", self.last_ns);
+        self.last_ns = event_ns;
         if self.machine_next_ns() > event_ns {
             return self.keep_agenda(event_ns);
         }
@@ -282,8 +317,10 @@ impl<T> Timeline<T> {
             None => {}
         }
         let part = *self.parts.get_mut(completion.id);
-        self.injector.answered(completion.id, part.arrival_ns, completion.at_ns, outcome);
+        self.injector.answered(completion.id, &part.request, part.arrival_ns, completion.at_ns, outcome);
         let flight = self.flights.get_mut(part.flight);
+        debug_assert!(completion.at_ns >= part.arrival_ns, "an answer comes after its request");
+        debug_assert!(flight.parts > 0, "every part is answered once");
         flight.parts -= 1;
         flight.outcome = flight.outcome.with(outcome);
         flight.started_ns = flight.started_ns.min(completion.started_ns.max(flight.arrival_ns));

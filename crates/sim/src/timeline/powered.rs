@@ -3,7 +3,7 @@
 use headstack_workload::{Kind, Random, Request, Span};
 
 use super::slots::Slots;
-use super::{Finished, Flight, Machine, Timeline};
+use super::{Delivery, Finished, Flight, Machine, Timeline};
 use crate::flights::Outcome;
 use crate::model::Model;
 use crate::power_cut::{Changed, Lost, Medium, PowerCut, PowerLoss, Verdict, atom_bytes};
@@ -99,6 +99,10 @@ impl<T> Timeline<T> {
         };
         self.injector.note_loss(number, loss);
         self.lose_all(now_ns);
+        debug_assert!(
+            self.parts.iter().all(|(_, part)| part.delivery == Delivery::Over),
+            "whatever was under way has vanished, once"
+        );
         // The system has forgotten them too: their numbers are free.
         self.agenda.clear();
         self.parts = Slots::default();

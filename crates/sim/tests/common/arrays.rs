@@ -130,5 +130,6 @@ pub fn run_array(
         seed: 3,
         interval_ns: None,
         preload: 0,
+        faults: None,
     })
 }

@@ -328,6 +328,7 @@ pub fn spec(drive: &DriveDescription, workload: Workload) -> RunSpec {
         seed: 7,
         interval_ns: None,
         preload: 0,
+        faults: None,
     }
 }
 

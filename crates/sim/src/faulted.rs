@@ -1,0 +1,146 @@
+//! A system of a run where things go wrong on purpose: faults strike it in virtual time, and who put it under load hears what
+//! became of each request.
+
+use headstack_result::{FaultRecord, LossRecord};
+use headstack_workload::{Kind, Request};
+
+use crate::SimError;
+use crate::drive::Completion;
+use crate::faults::{Fault, Injection, Schedule};
+use crate::flights::Outcome;
+use crate::model::Model;
+use crate::power_cut::{Changed, Lost};
+use crate::system::{System, SystemDescription};
+use crate::timeline::{Finished, Timeline};
+
+/// A system and its faults. Time 0 of its schedule is that of the run, whose warm-up is part of it.
+pub struct FaultedSystem {
+    timeline: Timeline<u32>,
+    finished: Vec<Finished<u32>>,
+    /// Requests that nobody will answer, by the load's number. Who asked hears of their end when the system is there again:
+    /// then its connection breaks, or its commands time out, and it can go on.
+    stranded: Vec<u32>,
+    /// Changes so far; not counted where no power cut is to come.
+    changes: Option<u64>,
+    cuts: u32,
+    /// Requests of the last moment that were not done, and what became of them.
+    undone: Vec<(u32, Outcome)>,
+}
+
+impl FaultedSystem {
+    /// A system at rest, to which a schedule will happen.
+    ///
+    /// # Errors
+    /// What is impossible in the description; a fault that cannot strike it.
+    pub fn new(system: System, description: &SystemDescription, schedule: &Schedule) -> Result<Self, SimError> {
+        let mut timeline = Timeline::of(Model::System(description.clone()), system);
+        timeline.follow(schedule)?;
+        let cuts_power = schedule.faults.iter().any(|timed| matches!(timed.fault, Fault::PowerCut { .. }));
+        Ok(FaultedSystem {
+            timeline,
+            finished: Vec::new(),
+            stranded: Vec::new(),
+            changes: cuts_power.then_some(0),
+            cuts: 0,
+            undone: Vec::new(),
+        })
+    }
+
+    /// What the faults strike.
+    pub fn system(&self) -> &System {
+        self.timeline.system().expect("runs are of systems")
+    }
+
+    /// Takes a request at `now_ns`, as [`System::submit`] does.
+    pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) -> bool {
+        let changed = match (&mut self.changes, request.kind) {
+            (Some(changes), Kind::Write | Kind::Trim) => {
+                *changes += 1;
+                Some(Changed { number: *changes, forced: request.force_unit_access })
+            }
+            (None, _) | (Some(_), Kind::Read | Kind::Flush) => None,
+        };
+        self.timeline.take(now_ns, *request, changed, id)
+    }
+
+    /// When something happens next; `u64::MAX` if nothing will.
+    pub fn next_event_ns(&self) -> u64 {
+        self.timeline.next_ns()
+    }
+
+    /// Processes its next events, which all happen at the moment that is returned, before `limit_ns` or at it. Appends what
+    /// ends: what became of it is asked after ([`take_outcome`](Self::take_outcome)).
+    pub fn advance_by_one(&mut self, limit_ns: u64, done: &mut Vec<Completion>) -> u64 {
+        let now_ns = self.next_event_ns();
+        debug_assert!(now_ns <= limit_ns, "something happens until then");
+        debug_assert!(self.undone.is_empty(), "every outcome is asked after");
+        self.timeline.advance(now_ns, &mut self.finished);
+        self.note_losses();
+        for Finished { at_ns, started_ns, outcome, ticket: id, .. } in self.finished.drain(..) {
+            match outcome {
+                Outcome::Vanished => {
+                    self.stranded.push(id);
+                    continue;
+                }
+                Outcome::Failed(_) => self.undone.push((id, outcome)),
+                Outcome::Done => {}
+            }
+            done.push(Completion { at_ns, id, started_ns });
+        }
+        if !self.stranded.is_empty() && self.timeline.is_there() {
+            for id in self.stranded.drain(..) {
+                self.undone.push((id, Outcome::Vanished));
+                done.push(Completion { at_ns: now_ns, id, started_ns: now_ns });
+            }
+        }
+        now_ns
+    }
+
+    /// What became of a request that has ended.
+    pub fn take_outcome(&mut self, id: u32) -> Outcome {
+        let at = self.undone.iter().position(|(undone, _)| *undone == id);
+        at.map_or(Outcome::Done, |at| self.undone.remove(at).1)
+    }
+
+    /// What a cut took, by the model alone: there are no contents to look at.
+    fn note_losses(&mut self) {
+        if self.changes.is_none() {
+            return;
+        }
+        let mut verdicts = Vec::new();
+        self.timeline.take_verdicts(&mut verdicts);
+        if self.timeline.power_cuts() != self.cuts {
+            self.cuts = self.timeline.power_cuts();
+            self.timeline.note_lost(&Lost::of_verdicts(verdicts));
+        }
+    }
+
+    /// What struck, and what it did.
+    pub fn records(&self) -> Vec<FaultRecord> {
+        self.timeline.injections().injections.iter().map(record).collect()
+    }
+}
+
+fn record(injection: &Injection) -> FaultRecord {
+    let loss = injection.loss.as_ref().map(|loss| LossRecord {
+        lost_writes: loss.lost_writes,
+        lost_bytes: loss.lost_bytes,
+        lost_extents: loss.lost_extents,
+        under_way: loss.under_way,
+        absent: loss.absent,
+        whole: loss.whole,
+        torn: loss.torn.len() as u64,
+    });
+    FaultRecord {
+        number: injection.number,
+        at_ns: injection.at_ns,
+        until_ns: injection.until_ns,
+        fault: serde_json::to_value(&injection.fault).expect("faults are plain data"),
+        refused: injection.refused.clone(),
+        met: injection.met,
+        failed: injection.failed,
+        retried_passes: injection.counters.map(|counters| counters.retried_passes),
+        uncorrectable_errors: injection.counters.map(|counters| counters.uncorrectable_errors),
+        loss,
+    }
+}
