@@ -77,7 +77,7 @@ def system_options(command: Command) -> Command:
 @click.option("--keep", multiple=True, metavar="RANGE", help="With --data discard: bytes kept all the same (0..64MiB).")
 @click.option("--speed", default=1.0, metavar="N", show_default=True, help="0.1 is ten times slower than real time.")
 @click.option("--floor", metavar="TIME", help="What the path costs, if it is not to be measured at the start.")
-@click.option("--faults", type=SOURCE, metavar="FILE.toml", help='What goes wrong, and when: see the page "Live".')
+@click.option("--faults", type=SOURCE, metavar="FILE.toml", help='What goes wrong, and when: see the page "Faults".')
 @click.option("--realtime/--no-realtime", default=True, show_default=True, help="Ask for SCHED_FIFO.")
 @click.option("--control", metavar="SOCKET", type=FILE, help='Take orders there: "headstack ctl", "headstack top".')
 @click.option("--metrics", metavar="[HOST:]PORT", help="Answer HTTP with Prometheus' text.")
