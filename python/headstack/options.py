@@ -312,7 +312,8 @@ OPTIONS: tuple[Option, ...] = (
         f"RAID level of its groups: {', '.join(_native.LEVELS)}.",
         _made_before,
         "Array",
-        lambda: _native.LEVELS,
+        # Forms with letters for their counts, such as K+M, are nothing to complete.
+        lambda: [level for level in _native.LEVELS if level.islower()],
     ),
     Option(
         "usable",

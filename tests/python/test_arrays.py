@@ -170,7 +170,8 @@ def test_what_is_impossible_is_one_line(good: str, bad: str, start: str, words: 
 
 
 def test_levels_need_their_drives(folder: Path) -> None:
-    for level, fewest in (("raid1", 2), ("raid10", 2), ("raid5", 3), ("raid6", 4)):
+    new = (("4+2", 6), ("8+8", 16), ("raidz1", 2), ("raidz3", 4), ("draid2:4d:1s", 7))
+    for level, fewest in (("raid1", 2), ("raid10", 2), ("raid5", 3), ("raid6", 4), *new):
         for count in (fewest - 1, fewest):
             text = (
                 f'name = "few"\ndrives = [{{ drive = "re4-2tb", count = {count} }}]\ngroups = [{{ level = "{level}" }}]'
@@ -354,12 +355,22 @@ def test_levels_and_capacities_are_swept_and_told(tmp_path: Path) -> None:
     assert round(halved[0]["capacity_gb"], 1) == 36.8
 
 
+def test_codes_and_levels_with_records_are_run_and_lose_a_drive() -> None:
+    asked: dict[str, Any] = {"level": ["4+2", "raidz2", "draid2:4d:1s"], "drives": 12, "depth": 8, "requests": 400}
+    healthy = hs.run(MD, "oltp-8k", **asked)
+    degraded = hs.run(MD, "oltp-8k", **asked, fail="d3@0s")
+    assert [row["level"] for row in healthy] == ["4+2", "raidz2", "draid2:4d:1s"]
+    assert all(one["iops"] != other["iops"] for one, other in zip(degraded, healthy, strict=True))
+
+
 def test_luns_find_a_group_that_was_called_by_its_former_level(folder: Path) -> None:
     (folder / "own.toml").write_text(
         'name = "own"\ndrives = [{ drive = "re4-2tb", count = 8 }]\n'
         'groups = [{ level = "raid5", spans = 2 }]\nluns = [{ name = "a", group = "raid5" }]\n'
     )
-    for level, terabytes in (("raid5", 12), ("raid6", 8), ("raid10", 8), ("raid0", 16)):
+    # 32 of 45 sectors of RAIDZ2, 32 of 33 in three of four columns of dRAID1 less a spare.
+    new = (("4+4", 8), ("raidz2", 11), ("draid1:3d:1s", 10))
+    for level, terabytes in (("raid5", 12), ("raid6", 8), ("raid10", 8), ("raid0", 16), *new):
         assert round(hs.Array.load("own.toml", level=level).capacity_bytes / 1e12) == terabytes
 
 

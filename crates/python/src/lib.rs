@@ -92,7 +92,7 @@ mod _native {
     #[pymodule_init]
     fn constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("CLASS_LIMITS_NS", headstack_load::CLASS_LIMITS_NS)?;
-        module.add("LEVELS", tuple(module, &LevelName::ALL)?)?;
+        module.add("LEVELS", tuple(module, &LevelName::forms())?)?;
         module.add("POLICIES", tuple(module, &Policy::ALL)?)?;
         module.add("READ_AHEADS", tuple(module, &ReadAhead::ALL)?)?;
         module.add("WRITE_CACHES", tuple(module, &WriteCache::ALL)?)?;

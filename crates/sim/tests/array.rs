@@ -1,7 +1,7 @@
 //! The formula suite: what each RAID level asks of its members, healthy and not.
 
 use crate::common::MS;
-use crate::common::arrays::{ROWS, UNIT, array, capacity, group, of, request, serve};
+use crate::common::arrays::{LEVELS, ROWS, UNIT, array, capacity, group, of, request, serve};
 use headstack_sim::array::description::{ArrayDescription, Incident, IncidentKind, Level, SmallWrites};
 use headstack_sim::array::{Array, ArrayCounters};
 use headstack_sim::drive::Completion;
@@ -31,14 +31,14 @@ fn failed(mut description: ArrayDescription, members: &[u32]) -> ArrayDescriptio
 
 #[test]
 fn small_reads_take_one_access_at_every_level() {
-    for level in Level::ALL {
+    for level in LEVELS {
         assert_eq!(read_counts(&of(level, 6), 3 * UNIT + 4096, 4096), 1, "{level:?}");
     }
 }
 
 #[test]
 fn misaligned_reads_take_two_where_there_are_units() {
-    for level in Level::ALL {
+    for level in LEVELS {
         let one = matches!(level, Level::Concat | Level::Raid1);
         assert_eq!(read_counts(&of(level, 6), UNIT - 2048, 4096), if one { 1 } else { 2 }, "{level:?}");
     }

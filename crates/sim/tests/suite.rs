@@ -5,6 +5,7 @@ mod array;
 mod array_cache;
 mod array_check;
 mod array_faults;
+mod array_levels;
 mod array_links;
 mod array_pool;
 mod assisted;

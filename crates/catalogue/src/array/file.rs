@@ -12,7 +12,8 @@ use headstack_sim::array::description::{
 use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
 use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::standards::LinkStandard;
 use crate::key_error;
@@ -126,6 +127,8 @@ pub struct GroupTable {
     pub drives: Option<Vec<String>>,
     /// Bytes on one drive before the next is used.
     pub stripe_unit: Option<Bytes>,
+    /// Bytes of a record of RAIDZ and dRAID, whose `stripe_unit` is the sector; 128 KiB where left out.
+    pub record: Option<Bytes>,
     /// Bytes used of each drive; what the smallest holds where left out.
     pub drive_size: Option<Bytes>,
     /// Equal sub-groups of RAID 50 and 60; 1 where left out.
@@ -160,62 +163,67 @@ impl ArrayFile {
             }
             group.name = group.name.take().or(is_named.then_some(former));
             group.spans = group.spans.filter(|_| level.level().rules().has_spans);
+            if level.level().rules().has_records != group.level.level().rules().has_records {
+                // A sector is no stripe unit, and levels without records have none.
+                (group.stripe_unit, group.record, group.rebuild) = (None, None, None);
+            }
             group.level = level;
         }
         Ok(())
     }
 }
 
-/// `level` of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// `level` of a group: that of the model, or `jbod`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelName {
     /// One drive after the other, each a LUN.
     Jbod,
-    /// One drive after the other.
-    Concat,
-    /// Striped, no redundancy.
-    Raid0,
-    /// Every drive holds everything.
-    Raid1,
-    /// Two copies, striped over all drives.
-    Raid10,
-    /// One rotating parity.
-    Raid5,
-    /// Two rotating parities.
-    Raid6,
+    /// A level of the model: `raid5`, `4+2`, `raidz2`, `draid2:8d:1s`.
+    Of(Level),
 }
 
 impl LevelName {
-    /// Every level.
-    pub const ALL: [LevelName; 7] = [
-        LevelName::Jbod,
-        LevelName::Concat,
-        LevelName::Raid0,
-        LevelName::Raid1,
-        LevelName::Raid10,
-        LevelName::Raid5,
-        LevelName::Raid6,
-    ];
+    /// What it can be in files.
+    pub fn forms() -> Vec<&'static str> {
+        std::iter::once("jbod").chain(Level::FORMS.iter().copied()).collect()
+    }
+
+    /// The level that a text names.
+    pub fn parse(text: &str) -> Option<LevelName> {
+        if text == "jbod" { Some(LevelName::Jbod) } else { Level::parse(text).map(LevelName::Of) }
+    }
 
     /// The level of the model.
     pub fn level(self) -> Level {
         match self {
-            LevelName::Jbod | LevelName::Concat => Level::Concat,
-            LevelName::Raid0 => Level::Raid0,
-            LevelName::Raid1 => Level::Raid1,
-            LevelName::Raid10 => Level::Raid10,
-            LevelName::Raid5 => Level::Raid5,
-            LevelName::Raid6 => Level::Raid6,
+            LevelName::Jbod => Level::Concat,
+            LevelName::Of(level) => level,
         }
     }
 
     /// Its name in files.
     pub fn name(self) -> String {
-        match serde_json::to_value(self) {
-            Ok(serde_json::Value::String(name)) => name,
-            other => unreachable!("the enum has names only: {other:?}"),
+        match self {
+            LevelName::Jbod => "jbod".to_owned(),
+            LevelName::Of(level) => level.to_string(),
         }
+    }
+}
+
+impl Serialize for LevelName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for LevelName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LevelName, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        LevelName::parse(&text).ok_or_else(|| {
+            // Serde asks for names that live as long as the program; forms are few, and written down once.
+            static FORMS: std::sync::LazyLock<Vec<&str>> = std::sync::LazyLock::new(LevelName::forms);
+            D::Error::unknown_variant(&text, &FORMS)
+        })
     }
 }
 

@@ -10,6 +10,10 @@ use super::resolve::{Parts, Resolver, ns};
 
 /// Stripe unit where none is stated: the usual setting of controllers since 2000; medium confidence.
 pub const STRIPE_UNIT: Bytes = Bytes(64 << 10);
+/// Sector of RAIDZ and dRAID: ashift 12, which drives with sectors of 4 KiB are given.
+pub const SECTOR: Bytes = Bytes(4 << 10);
+/// Record of RAIDZ and dRAID: OpenZFS's recordsize.
+pub const RECORD: Bytes = Bytes(128 << 10);
 /// Bytes of a step of a rebuild: long enough to stream, short beside a host's patience; an estimate.
 pub const REBUILD_STEP: Bytes = Bytes(1 << 20);
 /// Steps at once: one reads while the other writes; an estimate.
@@ -86,12 +90,19 @@ impl Resolver<'_> {
         let key = |field: &str| format!("groups[{index}].{field}");
         let level = table.level.level();
         let name = table.name.clone().unwrap_or_else(|| table.level.name());
-        let stripe_unit = if level.rules().is_striped {
+        let stripe_unit = if level.rules().has_records {
+            self.or(table.stripe_unit, &key("stripe_unit"), "C ashift 12", SECTOR)
+        } else if level.rules().is_striped {
             self.or(table.stripe_unit, &key("stripe_unit"), "C usual setting of controllers", STRIPE_UNIT)
         } else {
             table.stripe_unit.unwrap_or(STRIPE_UNIT)
         };
         let drives = || members.iter().chain(&spares).map(|&member| parts.device(member));
+        let record = if level.rules().has_records {
+            self.or(table.record, &key("record"), "A OpenZFS's recordsize", RECORD)
+        } else {
+            table.record.unwrap_or(Bytes(0))
+        };
         let smallest = drives().map(|device| device.capacity_bytes()).min().unwrap_or(0);
         let block = drives().map(|device| u64::from(device.block_bytes())).max().unwrap_or(512);
         let unit = if level.rules().is_striped { stripe_unit.0.max(1) } else { block };
@@ -111,6 +122,7 @@ impl Resolver<'_> {
             stripe_unit_bytes: stripe_unit.0,
             rotation: table.rotation.unwrap_or_default(),
             member_bytes: member_bytes.0,
+            record_bytes: record.0,
             small_writes: table.small_writes.unwrap_or_default(),
             mirror_reads: table.mirror_reads.unwrap_or_default(),
             spares,

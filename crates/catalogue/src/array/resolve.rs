@@ -65,8 +65,8 @@ impl Changes {
                 self.drives = Some(count.ok_or_else(|| wrong(message()))?);
             }
             "level" => {
-                let level = LevelName::ALL.into_iter().find(|level| level.name() == text);
-                let allowed = || LevelName::ALL.map(LevelName::name).join(", ");
+                let level = LevelName::parse(text);
+                let allowed = || LevelName::forms().join(", ");
                 let message = || format!("{text:?} is unknown; allowed: {}", allowed());
                 self.level = Some(level.ok_or_else(|| wrong(message()))?);
             }

@@ -1,6 +1,6 @@
 //! What is impossible in an array. Keys are those of its TOML form.
 
-use super::description::{ArrayDescription, Cache, Controller, Group, IncidentKind, Prefill};
+use super::description::{ArrayDescription, Cache, Controller, Group, IncidentKind, Level, Prefill};
 use super::pool;
 use crate::drive::InvalidDescription;
 use crate::drive::check::{fault, require};
@@ -10,6 +10,8 @@ use crate::link::{LinkDescription, LinkKind};
 const MEMBERS_MAX: usize = 4096;
 /// Commands in a member, destages, processors and the like at most.
 const COUNT_MAX: u32 = 65_536;
+/// Largest record: OpenZFS's.
+const RECORD_BYTES_MAX: u64 = 16 << 20;
 /// Largest page of a cache.
 const PAGE_BYTES_MAX: u32 = 64 << 20;
 
@@ -148,17 +150,45 @@ fn check_pool(array: &ArrayDescription, index: usize) -> Result<(), InvalidDescr
 
 /// Counts of members and spans.
 fn check_shape(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), InvalidDescription> {
-    let (members, spans, rules) = (group.members.len(), group.spans as usize, group.level.rules());
+    let (members, spans, level, rules) = (group.members.len(), group.spans as usize, group.level, group.level.rules());
+    require(level.is_possible(), &key("level"), || format!("{level}; {} are allowed", Level::FORMS.join(", ")))?;
     require(spans == 1 || rules.has_spans && spans >= 1, &key("spans"), || {
         format!("{spans} spans; 1 is allowed, and more for raid5 and raid6")
     })?;
     require(members.is_multiple_of(spans), &key("spans"), || {
         format!("{spans} spans of {members} drives; a number that divides them is allowed")
     })?;
-    let fewest = rules.members_min as usize * spans;
+    let (fewest, most) = (rules.members_min as usize * spans, rules.members_max as usize);
+    let has = || format!("group {:?}: {level} of {members} drives", group.name);
     require(members >= fewest, &key("drives"), || {
         let of_spans = if spans > 1 { format!(" in {spans} spans") } else { String::new() };
-        format!("group {:?}: {} of {members} drives{of_spans}; {fewest} or more are allowed", group.name, rules.name)
+        format!("{}{of_spans}; {fewest} or more are allowed", has())
+    })?;
+    require(members <= most, &key("drives"), || format!("{}; up to {most} are allowed", has()))?;
+    let step = rules.members_step as usize;
+    require(members.is_multiple_of(step), &key("drives"), || format!("{}; multiples of {step} are allowed", has()))?;
+    check_record(group, key)
+}
+
+/// A record is as many sectors as one of OpenZFS.
+fn check_record(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), InvalidDescription> {
+    let (record, sector) = (group.record_bytes, group.stripe_unit_bytes);
+    if !group.level.rules().has_records {
+        return require(record == 0, &key("record"), || {
+            format!("{record} bytes; {} keeps no records: it is left out", group.level)
+        });
+    }
+    require(
+        record > 0 && record <= RECORD_BYTES_MAX && sector > 0 && record.is_multiple_of(sector),
+        &key("record"),
+        || {
+            format!(
+                "{record} bytes; a multiple of the sector (stripe_unit) of {sector} bytes up to {RECORD_BYTES_MAX} is allowed"
+            )
+        },
+    )?;
+    require(group.capacity_bytes() > 0, &key("drive_size"), || {
+        format!("{} bytes of each drive; room for a record at least is needed", group.member_bytes)
     })
 }
 

@@ -66,6 +66,8 @@ pub struct Group {
     pub rotation: Rotation,
     /// Bytes used of each member.
     pub member_bytes: u64,
+    /// Bytes of a record on levels that keep records; their stripe unit is the sector. 0 on others.
+    pub record_bytes: u64,
     /// How a write smaller than a stripe keeps parity true.
     pub small_writes: SmallWrites,
     /// Which copy a read takes.
@@ -312,6 +314,7 @@ impl Group {
             spans: u64::from(self.spans),
             unit_bytes: self.stripe_unit_bytes,
             member_bytes: self.member_bytes,
+            record_bytes: self.record_bytes,
             rotation: self.rotation,
             small_writes: self.small_writes,
             is_pooled: self.pool.is_some(),

@@ -87,7 +87,7 @@ impl Array {
 
     fn read_failed(&mut self, now_ns: u64, command: &Command, operation: u32, (from, to): (u64, u64)) {
         let group = self.operations.get(operation).group;
-        let slot = self.groups[group as usize].slot_of(command.member);
+        let slot = self.groups[group as usize].slot_at(command.member, from);
         let bad = Extent { slot, at_bytes: from, length_bytes: to - from };
         let run = self.run_of(operation);
         let Some(sources) = self.recovery(run, group, &bad) else {
@@ -101,7 +101,7 @@ impl Array {
     /// written again.
     fn row_read_failed(&mut self, now_ns: u64, command: &Command, number: u32, (from, to): (u64, u64)) {
         let row = *self.row_writes.get(number);
-        let slot = self.groups[row.group as usize].slot_of(command.member);
+        let slot = self.groups[row.group as usize].slot_at(command.member, from);
         let bad = Extent { slot, at_bytes: from, length_bytes: to - from };
         let Some(sources) = self.groups[row.group as usize].recovery(&bad) else {
             return self.fail_part(row.operation, slot, (from, to));
@@ -117,7 +117,7 @@ impl Array {
 
     fn rebuild_read_failed(&mut self, now_ns: u64, command: &Command, group: u32, (from, to): (u64, u64)) {
         let state = &self.groups[group as usize];
-        let bad = Extent { slot: state.slot_of(command.member), at_bytes: from, length_bytes: to - from };
+        let bad = Extent { slot: state.slot_at(command.member, from), at_bytes: from, length_bytes: to - from };
         if let Some(sources) = state.recovery(&bad) {
             self.counters.reconstruction_reads += sources.len() as u64;
             for source in &sources {
@@ -143,7 +143,7 @@ impl Array {
             return;
         };
         let state = &self.groups[group];
-        let bad = Extent { slot: state.slot_of(member), at_bytes: from, length_bytes: to - from };
+        let bad = Extent { slot: state.slot_at(member, from), at_bytes: from, length_bytes: to - from };
         let is_held_elsewhere = match self.pools[group] {
             Some(_) => !state.is_gone(),
             None => state.recovery(&bad).is_some(),

@@ -16,12 +16,9 @@ impl Array {
         for group in 0..self.groups.len() as u32 {
             let state = &mut self.groups[group as usize];
             state.spares.retain(|&spare| spare != member);
-            let Some(slot) = state.slots.iter().position(|slot| slot.member == member) else {
+            let Some(slot) = state.served_by(member) else {
                 continue;
             };
-            if state.slots[slot].state == SlotState::Missing {
-                continue;
-            }
             if state.slots[slot].state == SlotState::Whole {
                 state.not_whole += 1;
             } else {
@@ -93,8 +90,8 @@ impl Array {
     fn read_elsewhere(&mut self, now_ns: u64, operation: u32, command: &Command) {
         let group = self.operations.get(operation).group;
         let state = &self.groups[group as usize];
-        let slot = state.slots.iter().position(|slot| slot.member == command.member).expect("it had a slot") as u32;
         let (at, length) = (command.request.offset_bytes, u64::from(command.request.length_bytes));
+        let slot = state.slot_at(command.member, at);
         let mut extents = Vec::new();
         state.sources(&Extent { slot, at_bytes: at, length_bytes: length }, &mut extents);
         self.counters.reconstruction_reads += extents.len() as u64;
@@ -121,7 +118,7 @@ impl Array {
         };
         let state = &self.groups[self.operations.get(operation).group as usize];
         let (at_bytes, length_bytes) = (command.request.offset_bytes, u64::from(command.request.length_bytes));
-        let extent = Extent { slot: state.slot_of(command.member), at_bytes, length_bytes };
+        let extent = Extent { slot: state.slot_at(command.member, at_bytes), at_bytes, length_bytes };
         if state.gone && state.recovery(&extent).is_none() {
             self.fail_part(operation, extent.slot, (at_bytes, extent.end_bytes()));
         }

@@ -4,7 +4,7 @@
 use headstack_workload::Kind;
 
 use super::description::{Group, Level, MirrorReads, Rebuild};
-use super::levels::{Extent, Layout, Parity, Placing};
+use super::levels::{Draid, Extent, Layout, Parity, Placing};
 use crate::gauges::{GroupGauge, GroupHealth};
 
 /// A group in its present state.
@@ -23,7 +23,12 @@ pub struct GroupState {
     pub(super) not_whole: u32,
     /// More went than redundancy makes up for: nothing is rebuilt any more.
     pub(super) gone: bool,
+    /// Members that stand by.
     pub(super) spares: Vec<u32>,
+    /// Distributed spares that no slot has.
+    pub(super) free_spares: Vec<u32>,
+    /// Steps of rebuilds so far: their numbers.
+    pub(super) steps: u32,
     pub(super) rebuild: Rebuild,
     /// The rebuild that is under way; others wait for it.
     pub(super) rebuilding: Option<Rebuilding>,
@@ -31,7 +36,10 @@ pub struct GroupState {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
+    /// The member that serves it, or served it last.
     pub member: u32,
+    /// The distributed spare that serves it instead.
+    pub spare: Option<u32>,
     pub state: SlotState,
 }
 
@@ -63,6 +71,8 @@ pub struct Rebuilding {
 /// A step of a rebuild.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
+    /// Its number among all steps of the group's rebuilds.
+    pub number: u32,
     /// First byte of the slot.
     pub from_bytes: u64,
     /// One past the last.
@@ -89,13 +99,16 @@ pub struct Lost {
 impl GroupState {
     /// A group in good health.
     pub fn new(group: &Group) -> GroupState {
+        let layout = Layout::new(group.level, &group.shape());
         GroupState {
             level: group.level,
-            layout: Layout::new(group.level, &group.shape()),
+            free_spares: (0..layout.distributed().map_or(0, Draid::spares)).collect(),
+            steps: 0,
+            layout,
             slot_bytes: group.member_bytes,
             mirror_reads: group.mirror_reads,
             reads: 0,
-            slots: group.members.iter().map(|&member| Slot { member, state: SlotState::Whole }).collect(),
+            slots: group.members.iter().map(|&member| Slot { member, spare: None, state: SlotState::Whole }).collect(),
             not_whole: 0,
             gone: false,
             spares: group.spares.clone(),
@@ -125,13 +138,58 @@ impl GroupState {
             SlotState::Filling { done_bytes, .. } if kind == Kind::Read => extent.end_bytes() <= done_bytes,
             SlotState::Filling { begun_bytes, .. } => extent.at_bytes < begun_bytes,
         };
-        serves.then_some(slot.member)
+        match slot.spare {
+            None => serves.then_some(slot.member),
+            Some(spare) if serves => self.member_for(&self.on_spare(spare, extent)?, kind),
+            Some(_) => None,
+        }
     }
 
-    /// The member of a slot that takes commands at all.
+    /// Where a distributed spare holds what belongs on a slot; nowhere if that place is the spare's own.
+    fn on_spare(&self, spare: u32, extent: &Extent) -> Option<Extent> {
+        let slot = self.layout.distributed()?.spare_slot(spare, extent.at_bytes);
+        (slot != extent.slot).then_some(Extent { slot, ..*extent })
+    }
+
+    /// The extent whose bytes a place holds: its own, those of the slot that a distributed spare serves there, or nobody's.
+    pub(super) fn held_at(&self, place: &Extent) -> Option<Extent> {
+        let Some(draid) = self.layout.distributed() else {
+            return Some(*place);
+        };
+        let mut held = *place;
+        // Spares whose places serve each other go round without holding anything.
+        for _ in 0..=draid.spares() {
+            let Some(spare) = draid.spare_at(held.slot, held.at_bytes) else {
+                return Some(held);
+            };
+            held.slot = self.slots.iter().position(|slot| slot.spare == Some(spare))? as u32;
+        }
+        None
+    }
+
+    /// The member that a rebuild of an extent's slot writes it to.
+    pub(super) fn filled_member(&self, extent: &Extent) -> Option<u32> {
+        let slot = &self.slots[extent.slot as usize];
+        match slot.spare {
+            None => self.live_member(extent.slot),
+            Some(spare) => self.member_for(&self.on_spare(spare, extent)?, Kind::Write),
+        }
+    }
+
+    /// The member that takes commands of a slot in its own place.
     pub fn live_member(&self, slot: u32) -> Option<u32> {
         let slot = &self.slots[slot as usize];
-        (slot.state != SlotState::Missing).then_some(slot.member)
+        (slot.state != SlotState::Missing && slot.spare.is_none()).then_some(slot.member)
+    }
+
+    /// What belongs at a byte of a slot is there.
+    fn is_whole_at(&self, slot: u32, at_bytes: u64) -> bool {
+        let at = &self.slots[slot as usize];
+        at.state == SlotState::Whole
+            && at.spare.is_none_or(|spare| {
+                let place = self.on_spare(spare, &Extent { slot, at_bytes, length_bytes: 1 });
+                place.is_some_and(|place| self.is_whole_at(place.slot, at_bytes))
+            })
     }
 
     /// What can be read now.
@@ -154,7 +212,7 @@ impl GroupState {
 
     /// Something that was stored is on no slot any more.
     pub(super) fn lost(&self) -> bool {
-        !self.layout.survives(&|slot, _| self.slots[slot as usize].state == SlotState::Whole)
+        !self.layout.survives(&|slot, at_bytes| self.is_whole_at(slot, at_bytes))
     }
 
     /// Where what an extent should hold can be had from: its other copy, or enough of its row.
@@ -168,23 +226,32 @@ impl GroupState {
         self.layout.sources(extent, &self.readable(), &mut sources).then_some(sources)
     }
 
-    /// The slot of a member that serves, or served last.
+    /// The slot whose bytes a member has at a place, or had when it served last.
     ///
     /// # Panics
-    /// If it never did.
-    pub fn slot_of(&self, member: u32) -> u32 {
-        self.slots.iter().position(|slot| slot.member == member).expect("it had a slot") as u32
+    /// If it never served.
+    pub fn slot_at(&self, member: u32, at_bytes: u64) -> u32 {
+        let own = self.slots.iter().position(|slot| slot.member == member).expect("it had a slot") as u32;
+        self.held_at(&Extent { slot: own, at_bytes, length_bytes: 1 }).map_or(own, |held| held.slot)
+    }
+
+    /// The slot that a member serves in its own place, whole or being filled.
+    pub fn served_by(&self, member: u32) -> Option<usize> {
+        let serves = |slot: &Slot| slot.member == member && slot.state != SlotState::Missing && slot.spare.is_none();
+        self.slots.iter().position(serves)
     }
 
     /// The member has a slot and answers.
     pub fn serves(&self, member: u32) -> bool {
-        self.slots.iter().any(|slot| slot.member == member && slot.state != SlotState::Missing)
+        self.served_by(member).is_some()
     }
 
     /// The member is being filled.
     pub fn is_filling(&self, member: u32) -> bool {
-        let mut slots = self.slots.iter();
-        slots.any(|slot| slot.member == member && matches!(slot.state, SlotState::Filling { .. }))
+        self.served_by(member).is_some_and(|slot| match self.slots[slot].state {
+            SlotState::Filling { .. } => true,
+            SlotState::Whole | SlotState::Missing => false,
+        })
     }
 
     /// More went than redundancy makes up for.
@@ -217,9 +284,7 @@ impl GroupState {
 
     /// A step of the rebuild that is under way.
     pub(super) fn step(&mut self, number: u32) -> Option<&mut Step> {
-        let step_bytes = self.rebuild.step_bytes;
-        let steps = &mut self.rebuilding.as_mut()?.steps;
-        steps.iter_mut().find(|step| step_number(step.from_bytes, step_bytes) == number)
+        self.rebuilding.as_mut()?.steps.iter_mut().find(|step| step.number == number)
     }
 
     /// A step waits for one command more.
@@ -232,13 +297,11 @@ impl GroupState {
     /// What the slot that is being filled lacks where a source cannot be read: its member and the extents.
     pub fn damage(&self, bad: &Extent) -> (u32, Vec<Extent>) {
         let slot = self.rebuilding.as_ref().expect("a step belongs to a rebuild").slot;
-        (self.slots[slot as usize].member, self.layout.damaged(bad, slot))
+        let place = Extent { slot, ..*bad };
+        let filled = self.held_at(&place).and_then(|_| self.filled_member(&place));
+        let member = filled.unwrap_or(self.slots[slot as usize].member);
+        (member, self.layout.damaged(bad, slot))
     }
-}
-
-/// The number of the step of a rebuild that begins at a byte.
-pub fn step_number(from_bytes: u64, step_bytes: u64) -> u32 {
-    (from_bytes / step_bytes) as u32
 }
 
 #[cfg(test)]
@@ -257,13 +320,15 @@ mod tests {
             stripe_unit_bytes: 10,
             rotation: Rotation::default(),
             member_bytes: 1000,
+            record_bytes: 0,
             small_writes: SmallWrites::default(),
             mirror_reads: MirrorReads::default(),
             spares: vec![],
             rebuild: Rebuild { step_bytes: 100, steps: 2, rate_limit_bytes_per_s: None, yield_to_host: 0.0 },
             pool: None,
         });
-        state.slots[1] = Slot { member: 7, state: SlotState::Filling { done_bytes: 200, begun_bytes: 400 } };
+        state.slots[1] =
+            Slot { member: 7, spare: None, state: SlotState::Filling { done_bytes: 200, begun_bytes: 400 } };
         let extent = |at_bytes, length_bytes| Extent { slot: 1, at_bytes, length_bytes };
         let served = |kind, at, length| state.member_for(&extent(at, length), kind);
         assert_eq!([190, 191, 200, 390, 400].map(|at| served(Kind::Read, at, 10)), [Some(7), None, None, None, None]);

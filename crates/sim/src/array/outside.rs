@@ -46,8 +46,8 @@ impl Array {
 
     /// The group and the slot that a member serves, if it serves one.
     pub(crate) fn slot_of(&self, member: u32) -> Option<(u32, u32)> {
-        let served = |state: &GroupState| state.slots.iter().position(|slot| slot.member == member);
-        (0..).zip(&self.groups).find_map(|(group, state)| Some((group, served(state)? as u32)))
+        let slot = |state: &GroupState| state.slots.iter().position(|slot| slot.member == member);
+        (0..).zip(&self.groups).find_map(|(group, state)| Some((group, slot(state)? as u32)))
     }
 
     /// A slot of a group holds what it should.

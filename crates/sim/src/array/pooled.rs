@@ -164,7 +164,7 @@ impl Array {
                 let wanted =
                     relay.writes.drain(..).next().map(|extent| (extent.slot, extent.at_bytes, extent.end_bytes()));
                 let (slot, from, to) = wanted.unwrap_or_else(|| {
-                    let slot = self.groups[relay.group as usize].slot_of(member);
+                    let slot = self.groups[relay.group as usize].slot_at(member, bad.0);
                     (slot, bad.0, bad.1)
                 });
                 self.fail_part(operation, slot, (from, to));

@@ -3,7 +3,7 @@
 use headstack_workload::Kind;
 
 use super::description::{IncidentKind, Member};
-use super::health::{Rebuilding, Slot, SlotState, Step, step_number};
+use super::health::{Rebuilding, Slot, SlotState, Step};
 use super::levels::Extent;
 use super::ports::Port;
 use super::state::{Array, Event};
@@ -21,11 +21,15 @@ impl Array {
         let Some(slot) = state.slots.iter().position(|slot| slot.state == SlotState::Missing) else {
             return;
         };
-        if state.spares.is_empty() {
+        let filling = SlotState::Filling { done_bytes: 0, begun_bytes: 0 };
+        if !state.spares.is_empty() {
+            state.slots[slot] = Slot { member: state.spares.remove(0), spare: None, state: filling };
+        } else if !state.free_spares.is_empty() {
+            let spare = Some(state.free_spares.remove(0));
+            state.slots[slot] = Slot { spare, state: filling, ..state.slots[slot] };
+        } else {
             return;
         }
-        let spare = state.spares.remove(0);
-        state.slots[slot] = Slot { member: spare, state: SlotState::Filling { done_bytes: 0, begun_bytes: 0 } };
         state.rebuilding = Some(Rebuilding {
             slot: slot as u32,
             steps: Vec::new(),
@@ -77,18 +81,22 @@ impl Array {
             let allowed_ns = rebuilding.allowed_ns;
             return self.at(allowed_ns, Event::Rebuild(group));
         }
-        let to_bytes = (begun_bytes + state.rebuild.step_bytes).min(state.slot_bytes);
+        let row_end = state.layout.distributed().map_or(u64::MAX, |draid| draid.row_end(begun_bytes));
+        let to_bytes = (begun_bytes + state.rebuild.step_bytes).min(row_end).min(state.slot_bytes);
         state.slots[slot].state = SlotState::Filling { done_bytes, begun_bytes: to_bytes };
         if let Some(rate) = state.rebuild.rate_limit_bytes_per_s {
             let pause_ns = ((to_bytes - begun_bytes) as f64 / rate * 1e9) as u64;
             rebuilding.allowed_ns = rebuilding.allowed_ns.max(now_ns.saturating_sub(pause_ns)) + pause_ns;
         }
-        let step = Step { from_bytes: begun_bytes, to_bytes, pending: 1, begun_ns: now_ns, done: false };
+        let number = state.steps;
+        state.steps = state.steps.wrapping_add(1);
+        let step = Step { number, from_bytes: begun_bytes, to_bytes, pending: 1, begun_ns: now_ns, done: false };
         rebuilding.steps.push(step);
-        let extent = Extent { slot: slot as u32, at_bytes: begun_bytes, length_bytes: to_bytes - begun_bytes };
+        let place = Extent { slot: slot as u32, at_bytes: begun_bytes, length_bytes: to_bytes - begun_bytes };
         let mut sources = Vec::new();
-        state.sources(&extent, &mut sources);
-        let number = step_number(begun_bytes, state.rebuild.step_bytes);
+        if let Some(held) = state.held_at(&place) {
+            state.sources(&held, &mut sources);
+        }
         for source in &sources {
             self.rebuild_command(now_ns, group, number, Kind::Read, source);
         }
@@ -99,7 +107,7 @@ impl Array {
         let state = &mut self.groups[group as usize];
         let member = match kind {
             Kind::Read => state.member_for(extent, Kind::Read),
-            _ => state.live_member(extent.slot),
+            Kind::Write | Kind::Flush | Kind::Trim => state.filled_member(extent),
         };
         let Some(member) = member else {
             return;
@@ -122,14 +130,14 @@ impl Array {
             return;
         }
         let step = *step;
-        if reads {
-            let slot = state.rebuilding.as_ref().expect("a step belongs to a rebuild").slot;
-            let length_bytes = step.to_bytes - step.from_bytes;
-            let extent = Extent { slot, at_bytes: step.from_bytes, length_bytes };
-            self.rebuild_command(now_ns, group, number, Kind::Write, &extent);
-            return;
+        let slot = state.rebuilding.as_ref().expect("a step belongs to a rebuild").slot;
+        let place = Extent { slot, at_bytes: step.from_bytes, length_bytes: step.to_bytes - step.from_bytes };
+        if reads && state.held_at(&place).is_some() && state.filled_member(&place).is_some() {
+            return self.rebuild_command(now_ns, group, number, Kind::Write, &place);
         }
-        self.counters.rebuilt_bytes += step.to_bytes - step.from_bytes;
+        if !reads {
+            self.counters.rebuilt_bytes += place.length_bytes;
+        }
         self.step_done(now_ns, group, number, step.begun_ns);
     }
 

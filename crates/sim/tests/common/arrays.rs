@@ -28,6 +28,7 @@ pub fn group(level: Level, members: std::ops::Range<u32>, spans: u32) -> Group {
         stripe_unit_bytes: UNIT,
         rotation: Rotation::LeftSymmetric,
         member_bytes: ROWS * UNIT,
+        record_bytes: 0,
         small_writes: SmallWrites::Cheapest,
         mirror_reads: MirrorReads::ShortestQueue,
         spares: vec![],
@@ -74,9 +75,14 @@ pub fn capacity(level: Level, members: u64, spans: u64) -> u64 {
         Level::Concat | Level::Raid0 => members,
         Level::Raid5 => members - spans,
         Level::Raid6 => members - 2 * spans,
+        Level::Erasure { data, parity } => members / u64::from(data + parity) * u64::from(data),
+        Level::Raidz { .. } | Level::Draid { .. } => panic!("what records take depends on their size"),
     };
     data * ROWS * UNIT
 }
+
+/// The levels without counts.
+pub const LEVELS: [Level; 6] = [Level::Concat, Level::Raid0, Level::Raid1, Level::Raid10, Level::Raid5, Level::Raid6];
 
 /// An array of one level.
 pub fn of(level: Level, members: u32) -> ArrayDescription {

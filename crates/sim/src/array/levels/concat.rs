@@ -2,7 +2,14 @@
 
 use super::placing::{Copying, Extent, Placing, Rules, Shape, Tear, units};
 
-pub const RULES: Rules = Rules { name: "concat", members_min: 1, is_striped: false, has_spans: false };
+pub const RULES: Rules = Rules {
+    members_min: 1,
+    members_max: u32::MAX,
+    members_step: 1,
+    is_striped: false,
+    has_spans: false,
+    has_records: false,
+};
 
 pub fn capacity_bytes(shape: &Shape) -> u64 {
     shape.members.saturating_mul(shape.member_bytes)

@@ -67,14 +67,18 @@ pub enum SmallWrites {
 /// What a level asks of a group's description.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Its name.
-    pub name: &'static str,
     /// Fewest members of a span.
     pub members_min: u32,
+    /// Most members of a span.
+    pub members_max: u32,
+    /// Members come in multiples of this.
+    pub members_step: u32,
     /// It deals stripe units over its members.
     pub is_striped: bool,
     /// Its rows can be dealt over several spans (RAID 50, 60).
     pub has_spans: bool,
+    /// It keeps records, in sectors that are its stripe units.
+    pub has_records: bool,
 }
 
 /// The shape of a group: what its layout follows from.
@@ -88,6 +92,8 @@ pub struct Shape {
     pub unit_bytes: u64,
     /// Bytes used of each member.
     pub member_bytes: u64,
+    /// Bytes of a record, where the level keeps records.
+    pub record_bytes: u64,
     /// Where parity goes from row to row.
     pub rotation: Rotation,
     /// How a write smaller than a row keeps parity true.
@@ -225,4 +231,23 @@ pub fn units(unit_bytes: u64, offset_bytes: u64, length_bytes: u64, mut each: im
 /// The end of the unit that holds a byte.
 pub fn unit_end(offset_bytes: u64, unit_bytes: u64) -> u64 {
     (offset_bytes / unit_bytes + 1) * unit_bytes
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A shape to change.
+    pub fn shape() -> Shape {
+        Shape {
+            members: 4,
+            spans: 1,
+            unit_bytes: 4096,
+            member_bytes: 1 << 20,
+            record_bytes: 128 << 10,
+            rotation: Rotation::default(),
+            small_writes: SmallWrites::default(),
+            is_pooled: false,
+        }
+    }
 }

@@ -2,7 +2,14 @@
 
 use super::placing::{Copying, Extent, Placing, Rules, Shape, Tear, unit_end, units};
 
-pub const RULES: Rules = Rules { name: "raid0", members_min: 1, is_striped: true, has_spans: false };
+pub const RULES: Rules = Rules {
+    members_min: 1,
+    members_max: u32::MAX,
+    members_step: 1,
+    is_striped: true,
+    has_spans: false,
+    has_records: false,
+};
 
 pub fn capacity_bytes(shape: &Shape) -> u64 {
     shape.members.saturating_mul(shape.units() * shape.unit_bytes)

@@ -3,7 +3,14 @@
 
 use super::placing::{Copying, Extent, Placing, Rules, Shape, Tear};
 
-pub const RULES: Rules = Rules { name: "raid1", members_min: 2, is_striped: false, has_spans: false };
+pub const RULES: Rules = Rules {
+    members_min: 2,
+    members_max: u32::MAX,
+    members_step: 1,
+    is_striped: false,
+    has_spans: false,
+    has_records: false,
+};
 
 pub fn capacity_bytes(shape: &Shape) -> u64 {
     shape.member_bytes

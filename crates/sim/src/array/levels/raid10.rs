@@ -3,7 +3,14 @@
 
 use super::placing::{Copying, Extent, Placing, Rules, Shape, Tear, join, unit_end, units};
 
-pub const RULES: Rules = Rules { name: "raid10", members_min: 2, is_striped: true, has_spans: false };
+pub const RULES: Rules = Rules {
+    members_min: 2,
+    members_max: u32::MAX,
+    members_step: 1,
+    is_striped: true,
+    has_spans: false,
+    has_records: false,
+};
 
 pub fn capacity_bytes(shape: &Shape) -> u64 {
     (shape.members.saturating_mul(shape.units()) / 2).saturating_mul(shape.unit_bytes)

@@ -2,7 +2,14 @@
 
 use super::placing::Rules;
 
-pub const RULES: Rules = Rules { name: "raid5", members_min: 3, is_striped: true, has_spans: true };
+pub const RULES: Rules = Rules {
+    members_min: 3,
+    members_max: u32::MAX,
+    members_step: 1,
+    is_striped: true,
+    has_spans: true,
+    has_records: false,
+};
 
 /// Parities of a row.
 pub const PARITIES: u32 = 1;

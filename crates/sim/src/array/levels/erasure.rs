@@ -1,0 +1,35 @@
+//! Erasure codes of k data and m parity units, k and m up to 8 (Reed-Solomon, as Ceph's and MinIO's): RAID 5 and 6 carried on to any
+//! number of parities. Rows are dealt over groups of k+m members. A small write reads the old unit and the m old parities, or the k-1
+//! other units where these are no more; m members of each group of k+m may fail.
+
+use super::placing::{Rules, Shape};
+use super::rows::{self, Rows};
+
+/// Units of data in a row, and of parity, at most.
+pub const UNITS_MAX: u32 = 8;
+
+pub const fn rules(data: u32, parity: u32) -> Rules {
+    let width = data + parity;
+    Rules {
+        members_min: width,
+        members_max: u32::MAX,
+        members_step: width,
+        is_striped: true,
+        has_spans: false,
+        has_records: false,
+    }
+}
+
+pub fn capacity_bytes(shape: &Shape, data: u32, parity: u32) -> u64 {
+    rows::capacity_bytes(&dealt(shape, data, parity), parity)
+}
+
+/// The rows of a checked shape.
+pub fn rows(shape: &Shape, data: u32, parity: u32) -> Rows {
+    Rows::new(&dealt(shape, data, parity), parity)
+}
+
+/// The shape with as many spans as its members make.
+fn dealt(shape: &Shape, data: u32, parity: u32) -> Shape {
+    Shape { spans: shape.members / u64::from(data + parity).max(1), ..*shape }
+}

@@ -1,0 +1,171 @@
+//! Levels that know *records*, which are read and written whole, as OpenZFS has them: a checksum covers the record, so that a read of
+//! any part of it reads all its data; a write of a part reads the record, and writes all of it with its parities. A record lies in
+//! columns, each one run on a slot. Any as many columns as it has of data bring back the others.
+//!
+//! OpenZFS writes a record to a new place each time; here it has one place, as if the pool had been filled in order of address.
+
+use super::placing::{Coding, Extent, Placing, Plan, RowPart, Tear, unit_end, units};
+
+/// The columns of a record, parities first.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    pub parities: usize,
+    pub columns: Vec<Extent>,
+}
+
+impl Columns {
+    pub fn parity(&self) -> &[Extent] {
+        &self.columns[..self.parities]
+    }
+
+    pub fn data(&self) -> &[Extent] {
+        &self.columns[self.parities..]
+    }
+
+    /// Data before parities: the order in which columns are asked for.
+    fn in_order(&self) -> impl Iterator<Item = &Extent> {
+        self.data().iter().chain(self.parity())
+    }
+}
+
+/// What a level with records says of them.
+pub trait Records {
+    /// Slots.
+    fn slots(&self) -> u32;
+
+    /// Parities of a record.
+    fn parities(&self) -> u32;
+
+    /// Bytes of a record.
+    fn record_bytes(&self) -> u64;
+
+    /// Where a record lies.
+    fn columns(&self, record: u64) -> Columns;
+
+    /// Calls `each` with the records that may have bytes on an extent, ascending.
+    fn records_on(&self, extent: &Extent, each: impl FnMut(u64));
+
+    /// No record lacks more columns than it has parities, where `whole` says whether a byte of a slot is there.
+    fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool;
+}
+
+fn overlaps(one: &Extent, other: &Extent) -> bool {
+    one.slot == other.slot && one.at_bytes < other.end_bytes() && other.at_bytes < one.end_bytes()
+}
+
+/// Widens the extent of its slot so that it holds another one too.
+fn widen(extents: &mut Vec<Extent>, other: &Extent) {
+    match extents.iter_mut().find(|extent| extent.slot == other.slot) {
+        Some(extent) => {
+            let end = extent.end_bytes().max(other.end_bytes());
+            extent.at_bytes = extent.at_bytes.min(other.at_bytes);
+            extent.length_bytes = end - extent.at_bytes;
+        }
+        None => extents.push(*other),
+    }
+}
+
+impl<R: Records> Placing for R {
+    fn slots(&self) -> u32 {
+        Records::slots(self)
+    }
+
+    fn places(&self, offset_bytes: u64, length_bytes: u64, into: &mut Vec<Extent>) {
+        units(self.record_bytes(), offset_bytes, length_bytes, |record, from, length| {
+            let (mut begin, to) = (0, from + length);
+            for column in self.columns(record).data() {
+                let end = begin + column.length_bytes;
+                let (first, last) = (from.max(begin), to.min(end));
+                if first < last {
+                    let at_bytes = column.at_bytes + (first - begin);
+                    into.push(Extent { at_bytes, length_bytes: last - first, ..*column });
+                }
+                begin = end;
+            }
+        });
+    }
+
+    fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool {
+        Records::survives(self, whole)
+    }
+
+    /// One run of each slot: what many records need of it lies side by side but for what others hold.
+    fn sources(&self, extent: &Extent, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> bool {
+        let mut enough = true;
+        self.records_on(extent, |record| {
+            let columns = self.columns(record);
+            if !columns.columns.iter().any(|column| overlaps(column, extent)) {
+                return;
+            }
+            let others = columns.in_order().filter(|column| column.slot != extent.slot && readable(column));
+            let mut found = 0;
+            for column in others.take(columns.data().len()) {
+                widen(into, column);
+                found += 1;
+            }
+            enough &= found == columns.data().len();
+        });
+        enough && !into.is_empty()
+    }
+
+    fn damaged(&self, bad: &Extent, slot: u32) -> Vec<Extent> {
+        let mut damaged = Vec::new();
+        self.records_on(bad, |record| {
+            let columns = self.columns(record).columns;
+            if columns.iter().any(|column| overlaps(column, bad)) {
+                damaged.extend(columns.into_iter().filter(|column| column.slot == slot));
+            }
+        });
+        damaged
+    }
+
+    fn tear(&self, offset_bytes: u64) -> Tear {
+        Tear::At(unit_end(offset_bytes, self.record_bytes()))
+    }
+
+    fn joint_bytes(&self) -> u64 {
+        self.record_bytes()
+    }
+}
+
+impl<R: Records> Coding for R {
+    fn row_bytes(&self) -> u64 {
+        self.record_bytes()
+    }
+
+    fn reads_whole_rows(&self) -> bool {
+        true
+    }
+
+    fn parity_bytes(&self, _part: &RowPart) -> u64 {
+        u64::from(self.parities()) * self.record_bytes()
+    }
+
+    fn plan(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, writable: &impl Fn(&Extent) -> bool) -> Plan {
+        let columns = self.columns(part.row);
+        let written = |columns: &[Extent]| columns.iter().filter(|column| writable(column)).copied().collect();
+        let mut plan = Plan { reads: Vec::new(), data: written(columns.data()), parity: written(columns.parity()) };
+        if part.length_bytes() < self.record_bytes() {
+            self.read(part, readable, &mut plan.reads);
+        }
+        plan
+    }
+
+    fn read(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> u64 {
+        let columns = self.columns(part.row);
+        let needed = columns.data().len();
+        let from = into.len();
+        into.extend(columns.in_order().filter(|column| readable(column)).take(needed));
+        let data = columns.data().iter().filter(|column| readable(column)).count();
+        (into.len() - from - data) as u64
+    }
+
+    fn parities_of(&self, extent: &Extent, mut each: impl FnMut(Extent)) {
+        self.records_on(extent, |record| {
+            let columns = self.columns(record);
+            if columns.data().iter().any(|column| overlaps(column, extent)) {
+                columns.parity().iter().for_each(|parity| each(*parity));
+            }
+        });
+    }
+}
