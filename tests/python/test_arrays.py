@@ -360,7 +360,8 @@ def test_codes_and_levels_with_records_are_run_and_lose_a_drive() -> None:
     healthy = hs.run(MD, "oltp-8k", **asked)
     degraded = hs.run(MD, "oltp-8k", **asked, fail="d3@0s")
     assert [row["level"] for row in healthy] == ["4+2", "raidz2", "draid2:4d:1s"]
-    assert all(one["iops"] != other["iops"] for one, other in zip(degraded, healthy, strict=True))
+    # A record of RAIDZ lies on all drives, which do the same: the last completion may not move without one of them.
+    assert all(one["mean_ms"] != other["mean_ms"] for one, other in zip(degraded, healthy, strict=True))
 
 
 def test_luns_find_a_group_that_was_called_by_its_former_level(folder: Path) -> None:
