@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def files(tmp_path: Path) -> Path:
 
 def test_a_run_tells_what_struck_it(files: Path) -> None:
     faults = [str(files / "spikes.toml"), str(files / "cut.toml")]
-    asked = {"warm_up": 0, "depth": 4, "read": 50, "requests": 3000, "write_cache": "on"}
+    asked: dict[str, Any] = {"warm_up": 0, "depth": 4, "read": 50, "requests": 3000, "write_cache": "on"}
     plain = hs.run(CHEETAH, **asked)
     results = hs.run(CHEETAH, **asked, faults=["none", *faults])
     assert len(results) == 3

@@ -65,7 +65,18 @@ class Source(AnyFile):
         return value
 
 
-OUTPUT, KEPT, SOURCE = OutputFile(), KeptFile(), Source()
+class SourceList(Source):
+    """A comma list of what a command reads; ``none`` stands for no file."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Remembers each."""
+        for path in value.split(","):
+            if path != "none":
+                _files(ctx).measure(path)
+        return value
+
+
+OUTPUT, KEPT, SOURCE, SOURCE_LIST = OutputFile(), KeptFile(), Source(), SourceList()
 
 
 def check_outputs(*paths: str | os.PathLike[str]) -> None:
