@@ -2,11 +2,11 @@
 //! ordinary priority met meanwhile. A server that is on time proves nothing where its clients are not.
 
 mod canary;
+mod schedstat;
 mod turns;
-mod waits;
 
+pub use schedstat::WaitsSeen;
 pub use turns::{Issued, Spread, Times, Turns, TurnsSeen};
-pub use waits::WaitsSeen;
 
 use std::collections::HashMap;
 use std::net::Shutdown;
@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::LiveError;
 use crate::stream::Stream;
 use crate::wall::{Duty, be_punctual};
-use waits::{Process, name_of, pressure};
+use schedstat::{Process, name_of, pressure};
 
 /// Threads of the server on which answers depend.
 const SERVER: &[&str] = &["headstack-clock", "headstack-nbd", "headstack-send", "headstack-fuse"];
