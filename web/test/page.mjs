@@ -46,6 +46,8 @@ async function values(page) {
     if (await data.count()) {
       await shown(page, name);
       await data.locator("summary").click();
+      // The table is made when the browser tells of the opening, which is after the click.
+      await data.locator("thead th").first().waitFor();
     }
     while (await figure.locator("button.more").count()) await figure.locator("button.more").click();
     const heads = await figure.locator("thead th").allInnerTexts();
