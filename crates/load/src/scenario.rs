@@ -2,12 +2,11 @@
 //! it. What clients wait for outside of the targets takes its time on the wall clock, by the same rules as in virtual
 //! time, and burns no processor of this machine.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use headstack_result::{Check, Component, Finished, Kinds, RunResult, Servers, StreamResult, SystemRecord};
-use headstack_workload::scenario::{Scenario, ScenarioLength, ScenarioRun, Step};
+use headstack_driver::{ClientIssue, Clients, ClientsReport, Owner};
+use headstack_result::{Finished, RunResult, SystemRecord};
+use headstack_workload::scenario::Scenario;
 use headstack_workload::{Span, WorkloadError};
 
 use crate::clock::LOOK_NS;
@@ -55,7 +54,7 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
     let targets: Vec<Arc<Target>> = spec.luns.iter().map(|(_, target)| Arc::clone(target)).collect();
     let block_bytes = Target::common_block_bytes(&targets);
     let luns = spans(&spec.luns, block_bytes);
-    let clients = ScenarioRun::new(scenario, &luns, block_bytes, spec.seed)?;
+    let clients = Clients::new(scenario, &luns, block_bytes, spec.seed)?;
     check_writes(spec)?;
     let slots_max = if spec.verification.is_some() { VERIFIED_SLOTS_MAX } else { SLOTS_MAX };
     if !(1..=slots_max).contains(&spec.slots) {
@@ -76,7 +75,7 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
         verification: spec.verification.as_deref(),
     };
     begin(spec.verification.as_deref())?;
-    let play = |context: &WorkerContext| -> Result<(Measured, Reported), LoadError> {
+    let play = |context: &WorkerContext| -> Result<(Measured, ClientsReport), LoadError> {
         let mut reported = None;
         let measured = measure(&worker, context, |rig| {
             let mut runner = Runner::new(scenario, clients, rig);
@@ -91,7 +90,7 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
     };
     let time = Target::common_time(&targets)?;
     let (played, ran) = run_workers(vec![play], &targets, time, progress)?;
-    let (measured, reports): (Vec<Measured>, Vec<Reported>) = played.into_iter().unzip();
+    let (measured, reports): (Vec<Measured>, Vec<ClientsReport>) = played.into_iter().unzip();
     let record = serde_json::to_value(scenario).expect("scenarios are plain data");
     let mut result = join(&spec.system, &record, spec.seed, &measured, &ran);
     for report in reports {
@@ -130,59 +129,32 @@ fn check_writes(spec: &ScenarioSpec) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Whose request it is.
-#[derive(Clone, Copy)]
-struct Owner {
-    client: u32,
-    stream: u32,
-}
-
 /// Clients, and what they wait for.
 struct Runner<'s> {
     scenario: &'s Scenario,
-    clients: ScenarioRun,
+    clients: Clients,
     queue: Queue<Owner>,
-    /// When clients are asked next: (time, order, client).
-    asks: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    asked: u64,
-    processors: Servers,
-    network: Servers,
-    /// What processors and network had done when measuring began.
-    before: [Component; 2],
-    streams: Vec<Kinds>,
     /// When the clients' clock was 0.
     start_ns: u64,
 }
 
 impl<'s> Runner<'s> {
-    fn new(scenario: &'s Scenario, clients: ScenarioRun, rig: &mut Rig) -> Self {
+    fn new(scenario: &'s Scenario, clients: Clients, rig: &mut Rig) -> Self {
         rig.look();
-        let (processors, network) = (Servers::new(scenario.cpus.max(1)), Servers::new(1));
-        Runner {
-            scenario,
-            queue: Queue::new(rig),
-            asks: BinaryHeap::new(),
-            asked: 0,
-            before: [&processors, &network].map(|servers| servers.component("")),
-            processors,
-            network,
-            streams: vec![Kinds::default(); clients.stream_names().len()],
-            clients,
-            start_ns: rig.now_ns,
-        }
+        Runner { scenario, clients, queue: Queue::new(rig), start_ns: rig.now_ns }
     }
 
     /// Plays to the end, or until somebody ends it.
     fn play(&mut self, rig: &mut Rig) -> Result<(), LoadError> {
         self.maybe_start_measuring(rig);
-        (0..self.clients.clients()).for_each(|client| self.ask(rig, client, 0));
+        let (queue, start_ns) = (&mut self.queue, self.start_ns);
+        self.clients.begin(|next| arrive(queue, rig, start_ns, next));
         let mut done: Vec<(Owner, Ended)> = Vec::new();
         while !rig.is_stopped() && !rig.is_over() {
             rig.look();
             self.ask_all(rig);
             self.queue.hand_over(rig, |_, _| {});
-            let ask_ns = self.asks.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
-            let until_ns = self.start_ns.saturating_add(ask_ns).min(rig.now_ns + LOOK_NS).min(rig.deadline_ns());
+            let until_ns = self.next_due_ns().min(rig.now_ns + LOOK_NS).min(rig.deadline_ns());
             rig.wait(Wait::Until(until_ns))?;
             // What clients did before now came before what is complete now.
             self.ask_all(rig);
@@ -193,149 +165,75 @@ impl<'s> Runner<'s> {
             self.maybe_start_measuring(rig);
             self.maybe_end(rig);
             rig.count_depth(rig.now_ns.max(self.start_ns));
-            let run_length = self.scenario.run_length;
-            rig.tell(|rig| share_done(rig, run_length));
+            rig.tell(|rig| {
+                let measuring = rig.measuring.as_ref();
+                measuring.map_or(0.0, |measuring| self.clients.end().share_done(measuring, rig.now_ns))
+            });
         }
         Ok(())
     }
 
-    /// Asks all clients whose time has come, as of that time: what they wait for next counts from there, so that what
-    /// this program is late by does not add up.
+    /// When a client is to be asked next, by the rig's clock.
+    fn next_due_ns(&self) -> u64 {
+        self.start_ns.saturating_add(self.clients.next_due_ns())
+    }
+
+    /// Asks all clients whose time has come.
     fn ask_all(&mut self, rig: &mut Rig) {
-        while let Some(&Reverse((at_ns, _, client))) = self.asks.peek()
-            && self.start_ns.saturating_add(at_ns) <= rig.now_ns
-        {
-            self.asks.pop();
-            self.ask(rig, client, at_ns);
-        }
-    }
-
-    fn ask_later(&mut self, at_ns: u64, client: u32) {
-        self.asked += 1;
-        self.asks.push(Reverse((at_ns, self.asked, client)));
-    }
-
-    /// A client goes on until it waits for something.
-    fn ask(&mut self, rig: &mut Rig, client: u32, at_ns: u64) {
-        loop {
-            match self.clients.next(client, at_ns) {
-                Step::Io { stream, request } => {
-                    self.queue.arrive(rig, self.start_ns + at_ns, &request, Owner { client, stream });
-                }
-                Step::Await | Step::Done => return,
-                Step::Think { until_ns } => return self.ask_later(until_ns, client),
-                Step::Cpu { busy_ns } => {
-                    let until_ns = self.processors.work(at_ns, busy_ns);
-                    return self.ask_later(until_ns, client);
-                }
-                Step::Transfer { bytes } => {
-                    let rate = self.scenario.network.map_or(f64::INFINITY, |rate| rate.0);
-                    let until_ns = self.network.work(at_ns, (bytes as f64 / rate * 1e9).round() as u64);
-                    return self.ask_later(until_ns, client);
-                }
-            }
+        while self.next_due_ns() <= rig.now_ns {
+            self.clients.ask(|next| arrive(&mut self.queue, rig, self.start_ns, next));
         }
     }
 
     fn complete(&mut self, rig: &mut Rig, owner: Owner, ended: &Ended) {
-        let kinds = &mut self.streams[owner.stream as usize];
         let request = &ended.flight.request;
-        if ended.counted {
-            if ended.failed {
-                kinds.of(request.kind as usize).errors += 1;
-            } else {
-                kinds.record(&Finished {
+        match ended {
+            Ended { counted: false, .. } => {}
+            Ended { failed: true, .. } => self.clients.fail(owner, request.kind as usize),
+            Ended { failed: false, .. } => self.clients.record(
+                owner,
+                &Finished {
                     kind: request.kind as usize,
                     length_bytes: request.length_bytes,
                     intended_ns: ended.flight.intended_ns,
                     started_ns: ended.flight.started_ns,
                     at_ns: ended.at_ns,
-                });
-            }
+                },
+            ),
         }
-        if self.clients.complete(owner.client) {
-            self.ask(rig, owner.client, ended.at_ns - self.start_ns);
-        }
+        let at_ns = ended.at_ns - self.start_ns;
+        self.clients.completed(owner, at_ns, |next| arrive(&mut self.queue, rig, self.start_ns, next));
     }
 
     fn maybe_start_measuring(&mut self, rig: &mut Rig) {
-        let warm_up = self.scenario.warm_up;
-        let is_warm = rig.completed >= warm_up.requests && rig.now_ns - self.start_ns >= warm_up.time_ns;
-        if rig.measuring.is_some() || !is_warm {
+        let time_ns = rig.now_ns - self.start_ns;
+        if rig.measuring.is_some() || !self.clients.is_warm(rig.completed, time_ns) {
             return;
         }
-        let time_ns = rig.now_ns - self.start_ns;
-        rig.warmed_up = WarmedUp { requests: rig.completed, requests_asked: warm_up.requests, time_ns };
-        if let ScenarioLength::Requests(limit) = self.scenario.run_length {
-            rig.requests_max = limit;
-        }
-        rig.start_measuring(match self.scenario.run_length {
-            ScenarioLength::TimeNs(limit_ns) => limit_ns,
-            ScenarioLength::Requests(_) | ScenarioLength::AllDone => u64::MAX,
-        });
-        self.clients.start_measuring(rig.now_ns - self.start_ns);
-        self.before = [&self.processors, &self.network].map(|servers| servers.component(""));
+        let requests_asked = self.scenario.warm_up.requests;
+        rig.warmed_up = WarmedUp { requests: rig.completed, requests_asked, time_ns };
+        rig.requests_max = self.clients.end().requests;
+        rig.start_measuring(self.clients.end().time_ns);
+        self.clients.start_measuring(time_ns);
     }
 
     fn maybe_end(&self, rig: &mut Rig) {
-        let Some(measuring) = &rig.measuring else {
-            return;
-        };
-        let over = match self.scenario.run_length {
-            ScenarioLength::Requests(limit) => measuring.completed + rig.errors.iter().sum::<u64>() >= limit,
-            ScenarioLength::TimeNs(_) => false,
-            ScenarioLength::AllDone => self.clients.all_done(),
-        };
-        if over {
+        if let Some(measuring) = &rig.measuring
+            && self.clients.is_over(measuring, measuring.completed + rig.errors.iter().sum::<u64>())
+        {
             rig.close(rig.now_ns);
         }
     }
 
-    fn finish(self, rig: &mut Rig) -> (LoopStats, Reported) {
+    fn finish(self, rig: &mut Rig) -> (LoopStats, ClientsReport) {
         rig.start_measuring(0);
         let saturated = self.queue.has_piled_up(rig);
         let loop_stats = self.queue.finish(rig, saturated);
         let end_ns = rig.measuring.as_ref().and_then(|measuring| measuring.end_ns).unwrap_or(rig.now_ns);
-        let mut components = vec![self.processors.component("host processors").since(&self.before[0])];
-        if self.scenario.network.is_some() {
-            components.push(self.network.component("client network").since(&self.before[1]));
-        }
-        let reports = self.clients.report(end_ns.saturating_sub(self.start_ns)).into_iter().zip(self.streams);
-        let stream = |report: headstack_workload::scenario::StreamReport, kinds| {
-            StreamResult::new(report.name, kinds, report.facts.figures())
-        };
-        (loop_stats, Reported { streams: reports.map(|(report, kinds)| stream(report, kinds)).collect(), components })
+        (loop_stats, self.clients.finish(end_ns.saturating_sub(self.start_ns)))
     }
 }
 
-/// What clients report beside what the rig keeps.
-struct Reported {
-    streams: Vec<StreamResult>,
-    components: Vec<Component>,
-}
-
-impl Reported {
-    fn write_to(self, result: &mut RunResult) {
-        result.streams = self.streams;
-        result.components = self.components;
-        let all = result.streams.iter().flat_map(|stream| stream.kinds.all());
-        let completed: u64 = all.map(|(_, kind)| kind.count).sum();
-        result.checks.push(Check {
-            name: "streams add up".to_owned(),
-            passed: completed == result.count(),
-            detail: format!("{completed} in streams, {} in all", result.count()),
-        });
-    }
-}
-
-fn share_done(rig: &Rig, run_length: ScenarioLength) -> f64 {
-    let Some(measuring) = &rig.measuring else {
-        return 0.0;
-    };
-    match run_length {
-        ScenarioLength::Requests(limit) => measuring.completed as f64 / limit as f64,
-        ScenarioLength::TimeNs(limit_ns) => (rig.now_ns - measuring.start_ns) as f64 / limit_ns as f64,
-        // Nobody knows before.
-        ScenarioLength::AllDone => 0.0,
-    }
+fn arrive(queue: &mut Queue<Owner>, rig: &mut Rig, start_ns: u64, next: &ClientIssue) {
+    queue.arrive(rig, start_ns + next.due_ns, &next.request, next.owner);
 }

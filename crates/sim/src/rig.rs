@@ -1,6 +1,7 @@
 //! A system under load: requests go in and come out, the clock runs, and what is measured is kept. What puts it under
 //! load — a loop, clients, a recording — says when the next request comes.
 
+use headstack_driver::End;
 use headstack_result::{Finished, Measuring, Mode, RunResult, SystemRecord};
 use headstack_workload::{GENERATOR_NAME, Workload};
 use serde_json::Value;
@@ -248,6 +249,11 @@ impl<'a> Rig<'a> {
     #[inline]
     pub fn is_over(&self) -> bool {
         self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
+    }
+
+    /// How much of the measured part is done.
+    pub fn share_done(&self, end: &End) -> f64 {
+        self.measuring.as_ref().map_or(0.0, |measuring| end.share_done(measuring, self.now_ns))
     }
 
     /// Tells of progress now and then.

@@ -136,6 +136,14 @@ pub struct WarmUp {
     pub time_ns: u64,
 }
 
+impl WarmUp {
+    /// Whether it is over after so many completed requests and so much time.
+    #[inline]
+    pub fn is_over(&self, completed: u64, passed_ns: u64) -> bool {
+        completed >= self.requests && passed_ns >= self.time_ns
+    }
+}
+
 impl Default for WarmUp {
     fn default() -> WarmUp {
         WarmUp { requests: 500, time_ns: 0 }

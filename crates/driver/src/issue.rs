@@ -1,0 +1,23 @@
+//! What drivers give.
+
+use headstack_workload::Request;
+
+/// Whose request it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The client's number, from 0.
+    pub client: u32,
+    /// Index of the stream that the request belongs to.
+    pub stream: u32,
+}
+
+/// A request of a client of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientIssue {
+    /// When the client issued it, in nanoseconds since the start; its response time counts from here.
+    pub due_ns: u64,
+    /// What it is.
+    pub request: Request,
+    /// Whose it is.
+    pub owner: Owner,
+}

@@ -1,0 +1,181 @@
+//! The clients of a scenario, the host's processors and the network in front of it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use headstack_result::{Check, Component, Finished, Kinds, Measuring, RunResult, Servers, StreamResult};
+use headstack_workload::scenario::{Scenario, ScenarioLength, ScenarioRun, Step};
+use headstack_workload::{Rate, Span, WarmUp, WorkloadError};
+
+use crate::end::End;
+use crate::issue::{ClientIssue, Owner};
+
+/// The clients of a scenario at work: what they do next, and what each stream has come to.
+///
+/// Who drives them hands each request that they issue to the system, asks the next client when it is
+/// [due](Self::next_due_ns), and tells what is [complete](Self::completed). What clients wait for outside of the system,
+/// processors and network, passes by the driver's clock alone: nothing is computed or sent.
+///
+/// Simulator and load engine differ in two things, which they keep: in virtual time one client is asked at a time, between
+/// any two events of the system; in real time all those whose time has come are asked before anything else, each as of its
+/// time, so that what the program is late by does not add up.
+pub struct Clients {
+    run: ScenarioRun,
+    /// When clients are asked next: (time, order, client).
+    asks: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    asked: u64,
+    processors: Servers,
+    network: Servers,
+    /// Of the network; absent, transfers take no time.
+    rate: Option<Rate>,
+    /// What processors and network had done when measuring began.
+    before: [Component; 2],
+    streams: Vec<Kinds>,
+    warm_up: WarmUp,
+    end: End,
+    ends_when_all_are_done: bool,
+}
+
+impl Clients {
+    /// The clients of `scenario` on a system with these LUNs, which lie one after another in its address space.
+    ///
+    /// # Errors
+    /// Those of [`ScenarioRun::new`].
+    pub fn new(
+        scenario: &Scenario,
+        luns: &[(String, Span)],
+        block_bytes: u32,
+        seed: u64,
+    ) -> Result<Clients, WorkloadError> {
+        let run = ScenarioRun::new(scenario, luns, block_bytes, seed)?;
+        let (processors, network) = (Servers::new(scenario.cpus), Servers::new(1));
+        Ok(Clients {
+            asks: BinaryHeap::new(),
+            asked: 0,
+            before: [&processors, &network].map(|servers| servers.component("")),
+            processors,
+            network,
+            rate: scenario.network,
+            streams: vec![Kinds::default(); run.stream_names().len()],
+            run,
+            warm_up: scenario.warm_up,
+            end: scenario.run_length.into(),
+            ends_when_all_are_done: scenario.run_length == ScenarioLength::AllDone,
+        })
+    }
+
+    /// All clients begin, at 0.
+    pub fn begin(&mut self, mut issue: impl FnMut(&ClientIssue)) {
+        (0..self.run.clients()).for_each(|client| self.go_on(client, 0, &mut issue));
+    }
+
+    /// When a client is to be asked next; `u64::MAX` if none is before a request completes.
+    #[inline]
+    pub fn next_due_ns(&self) -> u64 {
+        self.asks.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns)
+    }
+
+    /// Asks the client that is due next, as of the time at which it is.
+    pub fn ask(&mut self, mut issue: impl FnMut(&ClientIssue)) {
+        if let Some(Reverse((at_ns, _, client))) = self.asks.pop() {
+            self.go_on(client, at_ns, &mut issue);
+        }
+    }
+
+    /// A request is complete, whether well or not: its client goes on if it waited for that.
+    pub fn completed(&mut self, owner: Owner, at_ns: u64, mut issue: impl FnMut(&ClientIssue)) {
+        if self.run.complete(owner.client) {
+            self.go_on(owner.client, at_ns, &mut issue);
+        }
+    }
+
+    /// Counts a request of the measured part in its stream.
+    #[inline]
+    pub fn record(&mut self, owner: Owner, finished: &Finished) {
+        self.streams[owner.stream as usize].record(finished);
+    }
+
+    /// Counts a request of the measured part that failed: an error of its kind, and no latency.
+    #[cold]
+    pub fn fail(&mut self, owner: Owner, kind: usize) {
+        self.streams[owner.stream as usize].of(kind).errors += 1;
+    }
+
+    /// A client goes on until it waits for something.
+    fn go_on(&mut self, client: u32, now_ns: u64, issue: &mut impl FnMut(&ClientIssue)) {
+        let until_ns = loop {
+            match self.run.next(client, now_ns) {
+                Step::Io { stream, request } => {
+                    issue(&ClientIssue { due_ns: now_ns, request, owner: Owner { client, stream } });
+                }
+                Step::Await | Step::Done => return,
+                Step::Think { until_ns } => break until_ns,
+                Step::Cpu { busy_ns } => break self.processors.work(now_ns, busy_ns),
+                Step::Transfer { bytes } => {
+                    let bytes_per_s = self.rate.map_or(f64::INFINITY, |rate| rate.0);
+                    break self.network.work(now_ns, (bytes as f64 / bytes_per_s * 1e9).round() as u64);
+                }
+            }
+        };
+        debug_assert!(until_ns >= now_ns, "nobody waits for the past");
+        self.asked += 1;
+        self.asks.push(Reverse((until_ns, self.asked, client)));
+    }
+
+    /// Whether the warm-up is over after so many completed requests, `now_ns` after the start.
+    #[inline]
+    pub fn is_warm(&self, completed: u64, now_ns: u64) -> bool {
+        self.warm_up.is_over(completed, now_ns)
+    }
+
+    /// What is measured begins at `now_ns`, once.
+    pub fn start_measuring(&mut self, now_ns: u64) {
+        self.run.start_measuring(now_ns);
+        self.before = [&self.processors, &self.network].map(|servers| servers.component(""));
+    }
+
+    /// How long the measured part lasts, unless all clients are [done](Self::is_over) before.
+    #[inline]
+    pub fn end(&self) -> &End {
+        &self.end
+    }
+
+    /// Whether the measured part is over, in which `ended` requests completed or failed.
+    #[inline]
+    pub fn is_over(&self, measuring: &Measuring, ended: u64) -> bool {
+        self.end.is_reached(measuring, ended) || (self.ends_when_all_are_done && self.run.all_done())
+    }
+
+    /// What the clients have come to in the measured part, which ended at `end_ns`.
+    pub fn finish(self, end_ns: u64) -> ClientsReport {
+        let mut components = vec![self.processors.component("host processors").since(&self.before[0])];
+        if self.rate.is_some() {
+            components.push(self.network.component("client network").since(&self.before[1]));
+        }
+        let reports = self.run.report(end_ns).into_iter().zip(self.streams);
+        let streams = reports.map(|(report, kinds)| StreamResult::new(report.name, kinds, report.facts.figures()));
+        ClientsReport { streams: streams.collect(), components }
+    }
+}
+
+/// What clients have to say beside what is kept of every run.
+#[derive(Clone, Debug)]
+pub struct ClientsReport {
+    streams: Vec<StreamResult>,
+    components: Vec<Component>,
+}
+
+impl ClientsReport {
+    /// Puts it into the result of the run, and checks that the streams are all there is.
+    pub fn write_to(self, result: &mut RunResult) {
+        result.components.extend(self.components);
+        result.streams.extend(self.streams);
+        let all = result.streams.iter().flat_map(|stream| stream.kinds.all());
+        let completed: u64 = all.map(|(_, kind)| kind.count).sum();
+        result.checks.push(Check {
+            name: "streams add up".to_owned(),
+            passed: completed == result.count(),
+            detail: format!("{completed} in streams, {} in all", result.count()),
+        });
+    }
+}

@@ -1,0 +1,3 @@
+//! Drivers in virtual time, by a clock that a test turns by hand.
+
+mod scenario;
