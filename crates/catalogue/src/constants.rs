@@ -6,8 +6,6 @@
 
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 
-use crate::resolve::Spindle;
-
 /// Fixed cost of a command where the data sheet states none.
 ///
 /// Fitted to the sixteen Iometer cells of the Cheetah X15-36LP (StorageReview 2001: File Server and Web Server at 1, 4,
@@ -203,6 +201,17 @@ pub const SSD_NVME_DEPTH: u32 = 256;
 
 /// Commands that a SAS solid-state drive works on at once; general knowledge, medium confidence.
 pub const SSD_SAS_TAGS: u32 = 128;
+/// A stack of disks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spindle {
+    /// Turns a minute.
+    pub rpm: f64,
+    /// Diameter of a disk.
+    pub media_diameter_mm: f64,
+    /// Disks.
+    pub platters: f64,
+}
+
 /// A drive whose power is known in every state.
 pub struct PowerAnchor {
     /// Its disks.

@@ -23,7 +23,7 @@ use crate::file::DriveFile;
 
 pub(crate) use check::source_code as check_source;
 pub use geometry::cylinders_from_density;
-pub use power::{Spindle, spindle_w};
+pub use power::spindle_w;
 
 /// A drive, complete, with the file it came from.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,7 @@
 //! What the drives of the catalogue take, against their sheets and what was measured.
 
-use headstack_catalogue::resolve::{Spindle, spindle_w};
+use headstack_catalogue::constants::Spindle;
+use headstack_catalogue::resolve::spindle_w;
 use headstack_catalogue::{Resolved, constants, disks, load_drive, resolve};
 use headstack_result::RunResult;
 use headstack_sim::drive::description::Power;

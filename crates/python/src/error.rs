@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use headstack_load::{LoadError, WRITING_STOPPED};
 use headstack_sim::SimError;
 use headstack_trace::{Place, TraceError};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -32,6 +33,19 @@ pub fn sim_error(error: SimError) -> PyErr {
 pub fn trace_error(error: TraceError) -> PyErr {
     match error.place {
         Place::Output(number) => PyOSError::new_err((number, error.message, error.file)),
+        _ => input_error(error),
+    }
+}
+
+/// What was asked for is bad input; what the kernel refuses in the course of it is a failed run.
+pub fn load_error(error: LoadError) -> PyErr {
+    match error {
+        LoadError::Stopped => RunError::new_err("stopped"),
+        LoadError::Io { action: "open" | "create", .. } => input_error(error),
+        LoadError::Io { .. } => RunError::new_err(error.to_string()),
+        LoadError::Target { ref message, .. } if message.starts_with(WRITING_STOPPED) => {
+            RunError::new_err(error.to_string())
+        }
         _ => input_error(error),
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use crate::measure::give_up_all;
+use crate::targets::give_up_all;
 
 /// How often Python looks at signals and is told of progress.
 const TICK: Duration = Duration::from_millis(50);

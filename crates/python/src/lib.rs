@@ -24,6 +24,7 @@ mod results;
 mod run;
 mod stream;
 mod table;
+mod targets;
 mod trace;
 mod validate;
 

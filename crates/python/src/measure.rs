@@ -3,12 +3,12 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 
-use headstack_jobfiles::{Content, Errors, Limits, Phase, Sync, Verify};
+use headstack_jobfiles::{Content, Errors, Limits, Phase, Verify};
 use headstack_load::{
-    EngineKind, Job, LedgerPlace, LoadError, Permission, PhaseSpec, Progress, Spec, Target, TargetKind, Verification,
-    VerifySpec, WRITING_STOPPED, play_phase,
+    EngineKind, Job, LedgerPlace, LoadError, PhaseSpec, Progress, Spec, Target, TargetKind, Verification, VerifySpec,
+    play_phase,
 };
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::{Span, Workload};
@@ -17,7 +17,7 @@ use pyo3::types::PyDict;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::error::{RunError, input_error, json_error};
+use crate::error::{input_error, json_error, load_error};
 use crate::interruptible::{attended, is_interruption};
 use crate::play::{PlayError, ReplayAsked, ScenarioAsked};
 use crate::replay::Requests;
@@ -25,26 +25,7 @@ use crate::request_log::RequestLog;
 use crate::result_columns::Asked;
 use crate::results::Results;
 use crate::stream::PassAsked;
-
-/// A file or device as Python asks for it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TargetAsked {
-    path: String,
-    direct: bool,
-    #[serde(default)]
-    sync: Sync,
-    write: bool,
-    #[serde(default)]
-    destroy: Vec<String>,
-    #[serde(default)]
-    signatures: Vec<String>,
-    create_bytes: Option<u64>,
-    #[serde(default)]
-    overwrite: bool,
-    /// The size of a target that stores nothing; `path` is what results call it.
-    null_bytes: Option<u64>,
-}
+use crate::targets::{self, TargetAsked};
 
 /// One measurement as Python asks for it.
 #[derive(Deserialize)]
@@ -97,14 +78,6 @@ struct JobAsked {
 #[pyclass(frozen)]
 pub struct Targets(Vec<Arc<Target>>);
 
-/// All targets that are open.
-static OPEN: Mutex<Vec<Weak<Target>>> = Mutex::new(Vec::new());
-
-/// Has nobody wait any longer for what is under way on any target.
-pub fn give_up_all() {
-    OPEN.lock().expect("no panics with it").iter().filter_map(Weak::upgrade).for_each(|target| target.give_up());
-}
-
 #[pymethods]
 impl Targets {
     /// Opens the targets of a JSON list; `progress` hears the share of a file's creation that is done.
@@ -128,9 +101,7 @@ impl Targets {
         });
         heard?;
         let opened = opened.map_err(load_error)?;
-        let mut open = OPEN.lock().expect("no panics with it");
-        open.retain(|target| target.strong_count() > 0);
-        open.extend(opened.iter().map(Arc::downgrade));
+        targets::keep(&opened);
         Ok(Targets(opened))
     }
 
@@ -188,8 +159,9 @@ impl Targets {
             PyResult::Ok((asked, requests))
         };
         let replays = replays.into_iter().map(opened).collect::<PyResult<Vec<_>>>()?;
-        let one =
-            |(asked, requests): (ReplayAsked, Requests), goes_on: &mut GoesOn| asked.carry_out(self, requests, goes_on);
+        let one = |(asked, requests): (ReplayAsked, Requests), goes_on: &mut GoesOn| {
+            asked.carry_out(self.all(), requests, goes_on)
+        };
         one_by_one(py, asked, replays, progress.as_ref(), one, PlayError::raised)
     }
 
@@ -204,7 +176,9 @@ impl Targets {
             .iter()
             .map(|play| Asked { labels: play.labels.clone(), clients: play.clients, capacity_bytes: None })
             .collect();
-        let one = |play: ScenarioAsked, goes_on: &mut GoesOn| play.carry_out(self, goes_on);
+        let one = |play: ScenarioAsked, goes_on: &mut GoesOn| {
+            play.carry_out(self.all(), self.record(&play.system_name), goes_on)
+        };
         one_by_one(py, asked, plays, progress.as_ref(), one, load_error)
     }
 
@@ -438,22 +412,6 @@ fn record_of(name: &str, targets: &[&Arc<Target>]) -> SystemRecord {
     }
 }
 
-impl TargetAsked {
-    fn open(&self, progress: &dyn Fn(f64) -> bool) -> Result<Target, LoadError> {
-        if let Some(bytes) = self.null_bytes {
-            return Ok(Target::null(bytes));
-        }
-        let permission = Permission {
-            write: self.write,
-            destroy: self.destroy.clone(),
-            signatures: self.signatures.clone(),
-            create_bytes: self.create_bytes,
-            overwrite: self.overwrite,
-        };
-        Target::open(&self.path, self.direct, self.sync, &permission, progress)
-    }
-}
-
 fn read(run: Value) -> PyResult<RunAsked> {
     let run: RunAsked = serde_json::from_value(run).map_err(json_error)?;
     run.jobs.iter().try_for_each(|job| job.workload.validate().map_err(input_error))?;
@@ -473,17 +431,4 @@ fn told<'py>(py: Python<'py>, index: usize, count: usize, now: &Progress) -> PyR
     told.set_item("under_way", now.under_way)?;
     told.set_item("ending", now.is_ending)?;
     Ok(told)
-}
-
-/// What was asked for is bad input; what the kernel refuses in the course of it is a failed run.
-pub fn load_error(error: LoadError) -> PyErr {
-    match error {
-        LoadError::Stopped => RunError::new_err("stopped"),
-        LoadError::Io { action: "open" | "create", .. } => input_error(error),
-        LoadError::Io { .. } => RunError::new_err(error.to_string()),
-        LoadError::Target { ref message, .. } if message.starts_with(WRITING_STOPPED) => {
-            RunError::new_err(error.to_string())
-        }
-        _ => input_error(error),
-    }
 }

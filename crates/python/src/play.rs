@@ -18,8 +18,7 @@ use headstack_workload::scenario::Scenario;
 use pyo3::PyErr;
 use serde::Deserialize;
 
-use crate::error::{input_error, trace_error};
-use crate::measure::{Targets, load_error};
+use crate::error::{input_error, load_error, trace_error};
 use crate::recording::{Recording, record_of};
 use crate::replay::Requests;
 use crate::trace::TraceSource;
@@ -50,7 +49,7 @@ pub struct ReplayAsked {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioAsked {
-    system_name: String,
+    pub system_name: String,
     /// The name of each LUN, in the order of the targets.
     luns: Vec<String>,
     pub scenario: Scenario,
@@ -116,11 +115,11 @@ impl ReplayAsked {
     /// Replays `requests` on its one of `targets`, as long as `goes_on` says so.
     pub fn carry_out(
         &self,
-        targets: &Targets,
+        targets: &[Arc<Target>],
         mut requests: Requests,
         goes_on: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<RunResult, PlayError> {
-        let Some(target) = targets.all().get(self.target) else {
+        let Some(target) = targets.get(self.target) else {
             let message = format!("names target {}, which is not open", self.target);
             return Err(LoadError::Job { job: self.replay.name.clone(), message }.into());
         };
@@ -220,15 +219,16 @@ fn write(observed: Receiver<Vec<Observed>>, mut recording: Recording, has_failed
 }
 
 impl ScenarioAsked {
-    /// Plays the scenario on `targets`, as long as `goes_on` says so.
+    /// Plays the scenario on `targets`, of which results tell as `system`, as long as `goes_on` says so.
     pub fn carry_out(
         &self,
-        targets: &Targets,
+        targets: &[Arc<Target>],
+        system: SystemRecord,
         goes_on: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<RunResult, LoadError> {
-        let luns = self.luns.iter().cloned().zip(targets.all().iter().cloned()).collect();
+        let luns = self.luns.iter().cloned().zip(targets.iter().cloned()).collect();
         let spec = ScenarioSpec {
-            system: targets.record(&self.system_name),
+            system,
             luns,
             scenario: self.scenario.clone(),
             engine: self.engine,

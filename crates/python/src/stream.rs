@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::error::load_error;
 use crate::interruptible::{attended, is_interruption};
-use crate::measure::load_error;
 
 /// One pass over all targets as Python asks for it.
 #[derive(Deserialize)]

@@ -9,11 +9,13 @@ mod cloudphysics;
 mod csv;
 mod cutter;
 pub(crate) mod disksim;
+mod first_lines;
 mod hfplayer;
 pub(crate) mod iolog;
 mod lines;
 mod mqsim;
 mod msr;
+mod numbers;
 mod oracle_general;
 mod scsi;
 mod serial;
@@ -35,9 +37,28 @@ use serial::{Serial, SerialFormat};
 use crate::collect::Collector;
 use crate::error::TraceError;
 use crate::input::{Head, Input};
-use crate::reader::ReadOptions;
 use crate::store::{self, Stored};
 use crate::time::TimeUnit;
+use crate::transform::Step;
+
+/// How a trace is read.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// Its format, where that is not to be told by content.
+    pub format: Option<Format>,
+    /// Skip lines that cannot be accepted, and count them.
+    pub skip_bad: bool,
+    /// What becomes of the requests on their way, in this order.
+    pub steps: Vec<Step>,
+    /// Where requests of a block trace are counted, where it is not where they were queued, if any was.
+    pub at: Option<Stage>,
+    /// The size of a sector, of formats that leave it to their description (SPC; 512 unless said).
+    pub sector_bytes: Option<u32>,
+    /// The unit of times, of formats that leave it to a configuration (MQSim; ns unless said).
+    pub time_unit: Option<TimeUnit>,
+    /// The columns of a CSV, which says that the files are such.
+    pub csv: Option<CsvColumns>,
+}
 
 /// Whose order the requests of a file are in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,43 +305,6 @@ impl Parser {
 
 /// What is said of traces whose times are whole seconds.
 const WHOLE_SECONDS: &str = "times are whole seconds: what happens within one is not recorded";
-
-/// The lines of text that formats are told by: some hundred, without blank ones.
-fn first_lines(head: Head<'_>) -> impl Iterator<Item = &[u8]> {
-    head.lines().filter(|line| !line.trim_ascii().is_empty()).take(300)
-}
-
-/// More than half of the first lines are so. All would be too much to ask: no bad line would then ever be named.
-fn most_lines(head: Head<'_>, mut is_like: impl FnMut(&[u8]) -> bool) -> bool {
-    let (mut lines, mut alike) = (0, 0);
-    for line in first_lines(head) {
-        lines += 1;
-        alike += usize::from(is_like(line));
-    }
-    2 * alike > lines
-}
-
-/// A line names columns: as many fields as `names`, each one of its column's names, however it is written (`I/O Type`,
-/// `io_type`, `"IOType"`).
-fn names_columns(line: &[u8], names: &[&[&str]]) -> bool {
-    let plain = |field: &[u8]| -> Vec<u8> {
-        field.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect()
-    };
-    // The mark that some programs put in front of UTF-8.
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    let fields: Vec<Vec<u8>> = line.split(|&byte| byte == b',').map(plain).collect();
-    let is_named = |(field, names): (&Vec<u8>, &&[&str])| names.iter().any(|name| name.as_bytes() == field);
-    fields.len() == names.len() && fields.iter().zip(names).all(is_named)
-}
-
-/// The step of times with as many digits behind their point as those of the first lines have at most.
-fn finest_step_ns<'a>(head: Head<'a>, unit: TimeUnit, time: impl Fn(&'a [u8]) -> &'a [u8]) -> u64 {
-    let digits = first_lines(head).map(|line| {
-        let time = time(line).trim_ascii();
-        if unit.ns(time).is_some() { time.iter().rev().position(|&byte| byte == b'.').unwrap_or(0) } else { 0 }
-    });
-    unit.step_ns(digits.max().unwrap_or(0))
-}
 
 #[cfg(test)]
 pub(crate) mod tests;

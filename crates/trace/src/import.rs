@@ -6,8 +6,10 @@ use headstack_files::{AtomicFile, Draft};
 
 use crate::error::TraceError;
 use crate::formats::Format;
+use crate::formats::ReadOptions;
 use crate::meta::Meta;
-use crate::reader::{Next, ReadOptions, TraceReader};
+use crate::reader::TraceReader;
+use crate::recording::Next;
 use crate::store::StoreWriter;
 
 /// Runs that are merged at a time: each holds a row group in memory.

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use crate::collect::REJECTS_KEPT;
 use crate::error::TraceError;
 use crate::meta::{Meta, Process};
-use crate::reader::{Next, Recording};
 use crate::record::Record;
+use crate::recording::{Next, Recording};
 
 /// Requests that are merged at a time.
 const BATCH: usize = 1 << 16;

@@ -2,52 +2,20 @@
 
 use std::path::Path;
 
-use crate::collect::Collector;
 use crate::error::TraceError;
-use crate::formats::{CsvColumns, Format, Order, Parser, Stage};
+use crate::formats::{Format, ReadOptions};
 use crate::input::{Head, Input};
 use crate::merge::Merge;
-use crate::meta::{Meta, Origin};
+use crate::meta::Meta;
 use crate::record::Record;
-use crate::sort::Sorter;
-use crate::time::TimeUnit;
-use crate::transform::{Applied, Step};
-
-/// How a trace is read.
-#[derive(Clone, Debug, Default)]
-pub struct ReadOptions {
-    /// Its format, where that is not to be told by content.
-    pub format: Option<Format>,
-    /// Skip lines that cannot be accepted, and count them.
-    pub skip_bad: bool,
-    /// What becomes of the requests on their way, in this order.
-    pub steps: Vec<Step>,
-    /// Where requests of a block trace are counted, where it is not where they were queued, if any was.
-    pub at: Option<Stage>,
-    /// The size of a sector, of formats that leave it to their description (SPC; 512 unless said).
-    pub sector_bytes: Option<u32>,
-    /// The unit of times, of formats that leave it to a configuration (MQSim; ns unless said).
-    pub time_unit: Option<TimeUnit>,
-    /// The columns of a CSV, which says that the files are such.
-    pub csv: Option<CsvColumns>,
-}
+use crate::recording::{Next, Recording};
+use crate::transform::Applied;
 
 /// A trace being read.
 pub struct TraceReader {
     source: Source,
     steps: Applied,
     meta: Meta,
-}
-
-/// What comes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Records in the order of arrival, after those before.
-    Batch,
-    /// What follows begins before the end of what came before.
-    NewRun,
-    /// Nothing.
-    End,
 }
 
 #[allow(clippy::large_enum_variant)] // One a trace.
@@ -182,68 +150,6 @@ impl Source {
             Source::Several(merge) => merge.meta(),
         }
     }
-}
-
-/// Files that belong together, which one parser reads.
-pub(crate) struct Recording {
-    /// The first of them, as the user named it.
-    pub(crate) name: String,
-    parser: Parser,
-    out: Collector,
-    sorter: Option<Sorter>,
-    counts_moved: bool,
-}
-
-impl Recording {
-    fn open(format: Format, inputs: Vec<Input>, options: &ReadOptions) -> Result<Recording, TraceError> {
-        let mut out = Collector::new(options.skip_bad);
-        let origin = |input: &Input| Origin { file: file_name(input), format: format.name().to_owned() };
-        let origins: Vec<Origin> = inputs.iter().map(origin).collect();
-        let name = inputs[0].name.clone();
-        let parser = Parser::open(format, inputs, options, &mut out)?;
-        if out.meta.origin.is_empty() {
-            out.meta.origin = origins;
-        }
-        let sorter = (format.order() != Order::Arrival).then(Sorter::default);
-        Ok(Recording { name, parser, out, sorter, counts_moved: format.order() == Order::Any })
-    }
-
-    /// Fills `batch`, which is empty.
-    pub(crate) fn next(&mut self, batch: &mut Vec<Record>) -> Result<Next, TraceError> {
-        let Some(sorter) = &mut self.sorter else {
-            while self.out.records.is_empty() {
-                if !self.parser.read(&mut self.out)? {
-                    return Ok(Next::End);
-                }
-            }
-            std::mem::swap(batch, &mut self.out.records);
-            return Ok(Next::Batch);
-        };
-        loop {
-            if sorter.begins_new_run() {
-                return Ok(Next::NewRun);
-            }
-            let more = self.parser.read(&mut self.out)?;
-            sorter.take(&mut self.out.records, batch, !more);
-            if !batch.is_empty() {
-                return Ok(Next::Batch);
-            }
-            if !more && !sorter.has_late() {
-                if self.counts_moved {
-                    self.out.meta.count("out of order", std::mem::take(&mut sorter.moved));
-                }
-                return Ok(Next::End);
-            }
-        }
-    }
-
-    pub(crate) fn meta(&self) -> &Meta {
-        &self.out.meta
-    }
-}
-
-fn file_name(input: &Input) -> String {
-    Path::new(&input.name).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// Lines by which a file is told that changes its format further down.

@@ -8,20 +8,9 @@ use headstack_workload::quantity::DurationNs;
 use super::{Resolver, ns, seek::Strokes};
 use crate::constants::{
     ACTIVE_OVER_IDLE_W, AIRFLOW_K_PER_W, AMBIENT_CELSIUS, ELECTRONICS_W, HELIUM_DRAG, HELIUM_PLATTERS, HELIUM_SINCE,
-    POWER_ANCHOR,
+    POWER_ANCHOR, Spindle,
 };
 use crate::file::PowerTable;
-
-/// A stack of disks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spindle {
-    /// Turns a minute.
-    pub rpm: f64,
-    /// Diameter of a disk.
-    pub media_diameter_mm: f64,
-    /// Disks.
-    pub platters: f64,
-}
 
 /// What it takes to keep a stack of disks turning in air.
 ///

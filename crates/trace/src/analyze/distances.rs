@@ -1,6 +1,7 @@
 //! Stack distances, counted; and what they say about caches of any size.
 
-use super::reuse::CurvePoint;
+use serde::Serialize;
+
 use super::sample::GROUPS;
 
 /// Student's t for a band of 95 % from 64 groups.
@@ -9,6 +10,23 @@ const BAND: f64 = 1.998;
 const FINE: u64 = 32;
 /// Cache sizes that the mean band is taken over.
 const STEPS: usize = 200;
+
+/// A point of a miss-ratio curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CurvePoint {
+    /// Cache size in blocks or requests.
+    pub cache: u64,
+    /// The same in bytes; null where requests are counted.
+    pub cache_bytes: Option<u64>,
+    /// References that miss in an LRU cache of that size, over all.
+    pub miss_ratio: f64,
+    /// References that hit; an estimate where `low` is not null.
+    pub hits: f64,
+    /// Lower end of the 95 % band; null where the count is exact.
+    pub low: Option<f64>,
+    /// Upper end of the 95 % band; null where the count is exact.
+    pub high: Option<f64>,
+}
 
 /// How many references had which distance, in sampled blocks.
 pub(crate) struct Distances {

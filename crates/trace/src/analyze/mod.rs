@@ -20,6 +20,7 @@ mod stack;
 mod table;
 
 pub use blocks::{GrowthPoint, Successions, WindowReport, WorkingSetReport};
+pub use distances::CurvePoint;
 pub use environment::EnvironmentReport;
 pub use flight::{ClassReport, DepthReport, ResponseReport};
 pub use heat::HeatReport;
@@ -27,7 +28,7 @@ pub use histogram::{Bin, Summary};
 pub use mix::{AlignmentReport, AlignmentShare, Amount, SizeReport, SizesReport};
 pub use rate::{ArrivalReport, HurstReport, RateBin, RateReport, ScaleReport};
 pub use report::{DeviceReport, ProcessReport, Report};
-pub use reuse::{CurvePoint, Granularity, Reuse, ReuseOptions, ReuseReport};
+pub use reuse::{Granularity, Reuse, ReuseOptions, ReuseReport};
 pub use sequence::{RunReport, STREAMS, SequenceReport};
 
 use blocks::Blocks;

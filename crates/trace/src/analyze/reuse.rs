@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::distances::Distances;
+use super::distances::{CurvePoint, Distances};
 use super::sample::Sample;
 use super::stack::Stack;
 use super::table::{Table, place};
@@ -47,23 +47,6 @@ impl Default for ReuseOptions {
             cache_sizes: Vec::new(),
         }
     }
-}
-
-/// A point of a miss-ratio curve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct CurvePoint {
-    /// Cache size in blocks or requests.
-    pub cache: u64,
-    /// The same in bytes; null where requests are counted.
-    pub cache_bytes: Option<u64>,
-    /// References that miss in an LRU cache of that size, over all.
-    pub miss_ratio: f64,
-    /// References that hit; an estimate where `low` is not null.
-    pub hits: f64,
-    /// Lower end of the 95 % band; null where the count is exact.
-    pub low: Option<f64>,
-    /// Upper end of the 95 % band; null where the count is exact.
-    pub high: Option<f64>,
 }
 
 /// How often what was used is used again.

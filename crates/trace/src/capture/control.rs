@@ -5,7 +5,6 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::claim::{self, Claim};
 use crate::error::TraceError;
 
 /// What control files say at a time at the most, unless they are lists.
@@ -119,7 +118,7 @@ pub(super) fn open_pipe(path: &Path) -> Result<File, TraceError> {
     })
 }
 
-fn read(path: &Path) -> Result<String, TraceError> {
+pub(super) fn read(path: &Path) -> Result<String, TraceError> {
     // Some of the kernel's files give their text to the first read only, however short that is.
     let mut text = String::with_capacity(TEXT_BYTES);
     let read = File::open(path).and_then(|mut file| file.read_to_string(&mut text));
@@ -127,59 +126,6 @@ fn read(path: &Path) -> Result<String, TraceError> {
     Ok(text)
 }
 
-fn write(path: &Path, value: &str) -> Result<(), TraceError> {
+pub(super) fn write(path: &Path, value: &str) -> Result<(), TraceError> {
     fs::write(path, value).map_err(|error| refused(path, &format!("does not take `{value}`"), &error))
-}
-
-/// Control files that were changed; dropping it sets them back. What they said before also lies in a file meanwhile,
-/// for whoever finds them changed by a process that was killed.
-#[derive(Debug)]
-pub(super) struct Settings {
-    before: Vec<(PathBuf, String)>,
-    _claim: Claim,
-}
-
-impl Settings {
-    /// Sets each file of `changes` to its value, in that order. They are set back in the reverse order.
-    ///
-    /// # Errors
-    /// Another process of ours has them; a file that is missing or refuses its value, after the others were set back.
-    pub(super) fn change(changes: &[(PathBuf, &str)]) -> Result<Settings, TraceError> {
-        let mut before = Vec::with_capacity(changes.len());
-        for (path, _) in changes {
-            before.push((path.clone(), setting(&read(path)?).to_owned()));
-        }
-        let claim = Claim::take(&before)?;
-        let settings = Settings { before, _claim: claim };
-        for (path, value) in changes {
-            write(path, value)?;
-        }
-        Ok(settings)
-    }
-}
-
-impl Drop for Settings {
-    fn drop(&mut self) {
-        claim::set_back(&self.before);
-    }
-}
-
-/// The value in what a control file says: `local` of `[local] global`, 1408 of `7 (expanded: 1408)`. The kernel shows
-/// the smaller figure until the buffer is first used, and uses the other one from then on.
-fn setting(text: &str) -> &str {
-    let between = |from, to| Some(text.split_once(from)?.1.split_once(to)?.0);
-    between("[", "]").or_else(|| between("(expanded: ", ")")).unwrap_or(text).trim()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::setting;
-
-    #[test]
-    fn settings_are_told_from_what_is_shown_beside_them() {
-        assert_eq!(setting("local global [mono] boot\n"), "mono");
-        assert_eq!(setting("7 (expanded: 1408)\n"), "1408");
-        assert_eq!(setting("1410\n"), "1410");
-        assert_eq!(setting("nop\n"), "nop");
-    }
 }

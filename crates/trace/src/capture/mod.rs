@@ -8,6 +8,7 @@ mod control;
 mod device;
 mod options;
 mod pages;
+mod settings;
 mod tracepoints;
 mod tracer;
 mod window;

@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
 
-use super::control::{Folder, Settings, failed, open_pipe, refused};
+use super::control::{Folder, failed, open_pipe, refused};
 use super::device::BlockDevice;
+use super::settings::Settings;
 use super::window::Window;
 use crate::collect::Collector;
 use crate::error::TraceError;

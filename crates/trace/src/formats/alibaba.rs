@@ -3,7 +3,8 @@
 //! Offsets and lengths are bytes. The time is when the server received the request, in us since 1970. Requests of a
 //! thousand virtual disks are in one file; its order is not stated.
 
-use super::{Part, most_lines, names_columns};
+use super::Part;
+use super::first_lines::{most_lines, names_columns};
 use crate::collect::Collector;
 use crate::error::{Problem, refused};
 use crate::input::Head;

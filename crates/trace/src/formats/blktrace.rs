@@ -117,8 +117,9 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::formats::ReadOptions;
     use crate::meta::{Meta, ResponseSpan};
-    use crate::reader::{ReadOptions, TraceReader};
+    use crate::reader::TraceReader;
     use crate::record::{NOT_RECORDED, Operation, Record};
 
     fn shared(name: &str) -> Option<PathBuf> {

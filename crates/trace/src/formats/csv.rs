@@ -4,8 +4,10 @@ mod declaration;
 
 pub use declaration::CsvColumns;
 use declaration::{Base, Clockwork};
+use declaration::{DEVICE, LENGTH, OFFSET, OPERATION, RESPONSE, SLOTS, TIME};
 
-use super::{Part, finest_step_ns};
+use super::Part;
+use super::first_lines::finest_step_ns;
 use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError, refused};
 use crate::input::{Head, Input};
@@ -20,15 +22,6 @@ const SPAN_NS_MAX: u64 = 10 * 366 * 24 * 3_600 * 1_000_000_000;
 const RESPONSE_NS_MAX: u64 = 24 * 3_600 * 1_000_000_000;
 /// So many requests are never all outstanding at once.
 const REQUESTS_TOGETHER: usize = 1_000;
-
-/// What a request is made of, in the order of [`Layout::wanted`]'s slots.
-const SLOTS: usize = 6;
-const TIME: usize = 0;
-const OFFSET: usize = 1;
-const LENGTH: usize = 2;
-const OPERATION: usize = 3;
-const DEVICE: usize = 4;
-const RESPONSE: usize = 5;
 
 /// A declaration, applied to a file.
 #[derive(Clone, Debug)]

@@ -3,7 +3,8 @@
 //! Times are milliseconds from the start and never go back: DiskSim itself stops there. Blocks are of 512 bytes. Flags are
 //! hexadecimal, without `0x`.
 
-use super::{Part, finest_step_ns, most_lines};
+use super::Part;
+use super::first_lines::{finest_step_ns, first_lines, most_lines};
 use crate::collect::Collector;
 use crate::error::{Problem, refused};
 use crate::input::Head;
@@ -23,8 +24,7 @@ const KNOWN: u64 = READ | 0x2 | 0x4 | SYNCHRONOUS | 0x100 | 0x2000_0000 | 0x4000
 
 /// Has five words, a decimal number first. Only a point tells milliseconds from MQSim's nanoseconds.
 pub(crate) fn fits(head: Head<'_>) -> bool {
-    most_lines(head, is_like)
-        && super::first_lines(head).any(|line| is_like(line) && words::<1>(line).0[0].contains(&b'.'))
+    most_lines(head, is_like) && first_lines(head).any(|line| is_like(line) && words::<1>(line).0[0].contains(&b'.'))
 }
 
 fn is_like(line: &[u8]) -> bool {

@@ -11,7 +11,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::finest_step_ns;
+use super::first_lines::finest_step_ns;
 use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError, refused};
 use crate::input::{Head, Input};

@@ -3,7 +3,8 @@
 //! Times are nanoseconds unless the simulation that belongs to the trace says us or ps. Sectors are of 512 bytes. The type
 //! is 1 for a read and 0 for a write.
 
-use super::{Part, first_lines, most_lines};
+use super::Part;
+use super::first_lines::{first_lines, most_lines};
 use crate::collect::Collector;
 use crate::error::{Problem, refused};
 use crate::input::Head;

@@ -4,7 +4,8 @@
 //! disk. A disk is known by host and number. A blank response time is one that
 //! was not recorded.
 
-use super::{Part, most_lines, names_columns};
+use super::Part;
+use super::first_lines::{most_lines, names_columns};
 use crate::collect::Collector;
 use crate::error::{Problem, refused};
 use crate::input::Head;

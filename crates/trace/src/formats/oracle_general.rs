@@ -8,7 +8,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::binary::{little_endian, offset_bytes};
+use super::numbers::{little_endian, offset_bytes};
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError};
 use crate::input::{Head, Input};

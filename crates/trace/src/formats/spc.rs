@@ -4,7 +4,8 @@
 //! states, Size counts bytes and may be 0. The timestamp is in seconds from the start, with digits on both sides of its
 //! point, and never decreases.
 
-use super::{Part, finest_step_ns, most_lines};
+use super::Part;
+use super::first_lines::{finest_step_ns, most_lines};
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError, refused};
 use crate::input::{Head, Input};

@@ -11,7 +11,7 @@ mod header;
 use std::io::BufRead;
 
 use self::header::Header;
-use super::binary::{big_endian, offset_bytes};
+use super::numbers::{big_endian, offset_bytes};
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError};
 use crate::input::{Head, Input};

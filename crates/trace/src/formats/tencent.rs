@@ -3,7 +3,8 @@
 //! Dates are whole seconds since 1970, shared by tens of thousands of requests, and not in order. Offset and size count
 //! sectors of 512 bytes. The kind is 0 for a read and 1 for a write, unlike in most formats.
 
-use super::{Part, WHOLE_SECONDS, most_lines, names_columns};
+use super::first_lines::{most_lines, names_columns};
+use super::{Part, WHOLE_SECONDS};
 use crate::collect::Collector;
 use crate::error::{Problem, refused};
 use crate::input::Head;

@@ -5,7 +5,7 @@
 //! response u64. The version is in the upper byte of its field. Lengths are bytes, blocks are of 512 bytes, times are
 //! microseconds since some moment that is not known. `sn` wraps and has gaps, so that it says nothing about losses.
 
-use super::binary::{little_endian, offset_bytes};
+use super::numbers::{little_endian, offset_bytes};
 use super::scsi;
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError};

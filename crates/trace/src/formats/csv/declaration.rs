@@ -1,9 +1,17 @@
 //! What somebody declares of a CSV: `time=ts:us,offset=lba:512,length=size,op=rw,device=vol,response=lat:ms`.
 
-use super::{DEVICE, LENGTH, OFFSET, OPERATION, RESPONSE, TIME};
 use crate::error::Problem;
 use crate::record::Operation;
 use crate::time::TimeUnit;
+
+/// What a request is made of, in the order of the slots of a layout.
+pub(super) const SLOTS: usize = 6;
+pub(super) const TIME: usize = 0;
+pub(super) const OFFSET: usize = 1;
+pub(super) const LENGTH: usize = 2;
+pub(super) const OPERATION: usize = 3;
+pub(super) const DEVICE: usize = 4;
+pub(super) const RESPONSE: usize = 5;
 
 /// The columns of a CSV, their units and words.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::formats::Format;
+use crate::formats::ReadOptions;
 use crate::formats::tests::read;
 use crate::meta::Meta;
-use crate::reader::ReadOptions;
 
 fn declared(text: &str) -> ReadOptions {
     ReadOptions {

@@ -1,13 +1,12 @@
 //! Which format lines are of, with what its header says.
 
-use super::super::{
-    Format, alibaba, biosnoop, cloudphysics, csv, disksim, mqsim, msr, names_columns, spc, systor, tencent,
-};
+use super::super::first_lines::names_columns;
+use super::super::{Format, alibaba, biosnoop, cloudphysics, csv, disksim, mqsim, msr, spc, systor, tencent};
 use super::Part;
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError};
+use crate::formats::ReadOptions;
 use crate::input::{Head, Input};
-use crate::reader::ReadOptions;
 use crate::record::Record;
 use crate::time::TimeUnit;
 

@@ -1,0 +1,62 @@
+//! Files and devices as Python opens them, and all that are open: whoever asks twice for the end waits for none.
+
+use std::sync::{Arc, Mutex, Weak};
+
+use headstack_jobfiles::Sync;
+use headstack_load::{LoadError, Permission, Target};
+use serde::Deserialize;
+
+/// A file or device as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetAsked {
+    path: String,
+    direct: bool,
+    #[serde(default)]
+    sync: Sync,
+    write: bool,
+    #[serde(default)]
+    destroy: Vec<String>,
+    #[serde(default)]
+    signatures: Vec<String>,
+    create_bytes: Option<u64>,
+    #[serde(default)]
+    overwrite: bool,
+    /// The size of a target that stores nothing; `path` is what results call it.
+    null_bytes: Option<u64>,
+}
+
+impl TargetAsked {
+    /// Opens it; `progress` hears the share of its creation that is done, and says whether to go on.
+    ///
+    /// # Errors
+    /// Those of the target.
+    pub fn open(&self, progress: &dyn Fn(f64) -> bool) -> Result<Target, LoadError> {
+        if let Some(bytes) = self.null_bytes {
+            return Ok(Target::null(bytes));
+        }
+        let permission = Permission {
+            write: self.write,
+            destroy: self.destroy.clone(),
+            signatures: self.signatures.clone(),
+            create_bytes: self.create_bytes,
+            overwrite: self.overwrite,
+        };
+        Target::open(&self.path, self.direct, self.sync, &permission, progress)
+    }
+}
+
+/// All targets that are open.
+static OPEN: Mutex<Vec<Weak<Target>>> = Mutex::new(Vec::new());
+
+/// Adds targets to those that are open.
+pub fn keep(opened: &[Arc<Target>]) {
+    let mut open = OPEN.lock().expect("no panics with it");
+    open.retain(|target| target.strong_count() > 0);
+    open.extend(opened.iter().map(Arc::downgrade));
+}
+
+/// Has nobody wait any longer for what is under way on any target.
+pub fn give_up_all() {
+    OPEN.lock().expect("no panics with it").iter().filter_map(Weak::upgrade).for_each(|target| target.give_up());
+}
