@@ -2,6 +2,17 @@
 
 use headstack_workload::Request;
 
+/// A request of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopIssue {
+    /// When it is due, in nanoseconds since the start.
+    pub due_ns: u64,
+    /// What it is.
+    pub request: Request,
+    /// A flush that comes with a write where kinds arrive apart: the arrival of its moment is still to be taken.
+    pub is_extra: bool,
+}
+
 /// Whose request it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {

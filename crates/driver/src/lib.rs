@@ -3,10 +3,85 @@
 //! A driver knows no system and no clock. It counts nanoseconds since its start, says when something is due next, gives what
 //! is due, and is told what is complete. Recordings have a driver of their own, the player of `headstack-replay`.
 
+mod closed;
 mod end;
 mod issue;
+mod open;
 mod scenario;
+mod schedule;
 
+use headstack_workload::{Arrivals, Generator, Workload, WorkloadError};
+
+pub use closed::ClosedLoop;
 pub use end::End;
-pub use issue::{ClientIssue, Owner};
+pub use issue::{ClientIssue, LoopIssue, Owner};
+pub use open::OpenLoop;
 pub use scenario::{Clients, ClientsReport};
+
+/// The requests of a workload, as they come.
+#[allow(clippy::large_enum_variant)] // One a run.
+pub enum Loop {
+    /// Each completion is followed by the next request, maybe after a think time.
+    Closed(ClosedLoop),
+    /// Requests arrive at their times.
+    Open(OpenLoop),
+}
+
+impl Loop {
+    /// The loop that `workload` asks for, of the generator's requests. With `rates_per_s`, reads, writes and trims arrive
+    /// each at its own rate, in place of the workload's for all; closed loops have none.
+    ///
+    /// # Errors
+    /// A rate that no clock can have.
+    pub fn new(
+        workload: &Workload,
+        generator: Generator,
+        rates_per_s: Option<[f64; 3]>,
+        seed: u64,
+    ) -> Result<Loop, WorkloadError> {
+        Ok(match workload.arrivals {
+            Arrivals::Closed { outstanding, .. } => {
+                Loop::Closed(ClosedLoop::new(generator, outstanding, workload.thinks()))
+            }
+            Arrivals::Open { rate_per_s, process } => {
+                Loop::Open(OpenLoop::new(generator, rate_per_s, rates_per_s, process, seed)?)
+            }
+        })
+    }
+
+    /// When a request is due next; `u64::MAX` if none is before one completes.
+    #[inline]
+    pub fn next_due_ns(&self) -> u64 {
+        match self {
+            Loop::Closed(closed) => closed.next_due_ns(),
+            Loop::Open(open) => open.next_due_ns(),
+        }
+    }
+
+    /// Whether a request answers one that is complete, without a think time between.
+    #[inline]
+    pub fn has_answer(&self) -> bool {
+        match self {
+            Loop::Closed(closed) => closed.has_answer(),
+            Loop::Open(_) => false,
+        }
+    }
+
+    /// The next request that is due by `now_ns`.
+    #[inline]
+    pub fn take(&mut self, now_ns: u64) -> Option<LoopIssue> {
+        match self {
+            Loop::Closed(closed) => closed.take(now_ns),
+            Loop::Open(open) => open.take(now_ns),
+        }
+    }
+
+    /// A request is complete at `at_ns`, whether well or not.
+    #[inline]
+    pub fn completed(&mut self, at_ns: u64) {
+        match self {
+            Loop::Closed(closed) => closed.completed(at_ns),
+            Loop::Open(_) => {}
+        }
+    }
+}

@@ -3,8 +3,9 @@
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
+use headstack_driver::End;
 use headstack_jobfiles::{Content, Errors, Limits, Verify};
-use headstack_workload::{AccessLine, Addresses, ArrivalClock, Arrivals, Generator, RunLength, Span, Workload};
+use headstack_workload::{AccessLine, Addresses, ArrivalClock, Arrivals, Generator, Span, Workload};
 
 use crate::LoadError;
 use crate::engine::EngineKind;
@@ -54,19 +55,15 @@ pub struct Job {
     pub times_handing_over: bool,
 }
 
-/// When a job is over.
+/// When a job is over: with its run, or sooner.
 #[derive(Clone, Copy, Debug)]
-pub struct End {
-    /// Requests of the measured part.
-    pub requests: u64,
+pub struct JobEnd {
+    /// Requests and length of the measured part.
+    pub run: End,
     /// Requests of the measured part that are no flushes.
     pub transfers: u64,
     /// Bytes of the measured part.
     pub bytes: u64,
-    /// Length of the measured part.
-    pub time_ns: u64,
-    /// Until the mean is known to so many percent.
-    pub confidence_percent: Option<f64>,
 }
 
 /// Units that are stamped are no longer.
@@ -196,28 +193,16 @@ impl Job {
     ///
     /// # Errors
     /// As [`span`](Self::span).
-    pub fn end(&self) -> Result<End, LoadError> {
+    pub fn end(&self) -> Result<JobEnd, LoadError> {
         let Limits { requests, transfers, bytes, passes, time_ns } = self.limits;
         let length_bytes = self.span()?.length_bytes;
         let by_passes = passes.map(|passes| (length_bytes as f64 * passes).round() as u64);
         let or_never = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
-        let stated = End {
-            requests: or_never(requests),
-            transfers: or_never(transfers),
-            bytes: or_never(bytes).min(or_never(by_passes)),
-            time_ns: or_never(time_ns),
-            confidence_percent: None,
+        let run = match self.limits == Limits::default() {
+            true => self.workload.run_length.into(),
+            false => End { requests: or_never(requests), time_ns: or_never(time_ns), ..End::NEVER },
         };
-        if self.limits != Limits::default() {
-            return Ok(stated);
-        }
-        Ok(match self.workload.run_length {
-            RunLength::Requests(requests) => End { requests, ..stated },
-            RunLength::TimeNs(time_ns) => End { time_ns, ..stated },
-            RunLength::Confidence { percent, max_requests } => {
-                End { requests: max_requests, confidence_percent: Some(percent), ..stated }
-            }
-        })
+        Ok(JobEnd { run, transfers: or_never(transfers), bytes: or_never(bytes).min(or_never(by_passes)) })
     }
 
     /// Requests with the system at a time, at most.

@@ -41,7 +41,7 @@ pub use conditioning::{CLASS_LIMITS_NS, DeviceShare, Pass, Passed, Stretch, stre
 pub use engine::EngineKind;
 pub use error::LoadError;
 pub use flow::{Flow, Member};
-pub use job::{End, Job};
+pub use job::{Job, JobEnd};
 pub use log::{Log, Logged};
 pub use phase::{PhaseSpec, play_phase};
 pub use progress::Progress;

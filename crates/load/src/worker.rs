@@ -1,17 +1,15 @@
 //! One thread's loop: closed, where each completion is followed by the next request, or open, where requests come at
 //! their times.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
+use headstack_driver::{ClosedLoop, Loop, OpenLoop};
 use headstack_result::{LatencyHistogram, Measuring};
-use headstack_workload::{ArrivalClock, ArrivalProcess, Arrivals, Generator, Kind, Request, Think, WarmUp};
+use headstack_workload::{Generator, Request, WarmUp};
 
 use crate::LoadError;
 use crate::clock::LOOK_NS;
 use crate::engine::{Wait, flush};
 use crate::flow::Turns;
-use crate::job::{End, Job};
+use crate::job::{Job, JobEnd};
 use crate::rig::{Rig, WarmedUp};
 
 /// A warm-up of as many requests as there are by default, or fewer, lasts no longer.
@@ -51,19 +49,9 @@ pub fn work(job: &Job, rig: &mut Rig) -> Result<LoopStats, LoadError> {
     if job.times_handing_over {
         rig.time_handing_over();
     }
-    let mut loop_stats = match job.workload.arrivals {
-        Arrivals::Closed { outstanding, think } => {
-            let delays = job.workload.specification.lines.iter().any(|line| line.delay_ns > 0);
-            let thinks = delays || think != Think::None;
-            if thinks {
-                thinking(rig, &control, generator, outstanding, &mut stints)
-            } else {
-                closed(rig, &control, generator, outstanding, &mut stints)
-            }
-        }
-        Arrivals::Open { rate_per_s, process } => {
-            open(rig, &control, generator, &|| Schedule::new(job, rate_per_s, process), &mut stints)
-        }
+    let mut loop_stats = match Loop::new(&job.workload, generator, job.rates_per_s, job.seed)? {
+        Loop::Closed(requests) => closed(rig, &control, requests, &mut stints),
+        Loop::Open(requests) => open(rig, &control, requests, &mut stints),
     }?;
     if rig.is_ended_by_error {
         loop_stats.notes.push(format!("{} ended at its first error: continue_on_error lets it go on", job.name));
@@ -143,44 +131,12 @@ impl<'a> Stints<'a> {
     }
 }
 
-/// When requests come: all kinds by one clock, or each by its own.
-struct Schedule {
-    clocks: Vec<(Option<Kind>, ArrivalClock, u64)>,
-}
-
-impl Schedule {
-    fn new(job: &Job, rate_per_s: f64, process: ArrivalProcess) -> Result<Schedule, headstack_workload::WorkloadError> {
-        let rates: Vec<(Option<Kind>, f64)> = match job.rates_per_s {
-            None => vec![(None, rate_per_s)],
-            Some(rates) => Kind::ALL.into_iter().map(Some).zip(rates).filter(|(_, rate)| *rate > 0.0).collect(),
-        };
-        let clocks = rates.into_iter().map(|(kind, rate_per_s)| {
-            // Kinds come independently of each other.
-            let seed = job.seed.wrapping_add(kind.map_or(0, |kind| kind as u64 + 1));
-            let mut clock = ArrivalClock::new(rate_per_s, process, seed)?;
-            let first_ns = clock.next_ns();
-            Ok((kind, clock, first_ns))
-        });
-        clocks.collect::<Result<_, _>>().map(|clocks| Schedule { clocks })
-    }
-
-    /// The next arrival since the start, and its kind where that is known.
-    #[inline]
-    fn next(&mut self) -> (u64, Option<Kind>) {
-        let earliest = self.clocks.iter_mut().min_by_key(|(_, _, at_ns)| *at_ns).expect("a rate is above 0");
-        let (kind, clock, at_ns) = earliest;
-        let arrival = (*at_ns, *kind);
-        *at_ns = clock.next_ns();
-        arrival
-    }
-}
-
 /// Where a run is on its way to its end.
 pub struct RunControl {
     /// What is left out at the start.
     pub warm_up: WarmUp,
     /// When it is over.
-    pub end: End,
+    pub end: JobEnd,
     /// When it began.
     pub start_ns: u64,
 }
@@ -199,17 +155,16 @@ impl RunControl {
                 let WarmUp { requests, .. } = self.warm_up;
                 let time_ns = rig.now_ns - self.start_ns;
                 rig.warmed_up = WarmedUp { requests: rig.completed, requests_asked: requests, time_ns };
-                rig.start_measuring(self.end.time_ns);
+                rig.start_measuring(self.end.run.time_ns);
             }
             rig.tell(|_| 0.0);
             return true;
         };
         let completed = measuring.completed + rig.errors.iter().sum::<u64>();
         let transfers = completed - rig.flushes;
-        if completed >= self.end.requests
-            || transfers >= self.end.transfers
+        if transfers >= self.end.transfers
             || rig.bytes >= self.end.bytes
-            || self.is_known(measuring)
+            || self.end.run.is_reached(measuring, completed)
         {
             rig.close(rig.now_ns);
         }
@@ -225,20 +180,16 @@ impl RunControl {
         let WarmUp { requests, time_ns } = self.warm_up;
         let passed_ns = rig.now_ns - self.start_ns;
         let is_bounded = time_ns == 0 && requests <= WarmUp::default().requests;
-        (rig.completed >= requests && passed_ns >= time_ns) || (is_bounded && passed_ns >= COUNTED_WARM_UP_NS)
-    }
-
-    fn is_known(&self, measuring: &Measuring) -> bool {
-        self.end.confidence_percent.is_some_and(|percent| measuring.is_known_within(percent))
+        self.warm_up.is_over(rig.completed, passed_ns) || (is_bounded && passed_ns >= COUNTED_WARM_UP_NS)
     }
 
     fn share(&self, rig: &Rig) -> f64 {
         let Some(measuring) = &rig.measuring else {
             return 0.0;
         };
-        let time = (rig.now_ns - measuring.start_ns) as f64 / self.end.time_ns as f64;
-        let requests = measuring.completed as f64 / self.end.requests.min(self.end.transfers) as f64;
-        time.max(requests).max(rig.bytes as f64 / self.end.bytes as f64)
+        let transfers = measuring.completed as f64 / self.end.transfers as f64;
+        let share = self.end.run.share_done(measuring, rig.now_ns);
+        share.max(transfers).max(rig.bytes as f64 / self.end.bytes as f64)
     }
 
     /// Whether another request still belongs to the run: no more are issued than are measured, so that a run of so many
@@ -250,7 +201,7 @@ impl RunControl {
         };
         let requests = measuring.completed + rig.errors.iter().sum::<u64>() + rig.under_way();
         let transfers = requests - rig.flushes - rig.flushes_under_way;
-        requests < self.end.requests
+        requests < self.end.run.requests
             && transfers < self.end.transfers
             && rig.bytes + rig.bytes_under_way < self.end.bytes
     }
@@ -259,7 +210,7 @@ impl RunControl {
     #[inline]
     pub fn look_again_ns(&self, rig: &Rig) -> u64 {
         let end_ns = match &rig.measuring {
-            Some(measuring) => measuring.start_ns.saturating_add(self.end.time_ns),
+            Some(measuring) => measuring.start_ns.saturating_add(self.end.run.time_ns),
             // Where only requests are missing, each of them is looked at anyway.
             None => Some(self.start_ns.saturating_add(self.warm_up.time_ns))
                 .filter(|&warm_ns| warm_ns > rig.now_ns)
@@ -269,91 +220,54 @@ impl RunControl {
     }
 }
 
-/// Closed loop without think time.
+/// Closed loop.
 fn closed(
     rig: &mut Rig,
     control: &RunControl,
-    mut generator: Generator,
-    outstanding: u32,
+    mut requests: ClosedLoop,
     stints: &mut Stints,
 ) -> Result<LoopStats, LoadError> {
+    let (mut result, start_ns, thinks) = (LoopStats::default(), control.start_ns, requests.thinks());
     while control.goes_on(rig) {
-        while rig.under_way() < u64::from(outstanding) && control.takes_more(rig) && stints.lets(rig) {
+        while requests.next_due_ns() <= rig.now_ns - start_ns && control.takes_more(rig) && stints.lets(rig) {
             rig.look_before_issuing();
-            let request = generator.next();
-            rig.issue(rig.now_ns, &request);
-            stints.count(&request);
+            let next = requests.take(rig.now_ns - start_ns).expect("a request is due");
+            if thinks {
+                result.lateness.record(rig.now_ns - start_ns - next.due_ns);
+            }
+            rig.issue(rig.now_ns, &next.request);
+            stints.count(&next.request);
         }
-        rig.drive(stints.wait(rig))?;
-    }
-    Ok(LoopStats::default())
-}
-
-/// Closed loop whose clients think between a completion and the next request.
-fn thinking(
-    rig: &mut Rig,
-    control: &RunControl,
-    mut generator: Generator,
-    outstanding: u32,
-    stints: &mut Stints,
-) -> Result<LoopStats, LoadError> {
-    let mut due: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
-    for _ in 0..outstanding {
-        due.push(Reverse(rig.now_ns + generator.think_ns()));
-    }
-    let mut result = LoopStats::default();
-    while control.goes_on(rig) {
-        while let Some(&Reverse(at_ns)) = due.peek()
-            && at_ns <= rig.now_ns
-            && control.takes_more(rig)
-            && stints.lets(rig)
-        {
-            due.pop();
-            rig.look_before_issuing();
-            result.lateness.record(rig.now_ns - at_ns);
-            let request = generator.next();
-            rig.issue(rig.now_ns, &request);
-            stints.count(&request);
-        }
-        // Those that are due and belong to the run no more wait for nothing.
-        let next = due.peek().filter(|_| control.takes_more(rig));
-        let next_ns = next.map_or(u64::MAX, |&Reverse(at_ns)| at_ns);
-        let until_ns = next_ns.max(rig.now_ns).min(control.look_again_ns(rig));
-        rig.wait(Wait::Until(until_ns))?;
-        rig.settle(|ended| due.push(Reverse(ended.at_ns + generator.think_ns())));
+        let wait = match thinks {
+            true => {
+                // Those that are due and belong to the run no more wait for nothing.
+                let due_ns = if control.takes_more(rig) { requests.next_due_ns() } else { u64::MAX };
+                Wait::Until(start_ns.saturating_add(due_ns).max(rig.now_ns).min(control.look_again_ns(rig)))
+            }
+            false => stints.wait(rig),
+        };
+        rig.wait(wait)?;
+        rig.settle(|ended| requests.completed(ended.at_ns - start_ns));
     }
     Ok(result)
 }
 
-/// Open loop. Two clocks run through the same arrivals: one is ahead and counts who has arrived, the other follows and
-/// hands them over as there is room, so that a backlog of any length takes no memory.
+/// Open loop.
 fn open(
     rig: &mut Rig,
     control: &RunControl,
-    mut generator: Generator,
-    clock: &dyn Fn() -> Result<Schedule, headstack_workload::WorkloadError>,
+    mut requests: OpenLoop,
     stints: &mut Stints,
 ) -> Result<LoopStats, LoadError> {
-    let (mut ahead, mut behind) = (clock()?, clock()?);
-    let (mut result, start_ns) = (LoopStats::default(), rig.now_ns);
-    let mut arrives_ns = start_ns + ahead.next().0;
-    let (mut handed_ns, mut kind) = behind.next();
-    handed_ns += start_ns;
-    let mut until_ns = arrives_ns;
+    let (mut result, start_ns) = (LoopStats::default(), control.start_ns);
+    let mut until_ns = start_ns + requests.next_arrival_ns();
     // What is measured begins now and not with the first arrival.
     control.goes_on(rig);
     loop {
         // Whoever comes while others wait, or to no free slot, is late by the target, however soon one becomes free.
         let room = if rig.waiting > 0 { 0 } else { rig.room() };
         rig.wait(Wait::Until(until_ns.min(control.look_again_ns(rig))))?;
-        let mut arrived = 0;
-        // What comes after the end belongs to no run, however late this thread wakes.
-        while arrives_ns <= rig.now_ns && arrives_ns < rig.deadline_ns() {
-            rig.count_depth(arrives_ns);
-            rig.waiting += 1;
-            arrived += 1;
-            arrives_ns = start_ns + ahead.next().0;
-        }
+        let arrived = arrive(rig, &mut requests, start_ns);
         rig.settle(|_| {});
         if let Some(measuring) = &mut rig.measuring {
             measuring.arrived += arrived;
@@ -365,38 +279,46 @@ fn open(
         let mut handed = 0;
         while rig.waiting > 0 && rig.has_room() && control.takes_more(rig) && stints.lets(rig) {
             rig.look_before_issuing();
-            let request = match kind {
-                Some(kind) => generator.next_of(kind),
-                None => generator.next(),
-            };
-            if kind.is_some() && request.kind == Kind::Flush {
-                // It comes with a write, and is not an arrival of its kind.
-                rig.issue(rig.now_ns, &request);
+            let next = requests.take(rig.now_ns - start_ns).expect("a request waits");
+            if next.is_extra {
+                rig.issue(rig.now_ns, &next.request);
                 continue;
             }
-            rig.waiting -= 1;
+            rig.waiting = requests.waiting();
+            let due_ns = start_ns + next.due_ns;
             if handed < in_time {
-                result.lateness.record(rig.now_ns - handed_ns);
+                result.lateness.record(rig.now_ns - due_ns);
             }
-            rig.issue(handed_ns, &request);
-            stints.count(&request);
+            rig.issue(due_ns, &next.request);
+            stints.count(&next.request);
             handed += 1;
-            (handed_ns, kind) = behind.next();
-            handed_ns += start_ns;
         }
         if rig.measuring.is_some() {
             result.late_arrivals += arrived - in_time;
         }
-        until_ns = if rig.has_room() { arrives_ns } else { u64::MAX };
+        until_ns = if rig.has_room() { start_ns + requests.next_arrival_ns() } else { u64::MAX };
     }
     result.backlog = rig.waiting;
     let piled_up = |measuring: &Measuring| measuring.has_piled_up(rig.waiting + rig.under_way());
     result.saturated = rig.measuring.as_ref().is_some_and(piled_up);
     if let Some(measuring) = &mut rig.measuring {
-        for _ in 0..rig.waiting {
-            measuring.still_outstanding(handed_ns);
-            handed_ns = start_ns + behind.next().0;
-        }
+        requests.into_waiting().for_each(|due_ns| measuring.still_outstanding(start_ns + due_ns));
     }
     Ok(result)
+}
+
+/// Lets arrive whoever comes by now, and says how many did.
+fn arrive(rig: &mut Rig, requests: &mut OpenLoop, start_ns: u64) -> u64 {
+    let mut arrived = 0;
+    loop {
+        let at_ns = start_ns + requests.next_arrival_ns();
+        // What comes after the end belongs to no run, however late this thread wakes.
+        if at_ns > rig.now_ns || at_ns >= rig.deadline_ns() {
+            return arrived;
+        }
+        rig.count_depth(at_ns);
+        requests.arrive();
+        rig.waiting = requests.waiting();
+        arrived += 1;
+    }
 }

@@ -1,12 +1,11 @@
 //! A run: one system under one workload, in a closed or an open loop.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use headstack_driver::{End, Loop};
 use headstack_result::{RunResult, Sampling, TooShort};
 use headstack_workload::scenario::Scenario;
-use headstack_workload::{ArrivalClock, Arrivals, Generator, RunLength, Span, Workload};
+use headstack_workload::{Arrivals, Generator, Span, WarmUp, Workload};
 use rayon::prelude::*;
 
 use crate::SimError;
@@ -120,15 +119,9 @@ pub fn run_all(specs: &[RunSpec], progress: &(dyn Fn(usize, f64) -> bool + Sync)
 
 struct Runner<'a> {
     rig: Rig<'a>,
-    generator: Generator,
-    clock: Option<ArrivalClock>,
-    next_arrival_ns: u64,
-    outstanding_limit: u32,
-    thinks: bool,
-    /// Issues of the closed loop that wait for their think time.
-    thinking: BinaryHeap<Reverse<u64>>,
-    warm_up: headstack_workload::WarmUp,
-    run_length: RunLength,
+    requests: Loop,
+    warm_up: WarmUp,
+    end: End,
     late_arrivals: u64,
 }
 
@@ -150,71 +143,45 @@ impl<'a> Runner<'a> {
             let mut past = Generator::new(workload, span, spec.system.block_bytes(), !spec.seed)?;
             (0..spec.preload).for_each(|_| system.warm_with(&past.next()));
         }
-        let (outstanding_limit, thinks, clock) = match workload.arrivals {
-            Arrivals::Closed { outstanding, think } => {
-                let delays = workload.specification.lines.iter().any(|line| line.delay_ns > 0);
-                (outstanding, delays || think != headstack_workload::Think::None, None)
-            }
-            Arrivals::Open { rate_per_s, process } => {
-                (0, false, Some(ArrivalClock::new(rate_per_s, process, spec.seed)?))
-            }
-        };
         let mut rig = Rig::new(Machine::new(system, &spec.system, spec.faults.as_ref())?, spec.interval_ns, sink);
         rig.preloaded = spec.preload;
-        rig.flights = Flights::with_capacity(outstanding_limit as usize);
-        let mut runner = Runner {
-            rig,
-            generator,
-            clock,
-            next_arrival_ns: u64::MAX,
-            outstanding_limit,
-            thinks,
-            thinking: BinaryHeap::new(),
-            warm_up: workload.warm_up,
-            run_length: workload.run_length,
-            late_arrivals: 0,
-        };
-        if let Some(clock) = &mut runner.clock {
-            runner.next_arrival_ns = clock.next_ns();
+        if let Arrivals::Closed { outstanding, .. } = workload.arrivals {
+            rig.flights = Flights::with_capacity(outstanding as usize);
         }
-        Ok(runner)
+        let requests = Loop::new(workload, generator, None, spec.seed)?;
+        Ok(Runner { rig, requests, warm_up: workload.warm_up, end: workload.run_length.into(), late_arrivals: 0 })
     }
 
     fn go(&mut self, progress: &Progress) -> Result<(), SimError> {
         self.maybe_start_measuring();
-        for _ in 0..self.outstanding_limit {
-            self.think_or_issue();
+        while self.requests.has_answer() {
+            self.issue();
         }
         let mut done = Vec::with_capacity(64);
         while !self.rig.is_over() {
-            let issue_ns = self.thinking.peek().map_or(u64::MAX, |&Reverse(at_ns)| at_ns);
-            let outside_ns = issue_ns.min(self.next_arrival_ns);
+            let due_ns = self.requests.next_due_ns();
             let event_ns = self.rig.next_event_ns();
-            let mut limit_ns = outside_ns;
-            if let RunLength::TimeNs(length_ns) = self.run_length {
-                if self.rig.time_is_up_before(length_ns, event_ns.min(outside_ns)) {
+            let mut limit_ns = due_ns;
+            if self.end.time_ns != u64::MAX {
+                if self.rig.time_is_up_before(self.end.time_ns, event_ns.min(due_ns)) {
                     break;
                 }
                 let start_ns = self.rig.measuring.as_ref().map(|measuring| measuring.start_ns);
-                limit_ns = limit_ns.min(start_ns.map_or(u64::MAX, |start_ns| start_ns + length_ns));
+                limit_ns = limit_ns.min(start_ns.map_or(u64::MAX, |start_ns| start_ns + self.end.time_ns));
             }
             // The system first: what it finishes at this moment makes room for what is issued at it.
-            if event_ns <= outside_ns {
+            if event_ns <= due_ns {
                 if event_ns == u64::MAX {
                     self.rig.never_answers();
                     break;
                 }
                 self.system_events(limit_ns, &mut done);
-            } else if issue_ns <= self.next_arrival_ns {
-                self.rig.now_ns = issue_ns;
-                self.thinking.pop();
-                self.issue(issue_ns);
             } else {
-                self.rig.now_ns = self.next_arrival_ns;
-                self.arrive();
+                self.rig.now_ns = due_ns;
+                self.issue();
             }
-            let run_length = self.run_length;
-            self.rig.tell(progress, |rig| share_done(rig, run_length))?;
+            let end = &self.end;
+            self.rig.tell(progress, |rig| rig.share_done(end))?;
         }
         Ok(())
     }
@@ -232,33 +199,18 @@ impl<'a> Runner<'a> {
         self.rig.settle();
     }
 
-    /// An open-loop arrival.
-    fn arrive(&mut self) {
-        let at_ns = self.next_arrival_ns;
-        self.next_arrival_ns = self.clock.as_mut().map_or(u64::MAX, ArrivalClock::next_ns);
-        if let Some(measuring) = &mut self.rig.measuring {
+    /// Issues the request that is due now.
+    #[inline]
+    fn issue(&mut self) {
+        let next = self.requests.take(self.rig.now_ns).expect("a request is due");
+        let flight = Flight { intended_ns: next.due_ns, request: next.request, client: 0, stream: 0 };
+        if let Loop::Open(_) = self.requests
+            && let Some(measuring) = &mut self.rig.measuring
+        {
             measuring.arrived += 1;
-        }
-        self.issue(at_ns);
-    }
-
-    /// The closed loop's next request: now, or after its think time.
-    #[inline]
-    fn think_or_issue(&mut self) {
-        if self.thinks {
-            let think_ns = self.generator.think_ns();
-            self.thinking.push(Reverse(self.rig.now_ns + think_ns));
+            self.late_arrivals += u64::from(!self.rig.issue(flight).1);
         } else {
-            self.issue(self.rig.now_ns);
-        }
-    }
-
-    #[inline]
-    fn issue(&mut self, at_ns: u64) {
-        let request = self.generator.next();
-        let (_, admitted) = self.rig.issue(Flight { intended_ns: at_ns, request, client: 0, stream: 0 });
-        if !admitted && self.rig.measuring.is_some() && self.clock.is_some() {
-            self.late_arrivals += 1;
+            self.rig.issue(flight);
         }
     }
 
@@ -267,31 +219,26 @@ impl<'a> Runner<'a> {
         self.rig.complete(completion);
         self.maybe_start_measuring();
         self.maybe_end();
-        if self.clock.is_none() && !self.rig.is_over() {
-            self.think_or_issue();
+        if !self.rig.is_over() {
+            self.requests.completed(self.rig.now_ns);
+            if self.requests.has_answer() {
+                self.issue();
+            }
         }
     }
 
     #[inline]
     fn maybe_start_measuring(&mut self) {
-        if self.rig.flights.completed >= self.warm_up.requests && self.rig.now_ns >= self.warm_up.time_ns {
+        if self.warm_up.is_over(self.rig.flights.completed, self.rig.now_ns) {
             self.rig.start_measuring();
         }
     }
 
     #[inline]
     fn maybe_end(&mut self) {
-        let Some(measuring) = &self.rig.measuring else {
-            return;
-        };
-        let over = match self.run_length {
-            RunLength::Requests(limit) => measuring.completed + measuring.failed >= limit,
-            RunLength::TimeNs(_) => false,
-            RunLength::Confidence { percent, max_requests } => {
-                measuring.completed + measuring.failed >= max_requests || measuring.is_known_within(percent)
-            }
-        };
-        if over {
+        if let Some(measuring) = &self.rig.measuring
+            && self.end.is_reached(measuring, measuring.completed + measuring.failed)
+        {
             self.rig.close();
         }
     }
@@ -312,16 +259,5 @@ impl<'a> Runner<'a> {
         result.notes.extend(note_of_alignment(&spec.system, workload));
         result.notes.extend(note_of_tail(&spec.system));
         result
-    }
-}
-
-fn share_done(rig: &Rig, run_length: RunLength) -> f64 {
-    let Some(measuring) = &rig.measuring else {
-        return 0.0;
-    };
-    match run_length {
-        RunLength::Requests(limit) => measuring.completed as f64 / limit as f64,
-        RunLength::TimeNs(limit_ns) => (rig.now_ns - measuring.start_ns) as f64 / limit_ns as f64,
-        RunLength::Confidence { max_requests, .. } => measuring.completed as f64 / max_requests as f64,
     }
 }

@@ -92,8 +92,8 @@ impl Runner<'_> {
             }
             self.maybe_start_measuring();
             self.maybe_end();
-            let end = *self.clients.end();
-            self.rig.tell(progress, |rig| rig.share_done(&end))?;
+            let end = self.clients.end();
+            self.rig.tell(progress, |rig| rig.share_done(end))?;
         }
         Ok(())
     }

@@ -199,12 +199,14 @@ impl RunLength {
 ///
 /// Times do not drift: equal distances are computed from the count, random ones are summed with 64
 /// bits below the nanosecond.
+#[derive(Clone)]
 pub struct ArrivalClock {
     process: Clock,
     random: Random,
     now: FinePoint,
 }
 
+#[derive(Clone)]
 enum Clock {
     Fixed { count: u64, rate_per_s: f64 },
     Poisson { mean_ns: f64 },
@@ -212,7 +214,7 @@ enum Clock {
 }
 
 /// A time in nanoseconds and 2^-64 parts.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct FinePoint {
     whole_ns: u64,
     fraction: u64,

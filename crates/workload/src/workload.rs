@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::{AccessLine, AccessSpecification, Complaint};
 use crate::addresses::Addresses;
-use crate::arrivals::{Arrivals, RunLength, WarmUp};
+use crate::arrivals::{Arrivals, RunLength, Think, WarmUp};
 use crate::document::{Document, InputError};
 use crate::quantity::format_bytes;
 
@@ -202,6 +202,12 @@ impl Workload {
         self.arrivals.validate()?;
         self.run_length.validate()?;
         Ok(())
+    }
+
+    /// Whether time passes between a completion of its closed loop and the next request: clients think, or lines have delays.
+    pub fn thinks(&self) -> bool {
+        let has_delay = self.specification.lines.iter().any(|line| line.delay_ns > 0);
+        matches!(self.arrivals, Arrivals::Closed { think, .. } if has_delay || think != Think::None)
     }
 
     /// What is to be known of requests as long as the sectors of a medium that need not begin with them: most touch one
