@@ -12,7 +12,6 @@ use crate::engine::EngineKind;
 use crate::flow::Member;
 use crate::target::{Target, TargetKind};
 use crate::target_map::TargetMap;
-use crate::verification::common_divisor;
 
 /// One thread's work.
 #[derive(Clone)]
@@ -212,4 +211,12 @@ impl Job {
             Arrivals::Open { .. } => self.slots,
         }
     }
+}
+
+/// The greatest number that divides both.
+pub(crate) fn common_divisor(mut a: u32, mut b: u32) -> u32 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }

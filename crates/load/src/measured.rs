@@ -11,8 +11,7 @@ use headstack_workload::{GENERATOR_NAME, Kind};
 use serde_json::Value;
 
 use crate::error_log::ErrorLog;
-use crate::rig::{Lost, Rig, WarmedUp, WorkerSpec, with_errors};
-use crate::run::{PATIENCE_NS, Ran};
+use crate::rig::{Lost, PATIENCE_NS, Rig, WarmedUp, WorkerSpec, with_errors};
 use crate::samples::Samples;
 use crate::stamping::Checked;
 use crate::target::Target;
@@ -46,6 +45,16 @@ pub struct Measured {
     targets: Vec<String>,
     /// What reads were found to be, where they were checked.
     pub integrity: Option<Checked>,
+}
+
+/// How a run went.
+pub struct Ran {
+    /// When the first of its threads began.
+    pub began_ns: u64,
+    /// Whether somebody ended it.
+    pub by_somebody: bool,
+    /// What others have come to need a target for that was written.
+    pub in_use: Option<String>,
 }
 
 /// What a thread has measured, with nothing under way in its rig, or with what never came back given up.

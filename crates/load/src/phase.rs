@@ -12,8 +12,9 @@ use crate::engine::EngineKind;
 use crate::flow::{Flow, Member};
 use crate::job::Job;
 use crate::log::Log;
-use crate::run::{Spec, run_logged};
+use crate::run::run_logged;
 use crate::scenario::{ScenarioSpec, play_scenario};
+use crate::spec::Spec;
 use crate::target::{Target, TargetKind};
 use crate::{LoadError, Progress};
 

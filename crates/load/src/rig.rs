@@ -14,7 +14,6 @@ use crate::engine::{Done, Engine, EngineKind, WHOLE, Wait};
 use crate::error_log::ErrorLog;
 use crate::log::{Log, Logged};
 use crate::progress::WorkerProgress;
-use crate::run::{GIVEN_UP_NS, PATIENCE_NS};
 use crate::samples::Samples;
 use crate::stamping::{Checked, Stamping};
 use crate::target::Target;
@@ -41,6 +40,12 @@ pub const VERIFIED_SLOTS_MAX: u32 = 1 << 11;
 pub fn buffer_bytes(slots: u32) -> u32 {
     (BUFFERS_BYTES / slots.max(1)).clamp(BUFFER_BYTES[0], BUFFER_BYTES[1])
 }
+
+/// What has not come back this long after the end is given up.
+pub const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// And this long after somebody gave it up ([`Target::give_up`](crate::Target::give_up)).
+const GIVEN_UP_NS: u64 = 500_000_000;
 
 /// A request under way.
 #[derive(Clone, Copy, Debug)]

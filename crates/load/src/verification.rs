@@ -8,7 +8,8 @@ use headstack_result::RunResult;
 
 use crate::LoadError;
 use crate::integrity::{Layout, Ledger, Stamper};
-use crate::job::Job;
+use crate::job::{Job, common_divisor};
+use crate::recognise::recognise;
 use crate::target::{Target, TargetKind};
 
 /// Where the ledger of a target is kept.
@@ -170,7 +171,7 @@ impl Asked {
         let basis = match place {
             LedgerPlace::Existing(path) => Basis::Ledger(Stamper::resume(open_ledger(path, &self.target)?)?),
             LedgerPlace::Memory if !self.stamps => {
-                let Some((layout, run)) = crate::verify::recognise(&self.target)? else {
+                let Some((layout, run)) = recognise(&self.target)? else {
                     return Err(refused(
                         &self.target,
                         "has no stamps to check, at its begin or at 1024 places spread over it",
@@ -228,14 +229,6 @@ impl LedgerPlace {
             LedgerPlace::Existing(path) => LedgerPlace::Existing(numbered(path)),
         }
     }
-}
-
-/// The greatest number that divides both.
-pub(crate) fn common_divisor(mut a: u32, mut b: u32) -> u32 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 fn refused(target: &Target, message: &str) -> LoadError {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::{Complaint, check_percent, check_share, check_sum};
 use crate::hotband::Hotband;
+use crate::places::Places;
 use crate::quantity::bytes_u64;
 use crate::random::{AliasTable, Permutation, Random};
 use crate::request::Kind;
@@ -135,21 +136,6 @@ fn check_band(key: impl Fn(&str) -> String, from_percent: f64, to_percent: f64) 
         return Err((key("to_percent"), message));
     }
     Ok(())
-}
-
-/// Places at equal distances: `first_bytes + k * step_bytes` for k below `count`.
-#[derive(Clone, Copy)]
-pub(crate) struct Places {
-    pub(crate) first_bytes: u64,
-    pub(crate) step_bytes: u64,
-    pub(crate) count: u64,
-}
-
-impl Places {
-    #[inline]
-    pub(crate) fn offset_bytes(&self, index: u64) -> u64 {
-        self.first_bytes + index * self.step_bytes
-    }
 }
 
 /// Draws the offsets of random accesses by one law.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::WorkloadError;
 use crate::access::Complaint;
+use crate::error::WorkloadError;
 use crate::quantity::duration_u64;
 use crate::random::{Purpose, Random};
 

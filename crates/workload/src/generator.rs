@@ -1,24 +1,18 @@
 //! Turns a workload into requests. The hot path: no allocation, no division, few random numbers.
 
 use crate::access::AccessLine;
-use crate::addresses::{Addresses, Places, RandomMap, Sampler};
+use crate::addresses::{Addresses, RandomMap, Sampler};
 use crate::arrivals::{Arrivals, Think};
+use crate::error::WorkloadError;
 use crate::hotband::Hotband;
+use crate::places::Places;
 use crate::random::{AliasTable, Purpose, Random};
 use crate::request::{Kind, Request};
-use crate::workload::{Sequence, Workload, WorkloadError};
+use crate::span::Span;
+use crate::workload::{Sequence, Workload};
 
 /// Ranks above this have probabilities that a 53-bit random number resolves no more.
 const BLOCKS_MAX: u64 = 1 << 40;
-
-/// The part of a system that a workload may touch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// First byte.
-    pub start_bytes: u64,
-    /// Length in bytes.
-    pub length_bytes: u64,
-}
 
 /// The endless sequence of a workload's requests on one span.
 ///
@@ -87,7 +81,7 @@ impl Line {
             return Err(("align", message));
         }
         let step_bytes = u64::from(align_bytes);
-        let Some(places) = places(span, step_bytes, step_bytes, u64::from(line.size_bytes)) else {
+        let Some(places) = Places::within(span, step_bytes, step_bytes, u64::from(line.size_bytes)) else {
             let message = format!(
                 "no aligned request of {} bytes fits into the span of {} bytes",
                 line.size_bytes, span.length_bytes
@@ -107,22 +101,13 @@ impl Line {
     }
 }
 
-/// Places inside the span at which `length_bytes` still fit: `step_bytes` apart, from the first
-/// multiple of `align_bytes`; `None` if there are none.
-fn places(span: Span, align_bytes: u64, step_bytes: u64, length_bytes: u64) -> Option<Places> {
-    let end_bytes = span.start_bytes.checked_add(span.length_bytes)?;
-    let first_bytes = span.start_bytes.checked_next_multiple_of(align_bytes)?;
-    let room_bytes = end_bytes.checked_sub(first_bytes)?.checked_sub(length_bytes)?;
-    Some(Places { first_bytes, step_bytes, count: room_bytes / step_bytes + 1 })
-}
-
 /// The blocks that have popularity under a skewed law: as large as the smallest request, rounded up so
 /// that each start suits every line, and such that the largest request fits at the last of them.
 fn popular_blocks(lines: &[Line], span: Span) -> Option<Places> {
     let align_bytes = lines.iter().map(|line| line.places.step_bytes).try_fold(1, least_common_multiple)?;
     let sizes = || lines.iter().map(|line| u64::from(line.length_bytes));
     let block_bytes = sizes().min()?.checked_next_multiple_of(align_bytes)?;
-    places(span, align_bytes, block_bytes, sizes().max()?)
+    Places::within(span, align_bytes, block_bytes, sizes().max()?)
 }
 
 /// The hot band, if it has room for the largest request.

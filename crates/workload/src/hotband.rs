@@ -1,9 +1,9 @@
 //! vdbench's hot band, number for number.
 
-use crate::addresses::Places;
-use crate::generator::Span;
+use crate::places::Places;
 use crate::random::Random;
 use crate::request::Kind;
+use crate::span::Span;
 
 /// Points of the curve: what vdbench calls a cache size in megabytes, and the share of the accesses
 /// that a cache of this size would hit. From vdbench 5.04.06, `Vdb/HotBand.java`.

@@ -1,6 +1,6 @@
 //! The request: one read, write, trim or flush.
 
-use crate::Span;
+use crate::span::Span;
 
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,6 +11,7 @@ mod prefill;
 mod range;
 mod run;
 mod sequential;
+mod step;
 mod transactions;
 mod video;
 mod web;
@@ -21,11 +22,11 @@ use serde::{Deserialize, Serialize};
 
 pub use access::{Access, Load};
 pub use boot::{Boot, GoldenImage, Phase};
-pub use machine::{Facts, GuestBoot, Step};
 pub use prefill::{Order, Prefill};
 pub use range::{Mark, Range};
 pub use run::{ScenarioRun, StreamReport};
 pub use sequential::{Direction, Sequential};
+pub use step::{Facts, GuestBoot, Step};
 pub use transactions::Transactions;
 pub use video::Video;
 pub use web::{Layout, Web};
@@ -35,8 +36,8 @@ use form::ScenarioForm;
 use crate::access::{AccessLine, Complaint, check_sum};
 use crate::arrivals::{Arrivals, WarmUp};
 use crate::document::{Document, InputError};
+use crate::error::WorkloadError;
 use crate::quantity::{Rate, duration_u64};
-use crate::workload::WorkloadError;
 
 /// The most processors of a host.
 const CPUS_MAX: u32 = 4_096;

@@ -1,7 +1,15 @@
 //! Parts of a system, as people write them.
 
-use crate::Span;
 use crate::quantity;
+
+/// The part of a system that a workload may touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start_bytes: u64,
+    /// Length in bytes.
+    pub length_bytes: u64,
+}
 
 impl Span {
     /// The part of a system of `capacity_bytes` that `text` names: `36.7GB` (the first), `10GB..20GB` or `0%..50%`, its

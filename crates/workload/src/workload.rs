@@ -2,30 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::access::{AccessLine, AccessSpecification, Complaint};
+use crate::access::{AccessLine, AccessSpecification};
 use crate::addresses::Addresses;
 use crate::arrivals::{Arrivals, RunLength, Think, WarmUp};
 use crate::document::{Document, InputError};
+use crate::error::WorkloadError;
 use crate::quantity::format_bytes;
 
 /// The most sequential streams of a workload.
 const STREAMS_MAX: u32 = 65_536;
-
-/// A workload that a generator cannot produce.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {message}")]
-pub struct WorkloadError {
-    /// Path of the key in the workload's file form, such as `lines[3].size`.
-    pub key: String,
-    /// What is wrong and what is allowed.
-    pub message: String,
-}
-
-impl From<Complaint> for WorkloadError {
-    fn from((key, message): Complaint) -> WorkloadError {
-        WorkloadError { key, message }
-    }
-}
 
 /// What a system is put under.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

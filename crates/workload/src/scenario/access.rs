@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::machine::{Step, StreamSetup, Turn, io};
+use super::step::{Step, StreamSetup, Turn, io};
 use crate::access::{AccessLine, AccessSpecification, Complaint, check_share};
 use crate::addresses::Addresses;
 use crate::arrivals::{ArrivalClock, Arrivals, RunLength, WarmUp};
-use crate::generator::{Generator, Span};
+use crate::error::WorkloadError;
+use crate::generator::Generator;
 use crate::random::{AliasTable, Purpose, Random};
-use crate::workload::{Sequence, Workload, WorkloadError, is_plain};
+use crate::span::Span;
+use crate::workload::{Sequence, Workload, is_plain};
 
 /// A stream of requests by an access specification, as a workload describes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

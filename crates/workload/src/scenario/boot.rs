@@ -3,15 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::access::{generator, workload};
-use super::machine::{Facts, GuestBoot, Step, StreamSetup, Turn, check_count, check_not_zero, io};
 use super::range::parts;
+use super::step::{Facts, GuestBoot, Step, StreamSetup, Turn, check_count, check_not_zero, io};
 use crate::access::{AccessLine, Complaint, check_percent};
 use crate::addresses::Addresses;
 use crate::arrivals::{Arrivals, Think};
-use crate::generator::{Generator, Span};
+use crate::generator::Generator;
 use crate::quantity::duration_u64;
 use crate::random::{Purpose, Random, seed_of};
 use crate::request::Kind;
+use crate::span::Span;
 
 /// Guests that boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

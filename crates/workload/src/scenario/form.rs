@@ -12,8 +12,8 @@ use super::video::Video;
 use super::web::Web;
 use super::{Scenario, ScenarioLength, Stream, StreamKind};
 use crate::arrivals::{Arrivals, WarmUp};
+use crate::error::WorkloadError;
 use crate::quantity::Rate;
-use crate::workload::WorkloadError;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::machine::{Facts, Step, StreamSetup, Turn, check_count, check_not_zero, check_sectors, io, write};
+use super::step::{Facts, Step, StreamSetup, Turn, check_count, check_not_zero, check_sectors, io, write};
 use crate::access::Complaint;
-use crate::generator::Span;
 use crate::quantity::bytes_u32;
+use crate::span::Span;
 
 /// Writes the stream's LUN or range, or where it names none, each LUN of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

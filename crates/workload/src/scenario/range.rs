@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::access::Complaint;
-use crate::generator::Span;
 use crate::quantity::{Bytes, parse_bytes};
+use crate::span::Span;
 
 /// A range of a LUN, written as two marks: `["0%", "50%"]` or `["0B", "180GB"]`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,19 +4,20 @@ use serde::{Deserialize, Serialize};
 
 use super::access::{Access, AccessRun};
 use super::boot::BootRun;
-use super::machine::{Facts, Machine, Step, StreamSetup, Turn};
+use super::machine::Machine;
 use super::prefill::PrefillRun;
 use super::range::{check_luns, resolve};
 use super::sequential::SequentialRun;
+use super::step::{Facts, Step, StreamSetup, Turn};
 use super::transactions::TransactionsRun;
 use super::video::VideoRun;
 use super::web::WebRun;
 use super::{Load, Scenario, StreamKind};
 use crate::access::Complaint;
 use crate::arrivals::Arrivals;
-use crate::generator::Span;
+use crate::error::WorkloadError;
 use crate::random::seed_of;
-use crate::workload::WorkloadError;
+use crate::span::Span;
 
 /// The clients of a scenario on a system.
 ///

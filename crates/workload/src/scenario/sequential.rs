@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::machine::{Step, StreamSetup, Turn, check_count, check_not_zero, check_sectors, io, read, write};
 use super::range::parts;
+use super::step::{Step, StreamSetup, Turn, check_count, check_not_zero, check_sectors, io, read, write};
 use crate::access::Complaint;
 use crate::arrivals::Think;
-use crate::generator::Span;
 use crate::quantity::bytes_u32;
 use crate::random::{Purpose, Random, seed_of};
+use crate::span::Span;
 
 /// Sequential streams. Each starts at its region's start and begins anew at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

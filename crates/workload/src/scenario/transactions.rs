@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::access::{generator, workload};
-use super::machine::{Facts, Step, StreamSetup, Turn, check_count, io, mean_ns, per_second};
+use super::step::{Facts, Step, StreamSetup, Turn, check_count, io, mean_ns, per_second};
 use crate::access::{AccessLine, Complaint};
 use crate::addresses::Addresses;
 use crate::arrivals::{Arrivals, Think};

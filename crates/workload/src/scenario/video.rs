@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::machine::{
+use super::range::parts;
+use super::step::{
     Facts, Step, StreamSetup, Turn, check_count, check_not_zero, check_sectors, io, per_second, read, write,
 };
-use super::range::parts;
 use crate::access::Complaint;
-use crate::generator::Span;
 use crate::quantity::{bytes_u32, duration_u64};
+use crate::span::Span;
 
 /// A stream of video: for each frame, one is read of each track that is read, then a processor renders,
 /// then one is written to each track that is written. Recording writes, playing reads, effects do all.

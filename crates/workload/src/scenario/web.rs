@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::machine::{Facts, Step, StreamSetup, Turn, check_count, check_not_zero, io, mean_ns, per_second, read};
+use super::step::{Facts, Step, StreamSetup, Turn, check_count, check_not_zero, io, mean_ns, per_second, read};
 use crate::access::{Complaint, check_percent, check_share};
-use crate::generator::Span;
 use crate::quantity::bytes_u32;
 use crate::random::{Permutation, Purpose, Random, seed_of};
+use crate::span::Span;
 
 /// The most files whose places are kept.
 const FILES_MAX: u32 = 1 << 26;
@@ -183,7 +183,7 @@ impl Files {
 
 impl WebRun {
     pub(crate) fn new(web: &Web, setup: &StreamSetup) -> Result<WebRun, Complaint> {
-        super::machine::check_sectors("request", web.request_bytes, setup.sector_bytes)?;
+        super::step::check_sectors("request", web.request_bytes, setup.sector_bytes)?;
         let files = Files::new(web, setup.span, setup.sector_bytes, setup.seed);
         let count = files.count();
         if count == 0 {

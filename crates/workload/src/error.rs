@@ -1,0 +1,19 @@
+//! What is wrong with a workload.
+
+use crate::access::Complaint;
+
+/// A workload that a generator cannot produce.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct WorkloadError {
+    /// Path of the key in the workload's file form, such as `lines[3].size`.
+    pub key: String,
+    /// What is wrong and what is allowed.
+    pub message: String,
+}
+
+impl From<Complaint> for WorkloadError {
+    fn from((key, message): Complaint) -> WorkloadError {
+        WorkloadError { key, message }
+    }
+}

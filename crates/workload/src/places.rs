@@ -1,0 +1,27 @@
+//! Places at which requests may begin.
+
+use crate::span::Span;
+
+/// Places at equal distances: `first_bytes + k * step_bytes` for k below `count`.
+#[derive(Clone, Copy)]
+pub(crate) struct Places {
+    pub(crate) first_bytes: u64,
+    pub(crate) step_bytes: u64,
+    pub(crate) count: u64,
+}
+
+impl Places {
+    /// Places inside the span at which `length_bytes` still fit: `step_bytes` apart, from the first
+    /// multiple of `align_bytes`; `None` if there are none.
+    pub(crate) fn within(span: Span, align_bytes: u64, step_bytes: u64, length_bytes: u64) -> Option<Places> {
+        let end_bytes = span.start_bytes.checked_add(span.length_bytes)?;
+        let first_bytes = span.start_bytes.checked_next_multiple_of(align_bytes)?;
+        let room_bytes = end_bytes.checked_sub(first_bytes)?.checked_sub(length_bytes)?;
+        Some(Places { first_bytes, step_bytes, count: room_bytes / step_bytes + 1 })
+    }
+
+    #[inline]
+    pub(crate) fn offset_bytes(&self, index: u64) -> u64 {
+        self.first_bytes + index * self.step_bytes
+    }
+}

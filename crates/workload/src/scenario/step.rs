@@ -1,0 +1,213 @@
+//! What all kinds of streams share: the steps of their clients, where they go, what they report.
+
+use serde::{Deserialize, Serialize};
+
+use crate::access::Complaint;
+use crate::arrivals::OUTSTANDING_MAX;
+use crate::request::{Kind, Request};
+use crate::span::Span;
+
+/// What a client does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It issues this request of a stream now, and is asked again at once. The request's latency counts
+    /// from now: an open loop's client is asked at the intended arrival.
+    Io {
+        /// Index of the stream that the request belongs to.
+        stream: u32,
+        /// The request.
+        request: Request,
+    },
+    /// It waits for any of its requests to complete.
+    Await,
+    /// It is asked again at this time.
+    Think {
+        /// The time in nanoseconds.
+        until_ns: u64,
+    },
+    /// It needs a processor of the host for so long, and is asked again afterwards.
+    Cpu {
+        /// The time on the processor in nanoseconds.
+        busy_ns: u64,
+    },
+    /// The network in front of the server carries so many bytes to it; it is asked again afterwards.
+    Transfer {
+        /// The bytes.
+        bytes: u64,
+    },
+    /// It has nothing in flight and never issues anything again.
+    Done,
+}
+
+/// The question of a client for its next step.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn {
+    /// The client's number within its stream.
+    pub(crate) client: u32,
+    /// Its requests in flight.
+    pub(crate) in_flight: u32,
+    pub(crate) now_ns: u64,
+}
+
+/// Where a stream goes, and the seed of its own draws.
+#[derive(Clone)]
+pub(crate) struct StreamSetup {
+    pub(crate) stream: u32,
+    pub(crate) span: Span,
+    /// The LUNs of the span, one by one.
+    pub(crate) luns: Vec<Span>,
+    pub(crate) sector_bytes: u32,
+    pub(crate) seed: u64,
+}
+
+/// What a stream keeps beside the latencies of its requests, over the measured part of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Facts {
+    /// Nothing: an access stream, or sequential streams.
+    Requests,
+    /// A web server's pages.
+    Pages {
+        /// Files that lie in the range.
+        files: u64,
+        /// Pages that arrived at their user.
+        pages: u64,
+        /// Pages a second.
+        pages_per_s: f64,
+        /// Bytes of these pages.
+        bytes: u64,
+        /// Mean time from a page's request to its arrival.
+        mean_page_ns: f64,
+    },
+    /// The guests of a boot storm, over the whole run, in the order of their start.
+    Boot {
+        /// When each was started, and when it had booted.
+        guests: Vec<GuestBoot>,
+    },
+    /// The frames of a video stream.
+    Frames {
+        /// Frames complete in time.
+        complete: u64,
+        /// Frames that were not; of those under way, the ones that are overdue.
+        dropped: u64,
+        /// Complete frames a second.
+        frames_per_s: f64,
+    },
+    /// Transactions.
+    Transactions {
+        /// Transactions completed.
+        transactions: u64,
+        /// Transactions a second.
+        transactions_per_s: f64,
+        /// Mean time from the end of the thought to the last completion.
+        mean_response_ns: f64,
+    },
+    /// A prefill, over the whole run.
+    Prefill {
+        /// Bytes to be written.
+        bytes: u64,
+        /// When all were written.
+        done_ns: Option<u64>,
+    },
+}
+
+impl Facts {
+    /// All of it as named figures, with their units.
+    pub fn figures(&self) -> Vec<(String, f64)> {
+        let fact = |name: &str, value: f64| (name.to_owned(), value);
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        match self {
+            Facts::Requests => vec![],
+            Facts::Pages { files, pages, pages_per_s, bytes, mean_page_ns } => vec![
+                fact("files", *files as f64),
+                fact("pages", *pages as f64),
+                fact("pages_per_s", *pages_per_s),
+                fact("page_bytes", *bytes as f64),
+                fact("mean_page_ms", mean_page_ns / 1e6),
+            ],
+            Facts::Boot { guests } => {
+                let booted: Vec<(u64, u64)> =
+                    guests.iter().filter_map(|guest| Some((guest.started_ns, guest.booted_ns?))).collect();
+                let ends = || booted.iter().map(|&(_, end_ns)| end_ns);
+                let mut all = vec![fact("guests", guests.len() as f64), fact("booted", booted.len() as f64)];
+                if let (Some(first), Some(last)) = (ends().min(), ends().max()) {
+                    all.push(fact("first_booted_s", seconds(first)));
+                    all.push(fact("last_booted_s", seconds(last)));
+                }
+                let times = booted.iter().enumerate();
+                all.extend(times.map(|(at, (from, to))| fact(&format!("guest_{}_boot_s", at + 1), seconds(to - from))));
+                all
+            }
+            Facts::Frames { complete, dropped, frames_per_s } => vec![
+                fact("frames_complete", *complete as f64),
+                fact("frames_dropped", *dropped as f64),
+                fact("frames_per_s", *frames_per_s),
+            ],
+            Facts::Transactions { transactions, transactions_per_s, mean_response_ns } => vec![
+                fact("transactions", *transactions as f64),
+                fact("transactions_per_s", *transactions_per_s),
+                fact("mean_transaction_ms", mean_response_ns / 1e6),
+            ],
+            Facts::Prefill { bytes, done_ns } => {
+                let done = done_ns.map(|at_ns| fact("done_s", seconds(at_ns)));
+                std::iter::once(fact("prefill_bytes", *bytes as f64)).chain(done).collect()
+            }
+        }
+    }
+}
+
+/// The boot of one guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuestBoot {
+    /// When it was started.
+    pub started_ns: u64,
+    /// When it had booted; absent if it has not.
+    pub booted_ns: Option<u64>,
+}
+
+/// Events a second; 0 where no time has passed.
+pub(crate) fn per_second(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+}
+
+/// The mean of `count` times; 0 where there is none.
+pub(crate) fn mean_ns(sum_ns: u128, count: u64) -> f64 {
+    if count > 0 { sum_ns as f64 / count as f64 } else { 0.0 }
+}
+
+#[inline]
+pub(crate) fn io(stream: u32, request: Request) -> Step {
+    Step::Io { stream, request }
+}
+
+#[inline]
+pub(crate) fn read(offset_bytes: u64, length_bytes: u32) -> Request {
+    Request { kind: Kind::Read, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
+}
+
+#[inline]
+pub(crate) fn write(offset_bytes: u64, length_bytes: u32) -> Request {
+    Request { kind: Kind::Write, ..read(offset_bytes, length_bytes) }
+}
+
+/// Checks a number of clients or of outstanding requests.
+pub(crate) fn check_count(key: &str, count: u32) -> Result<(), Complaint> {
+    if (1..=OUTSTANDING_MAX).contains(&count) {
+        return Ok(());
+    }
+    Err((key.to_owned(), format!("{count} is out of range; 1 to {OUTSTANDING_MAX} is allowed")))
+}
+
+/// Refuses 0.
+pub(crate) fn check_not_zero(key: &str, value: u64, reason: &str) -> Result<(), Complaint> {
+    if value == 0 { Err((key.to_owned(), format!("0 is not allowed; {reason}"))) } else { Ok(()) }
+}
+
+/// Checks that a size is made of sectors.
+pub(crate) fn check_sectors(key: &str, bytes: u32, sector_bytes: u32) -> Result<(), Complaint> {
+    if bytes.is_multiple_of(sector_bytes) {
+        return Ok(());
+    }
+    let message = format!("{bytes} bytes is not a multiple of the sector of {sector_bytes} bytes");
+    Err((key.to_owned(), message))
+}
