@@ -8,7 +8,7 @@ SHARED ?= ../shared
 # What pip builds with is packaging/backend.py, which calls maturin.
 export MATURIN_NO_MISSING_BUILD_BACKEND_WARNING = 1
 
-.PHONY: help demo test check bench validate fuzz build site web dist clean
+.PHONY: help demo test check bench validate mutants fuzz build site web dist clean
 
 help:
 	@echo "make demo      build and run the main job; writes demo/curves.png, curves.html, results.json, results.parquet"
@@ -16,6 +16,7 @@ help:
 	@echo "make check     formatters, linters, types"
 	@echo "make bench     the speed figures, also as target/bench.json"
 	@echo "make validate  accuracy against real drives, power cuts, live verdicts, fio, sampling; as target/validate.json too"
+	@echo "make mutants   whether tests notice changes of the code; SAMPLE=20 SEED=1 for so many of each folder, else for days"
 	@echo "make fuzz      properties with new random inputs, then each parser's fuzz target for a minute"
 	@echo "make site      the documentation as a folder of pages: target/site"
 	@echo "make web       the page of HTML reports; needs Node"
@@ -27,14 +28,20 @@ $(BIN)/maturin:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.9.4,<2'
 
-# $(call install,EXTRAS): builds the package into the environment. Cargo knows what is out of date: unchanged code costs a
-# second.
-install = @echo "building headstack (some five minutes on two cores the first time)" && . $(BIN)/activate && \
+# $(call install,EXTRAS,HOW): builds the package into the environment. Cargo knows what is out of date: unchanged code
+# costs a second.
+install = @echo "building headstack (some minutes on two cores the first time)" && . $(BIN)/activate && \
 	$(if $(shell command -v npm),,HEADSTACK_WITHOUT_REPORTS=1) PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
-	maturin develop --release --quiet --extras $(1)
+	maturin develop --quiet --extras $(1) $(2)
+
+# For use; for a first look, soon; and as the tests in Rust are built, of the same dependencies, with every assertion. Who
+# has run the tests gets the fast one by `make build`.
+FAST   := --release
+QUICK  := --profile quick
+TESTED := --features headstack-result/schema
 
 build: $(BIN)/maturin web
-	$(call install,plot)
+	$(call install,plot,$(FAST))
 
 # The page of the reports. Who has no Node does everything but HTML.
 web: python/headstack/report/bundle.js
@@ -43,18 +50,19 @@ python/headstack/report/bundle.js: $(wildcard web/src/*) web/build.mjs web/packa
 	@if command -v npm >/dev/null; then cd web && npm ci --silent && npm run --silent build; \
 	else echo "no Node here: reports are not written as HTML"; fi
 
-demo: build
+demo: $(BIN)/maturin web
+	$(call install,plot,$(QUICK))
 	$(BIN)/headstack demo -o demo
 
 site: $(BIN)/maturin
-	$(call install,docs)
+	$(call install,docs,$(FAST))
 	$(BIN)/sphinx-build -q -W -b html docs target/site
 	@echo "target/site/index.html"
 
 untracked = git ls-files --others --exclude-standard 2>/dev/null
 
 test: $(BIN)/maturin web
-	$(call install,dev)
+	$(call install,dev,$(TESTED))
 	@mkdir -p target && rm -f target/skipped.txt && $(untracked) >target/untracked || true
 	HEADSTACK_SKIPPED=$(CURDIR)/target/skipped.txt cargo test --workspace --quiet
 	$(BIN)/python tests/python/packages.py target/packages
@@ -63,7 +71,7 @@ test: $(BIN)/maturin web
 	@$(untracked) | diff target/untracked - || { echo "the tests have left these files in the checkout" >&2; exit 1; }
 
 check: $(BIN)/maturin web
-	$(call install,dev)
+	$(call install,dev,$(TESTED))
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff format --check
@@ -75,8 +83,11 @@ bench:
 	cargo run --release --quiet -p headstack-benches --bin speed
 
 validate: $(BIN)/maturin web
-	$(call install,dev)
+	$(call install,dev,$(FAST))
 	HEADSTACK_SHARED=$(abspath $(SHARED)) $(BIN)/python benches/validate.py
+
+mutants:
+	$(PYTHON) tests/mutants/run.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(FOLDERS)
 
 # For every Linux with glibc 2.17: zig links against its symbols. Nothing of ours needs more (crates/load/src/newer_calls.rs);
 # Rust itself asks for no less.

@@ -34,9 +34,9 @@ TESTS = {
     "live verdicts": cargo_test("headstack-live", "verdict", "what_a_verdict_states", "--ignored"),
     "fio's requests": [sys.executable, "tests/python/fio_conformance.py"],
     "the sdist, built from nothing": [sys.executable, "tests/python/packages.py", "target/packages", "--whole"],
-    "the README's tour from the sdist": [
+    "the sdist beside the wheel, and the README's tour from it": [
         *["env", "HEADSTACK_INSTALLED=target/packages/sdist", sys.executable, "-m", "pytest"],
-        "tests/python/test_readme.py",
+        *["tests/python/test_packages.py", "tests/python/test_readme.py"],
     ],
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Builds wheel and sdist, and installs each into an environment of its own, FOLDER/wheel and FOLDER/sdist.
+"""Installs wheel and sdist each into an environment of its own, FOLDER/wheel and FOLDER/sdist.
 
-    tests/python/packages.py FOLDER           with what was compiled for the checkout, so that it takes a minute
-    tests/python/packages.py FOLDER --whole   the sdist alone, from nothing, as whoever has no wheel
+    tests/python/packages.py FOLDER           the wheel, of what was compiled for the tests; the sdist is only unpacked
+    tests/python/packages.py FOLDER --whole   both as others get them: the sdist is built from nothing
 
 Whoever tries them puts FOLDER/programs first in the PATH: then there is no Rust and no Node.
 """
@@ -21,9 +21,8 @@ PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 TARGET = str(REPOSITORY / "target")
 RUST, NODE = ("cargo", "rustc"), ("node", "npm")
-# Our own crates are compiled again, since they lie elsewhere; all others stay as they were for the wheel.
-OURS = [f"headstack-{folder.name}" for folder in sorted((REPOSITORY / "crates").iterdir())]
-QUICKLY = [word for name in OURS for word in ("--config", f"profile.release.package.{name}.opt-level=0")]
+# As `make test` builds it: not another time for the wheel.
+TESTED = ["--profile", "dev", "--features", "headstack-result/schema"]
 
 
 def main() -> None:
@@ -31,16 +30,14 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     without(folder / "programs", *RUST, *NODE)
     without(folder / "no-node", *NODE)
+    whole = "--whole" in sys.argv[2:]
+    install(folder / "wheel", f"{build_wheel(folder, [] if whole else TESTED)}[plot]", folder / "programs")
     sdist = build_sdist(folder)
-    if "--whole" in sys.argv[2:]:
-        os.environ["CARGO_TARGET_DIR"] = str(folder / "target")
-        install(folder / "sdist", f"{sdist}[plot]", folder / "no-node")
-        return
-    install(folder / "wheel", f"{build_wheel(REPOSITORY, folder)}[plot]", folder / "programs")
     # With dates of now: all files of a sdist bear the same, and cargo goes by dates.
     run(["tar", "--extract", "--touch", "--file", str(sdist)], folder)
-    source = folder / sdist.name.removesuffix(".tar.gz")
-    install(folder / "sdist", str(build_wheel(source, source, folder / "no-node", QUICKLY)), folder / "programs")
+    if whole:
+        os.environ["CARGO_TARGET_DIR"] = str(folder / "target")
+        install(folder / "sdist", f"{sdist}[plot]", folder / "no-node")
 
 
 def without(folder: Path, *programs: str) -> None:
@@ -66,11 +63,10 @@ def run(command: list[str], cwd: Path, *first: Path) -> None:
         sys.exit(f"{done.stdout}{shlex.join(command)}: exit code {done.returncode}")
 
 
-def build_wheel(source: Path, folder: Path, first: Path | None = None, options: list[str] | None = None) -> Path:
-    """As pip does it, but with the maturin that is here."""
+def build_wheel(folder: Path, options: list[str]) -> Path:
+    """As pip does it, but with the maturin that is here, which gets the options."""
     settings = [f"--config-settings=build-args={shlex.join(options)}"] if options else []
-    build = [*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), *settings, str(source)]
-    run(build, source, *([first] if first else []))
+    run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), *settings, "."], REPOSITORY)
     (wheel,) = folder.glob("headstack-*.whl")
     return wheel
 

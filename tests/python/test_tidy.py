@@ -18,6 +18,7 @@ from conftest import REPOSITORY, lacks
 from modules import Graph, cycles, of_crate, of_package
 
 CYCLES = REPOSITORY / "tests/python/cycles.txt"
+COMPILED = REPOSITORY / "tests/python/compiled.txt"
 
 DESIGN = [REPOSITORY / "ARCHITECTURE.md", REPOSITORY / "CONTRIBUTING.md", *sorted(REPOSITORY.glob("docs/design/*.md"))]
 
@@ -201,6 +202,21 @@ def test_every_dependency_has_a_licence_that_is_allowed() -> None:
         for package in packages
         if not allows(package["license"] or "none", allowed)
     ] == []
+
+
+def test_no_more_is_compiled_for_the_package_than_is_listed() -> None:
+    """What a first build takes minutes for. A new dependency is put on the list by whoever wants it."""
+    if shutil.which("cargo") is None:
+        lacks("programs", "cargo is not installed")
+    asked = "--offline --locked --package headstack-python --edges normal,build --target x86_64-unknown-linux-gnu"
+    command = ["cargo", "tree", *asked.split(), "--prefix", "none", "--format", "{p}"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = "".join(f"{name}\n" for name in sorted({line.split()[0] for line in done.stdout.splitlines() if line}))
+    if os.environ.get("HEADSTACK_WRITE_DOCS"):
+        COMPILED.write_text(found, encoding="utf-8")
+    advice = f"{COMPILED.name} is not current: HEADSTACK_WRITE_DOCS=1 pytest tests/python/test_tidy.py renews it"
+    assert found == COMPILED.read_text(encoding="utf-8"), advice
 
 
 def test_code_is_unsafe_only_where_it_may_be() -> None:
