@@ -251,6 +251,22 @@ mod tests {
     }
 
     #[test]
+    fn intervals_follow_each_other_from_the_end_of_the_warm_up() {
+        let mut measuring = Measuring::new(100, 0, 50);
+        for at_ns in [110, 149, 150, 230] {
+            measuring.count_depth(at_ns, 0);
+            let finished = Finished { kind: 0, length_bytes: 512, intended_ns: at_ns, started_ns: at_ns, at_ns };
+            measuring.record(&finished);
+        }
+        measuring.close(260, 0);
+        let mut result = RunResult::new(Mode::Simulated, SystemRecord::new("", "", Value::Null), Value::Null, 0, "");
+        measuring.write_to(&mut result);
+        let of = |one: &Interval| (one.start_ns, one.duration_ns, one.count, one.bytes);
+        let intervals: Vec<_> = result.intervals.iter().map(of).collect();
+        assert_eq!(intervals, [(100, 50, 2, 1024), (150, 50, 1, 512), (200, 60, 1, 512)]);
+    }
+
+    #[test]
     fn more_than_32_requests_and_2_percent_of_the_arrivals_are_a_pile() {
         let piled = |arrived, at_start, backlog| {
             let mut measuring = Measuring::new(0, at_start, u64::MAX);

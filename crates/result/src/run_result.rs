@@ -305,6 +305,20 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn streams_bear_their_names_and_those_of_one_name_are_one() {
+        let mut result = empty();
+        let stream = |count| {
+            let mut stream = StreamResult::default();
+            stream.kinds.read.count = count;
+            stream
+        };
+        result.streams = vec![stream(1), stream(10), stream(100)];
+        result.name_streams(&["log".to_owned(), "data".to_owned(), "log".to_owned()]);
+        let named: Vec<_> = result.streams.iter().map(|one| (one.name.as_str(), one.kinds.read.count)).collect();
+        assert_eq!(named, [("log", 101), ("data", 10)]);
+    }
+
+    #[test]
     fn one_failed_check_fails_the_run() {
         let mut result = filled();
         assert!(result.passed());

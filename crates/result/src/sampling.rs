@@ -407,3 +407,35 @@ fn student_t_975(degrees: f64) -> f64 {
         + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * Z) / (384.0 * degrees.powi(3))
         + (79.0 * z9 + 776.0 * z7 + 1482.0 * z5 - 1920.0 * z3 - 945.0 * Z) / (92160.0 * degrees.powi(4))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against the printed table of the 97.5 % points.
+    #[test]
+    fn students_t_is_that_of_the_tables() {
+        let table = [(3.0, 3.182_446, 2e-3), (5.0, 2.570_582, 2e-4), (10.0, 2.228_139, 1e-5), (30.0, 2.042_272, 1e-6)];
+        for (degrees, exact, within) in table {
+            let t = student_t_975(degrees);
+            assert!((t / exact - 1.0).abs() < within, "{degrees} degrees of freedom: {t}, not {exact}");
+        }
+    }
+
+    /// White's rule in his own words: the cut with the least sum of squares about the mean of what is left, over the
+    /// square of how many are left.
+    #[test]
+    fn the_cut_is_where_the_standard_error_of_the_rest_is_least() {
+        let error = |rest: &[f64]| {
+            let mean = rest.iter().sum::<f64>() / rest.len() as f64;
+            rest.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (rest.len() as f64).powi(2)
+        };
+        for begin in 0..20 {
+            let series: Vec<f64> =
+                (0..60).map(|at| (at * at * 7 % 13) as f64 + if at < begin { 40.0 - at as f64 } else { 0.0 }).collect();
+            let cuts = 0..series.len() - 5;
+            let least = cuts.min_by(|&a, &b| error(&series[a..]).total_cmp(&error(&series[b..]))).unwrap();
+            assert_eq!(mser(&series), least, "{begin} at the beginning");
+        }
+    }
+}
