@@ -17,6 +17,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,9 @@ FOLDERS = {
 TOO_LONG = ["--timeout-multiplier", "4", "--minimum-test-timeout", "60"]
 """A mutant that takes so many times longer to test than the code as it is hangs, which counts as noticed."""
 
+MEMORY_BYTES = 8 << 30
+"""What any one program may take: a loop that a mutant makes endless must not eat the machine."""
+
 Mutant = dict[str, Any]
 
 
@@ -55,6 +59,7 @@ def main() -> int:
         parser.error(f"{', '.join(unknown)}: none of {', '.join(FOLDERS)}")
     if shutil.which("cargo-mutants") is None:
         sys.exit("cargo-mutants is not installed: cargo install --locked cargo-mutants")
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     tree = copy_of_the_checkout()
     report, surprises = {}, []
     for folder in asked.folders:

@@ -136,6 +136,8 @@ impl Measuring {
     fn finish_interval(&mut self, end_ns: u64) {
         let next = Interval { start_ns: end_ns, ..Interval::default() };
         let mut done = std::mem::replace(&mut self.interval, next);
+        let last_ns = self.intervals.last().map_or(self.start_ns, |last| last.start_ns + last.duration_ns);
+        debug_assert_eq!(done.start_ns, last_ns, "an interval begins where the one before it ended");
         done.duration_ns = end_ns - done.start_ns;
         done.response = std::mem::take(&mut self.interval_response).store();
         if done.duration_ns > 0 {
