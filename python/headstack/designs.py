@@ -51,7 +51,8 @@ class Listed:
     @property
     def sql_type(self) -> str:
         """The type in SQL of the values without their unit."""
-        return "varchar" if self.unit is None else sql_type(plain(value, self.unit) for value in self.values)
+        unit = self.unit
+        return "varchar" if unit is None else sql_type(plain(value, unit) for value in self.values)
 
 
 @dataclass(frozen=True)

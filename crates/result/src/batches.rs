@@ -10,6 +10,9 @@ const BIN_BITS: u32 = 5;
 /// Bins up to 2^42 ns, more than an hour; what is longer counts in the last.
 const BINS: usize = bin_of((1 << 42) - 1) + 1;
 
+/// Room for bins is made for so many at once.
+const WIDENED_BY: usize = 32;
+
 /// The bin of a response time.
 #[inline]
 const fn bin_of(ns: u64) -> usize {
@@ -50,10 +53,10 @@ pub struct Batches {
     levels: [Levels; MAX_BATCHES],
     levels_before: Levels,
     requests_before: u64,
-    /// A row of bins a batch.
+    /// A row a batch, of the `width` bins from `first_bin` on: those that response times fell into, and some around.
     counts: Vec<u32>,
-    /// The bins in use, of all batches.
-    used: (usize, usize),
+    first_bin: usize,
+    width: usize,
     complete: usize,
     batch_len: u64,
     open_len: u64,
@@ -67,8 +70,9 @@ impl Batches {
             levels: [Levels::default(); MAX_BATCHES],
             levels_before: Levels::default(),
             requests_before: 0,
-            counts: vec![0; MAX_BATCHES * BINS],
-            used: (BINS, 0),
+            counts: Vec::new(),
+            first_bin: 0,
+            width: 0,
             complete: 0,
             batch_len: 1,
             open_len: 0,
@@ -96,14 +100,33 @@ impl Batches {
     #[inline]
     pub fn record(&mut self, response_ns: u64) -> bool {
         let bin = bin_of(response_ns).min(BINS - 1);
-        self.used = (self.used.0.min(bin), self.used.1.max(bin));
-        self.counts[self.complete * BINS + bin] += 1;
+        // A bin before the first wraps around, and is beyond the last too.
+        if bin.wrapping_sub(self.first_bin) >= self.width {
+            self.widen(bin);
+        }
+        self.counts[self.complete * self.width + (bin - self.first_bin)] += 1;
         self.open_len += 1;
         let is_full = self.open_len == self.batch_len;
         if is_full {
             self.close_batch();
         }
         is_full
+    }
+
+    /// Makes room for a bin.
+    #[cold]
+    fn widen(&mut self, bin: usize) {
+        let whole = |bin: usize| bin / WIDENED_BY * WIDENED_BY;
+        let (first, end) = match self.width {
+            0 => (whole(bin), whole(bin) + WIDENED_BY),
+            width => (self.first_bin.min(whole(bin)), (self.first_bin + width).max(whole(bin) + WIDENED_BY)),
+        };
+        let mut counts = vec![0; MAX_BATCHES * (end - first)];
+        for batch in 0..if self.width == 0 { 0 } else { MAX_BATCHES } {
+            let row = &self.counts[batch * self.width..][..self.width];
+            counts[batch * (end - first) + (self.first_bin - first)..][..self.width].copy_from_slice(row);
+        }
+        (self.counts, self.first_bin, self.width) = (counts, first, end - first);
     }
 
     fn close_batch(&mut self) {
@@ -116,19 +139,17 @@ impl Batches {
 
     #[cold]
     fn pair_up(&mut self) {
-        let (low, high) = self.used;
+        let width = self.width;
         for pair in 0..MIN_BATCHES {
             self.outstanding_ns[pair] = self.outstanding_ns[2 * pair] + self.outstanding_ns[2 * pair + 1];
             self.levels[pair] = self.levels[2 * pair + 1];
-            for bin in low..=high {
-                let both = self.counts[2 * pair * BINS + bin] + self.counts[(2 * pair + 1) * BINS + bin];
-                self.counts[pair * BINS + bin] = both;
+            for bin in 0..width {
+                let both = self.counts[2 * pair * width + bin] + self.counts[(2 * pair + 1) * width + bin];
+                self.counts[pair * width + bin] = both;
             }
         }
-        for batch in MIN_BATCHES..MAX_BATCHES {
-            self.outstanding_ns[batch] = 0.0;
-            self.counts[batch * BINS..][low..=high].fill(0);
-        }
+        self.outstanding_ns[MIN_BATCHES..].fill(0.0);
+        self.counts[MIN_BATCHES * width..].fill(0);
         self.complete = MIN_BATCHES;
         self.batch_len *= 2;
     }
@@ -162,15 +183,20 @@ impl Batches {
     /// ends, and the share.
     pub(crate) fn distribution(&self, first: usize) -> Vec<Binned> {
         let requests = ((self.complete - first) as u64 * self.batch_len) as f64;
-        let used = self.used.0..=self.used.1;
-        // Row by row, as they lie in memory.
-        let mut counted = vec![0u64; used.clone().count()];
-        for batch in first..self.complete {
-            let counts = &self.counts[batch * BINS..(batch + 1) * BINS][used.clone()];
-            counted.iter_mut().zip(counts).for_each(|(sum, &count)| *sum += u64::from(count));
+        // Row by row, as they lie in memory; the open batch says which bins are in use too, as those before `first` do.
+        let (mut counted, mut used) = (vec![0u64; self.width], vec![false; self.width]);
+        for (batch, counts) in self.counts.chunks(self.width.max(1)).enumerate() {
+            used.iter_mut().zip(counts).for_each(|(used, &count)| *used |= count > 0);
+            if (first..self.complete).contains(&batch) {
+                counted.iter_mut().zip(counts).for_each(|(sum, &count)| *sum += u64::from(count));
+            }
         }
+        let in_use = |used: Option<usize>| used.expect("batches are complete");
+        let lowest = in_use(used.iter().position(|&used| used));
+        let highest = in_use(used.iter().rposition(|&used| used));
         let mut below = 0u64;
-        let binned = used.zip(counted).map(|(bin, count)| {
+        let binned = counted.into_iter().enumerate().take(highest + 1).skip(lowest).map(|(at, count)| {
+            let bin = self.first_bin + at;
             below += count;
             Binned {
                 bin,
@@ -185,8 +211,9 @@ impl Batches {
     /// The share of each batch from `first` on that lies beyond a bin.
     pub(crate) fn shares_beyond(&self, first: usize, bin: usize) -> Vec<f64> {
         let beyond = |batch: usize| {
-            let counts = &self.counts[batch * BINS..(batch + 1) * BINS];
-            counts[bin + 1..].iter().map(|&count| u64::from(count)).sum::<u64>() as f64 / self.batch_len as f64
+            let counts = &self.counts[batch * self.width..(batch + 1) * self.width];
+            counts[bin - self.first_bin + 1..].iter().map(|&count| u64::from(count)).sum::<u64>() as f64
+                / self.batch_len as f64
         };
         (first..self.complete).map(beyond).collect()
     }

@@ -31,10 +31,11 @@ fn middle_ns(bin: usize) -> u64 {
 ///
 /// Latencies above [`MAX_BINNED_NS`] count in everything but the bins; [`overflow`](Self::overflow) says how many, and
 /// a quantile that falls among them is `None` rather than a made-up figure.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct LatencyHistogram {
-    /// Counts up to the last bin in use.
+    /// Counts of the bins from `first_bin` on, as far as latencies were seen: of a short run, a few kilobytes.
     bins: Vec<u64>,
+    first_bin: usize,
     binned: u64,
     overflow: u64,
     sum_ns: u128,
@@ -44,9 +45,18 @@ pub struct LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    /// An empty histogram. Its bins grow with the longest latency seen.
+    /// An empty histogram. Its bins grow with the latencies seen.
     pub fn new() -> Self {
-        Self { bins: Vec::new(), binned: 0, overflow: 0, sum_ns: 0, sum_squares_ns2: 0, min_ns: u64::MAX, max_ns: 0 }
+        Self {
+            bins: Vec::new(),
+            first_bin: 0,
+            binned: 0,
+            overflow: 0,
+            sum_ns: 0,
+            sum_squares_ns2: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+        }
     }
 
     /// Counts one latency.
@@ -67,22 +77,32 @@ impl LatencyHistogram {
 
     #[inline]
     fn count_in(&mut self, bin: usize, count: u64) {
-        if bin >= self.bins.len() {
+        // A bin before the first wraps around, and is beyond the last too.
+        if bin.wrapping_sub(self.first_bin) >= self.bins.len() {
             self.grow(bin);
         }
-        self.bins[bin] += count;
+        self.bins[bin - self.first_bin] += count;
         self.binned += count;
     }
 
     #[cold]
     fn grow(&mut self, bin: usize) {
-        self.bins.resize(bin + 1, 0);
+        if self.bins.is_empty() {
+            self.first_bin = bin;
+        }
+        if bin < self.first_bin {
+            // Some room for those that are shorter still, so that a falling series does not move everything each time.
+            let first = bin.saturating_sub(self.bins.len() / 2);
+            self.bins.splice(..0, std::iter::repeat_n(0, self.first_bin - first));
+            self.first_bin = first;
+        } else {
+            self.bins.resize(bin - self.first_bin + 1, 0);
+        }
     }
 
     /// Adds everything that `other` holds. The order of merging does not matter.
     pub fn merge(&mut self, other: &Self) {
-        let theirs = other.bins.iter().enumerate().filter(|&(_, &count)| count > 0);
-        theirs.for_each(|(bin, &count)| self.count_in(bin, count));
+        other.in_use().for_each(|(bin, count)| self.count_in(bin, count));
         self.overflow += other.overflow;
         self.sum_ns += other.sum_ns;
         self.sum_squares_ns2 = self.sum_squares_ns2.saturating_add(other.sum_squares_ns2);
@@ -185,8 +205,21 @@ impl LatencyHistogram {
 
     /// The bins in use, in rising order: middle in ns, and count. An hour ends the last bin before its middle.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let in_use = self.bins.iter().enumerate().filter(|&(_, &count)| count > 0);
-        in_use.map(|(bin, &count)| (middle_ns(bin).min(MAX_BINNED_NS), count))
+        self.in_use().map(|(bin, count)| (middle_ns(bin).min(MAX_BINNED_NS), count))
+    }
+
+    /// The numbers of the bins in use, in rising order, and their counts.
+    fn in_use(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let counts = self.bins.iter().enumerate().filter(|&(_, &count)| count > 0);
+        counts.map(|(at, &count)| (self.first_bin + at, count))
+    }
+}
+
+/// Of the same latencies, in whatever order they came.
+impl PartialEq for LatencyHistogram {
+    fn eq(&self, other: &Self) -> bool {
+        let sums = |it: &Self| (it.binned, it.overflow, it.sum_ns, it.sum_squares_ns2, it.min_ns, it.max_ns);
+        sums(self) == sums(other) && self.in_use().eq(other.in_use())
     }
 }
 
@@ -352,6 +385,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_order_of_latencies_does_not_matter() {
+        let rising: Vec<u64> = (0..60).map(|step| 1 << (step % 40)).chain(50_000..50_100).collect();
+        let falling: Vec<u64> = rising.iter().rev().copied().collect();
+        assert_eq!(of(&rising), of(&falling));
+        assert_eq!(of(&rising).store(), of(&falling).store());
+        assert_ne!(of(&rising), of(&rising[1..]));
+        // A falling series finds its bins, and leaves none behind.
+        let bins: Vec<_> = of(&[9, 8, 7, 3, 1]).bins().collect();
+        assert_eq!(bins, [(1, 1), (3, 1), (7, 1), (8, 1), (9, 1)]);
+    }
 
     fn of(values_ns: &[u64]) -> LatencyHistogram {
         let mut histogram = LatencyHistogram::new();

@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::LatencyHistogram;
-use crate::batches::{Batches, LEVEL_NAMES, MIN_BATCHES};
+use crate::batches::{Batches, Binned, LEVEL_NAMES, MIN_BATCHES};
 
 /// The percentiles that get an interval.
 pub const PERCENTS: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
@@ -156,8 +156,11 @@ impl Sampling {
             Ok(first) => first,
             Err(why) => return Sampling::nothing(why),
         };
-        let percentile =
-            |percent| Percentile { percent, value: known(percentile(batches, first, percent / 100.0, responses)) };
+        let binned = batches.distribution(first);
+        let percentile = |percent| Percentile {
+            percent,
+            value: known(percentile(batches, &binned, first, percent / 100.0, responses)),
+        };
         Sampling {
             warm_up_requests: first as u64 * batches.batch_len(),
             mean: known(mean_from(batches, first)),
@@ -198,6 +201,7 @@ fn mean_from(batches: &Batches, first: usize) -> Result<(f64, f64), TooShort> {
 /// and Lewis, 1984, by batches). The share is counted at the nearest end of a bin.
 fn percentile(
     batches: &Batches,
+    binned: &[Binned],
     first: usize,
     quantile: f64,
     responses: &LatencyHistogram,
@@ -206,7 +210,6 @@ fn percentile(
     if (1.0 - quantile) * requests < BEYOND_MIN {
         return Err(TooShort::FewBeyond);
     }
-    let binned = batches.distribution(first);
     let distance = |share: f64| (share - quantile).abs();
     let border = binned.iter().min_by(|one, other| distance(one.share).total_cmp(&distance(other.share)));
     let border = border.expect("batches are complete");

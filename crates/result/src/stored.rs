@@ -140,7 +140,7 @@ mod tests {
             result.depth = DepthResult { mean: floats[0], max: u32::MAX, time_at_depth_ns: times };
             result.sampling.mean = Known::Between { low_ns: floats[1], high_ns: floats[3] };
             result.offered_per_s = Some(floats[2]);
-            result.system.description = json!({ "curve_ms": [floats[3], 0.1], (text.as_str()): numbers[0] });
+            result.system.description = json!({ "curve_ms": [floats[3], 0.1], (text.as_str()): numbers[0] }).into();
             (result.seed, result.backlog, result.late_arrivals) = (numbers[1], numbers[2], numbers[3]);
             result.notes = vec![text];
             let written = result.to_json().unwrap();

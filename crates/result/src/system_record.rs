@@ -1,6 +1,8 @@
 //! What a run was pointed at, and how its description is told from others.
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 /// Where a result comes from.
@@ -25,8 +27,10 @@ pub struct SystemRecord {
     pub name: String,
     /// What it is: `drive`, `array`, `file`, `device`.
     pub kind: String,
-    /// The resolved description, every default filled in.
-    pub description: Value,
+    /// The resolved description, every default filled in. Results of one system share it.
+    #[serde(serialize_with = "whole", deserialize_with = "shared")]
+    #[cfg_attr(feature = "schema", schemars(with = "Value"))]
+    pub description: Arc<Value>,
     /// The content hash of the description as compact JSON with its keys in order.
     pub hash: String,
 }
@@ -35,8 +39,16 @@ impl SystemRecord {
     /// A record of a resolved description, with its hash.
     pub fn new(name: impl Into<String>, kind: impl Into<String>, description: Value) -> Self {
         let hash = content_hash(description.to_string().as_bytes());
-        Self { name: name.into(), kind: kind.into(), description, hash }
+        Self { name: name.into(), kind: kind.into(), description: Arc::new(description), hash }
     }
+}
+
+fn whole<S: Serializer>(description: &Arc<Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    description.as_ref().serialize(serializer)
+}
+
+fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Arc::new)
 }
 
 /// A stable identity of some bytes as 32 hexadecimal digits: 128-bit FNV-1a.

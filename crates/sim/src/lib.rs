@@ -9,6 +9,7 @@ pub mod faults;
 mod flights;
 pub mod gauges;
 mod host;
+mod kept;
 pub mod link;
 pub mod media_defects;
 mod model;

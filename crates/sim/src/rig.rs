@@ -1,6 +1,9 @@
 //! A system under load: requests go in and come out, the clock runs, and what is measured is kept. What puts it under
 //! load — a loop, clients, a recording — says when the next request comes.
 
+use std::cell::RefCell;
+use std::convert::Infallible;
+
 use headstack_driver::End;
 use headstack_result::{Finished, Measuring, Mode, RunResult, SystemRecord};
 use headstack_workload::{GENERATOR_NAME, Workload};
@@ -13,9 +16,15 @@ use crate::drive::description::SlowProcesses;
 use crate::faulted::FaultedSystem;
 use crate::faults::Schedule;
 use crate::flights::{Flight, Flights, Outcome};
+use crate::kept::Kept;
 use crate::recorder::{Recorder, Sink};
 use crate::snapshot::Snapshot;
 use crate::system::{System, SystemDescription};
+
+thread_local! {
+    /// Without their names.
+    static RECORDS: RefCell<Kept<SystemDescription, SystemRecord>> = RefCell::default();
+}
 
 /// Hears how far a run is, 0 to 1, and says whether it goes on.
 pub type Progress<'a> = dyn Fn(f64) -> bool + Sync + 'a;
@@ -273,8 +282,14 @@ impl<'a> Rig<'a> {
 
     /// The result of a run that is over: of a system of that name, under `demand`.
     pub fn finish(self, name: &str, description: &SystemDescription, demand: Value, seed: u64) -> RunResult {
-        let record = serde_json::to_value(description).expect("descriptions are plain data");
-        let system = SystemRecord::new(name, description.kind(), record);
+        let record = RECORDS.with_borrow_mut(|records| {
+            records.of(description, || {
+                let described = serde_json::to_value(description).expect("descriptions are plain data");
+                Ok::<_, Infallible>(SystemRecord::new("", description.kind(), described))
+            })
+        });
+        let Ok(record) = record;
+        let system = SystemRecord { name: name.to_owned(), ..record };
         let mut result = RunResult::new(Mode::Simulated, system, demand, seed, GENERATOR_NAME);
         result.checks = self.flights.checks();
         result.backlog = self.outstanding();

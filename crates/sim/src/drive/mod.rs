@@ -24,6 +24,7 @@ mod standby;
 pub(crate) use check::require;
 pub use check::{InvalidDescription, check};
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ use port::Port;
 use queue::ArmQueue;
 use slow::Slow;
 
+use crate::kept::Kept;
 use crate::link::Upstream;
 use crate::media_defects::{Failures, MediaDefects};
 
@@ -141,6 +143,10 @@ impl Counters {
     }
 }
 
+thread_local! {
+    static COMPILED: RefCell<Kept<DriveDescription, (Arc<Media>, Arc<DriveDescription>)>> = RefCell::default();
+}
+
 /// A drive in virtual time.
 ///
 /// What is compiled from its description never changes: clones and [others](Self::another) of the kind share it.
@@ -216,8 +222,13 @@ impl Drive {
     /// # Errors
     /// What is impossible in the description.
     pub fn new(description: &DriveDescription, seed: u64) -> Result<Drive, InvalidDescription> {
-        check(description)?;
-        Ok(Drive::at_rest(Arc::new(Media::new(description)), Arc::new(description.clone()), seed))
+        let (media, description) = COMPILED.with_borrow_mut(|compiled| {
+            compiled.of(description, || {
+                check(description)?;
+                Ok((Arc::new(Media::new(description)), Arc::new(description.clone())))
+            })
+        })?;
+        Ok(Drive::at_rest(media, description, seed))
     }
 
     /// Another drive of the same description, at rest.
