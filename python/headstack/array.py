@@ -114,15 +114,6 @@ def devices(system: dict[str, Any]) -> list[dict[str, Any]]:
     return [system["drive"]] if "drive" in system else list(system["array"]["devices"])
 
 
-def span_of(system: dict[str, Any], text: str) -> tuple[int, int]:
-    """First byte and length in bytes of a range of the system of this description, or of a target."""
-    if "target" in system:
-        target = system["target"]
-        return _native.parse_range(text, target["capacity_bytes"], target["block_bytes"])
-    size = _native.system_size(json.dumps(system))
-    return _native.parse_range(text, size.capacity_bytes, size.sector_bytes)
-
-
 def shortened(names: list[str]) -> str:
     """Names for people: ``d0, d1`` or ``d0..d23``."""
     return ", ".join(names) if len(names) <= 3 else f"{names[0]}..{names[-1]}"

@@ -15,7 +15,7 @@ from headstack._native import InputError, RunError
 from headstack.atomic_files import opened_pipe
 from headstack.measurement import SLOTS, Access, Progress, is_target
 from headstack.measurement.replays import Playback, prepare
-from headstack.options import OPTIONS
+from headstack.options import OPTIONS, applied
 from headstack.results import Results
 from headstack.runs import Swept, System, changed, labels_of, loaded, several, swept, texts
 from headstack.traces import Trace
@@ -205,8 +205,7 @@ def specify(
                 "seed": 1,
                 "interval_ns": None,
             }
-            for option in ordered:
-                option.apply(spec, chosen[option.name])
+            spec = applied(spec, chosen)
             del spec["span"]
             spec["source"] = json.loads(trace.source)
             spec["replay"] = played

@@ -16,7 +16,7 @@ from headstack.array import Array
 from headstack.atomic_files import opened_pipe
 from headstack.demand import load_demand
 from headstack.drive import Drive
-from headstack.options import ACCESS, CHANGES, EXCLUSIVE, IN_RESULTS, OPTIONS, STATED, Spec
+from headstack.options import ACCESS, CHANGES, EXCLUSIVE, IN_RESULTS, OPTIONS, STATED, Spec, applied
 from headstack.results import Results
 from headstack.scenario import Scenario
 from headstack.system import load_system
@@ -147,8 +147,7 @@ def specify(
         for point in itertools.product(*(values[option.name] for option in ordered)):
             chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
             spec = first_spec(changed(system, chosen), demand or one_size(chosen))
-            for option in ordered:
-                option.apply(spec, chosen[option.name])
+            spec = applied(spec, chosen)
             spec["labels"] = labels_of(spec["system"], chosen)
             specs.append(spec)
     return specs

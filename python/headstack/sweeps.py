@@ -18,8 +18,7 @@ from headstack import _native
 from headstack._native import Field, InputError
 from headstack.atomic_files import write_all
 from headstack.chunks import finish
-from headstack.chunks.chunk import Chunk, cost_s, cut, engine
-from headstack.chunks.points import DEMAND, DRIVES, FAULTS, MARK, OPTION, SYSTEM, specifications_of_points
+from headstack.chunks.chunk import POINTS_MAX, Chunk, cost_s, cut, engine
 from headstack.demand import load_demand
 from headstack.designs import Axis, Design, Listed, axis
 from headstack.options import CHANGES, OPTIONS
@@ -30,9 +29,20 @@ from headstack.tables import CSV, PARQUET, copy_to
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DESCRIBING_S = 2e-3
-"""What it takes to complete a description, roughly."""
+SYSTEM, DEMAND, OPTION = "system", "demand", "option"
+"""What a field is one of."""
 
+DRIVES = "drives"
+"""A column of arrays that were asked for by their capacity."""
+
+FAULTS = "faults"
+"""The option whose files go with the chunk: who carries it out need not have them."""
+
+MARK = "="
+"""Begins the columns of what was varied, some of which are called as columns of results are."""
+
+DESCRIBING_S = 2e-4
+"""What it takes to complete a description, roughly."""
 
 FIELDS = (
     Field("drives", "count", "drives", "drives of the array, where it was asked for by its usable capacity"),
@@ -146,7 +156,7 @@ class Plan:
             first = number * len(self.design)
             begin, end = (min(max(at - first, 0), len(self.design)) for at in (self.part.start, self.part.stop))
             each_s = _cost_s(asked, next(iter(self.design)))
-            for points in cut(islice(self.design, begin, end), partial(_same, each_s)):
+            for points in cut(islice(self.design, begin, end), partial(_same, each_s), POINTS_MAX):
                 yield Chunk.of(asked | {"points": points}, first + begin)
                 begin += len(points)
 
@@ -190,7 +200,7 @@ def _same(cost_s: float, _point: object) -> float:
 
 
 def _cost_s(asked: dict[str, Any], point: Sequence[str]) -> float:
-    (text,) = specifications_of_points(asked | {"points": [list(point)]})
+    (text,) = _native.specifications(json.dumps(asked | {"points": [list(point)]}))
     spec = json.loads(text)
     return DESCRIBING_S + (cost_s(spec) if "system" in spec else 0.0)
 

@@ -33,15 +33,6 @@ def percent(name: str, text: str) -> float:
     return number(name, text.removesuffix("%").rstrip())
 
 
-def share_percent(name: str, text: str) -> float:
-    """A percentage of a whole, which a number between 0 and 1 may be meant to be or not."""
-    value = percent(name, text)
-    if 0 < value < 1 and not text.endswith("%"):
-        share, small = f"{value * 100:g}", f"{value:g}"
-        raise InputError(f"{name}: does {text} mean {share} % or {small} %? write {share} or {small}%")
-    return value
-
-
 def size_bytes(name: str, text: str) -> int:
     """A size with its unit, in bytes."""
     try:
@@ -56,12 +47,6 @@ def duration_ns(name: str, text: str) -> int:
         return _native.parse_duration_ns(text)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
-
-
-def duration(name: str, text: str) -> str:
-    """The text of a duration, as workloads hold it."""
-    duration_ns(name, text)
-    return text
 
 
 def choice(name: str, text: str, allowed: tuple[str, ...]) -> str:

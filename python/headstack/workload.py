@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from headstack import _native
-from headstack.values import share_percent, size_bytes
 
 
 @dataclass(frozen=True)
@@ -43,15 +42,7 @@ class Workload:
         >>> hs.Workload.uniform("8KiB", read="70").name
         '8KiB, 70 % read, 100 % random'
         """
-        size_bytes("size", size)
-        line = {
-            "size": size,
-            "align": size,
-            "read_percent": share_percent("read", read),
-            "random_percent": share_percent("random", random),
-        }
-        name = f"{size}, {read.rstrip('%')} % read, {random.rstrip('%')} % random"
-        return cls(json.loads(_native.complete_workload(json.dumps({"name": name, "lines": [line]}))))
+        return cls(json.loads(_native.uniform_workload(size, read, random)))
 
     @property
     def demand(self) -> dict[str, Any]:

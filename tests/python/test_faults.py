@@ -10,7 +10,7 @@ import pytest
 
 import headstack as hs
 from conftest import CHEETAH, Headstack
-from headstack.chunks.points import specifications_of_points
+from headstack import _native
 from headstack.runs import specify
 from headstack.sweeps import Plan
 
@@ -73,7 +73,7 @@ def test_chunks_of_a_sweep_carry_their_schedules(files: Path) -> None:
     first, second = content(SPIKES), content(SPIKES.replace("40ms", "50ms"))
     assert first != second, "another file of the same name is another question"
     (files / "spikes.toml").unlink()
-    (spec,) = specifications_of_points(json.loads(first))
+    (spec,) = _native.specifications(first.decode())
     assert json.loads(spec)["faults"]["fault"][0]["what"] == "latency-spike"
 
 

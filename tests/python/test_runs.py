@@ -14,6 +14,7 @@ import pytest
 
 import headstack as hs
 from conftest import ATLAS, CHEETAH
+from headstack import _native
 from headstack.options import OPTIONS
 from headstack.runs import specify
 
@@ -42,6 +43,7 @@ def test_sweep_order_is_the_documented_one() -> None:
 
 def test_options_of_the_api_are_those_of_the_command_line() -> None:
     assert list(hs.Options.__annotations__) == [option.name for option in OPTIONS]
+    assert [option.name for option in OPTIONS] == list(_native.OPTIONS)
 
 
 def test_every_option_reaches_the_specification() -> None:

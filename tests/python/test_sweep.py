@@ -186,15 +186,17 @@ def test_nothing_possible_is_refused(tmp_path: Path) -> None:
         swept(tmp_path, {"seek.read_average": "30ms,40ms"})
 
 
-def test_a_fault_of_the_simulator_is_a_row_too() -> None:
-    refused = '{"failed": {"why": "a bug", "labels": [["=a", "1"]]}}'
-    spec = json.dumps(specify(DRIVE, None, {"requests": 10})[0])
-    table = _native.run_each([refused, spec], False).table(0, 2)
+def test_a_run_that_cannot_be_is_a_row_too() -> None:
+    specs = [specify(DRIVE, None, {"requests": 10})[0] | {"labels": [["=a", name]]} for name in "12"]
+    specs[0]["system"]["drive"]["disk"]["mechanics"]["rpm"] = -1.0
+    table = _native.run_chunks([json.dumps({"runs": specs, "whole": True})]).table(0, 2)
     columns = table.column_names
     with duckdb.connect() as connection:
         rows = connection.register("answer", table).table("answer").fetchall()
-    assert [row[columns.index("failed")] for row in rows] == ["a bug", None]
-    assert [row[columns.index("=a")] for row in rows] == ["1", None]
+    refused = [row[columns.index("impossible")] for row in rows]
+    assert "rpm" in refused[0]
+    assert refused[1] is None
+    assert [row[columns.index("=a")] for row in rows] == ["1", "2"]
     assert rows[0][columns.index("iops")] is None
     assert rows[1][columns.index("iops")] > 0
 

@@ -286,12 +286,7 @@ pub fn load_demand(name: &str) -> PyResult<String> {
 pub fn scenario_with_clients(scenario: &str, clients: u64) -> PyResult<String> {
     let value: Value = serde_json::from_str(scenario).map_err(json_error)?;
     let scenario: Scenario = serde_json::from_value(value).map_err(json_error)?;
-    if scenario.with_clients(1) == scenario.with_clients(2) {
-        return Err(input_error(format!("no stream of {} has a number of clients that could be set", scenario.name)));
-    }
-    // More than fit are refused with the rest of what is out of range.
-    let scenario = scenario.with_clients(u32::try_from(clients).unwrap_or(u32::MAX));
-    scenario.validate().map_err(input_error)?;
+    let scenario = headstack_catalogue::options::scenario_with_clients(&scenario, clients).map_err(input_error)?;
     serde_json::to_string(&scenario).map_err(json_error)
 }
 

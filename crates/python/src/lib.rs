@@ -1,6 +1,6 @@
 //! `headstack._native`: what the Python package needs of the crates. It converts and calls; it decides nothing.
 //!
-//! Descriptions cross the border as JSON, results as Arrow tables. An error of the crates becomes
+//! Descriptions cross the border as JSON, once a call, results as Arrow tables. An error of the crates becomes
 //! `headstack.InputError` or `headstack.RunError` with its one line.
 
 mod blueprint;
@@ -13,6 +13,7 @@ mod interruptible;
 mod jobs;
 mod live;
 mod measure;
+mod options;
 mod outcomes;
 mod play;
 mod quantity;
@@ -66,7 +67,9 @@ mod _native {
     #[pymodule_export]
     use super::measure::Targets;
     #[pymodule_export]
-    use super::outcomes::{Outcomes, results_of_kept, run_each};
+    use super::options::{interval_ns, uniform_workload, with_options};
+    #[pymodule_export]
+    use super::outcomes::{Outcomes, results_of_kept, run_chunks, specifications};
     #[pymodule_export]
     use super::quantity::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate};
     #[pymodule_export]
@@ -94,6 +97,7 @@ mod _native {
     fn constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("CLASS_LIMITS_NS", headstack_load::CLASS_LIMITS_NS)?;
         module.add("LEVELS", tuple(module, &LevelName::forms())?)?;
+        module.add("OPTIONS", pyo3::types::PyTuple::new(module.py(), headstack_catalogue::options::OPTIONS)?)?;
         module.add("POLICIES", tuple(module, &Policy::ALL)?)?;
         module.add("READ_AHEADS", tuple(module, &ReadAhead::ALL)?)?;
         module.add("WRITE_CACHES", tuple(module, &WriteCache::ALL)?)?;

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{DataType, Field};
+use headstack_catalogue::{DescribedPoints, Point, Points, Refused};
 use headstack_result::RunResult;
-use headstack_sim::{SimError, run_contained};
+use headstack_sim::{SimError, contained, run_contained};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::{input_error, json_error};
 use crate::interruptible::interruptibly;
@@ -19,12 +20,58 @@ use crate::results::{Results, labelled};
 use crate::run::Spec;
 use crate::table::{Kept, Table, fields_of, kept_cells, kept_columns};
 
-/// A run of which it is known before it is tried that it cannot be.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Refused {
-    Impossible { why: String, labels: Vec<(String, String)> },
-    Failed { why: String, labels: Vec<(String, String)> },
+/// A chunk of a sweep or a study, as Python keeps and hashes it; the build that is to answer it is Python's to compare.
+enum Chunk {
+    /// Runs that are specified, whose results are wanted whole.
+    Runs(Vec<Value>),
+    /// Points of a sweep.
+    Points(Points),
+}
+
+impl Chunk {
+    fn read(content: &str) -> PyResult<Chunk> {
+        #[derive(Deserialize)]
+        struct Runs {
+            runs: Option<Vec<Value>>,
+        }
+        let Runs { runs } = serde_json::from_str(content).map_err(json_error)?;
+        Ok(match runs {
+            Some(runs) => Chunk::Runs(runs),
+            None => Chunk::Points(serde_json::from_str(content).map_err(json_error)?),
+        })
+    }
+}
+
+impl Chunk {
+    fn len(&self) -> usize {
+        match self {
+            Chunk::Runs(runs) => runs.len(),
+            Chunk::Points(points) => points.len(),
+        }
+    }
+
+    fn describe(&self) -> PyResult<Option<DescribedPoints<'_>>> {
+        match self {
+            Chunk::Runs(_) => Ok(None),
+            Chunk::Points(points) => points.describe().map(Some).map_err(input_error),
+        }
+    }
+
+    fn tasks<'c>(&'c self, points: Option<&'c DescribedPoints<'c>>) -> Vec<Task<'c>> {
+        match (self, points) {
+            (Chunk::Runs(runs), _) => runs.iter().map(Task::Run).collect(),
+            (Chunk::Points(asked), Some(points)) => {
+                (0..asked.len()).map(|number| Task::Point(points, number)).collect()
+            }
+            (Chunk::Points(_), None) => unreachable!("points have been described"),
+        }
+    }
+}
+
+/// A run of a chunk.
+enum Task<'c> {
+    Run(&'c Value),
+    Point(&'c DescribedPoints<'c>, usize),
 }
 
 /// What came of a run.
@@ -38,18 +85,17 @@ enum Outcome {
 }
 
 impl Outcome {
-    fn of(spec: &str, whole: bool, goes_on: &AtomicBool) -> PyResult<Outcome> {
-        let value: Value = serde_json::from_str(spec).map_err(json_error)?;
-        if value.get("system").is_none() {
-            let asked = |labels| Asked { labels, ..Asked::default() };
-            return Ok(match serde_json::from_value(value).map_err(json_error)? {
-                Refused::Impossible { why, labels } => Outcome::Impossible(asked(labels), why),
-                Refused::Failed { why, labels } => Outcome::Failed(asked(labels), why),
-            });
-        }
-        let spec: Spec = serde_json::from_value(value).map_err(json_error)?;
+    fn of(task: &Task<'_>, whole: bool, goes_on: &AtomicBool) -> PyResult<Outcome> {
+        let spec = match *task {
+            Task::Run(spec) => Spec::from_json(spec.clone())?,
+            Task::Point(points, number) => match contained(|| points.point(number)) {
+                Ok(Point { labels, draft: Ok(draft) }) => Spec::of_point(draft, labels),
+                Ok(Point { labels, draft: Err(refused) }) => return Ok(Outcome::refused(labels, refused)),
+                Err(panic) => return Ok(Outcome::refused(Vec::new(), Refused::Failed(panic))),
+            },
+        };
         if let Err(fault) = spec.fault() {
-            return Ok(Outcome::Impossible(spec.asked(), fault));
+            return Ok(Outcome::refused(spec.labels(), Refused::Impossible(fault)));
         }
         let names = spec.stream_names.clone();
         let (asked, spec) = spec.split();
@@ -66,6 +112,14 @@ impl Outcome {
             Err(error @ (SimError::Panicked(_) | SimError::Stopped)) => Outcome::Failed(asked, error.to_string()),
             Err(error) => Outcome::Impossible(asked, error.to_string()),
         })
+    }
+
+    fn refused(labels: Vec<(String, String)>, refused: Refused) -> Outcome {
+        let asked = Asked { labels, ..Asked::default() };
+        match refused {
+            Refused::Impossible(why) => Outcome::Impossible(asked, why),
+            Refused::Failed(why) => Outcome::Failed(asked, why),
+        }
     }
 
     /// Of a result, whose histograms take most of a megabyte, only what is asked for is kept.
@@ -123,30 +177,51 @@ pub struct Outcomes {
     whole: bool,
 }
 
-/// Carries out runs on all cores, each a specification as JSON, or
-/// `{"impossible": {"why": ..., "labels": [...]}}`, likewise `failed`: what fails is told in its row. Results are
-/// kept as rows, and with `whole` as what `results_of_kept` reads. `progress` is called with the share done. Raises `InputError` for what is not a specification.
+/// Carries out the runs of chunks, given as JSON, on all cores: what fails is told in its row. Results are kept as rows, and
+/// those of chunks of whole runs also as what `results_of_kept` reads. `progress` is called with the share done. Raises
+/// `InputError` for what is no chunk.
 #[pyfunction]
-#[pyo3(signature = (specs, whole, progress=None))]
-pub fn run_each(py: Python<'_>, specs: Vec<String>, whole: bool, progress: Option<Py<PyAny>>) -> PyResult<Outcomes> {
+#[pyo3(signature = (chunks, progress=None))]
+pub fn run_chunks(py: Python<'_>, chunks: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<Outcomes> {
+    let chunks: Vec<Chunk> = chunks.iter().map(|content| Chunk::read(content)).collect::<PyResult<_>>()?;
+    let whole = chunks.iter().any(|chunk| matches!(chunk, Chunk::Runs(_)));
+    let runs: usize = chunks.iter().map(Chunk::len).sum();
     let done = AtomicUsize::new(0);
     let tell = |py: Python<'_>| match &progress {
-        Some(progress) => {
-            progress.call1(py, (done.load(Ordering::Relaxed) as f64 / specs.len().max(1) as f64,)).map(drop)
-        }
+        Some(progress) => progress.call1(py, (done.load(Ordering::Relaxed) as f64 / runs.max(1) as f64,)).map(drop),
         None => Ok(()),
     };
-    let outcomes = py.detach(|| {
-        interruptibly(tell, |goes_on| {
-            let carry_out = |spec: &String| {
-                let outcome = Outcome::of(spec, whole, goes_on);
-                done.fetch_add(1, Ordering::Relaxed);
-                outcome
-            };
-            specs.par_iter().with_max_len(1).map(carry_out).collect::<PyResult<Vec<_>>>()
-        })
-    })??;
+    let carry_out = |goes_on: &AtomicBool| {
+        let described: Vec<Option<DescribedPoints<'_>>> =
+            chunks.par_iter().map(Chunk::describe).collect::<PyResult<_>>()?;
+        let tasks: Vec<Task<'_>> =
+            chunks.iter().zip(&described).flat_map(|(chunk, points)| chunk.tasks(points.as_ref())).collect();
+        let one = |task: &Task<'_>| {
+            let outcome = Outcome::of(task, whole, goes_on);
+            done.fetch_add(1, Ordering::Relaxed);
+            outcome
+        };
+        tasks.par_iter().with_max_len(1).map(one).collect::<PyResult<Vec<_>>>()
+    };
+    let outcomes = py.detach(|| interruptibly(tell, carry_out))??;
     Ok(Outcomes { outcomes, whole })
+}
+
+/// The runs of a chunk's points, each as JSON: its specification, or `impossible` or `failed` with the reason. Raises
+/// `InputError` for what is no chunk of points.
+#[pyfunction]
+pub fn specifications(chunk: &str) -> PyResult<Vec<String>> {
+    let points: Points = serde_json::from_str(chunk).map_err(json_error)?;
+    let described = points.describe().map_err(input_error)?;
+    let one = |number| {
+        let told = match described.point(number).draft {
+            Ok(draft) => serde_json::to_value(draft).map_err(json_error)?,
+            Err(Refused::Impossible(why)) => json!({ "impossible": why }),
+            Err(Refused::Failed(why)) => json!({ "failed": why }),
+        };
+        Ok(told.to_string())
+    };
+    (0..points.len()).map(one).collect()
 }
 
 #[pymethods]

@@ -2,13 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use headstack_catalogue::options::Draft;
 use headstack_result::RunResult;
-use headstack_sim::faults::Schedule;
-use headstack_sim::{Demand, Model, RunSpec, SimError, SystemDescription, record, run_all};
-use headstack_workload::scenario::Scenario;
-use headstack_workload::{Span, Workload};
+use headstack_sim::{Demand, Model, RunSpec, SimError, record, run_all};
 use pyo3::prelude::*;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{input_error, json_error, sim_error, trace_error};
@@ -17,27 +14,10 @@ use crate::recording::Recording;
 use crate::result_columns::Asked;
 use crate::results::Results;
 
-/// One run as Python asks for it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+/// One run, as Python or a point of a sweep asks for it.
 pub struct Spec {
-    system_name: String,
-    system: SystemDescription,
-    workload: Option<Workload>,
-    scenario: Option<Scenario>,
-    /// How many clients the scenario was asked for: the depth in the table of results.
-    clients: Option<u64>,
-    /// First byte and length in bytes.
-    span: Option<(u64, u64)>,
-    seed: u64,
-    interval_ns: Option<u64>,
-    #[serde(default)]
-    preload: u64,
-    /// What goes wrong, and when, as `load_faults` gives it.
-    #[serde(default)]
-    faults: Option<Schedule>,
+    draft: Draft,
     /// Under what name the result tells of each stream of the scenario, where not under its own.
-    #[serde(default)]
     pub stream_names: Vec<String>,
     /// What distinguishes the run from others of a sweep: columns of the table of results.
     labels: Vec<(String, String)>,
@@ -69,8 +49,29 @@ pub fn run(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>, record: Opt
 }
 
 impl Spec {
+    /// A run of Python's, in one object with what it is called by.
+    ///
+    /// # Errors
+    /// `InputError` for what is none.
+    pub fn from_json(mut value: Value) -> PyResult<Spec> {
+        let mut taken = |key: &str| value.as_object_mut().and_then(|spec| spec.remove(key));
+        let labels = taken("labels").map_or(Ok(Vec::new()), serde_json::from_value).map_err(json_error)?;
+        let stream_names = taken("stream_names").map_or(Ok(Vec::new()), serde_json::from_value).map_err(json_error)?;
+        Ok(Spec { draft: serde_json::from_value(value).map_err(json_error)?, stream_names, labels })
+    }
+
+    /// A point of a sweep.
+    pub fn of_point(draft: Draft, labels: Vec<(String, String)>) -> Spec {
+        Spec { draft, stream_names: Vec::new(), labels }
+    }
+
+    /// What distinguishes it from others.
+    pub fn labels(self) -> Vec<(String, String)> {
+        self.labels
+    }
+
     fn read(value: Value) -> PyResult<Spec> {
-        let spec: Spec = serde_json::from_value(value).map_err(json_error)?;
+        let spec = Spec::from_json(value)?;
         spec.fault().map_err(input_error)?;
         Ok(spec)
     }
@@ -80,34 +81,33 @@ impl Spec {
     /// # Errors
     /// Why it is not, as one line.
     pub fn fault(&self) -> Result<(), String> {
-        self.system.check().map_err(|fault| fault.to_string())?;
-        if let Some(schedule) = &self.faults {
-            let found = schedule.check(&Model::System(self.system.clone()));
+        let Draft { system: Some(system), .. } = &self.draft else {
+            return Err("a run needs a system".to_owned());
+        };
+        system.check().map_err(|fault| fault.to_string())?;
+        if let Some(schedule) = &self.draft.faults {
+            let found = schedule.check(&Model::System(system.clone()));
             found.map_err(|(index, (key, message))| format!("faults: fault[{index}].{key}: {message}"))?;
         }
-        match (&self.workload, &self.scenario) {
+        match (&self.draft.workload, &self.draft.scenario) {
             (Some(workload), None) => workload.validate().map_err(|error| error.to_string()),
             (None, Some(scenario)) => scenario.validate().map_err(|error| error.to_string()),
             _ => Err("a run needs a workload or a scenario".to_owned()),
         }
     }
 
-    /// What was asked for that the result does not say.
-    pub fn asked(&self) -> Asked {
-        let used = self.span.map(|(_, length_bytes)| length_bytes);
-        let capacity_bytes = Some(used.unwrap_or_else(|| self.system.capacity_bytes()));
-        Asked { labels: self.labels.clone(), clients: self.clients, capacity_bytes }
-    }
-
-    /// The same, and what is run.
+    /// What was asked for that the result does not say, and what is run. Only of what has no [`fault`](Self::fault).
     pub fn split(self) -> (Asked, RunSpec) {
-        let asked = self.asked();
-        let Spec { system_name, system, workload, scenario, span, seed, interval_ns, preload, faults, .. } = self;
+        let span = self.draft.used();
+        let Draft { system_name, system, workload, scenario, clients, seed, interval_ns, preload, faults, .. } =
+            self.draft;
+        let system = system.expect("it has no fault");
+        let capacity_bytes = Some(span.map_or_else(|| system.capacity_bytes(), |span| span.length_bytes));
+        let asked = Asked { labels: self.labels, clients, capacity_bytes };
         let demand = match (workload, scenario) {
             (Some(workload), _) => workload.into(),
-            (None, scenario) => scenario.expect("read has seen that there is one").into(),
+            (None, scenario) => scenario.expect("it has no fault").into(),
         };
-        let span = span.map(|(start_bytes, length_bytes)| Span { start_bytes, length_bytes });
         (asked, RunSpec { system_name, system, demand, span, seed, interval_ns, preload, faults })
     }
 }

@@ -21,12 +21,14 @@ that whoever asks for the same runs again finds those that are finished. How man
 measured."""
 
 RUNS_MAX = 256
-"""Nor has it more runs than this: what is answered has to be held in memory."""
+"""Nor has it more runs than this whose whole results are kept: what is answered has to be held in memory."""
+
+POINTS_MAX = 4096
+"""Nor more points of a sweep, of each of which a row is kept."""
 
 _PACKAGE = Path(__file__).parent.parent
 _SPECIFYING = (
     "array.py",
-    "chunks/points.py",
     "chunks/work.py",
     "drive.py",
     "options.py",
@@ -96,26 +98,26 @@ def _items(asked: dict[str, Any]) -> str:
 def chunks_of_runs(specs: Iterable[Spec]) -> Iterator[Chunk]:
     """The runs of specifications, whose whole results are kept."""
     first = 0
-    for runs in cut(specs, cost_s):
+    for runs in cut(specs, cost_s, RUNS_MAX):
         yield Chunk.of({"runs": runs, "whole": True}, first)
         first += len(runs)
 
 
-def cut(items: Iterable[T], cost: Callable[[T], float]) -> Iterator[list[T]]:
-    """The items in portions, each of ``CHUNK_S`` by their estimated costs in seconds."""
+def cut(items: Iterable[T], cost: Callable[[T], float], most: int) -> Iterator[list[T]]:
+    """The items in portions, each of ``CHUNK_S`` by their estimated costs in seconds, and of at most so many."""
     portion: list[T] = []
     sum_s = 0.0
     for item in items:
         portion.append(item)
         sum_s += cost(item)
-        if sum_s >= CHUNK_S or len(portion) == RUNS_MAX:
+        if sum_s >= CHUNK_S or len(portion) == most:
             yield portion
             portion, sum_s = [], 0.0
     if portion:
         yield portion
 
 
-_START_S = 2e-3
+_START_S = 2e-4
 _REQUEST_S = {"drive": 4e-7, "array": 3e-6}
 """What a run and each of its requests take, roughly: docs/performance.md."""
 

@@ -7,12 +7,10 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from headstack import _native
 from headstack._native import RunError
 from headstack.chunks.chunk import engine
-from headstack.chunks.points import specifications_of_points
 
 
 def answer(contents: Sequence[bytes], progress: Callable[[float], object] | None = None) -> tuple[list[bytes], float]:
@@ -26,21 +24,13 @@ def answer(contents: Sequence[bytes], progress: Callable[[float], object] | None
     for chunk in asked:
         if chunk["engine"] != engine():
             raise RunError(f"a chunk of headstack {chunk['engine']} cannot be carried out by headstack {engine()}")
-    specs = [specifications(chunk) for chunk in asked]
-    whole = any(chunk["whole"] for chunk in asked)
-    outcomes = _native.run_each([spec for each in specs for spec in each], whole, progress)
+    outcomes = _native.run_chunks([content.decode() for content in contents], progress)
     first, answers = 0, []
-    for each in specs:
-        answers.append(parquet(outcomes.table(first, len(each))))
-        first += len(each)
+    for chunk in asked:
+        runs = len(chunk["points"] if "points" in chunk else chunk["runs"])
+        answers.append(parquet(outcomes.table(first, runs)))
+        first += runs
     return answers, time.monotonic() - started
-
-
-def specifications(chunk: dict[str, Any]) -> list[str]:
-    """The runs of a chunk, each as JSON."""
-    if "points" in chunk:
-        return specifications_of_points(chunk)
-    return [json.dumps(spec) for spec in chunk["runs"]]
 
 
 def parquet(table: _native.Table) -> bytes:

@@ -17,7 +17,7 @@ from headstack.jobfiles.fio_logs import Logs
 from headstack.jobfiles.fio_status import Status
 from headstack.jobfiles.targets import Disks, Places, called, names_of, on_targets, writes
 from headstack.measurement import BY_HAND, Access
-from headstack.options import OPTIONS
+from headstack.options import OPTIONS, applied
 from headstack.results import SHOWN_STREAMS, Results, Shown
 from headstack.runs import Options, Progress, System, changed, check, first_spec, labels_of, loaded, texts
 
@@ -288,12 +288,10 @@ def measure_file(
     status: Status | None = None,
 ) -> JobResults:
     """As ``measure_jobs``, of a file that is read; ``status`` hears of what there is so far."""
-    varied: dict[str, Any] = {"seed": 1, "interval_ns": None}
     for option in OPTIONS:
-        if option.name in options:
-            if option.name not in ("seed", "interval"):
-                raise InputError(f"{option.name}: {file.source} states its own; leave the option out")
-            option.apply(varied, options[option.name])
+        if option.name in options and option.name not in ("seed", "interval"):
+            raise InputError(f"{option.name}: {file.source} states its own; leave the option out")
+    varied = applied({"seed": 1, "interval_ns": None}, options)
     places = Places(on_targets(file, targets), access)
     opened = _native.Targets(json.dumps(places.asked))
     described = json.loads(opened.described())
@@ -480,9 +478,7 @@ def _simulated(file: JobFile, system: Any, chosen: dict[str, str], progress: Pro
 
     def specify(phase: Phase) -> dict[str, Any]:
         spec = first_spec(system, None)
-        for option in OPTIONS:
-            if option.name in chosen:
-                option.apply(spec, chosen[option.name])
+        spec = applied(spec, chosen)
         capacity_bytes = spec["span"][1] if spec["span"] else system.capacity_bytes
         with told_of(file):
             demand = json.loads(_native.phase_demand(json.dumps(phase), capacity_bytes))

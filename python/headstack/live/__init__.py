@@ -18,7 +18,7 @@ from typing import Any
 from headstack import _native
 from headstack._native import InputError
 from headstack.atomic_files import failing, opened_pipe
-from headstack.options import OPTIONS
+from headstack.options import OPTIONS, applied
 from headstack.runs import changed, first_spec
 from headstack.values import duration_ns, size_bytes
 
@@ -193,13 +193,11 @@ def simulated(name: str, serving: Serving) -> dict[str, Any]:
     """A simulated system, as the extension takes it."""
     if serving.size is not None:
         raise InputError("size: a system has its own; write NAME@RANGE for a part of it")
-    known = {option.name: option for option in SYSTEM_OPTIONS}
+    known = {option.name for option in SYSTEM_OPTIONS}
     for option in serving.options:
         if option not in known:
             raise InputError(f"{option}: no such option of systems")
-    spec = first_spec(changed(name, serving.options), None)
-    for option, text in serving.options.items():
-        known[option].apply(spec, text)
+    spec = applied(first_spec(changed(name, serving.options), None), serving.options)
     size = _native.system_size(json.dumps(spec["system"]))
     options = {**options_of(serving, size.capacity_bytes), "part": spec["span"], "seed": spec["seed"]}
     return {

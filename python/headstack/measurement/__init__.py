@@ -17,7 +17,7 @@ from headstack._native import InputError, RunError
 from headstack.demand import load_demand
 from headstack.measurement.scenarios import measure_scenario
 from headstack.measurement.verifying import Verifying
-from headstack.options import IN_RESULTS, OPTIONS, Spec
+from headstack.options import IN_RESULTS, OPTIONS, Spec, applied
 from headstack.results import Results
 from headstack.runs import CURVE_DEPTHS, Demand, Options, check, one_size, several, swept, texts
 from headstack.scenario import Scenario
@@ -290,7 +290,7 @@ def _step(path: str, described: Mapping[str, Any], demand: Workload, chosen: Map
     """One measurement with the options that were chosen."""
     spec: Spec = {
         "system_name": path,
-        "system": {"target": {"capacity_bytes": described["capacity_bytes"], "block_bytes": described["block_bytes"]}},
+        "target": {"capacity_bytes": described["capacity_bytes"], "block_bytes": described["block_bytes"]},
         **demand.demand,
         "span": None,
         "seed": 1,
@@ -298,9 +298,7 @@ def _step(path: str, described: Mapping[str, Any], demand: Workload, chosen: Map
     }
     if not {"requests", "time", "confidence"} & chosen.keys():
         spec["workload"]["run_length"] = {"time": TIME}
-    for option in MEASURED_OPTIONS:
-        if option.name in chosen:
-            option.apply(spec, chosen[option.name])
+    spec = applied(spec, chosen)
     return Step(
         spec["workload"],
         spec["span"],

@@ -10,7 +10,6 @@ from typing import Any
 from headstack import _native
 from headstack._native import InputError
 from headstack.measurement import Access, Progress, is_null
-from headstack.options import interval_ns
 from headstack.traces import Trace
 from headstack.values import choice
 
@@ -90,7 +89,7 @@ def prepare(
             "engine": access.engine_of(path),
             "slots": access.slots,
             "realtime": playback.realtime,
-            "interval_ns": None if interval is None else interval_ns(interval),
+            "interval_ns": None if interval is None else _native.interval_ns(interval),
             "labels": [] if interval is None else [("interval", interval)],
             "record": None,
         }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from headstack import _native
 from headstack._native import InputError, RunError
-from headstack.options import IN_RESULTS, OPTIONS, Spec
+from headstack.options import IN_RESULTS, OPTIONS, Spec, applied
 from headstack.results import Results
 from headstack.runs import swept
 from headstack.scenario import Scenario
@@ -62,8 +62,7 @@ def measure_scenario(
     for point in itertools.product(*(values[option.name] for option in ordered)):
         chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
         spec: Spec = {"scenario": copy.deepcopy(scenario.description), "seed": 1, "interval_ns": None, "clients": None}
-        for option in ordered:
-            option.apply(spec, chosen[option.name])
+        spec = applied(spec, chosen)
         plays.append(
             {
                 "system_name": path if len(places) == 1 else ", ".join(several),

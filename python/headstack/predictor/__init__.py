@@ -16,7 +16,7 @@ from headstack.array import Array
 from headstack.atomic_files import cache_folder, write_all
 from headstack.chunks.chunk import engine
 from headstack.drive import Drive
-from headstack.options import CHANGEABLE
+from headstack.options import CHANGEABLE, applied
 from headstack.predictor import characterization
 from headstack.predictor.characterization import Characterization, hash_of
 from headstack.predictor.environment import Environment, Open, load_environment
@@ -82,9 +82,7 @@ def _changed(system: str | os.PathLike[str] | Drive | Array, options: Mapping[st
     if not chosen:
         return found
     spec = first_spec(found, None)
-    for option in CHANGEABLE:
-        if option.name in chosen:
-            option.apply(spec, chosen[option.name])
+    spec = applied(spec, chosen)
     called = ",".join([found.name, *(f"{name}={text}" for name, text in chosen.items())])
     if isinstance(found, Drive):
         return Drive(called, spec["system"]["drive"][found.kind], span=found.span, kind=found.kind)

@@ -1,0 +1,278 @@
+//! Options of runs as people write them, applied to what has been described: of the command line, of the Python package, and
+//! of each point of a sweep.
+
+mod load;
+mod system;
+
+use headstack_sim::faults::Schedule;
+use headstack_sim::{Demand, SystemDescription};
+use headstack_workload::{InputError, Scenario, Span, Workload, quantity};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+pub use load::{scenario_with_clients, uniform_workload};
+
+use crate::key_error;
+
+/// The options, in the order in which they are applied: some look at what others have set.
+pub const OPTIONS: [&str; 32] = [
+    "size",
+    "read",
+    "random",
+    "streams",
+    "range",
+    "drives",
+    "drive",
+    "level",
+    "usable",
+    "lun",
+    "fail",
+    "policy",
+    "queue_depth",
+    "reordering",
+    "ageing",
+    "host_tags",
+    "elevator",
+    "write_cache",
+    "read_ahead",
+    "preconditioned",
+    "depth",
+    "rate",
+    "arrivals",
+    "think",
+    "requests",
+    "time",
+    "confidence",
+    "warm_up",
+    "interval",
+    "preload",
+    "seed",
+    "faults",
+];
+
+/// Each interval holds a histogram of its own.
+const INTERVAL_MIN_NS: u64 = 100_000_000;
+
+/// A run that is being specified. What is not known yet, or is of no matter to who asks, is absent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Draft {
+    /// What results call the system.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub system_name: String,
+    /// What is simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<SystemDescription>,
+    /// What is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<TargetSize>,
+    /// What it is put under, where that is one specification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<Workload>,
+    /// What it is put under otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<Scenario>,
+    /// Clients that the scenario was asked for: the depth in the table of results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u64>,
+    /// First byte and length in bytes of the part that is used; the whole where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<(u64, u64)>,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Length of the intervals that results are also kept for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_ns: Option<u64>,
+    /// Requests that caches have seen before the run.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub preload: u64,
+    /// What goes wrong, and when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<Schedule>,
+}
+
+// serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_none(requests: &u64) -> bool {
+    *requests == 0
+}
+
+/// How large a file or device is that is measured.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetSize {
+    /// Bytes that it holds.
+    pub capacity_bytes: u64,
+    /// Bytes of which every request is a multiple.
+    pub block_bytes: u32,
+}
+
+impl Draft {
+    /// A run of a system with nothing varied yet.
+    pub fn new(system_name: String, system: SystemDescription, demand: Demand) -> Draft {
+        let (workload, scenario) = match demand {
+            Demand::Workload(workload) => (Some(workload), None),
+            Demand::Scenario(scenario) => (None, Some(scenario)),
+        };
+        Draft {
+            system_name,
+            system: Some(system),
+            target: None,
+            workload,
+            scenario,
+            clients: None,
+            span: None,
+            seed: 1,
+            interval_ns: None,
+            preload: 0,
+            faults: None,
+        }
+    }
+
+    /// Applies options, whatever their order.
+    ///
+    /// # Errors
+    /// A text that is no value of its option, by the option's name; an option that this run has not.
+    pub fn apply(&mut self, chosen: &[(String, String)]) -> Result<(), InputError> {
+        let mut ordered: Vec<_> =
+            chosen.iter().map(|(option, text)| Ok((place_of(option)?, text))).collect::<Result<_, _>>()?;
+        ordered.sort_by_key(|&(place, _)| place);
+        ordered.into_iter().try_for_each(|(place, text)| self.set(OPTIONS[place], text))
+    }
+
+    fn set(&mut self, option: &str, text: &str) -> Result<(), InputError> {
+        match option {
+            // These make the system or the workload, before anything is applied to it.
+            "size" | "read" | "random" | "drives" | "drive" | "level" | "usable" => {}
+            "range" => self.set_range(text)?,
+            "lun" => self.set_lun(text)?,
+            "fail" => self.set_failures(text)?,
+            "policy" => {
+                let policy = choice(option, text, &system::POLICIES)?;
+                self.each_disk(option, |disk| disk.queue.policy = policy)?;
+            }
+            "queue_depth" => {
+                let depth = whole_u32(option, text)?;
+                self.each_disk(option, |disk| disk.queue.depth = depth)?;
+            }
+            "reordering" => {
+                let strength = number(option, text)?;
+                self.each_disk(option, |disk| disk.queue.reordering_strength = strength)?;
+            }
+            "ageing" => {
+                let ageing_ns = if text == "off" { None } else { Some(positive_ns(option, text, "a time or off")?) };
+                self.each_disk(option, |disk| disk.queue.ageing_ns = ageing_ns)?;
+            }
+            "host_tags" => {
+                let tags = whole_u32(option, text)?;
+                self.each_disk(option, |disk| disk.interface.host_tags = tags)?;
+            }
+            "elevator" => {
+                let policy = choice(option, text, &system::POLICIES)?;
+                self.each_disk(option, |disk| disk.interface.host_elevator = policy)?;
+            }
+            "write_cache" => {
+                let kind = choice(option, text, &system::WRITE_CACHES)?;
+                self.each_disk(option, |disk| disk.buffer.write_cache = kind)?;
+            }
+            "read_ahead" => {
+                let kind = choice(option, text, &system::READ_AHEADS)?;
+                self.each_disk(option, |disk| disk.buffer.read_ahead = kind)?;
+            }
+            "preconditioned" => self.set_preconditioned(text)?,
+            "streams" => self.workload(option)?.streams = whole_u32(option, text)?,
+            "depth" => self.set_depth(text)?,
+            "rate" => self.set_rate(text)?,
+            "arrivals" => self.set_arrivals(text)?,
+            "think" => self.set_think(text)?,
+            "requests" => self.set_requests(whole(option, text)?)?,
+            "time" => self.set_time(positive_ns(option, text, "0s or longer")?)?,
+            "confidence" => self.set_confidence(text)?,
+            "warm_up" => self.set_warm_up(text)?,
+            "interval" => self.interval_ns = Some(interval_ns(text)?),
+            "preload" => self.preload = whole(option, text)?,
+            "seed" => self.seed = whole(option, text)?,
+            "faults" => self.set_faults(text)?,
+            other => unreachable!("{other} is in no match"),
+        }
+        Ok(())
+    }
+
+    /// The part that is used.
+    pub fn used(&self) -> Option<Span> {
+        self.span.map(|(start_bytes, length_bytes)| Span { start_bytes, length_bytes })
+    }
+}
+
+fn place_of(option: &str) -> Result<usize, InputError> {
+    let unknown = || key_error(option, "unknown option".to_owned());
+    OPTIONS.iter().position(|&known| known == option).ok_or_else(unknown)
+}
+
+/// The length of an interval that results are kept for.
+///
+/// # Errors
+/// What is no duration, and what is too short.
+pub fn interval_ns(text: &str) -> Result<u64, InputError> {
+    match duration_ns("interval", text)?.try_into() {
+        Ok(length_ns) if length_ns >= INTERVAL_MIN_NS => Ok(length_ns),
+        Ok(_) | Err(_) => Err(key_error("interval", format!("{text} is too short; 100ms or longer is allowed"))),
+    }
+}
+
+/// A whole number, 0 or more.
+fn whole(option: &str, text: &str) -> Result<u64, InputError> {
+    let number = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+    number.ok_or_else(|| key_error(option, format!("'{text}' is not a whole number below 2^64")))
+}
+
+fn whole_u32(option: &str, text: &str) -> Result<u32, InputError> {
+    let number = whole(option, text)?;
+    u32::try_from(number)
+        .map_err(|_| key_error(option, format!("{number} is too large; up to {} is allowed", u32::MAX)))
+}
+
+/// A finite number, with `_` between its digits if somebody wrote it so.
+fn number(option: &str, text: &str) -> Result<f64, InputError> {
+    let digits = text.trim();
+    let number = if digits.starts_with('_') || digits.ends_with('_') || digits.contains("__") {
+        None
+    } else {
+        digits.replace('_', "").parse().ok().filter(|number: &f64| number.is_finite())
+    };
+    number.ok_or_else(|| key_error(option, format!("'{text}' is not a number")))
+}
+
+/// A percentage, with or without its sign.
+fn percent(option: &str, text: &str) -> Result<f64, InputError> {
+    number(option, text.strip_suffix('%').unwrap_or(text).trim_end())
+}
+
+fn duration_ns(option: &str, text: &str) -> Result<i64, InputError> {
+    quantity::parse_duration_ns(text).map_err(|error| key_error(option, error.to_string()))
+}
+
+/// A duration that is not negative.
+fn positive_ns(option: &str, text: &str, allowed: &str) -> Result<u64, InputError> {
+    let negative = |_| key_error(option, format!("{text} is negative; {allowed} is allowed"));
+    duration_ns(option, text)?.try_into().map_err(negative)
+}
+
+/// One of some words.
+fn choice<T: Copy + Serialize + DeserializeOwned>(option: &str, text: &str, allowed: &[T]) -> Result<T, InputError> {
+    let names: Vec<String> = allowed.iter().map(name_of).collect();
+    match names.iter().position(|name| name == text) {
+        Some(at) => Ok(allowed[at]),
+        None => Err(key_error(option, format!("'{text}' is unknown; allowed: {}", names.join(", ")))),
+    }
+}
+
+fn name_of<T: Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(name)) => name,
+        other => unreachable!("what is chosen from has names only: {other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

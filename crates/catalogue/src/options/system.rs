@@ -1,0 +1,162 @@
+//! Options of systems and of their drives.
+
+use std::path::Path;
+
+use headstack_sim::array::description::{ArrayDescription, Incident, IncidentKind};
+use headstack_sim::device::DeviceDescription;
+use headstack_sim::drive::description::{DriveDescription, Policy, ReadAhead, WriteCache};
+use headstack_sim::{Model, SystemDescription};
+use headstack_workload::{InputError, Span};
+
+use super::{Draft, positive_ns};
+use crate::{key_error, load_faults, whole as without_key};
+
+pub(super) const POLICIES: [Policy; 5] = Policy::ALL;
+pub(super) const WRITE_CACHES: [WriteCache; 3] = WriteCache::ALL;
+pub(super) const READ_AHEADS: [ReadAhead; 5] = ReadAhead::ALL;
+
+impl Draft {
+    fn system(&mut self, option: &str) -> Result<&mut SystemDescription, InputError> {
+        let missing = || key_error(option, "only simulated systems have this".to_owned());
+        self.system.as_mut().ok_or_else(missing)
+    }
+
+    /// What the options for devices hold for: each kind that is in the system.
+    fn devices(&mut self, option: &str) -> Result<&mut [DeviceDescription], InputError> {
+        Ok(match self.system(option)? {
+            SystemDescription::Drive(device) => std::slice::from_mut(device),
+            SystemDescription::Array(array) => &mut array.devices,
+        })
+    }
+
+    pub(super) fn each_disk(&mut self, option: &str, set: impl Fn(&mut DriveDescription)) -> Result<(), InputError> {
+        let mut disks = 0;
+        for device in self.devices(option)? {
+            match device {
+                DeviceDescription::Disk(disk) => {
+                    set(disk);
+                    disks += 1;
+                }
+                DeviceDescription::Ssd(_) => {}
+            }
+        }
+        if disks == 0 {
+            return Err(key_error(option, format!("{} has no disk drive", self.system_name)));
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_preconditioned(&mut self, text: &str) -> Result<(), InputError> {
+        let option = "preconditioned";
+        let (mut ssds, is_wanted) = (
+            0,
+            match text {
+                "yes" => Some(true),
+                "no" => Some(false),
+                _ => None,
+            },
+        );
+        for device in self.devices(option)? {
+            match device {
+                DeviceDescription::Ssd(ssd) => {
+                    ssd.preconditioned = is_wanted.unwrap_or_default();
+                    ssds += 1;
+                }
+                DeviceDescription::Disk(_) => {}
+            }
+        }
+        if ssds == 0 {
+            return Err(key_error(option, format!("{} has no solid-state drive", self.system_name)));
+        }
+        match is_wanted {
+            Some(_) => Ok(()),
+            None => Err(key_error(option, format!("'{text}' is unknown; allowed: yes, no"))),
+        }
+    }
+
+    /// Refuses a part of what is a part already.
+    fn is_whole(&self, option: &str) -> Result<(), InputError> {
+        match self.span {
+            None => Ok(()),
+            Some(_) => Err(key_error(option, format!("{} states a range of its own", self.system_name))),
+        }
+    }
+
+    pub(super) fn set_range(&mut self, text: &str) -> Result<(), InputError> {
+        self.is_whole("range")?;
+        let (capacity_bytes, sector_bytes) = match (&self.system, &self.target) {
+            (Some(system), _) => (system.capacity_bytes(), system.sector_bytes()),
+            (None, Some(target)) => (target.capacity_bytes, target.block_bytes),
+            (None, None) => return Err(key_error("range", "there is nothing to have a part of".to_owned())),
+        };
+        let span = Span::parse(text, capacity_bytes, sector_bytes).map_err(|error| without_key("", &error))?;
+        self.use_part(span, text);
+        Ok(())
+    }
+
+    fn use_part(&mut self, span: Span, name: &str) {
+        self.span = Some((span.start_bytes, span.length_bytes));
+        self.system_name = format!("{}@{name}", self.system_name);
+    }
+
+    fn array(&mut self, option: &str) -> Result<&mut ArrayDescription, InputError> {
+        let name = self.system_name.clone();
+        match self.system(option)? {
+            SystemDescription::Array(array) => Ok(array),
+            SystemDescription::Drive(_) => {
+                Err(key_error(option, format!("{name} is a single drive; only arrays have this")))
+            }
+        }
+    }
+
+    pub(super) fn set_lun(&mut self, text: &str) -> Result<(), InputError> {
+        let spans = self.array("lun")?.spans();
+        self.is_whole("lun")?;
+        let Some(&(_, span)) = spans.iter().find(|(lun, _)| lun == text) else {
+            let names: Vec<_> = spans.iter().map(|(lun, _)| lun.as_str()).collect();
+            return Err(key_error("lun", format!("'{text}' is unknown; allowed: {}", names.join(", "))));
+        };
+        self.use_part(span, text);
+        Ok(())
+    }
+
+    pub(super) fn set_failures(&mut self, text: &str) -> Result<(), InputError> {
+        let system_name = self.system_name.clone();
+        let ArrayDescription { members, incidents, .. } = self.array("fail")?;
+        let refused = |message: String| Err(key_error("fail", message));
+        for failure in text.split('+') {
+            let first = members.first().map_or("d0", |member| &member.name);
+            let Some((name, at)) = failure.split_once('@') else {
+                return refused(format!("'{failure}' is no failure; write DRIVE@TIME, such as {first}@10s"));
+            };
+            let Some(member) = members.iter().position(|member| member.name == name) else {
+                let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+                return refused(format!("no drive '{name}' in {system_name}; there are {}", shortened(&names)));
+            };
+            let at_ns = positive_ns("fail", at, "0s or later")?;
+            let what = IncidentKind::MemberFails { member: member as u32 };
+            if incidents.iter().any(|incident| incident.what == what) {
+                return refused(format!("{name} fails more than once; once is allowed"));
+            }
+            incidents.push(Incident { at_ns, what });
+        }
+        incidents.sort_by_key(|incident| incident.at_ns);
+        Ok(())
+    }
+
+    pub(super) fn set_faults(&mut self, text: &str) -> Result<(), InputError> {
+        if text != "none" {
+            let model = Model::System(self.system("faults")?.clone());
+            self.faults = Some(load_faults(Path::new(text), &model)?);
+        }
+        Ok(())
+    }
+}
+
+/// Names for people: `d0, d1` or `d0..d23`.
+fn shortened(names: &[&str]) -> String {
+    match names {
+        [first, _, _, .., last] => format!("{first}..{last}"),
+        few => few.join(", "),
+    }
+}

@@ -1,0 +1,107 @@
+use headstack_sim::device::DeviceDescription;
+use headstack_workload::{Arrivals, RunLength, Think};
+
+use super::*;
+use crate::{Changes, load_demand, load_system};
+
+fn draft(system: &str, demand: &str) -> Draft {
+    let found = load_system(system, &Changes::default()).unwrap().description();
+    Draft::new(system.to_owned(), found, load_demand(demand).unwrap())
+}
+
+fn applied(draft: &Draft, chosen: &[(&str, &str)]) -> Result<Draft, String> {
+    let mut draft = draft.clone();
+    let chosen: Vec<_> = chosen.iter().map(|&(option, text)| (option.to_owned(), text.to_owned())).collect();
+    draft.apply(&chosen).map(|()| draft).map_err(|error| error.to_string())
+}
+
+#[test]
+fn options_change_what_they_name_in_whatever_order() {
+    let drive = draft("cheetah-x15-36lp", "random-read-4k");
+    let chosen = [
+        ("think", "exponential:2ms"),
+        ("depth", "8"),
+        ("requests", "300"),
+        ("range", "10GB..20GB"),
+        ("queue_depth", "4"),
+        ("ageing", "20ms"),
+        ("read_ahead", "none"),
+        ("warm_up", "1s"),
+        ("seed", "7"),
+    ];
+    let run = applied(&drive, &chosen).unwrap();
+    let workload = run.workload.as_ref().unwrap();
+    assert_eq!(workload.arrivals, Arrivals::Closed { outstanding: 8, think: Think::Exponential(2_000_000) });
+    assert_eq!(workload.run_length, RunLength::Requests(300));
+    assert_eq!((workload.warm_up.requests, workload.warm_up.time_ns), (0, 1_000_000_000));
+    assert_eq!((run.seed, run.used().unwrap().start_bytes), (7, 10_000_000_000));
+    assert_eq!(run.system_name, "cheetah-x15-36lp@10GB..20GB");
+    let Some(SystemDescription::Drive(DeviceDescription::Disk(disk))) = &run.system else { panic!("it is a disk") };
+    assert_eq!((disk.queue.depth, disk.queue.ageing_ns), (4, Some(20_000_000)));
+    let mut turned = chosen;
+    turned.reverse();
+    assert_eq!(
+        serde_json::to_string(&applied(&drive, &turned).unwrap()).unwrap(),
+        serde_json::to_string(&run).unwrap()
+    );
+}
+
+#[test]
+fn rates_are_of_requests_or_of_bytes() {
+    let drive = draft("cheetah-x15-36lp", "random-read-4k");
+    for (text, expected) in [("200", 200.0), ("200/s", 200.0), ("4096kB/s", 1000.0), ("1_000", 1000.0)] {
+        let run = applied(&drive, &[("rate", text), ("arrivals", "fixed")]).unwrap();
+        let expected = Arrivals::Open { rate_per_s: expected, process: headstack_workload::ArrivalProcess::Fixed };
+        assert_eq!(run.workload.unwrap().arrivals, expected, "{text}");
+    }
+}
+
+#[test]
+fn drives_fail_in_the_order_of_their_times() {
+    let array = draft("va-7100", "random-read-4k");
+    let run = applied(&array, &[("fail", "d3@20s+d1@10s")]).unwrap();
+    let Some(SystemDescription::Array(array)) = run.system else { panic!("it is an array") };
+    let times: Vec<u64> = array.incidents.iter().map(|incident| incident.at_ns).collect();
+    assert_eq!(times, [10_000_000_000, 20_000_000_000]);
+}
+
+#[test]
+fn what_no_option_can_be_is_told_by_its_name() {
+    let drive = draft("cheetah-x15-36lp", "random-read-4k");
+    for (option, text, expected) in [
+        ("policy", "best", "policy: 'best' is unknown; allowed: fcfs, sstf, look, c-look, sptf"),
+        ("queue_depth", "-1", "queue_depth: '-1' is not a whole number below 2^64"),
+        ("queue_depth", "5000000000", "queue_depth: 5000000000 is too large; up to 4294967295 is allowed"),
+        ("reordering", "nan", "reordering: 'nan' is not a number"),
+        ("ageing", "-1ms", "ageing: -1ms is negative; a time or off is allowed"),
+        ("fail", "d3@10s", "fail: cheetah-x15-36lp is a single drive; only arrays have this"),
+        ("preconditioned", "yes", "preconditioned: cheetah-x15-36lp has no solid-state drive"),
+        ("arrivals", "fixed", "arrivals: a closed loop has none; give --rate as well"),
+        ("interval", "10ms", "interval: 10ms is too short; 100ms or longer is allowed"),
+        ("rate", "many", "rate: 'many' is not a rate; write 4000/s, 200MB/s or 2050Mb/s"),
+        ("range", "1TB", "1TB: the range ends beyond the system"),
+        ("colour", "red", "colour: unknown option"),
+    ] {
+        let error = applied(&drive, &[(option, text)]).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    let array = draft("va-7100", "serverbench");
+    for (option, text, expected) in [
+        ("fail", "d3", "fail: 'd3' is no failure; write DRIVE@TIME, such as "),
+        ("fail", "nobody@1s", "fail: no drive 'nobody' in va-7100; there are "),
+        ("lun", "nowhere", "lun: 'nowhere' is unknown; allowed: "),
+        ("depth", "0", "depth: "),
+        ("rate", "5", "rate: only workloads have this"),
+    ] {
+        let error = applied(&array, &[(option, text)]).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_share_that_may_be_a_percentage_is_asked_after() {
+    assert_eq!(uniform_workload("8KiB", "70%", "0").unwrap().name, "8KiB, 70 % read, 0 % random");
+    let error = uniform_workload("4KiB", "0.56", "100").unwrap_err().to_string();
+    assert_eq!(error, "read: does 0.56 mean 56 % or 0.56 %? write 56 or 0.56%");
+    assert!(uniform_workload("4", "100", "100").unwrap_err().to_string().starts_with("size: "));
+}

@@ -1,0 +1,235 @@
+//! Points of a sweep: each is the files of a system and a workload with some values changed, and some options.
+
+use std::collections::{BTreeMap, HashMap};
+
+use headstack_sim::faults::Schedule;
+use headstack_sim::{Demand, SystemDescription, contained};
+use headstack_workload::{InputError, Span, Workload};
+use serde::Deserialize;
+
+use crate::options::{Draft, uniform_workload};
+use crate::{Blueprint, Described, Drafter};
+
+/// Begins the columns of what was varied, some of which are called as columns of results are.
+const MARK: &str = "=";
+
+/// Points of one system under one workload, as a sweep asks for them; what else its request says is of no matter here.
+#[derive(Debug, Deserialize)]
+pub struct Points {
+    system: SystemAsked,
+    /// None where the options say what the system is put under.
+    demand: Option<DemandAsked>,
+    /// What is varied.
+    fields: Vec<String>,
+    /// What each field is one of.
+    kinds: Vec<FieldKind>,
+    /// What each is called in the table.
+    columns: Vec<String>,
+    /// The unit of all of a field's values, which its column names.
+    units: Vec<Option<String>>,
+    /// A value for each field.
+    points: Vec<Vec<String>>,
+    /// Schedules of faults by what the option calls them: who carries a point out need not have their files.
+    #[serde(default)]
+    faults: BTreeMap<String, Schedule>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SystemAsked {
+    name: String,
+    /// A range of it.
+    part: Option<String>,
+    blueprint: Blueprint,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DemandAsked {
+    blueprint: Blueprint,
+}
+
+/// What a field is one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum FieldKind {
+    /// A key of the system's file, or what an array may be changed in.
+    System,
+    /// A key of the workload's file.
+    Demand,
+    /// An option of runs.
+    Option,
+}
+
+/// A point, ready to be run.
+#[derive(Debug)]
+pub struct Point {
+    /// What tells it from the others, by the columns of the table.
+    pub labels: Vec<(String, String)>,
+    /// The run.
+    pub draft: Result<Draft, Refused>,
+}
+
+/// Why a point cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// What it asks for cannot be.
+    Impossible(String),
+    /// Describing it has failed, which is our own fault.
+    Failed(String),
+}
+
+impl From<InputError> for Refused {
+    fn from(error: InputError) -> Refused {
+        Refused::Impossible(error.to_string())
+    }
+}
+
+/// Descriptions by the values that they follow from.
+type ByValues<'p, T> = HashMap<Vec<&'p str>, Result<T, Refused>>;
+
+/// Points whose systems and demands have been described: those that are alike in either share it.
+#[derive(Debug)]
+pub struct DescribedPoints<'p> {
+    asked: &'p Points,
+    systems: ByValues<'p, SystemDescription>,
+    demands: ByValues<'p, Demand>,
+}
+
+impl Points {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty()
+    }
+
+    /// Describes what the points ask for.
+    ///
+    /// # Errors
+    /// A blueprint that is none.
+    pub fn describe(&self) -> Result<DescribedPoints<'_>, InputError> {
+        let system = |described| match described {
+            Described::System(system) => system,
+            Described::Demand(_) => unreachable!("a system's blueprint describes one"),
+        };
+        let demand = |described| match described {
+            Described::Demand(demand) => demand,
+            Described::System(_) => unreachable!("a demand's blueprint describes one"),
+        };
+        Ok(DescribedPoints {
+            asked: self,
+            systems: self.described(FieldKind::System, &self.system.blueprint, system)?,
+            demands: match &self.demand {
+                Some(asked) => self.described(FieldKind::Demand, &asked.blueprint, demand)?,
+                None => HashMap::new(),
+            },
+        })
+    }
+
+    fn described<T>(
+        &self,
+        kind: FieldKind,
+        blueprint: &Blueprint,
+        only: impl Fn(Described) -> T,
+    ) -> Result<ByValues<'_, T>, InputError> {
+        let drafter = Drafter::new(blueprint.clone())?;
+        let mut found = HashMap::new();
+        for point in &self.points {
+            found.entry(self.of_kind(kind, point)).or_insert_with_key(|values| {
+                let fields = self.fields.iter().zip(&self.kinds).filter(|&(_, &of)| of == kind).map(|(field, _)| field);
+                let stated: Vec<_> =
+                    fields.zip(values).map(|(field, &value)| (field.clone(), value.to_owned())).collect();
+                match contained(|| drafter.with(&stated)) {
+                    Ok(described) => Ok(only(described?)),
+                    Err(panic) => Err(Refused::Failed(panic)),
+                }
+            });
+        }
+        Ok(found)
+    }
+
+    /// The values of a point's fields of one kind.
+    fn of_kind<'p>(&self, kind: FieldKind, point: &'p [String]) -> Vec<&'p str> {
+        self.kinds.iter().zip(point).filter(|&(&of, _)| of == kind).map(|(_, value)| value.as_str()).collect()
+    }
+
+    fn option<'p>(&self, name: &str, point: &'p [String]) -> Option<&'p str> {
+        let at =
+            self.fields.iter().zip(&self.kinds).position(|(field, &kind)| kind == FieldKind::Option && field == name);
+        at.map(|at| point[at].as_str())
+    }
+
+    fn system_name(&self) -> String {
+        match &self.system.part {
+            Some(part) => format!("{}@{part}", self.system.name),
+            None => self.system.name.clone(),
+        }
+    }
+
+    /// The workload of the options for access.
+    fn one_size(&self, point: &[String]) -> Result<Workload, InputError> {
+        let chosen = |name, usual| self.option(name, point).unwrap_or(usual);
+        uniform_workload(chosen("size", "4KiB"), chosen("read", "100"), chosen("random", "100"))
+    }
+}
+
+impl DescribedPoints<'_> {
+    /// One of the points.
+    pub fn point(&self, number: usize) -> Point {
+        let point = &self.asked.points[number];
+        let system = &self.systems[&self.asked.of_kind(FieldKind::System, point)];
+        Point { labels: self.labels(point, system.as_ref().ok()), draft: self.draft(point, system) }
+    }
+
+    /// What tells a point from the others; values that are all in one unit are without it.
+    fn labels(&self, point: &[String], system: Option<&SystemDescription>) -> Vec<(String, String)> {
+        let Points { fields, columns, units, .. } = self.asked;
+        let mut labels = vec![(format!("{MARK}system"), self.asked.system_name())];
+        if fields.iter().any(|field| field == "usable") {
+            let drives = system.map_or(String::new(), |system| system.drives().to_string());
+            labels.push((format!("{MARK}drives"), drives));
+        }
+        let varied = columns.iter().zip(point).zip(units);
+        labels.extend(varied.map(|((column, value), unit)| (format!("{MARK}{column}"), plain(value, unit.as_deref()))));
+        labels
+    }
+
+    fn draft(&self, point: &[String], system: &Result<SystemDescription, Refused>) -> Result<Draft, Refused> {
+        let asked = self.asked;
+        let system = system.clone()?;
+        let demand = match asked.demand {
+            Some(_) => self.demands[&asked.of_kind(FieldKind::Demand, point)].clone()?,
+            None => asked.one_size(point)?.into(),
+        };
+        let part = match &asked.system.part {
+            Some(part) => {
+                let span = Span::parse(part, system.capacity_bytes(), system.sector_bytes());
+                let Span { start_bytes, length_bytes } = span.map_err(Refused::Impossible)?;
+                Some((start_bytes, length_bytes))
+            }
+            None => None,
+        };
+        let mut draft = Draft::new(asked.system_name(), system, demand);
+        draft.span = part;
+        let named = asked.fields.iter().zip(&asked.kinds).zip(point);
+        let chosen: Vec<_> = named
+            .filter(|((field, kind), _)| **kind == FieldKind::Option && *field != "faults")
+            .map(|((field, _), value)| (field.clone(), value.clone()))
+            .collect();
+        draft.apply(&chosen)?;
+        draft.faults = asked.option("faults", point).and_then(|name| asked.faults.get(name)).cloned();
+        Ok(draft)
+    }
+}
+
+/// A value without its unit, if it has one.
+fn plain(value: &str, unit: Option<&str>) -> String {
+    match unit {
+        None => value.to_owned(),
+        Some(unit) => value.strip_suffix(unit).unwrap_or(value).trim_end().replace('_', ""),
+    }
+}
