@@ -109,7 +109,9 @@ def axis(field: str, text: str) -> Axis:
     match = _RANGE.fullmatch(text.strip())
     # These are ranges by themselves, one value each.
     if match is None or field == "range":
-        values = tuple(value.strip() for value in re.split(r",(?![^\[{]*[\]}])", text))
+        # Commas within brackets are looked for only where there are any: it takes a look at all of the rest for each comma.
+        parts = re.split(r",(?![^\[{]*[\]}])", text) if re.search(r"[\[{]", text) else text.split(",")
+        values = tuple(part.strip() for part in parts)
         if not all(values):
             raise InputError(f"{field}: an empty value in {text!r}")
         return Listed(values)

@@ -256,7 +256,7 @@ def test_other_options_reach_the_run() -> None:
     (spec,) = specify(ATLAS, "hp-oltp-8k", values | {"range": "10%..20%"})
     assert "workload" not in spec
     assert spec["scenario"]["run_length"] == {"requests": 300}
-    assert spec["scenario"]["warm_up"] == {"time": "1s"}
+    assert spec["scenario"]["warm_up"] == {"requests": 0, "time": "1s"}
     assert (spec["seed"], spec["interval_ns"], "clients" in spec) == (9, 10**9, False)
     results = hs.run(ATLAS, "hp-oltp-8k", **values)
     assert (results[0]["seed"], results[0]["requests"], results[0]["policy"]) == (9, 300, "fcfs")
