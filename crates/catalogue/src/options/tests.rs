@@ -103,5 +103,5 @@ fn a_share_that_may_be_a_percentage_is_asked_after() {
     assert_eq!(uniform_workload("8KiB", "70%", "0").unwrap().name, "8KiB, 70 % read, 0 % random");
     let error = uniform_workload("4KiB", "0.56", "100").unwrap_err().to_string();
     assert_eq!(error, "read: does 0.56 mean 56 % or 0.56 %? write 56 or 0.56%");
-    assert!(uniform_workload("4", "100", "100").unwrap_err().to_string().starts_with("size: "));
+    assert!(uniform_workload("four", "100", "100").unwrap_err().to_string().starts_with("size: "));
 }
