@@ -109,7 +109,7 @@ def axis(field: str, text: str) -> Axis:
     match = _RANGE.fullmatch(text.strip())
     # These are ranges by themselves, one value each.
     if match is None or field == "range":
-        # Commas within brackets are looked for only where there are any: it takes a look at all of the rest for each comma.
+        # Commas within brackets are told only where there are brackets: each comma takes a look at all of the rest.
         parts = re.split(r",(?![^\[{]*[\]}])", text) if re.search(r"[\[{]", text) else text.split(",")
         values = tuple(part.strip() for part in parts)
         if not all(values):
