@@ -1,15 +1,16 @@
 //! The buffer: read segments, and what is dirty.
 
 use super::description::Buffer;
+use super::recency::Recency;
 
 /// Cached runs of blocks. A segment holds `[start, end)`; the least recently used one gives way.
 #[derive(Clone, Debug)]
 pub struct Segments {
     starts: Vec<u64>,
     ends: Vec<u64>,
-    used: Vec<u64>,
+    /// Of those that reads may take.
+    recency: Recency,
     written: Vec<bool>,
-    clock: u64,
     size: u64,
     /// Index of the segment that writes must use, where they have one of their own.
     write_segment: Option<usize>,
@@ -29,14 +30,14 @@ impl Segments {
     /// Empty segments as `buffer` describes them.
     pub fn new(buffer: &Buffer) -> Self {
         let count = buffer.segments as usize;
+        let write_segment = (buffer.separate_write_segment && count > 1).then(|| count - 1);
         Segments {
             starts: vec![0; count],
             ends: vec![0; count],
-            used: vec![0; count],
+            recency: Recency::new(write_segment.unwrap_or(count)),
             written: vec![false; count],
-            clock: 0,
             size: u64::from(buffer.segment_sectors),
-            write_segment: (buffer.separate_write_segment && count > 1).then(|| count - 1),
+            write_segment,
             read_hits_on_writes: buffer.read_hits_on_writes,
         }
     }
@@ -77,16 +78,13 @@ impl Segments {
     /// Marks a segment as just used.
     #[inline]
     pub fn touch(&mut self, segment: usize) {
-        self.clock += 1;
-        self.used[segment] = self.clock;
+        self.recency.touch(segment);
     }
 
     /// Gives a read the least recently used segment, emptied to `[start, start)`; `None` where there is none.
     #[inline]
     pub fn take_for_read(&mut self, start: u64) -> Option<usize> {
-        // The segment of writes is the last.
-        let readable = &self.used[..self.write_segment.unwrap_or(self.used.len())];
-        let (oldest, _) = readable.iter().enumerate().min_by_key(|&(_, &used)| used)?;
+        let oldest = self.recency.oldest()?;
         (self.starts[oldest], self.ends[oldest], self.written[oldest]) = (start, start, false);
         self.touch(oldest);
         Some(oldest)
@@ -115,7 +113,8 @@ impl Segments {
     pub fn forget(&mut self, start: u64, end: u64) {
         for segment in 0..self.starts.len() {
             if self.starts[segment] < end && start < self.ends[segment] {
-                (self.ends[segment], self.used[segment]) = (self.starts[segment], 0);
+                self.ends[segment] = self.starts[segment];
+                self.recency.forget(segment);
             }
         }
     }

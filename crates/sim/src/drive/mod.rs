@@ -18,6 +18,7 @@ mod media;
 mod outside;
 pub(crate) mod port;
 mod queue;
+mod recency;
 mod slow;
 mod standby;
 
