@@ -24,7 +24,7 @@ distributed: Any = pytest.importorskip("distributed", reason="needs the extra he
 
 # A worker as `dask worker` is one, but that what it carries out can be replaced.
 WORKER = """
-import asyncio, os, signal, sys
+import asyncio, json, os, signal, sys
 from distributed import Worker
 from headstack.chunks import chunk, work
 {patch}
@@ -46,12 +46,12 @@ asyncio.run(serve())
 
 # Dies of every chunk that holds a run with the seed 13.
 POISONED = """
-clean = work.specifications
-def specifications(chunk):
-    if any(run["seed"] == 13 for run in chunk["runs"]):
+clean = work.answer
+def answer(contents, progress=None):
+    if any(run["seed"] == 13 for content in contents for run in json.loads(content)["runs"]):
         os.kill(os.getpid(), signal.SIGKILL)
-    return clean(chunk)
-work.specifications = specifications
+    return clean(contents, progress)
+work.answer = answer
 """
 
 

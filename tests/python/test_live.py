@@ -150,6 +150,8 @@ def test_a_session_with_faults_replays_to_the_nanosecond(tmp_path: Path, headsta
         inject("hang", "500ms", kinds=["write"])
         _reads_and_writes(client, 150, draw)
         for what in ("drop-out", "power-cut"):
+            # A tenth of a second, at this speed: so that these are under way when the device goes.
+            inject("hang", "2s", kinds=["write"])
             for cookie in range(4):
                 client.send(1, cookie << 20, 4096, b"y" * 4096, cookie=cookie)
             inject(what, "1s")
