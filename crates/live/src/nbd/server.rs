@@ -245,6 +245,10 @@ impl Shared {
         slot: ConnectionSlot,
     ) -> io::Result<()> {
         let output = self.admit(stream)?;
+        if matches!(agreed, Agreed::Export(_)) {
+            // Before it hears so: who has been let in gives way to nobody.
+            output.agree();
+        }
         let deadline = Some(Instant::now() + self.limits.handshake);
         self.attend_on_thread(output, slot, move |shared, output, opened| {
             output.stream().write_all(&say)?;
