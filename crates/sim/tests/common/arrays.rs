@@ -11,7 +11,7 @@ use headstack_sim::{RunSpec, SystemDescription};
 use headstack_workload::{Kind, Request, Workload};
 use serde_json::json;
 
-use super::{bare_drive, run_spec};
+use super::{MS, bare_drive, run_spec};
 
 /// Bytes of a stripe unit.
 pub const UNIT: u64 = 64 << 10;
@@ -138,4 +138,27 @@ pub fn run_array(
         preload: 0,
         faults: None,
     })
+}
+
+/// 400 requests of several sizes, one a millisecond, while a member fails: each is answered once, in order of time, and the
+/// array is rebuilt once.
+pub fn assert_answers_each_once(description: &ArrayDescription, of: &str) {
+    let mut array = Array::new(description, 1).unwrap();
+    let total = description.luns[0].length_bytes;
+    let mut done: Vec<Completion> = vec![];
+    for id in 0..400u64 {
+        let kind = if id % 3 == 0 { Kind::Write } else { Kind::Read };
+        let length = [4096, UNIT, 3 * UNIT][(id % 3) as usize];
+        let offset = (id * 7_654_321 * 512) % (total - length) / 512 * 512;
+        array.advance(id * MS, &mut done);
+        array.submit(id * MS, id as u32, &request(kind, offset, length));
+    }
+    while array.next_event_ns() != u64::MAX {
+        array.advance(array.next_event_ns(), &mut done);
+    }
+    let mut ids: Vec<u32> = done.iter().map(|completion| completion.id).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..400).collect::<Vec<u32>>(), "{of}");
+    assert!(done.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns), "{of}");
+    assert_eq!(array.rebuilds_ns().len(), 1, "{of}");
 }
