@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::LoadError;
 use crate::clock::{Clock, LOOK_NS, calibrate_tsc, set_timer_slack};
-use crate::engine::{Engine, EngineKind, Null, Setup, Wait};
+use crate::engine::{Engine, EngineKind, Null, Wait};
 use crate::measured::told_of_lost;
 use crate::progress::WorkerProgress;
 use crate::rig::{Ended, Rig, SLOTS_MAX, WorkerSpec};
@@ -180,13 +180,7 @@ pub fn stream(
         own_buffers: false,
         verification: None,
     };
-    let setup = Setup {
-        map: worker.map.clone(),
-        slots: worker.slots,
-        longest_bytes: worker.buffer_bytes,
-        own_buffers: worker.own_buffers,
-        name: worker.target(),
-    };
+    let setup = worker.setup();
     let service_ns = |engine: &EngineKind| match *engine {
         EngineKind::Null { service_ns } => Some(service_ns),
         EngineKind::Auto | EngineKind::Ring | EngineKind::Psync => None,

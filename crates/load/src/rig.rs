@@ -10,7 +10,7 @@ use headstack_workload::{Kind, Request};
 
 use crate::LoadError;
 use crate::clock::{Clock, LOOK_NS};
-use crate::engine::{Done, Engine, EngineKind, WHOLE, Wait};
+use crate::engine::{Done, Engine, EngineKind, Setup, WHOLE, Wait};
 use crate::error_log::ErrorLog;
 use crate::log::{Log, Logged};
 use crate::progress::WorkerProgress;
@@ -131,6 +131,17 @@ impl WorkerSpec<'_> {
     /// What errors call the targets.
     pub fn target(&self) -> String {
         self.targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What its engine is set up for.
+    pub fn setup(&self) -> Setup {
+        Setup {
+            map: self.map.clone(),
+            slots: self.slots,
+            longest_bytes: self.buffer_bytes,
+            own_buffers: self.own_buffers,
+            name: self.target(),
+        }
     }
 }
 

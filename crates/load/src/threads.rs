@@ -7,7 +7,7 @@ use std::thread::Thread;
 
 use crate::LoadError;
 use crate::clock::{Clock, LOOK_NS, Time, calibrate_tsc, set_timer_slack};
-use crate::engine::{Engine, Setup};
+use crate::engine::Engine;
 use crate::measured::{Measured, Ran, gather};
 use crate::progress::{Progress, WorkerProgress};
 use crate::rig::{Rig, WorkerSpec};
@@ -122,13 +122,7 @@ pub fn measure<E: From<LoadError> + Display>(
     load: impl FnOnce(&mut Rig) -> Result<LoopStats, E>,
 ) -> Result<Measured, E> {
     set_timer_slack();
-    let setup = Setup {
-        map: worker.map.clone(),
-        slots: worker.slots,
-        longest_bytes: worker.buffer_bytes,
-        own_buffers: worker.own_buffers,
-        name: worker.target(),
-    };
+    let setup = worker.setup();
     let engine = Engine::new(worker.engine, setup, context.waker);
     // Whoever cannot begin must not keep the others waiting.
     context.barrier.wait();
