@@ -2,6 +2,7 @@
 
 mod answers;
 mod arrays;
+mod common;
 mod complete;
 mod drives;
 mod errors;
@@ -9,6 +10,7 @@ mod flash_arrays;
 mod known_arrays;
 mod power;
 mod published;
+mod real_disks;
 mod sampling;
 mod scenarios;
 mod ssds;

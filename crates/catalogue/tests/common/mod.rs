@@ -1,0 +1,128 @@
+//! Measurements of real devices that the models are held against; this repository ships none of them.
+
+use std::path::{Path, PathBuf};
+
+use headstack_catalogue::workloads;
+use headstack_needs::{Need, lacks};
+use headstack_sim::{RunSpec, system::SystemDescription};
+use headstack_workload::{Arrivals, RunLength, Think, Workload};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// The root of this repository.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A folder of measurements (`HEADSTACK_SHARED`, else beside the repository); `None`, said aloud, where it is missing.
+pub fn measurements(name: &str) -> Option<PathBuf> {
+    let shared = std::env::var_os("HEADSTACK_SHARED").map_or_else(|| repository().join("../shared"), PathBuf::from);
+    let path = shared.join(name);
+    if !path.exists() {
+        lacks(Need::Data, format_args!("no measurements at {}", path.display()));
+        return None;
+    }
+    Some(path)
+}
+
+/// The rows of a table; panics where it is not as expected, since then the measurements are not those that we know.
+fn rows<T: DeserializeOwned>(path: &Path) -> Vec<T> {
+    let mut reader = csv::Reader::from_path(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    reader.deserialize().map(|row| row.unwrap_or_else(|error| panic!("{}: {error}", path.display()))).collect()
+}
+
+/// A run of fio on a real system: 4 KiB random requests for a minute.
+#[derive(Clone, Debug, Deserialize)]
+pub struct FioRow {
+    /// Host, host adapter and device.
+    pub system: String,
+    /// What fio calls it: `randread`, `randwrite`, `randrw`.
+    pub rw: String,
+    /// Reads of a mix, percent.
+    pub rwmixread: Option<u32>,
+    /// Span of the file, as `100G`; the whole device where empty.
+    pub size: Option<String>,
+    /// Outstanding requests of a job.
+    pub iodepth: u32,
+    /// Jobs.
+    pub numjobs: u32,
+    /// Which requests of the run the row tells of: `read` or `write`.
+    pub kind: String,
+    /// Requests a second.
+    pub iops: f64,
+    /// Mean response time.
+    pub lat_mean_ms: f64,
+    /// The longest.
+    pub lat_max_ms: f64,
+    /// Median.
+    pub p50_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+    /// 99.9th percentile.
+    pub p999_ms: f64,
+    /// What each device under it did, as `sda:READS/WRITES/UTILIZATION`, separated by semicolons.
+    pub disk_util: String,
+}
+
+/// What was measured of `system`; `None`, said aloud, where the measurements are missing.
+pub fn fio_runs(system: &str) -> Option<Vec<FioRow>> {
+    let path = measurements("validation/fio-systems.csv")?;
+    let found: Vec<FioRow> = rows::<FioRow>(&path).into_iter().filter(|row| row.system == system).collect();
+    assert!(!found.is_empty(), "no system {system} in {}", path.display());
+    Some(found)
+}
+
+/// Relative errors of a score, each with what it is of.
+#[derive(Debug, Default)]
+pub struct Errors(Vec<(String, f64)>);
+
+impl Errors {
+    /// Holds a simulated figure against a measured one.
+    pub fn add(&mut self, what: impl Into<String>, simulated: f64, measured: f64) {
+        assert!(measured > 0.0 && simulated.is_finite(), "{simulated} against {measured}");
+        self.0.push((what.into(), simulated / measured - 1.0));
+    }
+
+    /// Mean of the absolute errors.
+    pub fn mean(&self) -> f64 {
+        assert!(!self.0.is_empty(), "nothing was held against anything");
+        self.0.iter().map(|(_, error)| error.abs()).sum::<f64>() / self.0.len() as f64
+    }
+
+    /// The largest absolute error.
+    pub fn worst(&self) -> f64 {
+        self.0.iter().map(|(_, error)| error.abs()).fold(0.0, f64::max)
+    }
+
+    /// Prints the mean, the worst and what it is of.
+    pub fn print(&self, title: &str) {
+        let (what, worst) = self.0.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).expect("not empty");
+        let (mean, count) = (self.mean() * 100.0, self.0.len());
+        println!("{title}: mean {mean:.1} %, worst {:+.1} % ({what}), {count} figures", worst * 100.0);
+    }
+}
+
+/// Uniform random requests of 4 KiB over the whole of a system, `outstanding` at a time, in a closed loop.
+pub fn random_4k(
+    name: &str,
+    system: SystemDescription,
+    outstanding: u32,
+    reads_percent: f64,
+    requests: u64,
+) -> RunSpec {
+    let entry = workloads().iter().find(|entry| entry.id == "random-read-4k").expect("the catalogue has it");
+    let mut workload = Workload::from_toml(entry.file_name, entry.text).unwrap();
+    workload.specification.lines[0].read_percent = reads_percent;
+    workload.arrivals = Arrivals::Closed { outstanding, think: Think::None };
+    workload.run_length = RunLength::Requests(requests);
+    RunSpec {
+        system_name: name.to_owned(),
+        system,
+        demand: workload.into(),
+        span: None,
+        seed: 1,
+        interval_ns: None,
+        preload: 0,
+        faults: None,
+    }
+}
