@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,6 +11,23 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
+
+PRICE_CLASSES = {"under-100": 100.0, "100-to-300": 300.0, "300-to-1000": 1000.0, "over-1000": math.inf}
+"""What a drive cost when it was new, in dollars of that day: below so many."""
+
+
+def price_class(usd: float) -> str:
+    """The class of a price.
+
+    >>> hs.drive.price_class(610)
+    '300-to-1000'
+    """
+    return next(name for name, below in PRICE_CLASSES.items() if usd < below)
+
+
+def _rate(text: str | None) -> float | None:
+    """A rate in bytes per second, where one is stated."""
+    return None if text is None else _native.parse_rate(text)
 
 
 @dataclass(frozen=True)
@@ -62,12 +80,17 @@ class Drive:
     def summary(self) -> dict[str, Any]:
         """What tells drives apart."""
         stated = {value["key"]: value["value"] for value in self.stated}
+        price = float(stated["price.usd"]) if "price.usd" in stated else None
         common = {
             "id": self.name,
             "kind": self.kind,
             "name": self.description["name"],
+            "vendor": stated.get("vendor"),
             "year": int(stated["year"]) if "year" in stated else None,
             "capacity_bytes": self.capacity_bytes,
+            "price_usd": price,
+            "price_date": stated.get("price.date"),
+            "price_class": None if price is None else price_class(price),
         }
         if self.kind == "ssd":
             flash = self.description["flash"]
@@ -77,6 +100,7 @@ class Drive:
                 "dies": flash["channels"] * flash["dies_per_channel"],
                 "interface": stated["interface.kind"],
                 "queue_depth": self.description["interface"]["queue_depth"],
+                "sequential_read_bytes_per_s": _rate(stated.get("sheet.sequential_read")),
             }
         return {
             **common,
@@ -84,6 +108,7 @@ class Drive:
             "heads": self.description["geometry"]["heads"],
             "interface": self.description["interface"]["kind"],
             "queue_depth": self.description["queue"]["depth"],
+            "sequential_read_bytes_per_s": _rate(stated.get("media.sustained_outer_rate")),
         }
 
     def part(self, text: str) -> Drive:

@@ -43,6 +43,8 @@ def drives(names: Iterable[str]) -> Table:
         Figures("dies", 5),
         Words("interface"),
         Figures("queue", 3),
+        Figures("MB/s", 6),
+        Figures("$", 6),
     ]
     rows = [
         [
@@ -55,6 +57,8 @@ def drives(names: Iterable[str]) -> Table:
             str(entry.get("dies", "")),
             entry["interface"].upper(),
             str(entry["queue_depth"]),
+            f"{rate / 1e6:,.0f}" if (rate := entry["sequential_read_bytes_per_s"]) else "",
+            f"{price:,.0f}" if (price := entry["price_usd"]) else "",
         ]
         for entry in (Drive.load(name).summary for name in names)
     ]

@@ -25,17 +25,47 @@ def test_drives_are_chosen_by_what_tells_them_apart(headstack: Headstack) -> Non
         ({"capacity": "1TB"}, lambda one: abs(one["capacity_bytes"] - 1e12) <= 1e10),
         ({"capacity": "..10GB", "interface": "SCSI,fc"}, lambda one: one["capacity_bytes"] <= 1e10),
         ({"interface": "sata, nvme", "kind": "ssd"}, lambda one: one["kind"] == "ssd" and one["interface"] != "sas"),
+        ({"kind": "hdd"}, lambda one: one["kind"] == "disk"),
+        ({"since": 2018}, lambda one: one["year"] >= 2018),
+        ({"since": "2010", "until": "2013"}, lambda one: 2010 <= one["year"] <= 2013),
+        ({"min_capacity": "4TB"}, lambda one: one["capacity_bytes"] >= 4e12),
+        ({"max_capacity": "500GB", "kind": "ssd"}, lambda one: one["capacity_bytes"] <= 5e11 and "dies" in one),
+        ({"vendor": "seagate, WD"}, lambda one: one["vendor"] in ("Seagate", "Western Digital")),
+        ({"price": "100-to-300,under-100"}, lambda one: (one["price_usd"] or 9e9) < 300),
     )
     for wanted, fits in cases:
         found = hs.drives.list(**wanted)
         assert found == tuple(name for name, one in told.items() if fits(one)), wanted
         assert 0 < len(found) < len(told), wanted
-        options = [text for name, value in wanted.items() for text in (f"--{name}", str(value))]
+        options = [text for name, value in wanted.items() for text in (f"--{name.replace('_', '-')}", str(value))]
         listed = json.loads(headstack("drives", "list", *options, "--json").stdout)
         assert listed == [told[name] for name in found]
     assert "dc-s3700-400gb  " in headstack("drives", "list", "--kind", "ssd").stdout
     none = headstack("drives", "list", "--kind", "ssd", "--rpm", "5..")
     assert (none.returncode, none.stdout) == (0, f"none of the {len(told)} drives is so\n")
+
+
+@pytest.mark.parametrize("key", hs.drives.SORTS)
+def test_drives_are_sorted_and_what_is_not_known_comes_last(headstack: Headstack, key: str) -> None:
+    told = {name: hs.drives.show(name).summary for name in hs.drives.list()}
+    for options, reverse in ((["--sort", key], False), (["--sort", key, "--reverse"], True)):
+        listed = json.loads(headstack("drives", "list", *options, "--json").stdout)
+        assert len(listed) == len(told)
+        found = [one.get(hs.drives.SORTS[key]) for one in listed]
+        known = [value for value in found if value is not None]
+        assert found == [*known, *[None] * (len(found) - len(known))]
+        assert known == sorted(known, reverse=reverse)
+        assert len(set(known)) > 3
+
+
+def test_a_price_names_its_day_and_class() -> None:
+    told = hs.drives.show("exos-x16-16tb").summary
+    assert (told["price_usd"], told["price_date"], told["price_class"]) == (610.0, "2019-06", "300-to-1000")
+    unknown = hs.drives.show("dec-rz26").summary
+    assert (unknown["price_usd"], unknown["price_date"], unknown["price_class"]) == (None, None, None)
+    assert [hs.drive.price_class(usd) for usd in (99.99, 100, 299, 300, 999, 1000)] == [
+        "under-100", "100-to-300", "100-to-300", "300-to-1000", "300-to-1000", "over-1000"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -52,6 +82,11 @@ def test_drives_are_chosen_by_what_tells_them_apart(headstack: Headstack) -> Non
         (["--rpm", "fast"], "rpm: 'fast' is not a number"),
         (["--interface", "scsi,usb"], "interface: 'usb' is unknown; allowed: ata, sata"),
         (["--size", "1TB"], "No such option '--size'"),
+        (["--since", "lately"], "since: 'lately' is not a whole number"),
+        (["--min-capacity", "4"], "min_capacity: '4' is not a capacity; write it with its unit, such as 4TB"),
+        (["--vendor", "acme"], "vendor: 'acme' is unknown; allowed: Compaq, "),
+        (["--price", "cheap"], "price: 'cheap' is unknown; allowed: under-100, 100-to-300, 300-to-1000, over-1000"),
+        (["--sort", "colour"], "sort: 'colour' is unknown; allowed: name, year, capacity, price, rpm, speed"),
     ],
 )
 def test_wishes_that_are_none(headstack: Headstack, arguments: list[str], message: str) -> None:

@@ -243,12 +243,12 @@ pub const POWER_ANCHOR: PowerAnchor = PowerAnchor {
 };
 
 /// Electronics where the sheet states no idle power: the median of what the sheets of the catalogue that state it leave
-/// beside the spindle (2.2 to 8.4 W); medium confidence.
-pub const ELECTRONICS_W: f64 = 4.6;
+/// beside the spindle (0.4 to 8.4 W); medium confidence.
+pub const ELECTRONICS_W: f64 = 4.0;
 
-/// Active less idle power where the sheet does not state both: the median of those of the catalogue that do (1.0 to
+/// Active less idle power where the sheet does not state both: the median of those of the catalogue that do (0.5 to
 /// 5.0 W).
-pub const ACTIVE_OVER_IDLE_W: f64 = 2.8;
+pub const ACTIVE_OVER_IDLE_W: f64 = 2.2;
 
 /// Disks of a stack that is in helium: air leaves room for six.
 pub const HELIUM_PLATTERS: u32 = 7;

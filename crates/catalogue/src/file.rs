@@ -4,6 +4,7 @@
 //! everything and derives nothing.
 
 mod assists;
+mod price;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate, Rpm};
 use serde::{Deserialize, Serialize};
 
 pub use assists::{FlashCacheTable, MediaCacheTable, ShinglesTable};
+pub use price::PriceTable;
 
 /// A drive file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -71,6 +73,8 @@ pub struct DriveFile {
     /// Reliability; carried, not used by the model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reliability: ReliabilityTable,
+    /// What it cost; carried, not used by the model.
+    pub price: Option<PriceTable>,
     /// Key path, or the path of a table that holds it, or `default`, to `CODE text`: how sure (A read in the named
     /// source, S stated by a study's document, B general knowledge of high and C of medium confidence, D estimate, I
     /// inferred) and where from.

@@ -211,3 +211,22 @@ fn keys() {
     assert!(found.starts_with("bad.toml:24: sources.default: \"X a book\";") && found.contains("A, S, B"), "{found}");
     assert!(error(&sources("default = \"A\"")).starts_with("bad.toml:24: sources.default"));
 }
+
+#[test]
+fn prices_have_a_figure_and_a_date() {
+    let price = |table: &str| SHEET.replacen("[queue]", &format!("[price]\n{table}\n[queue]"), 1);
+    for date in ["2019", "2019-06", "2019-06-04"] {
+        let text = price(&format!("usd = 610\ndate = \"{date}\""));
+        let resolved = resolve(&Document::parse("good.toml", &text).unwrap()).unwrap();
+        assert_eq!(resolved.file.price.unwrap().date, date);
+    }
+    let refused = |table: &str, place: &str, words: &str| {
+        let message = error(&price(table));
+        assert!(message.starts_with(place) && message.contains(words), "{message}");
+    };
+    refused("usd = 0.0\ndate = \"2019\"", "bad.toml:17: price.usd: 0;", "above 0");
+    for date in ["19", "2019-13", "2019-6", "2019-06-32", "2019-06-04-1", "June 2019", ""] {
+        refused(&format!("usd = 1.0\ndate = \"{date}\""), "bad.toml:18: price.date: ", "such as \"2019-06\"");
+    }
+    refused("usd = 1.0", "bad.toml:16: price", "missing");
+}

@@ -88,7 +88,7 @@ fn constants_are_the_medians_of_the_sheets() {
     let (mut electronics, mut active_over_idle) = (Vec::new(), Vec::new());
     // A file of one of two actuators has half of the drive's power; the Advanced Write Cache is a drive that is there
     // already.
-    let counts = |id: &str| !id.starts_with("exos-2x") && !id.ends_with("-awc");
+    let counts = |id: &str| !id.starts_with("exos-2x") && id != "ultrastar-hs760-20tb" && !id.ends_with("-awc");
     for entry in disks().filter(|entry| counts(entry.id)) {
         let resolved = load_drive(entry.id).unwrap();
         let sheet = &resolved.file.power;

@@ -158,7 +158,8 @@ fn every_drive_streams_reads_at_its_sustained_rate() {
             continue;
         }
         let zone_bytes = zone_blocks(&drive.geometry, 0) * u64::from(drive.geometry.physical_sector_bytes);
-        let mut streaming = workload("sequential-read-64k", 1);
+        // Two at once: the fastest disks pass 64 KiB sooner than a command comes and its data go over SATA.
+        let mut streaming = workload("sequential-read-64k", 2);
         streaming.run_length = RunLength::Requests((zone_bytes / 65536).clamp(500, 8000) - 200);
         streaming.warm_up.requests = 100;
         let expected = sustained_bytes_per_s(&drive).min(1e9 / drive.interface.read_ns_per_byte * 0.9);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
@@ -14,7 +15,7 @@ from headstack.cli.files import OUTPUT
 from headstack.cli.output import SOURCES, print_table, say, wide_option
 from headstack.columns import Figures
 from headstack.drive import Drive, import_disksim
-from headstack.drives import INTERFACES, KINDS
+from headstack.drives import INTERFACES, KINDS, PRICES, SORTS
 from headstack.workload import Workload
 
 
@@ -24,23 +25,40 @@ def drives() -> None:
 
 
 @drives.command("list")
-@click.option("--kind", metavar="disk|ssd", type=Among(KINDS), help="Disks, or solid-state drives.")
+@click.option("--kind", metavar="disk|ssd", type=Among(KINDS), help="Disks (hdd is the same), or solid-state drives.")
+@click.option("--since", metavar="YEAR", help="Introduced in that year or later.")
+@click.option("--until", metavar="YEAR", help="Introduced in that year or before.")
 @click.option("--year", metavar="RANGE", help="Year of introduction: 2001, 2010..2020.")
-@click.option("--rpm", metavar="RANGE", help="Turns of the spindle a minute: 15000, 10000..")
+@click.option("--min-capacity", metavar="SIZE", help="As large or larger: 4TB.")
+@click.option("--max-capacity", metavar="SIZE", help="As large or smaller.")
 @click.option("--capacity", metavar="RANGE", help="Capacity: 1TB, 1TB.., ..40GB, 1..4TB.")
+@click.option("--rpm", metavar="RANGE", help="Turns of the spindle a minute: 15000, 10000..")
 @click.option(
     "--interface", metavar="KIND", type=Among(INTERFACES), help=f"How it is attached; a list: {', '.join(INTERFACES)}."
 )
+@click.option(
+    "--vendor",
+    metavar="NAME",
+    type=Among(hs.drives.vendors),
+    help='Its maker, in full or by initials; a list: seagate, "western digital", wd.',
+)
+@click.option(
+    "--price", metavar="CLASS", type=Among(PRICES), help=f"What one cost, in dollars; a list: {', '.join(PRICES)}."
+)
+@click.option("--sort", metavar="KEY", type=Among(tuple(SORTS)), help=f"Order: {', '.join(SORTS)}; name otherwise.")
+@click.option("--reverse", is_flag=True, help="The largest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @wide_option
-def list_drives(as_json: bool, **wanted: str | None) -> None:
+def list_drives(as_json: bool, **wanted: Any) -> None:
     """List the drives of the catalogue, or those that are as wanted.
 
-    A RANGE is LOW..HIGH with both ends, LOW.. or ..HIGH; a capacity or a speed alone is taken to 1 %.
+    A RANGE is LOW..HIGH with both ends, LOW.. or ..HIGH; a capacity or a speed alone is taken to 1 %. A price is that
+    of the day that the JSON names; drives whose price is not known have no class and are sorted last.
 
     \b
-    headstack drives list --kind ssd --year 2010..2020
+    headstack drives list --kind ssd --since 2018 --interface nvme --min-capacity 4TB
     headstack drives list --rpm 10000.. --capacity 1..80GB --interface scsi,fc
+    headstack drives list --vendor wd,seagate --sort capacity --reverse
     """
     names = hs.drives.list(**wanted)
     if as_json:

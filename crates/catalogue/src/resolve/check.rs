@@ -20,6 +20,7 @@ pub(super) fn file(document: &Document, file: &DriveFile) -> Result<(), InputErr
     check.durations(file)?;
     check.seek(&file.seek)?;
     check.power(file)?;
+    file.price.as_ref().map_or(Ok(()), |price| price.check(document))?;
     let interface = &file.interface;
     let exact = [
         ("interface.read_ns_per_byte", interface.read_ns_per_byte),

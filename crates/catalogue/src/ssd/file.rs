@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{ReliabilityTable, is_default};
+use crate::file::{PriceTable, ReliabilityTable, is_default};
 
 /// A solid-state drive's file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,8 @@ pub struct SsdFile {
     /// Reliability; carried, not used by the model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reliability: ReliabilityTable,
+    /// What it cost; carried, not used by the model.
+    pub price: Option<PriceTable>,
     /// What the data sheet promises; not used by the model, whose figures are tested against it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sheet: SheetTable,

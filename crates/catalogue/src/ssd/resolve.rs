@@ -26,6 +26,7 @@ use crate::resolve::{Derived, also_missing, check_source};
 pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
     let file: SsdFile = document.read()?;
     file.sources.iter().try_for_each(|(key, source)| check_source(document, key, source))?;
+    file.price.as_ref().map_or(Ok(()), |price| price.check(document))?;
     let mut resolver = Resolver { document, file: &file, derived: Vec::new() };
     let interface = resolver.interface()?;
     let capacity = resolver.capacity()?;
