@@ -12,6 +12,7 @@ pub mod options;
 mod points;
 pub mod resolve;
 pub mod ssd;
+pub mod stated;
 mod study;
 
 use std::path::Path;

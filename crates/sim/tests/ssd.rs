@@ -397,7 +397,7 @@ fn what_changes_while_it_is_programmed_does_not_come_back() {
 fn read_behind_program(suspend_ns: Option<u64>, after_ns: u64) -> u64 {
     let mut description = small_ssd();
     description.timing.suspend_ns = suspend_ns;
-    description.controller.command_ns = 0;
+    (description.controller.command_ns, description.controller.write_command_ns) = (0, 0);
     let mut drive = Bench::filled(&description);
     // The next die in turn gets the row; the fill ended with the last die's, so the first holds row 0.
     drive.drive.submit(drive.now_ns, 0, &write(64 * ROW, ROW));

@@ -6,8 +6,8 @@ use headstack_sim::ssd::description::SsdDescription;
 use headstack_workload::quantity::{Bytes, DurationNs};
 
 use super::file::{
-    FlashTable, SsdCapacityTable, SsdControllerTable, SsdFile, SsdInterfaceKind, SsdInterfaceTable, SsdPowerTable,
-    WriteBufferTable,
+    FlashTable, SlcCacheTable, SsdCapacityTable, SsdControllerTable, SsdFile, SsdInterfaceKind, SsdInterfaceTable,
+    SsdPowerTable, WriteBufferTable,
 };
 
 /// The complete form of a description, with `sources` from key path to `CODE text`.
@@ -19,6 +19,7 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
         capacity,
         flash,
         timing,
+        slc_cache,
         buffer,
         collection,
         controller,
@@ -49,10 +50,22 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
             channel_ns_per_byte: Some(timing.channel_ns_per_byte),
             suspends: Some(timing.suspend_ns.is_some()),
             suspend: timing.suspend_ns.map(duration),
+            resume: Some(duration(timing.resume_ns)),
+            suspensions_max: Some(timing.suspensions_max),
+            independent_planes: Some(false),
             reads_ahead_max: Some(timing.reads_ahead_max),
             free_blocks_min: Some(collection.free_blocks_min),
             ..FlashTable::default()
         },
+        slc_cache: slc_cache.map_or_else(SlcCacheTable::default, |slc| SlcCacheTable {
+            static_size: Some(Bytes(slc.static_bytes)),
+            dynamic_size: Some(Bytes(slc.dynamic_bytes)),
+            bits_per_cell: Some(slc.bits_per_cell),
+            read: Some(duration(slc.read_ns)),
+            program: Some(duration(slc.program_ns)),
+            idle: slc.idle_ns.map(duration),
+            folds_when_idle: Some(slc.idle_ns.is_some()),
+        }),
         buffer: WriteBufferTable {
             size: Some(Bytes(buffer.bytes)),
             power_loss_protected: Some(buffer.power_loss_protected),
@@ -60,6 +73,12 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
         controller: SsdControllerTable {
             command: Some(duration(controller.command_ns)),
             command_interval: Some(duration(controller.command_interval_ns)),
+            write_command: Some(duration(controller.write_command_ns)),
+            write_interval: Some(duration(controller.write_interval_ns)),
+            read_ns_per_byte: Some(controller.read_ns_per_byte),
+            write_ns_per_byte: Some(controller.write_ns_per_byte),
+            map_cache: controller.map_cache_bytes.map(Bytes),
+            ..SsdControllerTable::default()
         },
         interface: SsdInterfaceTable {
             // Of what the kind gives, only this is not stated: both directions at once, or in turn.

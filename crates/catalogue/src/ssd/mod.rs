@@ -1,8 +1,11 @@
 //! Solid-state drives: the TOML form, and what makes a complete description of it.
 
 mod complete;
+mod derive;
 pub mod file;
+pub mod generation;
 mod resolve;
+mod steady;
 
 use headstack_sim::ssd::description::SsdDescription;
 use headstack_workload::Document;

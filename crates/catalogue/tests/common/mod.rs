@@ -1,5 +1,7 @@
 //! Measurements of real devices that the models are held against; this repository ships none of them.
 
+pub mod ssds;
+
 use std::path::{Path, PathBuf};
 
 use headstack_catalogue::workloads;

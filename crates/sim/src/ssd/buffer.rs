@@ -22,6 +22,8 @@ pub struct Row {
     pub units: u32,
     /// The die is held so much longer by its program.
     pub delay_ns: u64,
+    /// It is programmed with one bit a cell.
+    pub slc: bool,
 }
 
 /// Slots of one mapping unit each.
@@ -104,7 +106,7 @@ impl Buffer {
     /// Makes a row of the oldest units, at most `units_max`.
     pub fn form_row(&mut self, units_max: u32) -> Row {
         let units = units_max.min(self.waiting);
-        let row = Row { serial: self.next_serial, head: self.oldest, units, delay_ns: 0 };
+        let row = Row { serial: self.next_serial, head: self.oldest, units, delay_ns: 0, slc: false };
         for _ in 0..units {
             let slot = &mut self.slots[self.oldest as usize];
             slot.in_row = true;

@@ -2,6 +2,7 @@
 
 use super::description::SsdDescription;
 use super::ftl::FlashLayout;
+use super::map_cache::MAP_PAGE_BYTES;
 use crate::drive::{InvalidDescription, require};
 
 /// Checks a description.
@@ -40,9 +41,16 @@ fn check_units(description: &SsdDescription) -> Result<(), InvalidDescription> {
     require(unit.is_power_of_two() && unit >= block, "capacity.mapping_unit_bytes", || {
         format!("{unit} bytes; powers of two from a logical block ({block} bytes) on are allowed")
     })?;
-    require(page.is_multiple_of(unit), "flash.page_bytes", || {
-        format!("{page} bytes; a multiple of the mapping unit ({unit} bytes) is allowed")
-    })?;
+    let row = u64::from(page) * u64::from(description.flash.planes_per_die);
+    require(
+        page.is_multiple_of(unit) || (unit.is_multiple_of(page) && row.is_multiple_of(u64::from(unit))),
+        "flash.page_bytes",
+        || {
+            format!(
+                "{page} bytes; a multiple of the mapping unit ({unit} bytes), or a part of it that a row has several of, is allowed"
+            )
+        },
+    )?;
     let bytes = capacity.logical_bytes;
     require(bytes > 0 && bytes.is_multiple_of(u64::from(unit)), "capacity.logical_bytes", || {
         format!("{bytes} bytes; a multiple of the mapping unit ({unit} bytes) above 0 is allowed")
@@ -61,19 +69,37 @@ fn check_speeds(description: &SsdDescription) -> Result<(), InvalidDescription> 
         ("timing.channel_ns_per_byte", timing.channel_ns_per_byte),
         ("interface.read_ns_per_byte", description.interface.read_ns_per_byte),
         ("interface.write_ns_per_byte", description.interface.write_ns_per_byte),
+        ("controller.read_ns_per_byte", description.controller.read_ns_per_byte),
+        ("controller.write_ns_per_byte", description.controller.write_ns_per_byte),
     ] {
         require((0.0..=1e6).contains(&ns_per_byte), key, || format!("{ns_per_byte} ns; 0 to 1,000,000 are allowed"))?;
     }
+    let slc = &description.slc_cache;
     const HOUR_NS: u64 = 3_600_000_000_000;
     for (key, ns) in [
         ("timing.read_ns", timing.read_ns),
         ("timing.program_ns", timing.program_ns),
         ("timing.erase_ns", timing.erase_ns),
         ("timing.suspend_ns", timing.suspend_ns.unwrap_or(0)),
+        ("timing.resume_ns", timing.resume_ns),
         ("controller.command_ns", description.controller.command_ns),
         ("controller.command_interval_ns", description.controller.command_interval_ns),
+        ("controller.write_command_ns", description.controller.write_command_ns),
+        ("controller.write_interval_ns", description.controller.write_interval_ns),
+        ("slc_cache.read_ns", slc.map_or(0, |slc| slc.read_ns)),
+        ("slc_cache.program_ns", slc.map_or(0, |slc| slc.program_ns)),
+        ("slc_cache.idle_ns", slc.and_then(|slc| slc.idle_ns).unwrap_or(0)),
     ] {
         require(ns <= HOUR_NS, key, || format!("{ns} ns; at most an hour is allowed"))?;
+    }
+    check_range("timing.suspensions_max", timing.suspensions_max, u32::MAX)?;
+    let bits = slc.map_or(2, |slc| slc.bits_per_cell);
+    require((2..=5).contains(&bits), "slc_cache.bits_per_cell", || format!("{bits}; 2 to 5 are allowed"))?;
+    if let Some(map) = description.controller.map_cache_bytes {
+        let (least, most) = (MAP_PAGE_BYTES, 1 << 40);
+        require((least..=most).contains(&map), "controller.map_cache_bytes", || {
+            format!("{map} bytes; {least} to {most} are allowed")
+        })?;
     }
     check_range("timing.reads_ahead_max", timing.reads_ahead_max, u32::MAX)
 }
@@ -94,6 +120,10 @@ fn check_space(description: &SsdDescription) -> Result<(), InvalidDescription> {
     })?;
     let layout = FlashLayout::new(description);
     let logical = description.capacity.logical_bytes;
+    let set_aside = layout.slc_static_blocks;
+    require(set_aside < blocks - reserve - 2, "slc_cache.static_bytes", || {
+        format!("it takes {set_aside} blocks of each plane; fewer than {} are allowed", blocks - reserve - 2)
+    })?;
     let usable = u64::from(layout.usable_units()) * u64::from(layout.dies) * u64::from(layout.unit_bytes);
     require(logical < usable, "capacity.logical_bytes", || {
         format!("{logical} bytes leave no over-provisioning; {usable} bytes are in blocks neither free nor open")

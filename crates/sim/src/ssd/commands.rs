@@ -1,10 +1,13 @@
 //! A command's way through the drive: decoded, then its data read from the dies, or poured into the write buffer.
 
+use std::collections::VecDeque;
+
 use headstack_workload::{Kind, Request};
 
 use super::Ssd;
-use super::flash::{PageRead, TaskOutcome};
+use super::flash::{PageRead, ReadFor, TaskOutcome};
 use super::ftl::FlashPlace;
+use super::map_cache::MAP_PAGE_BYTES;
 use crate::link::{Direction, Upstream};
 
 /// A command in the drive.
@@ -17,12 +20,11 @@ pub(super) struct Command {
     parts: u32,
     /// Reads: end of the last transfer promised so far. Writes: unused.
     done_ns: u64,
+    /// Reads: parts of the map that it waits for.
+    map_parts: u32,
     /// Writes: bytes for which there was space in the buffer.
     poured_bytes: u32,
 }
-
-/// Owner of a read that serves no command: the rest of a unit that is written in part.
-const NOBODY: u32 = u32::MAX;
 
 /// A part of a write on its way into the buffer.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +51,7 @@ struct RowRead {
     last_page: u32,
     pages: u32,
     bytes: u32,
-    delay_ns: u64,
+    sense_ns: u64,
 }
 
 impl Ssd {
@@ -58,8 +60,13 @@ impl Ssd {
     pub(super) fn begin(&mut self, now_ns: u64, id: u32, request: &Request) {
         let controller = self.description.controller;
         let started_ns = now_ns.max(self.controller_free_ns);
-        self.controller_free_ns = started_ns + controller.command_interval_ns;
-        let command = Command { id, started_ns, request: *request, parts: 0, done_ns: 0, poured_bytes: 0 };
+        let (command_ns, interval_ns) = match request.kind {
+            Kind::Write => (controller.write_command_ns, controller.write_interval_ns),
+            Kind::Read | Kind::Trim | Kind::Flush => (controller.command_ns, controller.command_interval_ns),
+        };
+        self.controller_free_ns = started_ns + interval_ns;
+        let command =
+            Command { id, started_ns, request: *request, parts: 0, done_ns: 0, map_parts: 0, poured_bytes: 0 };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.commands[slot as usize] = command;
@@ -70,7 +77,7 @@ impl Ssd {
                 self.commands.len() as u32 - 1
             }
         };
-        self.decoding.push_back((started_ns + controller.command_ns, slot));
+        insert_in_order(&mut self.decoding, (started_ns + command_ns, slot));
     }
 
     /// Handles one event that is due at `now_ns` and is not a completion.
@@ -92,8 +99,11 @@ impl Ssd {
         let (now_ns, die, outcome) = self.flash.end_job(&mut self.ftl);
         match outcome {
             TaskOutcome::None => {}
-            TaskOutcome::Read(PageRead { command: NOBODY, .. }) => {}
-            TaskOutcome::Read(read) => self.deliver(upstream, now_ns, read),
+            TaskOutcome::Read(read) => match read.purpose {
+                ReadFor::Host(slot) => self.deliver(upstream, now_ns, slot, read.bytes),
+                ReadFor::Map(slot) => self.deliver_map(upstream, now_ns, slot),
+                ReadFor::Nobody => {}
+            },
             TaskOutcome::Programmed(row) => {
                 let mut place = self.ftl.finish_host_row(die, row.units);
                 let ftl = &mut self.ftl;
@@ -113,11 +123,13 @@ impl Ssd {
 
     #[inline]
     fn execute(&mut self, upstream: &mut Upstream, now_ns: u64, slot: u32) {
-        let request = &self.commands[slot as usize].request;
+        let request = self.commands[slot as usize].request;
         match request.kind {
+            Kind::Read if self.asks_for_the_map(now_ns, slot) => {}
             Kind::Read => self.read(upstream, now_ns, slot),
             Kind::Write => {
                 self.counters.writes += 1;
+                self.asks_for_the_map(now_ns, slot);
                 if request.length_bytes == 0 {
                     return self.complete(now_ns, slot);
                 }
@@ -158,15 +170,16 @@ impl Ssd {
                 }
                 FlashPlace::Flash(place) => (self.ftl.die_of(place), place),
             };
+            let sense_ns = self.sense_ns(unit, place);
             let delay_ns = if self.media_defects.is_clean() { 0 } else { self.meet_read(slot, unit) };
             let (row, page) = (place / self.ftl.layout.units_per_row, place / units_per_page);
             if let Some(read) = gathered.as_mut().filter(|read| (read.die, read.row) == (die, row)) {
                 read.bytes += bytes;
-                read.delay_ns += delay_ns;
+                read.sense_ns = read.sense_ns.max(sense_ns) + delay_ns;
                 read.pages += u32::from(read.last_page != page);
                 read.last_page = page;
             } else {
-                let read = RowRead { die, row, last_page: page, pages: 1, bytes, delay_ns };
+                let read = RowRead { die, row, last_page: page, pages: 1, bytes, sense_ns: sense_ns + delay_ns };
                 if let Some(complete) = gathered.replace(read) {
                     self.ask_die(now_ns, slot, complete);
                 }
@@ -187,20 +200,56 @@ impl Ssd {
     #[inline]
     fn ask_die(&mut self, now_ns: u64, slot: u32, read: RowRead) {
         self.commands[slot as usize].parts += 1;
-        let page_read = PageRead { command: slot, bytes: read.bytes, delay_ns: read.delay_ns };
+        let page_read = PageRead { purpose: ReadFor::Host(slot), bytes: read.bytes, sense_ns: read.sense_ns };
         self.flash.read(now_ns, read.die, page_read, read.pages, &mut self.ftl);
+    }
+
+    /// The sensing of a unit that is at `place`, or would be had the drive been filled in order.
+    #[inline]
+    fn sense_ns(&self, unit: u32, place: u32) -> u64 {
+        match self.description.slc_cache {
+            Some(slc) if self.ftl.place(unit) != FlashPlace::Nowhere && self.ftl.is_slc(place) => slc.read_ns,
+            _ => self.description.timing.read_ns,
+        }
+    }
+
+    /// Reads what is missing of the map for a command, which waits for it if it reads. Whether anything is.
+    fn asks_for_the_map(&mut self, now_ns: u64, slot: u32) -> bool {
+        let Some(map) = &mut self.map_cache else { return false };
+        let request = self.commands[slot as usize].request;
+        let last = (request.offset_bytes + u64::from(request.length_bytes.max(1)) - 1) >> self.unit_shift;
+        let missing = map.miss((request.offset_bytes >> self.unit_shift) as u32, last as u32);
+        let purpose = if request.kind == Kind::Read { ReadFor::Map(slot) } else { ReadFor::Nobody };
+        // The map lies in cells with one bit where the drive has such.
+        let sense_ns = self.description.slc_cache.map_or(self.description.timing.read_ns, |slc| slc.read_ns);
+        for page in missing.clone() {
+            self.counters.map_reads += 1;
+            let read = PageRead { purpose, bytes: MAP_PAGE_BYTES as u32, sense_ns };
+            self.flash.read(now_ns, page % self.ftl.layout.dies, read, 1, &mut self.ftl);
+        }
+        self.commands[slot as usize].map_parts = missing.len() as u32;
+        !missing.is_empty()
+    }
+
+    /// A part of the map is there; with the last one the read goes on.
+    fn deliver_map(&mut self, upstream: &mut Upstream, now_ns: u64, slot: u32) {
+        let command = &mut self.commands[slot as usize];
+        command.map_parts -= 1;
+        if command.map_parts == 0 {
+            self.read(upstream, now_ns, slot);
+        }
     }
 
     /// A die's data are in the controller and go to the host.
     #[inline]
-    fn deliver(&mut self, upstream: &mut Upstream, now_ns: u64, read: PageRead) {
-        let end_ns = self.port.carry(upstream, Direction::Read, now_ns, read.bytes);
-        let command = &mut self.commands[read.command as usize];
+    fn deliver(&mut self, upstream: &mut Upstream, now_ns: u64, slot: u32, bytes: u32) {
+        let end_ns = self.port.carry(upstream, Direction::Read, now_ns, bytes);
+        let command = &mut self.commands[slot as usize];
         command.done_ns = command.done_ns.max(end_ns);
         command.parts -= 1;
         if command.parts == 0 {
             let done_ns = command.done_ns;
-            self.complete(done_ns, read.command);
+            self.complete(done_ns, slot);
         }
     }
 
@@ -258,9 +307,11 @@ impl Ssd {
                 self.buffer.give_back();
                 return;
             }
-            FlashPlace::Flash(place) => self.read_rest(now_ns, self.ftl.die_of(place), bytes),
+            FlashPlace::Flash(place) => {
+                self.read_rest(now_ns, self.ftl.die_of(place), bytes, self.sense_ns(unit, place))
+            }
             FlashPlace::Nowhere if self.description.filled => {
-                self.read_rest(now_ns, self.ftl.die_of_filled(unit), bytes)
+                self.read_rest(now_ns, self.ftl.die_of_filled(unit), bytes, self.description.timing.read_ns)
             }
             FlashPlace::Buffer(_) | FlashPlace::Nowhere => {}
         }
@@ -270,10 +321,10 @@ impl Ssd {
 
     /// Reads what a write leaves of a unit; the program does not wait for it, for reads go first anyway.
     #[inline]
-    fn read_rest(&mut self, now_ns: u64, die: u32, written_bytes: u32) {
+    fn read_rest(&mut self, now_ns: u64, die: u32, written_bytes: u32, sense_ns: u64) {
         if written_bytes < self.ftl.layout.unit_bytes {
             self.counters.partial_writes += 1;
-            let read = PageRead { command: NOBODY, bytes: self.ftl.layout.unit_bytes, delay_ns: 0 };
+            let read = PageRead { purpose: ReadFor::Nobody, bytes: self.ftl.layout.unit_bytes, sense_ns };
             self.flash.read(now_ns, die, read, 1, &mut self.ftl);
         }
     }
@@ -332,12 +383,18 @@ impl Ssd {
 
     #[inline]
     pub(super) fn complete(&mut self, at_ns: u64, slot: u32) {
-        let mut index = self.completions.len();
-        while index > 0 && self.completions[index - 1].0 > at_ns {
-            index -= 1;
-        }
-        self.completions.insert(index, (at_ns, slot));
+        insert_in_order(&mut self.completions, (at_ns, slot));
     }
+}
+
+/// Adds to a queue in order of time, behind those of the same time.
+#[inline]
+fn insert_in_order(queue: &mut VecDeque<(u64, u32)>, entry: (u64, u32)) {
+    let mut index = queue.len();
+    while index > 0 && queue[index - 1].0 > entry.0 {
+        index -= 1;
+    }
+    queue.insert(index, entry);
 }
 
 /// Each mapping unit that a range touches, and how many bytes of it.

@@ -16,6 +16,9 @@ pub struct SsdDescription {
     pub flash: Flash,
     /// How fast the flash is.
     pub timing: Timing,
+    /// Cells that take writes with one bit each first; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slc_cache: Option<SlcCache>,
     /// Where writes wait until they are programmed.
     pub buffer: WriteBuffer,
     /// When blocks are reclaimed.
@@ -44,8 +47,8 @@ pub struct Capacity {
     pub logical_bytes: u64,
     /// Bytes of a logical block: 512 or 4096.
     pub logical_block_bytes: u32,
-    /// Bytes that one entry of the map stands for: a power of two that divides a page. 4 KiB is usual, 16 KiB and more
-    /// is met in large drives that save memory; a write of a part of a unit reads the rest of it.
+    /// Bytes that one entry of the map stands for: a power of two that divides a row (a page of each plane). 4 KiB is
+    /// usual, 16 KiB and more is met in large drives that save memory; a write of a part of a unit reads the rest of it.
     pub mapping_unit_bytes: u32,
 }
 
@@ -81,9 +84,38 @@ pub struct Timing {
     pub channel_ns_per_byte: f64,
     /// A read interrupts a program or an erase and is served after this time; absent where it waits for their end.
     pub suspend_ns: Option<u64>,
+    /// What going on with it costs beside what was left of it.
+    #[serde(default)]
+    pub resume_ns: u64,
+    /// How often a program or an erase is interrupted at most.
+    #[serde(default = "unlimited")]
+    pub suspensions_max: u32,
     /// Reads that a die serves at most while a program, an erase or a move waits for them. It keeps an endless stream
     /// of reads from starving the writes.
     pub reads_ahead_max: u32,
+}
+
+fn unlimited() -> u32 {
+    u32::MAX
+}
+
+/// Blocks that hold one bit a cell until they are folded: what they hold is moved to others, and they are erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlcCache {
+    /// Data of the host's for which blocks are set aside. Once they are full, writes go past them.
+    pub static_bytes: u64,
+    /// Data of the host's that free blocks take beyond that, as long as there are any: it shrinks as the drive fills, and
+    /// is folded while the host writes once they are used up.
+    pub dynamic_bytes: u64,
+    /// Bits of the other cells: a block of the cache holds that part of what it holds otherwise.
+    pub bits_per_cell: u32,
+    /// From the array into the page registers.
+    pub read_ns: u64,
+    /// From the page registers into the array, all planes at once.
+    pub program_ns: u64,
+    /// The host has asked for nothing so long: then it is folded. Absent where that waits until the room is needed.
+    pub idle_ns: Option<u64>,
 }
 
 /// The write buffer, in the controller's memory. A write is complete when it is there.
@@ -106,14 +138,31 @@ pub struct Collection {
     pub free_blocks_min: u32,
 }
 
-/// Fixed costs of a command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What the controller costs a command, and what it lets through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
-    /// From the arrival of a command to its first action.
+    /// From the arrival of a command to its first action; of a write, [`Self::write_command_ns`].
     pub command_ns: u64,
-    /// Between the starts of two commands: its inverse is the most commands a second.
+    /// Between the starts of two commands: its inverse is the most commands a second; after a write,
+    /// [`Self::write_interval_ns`].
     pub command_interval_ns: u64,
+    /// As [`Self::command_ns`], of a write.
+    #[serde(default)]
+    pub write_command_ns: u64,
+    /// As [`Self::command_interval_ns`], after a write.
+    #[serde(default)]
+    pub write_interval_ns: u64,
+    /// Time of one byte through the controller towards the host; 0 where it is never the limit.
+    #[serde(default)]
+    pub read_ns_per_byte: f64,
+    /// Time of one byte through the controller towards the flash.
+    #[serde(default)]
+    pub write_ns_per_byte: f64,
+    /// Memory for the map of a drive that cannot hold it all, such as what the host lends it: what is not there is read
+    /// from the flash first. Absent where the whole map is at hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map_cache_bytes: Option<u64>,
 }
 
 /// The way between controller and host.

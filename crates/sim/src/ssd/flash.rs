@@ -8,20 +8,31 @@ use std::collections::VecDeque;
 
 use super::agenda::Agenda;
 use super::buffer::Row;
-use super::description::SsdDescription;
+use super::description::{SlcCache, SsdDescription};
 use super::ftl::{Ftl, Task};
 use super::{SsdCounters, transfer_ns};
 use crate::drive::port::Port;
 
-/// A part of a command that one sensing of a die's array yields.
+/// What a read of a die is for.
+#[derive(Clone, Copy, Debug)]
+pub enum ReadFor {
+    /// A command's data.
+    Host(u32),
+    /// The part of the map that a command needs first.
+    Map(u32),
+    /// No command waits: the rest of a unit that is written in part, or the map for a write.
+    Nobody,
+}
+
+/// What one sensing of a die's array yields.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRead {
     /// Whose.
-    pub command: u32,
+    pub purpose: ReadFor,
     /// What of it goes over the channel.
     pub bytes: u32,
-    /// The die is held so much longer by the sensing.
-    pub delay_ns: u64,
+    /// The sensing, retries included.
+    pub sense_ns: u64,
 }
 
 /// What a die does.
@@ -42,6 +53,8 @@ enum Job {
     Erase,
     /// On its way out of a program or an erase.
     Suspend,
+    /// Without work until it is time to fold blocks with one bit a cell.
+    Rest,
 }
 
 /// What has come of a die's job for others.
@@ -62,6 +75,8 @@ struct Die {
     ends_ns: u64,
     /// A program or an erase that reads have interrupted, and what is left of it.
     suspended: Option<(Job, u64)>,
+    /// How often the program or erase under way was interrupted.
+    suspensions: u32,
     reads: VecDeque<PageRead>,
     rows: VecDeque<Row>,
     /// Reads served since other work began to wait.
@@ -79,7 +94,12 @@ pub struct Flash {
     erase_ns: u64,
     channel_ns_per_byte: f64,
     suspend_ns: Option<u64>,
+    resume_ns: u64,
+    suspensions_max: u32,
     reads_ahead_max: u32,
+    slc: Option<SlcCache>,
+    /// When the host's last request came to a die.
+    last_host_ns: u64,
     planes: u64,
     dies_busy_ns: u64,
     page_reads: u64,
@@ -96,6 +116,7 @@ impl Flash {
             job: Job::Idle,
             ends_ns: 0,
             suspended: None,
+            suspensions: 0,
             reads: VecDeque::new(),
             rows: VecDeque::new(),
             reads_ahead: 0,
@@ -109,6 +130,10 @@ impl Flash {
             erase_ns: timing.erase_ns,
             channel_ns_per_byte: timing.channel_ns_per_byte,
             suspend_ns: timing.suspend_ns,
+            resume_ns: timing.resume_ns,
+            suspensions_max: timing.suspensions_max,
+            slc: description.slc_cache,
+            last_host_ns: 0,
             reads_ahead_max: timing.reads_ahead_max,
             planes: u64::from(description.flash.planes_per_die),
             dies_busy_ns: 0,
@@ -144,10 +169,11 @@ impl Flash {
     #[inline]
     pub fn read(&mut self, now_ns: u64, die: u32, read: PageRead, pages: u32, ftl: &mut Ftl) {
         self.page_reads += u64::from(pages);
+        self.last_host_ns = now_ns;
         let state = &mut self.dies[die as usize];
         state.reads.push_back(read);
         match state.job {
-            Job::Idle => self.start_next(now_ns, die, ftl),
+            Job::Idle | Job::Rest => self.start_next(now_ns, die, ftl),
             Job::Sense(_) | Job::SendOut(_) => {}
             Job::ProgramHost(_) | Job::ProgramMoved | Job::Erase => {
                 self.read_waits += 1;
@@ -165,14 +191,19 @@ impl Flash {
             state.reads_ahead = 0;
         }
         state.rows.push_back(row);
-        if let Job::Idle = state.job {
+        self.last_host_ns = now_ns;
+        if let Job::Idle | Job::Rest = state.job {
             self.start_next(now_ns, die, ftl);
         }
     }
 
     /// The page registers are loaded. A read that came meanwhile needs them, so that it goes by suspension too.
     fn begin_program(&mut self, die: u32, job: Job, now_ns: u64, delay_ns: u64) {
-        self.begin(die, job, now_ns, now_ns + self.program_ns + delay_ns);
+        let program_ns = match (job, self.slc) {
+            (Job::ProgramHost(Row { slc: true, .. }), Some(slc)) => slc.program_ns,
+            _ => self.program_ns,
+        };
+        self.begin(die, job, now_ns, now_ns + program_ns + delay_ns);
         if !self.dies[die as usize].reads.is_empty() {
             self.suspend(now_ns, die);
         }
@@ -185,9 +216,13 @@ impl Flash {
         };
         let state = &mut self.dies[die as usize];
         let left_ns = state.ends_ns - now_ns;
-        if left_ns <= suspend_ns || state.reads_ahead >= self.reads_ahead_max {
+        if left_ns <= suspend_ns
+            || state.reads_ahead >= self.reads_ahead_max
+            || state.suspensions >= self.suspensions_max
+        {
             return;
         }
+        state.suspensions += 1;
         self.suspensions += 1;
         self.dies_busy_ns -= left_ns;
         state.suspended = Some((state.job, left_ns));
@@ -237,14 +272,27 @@ impl Flash {
             }
             Job::ProgramMoved | Job::SendMovedOut => self.finish_background(die),
             Job::Suspend => self.rest(die),
+            Job::Rest => {
+                self.rest(die);
+                if self.folds_at().is_some_and(|at_ns| at_ns <= now_ns) {
+                    ftl.fold(die);
+                }
+            }
             Job::Idle => unreachable!("an idle die ends nothing"),
         }
         (now_ns, die, outcome)
     }
 
     fn finish_background(&mut self, die: u32) {
-        self.dies[die as usize].reads_ahead = 0;
+        let state = &mut self.dies[die as usize];
+        (state.reads_ahead, state.suspensions) = (0, 0);
         self.rest(die);
+    }
+
+    /// When blocks with one bit a cell are folded, unless the host comes before.
+    #[inline]
+    fn folds_at(&self) -> Option<u64> {
+        Some(self.last_host_ns + self.slc?.idle_ns?)
     }
 
     #[inline]
@@ -256,19 +304,20 @@ impl Flash {
     #[inline]
     pub fn start_next(&mut self, now_ns: u64, die: u32, ftl: &mut Ftl) {
         let state = &mut self.dies[die as usize];
-        if !matches!(state.job, Job::Idle) {
+        if !matches!(state.job, Job::Idle | Job::Rest) {
             return;
         }
+        state.job = Job::Idle;
         if let Some(&read) = state.reads.front()
             && state.reads_ahead < self.reads_ahead_max
         {
             state.reads.pop_front();
             state.reads_ahead += 1;
-            self.begin(die, Job::Sense(read), now_ns, now_ns + self.read_ns + read.delay_ns);
+            self.begin(die, Job::Sense(read), now_ns, now_ns + read.sense_ns);
             return;
         }
         if let Some((job, left_ns)) = state.suspended.take() {
-            self.begin(die, job, now_ns, now_ns + left_ns);
+            self.begin(die, job, now_ns, now_ns + left_ns + self.resume_ns);
             return;
         }
         match ftl.next_task(die, !state.rows.is_empty()) {
@@ -276,18 +325,34 @@ impl Flash {
             None => {
                 state.reads_ahead = 0;
                 match state.reads.pop_front() {
-                    Some(read) => self.begin(die, Job::Sense(read), now_ns, now_ns + self.read_ns + read.delay_ns),
-                    None => self.agenda.set(die, u64::MAX),
+                    Some(read) => self.begin(die, Job::Sense(read), now_ns, now_ns + read.sense_ns),
+                    None => self.rest_or_fold(now_ns, die, ftl),
                 }
             }
         }
     }
 
-    fn start_task(&mut self, now_ns: u64, die: u32, task: Task, ftl: &Ftl) {
+    /// A die without work waits for the time to fold, if it has anything to fold.
+    fn rest_or_fold(&mut self, now_ns: u64, die: u32, ftl: &mut Ftl) {
+        let Some(fold_ns) = self.folds_at().filter(|_| ftl.can_fold(die)) else {
+            self.agenda.set(die, u64::MAX);
+            return;
+        };
+        if fold_ns <= now_ns {
+            ftl.fold(die);
+            self.start_next(now_ns, die, ftl);
+        } else {
+            self.dies[die as usize].job = Job::Rest;
+            self.agenda.set(die, fold_ns);
+        }
+    }
+
+    fn start_task(&mut self, now_ns: u64, die: u32, task: Task, ftl: &mut Ftl) {
         let (unit_bytes, units_per_row) = (ftl.layout.unit_bytes, ftl.layout.units_per_row);
         match task {
             Task::ProgramHost => {
-                let row = self.dies[die as usize].rows.pop_front().expect("a row waits");
+                let mut row = self.dies[die as usize].rows.pop_front().expect("a row waits");
+                row.slc = ftl.host_row_is_slc(die);
                 self.page_programs += self.planes;
                 self.send(die, Job::LoadHost(row), now_ns, row.units * unit_bytes);
             }
@@ -295,9 +360,10 @@ impl Flash {
                 self.page_programs += self.planes;
                 self.send(die, Job::LoadMoved, now_ns, units_per_row * unit_bytes);
             }
-            Task::Move { units, pages } => {
+            Task::Move { units, pages, slc } => {
                 self.page_reads += u64::from(pages);
-                self.begin(die, Job::SenseMoved { units }, now_ns, now_ns + self.read_ns);
+                let sense_ns = self.slc.filter(|_| slc).map_or(self.read_ns, |slc| slc.read_ns);
+                self.begin(die, Job::SenseMoved { units }, now_ns, now_ns + sense_ns);
             }
             Task::Erase => self.begin(die, Job::Erase, now_ns, now_ns + self.erase_ns),
         }

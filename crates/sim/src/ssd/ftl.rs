@@ -21,6 +21,13 @@ pub struct FlashLayout {
     pub blocks_per_die: u32,
     pub units_per_die: u32,
     free_blocks_min: u32,
+    /// Units that a block holds with one bit a cell; 0 where none does.
+    units_per_slc_block: u32,
+    /// Blocks of a die that are set aside for that, and most beyond them.
+    pub slc_static_blocks: u32,
+    slc_dynamic_blocks: u32,
+    /// What nobody has written takes room as well.
+    filled: bool,
 }
 
 impl FlashLayout {
@@ -28,10 +35,21 @@ impl FlashLayout {
     pub fn new(description: &SsdDescription) -> Self {
         let flash = &description.flash;
         let unit_bytes = description.capacity.mapping_unit_bytes;
-        let units_per_page = flash.page_bytes / unit_bytes;
-        let units_per_row = units_per_page * flash.planes_per_die;
+        let units_per_row = description.row_bytes() / unit_bytes;
+        // A unit of several pages takes them from several planes.
+        let units_per_page = (flash.page_bytes / unit_bytes).max(1);
         let units_per_block = units_per_row * flash.pages_per_block;
+        let slc = description.slc_cache;
+        let units_per_slc_block = slc.map_or(0, |slc| flash.pages_per_block / slc.bits_per_cell * units_per_row);
+        let slc_blocks = |bytes: u64| {
+            let of_all = u64::from(description.dies()) * u64::from(units_per_slc_block) * u64::from(unit_bytes);
+            if of_all == 0 { 0 } else { u32::try_from(bytes.div_ceil(of_all)).unwrap_or(u32::MAX) }
+        };
         FlashLayout {
+            units_per_slc_block,
+            slc_static_blocks: slc.map_or(0, |slc| slc_blocks(slc.static_bytes)),
+            slc_dynamic_blocks: slc.map_or(0, |slc| slc_blocks(slc.dynamic_bytes)),
+            filled: description.filled,
             dies: description.dies(),
             unit_bytes,
             units_per_page,
@@ -44,9 +62,9 @@ impl FlashLayout {
     }
 
     /// Units of a die that may hold data while collection still finds a block with something stale in it: two blocks are
-    /// open and the others are kept free.
+    /// open and the others are kept free or set aside.
     pub fn usable_units(&self) -> u32 {
-        self.units_per_block * (self.blocks_per_die - 2 - self.free_blocks_min)
+        self.units_per_block * self.blocks_per_die.saturating_sub(2 + self.free_blocks_min + self.slc_static_blocks)
     }
 }
 
@@ -81,7 +99,7 @@ pub enum Task {
     /// Programs a row of moved units.
     ProgramMoved,
     /// Reads what is valid in a row of the victim, `units` on `pages`, and moves it.
-    Move { units: u32, pages: u32 },
+    Move { units: u32, pages: u32, slc: bool },
     /// Erases the victim.
     Erase,
 }
@@ -92,6 +110,8 @@ struct Block {
     erases: u32,
     /// Full and not yet erased.
     closed: bool,
+    /// It holds one bit a cell.
+    slc: bool,
 }
 
 /// A block being collected.
@@ -114,8 +134,11 @@ struct Die {
     erased: VecDeque<u32>,
     /// Blocks from here on were never used.
     fresh: u32,
-    /// Where the host's next row goes, as a unit of the die; at a multiple of a block's units there is no open block.
+    /// Where the host's next row goes, as a unit of the die, and how many units its block has left.
     host_next: u32,
+    host_left: u32,
+    /// Blocks that hold one bit a cell, the open one included.
+    slc_blocks: u32,
     /// Block that takes moved units, places left in it, and units in its unfinished row.
     moved_block: u32,
     moved_left: u32,
@@ -139,6 +162,39 @@ impl Die {
             self.fresh - 1
         })
     }
+
+    /// Free blocks that collection keeps: also those set aside for one bit a cell and not in use.
+    fn free_blocks_kept(&self, layout: &FlashLayout) -> u32 {
+        layout.free_blocks_min + layout.slc_static_blocks.saturating_sub(self.slc_blocks)
+    }
+
+    /// Whether the host's next block is to hold one bit a cell. Beyond those set aside, only blocks do that nothing else
+    /// needs. `share` is what the die holds of a full drive, in units.
+    fn takes_slc(&self, layout: &FlashLayout, share: u32) -> bool {
+        if layout.units_per_slc_block == 0 {
+            return false;
+        }
+        if self.slc_blocks < layout.slc_static_blocks {
+            return true;
+        }
+        let unwritten =
+            if layout.filled { share.saturating_sub(self.valid).div_ceil(layout.units_per_block) } else { 0 };
+        self.slc_blocks < layout.slc_static_blocks.saturating_add(layout.slc_dynamic_blocks)
+            && self.free_blocks(layout) > layout.free_blocks_min + 1 + unwritten
+    }
+
+    /// Opens the host's next block if it has none; whether that holds one bit a cell.
+    fn open_host_block(&mut self, layout: &FlashLayout, share: u32) -> bool {
+        if self.host_left == 0 {
+            let slc = self.takes_slc(layout, share);
+            let block = self.take_free_block();
+            self.blocks[block as usize].slc = slc;
+            self.slc_blocks += u32::from(slc);
+            self.host_next = block * layout.units_per_block;
+            self.host_left = if slc { layout.units_per_slc_block } else { layout.units_per_block };
+        }
+        self.blocks[(self.host_next / layout.units_per_block) as usize].slc
+    }
 }
 
 /// Map, reverse map and blocks.
@@ -153,6 +209,8 @@ pub struct Ftl {
     dies: Vec<Die>,
     /// The die whose turn it is.
     turn: u32,
+    /// Units of a full drive that each die holds.
+    share: u32,
     /// Units a die may hold before its turn passes over it, so that every die keeps half of its share of the spare.
     fair_units: u32,
     /// Units moved by collection so far.
@@ -172,6 +230,8 @@ impl Ftl {
             erased: VecDeque::with_capacity(layout.blocks_per_die as usize),
             fresh: 0,
             host_next: 0,
+            host_left: 0,
+            slc_blocks: 0,
             moved_block: 0,
             moved_left: 0,
             moved_in_row: 0,
@@ -185,6 +245,7 @@ impl Ftl {
             owner: vec![0; (layout.dies * layout.units_per_die) as usize],
             dies: vec![die; layout.dies as usize],
             turn: 0,
+            share,
             fair_units: share + layout.usable_units().saturating_sub(share) / 2,
             moved_units: 0,
             erases: 0,
@@ -262,11 +323,11 @@ impl Ftl {
             return Some(Task::ProgramMoved);
         }
         let free = space.free_blocks(&layout);
-        if space.victim.is_none() && free < layout.free_blocks_min {
+        if space.victim.is_none() && free < space.free_blocks_kept(&layout) {
             space.victim = choose_victim(space, &layout);
         }
         // The last free block is collection's: without it nothing could ever be reclaimed.
-        let has_room = !space.host_next.is_multiple_of(layout.units_per_block) || free >= 2;
+        let has_room = space.host_left > 0 || free >= 2;
         let Some(victim) = space.victim else {
             return (host_waits && has_room).then_some(Task::ProgramHost);
         };
@@ -290,8 +351,9 @@ impl Ftl {
             let (units, pages) = self.move_row(die, start);
             if units > 0 {
                 victim.moved += units;
-                self.dies[die as usize].victim = Some(victim);
-                return Task::Move { units, pages };
+                let space = &mut self.dies[die as usize];
+                space.victim = Some(victim);
+                return Task::Move { units, pages, slc: space.blocks[victim.block as usize].slc };
             }
         }
         // Marked as read to its end, so that a die that is asked again gives the same answer.
@@ -360,9 +422,39 @@ impl Ftl {
         let victim = space.victim.take().expect("a die erases its victim");
         let block = &mut space.blocks[victim.block as usize];
         debug_assert_eq!(block.valid, 0);
-        (block.closed, block.erases) = (false, block.erases + 1);
+        space.slc_blocks -= u32::from(block.slc);
+        (block.closed, block.slc, block.erases) = (false, false, block.erases + 1);
         space.erased.push_back(victim.block);
         self.erases += 1;
+    }
+
+    /// Whether the host's next row on a die is programmed with one bit a cell.
+    #[inline]
+    pub fn host_row_is_slc(&mut self, die: u32) -> bool {
+        self.layout.units_per_slc_block > 0 && self.dies[die as usize].open_host_block(&self.layout, self.share)
+    }
+
+    /// Whether a place is in a block with one bit a cell.
+    #[inline]
+    pub fn is_slc(&self, place: u32) -> bool {
+        if self.layout.units_per_slc_block == 0 {
+            return false;
+        }
+        let die = self.die_of(place);
+        let block = (place - die * self.layout.units_per_die) / self.layout.units_per_block;
+        self.dies[die as usize].blocks[block as usize].slc
+    }
+
+    /// There is a full block with one bit a cell on a die that is collecting nothing.
+    pub fn can_fold(&self, die: u32) -> bool {
+        let space = &self.dies[die as usize];
+        space.victim.is_none() && space.slc_blocks > 0 && space.blocks.iter().any(|block| block.slc && block.closed)
+    }
+
+    /// The next task of a die is to fold such a block.
+    pub fn fold(&mut self, die: u32) {
+        let space = &mut self.dies[die as usize];
+        space.victim = least_valid(space, |block| block.slc);
     }
 
     /// A row of the host's, for which the die was chosen with `units`, is programmed; returns where it begins. What the
@@ -371,12 +463,11 @@ impl Ftl {
         let layout = self.layout;
         let space = &mut self.dies[die as usize];
         space.promised -= units;
-        if space.host_next.is_multiple_of(layout.units_per_block) {
-            space.host_next = space.take_free_block() * layout.units_per_block;
-        }
+        space.open_host_block(&layout, self.share);
         let start = space.host_next;
         space.host_next += layout.units_per_row;
-        if space.host_next.is_multiple_of(layout.units_per_block) {
+        space.host_left -= layout.units_per_row;
+        if space.host_left == 0 {
             space.blocks[(start / layout.units_per_block) as usize].closed = true;
         }
         if let Some(victim) = &mut space.victim {
@@ -427,15 +518,16 @@ impl Ftl {
     }
 }
 
-/// The closed block with the fewest valid units, of several the least worn; none while every block is full of them.
+/// What collection takes next; none while every block is full of valid units. Blocks set aside for one bit a cell give
+/// nothing back, since they are kept for more of that.
 fn choose_victim(space: &Die, layout: &FlashLayout) -> Option<Victim> {
-    let closed = (0u32..).zip(&space.blocks).filter(|(_, block)| block.closed);
+    let folds = space.slc_blocks > layout.slc_static_blocks;
+    least_valid(space, |block| folds || !block.slc).filter(|victim| victim.valid < layout.units_per_block)
+}
+
+/// The closed block with the fewest valid units among those allowed, of several the least worn.
+fn least_valid(space: &Die, mut allowed: impl FnMut(&Block) -> bool) -> Option<Victim> {
+    let closed = (0u32..).zip(&space.blocks).filter(|(_, block)| block.closed && allowed(block));
     let (index, block) = closed.min_by_key(|(_, block)| (block.valid, block.erases))?;
-    (block.valid < layout.units_per_block).then_some(Victim {
-        block: index,
-        next_row: 0,
-        valid: block.valid,
-        moved: 0,
-        accepted: 0,
-    })
+    Some(Victim { block: index, next_row: 0, valid: block.valid, moved: 0, accepted: 0 })
 }

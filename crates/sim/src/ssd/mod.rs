@@ -5,8 +5,8 @@
 //! dies in turn, each die collects its stale blocks at the pace at which it is given new rows, and writes wait while
 //! the buffer is full.
 //!
-//! Left out: cache registers (a die senses nothing while it sends), pages of different speeds within a block, SLC caches,
-//! copies inside a die, retries, refresh and static wear levelling, and the traffic of the map itself.
+//! Left out: cache registers (a die senses nothing while it sends), pages of different speeds within a block, copies
+//! inside a die, retries, refresh and static wear levelling, and what of the map is written.
 //!
 //! Memory is 4 bytes for each mapping unit of capacity and of flash, once they are written to: 1 TB on 1.10 TB of flash
 //! with units of 16 KiB takes 491 MiB when full and 2 MiB when empty (measured; the sum over the units is 489 MiB).
@@ -18,6 +18,7 @@ mod commands;
 pub mod description;
 mod flash;
 mod ftl;
+mod map_cache;
 mod outside;
 mod precondition;
 
@@ -33,9 +34,10 @@ use crate::link::{Direction, Upstream};
 use crate::media_defects::{Failures, MediaDefects};
 use buffer::Buffer;
 use commands::{Barrier, Command, Landing};
-use description::{Interface, SsdDescription};
+use description::{Controller, Interface, SsdDescription};
 use flash::Flash;
 use ftl::Ftl;
+use map_cache::MapCache;
 
 /// What a solid-state drive counts, in its own time: preconditioning leaves traces in the wear only.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -68,6 +70,8 @@ pub struct SsdCounters {
     pub erases: u64,
     /// Reads of a die that found it programming, erasing or moving data.
     pub read_waits: u64,
+    /// Pages of the map that had to be read from the flash.
+    pub map_reads: u64,
     /// Programs and erases that reads interrupted.
     pub suspensions: u64,
     /// Dies were occupied, summed over them; waiting for the channel counts.
@@ -93,13 +97,22 @@ fn transfer_ns(bytes: u32, ns_per_byte: f64) -> u64 {
 struct HostPort {
     interface: Interface,
     ports: [Port; 2],
+    /// The way through the controller, by direction, and the time of one byte on it.
+    inside: [Port; 2],
+    inside_ns_per_byte: [f64; 2],
     /// When the last transfer of each direction ends: data of one direction arrive in order.
     last_ns: [u64; 2],
 }
 
 impl HostPort {
-    fn new(interface: Interface) -> Self {
-        HostPort { interface, ports: [Port::new(); 2], last_ns: [0; 2] }
+    fn new(interface: Interface, controller: &Controller) -> Self {
+        HostPort {
+            interface,
+            ports: [Port::new(); 2],
+            inside: [Port::new(); 2],
+            inside_ns_per_byte: [controller.read_ns_per_byte, controller.write_ns_per_byte],
+            last_ns: [0; 2],
+        }
     }
 
     /// Carries data that are ready at `ready_ns`; returns when the last byte is there.
@@ -109,7 +122,10 @@ impl HostPort {
             Direction::Read => (0, self.interface.read_ns_per_byte),
             Direction::Write => (usize::from(self.interface.full_duplex), self.interface.write_ns_per_byte),
         };
-        let port_end_ns = self.ports[port].carry(ready_ns, transfer_ns(bytes, ns_per_byte));
+        let inside = direction as usize;
+        let inside_end_ns = self.inside[inside].carry(ready_ns, transfer_ns(bytes, self.inside_ns_per_byte[inside]));
+        // Both carry the same bytes at once, so that the slower one decides.
+        let port_end_ns = self.ports[port].carry(ready_ns, transfer_ns(bytes, ns_per_byte)).max(inside_end_ns);
         let end_ns = upstream.carry(ready_ns, u64::from(bytes), ns_per_byte, port_end_ns, direction);
         self.last_ns[direction as usize] = self.last_ns[direction as usize].max(end_ns);
         self.last_ns[direction as usize]
@@ -143,6 +159,8 @@ pub struct Ssd {
     /// (Time, slot), in order of time.
     completions: VecDeque<(u64, u32)>,
     counters: SsdCounters,
+    /// The part of the map at hand; absent where all of it is.
+    map_cache: Option<MapCache>,
     /// In mapping units.
     media_defects: MediaDefects,
     failures: Failures,
@@ -164,7 +182,7 @@ impl Ssd {
             ftl: Ftl::new(description),
             buffer: Buffer::new((description.buffer.bytes / u64::from(unit_bytes)) as u32),
             flash: Flash::new(description),
-            port: HostPort::new(description.interface),
+            port: HostPort::new(description.interface, &description.controller),
             commands: Vec::with_capacity(depth.min(1024)),
             free: Vec::with_capacity(depth.min(1024)),
             waiting: VecDeque::new(),
@@ -175,6 +193,7 @@ impl Ssd {
             barriers: Vec::new(),
             completions: VecDeque::new(),
             counters: SsdCounters::default(),
+            map_cache: description.controller.map_cache_bytes.map(|bytes| MapCache::new(description, bytes)),
             media_defects: MediaDefects::none(),
             failures: Failures::default(),
             description: description.clone(),

@@ -2,9 +2,9 @@
 
 use headstack_workload::{Kind, Span};
 
-use super::Ssd;
 use super::buffer::Row;
 use super::ftl::FlashPlace;
+use super::{HostPort, Ssd};
 use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState};
 use crate::link::Upstream;
 use crate::media_defects::MediaDefect;
@@ -114,7 +114,8 @@ impl Ssd {
         self.media_defects.take_deferred();
         self.failures.clear();
         self.flash.power_cycle(now_ns);
-        self.port.ports.iter_mut().for_each(|port| port.reset(now_ns));
+        let HostPort { ports, inside, .. } = &mut self.port;
+        ports.iter_mut().chain(inside).for_each(|port| port.reset(now_ns));
         self.port.last_ns = [now_ns; 2];
         self.controller_free_ns = now_ns;
     }

@@ -1,0 +1,421 @@
+//! What a file leaves out, chosen so that the drive does what `[stated]` says.
+//!
+//! | stated | solved for, where the file is silent |
+//! | --- | --- |
+//! | `read_latency` | `controller.command`; `flash.read` where that leaves nothing |
+//! | `random_read` | `controller.command_interval` |
+//! | `sequential_read` | `controller.read_rate`; `flash.channel_rate` where the channels are too slow |
+//! | `write_latency` | `controller.write_command` |
+//! | `sequential_write` | `controller.write_rate`; `flash.program`, or `slc_cache.program` where there is a cache |
+//! | `random_write`, steady | `flash.over_provisioning`, then `flash.program`, then `controller.write_interval` |
+//! | `random_write`, burst | `controller.write_interval` |
+//! | `slc_cache`, `after_slc` | `slc_cache.dynamic`, `flash.program` |
+
+use headstack_sim::ssd::description::{Capacity, Collection, Controller, Flash, Interface, SlcCache, Timing};
+use headstack_workload::InputError;
+use headstack_workload::quantity::{Bytes, DurationNs, Rate};
+
+use super::file::{Cells, SsdInterfaceKind, StatedWrites, WriteState};
+use super::generation::{GenerationFigures, SLC_MODE_PROGRAM, SLC_MODE_READ};
+use super::resolve::{Resolver, usual_raw};
+use super::steady::{RandomWrites, Steady, solve_rising};
+use crate::constants::{
+    SSD_COMMAND_LEAST, SSD_COMMAND_NVME, SSD_COMMAND_SERIAL, SSD_CONTROLLER_SHARE, SSD_NVME_IOPS,
+    SSD_OVER_PROVISIONING_MIN, SSD_PARITY_SHARE, SSD_SAS_IOPS, SSD_SERIAL_ATA_IOPS, SSD_SLC_IDLE,
+    SSD_WRITE_COMMAND_NVME, SSD_WRITE_COMMAND_SERIAL,
+};
+use crate::resolve::Derived;
+
+/// What a channel and the dies lose to waiting for each other.
+const PIPELINE: f64 = 0.92;
+/// How far from its generation's a program time may be solved.
+const PROGRAM_FASTEST: f64 = 0.3;
+const PROGRAM_SLOWEST: f64 = 4.0;
+/// Beyond this, what the drive does and what is stated count as two figures.
+const CONTRADICTION: f64 = 0.1;
+
+fn dies(flash: &Flash) -> f64 {
+    f64::from(flash.channels) * f64::from(flash.dies_per_channel)
+}
+
+fn row_bytes(flash: &Flash) -> f64 {
+    f64::from(flash.planes_per_die) * f64::from(flash.page_bytes)
+}
+
+impl Resolver<'_> {
+    /// What is stated and impossible.
+    pub(super) fn check_stated(&self) -> Result<(), InputError> {
+        let stated = &self.file.stated;
+        let rates = [
+            ("stated.sequential_read", stated.sequential_read),
+            ("stated.sequential_write", stated.sequential_write),
+            ("stated.after_slc", stated.after_slc),
+        ];
+        for (key, rate) in rates.iter().filter_map(|(key, rate)| rate.map(|rate| (key, rate))) {
+            if rate.0 <= 0.0 {
+                return self.fail(key, format!("{rate}; a positive rate is allowed"));
+            }
+        }
+        let reads = stated.random_read.map(|read| ("stated.random_read", read.iops, read.bytes()));
+        let writes = stated.random_write.map(|write| ("stated.random_write", write.iops, write.bytes()));
+        for (key, iops, bytes) in [reads, writes].into_iter().flatten() {
+            if !(iops > 0.0 && iops <= 1e9 && (512..=1 << 30).contains(&bytes)) {
+                return self.fail(key, "iops above 0 and a size of 512 B to 1 GiB are allowed");
+            }
+        }
+        if let (Some(read), Some(rate)) = (stated.random_read, stated.sequential_read)
+            && read.iops * read.bytes() as f64 > (1.0 + CONTRADICTION) * rate.0
+        {
+            return self
+                .fail("stated.random_read", format!("these are more bytes than stated.sequential_read, {rate}"));
+        }
+        if let (Some(after), Some(write)) = (stated.after_slc, stated.sequential_write)
+            && after.0 > write.0
+        {
+            return self.fail("stated.after_slc", format!("{after}; no more than stated.sequential_write is allowed"));
+        }
+        Ok(())
+    }
+
+    /// Says that the drive cannot do what is stated.
+    fn contradicts(&mut self, key: &str, reached: &impl serde::Serialize, why: &str) {
+        self.derived.push(Derived::new(key, reached, &format!("contradicts what is stated: {why}")));
+    }
+
+    fn has_slc_cache(&self) -> bool {
+        let table = &self.file.slc_cache;
+        table.static_size.is_some() || table.dynamic_size.is_some() || self.file.stated.slc_cache.is_some()
+    }
+
+    /// Steady or burst writes as the file states them.
+    fn stated_writes(&self, state: WriteState) -> Option<StatedWrites> {
+        let usual = if self.has_slc_cache() { WriteState::Burst } else { WriteState::Steady };
+        self.file.stated.random_write.filter(|writes| writes.state.unwrap_or(usual) == state)
+    }
+
+    pub(super) fn slc_cache(
+        &mut self,
+        figures: &GenerationFigures,
+        flash: &Flash,
+    ) -> Result<Option<SlcCache>, InputError> {
+        if !self.has_slc_cache() {
+            return Ok(None);
+        }
+        let (table, stated) = (&self.file.slc_cache, &self.file.stated);
+        let static_size = self.or(table.static_size, "slc_cache.static", "none is stated", Bytes(0));
+        let rest = Bytes(stated.slc_cache.map_or(0, |all| all.0.saturating_sub(static_size.0)));
+        let rule = "I stated.slc_cache less what is set aside";
+        let dynamic_size = self.or(table.dynamic_size, "slc_cache.dynamic", rule, rest);
+        let bits = self.or(table.bits_per_cell, "slc_cache.bits_per_cell", "as its cells", figures.bits);
+        let usual = "C usual of flash run with one bit a cell";
+        let read_ns = self.time(table.read, "slc_cache.read", usual, SLC_MODE_READ)?;
+        let mut program = (SLC_MODE_PROGRAM, usual.to_owned());
+        if let Some(rate) = stated.sequential_write {
+            let needed = PIPELINE * dies(flash) * row_bytes(flash) / rate.0 * 1e9;
+            if needed < program.0.0 as f64 {
+                program = (DurationNs(needed as i64), "I what stated.sequential_write needs".to_owned());
+            }
+        }
+        let program_ns = self.time(table.program, "slc_cache.program", &program.1, program.0)?;
+        let folds = table.folds_when_idle.or(table.idle.map(|_| true));
+        let idle_ns = if self.or(folds, "slc_cache.folds_when_idle", "C usual", true) {
+            Some(self.time(table.idle, "slc_cache.idle", "D usual", SSD_SLC_IDLE)?)
+        } else {
+            None
+        };
+        Ok(Some(SlcCache {
+            static_bytes: static_size.0,
+            dynamic_bytes: dynamic_size.0,
+            bits_per_cell: bits,
+            read_ns,
+            program_ns,
+            idle_ns,
+        }))
+    }
+
+    /// The generation's rate of a channel, or what sequential reads and writes need.
+    pub(super) fn usual_channel_rate(&self, figures: &GenerationFigures, flash: &Flash) -> (Rate, &'static str) {
+        let stated = &self.file.stated;
+        let most = [stated.sequential_read, stated.sequential_write].into_iter().flatten();
+        let needed = most.map(|rate| rate.0).fold(0.0, f64::max) / (PIPELINE * f64::from(flash.channels.max(1)));
+        if needed > figures.channel_rate.0 {
+            (Rate(needed.round()), "I what the stated sequential rates need")
+        } else {
+            (figures.channel_rate, figures.source)
+        }
+    }
+
+    /// The generation's time of a program, or what sequential writes that end in these cells leave of it.
+    pub(super) fn usual_program(
+        &self,
+        figures: &GenerationFigures,
+        flash: &Flash,
+        slc: Option<&SlcCache>,
+        channel_ns_per_byte: f64,
+    ) -> (DurationNs, String) {
+        let usual = (figures.program, figures.source.to_owned());
+        let (rate, key, copies) = match (slc, self.file.stated.after_slc, self.file.stated.sequential_write) {
+            (Some(slc), Some(rate), _) => {
+                let blocks_as_slc = (slc.dynamic_bytes + slc.static_bytes) as f64 * f64::from(slc.bits_per_cell);
+                let raw = usual_raw(self.file.capacity.size.map_or(0, |size| size.0)) as f64;
+                // A cache of nearly all cells is folded while the host writes: what a block of it held is copied.
+                let folds = blocks_as_slc > 0.8 * raw;
+                let copies = if folds { 1.0 / f64::from(slc.bits_per_cell - 1) } else { 0.0 };
+                (rate, "stated.after_slc", copies)
+            }
+            (None, _, Some(rate)) => (rate, "stated.sequential_write", 0.0),
+            (Some(_), None, _) | (None, _, None) => return usual,
+        };
+        let row_ns = dies(flash) * row_bytes(flash) / rate.0 * 1e9;
+        let load_ns = row_bytes(flash) * channel_ns_per_byte;
+        let erase_ns = figures.erase.0 as f64 / f64::from(flash.pages_per_block.max(1));
+        let program_ns = (row_ns / (1.0 + copies)) * 0.97 - load_ns * (1.0 + copies) - erase_ns;
+        let serial = self.file.interface.kind == Some(SsdInterfaceKind::Sata);
+        let usual_ns = figures.program.0 as f64;
+        // SATA is slower than the flash behind it: it tells only that the flash is fast enough.
+        if slc.is_none() && serial && rate.0 > 400e6 && program_ns > usual_ns {
+            return usual;
+        }
+        let bounded = program_ns.clamp(PROGRAM_FASTEST * usual_ns, PROGRAM_SLOWEST * usual_ns);
+        (DurationNs(bounded as i64), format!("I what {key} leaves"))
+    }
+
+    /// Chooses the over-provisioning, then the time of a program, so that steady random writes are those stated.
+    pub(super) fn solve_steady_writes(
+        &mut self,
+        capacity: &Capacity,
+        flash: &Flash,
+        timing: &mut Timing,
+        collection: Collection,
+    ) -> Result<Steady, InputError> {
+        let table = &self.file.flash;
+        let given = [
+            ("flash.raw", table.raw.is_some()),
+            ("flash.over_provisioning", table.over_provisioning.is_some()),
+            ("flash.blocks_per_plane", table.blocks_per_plane.is_some()),
+        ];
+        let given: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(key, _)| *key).collect();
+        if let [first, second, ..] = given[..] {
+            return self.fail(second, format!("not allowed beside {first}"));
+        }
+        if let Some(share) = table.over_provisioning
+            && !(share > 0.0 && share <= 100.0)
+        {
+            let message = format!("{share}; a share of the capacity above 0, up to 100, is allowed");
+            return self.fail("flash.over_provisioning", message);
+        }
+        let logical = capacity.logical_bytes as f64;
+        let block = row_bytes(flash) * f64::from(flash.pages_per_block) * dies(flash);
+        let stated_share = table
+            .over_provisioning
+            .or(table.raw.map(|raw| raw.0 as f64 / logical - 1.0))
+            .or(table.blocks_per_plane.map(|blocks| f64::from(blocks) * block / logical - 1.0));
+        let most = usual_raw(capacity.logical_bytes) as f64 / logical - 1.0;
+        let protected = self.file.buffer.power_loss_protected == Some(true);
+        let parity = if protected { SSD_PARITY_SHARE } else { 0.0 };
+        let least = SSD_OVER_PROVISIONING_MIN.min(most);
+        let usual = ((1.0 + most) * (1.0 - parity) - 1.0).max(least);
+        let rule = if protected {
+            "B dies hold a power of two of GiB; C a sixteenth of it is parity"
+        } else {
+            "B dies hold a power of two of GiB"
+        };
+        let writes = self.stated_writes(WriteState::Steady);
+        let size_bytes = writes.map_or(4096.0, |writes| writes.bytes() as f64);
+        let model = RandomWrites { capacity: *capacity, flash: *flash, timing: *timing, collection, size_bytes };
+        let mut share = (stated_share.unwrap_or(usual), rule);
+        if let (Some(writes), None) = (writes, stated_share) {
+            share =
+                (solve_rising(least, most, writes.iops, |share| model.at(share)), "I what stated.random_write leaves");
+        }
+        if stated_share.is_none() {
+            self.or(None, "flash.over_provisioning", share.1, (share.0 * 1e4).round() / 1e4);
+        }
+        let over_provisioning = share.0;
+        if let Some(writes) = writes.filter(|_| table.program.is_none()) {
+            self.solve_program(writes, &model, over_provisioning, timing);
+        }
+        Ok(Steady { over_provisioning, per_second: RandomWrites { timing: *timing, ..model }.at(over_provisioning) })
+    }
+
+    /// Where the spare does not explain the steady writes, the time of a program does, as far as it can.
+    fn solve_program(&mut self, writes: StatedWrites, model: &RandomWrites, share: f64, timing: &mut Timing) {
+        let found = model.at(share);
+        if (found / writes.iops - 1.0).abs() <= 0.03 {
+            return;
+        }
+        let amplification = model.amplification(share);
+        let now_ns = timing.program_ns as f64;
+        let (low, high) = (PROGRAM_FASTEST * now_ns, PROGRAM_SLOWEST * now_ns);
+        // Slower programs, but not slower than sequential writes allow.
+        let sequential = self.file.stated.sequential_write.filter(|_| !self.has_slc_cache());
+        let row_ns = |rate: Rate| model.dies() * model.row_bytes() / rate.0 * 1e9;
+        let high = sequential.map_or(high, |rate| high.min(0.95 * row_ns(rate)).max(now_ns));
+        let program_ns = -solve_rising(-high, -low, writes.iops, |ns| model.per_second(amplification, -ns));
+        timing.program_ns = program_ns as u64;
+        self.derived.retain(|derived| derived.key != "flash.program");
+        let rule = "I what stated.random_write leaves";
+        self.or(None, "flash.program", rule, DurationNs(program_ns as i64));
+    }
+
+    pub(super) fn controller(
+        &mut self,
+        interface: &Interface,
+        flash: &Flash,
+        timing: &mut Timing,
+        slc: Option<&SlcCache>,
+        steady: &Steady,
+    ) -> Result<Controller, InputError> {
+        let table = &self.file.controller;
+        let nvme = self.file.interface.kind == Some(SsdInterfaceKind::Nvme);
+        let (read_ns_per_byte, read_rule) = self.controller_pace(true, interface.read_ns_per_byte)?;
+        let (write_ns_per_byte, write_rule) = self.controller_pace(false, interface.write_ns_per_byte)?;
+        let read_ns_per_byte = self.or(
+            table.read_ns_per_byte.or(read_rule.0),
+            "controller.read_ns_per_byte",
+            read_rule.1,
+            read_ns_per_byte,
+        );
+        let write_ns_per_byte = self.or(
+            table.write_ns_per_byte.or(write_rule.0),
+            "controller.write_ns_per_byte",
+            write_rule.1,
+            write_ns_per_byte,
+        );
+        let command_ns = self.solve_command(interface, timing, slc, read_ns_per_byte, nvme)?;
+        let (usual, rule) = if nvme {
+            (SSD_WRITE_COMMAND_NVME, "C what sheets leave beside the link")
+        } else {
+            (SSD_WRITE_COMMAND_SERIAL, "C what sheets leave beside the link")
+        };
+        let link_ns = 4096.0 * interface.write_ns_per_byte.max(write_ns_per_byte);
+        let (usual, rule) = match self.file.stated.write_latency {
+            Some(stated) => {
+                let left_ns = (stated.0 as f64 - link_ns).max(1000.0);
+                (DurationNs(left_ns as i64), "I what stated.write_latency leaves")
+            }
+            None => (usual, rule),
+        };
+        let write_command_ns = self.time(table.write_command, "controller.write_command", rule, usual)?;
+        let (interval, rule) = self.usual_interval(nvme);
+        let command_interval_ns = self.time(table.command_interval, "controller.command_interval", rule, interval)?;
+        self.check_reads(flash, timing, slc, command_interval_ns);
+        let (interval, rule) = match (self.stated_writes(WriteState::Burst), self.stated_writes(WriteState::Steady)) {
+            (Some(writes), _) => (1e9 / writes.iops, "I one over stated.random_write"),
+            (None, Some(writes)) if steady.per_second > 1.05 * writes.iops => {
+                (1e9 / writes.iops, "I one over stated.random_write, which the flash does not bound")
+            }
+            (None, _) => (command_interval_ns as f64, "as command_interval"),
+        };
+        if let Some(writes) = self.stated_writes(WriteState::Steady)
+            && steady.per_second < (1.0 - CONTRADICTION) * writes.iops
+        {
+            let why = "the flash that the other figures leave does not write as much";
+            self.contradicts("stated.random_write", &steady.per_second.round(), why);
+        }
+        let usual = DurationNs(interval.round() as i64);
+        let write_interval_ns = self.time(table.write_interval, "controller.write_interval", rule, usual)?;
+        Ok(Controller {
+            command_ns,
+            command_interval_ns,
+            write_command_ns,
+            write_interval_ns,
+            read_ns_per_byte,
+            write_ns_per_byte,
+            map_cache_bytes: table.map_cache.map(|size| size.0),
+        })
+    }
+
+    /// Time of a byte through the controller, and where it comes from; with the time where the file states the rate.
+    fn controller_pace(
+        &self,
+        reads: bool,
+        link_ns_per_byte: f64,
+    ) -> Result<(f64, (Option<f64>, &'static str)), InputError> {
+        let (table, stated) = (&self.file.controller, &self.file.stated);
+        let (rate, time, key, sequential) = if reads {
+            (table.read_rate, table.read_ns_per_byte, "controller.read_rate", stated.sequential_read)
+        } else {
+            (table.write_rate, table.write_ns_per_byte, "controller.write_rate", stated.sequential_write)
+        };
+        match (rate, time, sequential) {
+            (Some(_), Some(_), _) => self.fail(key, "not allowed beside the time of a byte"),
+            (Some(rate), None, _) => Ok((0.0, (Some(self.ns_per_byte(rate, key)?), ""))),
+            (None, _, Some(rate)) if 1e9 / rate.0 < link_ns_per_byte / 1.06 => {
+                let key = if reads { "stated.sequential_read" } else { "stated.sequential_write" };
+                self.fail(key, format!("{rate}; the interface carries {:.0} MB/s", 1e3 / link_ns_per_byte))
+            }
+            (None, _, Some(rate)) => Ok((1e9 / rate.0, (None, "I one over the stated sequential rate"))),
+            (None, _, None) => Ok((link_ns_per_byte / SSD_CONTROLLER_SHARE, (None, "C a share of the link"))),
+        }
+    }
+
+    /// The controller's part of a lone read; where the stated latency leaves none, the flash is faster.
+    fn solve_command(
+        &mut self,
+        interface: &Interface,
+        timing: &mut Timing,
+        slc: Option<&SlcCache>,
+        controller_ns_per_byte: f64,
+        nvme: bool,
+    ) -> Result<u64, InputError> {
+        let table = &self.file.controller;
+        let (mut usual, mut rule) = if nvme {
+            (SSD_COMMAND_NVME, "C usual of NVMe")
+        } else {
+            (SSD_COMMAND_SERIAL, "I what sheets leave beside the flash")
+        };
+        let way_ns = 4096.0 * (timing.channel_ns_per_byte + interface.read_ns_per_byte.max(controller_ns_per_byte));
+        if let Some(stated) = self.file.stated.read_latency {
+            let sense_ns = slc.map_or(timing.read_ns, |slc| slc.read_ns) as f64;
+            let left_ns = stated.0 as f64 - way_ns - sense_ns;
+            rule = "I what stated.read_latency leaves";
+            usual = DurationNs(left_ns.max(SSD_COMMAND_LEAST.0 as f64) as i64);
+            if left_ns < SSD_COMMAND_LEAST.0 as f64 && slc.is_none() && self.file.flash.read.is_none() {
+                let command_ns = table.command.unwrap_or(SSD_COMMAND_LEAST).0 as f64;
+                timing.read_ns = (stated.0 as f64 - way_ns - command_ns).max(1000.0) as u64;
+                self.derived.retain(|derived| derived.key != "flash.read");
+                self.or(None, "flash.read", rule, DurationNs(timing.read_ns as i64));
+            }
+        }
+        self.time(table.command, "controller.command", rule, usual)
+    }
+
+    /// Between two reads.
+    fn usual_interval(&self, nvme: bool) -> (DurationNs, &'static str) {
+        let stated = &self.file.stated;
+        if let Some(read) = stated.random_read {
+            return (DurationNs((1e9 / read.iops).round() as i64), "I one over stated.random_read");
+        }
+        let usual = match self.file.interface.kind {
+            Some(SsdInterfaceKind::Sas) => SSD_SAS_IOPS,
+            _ if nvme => {
+                let generation = self.file.interface.generation.unwrap_or(3).clamp(1, 5) as usize;
+                SSD_NVME_IOPS[generation - 1]
+            }
+            _ => SSD_SERIAL_ATA_IOPS,
+        };
+        let bytes = stated.sequential_read.map_or(f64::INFINITY, |rate| rate.0 / 4096.0);
+        (DurationNs((1e9 / usual.min(bytes)).round() as i64), "C usual of its interface")
+    }
+
+    /// Whether dies, planes and channels serve the stated random reads.
+    fn check_reads(&mut self, flash: &Flash, timing: &Timing, slc: Option<&SlcCache>, interval_ns: u64) {
+        let Some(read) = self.file.stated.random_read else { return };
+        let generation =
+            self.file.flash.generation.or_else(|| {
+                self.file.flash.cells.map(|cells: Cells| super::file::Generation::of(cells, self.file.year))
+            });
+        let independent =
+            self.file.flash.independent_planes.unwrap_or(generation.is_some_and(|g| g.figures().independent_planes));
+        let planes = if independent { f64::from(flash.planes_per_die) } else { 1.0 };
+        let sense_ns = slc.map_or(timing.read_ns, |slc| slc.read_ns) as f64;
+        let send_ns = read.bytes() as f64 * timing.channel_ns_per_byte;
+        let most =
+            (dies(flash) * planes / (sense_ns + send_ns)).min(f64::from(flash.channels) / send_ns.max(1e-3)) * 1e9;
+        let most = most.min(1e9 / interval_ns.max(1) as f64);
+        if most < (1.0 - CONTRADICTION) * read.iops {
+            self.contradicts("stated.random_read", &most.round(), "its dies and channels do not serve as many");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Random writes in the steady state, as far as formulas go: to choose what a file leaves out so that the drive does what its
+//! sheet says. The simulated drive does not use them.
+
+use headstack_sim::ssd::description::{Capacity, Collection, Flash, Timing};
+
+/// What bounds the steady state of a drive.
+#[derive(Clone, Copy, Debug)]
+pub struct Steady {
+    /// Flash beyond the capacity, as a share of it.
+    pub over_provisioning: f64,
+    /// Random writes a second that the flash takes then.
+    pub per_second: f64,
+}
+
+/// A drive whose random writes of `size_bytes` are to be reckoned with.
+#[derive(Clone, Copy, Debug)]
+pub struct RandomWrites {
+    pub capacity: Capacity,
+    pub flash: Flash,
+    pub timing: Timing,
+    pub collection: Collection,
+    pub size_bytes: f64,
+}
+
+impl RandomWrites {
+    /// Dies on all channels.
+    pub fn dies(&self) -> f64 {
+        f64::from(self.flash.channels) * f64::from(self.flash.dies_per_channel)
+    }
+
+    /// Bytes that a die programs at once.
+    pub fn row_bytes(&self) -> f64 {
+        f64::from(self.flash.planes_per_die) * f64::from(self.flash.page_bytes)
+    }
+
+    /// Writes a second with `amplification` and a program of `program_ns`: every die is busy all the time.
+    pub fn per_second(&self, amplification: f64, program_ns: f64) -> f64 {
+        let timing = &self.timing;
+        let unit_bytes = f64::from(self.capacity.mapping_unit_bytes);
+        let units_per_row = (self.row_bytes() / unit_bytes).max(1.0);
+        let send_ns = unit_bytes * timing.channel_ns_per_byte;
+        let program_ns = program_ns / units_per_row + send_ns;
+        let erase_ns = timing.erase_ns as f64 / (units_per_row * f64::from(self.flash.pages_per_block));
+        let sense_ns = timing.read_ns as f64;
+        // What is valid of a row is sensed at once.
+        let valid = units_per_row * (1.0 - 1.0 / amplification);
+        let moved_ns = send_ns + sense_ns / valid.max(1.0);
+        let units = (self.size_bytes / unit_bytes).ceil();
+        let rest_ns = if self.size_bytes < unit_bytes { sense_ns + send_ns } else { 0.0 };
+        let unit_ns = amplification * (program_ns + erase_ns) + (amplification - 1.0) * moved_ns;
+        self.dies() * 1e9 / (units * unit_ns + rest_ns)
+    }
+
+    /// Blocks kept free and open, as a share of the flash.
+    fn kept(&self, over_provisioning: f64) -> f64 {
+        let raw = self.capacity.logical_bytes as f64 * (1.0 + over_provisioning);
+        let blocks = raw / (self.dies() * self.row_bytes() * f64::from(self.flash.pages_per_block));
+        f64::from(self.collection.free_blocks_min + 1) / blocks.max(1.0)
+    }
+
+    /// Greedy collection of large blocks under uniform writes (Desnoyers 2012): with the part `x` of a victim valid,
+    /// flash over data is ln(1/x) / (1 - x), and the amplification 1 / (1 - x).
+    pub fn amplification(&self, over_provisioning: f64) -> f64 {
+        let flash_over_data = (1.0 + over_provisioning) * (1.0 - self.kept(over_provisioning)).max(0.1);
+        let (mut low, mut high) = (1e-9, 1.0 - 1e-6);
+        for _ in 0..60 {
+            let x = f64::midpoint(low, high);
+            if (1.0 / x).ln() / (1.0 - x) > flash_over_data { low = x } else { high = x }
+        }
+        1.0 / (1.0 - low)
+    }
+
+    /// Writes a second at an over-provisioning.
+    pub fn at(&self, over_provisioning: f64) -> f64 {
+        self.per_second(self.amplification(over_provisioning), self.timing.program_ns as f64)
+    }
+}
+
+/// The argument between `low` and `high` at which a rising function takes a value, nearly.
+pub fn solve_rising(low: f64, high: f64, value: f64, function: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (low, high);
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if function(middle) < value { low = middle } else { high = middle }
+    }
+    f64::midpoint(low, high)
+}

@@ -1,0 +1,217 @@
+//! Short runs that measure a solid-state drive as its sheet does.
+
+use std::fmt;
+
+use headstack_catalogue::ssd::file::{SsdFile, WriteState};
+use headstack_sim::ssd::Ssd;
+use headstack_sim::ssd::description::SsdDescription;
+use headstack_workload::{Kind, Purpose, Random, Request};
+
+/// A drive under commands that follow each other in a closed loop.
+pub struct Bench {
+    pub ssd: Ssd,
+    pub now_ns: u64,
+}
+
+impl Bench {
+    pub fn new(description: &SsdDescription) -> Bench {
+        Bench { ssd: Ssd::new(description, 1).unwrap(), now_ns: 0 }
+    }
+
+    /// Seconds that `count` commands take, `depth` at once.
+    pub fn seconds(&mut self, count: u32, depth: u32, mut request: impl FnMut(u32) -> Request) -> f64 {
+        let (start_ns, mut issued, mut done) = (self.now_ns, 0, 0);
+        while done < count {
+            while issued < count && issued - done < depth {
+                self.ssd.submit(self.now_ns, issued, &request(issued));
+                issued += 1;
+            }
+            self.now_ns = self.ssd.next_event_ns();
+            self.ssd.advance(self.now_ns, |_| done += 1);
+        }
+        (self.now_ns - start_ns) as f64 / 1e9
+    }
+}
+
+pub fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
+    Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
+}
+
+/// Requests of a sequential run, their size and how many are outstanding.
+const RUNS: u32 = 16_384;
+const RUN_BYTES: u32 = 128 << 10;
+const RUN_DEPTH: u32 = 32;
+const WRITTEN: u64 = RUNS as u64 * RUN_BYTES as u64;
+
+fn in_order(kind: Kind) -> impl FnMut(u32) -> Request {
+    move |index| request(kind, u64::from(index) * u64::from(RUN_BYTES), RUN_BYTES)
+}
+
+/// What a sheet promises.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum What {
+    RandomRead { depth: u32, bytes: u32 },
+    SteadyWrite { depth: u32, bytes: u32 },
+    BurstWrite { depth: u32, bytes: u32 },
+    SequentialRead,
+    SequentialWrite,
+    ReadLatency,
+    WriteLatency,
+    SlcCache,
+    AfterSlc,
+}
+
+/// A promise and its figure, in requests a second, MB/s, microseconds or GB.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    pub what: What,
+    pub stated: f64,
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, unit) = match self.what {
+            What::RandomRead { .. } => ("random reads", "/s"),
+            What::SteadyWrite { .. } => ("random writes, steady", "/s"),
+            What::BurstWrite { .. } => ("random writes, burst", "/s"),
+            What::SequentialRead => ("sequential reads", "MB/s"),
+            What::SequentialWrite => ("sequential writes", "MB/s"),
+            What::ReadLatency => ("lone read", "us"),
+            What::WriteLatency => ("lone write", "us"),
+            What::SlcCache => ("SLC cache", "GB"),
+            What::AfterSlc => ("writes after the cache", "MB/s"),
+        };
+        write!(f, "{what:24} {:>10.1} {unit:4}", self.stated)
+    }
+}
+
+impl Figure {
+    /// What a file states.
+    pub fn of(file: &SsdFile) -> Vec<Figure> {
+        let stated = &file.stated;
+        let depth = |given: Option<u32>| given.unwrap_or(32);
+        let writes = stated.random_write.map(|writes| {
+            let (depth, bytes) = (depth(writes.depth), writes.bytes() as u32);
+            let burst = writes.state.map_or(stated.slc_cache.is_some(), |state| state == WriteState::Burst);
+            let what = if burst { What::BurstWrite { depth, bytes } } else { What::SteadyWrite { depth, bytes } };
+            (what, writes.iops)
+        });
+        let reads = stated
+            .random_read
+            .map(|reads| (What::RandomRead { depth: depth(reads.depth), bytes: reads.bytes() as u32 }, reads.iops));
+        let found = [
+            reads,
+            writes,
+            stated.sequential_read.map(|rate| (What::SequentialRead, rate.0 / 1e6)),
+            stated.sequential_write.map(|rate| (What::SequentialWrite, rate.0 / 1e6)),
+            stated.read_latency.map(|time| (What::ReadLatency, time.0 as f64 / 1e3)),
+            stated.write_latency.map(|time| (What::WriteLatency, time.0 as f64 / 1e3)),
+            stated.slc_cache.map(|size| (What::SlcCache, size.0 as f64 / 1e9)),
+            stated.after_slc.map(|rate| (What::AfterSlc, rate.0 / 1e6)),
+        ];
+        found.into_iter().flatten().map(|(what, stated)| Figure { what, stated }).collect()
+    }
+
+    /// The same of the simulated drive.
+    pub fn measure(&self, description: &SsdDescription) -> f64 {
+        let mb = f64::from(RUNS) * f64::from(RUN_BYTES) / 1e6;
+        match self.what {
+            What::RandomRead { depth, bytes } => {
+                let (mut bench, span) = ready(description);
+                let mut random = Random::new(3, Purpose::Addresses);
+                let mut next = |_| request(Kind::Read, random.below(span / u64::from(bytes)) * u64::from(bytes), bytes);
+                let count = 20_000.max(100 * depth);
+                let _ = bench.seconds(count / 4, depth, &mut next);
+                f64::from(count) / bench.seconds(count, depth, &mut next)
+            }
+            What::ReadLatency => {
+                let (mut bench, span) = ready(description);
+                let mut random = Random::new(3, Purpose::Addresses);
+                let next = |_| request(Kind::Read, random.below(span / 4096) * 4096, 4096);
+                bench.seconds(1_000, 1, next) * 1e3
+            }
+            What::WriteLatency => {
+                let (mut bench, span) = ready(description);
+                let mut random = Random::new(3, Purpose::Addresses);
+                let next = |_| request(Kind::Write, random.below(span / 4096) * 4096, 4096);
+                bench.seconds(1_000, 1, next) * 1e3
+            }
+            What::BurstWrite { depth, bytes } => {
+                let (mut bench, span) = ready(description);
+                let mut random = Random::new(3, Purpose::Addresses);
+                let next = |_| request(Kind::Write, random.below(span / u64::from(bytes)) * u64::from(bytes), bytes);
+                100_000.0 / bench.seconds(100_000, depth, next)
+            }
+            What::SteadyWrite { depth, bytes } => steady_writes(description, depth, bytes),
+            What::SequentialRead => mb / ready(description).0.seconds(RUNS, RUN_DEPTH, in_order(Kind::Read)),
+            What::SequentialWrite => mb / Bench::new(description).seconds(RUNS, RUN_DEPTH, in_order(Kind::Write)),
+            What::SlcCache => slc_cliff(description).0,
+            What::AfterSlc => slc_cliff(description).1,
+        }
+    }
+}
+
+/// A drive for short runs, and the bytes at its beginning over which they go: makers of drives with a cache of one bit a
+/// cell let them go over what they have just written.
+fn ready(description: &SsdDescription) -> (Bench, u64) {
+    let mut bench = Bench::new(&SsdDescription { filled: description.slc_cache.is_none(), ..description.clone() });
+    if description.slc_cache.is_none() && description.controller.map_cache_bytes.is_none() {
+        let span = bench.ssd.capacity_bytes();
+        return (bench, span);
+    }
+    let _ = bench.seconds(RUNS, RUN_DEPTH, in_order(Kind::Write));
+    (bench, WRITTEN)
+}
+
+/// The drive with fewer and smaller blocks, erased in as much less time: as fast, and with as much spare.
+pub fn small(description: &SsdDescription) -> SsdDescription {
+    let flash = description.flash;
+    let (pages, blocks) = (32.min(flash.pages_per_block), 160.min(flash.blocks_per_plane));
+    let mut small = description.clone();
+    (small.flash.pages_per_block, small.flash.blocks_per_plane) = (pages, blocks);
+    let ratio = f64::from(pages) / f64::from(flash.pages_per_block);
+    small.timing.erase_ns = (description.timing.erase_ns as f64 * ratio) as u64;
+    let kept = f64::from(description.collection.free_blocks_min + 1);
+    let used = (f64::from(blocks) - kept) / (f64::from(flash.blocks_per_plane) - kept);
+    let unit = u64::from(description.capacity.mapping_unit_bytes);
+    let logical = description.capacity.logical_bytes as f64 * ratio * used;
+    small.capacity.logical_bytes = logical as u64 / unit * unit;
+    small.slc_cache = None;
+    small
+}
+
+/// Random writes a second in the steady state.
+fn steady_writes(description: &SsdDescription, depth: u32, bytes: u32) -> f64 {
+    let mut bench = Bench::new(&SsdDescription { preconditioned: true, ..small(description) });
+    let places = bench.ssd.capacity_bytes() / u64::from(bytes);
+    let mut random = Random::new(3, Purpose::Addresses);
+    let mut next = |_| request(Kind::Write, random.below(places) * u64::from(bytes), bytes);
+    // As much as the buffer and the free blocks take, and some more.
+    let count = (places / 10).clamp(50_000, 400_000) as u32;
+    let _ = bench.seconds(count, depth, &mut next);
+    f64::from(count) / bench.seconds(count, depth, &mut next)
+}
+
+/// (GB that an empty drive takes before its rate falls by a third, MB/s from then on).
+fn slc_cliff(description: &SsdDescription) -> (f64, f64) {
+    let mut bench = Bench::new(&SsdDescription { filled: false, ..description.clone() });
+    let (step, gb) = (8_192, 8_192.0 * f64::from(RUN_BYTES) / 1e9);
+    let most = (bench.ssd.capacity_bytes() / u64::from(step) / u64::from(RUN_BYTES)) as u32;
+    let mut rates = Vec::new();
+    let mut cliff = None;
+    for round in 0..most {
+        let start = u64::from(round) * u64::from(step);
+        let next = |index| request(Kind::Write, (start + u64::from(index)) * u64::from(RUN_BYTES), RUN_BYTES);
+        rates.push(gb * 1e3 / bench.seconds(step, RUN_DEPTH, next));
+        let rate = *rates.last().expect("just pushed");
+        if cliff.is_none() && rate < rates[0] / 1.5 {
+            cliff = Some(rates.len());
+        }
+        if cliff.is_some_and(|at| rates.len() >= at + 30) {
+            break;
+        }
+    }
+    let cliff = cliff.unwrap_or(rates.len());
+    let after = &rates[cliff.min(rates.len() - 1)..];
+    (gb * (cliff as f64 - 1.0), after.iter().sum::<f64>() / after.len() as f64)
+}
