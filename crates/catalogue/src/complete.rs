@@ -140,6 +140,9 @@ fn queue(queue: &Queue) -> QueueTable {
         policy: Some(queue.policy),
         ageing: queue.ageing_ns.map(duration),
         reordering_strength: Some(queue.reordering_strength),
+        committed: Some(queue.committed),
+        rotation_margin: Some(duration(queue.rotation_margin_ns)),
+        age_weight: Some(queue.age_weight),
     }
 }
 
@@ -217,6 +220,7 @@ fn slow(slow: &SlowProcesses) -> SlowTable {
             duration: duration(recalibration.duration_ns),
         }),
         scan: slow.scan.map(|scan| ScanTable { idle: duration(scan.idle_ns), step_sectors: scan.step_sectors }),
+        write_verify: slow.write_verify.then_some(true),
     }
 }
 

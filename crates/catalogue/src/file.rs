@@ -257,8 +257,14 @@ pub struct QueueTable {
     pub policy: Option<Policy>,
     /// Age that takes precedence; none where left out.
     pub ageing: Option<DurationNs>,
-    /// Share of the queue that is searched, 0 to 1.
+    /// Share of the open commands that is searched, 0 to 1.
     pub reordering_strength: Option<f64>,
+    /// Commands behind the one in service whose order is fixed.
+    pub committed: Option<f64>,
+    /// A sector that comes past within this time of the end of the seek is taken to be missed.
+    pub rotation_margin: Option<DurationNs>,
+    /// Time of positioning that a unit of waiting makes up for, 0 to 1.
+    pub age_weight: Option<f64>,
 }
 
 /// `[buffer]`
@@ -397,6 +403,8 @@ pub struct SlowTable {
     pub recalibration: Option<RecalibrationTable>,
     /// Background media scan.
     pub scan: Option<ScanTable>,
+    /// Each write is read back a turn later; off where left out.
+    pub write_verify: Option<bool>,
 }
 
 /// `[slow.retries]`

@@ -244,10 +244,14 @@ fn queue_and_host_follow_the_interface() {
         let (queue, interface) = (resolved.description.queue, resolved.description.interface);
         match interface.kind {
             InterfaceKind::Sata => {
-                assert_eq!((queue.depth, queue.reordering_strength), (32, constants::SATA_REORDERING_STRENGTH), "{id}")
+                assert_eq!((queue.depth, queue.reordering_strength), (32, 1.0), "{id}");
+                let commits = resolved.file.year.unwrap() < constants::IDEAL_NCQ_SINCE;
+                assert_eq!((queue.committed > 0.0, queue.rotation_margin_ns > 0), (commits, commits), "{id}");
             }
             InterfaceKind::Ata => assert_eq!((queue.depth, interface.host_tags), (1, 1), "{id}"),
-            _ => assert!(queue.depth >= 64 && queue.reordering_strength == 1.0, "{id}"),
+            InterfaceKind::Scsi | InterfaceKind::Sas | InterfaceKind::Fc => {
+                assert!(queue.depth >= 64 && queue.reordering_strength == 1.0 && queue.committed == 0.0, "{id}");
+            }
         }
     });
 }

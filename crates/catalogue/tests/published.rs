@@ -70,37 +70,6 @@ fn worst(errors: &[f64]) -> f64 {
     errors.iter().fold(0.0, |worst, error| worst.max(error.abs()))
 }
 
-#[test]
-fn the_spinpoint_f1_follows_its_measured_read_curve() {
-    let Some(folder) = measurements() else { return };
-    let text = std::fs::read_to_string(folder.join("curves.csv")).unwrap();
-    let drive = load_drive("spinpoint-f1-1tb").unwrap().description;
-    let cell = |line: &str| {
-        // The name holds commas and is quoted; nothing after it is.
-        let (name, rest) = line.strip_prefix('"')?.split_once("\",")?;
-        let fields: Vec<&str> = rest.split(',').collect();
-        (name.starts_with("samsung-f1") && fields[1] == "read").then(|| Cell {
-            row: "spinpoint-f1-1tb random-read-4k".to_owned(),
-            published: fields[7].parse().unwrap(),
-            spec: RunSpec {
-                system_name: "spinpoint-f1-1tb".to_owned(),
-                system: drive.clone().into(),
-                demand: workload("random-read-4k", fields[3].parse().unwrap()).into(),
-                span: None,
-                seed: 1,
-                interval_ns: None,
-                preload: 0,
-                faults: None,
-            },
-        })
-    };
-    let cells: Vec<Cell> = text.lines().filter_map(cell).collect();
-    assert_eq!(cells.len(), 6, "depths 1 to 32");
-    let errors = errors(&cells);
-    println!("worst {:.1} %", worst(&errors) * 100.0);
-    assert!(worst(&errors) <= 0.10);
-}
-
 /// DiskSim 4.0's own demerit in ms for its parameters and traces, as its validation prints it.
 const DISKSIM_DEMERIT_MS: [(&str, f64); 5] =
     [("atlas10k", 0.2675), ("barracuda", 0.3479), ("cheetah9LP", 0.1071), ("dec_rz26", 0.3406), ("hp_c2247a", 0.0893)];

@@ -2,38 +2,88 @@
 //!
 //! Run with `--nocapture` for the tables.
 
+use std::collections::BTreeMap;
+
 use headstack_catalogue::load_drive;
+use headstack_sim::drive::description::DriveDescription;
 use headstack_sim::run_all;
 
 use crate::common::{Errors, FioRow, fio_runs, random_4k};
 
 const REQUESTS: u64 = 20_000;
 
-/// A disk of the measurements and the description that stands for it.
-const DISKS: [(&str, &str); 1] = [("HPMICROSERVERG10/SATA_AHCI_SAMSUNGF1_1TB_7K2RPM", "spinpoint-f1-1tb")];
+/// libata resets a device that has not answered for 30 s: rows with such a stall tell of that.
+const STALL_MS: f64 = 29_000.0;
 
-/// The rows of one job of pure reads or writes, by depth.
-fn by_depth(rows: &[FioRow], rw: &str) -> Vec<FioRow> {
-    let mut rows: Vec<FioRow> = rows.iter().filter(|row| row.rw == rw && row.numjobs == 1).cloned().collect();
-    rows.sort_by_key(|row| row.iodepth);
-    rows
+/// A disk of the measurements and the description that stands for it.
+struct Disk {
+    systems: &'static [&'static str],
+    id: &'static str,
 }
 
-#[test]
-fn disks_follow_their_measured_curves_over_depth() {
-    for (system, id) in DISKS {
-        let Some(runs) = fio_runs(system) else { return };
-        let drive = load_drive(id).unwrap().description;
-        let rows = by_depth(&runs, "randread");
-        let spec = |row: &FioRow| random_4k(id, drive.clone().into(), row.iodepth, 100.0, REQUESTS);
-        let specs: Vec<_> = rows.iter().map(spec).collect();
-        let (mut rate, mut median, mut p99) = (Errors::default(), Errors::default(), Errors::default());
-        for (row, result) in rows.iter().zip(run_all(&specs, &|_, _| true)) {
+const DISKS: [Disk; 3] = [
+    Disk { systems: &["HPMICROSERVERG10/SATA_AHCI_SAMSUNGF1_1TB_7K2RPM"], id: "spinpoint-f1-1tb" },
+    Disk { systems: &["HPMICROSERVERG10/SATA_AHCI_HGST_HTS72101_100GB_7K2RPM"], id: "travelstar-7k100-100gb" },
+    Disk {
+        systems: &[
+            "HPMICROSERVERG10/SATA_AHCI_WD740GD_74GB_10RPM/RUN1",
+            "HPMICROSERVERG10/SATA_AHCI_WD740GD_74GB_10RPM/RUN2",
+        ],
+        id: "raptor-wd740gd",
+    },
+];
+
+/// What was measured with as many requests outstanding: the mean of all ways to deal them to jobs.
+struct Measured {
+    outstanding: u32,
+    iops: f64,
+    p50_ms: f64,
+    p99_ms: f64,
+    p999_ms: f64,
+}
+
+/// The runs of pure reads or writes of a disk up to the 32 tags of native command queueing, without those that stalled.
+fn measured(disk: &Disk, rw: &str) -> Option<Vec<Measured>> {
+    let mut rows: BTreeMap<u32, Vec<FioRow>> = BTreeMap::new();
+    for system in disk.systems {
+        for row in fio_runs(system)? {
+            if row.rw == rw && row.iodepth * row.numjobs <= 32 && row.lat_max_ms < STALL_MS {
+                rows.entry(row.iodepth * row.numjobs).or_default().push(row);
+            }
+        }
+    }
+    let of = |(outstanding, rows): (u32, Vec<FioRow>)| {
+        let mean = |of: fn(&FioRow) -> f64| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
+        Measured {
+            outstanding,
+            iops: mean(|row| row.iops),
+            p50_ms: mean(|row| row.p50_ms),
+            p99_ms: mean(|row| row.p99_ms),
+            p999_ms: mean(|row| row.p999_ms),
+        }
+    };
+    Some(rows.into_iter().map(of).collect())
+}
+
+/// Errors of rate, median and 99th percentile.
+#[derive(Default)]
+struct Score {
+    rate: Errors,
+    median: Errors,
+    p99: Errors,
+}
+
+impl Score {
+    /// Holds a drive against what was measured, and prints it.
+    fn add(&mut self, id: &str, drive: &DriveDescription, reads_percent: f64, measured: &[Measured]) {
+        let spec = |row: &Measured| random_4k(id, drive.clone().into(), row.outstanding, reads_percent, REQUESTS);
+        let specs: Vec<_> = measured.iter().map(spec).collect();
+        for (row, result) in measured.iter().zip(run_all(&specs, &|_, _| true)) {
             let result = result.unwrap();
             let ms = |q: f64| result.quantile_ns(q).expect("a drive answers") as f64 / 1e6;
-            let (name, found) = (format!("{id} at {}", row.iodepth), result.throughput_per_s());
+            let (name, rate) = (format!("{id} at {}", row.outstanding), result.throughput_per_s());
             println!(
-                "{name:24} {found:>6.1}/{:<6.1}  p50 {:>6.1}/{:<6.1}  p99 {:>6.1}/{:<6.1}  p99.9 {:>6.1}/{:<6.1}",
+                "{name:28} {rate:>6.1}/{:<6.1}  p50 {:>6.1}/{:<6.1}  p99 {:>6.1}/{:<6.1}  p99.9 {:>6.1}/{:<6.1}",
                 row.iops,
                 ms(0.5),
                 row.p50_ms,
@@ -42,13 +92,59 @@ fn disks_follow_their_measured_curves_over_depth() {
                 ms(0.999),
                 row.p999_ms
             );
-            rate.add(&name, found, row.iops);
-            median.add(&name, ms(0.5), row.p50_ms);
-            p99.add(&name, ms(0.99), row.p99_ms);
+            self.rate.add(&name, rate, row.iops);
+            self.median.add(&name, ms(0.5), row.p50_ms);
+            self.p99.add(&name, ms(0.99), row.p99_ms);
         }
-        rate.print("IO/s");
-        median.print("median");
-        p99.print("p99");
-        assert!(rate.worst() <= 0.12);
     }
+
+    fn print(&self) {
+        self.rate.print("IO/s");
+        self.median.print("median");
+        self.p99.print("p99");
+    }
+}
+
+#[test]
+fn reads_of_disks_follow_their_measured_curves_over_depth() {
+    let mut all = Score::default();
+    for disk in DISKS {
+        let Some(measured) = measured(&disk, "randread") else { return };
+        all.add(disk.id, &load_drive(disk.id).unwrap().description, 100.0, &measured);
+    }
+    all.print();
+    assert!(all.rate.mean() <= 0.05 && all.rate.worst() <= 0.12);
+    assert!(all.median.mean() <= 0.10);
+    assert!(all.p99.mean() <= 0.15);
+}
+
+#[test]
+fn writes_of_disks_follow_their_measured_curves_over_depth() {
+    let mut all = Score::default();
+    for disk in DISKS {
+        let Some(measured) = measured(&disk, "randwrite") else { return };
+        all.add(disk.id, &load_drive(disk.id).unwrap().description, 0.0, &measured);
+    }
+    all.print();
+    assert!(all.rate.mean() <= 0.12);
+}
+
+/// A disk of which nothing was fitted: its sheet, and the firmware that the other two have on average.
+#[test]
+fn a_disk_that_was_not_fitted_comes_out_from_its_sheet_and_its_family() {
+    let [f1, travelstar, raptor] = DISKS;
+    let queue = |disk: &Disk| load_drive(disk.id).unwrap().description.queue;
+    let (one, other) = (queue(&travelstar), queue(&raptor));
+    let mut drive = load_drive(f1.id).unwrap().description;
+    drive.queue.committed = (one.committed + other.committed) / 2.0;
+    drive.queue.rotation_margin_ns = u64::midpoint(one.rotation_margin_ns, other.rotation_margin_ns);
+    drive.queue.age_weight = (one.age_weight + other.age_weight) / 2.0;
+    let Some(measured) = measured(&f1, "randread") else { return };
+    let mut score = Score::default();
+    score.add("spinpoint-f1-1tb from its family", &drive, 100.0, &measured);
+    score.print();
+    // What it comes to, rounded up: 5.1 %, worst 9.7 %; 12.4 %; 28.6 %.
+    assert!(score.rate.mean() <= 0.07 && score.rate.worst() <= 0.12);
+    assert!(score.median.mean() <= 0.15);
+    assert!(score.p99.mean() <= 0.32);
 }

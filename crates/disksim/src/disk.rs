@@ -113,7 +113,7 @@ pub(super) fn bare_drive(
         name: block.label().to_owned(),
         geometry,
         mechanics,
-        queue: Queue { depth: 1, policy: Policy::Fcfs, ageing_ns: None, reordering_strength: 1.0 },
+        queue: Queue::NONE,
         buffer: Buffer {
             segments: 0,
             segment_sectors: 0,

@@ -138,12 +138,96 @@ fn reordering_strength_spans_fcfs_to_the_ideal() {
         assert!(rates[at] > 0.99 * rates[at - 1], "strength {}: {rates:?}", strengths[at]);
     }
     assert!(rates[6] > 1.5 * rates[0], "{rates:?}");
-    // Half a strength of 6 waiting commands chooses among the oldest 3.
+    // Half a strength of 6 waiting commands chooses among the oldest 3 or 4, 3.5 on average.
     let mut half = queueing_drive(Policy::Sstf, 32);
     half.queue.reordering_strength = 0.5;
     let served = order_of_service(&half, &[10, 90, 30, 51, 52, 53].map(cylinder), &[]);
-    // Of {10, 90, 30} 30; of {10, 90, 51} (5 wait, 3 are open) 10; of {90, 51} 51; of {90, 52} 52; of {90} and {53} in turn.
+    // Of {10, 90, 30} 30; of {10, 90, 51} (5 wait, 3 are open) 10; of {90, 51, 52} (4 wait: the half that was left makes 3
+    // of 2.5) 51; of {90, 52} 52; of {90} and {53} in turn.
     assert_eq!(served, [30, 10, 51, 52, 90, 53].map(cylinder));
+}
+
+/// No strength is rounded away: of two commands even a third of the choice is made now and then.
+#[test]
+fn a_little_more_strength_serves_a_little_more() {
+    let rate = |outstanding, strength| {
+        let mut description = queueing_drive(Policy::Sptf, 32);
+        description.queue.reordering_strength = strength;
+        run_closed(&description, line(4096, 100.0, 100.0), outstanding, 50_000).throughput_per_s()
+    };
+    for outstanding in [3, 5] {
+        let rates = [0.0, 0.25, 0.33, 0.35, 0.5, 0.75, 1.0].map(|strength| rate(outstanding, strength));
+        assert!(rates[2] != rates[3], "{rates:?}");
+        assert!(rates.windows(2).all(|pair| pair[1] > 0.995 * pair[0]), "{rates:?}");
+        assert!(rates[6] > 1.05 * rates[0] && rates[4] > 1.01 * rates[0] && rates[4] < rates[6], "{rates:?}");
+    }
+}
+
+/// What comes later passes what is planned only where nothing is committed.
+#[test]
+fn what_is_committed_keeps_its_place() {
+    let served = |committed| {
+        let mut description = queueing_drive(Policy::Sstf, 32);
+        description.queue.committed = committed;
+        let far = [300, 500, 700, 900];
+        let early = far.map(|number| (0, read(cylinder(number), 1)));
+        let first = [(0, read(cylinder(50), 1))];
+        // While the arm is on its way to 300.
+        let near = [(8 * MS, read(cylinder(301), 1))];
+        let requests: Vec<(u64, Request)> = first.into_iter().chain(early).chain(near).collect();
+        let done = serve_all(&mut Drive::new(&description, 0).unwrap(), &requests);
+        assert!(done[0].at_ns < 8 * MS && 8 * MS < done[1].at_ns, "{done:?}");
+        done.iter().position(|completion| completion.id == 5).unwrap()
+    };
+    // The one that comes last is next to the second; 0, 1 and 3 others were planned by then.
+    assert_eq!([0.0, 1.0, 3.0].map(served), [2, 3, 5]);
+}
+
+/// With two commands planned only each second time, one and a half are committed.
+#[test]
+fn commitment_costs_little_by_little() {
+    let rate = |committed| {
+        let mut description = queueing_drive(Policy::Sptf, 32);
+        description.queue.committed = committed;
+        run_closed(&description, line(4096, 100.0, 100.0), 8, 50_000).throughput_per_s()
+    };
+    let rates = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0].map(rate);
+    assert!(rates.windows(2).all(|pair| pair[1] < pair[0]), "{rates:?}");
+    let fcfs = queueing_drive(Policy::Fcfs, 32);
+    let in_order = run_closed(&fcfs, line(4096, 100.0, 100.0), 8, 50_000).throughput_per_s();
+    // But for the first eight, which come at once.
+    assert_close(rates[7], in_order, 0.1, "nothing is left to choose from");
+}
+
+/// A sector that comes past soon after the seek is left for the next turn by a firmware that expects to miss it.
+#[test]
+fn what_might_be_missed_is_not_tried() {
+    let order = |margin_ns| {
+        let mut description = queueing_drive(Policy::Sptf, 32);
+        (description.mechanics.seek, description.mechanics.head_switch_ns) = (SeekCurve::Constant(0), 0);
+        description.geometry.zones[0].cylinder_skew_turns = 0.0;
+        description.geometry.zones[0].track_skew_turns = 0.0;
+        description.queue.rotation_margin_ns = margin_ns;
+        order_of_service(&description, &[cylinder(7) + 30, cylinder(8) + 60], &[])
+    };
+    assert_eq!(order(0), [cylinder(7) + 30, cylinder(8) + 60]);
+    assert_eq!(order(40 * SECTOR_NS), [cylinder(8) + 60, cylinder(7) + 30]);
+}
+
+/// The older of two commands goes first where age outweighs the way to it.
+#[test]
+fn age_makes_up_for_positioning() {
+    let far_first = |age_weight| {
+        let mut description = queueing_drive(Policy::Sptf, 32);
+        description.queue.age_weight = age_weight;
+        let near = (1..30).map(|number| (number * MS, read(cylinder(50 + number), 1)));
+        let requests: Vec<(u64, Request)> =
+            [(0, read(cylinder(50), 1)), (0, read(cylinder(950), 1))].into_iter().chain(near).collect();
+        let done = serve_all(&mut Drive::new(&description, 0).unwrap(), &requests);
+        done.iter().position(|completion| completion.id == 1).unwrap()
+    };
+    let [never, slowly, soon] = [0.0, 0.1, 1.0].map(far_first);
+    assert!(soon < slowly && slowly < never, "{soon} {slowly} {never}");
 }
 
 #[test]

@@ -78,7 +78,10 @@ fn a_scan_leaves_a_busy_drive_alone() {
 
 #[test]
 fn all_is_off_by_default() {
-    assert_eq!(SlowProcesses::default(), SlowProcesses { retries: None, recalibration: None, scan: None });
+    assert_eq!(
+        SlowProcesses::default(),
+        SlowProcesses { retries: None, recalibration: None, scan: None, write_verify: false }
+    );
     let line = line(4096, 50.0, 100.0);
     let bare = run_closed(&bare_drive(), line.clone(), 4, 5_000);
     let mut description = bare_drive();

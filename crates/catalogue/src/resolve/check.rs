@@ -145,6 +145,7 @@ impl Check<'_> {
             ("seek.constant", seek.constant),
             ("seek.head_switch", seek.head_switch),
             ("queue.ageing", file.queue.ageing),
+            ("queue.rotation_margin", file.queue.rotation_margin),
             ("overheads.command", overheads.command),
             ("overheads.read_completion", overheads.read_completion),
             ("overheads.write_completion", overheads.write_completion),

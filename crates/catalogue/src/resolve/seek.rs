@@ -1,4 +1,7 @@
-//! A seek curve from the three figures of a data sheet and the shape of a measured curve.
+//! A seek curve from the figures of a data sheet and the shape of the drive's era.
+
+mod accelerated;
+mod measured;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -7,152 +10,9 @@ use headstack_sim::drive::mechanics::Distances;
 use headstack_workload::InputError;
 
 use super::{Resolver, mechanics::Motion, ns};
-use crate::constants::interpolate;
-
-/// Share of the stroke over which a curve leaves the sheet's single-cylinder time.
-const NEAR: f64 = 0.01;
-
-/// Share of the stroke from which a curve bends towards the sheet's full stroke.
-const FAR: f64 = 2.0 / 3.0;
-
-/// Measured seek times in ms over cylinders, with the drive's last cylinder (DiskSim 4.0 validation parameters of
-/// Carnegie Mellon University, read off at these distances).
-struct Measured {
-    last_cylinder: f64,
-    points_ms: &'static [(f64, f64)],
-}
-
-const CHEETAH_9LP: Measured = Measured {
-    last_cylinder: 6961.0,
-    points_ms: &[
-        (1.0, 0.83),
-        (2.0, 1.00),
-        (5.0, 1.27),
-        (10.0, 1.45),
-        (20.0, 1.53),
-        (50.0, 1.80),
-        (100.0, 2.15),
-        (200.0, 2.52),
-        (500.0, 3.23),
-        (1000.0, 4.12),
-        (2000.0, 5.28),
-        (3000.0, 6.35),
-        (5000.0, 8.49),
-        (6000.0, 9.70),
-        (6961.0, 10.69),
-    ],
-};
-
-const ATLAS_10K: Measured = Measured {
-    last_cylinder: 10_041.0,
-    points_ms: &[
-        (1.0, 1.25),
-        (2.0, 1.16),
-        (5.0, 1.36),
-        (10.0, 1.53),
-        (20.0, 1.62),
-        (50.0, 1.86),
-        (100.0, 2.01),
-        (200.0, 2.65),
-        (500.0, 3.21),
-        (1000.0, 3.82),
-        (2000.0, 4.84),
-        (3000.0, 5.64),
-        (5000.0, 6.81),
-        (6000.0, 7.53),
-        (10_041.0, 11.17),
-    ],
-};
-
-const BARRACUDA_4LP: Measured = Measured {
-    last_cylinder: 5171.0,
-    points_ms: &[
-        (1.0, 1.94),
-        (2.0, 1.96),
-        (5.0, 2.18),
-        (10.0, 2.35),
-        (20.0, 2.55),
-        (50.0, 3.77),
-        (100.0, 4.16),
-        (200.0, 5.31),
-        (500.0, 6.14),
-        (1000.0, 8.11),
-        (2000.0, 10.09),
-        (3000.0, 12.47),
-        (5000.0, 16.72),
-        (5171.0, 17.24),
-    ],
-};
-
-const RZ26: Measured = Measured {
-    last_cylinder: 2598.0,
-    points_ms: &[
-        (1.0, 1.01),
-        (2.0, 1.90),
-        (5.0, 2.66),
-        (10.0, 2.88),
-        (20.0, 3.36),
-        (50.0, 4.27),
-        (100.0, 5.49),
-        (200.0, 6.91),
-        (500.0, 8.96),
-        (1000.0, 11.66),
-        (2000.0, 16.19),
-        (2598.0, 19.10),
-    ],
-};
-
-/// A seek time in ms over the share of the stroke: the mean of measured curves.
-struct Shape {
-    name: &'static str,
-    measured: &'static [Measured],
-}
-
-/// Arms of one class scale alike: settle, then acceleration (the square root of the distance), then coasting.
-#[derive(Clone, Copy, Debug)]
-enum Class {
-    /// 9,000 rpm and more.
-    Fast,
-    /// 6,500 rpm and more.
-    Usual,
-    /// Slower.
-    Slow,
-}
-
-/// How many there are.
-const CLASSES: usize = 3;
-
-impl Class {
-    fn of(rpm: f64) -> Class {
-        match rpm {
-            9000.0.. => Class::Fast,
-            6500.0.. => Class::Usual,
-            _ => Class::Slow,
-        }
-    }
-
-    /// What its curves look like.
-    fn shape(self) -> Shape {
-        match self {
-            Class::Fast => Shape { name: "Cheetah 9LP and Atlas 10K", measured: &[CHEETAH_9LP, ATLAS_10K] },
-            Class::Usual => Shape { name: "Barracuda 4LP", measured: &[BARRACUDA_4LP] },
-            Class::Slow => Shape { name: "RZ26", measured: &[RZ26] },
-        }
-    }
-}
-
-impl Shape {
-    fn at(&self, share: f64) -> f64 {
-        let sum: f64 =
-            self.measured.iter().map(|curve| interpolate(curve.points_ms, share * curve.last_cylinder)).sum();
-        sum / self.measured.len() as f64
-    }
-
-    /// Where the curve has corners.
-    fn corners(&self) -> impl Iterator<Item = f64> {
-        self.measured.iter().flat_map(|curve| curve.points_ms.iter().map(|&(at, _)| at / curve.last_cylinder))
-    }
-}
+use crate::constants::ACCELERATED_SINCE;
+use accelerated::Accelerated;
+use measured::{CLASSES, Class, Fit, Means};
 
 /// The figures of a sheet, in ns.
 struct Sheet {
@@ -161,70 +21,59 @@ struct Sheet {
     full_stroke: Option<f64>,
 }
 
-/// The curve `factor * shape(x) + stretch * far(x)` over the share x of the stroke, drawn to the single-cylinder time
-/// near 0.
-///
-/// A sheet's full stroke is often 2.2 to 2.5 times its average where measured curves have 1.85 to 2.0. To stretch the
-/// whole curve would make short strokes much too short (mean over half the capacity 0.60 to 0.65 of the full mean, as
-/// with Lee and Katz 1993, where measured curves give 0.72 to 0.77), so only the part beyond [`FAR`] is bent: those
-/// seeks are rare, and a drive that uses half its capacity makes none of them.
-struct Fit<'a> {
-    shape: &'a Shape,
-    factor: f64,
-    stretch: f64,
-    single_cylinder: f64,
-    /// One cylinder as a share of the stroke.
-    step: f64,
+/// A curve that meets the figures of a sheet.
+enum Curve {
+    /// As measured drives of up to 2006 seek.
+    Measured(Fit),
+    /// Since then.
+    Accelerated(Accelerated),
 }
 
-/// 0 up to [`FAR`], then linear to 1 at the full stroke.
-fn far(share: f64) -> f64 {
-    ((share - FAR) / (1.0 - FAR)).max(0.0)
-}
-
-/// 1 at one cylinder, linear to 0 at [`NEAR`] and beyond.
-fn near(share: f64, step: f64) -> f64 {
-    ((NEAR - share) / (NEAR - step).max(step)).clamp(0.0, 1.0)
-}
-
-/// Means over random pairs of blocks of what a curve is made of.
-struct Means {
-    near: f64,
-    shape: f64,
-    far: f64,
-}
-
-impl Means {
-    /// Those of a shape; `mean` gives the mean of a function of the share of the stroke, `step` is that of a cylinder.
-    fn new(shape: &Shape, step: f64, mean: impl Fn(&dyn Fn(f64) -> f64) -> f64) -> Means {
-        Means { near: mean(&|share| near(share, step)), shape: mean(&|share| shape.at(share)), far: mean(&far) }
-    }
-}
-
-impl<'a> Fit<'a> {
-    /// Solves the two equations "mean over random pairs of blocks = average" and "time at 1 = full stroke" for factor
-    /// and stretch.
-    fn new(shape: &'a Shape, sheet: &Sheet, step: f64, means: &Means) -> Fit<'a> {
-        let mean_shape = means.shape - shape.at(step) * means.near;
-        let wanted = sheet.average - sheet.single_cylinder * means.near;
-        let (factor, stretch) = match sheet.full_stroke {
-            None => (wanted / mean_shape, 0.0),
-            Some(full) => {
-                let factor = (wanted - full * means.far) / (mean_shape - shape.at(1.0) * means.far);
-                (factor, full - factor * shape.at(1.0))
-            }
-        };
-        Fit { shape, factor, stretch, single_cylinder: sheet.single_cylinder, step }
+impl Curve {
+    fn new(sheet: &Sheet, strokes: &Strokes, rpm: f64, year: Option<u32>) -> Curve {
+        let step = 1.0 / f64::from(strokes.last());
+        if year.is_some_and(|year| year >= ACCELERATED_SINCE) {
+            return Curve::Accelerated(Accelerated::new(sheet, step, |f| strokes.mean(f)));
+        }
+        let class = Class::of(rpm);
+        Curve::Measured(Fit::new(class, sheet, step, strokes.means(class)))
     }
 
+    /// ns at a share of the stroke.
     fn at(&self, share: f64) -> f64 {
-        let pull = near(share, self.step) * (self.single_cylinder - self.factor * self.shape.at(self.step));
-        self.factor * self.shape.at(share) + self.stretch * far(share) + pull
+        match self {
+            Curve::Measured(fit) => fit.at(share),
+            Curve::Accelerated(curve) => curve.at(share),
+        }
+    }
+
+    /// Shares of the stroke between which a line is as good as the curve.
+    fn corners(&self, step: f64) -> Vec<f64> {
+        match self {
+            Curve::Measured(fit) => fit.corners(),
+            Curve::Accelerated(_) => Accelerated::corners(step),
+        }
+    }
+
+    /// What a drive can do: every seek takes time, and the longest of today's the longest.
+    fn is_possible(&self) -> bool {
+        match self {
+            Curve::Measured(fit) => fit.is_possible(),
+            Curve::Accelerated(curve) => curve.is_possible(),
+        }
+    }
+
+    /// How it came about, for people: its size and the rule.
+    fn told(&self) -> (String, String) {
+        match self {
+            Curve::Measured(fit) => fit.told(),
+            Curve::Accelerated(curve) => curve.told(),
+        }
     }
 }
 
 impl Resolver<'_> {
-    /// The file's curve, else the measured shape of the class fitted to the sheet.
+    /// The file's curve, else the one that its era's shape makes of the sheet.
     pub(super) fn seek_curve(&mut self, motion: &Motion, geometry: &Geometry) -> Result<SeekCurve, InputError> {
         if let Some(curve) = &motion.curve {
             return Ok(curve.clone());
@@ -239,27 +88,25 @@ impl Resolver<'_> {
             single_cylinder: motion.single_cylinder_ns as f64,
             full_stroke: self.file.seek.read_full_stroke.map(|time| ns(time) as f64),
         };
-        let (strokes, class) = (Strokes::of(geometry), Class::of(motion.rpm));
-        let (last, shape) = (strokes.last(), class.shape());
-        let fit = Fit::new(&shape, &sheet, 1.0 / f64::from(last), strokes.means(class));
-        let mut distances: Vec<u32> = shape
-            .corners()
-            .chain([NEAR, FAR, 1.0])
+        let strokes = Strokes::of(geometry);
+        let last = strokes.last();
+        let curve = Curve::new(&sheet, &strokes, motion.rpm, self.file.year);
+        let mut distances: Vec<u32> = curve
+            .corners(1.0 / f64::from(last))
+            .into_iter()
             .map(|share| (share * f64::from(last)).round() as u32)
-            .chain([1])
+            .chain([1, last])
             .filter(|distance| (1..=last).contains(distance))
             .collect();
         distances.sort_unstable();
         distances.dedup();
-        let times: Vec<f64> = distances.iter().map(|&d| fit.at(f64::from(d) / f64::from(last))).collect();
-        if fit.factor <= 0.0 || times.iter().any(|&time| time <= 0.0) {
+        let times: Vec<f64> = distances.iter().map(|&d| curve.at(f64::from(d) / f64::from(last))).collect();
+        if !curve.is_possible() || times.iter().any(|&time| time <= 0.0) {
             let message = "no curve of the usual shape has this average, single-cylinder time and full stroke";
             return Err(self.document.error("seek.read_average", message));
         }
-        let rule =
-            format!("shape of the {} scaled to the sheet's average, single-cylinder and full stroke", shape.name);
-        let factor = fit.factor * MS_TO_NS.recip();
-        self.record("seek.points", format!("{} points, {factor:.3} times the shape", distances.len()), &rule);
+        let (size, rule) = curve.told();
+        self.record("seek.points", format!("{} points, {size}", distances.len()), &rule);
         Ok(SeekCurve::Points(distances.into_iter().zip(times.into_iter().map(|time| time.round() as u64)).collect()))
     }
 }
@@ -326,15 +173,16 @@ impl Strokes {
         self.distances.mean_ns(self.last, seek_ns)
     }
 
+    /// Mean over random pairs of blocks of a function of the share of the stroke.
+    fn mean(&self, f: &dyn Fn(f64) -> f64) -> f64 {
+        let last = f64::from(self.last);
+        self.mean_ns(|distance| (f(f64::from(distance) / last) * MEAN_SCALE).round() as u32) / MEAN_SCALE
+    }
+
     /// The means that the shape of a class is fitted by.
     fn means(&self, class: Class) -> &Means {
-        self.means[class as usize].get_or_init(|| {
-            let last = f64::from(self.last);
-            let mean = |f: &dyn Fn(f64) -> f64| {
-                self.mean_ns(|distance| (f(f64::from(distance) / last) * MEAN_SCALE).round() as u32) / MEAN_SCALE
-            };
-            Means::new(&class.shape(), 1.0 / last, mean)
-        })
+        self.means[class as usize]
+            .get_or_init(|| Means::new(&class.shape(), 1.0 / f64::from(self.last), |f| self.mean(f)))
     }
 }
 
@@ -349,41 +197,4 @@ fn sectors_by_cylinder(geometry: &Geometry) -> Vec<u64> {
             .fill(u64::from(zone.sectors_per_track) * u64::from(geometry.heads));
     }
     sectors
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Mean over pairs of a stroke without zones: the density of the distance is 2 (1 - x).
-    fn mean(f: &dyn Fn(f64) -> f64) -> f64 {
-        let n = 20_000;
-        (0..n).map(|i| (f64::from(i) + 0.5) / f64::from(n)).map(|x| f(x) * 2.0 * (1.0 - x) / f64::from(n)).sum()
-    }
-
-    #[test]
-    fn measured_shapes_have_the_published_means() {
-        // Mean over uniform pairs of cylinders, as computed from the full curves: 5.47, 5.60, 9.32, 10.5 ms.
-        for (measured, expected) in [(CHEETAH_9LP, 5.47), (ATLAS_10K, 5.60), (BARRACUDA_4LP, 9.32), (RZ26, 10.5)] {
-            let found = mean(&|share| interpolate(measured.points_ms, share * measured.last_cylinder));
-            assert!((found / expected - 1.0).abs() < 0.02, "{found} against {expected}");
-        }
-    }
-
-    #[test]
-    fn fit_meets_all_three_figures() {
-        for rpm in [15_000.0, 7200.0, 5400.0] {
-            let shape = Class::of(rpm).shape();
-            for full_stroke in [None, Some(9.5e6), Some(11e6)] {
-                let sheet = Sheet { average: 4.5e6, single_cylinder: 0.4e6, full_stroke };
-                let fit = Fit::new(&shape, &sheet, 1e-4, &Means::new(&shape, 1e-4, mean));
-                assert!((mean(&|share| fit.at(share)) / 4.5e6 - 1.0).abs() < 1e-9);
-                assert!((fit.at(1e-4) / 0.4e6 - 1.0).abs() < 1e-9);
-                assert!(full_stroke.is_none_or(|full| (fit.at(1.0) / full - 1.0).abs() < 1e-9));
-                // Between the two ends the measured shape is kept.
-                let (a, b) = (0.1, 0.4);
-                assert!((fit.at(a) / fit.at(b) / (shape.at(a) / shape.at(b)) - 1.0).abs() < 1e-9);
-            }
-        }
-    }
 }

@@ -5,7 +5,7 @@ use super::defective::For;
 use super::description::ReadAhead;
 use super::geometry::Extent;
 use super::media::{Access, Pass, ReadAheadRun};
-use super::queue::{HostJob, Job, Work};
+use super::queue::{HostJob, Job, Taken, Work};
 use super::{Drive, NOWHERE, Service};
 use crate::link::{Direction, Upstream};
 use crate::media_defects::Stretch;
@@ -53,9 +53,11 @@ impl Drive {
     /// Gives the arm to the next job.
     fn dispatch(&mut self, upstream: &mut Upstream, now_ns: u64) {
         let free_ns = self.stop_read_ahead(now_ns);
-        let start_ns = free_ns.max(now_ns + self.usual_overhead_ns());
+        let overhead_ns = self.usual_overhead_ns();
+        let start_ns = free_ns.max(now_ns + overhead_ns);
         while !self.queue.is_empty() {
-            let job = self.queue.take(&self.media, self.head, self.continues, now_ns, start_ns);
+            let arm = Taken { head: self.head, continues: self.continues, start_ns };
+            let job = self.queue.take(&self.media, arm, now_ns, overhead_ns);
             if !self.was_read_meanwhile(upstream, now_ns, &job) {
                 return self.start(upstream, now_ns, free_ns, &job);
             }
@@ -347,6 +349,13 @@ impl Drive {
         }
         let (mut pass, bad) = self.pass_over(self.head, &access, extent, For::Host);
         self.retry(&mut pass);
+        if self.slow.verifies_writes() {
+            let turn_ns = self.media.spindle.revolution_ns();
+            let written_ns = pass.end_ns - access.start_ns - pass.seek_ns - pass.rotation_ns;
+            let read_back_ns = (written_ns / turn_ns + 1) * turn_ns;
+            pass.end_ns += read_back_ns;
+            pass.rotation_ns += read_back_ns;
+        }
         (pass, bad)
     }
 

@@ -194,6 +194,13 @@ fn check_electronics(description: &DriveDescription) -> Result<(), InvalidDescri
     require((0.0..=1.0).contains(&queue.reordering_strength), "queue.reordering_strength", || {
         format!("{}; 0 (FCFS) to 1 (the ideal policy) are allowed", queue.reordering_strength)
     })?;
+    require((0.0..=256.0).contains(&queue.committed), "queue.committed", || {
+        format!("{}; 0 to 256 commands are allowed", queue.committed)
+    })?;
+    require(queue.rotation_margin_ns < 1_000_000_000, "queue.rotation_margin", || "0 to 1 s are allowed".to_owned())?;
+    require((0.0..=1.0).contains(&queue.age_weight), "queue.age_weight", || {
+        format!("{}; 0 to 1 are allowed", queue.age_weight)
+    })?;
     require(buffer.segments <= 65_536, "buffer.segments", || format!("{}; 0 to 65,536 are allowed", buffer.segments))?;
     require(buffer.segments == 0 || buffer.segment_sectors >= 1, "buffer.segment_sectors", || {
         "0; 1 or more are allowed where there are segments".to_owned()

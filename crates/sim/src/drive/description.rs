@@ -231,9 +231,21 @@ pub struct Queue {
     pub policy: Policy,
     /// A command older than this is served before any younger one.
     pub ageing_ns: Option<u64>,
-    /// How much of the queue the policy may choose from, 0 to 1: the oldest `max(1, floor(strength * n + 1/2))` of `n`
-    /// waiting commands. 0 is FCFS, 1 the ideal policy. Real SATA firmware earns far less than ideal SPTF.
+    /// How much of what is open the policy may choose from, 0 to 1: of `n` commands the oldest `1 + strength * (n - 1)`,
+    /// on average where that is not whole. 0 is FCFS, 1 the ideal policy.
     pub reordering_strength: f64,
+    /// Commands behind the one in service to which the firmware has committed itself: they stay in their order, and the
+    /// policy chooses among the rest for where the arm will be then. On average where it is not whole; 0 is a choice at
+    /// each completion among all that wait.
+    #[serde(default)]
+    pub committed: f64,
+    /// The firmware counts a turn more for a sector that would come past within this time of the end of the seek: its
+    /// estimate of the seek is no better than that.
+    #[serde(default)]
+    pub rotation_margin_ns: u64,
+    /// Time of positioning that a unit of waiting makes up for in the choice.
+    #[serde(default)]
+    pub age_weight: f64,
 }
 
 /// Scheduling policy, of a drive's queue or of the host's elevator.
@@ -250,6 +262,19 @@ pub enum Policy {
     CLook,
     /// Shortest positioning time (seek and rotation) first.
     Sptf,
+}
+
+impl Queue {
+    /// One command at a time, in order of arrival.
+    pub const NONE: Queue = Queue {
+        depth: 1,
+        policy: Policy::Fcfs,
+        ageing_ns: None,
+        reordering_strength: 1.0,
+        committed: 0.0,
+        rotation_margin_ns: 0,
+        age_weight: 0.0,
+    };
 }
 
 impl Policy {

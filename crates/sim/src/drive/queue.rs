@@ -20,6 +20,8 @@ struct Target {
     slot: u32,
     /// Write settling applies.
     write: bool,
+    /// Nobody waits for it.
+    destage: bool,
 }
 
 /// What is to be done there.
@@ -95,20 +97,40 @@ impl Job {
                 Work::Destage(_) => true,
                 Work::InternalAccess(access) => access.write,
             },
+            destage: matches!(self.work, Work::Destage(_)),
         }
     }
 }
 
-/// The jobs, their targets in order of arrival and apart, so that a scan touches little memory.
+/// Where the arm is when it can be taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    /// The heads.
+    pub head: Head,
+    /// The block under them.
+    pub continues: u64,
+    /// When it could begin to move for any other block.
+    pub start_ns: u64,
+}
+
+/// The jobs, their targets apart from the rest, so that a scan touches little memory.
 #[derive(Clone, Debug)]
 pub struct ArmQueue {
+    /// First the plan in the order of service, then what is open in order of arrival.
     targets: Vec<Target>,
+    /// Targets of the plan.
+    planned: usize,
     slots: Vec<Option<Job>>,
     free: Vec<u32>,
     policy: Policy,
     ageing_ns: u64,
-    /// Reordering strength, 2^16 to the whole.
-    strength: u64,
+    strength: Fraction,
+    committed: Fraction,
+    /// The shortest positioning time is all that counts.
+    is_plain: bool,
+    margin_ns: u64,
+    /// Nanoseconds of positioning that [`AGE_UNIT`] nanoseconds of waiting outweigh.
+    age_weight: i64,
     ordered: u32,
     cacheable: u32,
     upwards: bool,
@@ -123,7 +145,12 @@ impl ArmQueue {
             free: Vec::with_capacity(capacity),
             policy: queue.policy,
             ageing_ns: queue.ageing_ns.unwrap_or(u64::MAX),
-            strength: (queue.reordering_strength * 65536.0).round() as u64,
+            strength: Fraction::new(queue.reordering_strength),
+            committed: Fraction::new(queue.committed),
+            margin_ns: queue.rotation_margin_ns,
+            age_weight: (queue.age_weight * f64::from(AGE_UNIT)).round() as i64,
+            is_plain: queue.rotation_margin_ns == 0 && queue.age_weight == 0.0,
+            planned: 0,
             ordered: 0,
             cacheable: 0,
             upwards: true,
@@ -197,9 +224,13 @@ impl ArmQueue {
         let job = Job { ..*self.job(at) };
         self.cacheable -= 1;
         match dirty {
-            Some(dirty) => self.slots[slot as usize] = Some(Job { work: Work::Destage(dirty), ..job }),
+            Some(dirty) => {
+                self.slots[slot as usize] = Some(Job { work: Work::Destage(dirty), ..job });
+                self.targets[at].destage = true;
+            }
             None => {
                 self.ordered -= u32::from(job.ordered);
+                self.planned -= usize::from(at < self.planned);
                 self.targets.remove(at);
                 self.slots[slot as usize] = None;
                 self.free.push(slot);
@@ -212,75 +243,166 @@ impl ArmQueue {
         self.targets.clear();
         self.slots.clear();
         self.free.clear();
-        (self.ordered, self.cacheable) = (0, 0);
+        (self.ordered, self.cacheable, self.planned) = (0, 0, 0);
     }
 
-    /// Takes out the next job. `continues` is the block under the heads now, `start_ns` when the arm could begin to
-    /// move for any other.
+    /// Takes out the next job at `now_ns`, and plans as many behind it as the firmware commits itself to. `overhead_ns` is
+    /// what each of them costs before the arm moves.
     #[inline]
-    pub fn take(&mut self, media: &Media, head: Head, continues: u64, now_ns: u64, start_ns: u64) -> Job {
-        let at = if self.targets.len() == 1 { 0 } else { self.choose(media, head, continues, now_ns, start_ns) };
+    pub fn take(&mut self, media: &Media, arm: Taken, now_ns: u64, overhead_ns: u64) -> Job {
+        let at = if self.targets.len() == 1 {
+            0
+        } else if self.committed.is_zero() {
+            self.choose(media, arm, now_ns)
+        } else {
+            self.plan(media, arm, now_ns, overhead_ns);
+            0
+        };
+        self.planned = self.planned.saturating_sub(1);
         let target = self.targets.remove(at);
         let job = self.slots[target.slot as usize].take().expect("targets name occupied slots");
         self.free.push(target.slot);
         self.ordered -= u32::from(job.ordered);
         self.cacheable -= u32::from(job.cacheable().is_some());
-        if self.policy == Policy::Look && target.cylinder != head.cylinder {
-            self.upwards = target.cylinder > head.cylinder;
+        if self.policy == Policy::Look && target.cylinder != arm.head.cylinder {
+            self.upwards = target.cylinder > arm.head.cylinder;
         }
         job
+    }
+
+    /// Fills the plan: the job to be taken now, and those to which the firmware commits itself behind it. Each is chosen
+    /// for where the arm will be when its turn comes, and what is in the plan stays in its place.
+    fn plan(&mut self, media: &Media, arm: Taken, now_ns: u64, overhead_ns: u64) {
+        let wanted = (self.committed.next(1) + 1).min(self.targets.len());
+        let mut arm = (0..self.planned).fold(arm, |arm, at| self.after(media, arm, overhead_ns, at));
+        while self.planned < wanted {
+            let at = self.choose(media, arm, now_ns);
+            debug_assert!(at >= self.planned, "what is planned stays in its place");
+            self.targets[self.planned..=at].rotate_right(1);
+            arm = self.after(media, arm, overhead_ns, self.planned);
+            self.planned += 1;
+        }
+    }
+
+    /// Where the arm will be when it has done the job at place `at` next.
+    fn after(&self, media: &Media, arm: Taken, overhead_ns: u64, at: usize) -> Taken {
+        let (target, job) = (&self.targets[at], self.job(at));
+        let settled_ns = arm.start_ns + media.position_ns(arm.head, target.cylinder, target.head, target.write);
+        let end_ns = media.spindle.meet_ns(settled_ns, target.angle) + media.spindle.turn_ns(job.extent.span);
+        Taken {
+            head: Head { cylinder: target.cylinder, head: target.head },
+            continues: job.block + u64::from(job.extent.sectors),
+            start_ns: end_ns + overhead_ns,
+        }
     }
 
     fn job(&self, at: usize) -> &Job {
         self.slots[self.targets[at].slot as usize].as_ref().expect("targets name occupied slots")
     }
 
-    fn choose(&self, media: &Media, head: Head, continues: u64, now_ns: u64, start_ns: u64) -> usize {
-        let aged = self.ageing_ns != u64::MAX && now_ns.saturating_sub(self.job(0).arrived_ns) > self.ageing_ns;
+    /// The place of the open job that is best with the arm there.
+    fn choose(&mut self, media: &Media, arm: Taken, now_ns: u64) -> usize {
+        let first = self.planned;
+        let aged = self.ageing_ns != u64::MAX && now_ns.saturating_sub(self.job(first).arrived_ns) > self.ageing_ns;
         if self.policy == Policy::Fcfs || aged {
-            return 0;
+            return first;
         }
-        let open = &self.targets[..self.window()];
+        let window = self.window();
+        let open = &self.targets[first..first + window];
         // What the heads can go on with costs nothing: no overhead, no seek, no latency.
-        if let Some(at) = open.iter().position(|target| target.block == continues) {
-            return at;
+        if let Some(at) = open.iter().position(|target| target.block == arm.continues) {
+            return first + at;
         }
         let numbered = open.iter().enumerate();
         let best = match self.policy {
             Policy::Fcfs => Some(0),
-            Policy::Sstf => numbered.min_by_key(|(_, t)| t.cylinder.abs_diff(head.cylinder)).map(|(at, _)| at),
-            Policy::Sptf => Some(shortest_positioning(open, media, head, start_ns)),
-            Policy::CLook => numbered.min_by_key(|(_, t)| (t.block < continues, t.block)).map(|(at, _)| at),
+            Policy::Sstf => numbered.min_by_key(|(_, t)| t.cylinder.abs_diff(arm.head.cylinder)).map(|(at, _)| at),
+            Policy::Sptf if self.is_plain => Some(shortest_positioning(open, media, arm)),
+            Policy::Sptf => Some(self.shortest_weighed(open, media, arm, now_ns)),
+            Policy::CLook => numbered.min_by_key(|(_, t)| (t.block < arm.continues, t.block)).map(|(at, _)| at),
             Policy::Look => {
-                let up = numbered.clone().filter(|(_, t)| t.block >= continues).min_by_key(|(_, t)| t.block);
-                let down = numbered.filter(|(_, t)| t.block < continues).max_by_key(|(_, t)| t.block);
+                let up = numbered.clone().filter(|(_, t)| t.block >= arm.continues).min_by_key(|(_, t)| t.block);
+                let down = numbered.filter(|(_, t)| t.block < arm.continues).max_by_key(|(_, t)| t.block);
                 if self.upwards { up.or(down) } else { down.or(up) }.map(|(at, _)| at)
             }
         };
-        best.unwrap_or(0)
+        first + best.unwrap_or(0)
     }
 
-    /// Jobs that the policy may choose from: the oldest, as many as the reordering strength gives, up to an ordered one.
-    fn window(&self) -> usize {
-        let waiting = self.targets.len();
-        let earned = ((self.strength * waiting as u64 + (1 << 15)) >> 16) as usize;
-        let mut window = earned.clamp(1, waiting);
+    /// Open jobs that the policy may choose from: the oldest, as many as the reordering strength gives, up to an ordered
+    /// one.
+    fn window(&mut self) -> usize {
+        let open = self.targets.len() - self.planned;
+        let mut window = if self.strength.is_whole() { open } else { 1 + self.strength.next(open as u64 - 1) };
         if self.ordered > 0 {
-            let first = (0..waiting).position(|at| self.job(at).ordered).unwrap_or(waiting);
+            let first = (self.planned..self.targets.len()).position(|at| self.job(at).ordered).unwrap_or(open);
             window = window.min(first.max(1));
         }
         window
+    }
+
+    /// As [`shortest_positioning`], by a firmware that does not trust itself to reach a sector that comes past within its
+    /// margin, and that lets a job count for less the longer it has waited.
+    fn shortest_weighed(&self, targets: &[Target], media: &Media, arm: Taken, now_ns: u64) -> usize {
+        let turn_ns = media.spindle.revolution_ns();
+        let cost_ns = |target: &Target| {
+            let position = media.position_ns(arm.head, target.cylinder, target.head, target.write);
+            let wait = media.spindle.wait_ns(arm.start_ns + position, target.angle);
+            let turn = if wait < self.margin_ns { turn_ns } else { 0 };
+            let job = self.slots[target.slot as usize].as_ref().expect("targets name occupied slots");
+            let since_ns = if target.destage { now_ns } else { job.arrived_ns };
+            let age_ns = now_ns.saturating_sub(since_ns).min(LONGEST_AGE_NS) as i64;
+            (position + wait + turn) as i64 - ((age_ns * self.age_weight) >> AGE_UNIT.trailing_zeros())
+        };
+        let costs = targets.iter().map(cost_ns).enumerate();
+        costs.min_by_key(|&(at, cost)| (cost, at)).map_or(0, |(at, _)| at)
+    }
+}
+
+/// The unit of an age against which positioning is weighed.
+const AGE_UNIT: u32 = 1 << 20;
+
+/// No job counts as older: a thousand seconds, so that a weighed age fits its integer.
+const LONGEST_AGE_NS: u64 = 1_000_000_000_000;
+
+/// A number that need not be whole, met on average by whole ones in turn: what rounding would hide still counts.
+#[derive(Clone, Copy, Debug)]
+struct Fraction {
+    /// In 2^-16.
+    value: u64,
+    /// What the last whole number left.
+    left: u64,
+}
+
+impl Fraction {
+    fn new(value: f64) -> Fraction {
+        Fraction { value: (value * 65536.0).round() as u64, left: 0 }
+    }
+
+    fn is_zero(self) -> bool {
+        self.value == 0
+    }
+
+    fn is_whole(self) -> bool {
+        self.value == 1 << 16
+    }
+
+    /// The next whole number for `times` its value.
+    fn next(&mut self, times: u64) -> usize {
+        let sum = self.value * times + self.left;
+        self.left = sum & 0xffff;
+        (sum >> 16) as usize
     }
 }
 
 /// The job whose first sector the heads reach first. The inner loop of every simulation of a deep queue: it decides by
 /// selection, since a processor guesses no better than chance which job is the nearest so far.
-fn shortest_positioning(targets: &[Target], media: &Media, head: Head, start_ns: u64) -> usize {
+fn shortest_positioning(targets: &[Target], media: &Media, arm: Taken) -> usize {
     let mut best = 0;
     let mut best_ns = u64::MAX;
     for (at, target) in targets.iter().enumerate() {
-        let position = media.position_ns(head, target.cylinder, target.head, target.write);
-        let total = position + media.spindle.wait_ns(start_ns + position, target.angle);
+        let position = media.position_ns(arm.head, target.cylinder, target.head, target.write);
+        let total = position + media.spindle.wait_ns(arm.start_ns + position, target.angle);
         (best, best_ns) = if total < best_ns { (at, total) } else { (best, best_ns) };
     }
     best

@@ -12,6 +12,10 @@ pub struct SlowProcesses {
     pub recalibration: Option<Recalibration>,
     /// Background media scan.
     pub scan: Option<BackgroundScan>,
+    /// Each write to the media is read back a turn later before it counts (ATA's write-read-verify; SCSI drives do so until
+    /// their first scan of the surface is over).
+    #[serde(default)]
+    pub write_verify: bool,
 }
 
 /// A media access fails with a probability and is repeated a turn later.
@@ -97,6 +101,12 @@ impl Slow {
         let sectors = u64::from(scan.step_sectors).min(blocks - block) as u32;
         self.scan_block = block + u64::from(sectors);
         (0, Some((block, sectors)))
+    }
+
+    /// Writes to the media are read back.
+    #[inline]
+    pub fn verifies_writes(&self) -> bool {
+        self.processes.write_verify
     }
 
     /// Passes that fail before one succeeds.

@@ -71,7 +71,7 @@ pub fn bare_drive() -> DriveDescription {
             read_on_arrival: false,
             write_on_arrival: false,
         },
-        queue: Queue { depth: 1, policy: Policy::Fcfs, ageing_ns: None, reordering_strength: 1.0 },
+        queue: Queue::NONE,
         buffer: Buffer {
             segments: 0,
             segment_sectors: 256,
