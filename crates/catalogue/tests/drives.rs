@@ -123,10 +123,13 @@ fn derived_curves_meet_the_sheet_and_shorten_as_measured_ones_do() {
         let (all, half) = mean_seeks(&description.mechanics, &description.geometry);
         let average = file.seek.read_average.expect("every catalogue file states it").0 as f64;
         assert!((all / average - 1.0).abs() < 0.02, "{id}: mean seek {all} ns, the sheet says {average}");
-        // The curves extracted from drives give 0.72 to 0.77; the catalogue holds one drive without zones.
+        // The curves extracted from drives give 0.72 to 0.77; the catalogue holds one drive without zones. A square root gives
+        // 0.71 without zones, and 0.5 is what an arm that coasts all the way would.
         let ratio = half / all;
+        let accelerated = description.mechanics.rpm < 9000.0 && file.year >= Some(constants::ACCELERATED_SINCE);
+        let least = if accelerated { 0.60 } else { 0.70 };
         println!("{id:24} {:.3} ms, {ratio:.3} over half the capacity", all / 1e6);
-        assert!((0.70..0.80).contains(&ratio), "{id}: {ratio:.3} over half the capacity");
+        assert!((least..0.80).contains(&ratio), "{id}: {ratio:.3} over half the capacity");
         if resolved.derived.iter().any(|derived| derived.key == "seek.points") {
             let at = |distance| f64::from(seek_ns(&description.mechanics.seek, distance, 0));
             if let Some(step) = file.seek.read_track_to_track {

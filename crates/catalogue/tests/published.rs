@@ -2,41 +2,18 @@
 //!
 //! Run with `--nocapture` for the tables: signed errors cell by cell, so that the worst is seen as plainly as the mean.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
 use headstack_catalogue::{disks, load_drive, workloads};
 use headstack_result::score;
 use headstack_sim::drive::description::{BlockOrder, DriveDescription, ReadAhead};
 use headstack_sim::drive::geometry::zone_blocks;
 use headstack_sim::replay::closed_responses_ns;
-use headstack_sim::{RunSpec, run, run_all};
+use headstack_sim::{RunSpec, run};
 use headstack_trace::{ReadOptions, Record, TraceReader};
 use headstack_workload::{Arrivals, RunLength, Think, Workload};
 
+use crate::common::measurements;
+
 const REQUESTS: u64 = 40_000;
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// The folder of measurements that this repository does not ship; `None`, said aloud, where it is missing.
-fn measurements() -> Option<PathBuf> {
-    let shared = std::env::var_os("HEADSTACK_SHARED").map_or_else(|| repository().join("../shared"), PathBuf::from);
-    let path = shared.join("validation");
-    if !path.is_dir() {
-        headstack_needs::lacks(headstack_needs::Need::Data, format_args!("no validation data at {}", path.display()));
-        return None;
-    }
-    Some(path)
-}
-
-/// A cell of a published table, and what is simulated for it.
-struct Cell {
-    row: String,
-    published: f64,
-    spec: RunSpec,
-}
 
 fn workload(id: &str, outstanding: u32) -> Workload {
     let entry = workloads().iter().find(|entry| entry.id == id).unwrap_or_else(|| panic!("no workload {id}"));
@@ -46,37 +23,13 @@ fn workload(id: &str, outstanding: u32) -> Workload {
     workload
 }
 
-/// Relative errors of the cells, printed a row of cells a line.
-fn errors(cells: &[Cell]) -> Vec<f64> {
-    let specs: Vec<RunSpec> = cells.iter().map(|cell| cell.spec.clone()).collect();
-    let mut lines: BTreeMap<&str, String> = BTreeMap::new();
-    let mut errors = Vec::new();
-    for (cell, result) in cells.iter().zip(run_all(&specs, &|_, _| true)) {
-        let result = result.unwrap();
-        assert!(result.passed(), "{}: {:?}", cell.row, result.checks);
-        let simulated = result.throughput_per_s();
-        let error = simulated / cell.published - 1.0;
-        *lines.entry(&cell.row).or_default() +=
-            &format!("  {:>5.0}/{:<3.0} {:+5.1}%", simulated, cell.published, error * 100.0);
-        errors.push(error);
-    }
-    for (row, line) in lines {
-        println!("{row:42}{line}");
-    }
-    errors
-}
-
-fn worst(errors: &[f64]) -> f64 {
-    errors.iter().fold(0.0, |worst, error| worst.max(error.abs()))
-}
-
 /// DiskSim 4.0's own demerit in ms for its parameters and traces, as its validation prints it.
 const DISKSIM_DEMERIT_MS: [(&str, f64); 5] =
     [("atlas10k", 0.2675), ("barracuda", 0.3479), ("cheetah9LP", 0.1071), ("dec_rz26", 0.3406), ("hp_c2247a", 0.0893)];
 
 #[test]
 fn replayed_traces_of_five_real_drives_come_out_at_least_as_well_as_in_disksim() {
-    let Some(folder) = measurements() else { return };
+    let Some(folder) = measurements("validation") else { return };
     let (mut as_good, mut relative) = (0, 0.0);
     for (name, disksim_ms) in DISKSIM_DEMERIT_MS {
         let imported = headstack_disksim::import(&folder.join(format!("disksim/{name}.parv"))).unwrap();

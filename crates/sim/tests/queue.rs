@@ -226,7 +226,7 @@ fn age_makes_up_for_positioning() {
         let done = serve_all(&mut Drive::new(&description, 0).unwrap(), &requests);
         done.iter().position(|completion| completion.id == 1).unwrap()
     };
-    let [never, slowly, soon] = [0.0, 0.1, 1.0].map(far_first);
+    let [never, slowly, soon] = [0.0, 0.4, 1.0].map(far_first);
     assert!(soon < slowly && slowly < never, "{soon} {slowly} {never}");
 }
 

@@ -23,20 +23,24 @@ struct Sheet {
 
 /// A curve that meets the figures of a sheet.
 enum Curve {
-    /// As measured drives of up to 2006 seek.
+    /// As measured drives seek: all up to 2006, those of 10,000 rpm and more since then too.
     Measured(Fit),
-    /// Since then.
+    /// Others since then.
     Accelerated(Accelerated),
 }
 
 impl Curve {
     fn new(sheet: &Sheet, strokes: &Strokes, rpm: f64, year: Option<u32>) -> Curve {
         let step = 1.0 / f64::from(strokes.last());
-        if year.is_some_and(|year| year >= ACCELERATED_SINCE) {
-            return Curve::Accelerated(Accelerated::new(sheet, step, |f| strokes.mean(f)));
-        }
         let class = Class::of(rpm);
-        Curve::Measured(Fit::new(class, sheet, step, strokes.means(class)))
+        match class {
+            Class::Usual | Class::Slow if year.is_some_and(|year| year >= ACCELERATED_SINCE) => {
+                Curve::Accelerated(Accelerated::new(sheet, step, |f| strokes.mean(f)))
+            }
+            Class::Fast | Class::Usual | Class::Slow => {
+                Curve::Measured(Fit::new(class, sheet, step, strokes.means(class)))
+            }
+        }
     }
 
     /// ns at a share of the stroke.
