@@ -7,6 +7,7 @@ CLASS_LIMITS_NS: list[int]
 WRITING_STOPPED: str
 LEVELS: tuple[str, ...]
 OPTIONS: tuple[str, ...]
+HOSTS: tuple[str, ...]
 POLICIES: tuple[str, ...]
 READ_AHEADS: tuple[str, ...]
 WRITE_CACHES: tuple[str, ...]

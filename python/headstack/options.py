@@ -111,6 +111,13 @@ OPTIONS: tuple[Option, ...] = (
         "Drive",
     ),
     Option("ageing", "TIME", "Commands older than this go first; or off.", "Drive", lambda: ("off",)),
+    Option(
+        "host",
+        "HOST",
+        f"What a drive alone hangs on: {', '.join(_native.HOSTS)}; direct takes no time.",
+        "Drive",
+        lambda: _native.HOSTS,
+    ),
     Option("host_tags", "N", "Commands that the host keeps in the drive.", "Drive"),
     Option(
         "elevator",

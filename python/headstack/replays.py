@@ -42,6 +42,7 @@ class ReplayOptions(TypedDict, total=False):
     queue_depth: Swept
     reordering: Swept
     ageing: Swept
+    host: Swept
     host_tags: Swept
     elevator: Swept
     write_cache: Swept

@@ -53,6 +53,7 @@ class Options(TypedDict, total=False):
     queue_depth: Swept
     reordering: Swept
     ageing: Swept
+    host: Swept
     host_tags: Swept
     elevator: Swept
     write_cache: Swept

@@ -57,6 +57,7 @@ def test_every_option_reaches_the_specification() -> None:
         "queue_depth": 7,
         "reordering": 0.5,
         "ageing": "2s",
+        "host": "m1015",
         "host_tags": 5,
         "elevator": "sstf",
         "write_cache": "appending",

@@ -14,6 +14,7 @@ use crate::file::{
     RetriesTable, ScanTable, SeekTable, ShinglesTable, SlowTable, SpindleTable, ThreeParameterTable, TwoPieceTable,
     ZoneTable,
 };
+use crate::hosts::HostProfile;
 
 /// The complete form of a description, with `sources` from key path to `CODE text`.
 ///
@@ -190,6 +191,7 @@ fn interface(interface: &Interface) -> InterfaceTable {
         write_ns_per_byte: Some(interface.write_ns_per_byte),
         host_tags: Some(interface.host_tags),
         host_elevator: Some(interface.host_elevator),
+        host: interface.host.and_then(|host| HostProfile::of(&host)),
         disconnect: interface.disconnect.as_ref().map(disconnect),
     }
 }

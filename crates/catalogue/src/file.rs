@@ -12,6 +12,8 @@ use headstack_sim::drive::description::{BlockOrder, InterfaceKind, Policy, ReadA
 use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate, Rpm};
 use serde::{Deserialize, Serialize};
 
+use crate::hosts::HostProfile;
+
 pub use assists::{FlashCacheTable, MediaCacheTable, ShinglesTable};
 pub use price::PriceTable;
 
@@ -357,6 +359,8 @@ pub struct InterfaceTable {
     pub host_tags: Option<u32>,
     /// Order of the host's own queue.
     pub host_elevator: Option<Policy>,
+    /// What the drive hangs on where it stands alone; nothing that takes time where left out.
+    pub host: Option<HostProfile>,
     /// Costs of leaving the bus; the drive stays connected where left out.
     pub disconnect: Option<DisconnectTable>,
 }

@@ -11,6 +11,7 @@ mod known_arrays;
 mod power;
 mod published;
 mod real_disks;
+mod real_hosts;
 mod sampling;
 mod scenarios;
 mod ssds;

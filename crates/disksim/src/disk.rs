@@ -138,6 +138,7 @@ pub(super) fn bare_drive(
             write_ns_per_byte: 0.0,
             host_tags: 1,
             host_elevator: Policy::Fcfs,
+            host: None,
             disconnect: None,
         },
         slow: SlowProcesses::default(),
@@ -306,6 +307,7 @@ fn interface(costs: &mut Costs, depth: u32) -> Result<Interface, InputError> {
         write_ns_per_byte: ns_per_byte,
         host_tags: depth,
         host_elevator: Policy::Fcfs,
+        host: None,
         disconnect: disconnect(costs)?,
     })
 }

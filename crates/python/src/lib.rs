@@ -34,6 +34,7 @@ use pyo3::prelude::*;
 /// The compiled part of the package.
 #[pymodule]
 mod _native {
+    use headstack_catalogue::HostProfile;
     use headstack_catalogue::array::file::LevelName;
     use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
     use pyo3::prelude::*;
@@ -99,6 +100,7 @@ mod _native {
         module.add("LEVELS", tuple(module, &LevelName::forms())?)?;
         module.add("OPTIONS", pyo3::types::PyTuple::new(module.py(), headstack_catalogue::options::OPTIONS)?)?;
         module.add("POLICIES", tuple(module, &Policy::ALL)?)?;
+        module.add("HOSTS", tuple(module, &HostProfile::ALL)?)?;
         module.add("READ_AHEADS", tuple(module, &ReadAhead::ALL)?)?;
         module.add("WRITE_CACHES", tuple(module, &WriteCache::ALL)?)?;
         module.add("WRITING_STOPPED", headstack_load::WRITING_STOPPED)

@@ -5,6 +5,7 @@ use headstack_workload::{Kind, Request, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::SimError;
+use crate::adapter::AdapterDescription;
 use crate::disk::Disk;
 use crate::drive::description::DriveDescription;
 use crate::drive::{Completion, InvalidDescription};
@@ -67,11 +68,27 @@ impl DeviceDescription {
         }
     }
 
-    /// Commands that the host keeps in it at most.
+    /// Commands that it holds at most, of any host.
     pub fn tags(&self) -> u32 {
         match self {
             DeviceDescription::Disk(drive) => drive.interface.host_tags.min(drive.queue.depth),
             DeviceDescription::Ssd(ssd) => ssd.interface.queue_depth,
+        }
+    }
+
+    /// What driver and host adapter take where it stands alone; in an array its controller stands there.
+    pub fn host(&self) -> Option<&AdapterDescription> {
+        match self {
+            DeviceDescription::Disk(drive) => drive.interface.host.as_ref(),
+            DeviceDescription::Ssd(ssd) => ssd.interface.host.as_ref(),
+        }
+    }
+
+    /// Puts it behind a host adapter, or behind none.
+    pub fn set_host(&mut self, host: Option<AdapterDescription>) {
+        match self {
+            DeviceDescription::Disk(drive) => drive.interface.host = host,
+            DeviceDescription::Ssd(ssd) => ssd.interface.host = host,
         }
     }
 
@@ -81,9 +98,10 @@ impl DeviceDescription {
     /// The first such thing.
     pub fn check(&self) -> Result<(), InvalidDescription> {
         match self {
-            DeviceDescription::Disk(drive) => crate::drive::check(drive),
-            DeviceDescription::Ssd(ssd) => crate::ssd::check(ssd),
+            DeviceDescription::Disk(drive) => crate::drive::check(drive)?,
+            DeviceDescription::Ssd(ssd) => crate::ssd::check(ssd)?,
         }
+        self.host().map_or(Ok(()), AdapterDescription::check)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Virtual time: drives, arrays, and what puts them under load. No I/O, no wall clock.
 
+pub mod adapter;
 pub mod array;
 pub mod device;
 pub mod disk;

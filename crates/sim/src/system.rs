@@ -5,6 +5,7 @@ use headstack_workload::{Request, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::SimError;
+use crate::adapter::Adapter;
 use crate::array::Array;
 use crate::array::description::{ArrayDescription, IncidentKind};
 use crate::device::{Device, DeviceDescription, Traffic};
@@ -156,7 +157,7 @@ impl System {
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         match self {
-            System::Drive(single) => single.device.next_event_ns(),
+            System::Drive(single) => single.next_event_ns(),
             System::Array(array) => array.next_event_ns(),
         }
     }
@@ -353,11 +354,12 @@ impl System {
     }
 }
 
-/// One device, with the host's tag limit and elevator in front of it.
+/// One device, with the host's tag limit and elevator in front of it, and its adapter where one is described.
 #[derive(Clone, Debug)]
 pub struct Single {
     device: Device,
     host: Host,
+    adapter: Option<Box<Adapter>>,
     /// Requests that wait in the host, by id.
     waiting: Vec<Request>,
     failed: Vec<Failed>,
@@ -371,9 +373,13 @@ impl Single {
             DeviceDescription::Disk(drive) => drive.interface.host_elevator,
             DeviceDescription::Ssd(_) => Policy::Fcfs,
         };
+        let adapter = description.host();
+        let tags = adapter.map_or(u32::MAX, |adapter| adapter.tags).min(description.tags());
+        description.check()?;
         Ok(Single {
             device: Device::new(description, seed)?,
-            host: Host::new(description.tags(), elevator),
+            host: Host::new(tags, elevator),
+            adapter: adapter.map(|adapter| Box::new(Adapter::new(*adapter))),
             waiting: Vec::new(),
             failed: Vec::new(),
             traffic: Traffic::default(),
@@ -382,15 +388,32 @@ impl Single {
     }
 
     #[inline]
+    fn next_event_ns(&self) -> u64 {
+        match &self.adapter {
+            None => self.device.next_event_ns(),
+            Some(adapter) => self.device.next_event_ns().min(adapter.next_event_ns()),
+        }
+    }
+
+    #[inline]
     fn submit(&mut self, now_ns: u64, id: u32, request: &Request) -> bool {
         self.traffic.count(request);
         let admitted = self.host.admit(id, request.offset_bytes);
         if admitted {
-            self.device.submit(&mut Upstream::none(), now_ns, id, request);
+            self.hand_over(now_ns, id, request);
         } else {
             self.keep(id, request);
         }
         admitted
+    }
+
+    /// A request with a tag goes to the device, through the adapter.
+    #[inline]
+    fn hand_over(&mut self, now_ns: u64, id: u32, request: &Request) {
+        match &mut self.adapter {
+            None => self.device.submit(&mut Upstream::none(), now_ns, id, request),
+            Some(adapter) => adapter.take(now_ns, id, request),
+        }
     }
 
     #[cold]
@@ -403,25 +426,59 @@ impl Single {
 
     #[inline]
     fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
+        if self.adapter.is_some() {
+            return self.advance_behind_adapter(now_ns, done);
+        }
         let first = done.len();
         self.device.advance(&mut Upstream::none(), now_ns, |completion| done.push(completion));
         if self.device.has_failures() {
             self.note_failed(&done[first..]);
         }
         for completion in &done[first..] {
-            if let Some(next) = self.host.release() {
-                let request = self.waiting[next as usize];
-                self.device.submit(&mut Upstream::none(), completion.at_ns, next, &request);
+            self.give_tag(completion.at_ns);
+        }
+    }
+
+    /// The same event by event, since what the adapter does lies between those of the device.
+    #[inline(never)]
+    fn advance_behind_adapter(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
+        loop {
+            let at_ns = self.next_event_ns();
+            if at_ns > now_ns {
+                return;
             }
+            let mut completed = Vec::new();
+            self.device.advance(&mut Upstream::none(), at_ns, |completion| completed.push(completion));
+            if self.device.has_failures() {
+                self.note_failed(&completed);
+            }
+            let adapter = self.adapter.as_mut().expect("the caller has looked");
+            completed.into_iter().for_each(|completion| adapter.complete(completion));
+            while let Some((at_ns, id, request)) = adapter.deliver(at_ns) {
+                self.device.submit(&mut Upstream::none(), at_ns, id, &request);
+            }
+            while let Some(completion) = self.adapter.as_mut().and_then(|adapter| adapter.tell(at_ns)) {
+                done.push(completion);
+                self.give_tag(completion.at_ns);
+            }
+        }
+    }
+
+    /// A command has left the device: the request that waits longest, or lies nearest, may go.
+    #[inline]
+    fn give_tag(&mut self, now_ns: u64) {
+        if let Some(next) = self.host.release() {
+            let request = self.waiting[next as usize];
+            self.hand_over(now_ns, next, &request);
         }
     }
 
     #[inline]
     fn advance_to_completions(&mut self, limit_ns: u64, done: &mut Vec<Completion>) -> u64 {
         loop {
-            let now_ns = self.device.next_event_ns();
+            let now_ns = self.next_event_ns();
             self.advance(now_ns, done);
-            let next_ns = self.device.next_event_ns();
+            let next_ns = self.next_event_ns();
             if !done.is_empty() || next_ns > limit_ns || next_ns == u64::MAX {
                 return now_ns;
             }
@@ -441,6 +498,9 @@ impl Single {
     fn power_cycle(&mut self, now_ns: u64) {
         self.device.power_cycle(now_ns);
         self.host.reset();
+        if let Some(adapter) = &mut self.adapter {
+            adapter.reset();
+        }
         self.failed.clear();
         self.power_cycles += 1;
     }

@@ -7,6 +7,7 @@ use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 use super::file::{CacheTable, ControllerTable, PrefetchTable};
 use super::links::Links;
 use super::resolve::{Parts, Resolver, ns};
+use crate::hosts::HostProfile;
 
 /// Parity on a processor where none is stated: what vector instructions reach since 2005; medium confidence. Controllers
 /// of the 1990s state their own.
@@ -37,21 +38,30 @@ impl Resolver<'_> {
     pub(super) fn controller(
         &mut self,
         table: Option<&ControllerTable>,
+        host: Option<HostProfile>,
         links: &Links,
         parts: &Parts,
     ) -> Result<Controller, InputError> {
         let own = table.cloned().unwrap_or_default();
-        let mut time = |given: Option<DurationNs>, key: &str| {
-            let time = self.or(given, key, "a controller that takes no time", DurationNs(0));
+        let mut time = |given: Option<DurationNs>, key: &str, rule: &str, usual: DurationNs| {
+            let time = self.or(given, key, rule, usual);
             ns(self, key, time)
         };
-        let request_ns = time(own.request, "controller.request")?;
-        let command_ns = time(own.command, "controller.command")?;
+        let no_time = ("a controller that takes no time", DurationNs(0));
+        let of_host = |ns: u64| ("that of host.adapter", DurationNs(i64::try_from(ns).expect("a few microseconds")));
+        let shared = host.and_then(HostProfile::shared);
+        let request_ns = time(own.request, "controller.request", no_time.0, no_time.1)?;
+        let (rule, usual) = shared.map_or(no_time, |shared| of_host(shared.command_ns));
+        let command_ns = time(own.command, "controller.command", rule, usual)?;
         let parity_rate = self.or(own.parity_rate, "controller.parity_rate", "C vector instructions", PARITY_RATE);
         if parity_rate.0 <= 0.0 {
             return Err(self.error("controller.parity_rate", format!("{parity_rate}; a positive rate is allowed")));
         }
-        let drive_tags = self.or(own.drive_tags, "controller.drive_tags", "the drives' own limits hold", DRIVE_TAGS);
+        let (rule, tags) = match shared {
+            None => ("the drives' own limits hold", DRIVE_TAGS),
+            Some(shared) => ("that of host.adapter", shared.tags),
+        };
+        let drive_tags = self.or(own.drive_tags, "controller.drive_tags", rule, tags);
         Ok(Controller {
             request_ns,
             command_ns,

@@ -16,6 +16,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::standards::LinkStandard;
+use crate::hosts::HostProfile;
 use crate::key_error;
 
 /// An array file.
@@ -348,8 +349,11 @@ pub struct PrefetchTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostTable {
-    /// The links between host and controller, from the host on; data pass all of them.
+    /// The links between host and controller, from the host on; data pass all of them. None where left out.
+    #[serde(default)]
     pub links: Vec<String>,
+    /// What the drives hang on: it gives the controller's time for a command and its tags where `[controller]` states none.
+    pub adapter: Option<HostProfile>,
 }
 
 /// `[[incidents]]`: exactly one of `fails` and `battery`.

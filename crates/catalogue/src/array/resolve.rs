@@ -191,7 +191,8 @@ fn resolve_counted(document: &Document, changes: &Changes, find: &FindDrive) -> 
     let parts = Parts { devices: &devices, members: &members };
     let groups = resolver.groups(&file, &parts)?;
     let luns = resolver.luns(&file, &groups, &parts)?;
-    let controller = resolver.controller(file.controller.as_ref(), &links, &parts)?;
+    let host = file.host.as_ref().and_then(|host| host.adapter);
+    let controller = resolver.controller(file.controller.as_ref(), host, &links, &parts)?;
     let host_links = resolver.host_links(&file, &links)?;
     let incidents = resolver.incidents(file.incidents.as_deref().unwrap_or_default(), &parts)?;
     let description = ArrayDescription {
@@ -311,6 +312,8 @@ impl Resolver<'_> {
             let resolved = resolved
                 .map_err(|error| if error.line.is_some() { error } else { self.error(&key, error.to_string()) })?;
             let mut device = resolved.description();
+            // Its own host is for where it stands alone.
+            device.set_host(None);
             self.change(&format!("drives[{index}]"), table, &mut device)?;
             device.check().map_err(|fault| self.error(&key, format!("{}: {}", fault.key, fault.message)))?;
             devices.push(device);

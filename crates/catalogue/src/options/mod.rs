@@ -15,7 +15,7 @@ pub use load::{scenario_with_clients, uniform_workload};
 use crate::key_error;
 
 /// The options, in the order in which they are applied: some look at what others have set.
-pub const OPTIONS: [&str; 32] = [
+pub const OPTIONS: [&str; 33] = [
     "size",
     "read",
     "random",
@@ -31,6 +31,7 @@ pub const OPTIONS: [&str; 32] = [
     "queue_depth",
     "reordering",
     "ageing",
+    "host",
     "host_tags",
     "elevator",
     "write_cache",
@@ -162,6 +163,10 @@ impl Draft {
             "ageing" => {
                 let ageing_ns = if text == "off" { None } else { Some(positive_ns(option, text, "a time or off")?) };
                 self.each_disk(option, |disk| disk.queue.ageing_ns = ageing_ns)?;
+            }
+            "host" => {
+                let host = choice(option, text, &system::HOSTS)?;
+                self.set_host(host)?;
             }
             "host_tags" => {
                 let tags = whole_u32(option, text)?;

@@ -9,9 +9,10 @@ use headstack_sim::{Model, SystemDescription};
 use headstack_workload::{InputError, Span};
 
 use super::{Draft, positive_ns};
-use crate::{key_error, load_faults, whole as without_key};
+use crate::{HostProfile, key_error, load_faults, whole as without_key};
 
 pub(super) const POLICIES: [Policy; 5] = Policy::ALL;
+pub(super) const HOSTS: [HostProfile; 9] = HostProfile::ALL;
 pub(super) const WRITE_CACHES: [WriteCache; 3] = WriteCache::ALL;
 pub(super) const READ_AHEADS: [ReadAhead; 5] = ReadAhead::ALL;
 
@@ -44,6 +45,20 @@ impl Draft {
             return Err(key_error(option, format!("{} has no disk drive", self.system_name)));
         }
         Ok(())
+    }
+
+    /// An array names its host in its file, where links and the controller's times stand beside it.
+    pub(super) fn set_host(&mut self, host: HostProfile) -> Result<(), InputError> {
+        let name = self.system_name.clone();
+        match self.system("host")? {
+            SystemDescription::Drive(device) => {
+                host.carry(device);
+                Ok(())
+            }
+            SystemDescription::Array(_) => {
+                Err(key_error("host", format!("{name} is an array; it names its host as host.adapter in its file")))
+            }
+        }
     }
 
     pub(super) fn set_preconditioned(&mut self, text: &str) -> Result<(), InputError> {

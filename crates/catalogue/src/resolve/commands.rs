@@ -13,6 +13,7 @@ use crate::constants::{
     MODERN_DIRTY_EXTENTS, MODERN_SINCE, NCQ_TAGS, SCSI_HOST_TAGS, SERIAL_SCSI_HOST_TAGS, TCQ_TAGS,
 };
 use crate::file::{AfterTable, DisconnectTable, DriveFile};
+use crate::hosts::HostProfile;
 
 impl Resolver<'_> {
     /// The way to the host.
@@ -47,9 +48,12 @@ impl Resolver<'_> {
             InterfaceKind::Sata => (NCQ_TAGS, "native command queueing"),
             InterfaceKind::Sas | InterfaceKind::Fc => (SERIAL_SCSI_HOST_TAGS, "usual host adapter (medium confidence)"),
         };
-        let (elevator, elevator_rule) = match kind {
-            InterfaceKind::Ata => (Policy::CLook, "the operating system sorts what the drive cannot queue"),
-            _ => (Policy::Fcfs, "the host leaves the order to the drive"),
+        let (elevator, elevator_rule) = match (table.host.and_then(HostProfile::elevator), kind) {
+            (Some(elevator), _) => (elevator, "that of the host"),
+            (None, InterfaceKind::Ata) => (Policy::CLook, "the operating system sorts what the drive cannot queue"),
+            (None, InterfaceKind::Scsi | InterfaceKind::Sata | InterfaceKind::Sas | InterfaceKind::Fc) => {
+                (Policy::Fcfs, "the host leaves the order to the drive")
+            }
         };
         Ok(Interface {
             kind,
@@ -58,6 +62,7 @@ impl Resolver<'_> {
             host_tags: self.given_or(table.host_tags, "interface.host_tags", tags_rule, |_| Ok(tags))?,
             host_elevator: self
                 .given_or(table.host_elevator, "interface.host_elevator", elevator_rule, |_| Ok(elevator))?,
+            host: table.host.and_then(HostProfile::adapter),
             disconnect: table.disconnect.as_ref().map(disconnect),
         })
     }

@@ -9,6 +9,7 @@ use super::file::{
     FlashTable, SlcCacheTable, SsdCapacityTable, SsdControllerTable, SsdFile, SsdInterfaceKind, SsdInterfaceTable,
     SsdPowerTable, WriteBufferTable,
 };
+use crate::hosts::HostProfile;
 
 /// The complete form of a description, with `sources` from key path to `CODE text`.
 ///
@@ -86,6 +87,7 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
             read_ns_per_byte: Some(interface.read_ns_per_byte),
             write_ns_per_byte: Some(interface.write_ns_per_byte),
             queue_depth: Some(interface.queue_depth),
+            host: interface.host.and_then(|host| HostProfile::of(&host)),
             ..SsdInterfaceTable::default()
         },
         power: power.map_or_else(SsdPowerTable::default, |power| SsdPowerTable {

@@ -9,6 +9,7 @@ use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::file::{PriceTable, ReliabilityTable, is_default};
+use crate::hosts::HostProfile;
 use crate::stated::StatedRate;
 
 /// A solid-state drive's file.
@@ -278,6 +279,8 @@ pub struct SsdInterfaceTable {
     pub write_ns_per_byte: Option<f64>,
     /// Commands that the drive works on at once.
     pub queue_depth: Option<u32>,
+    /// What the drive hangs on where it stands alone; nothing that takes time where left out.
+    pub host: Option<HostProfile>,
 }
 
 /// `[power]`

@@ -18,6 +18,7 @@ use crate::constants::{
     AIRFLOW_K_PER_W, AMBIENT_CELSIUS, NCQ_TAGS, SSD_BUFFER_ROWS_PER_DIE, SSD_FREE_BLOCKS, SSD_MAPPING_UNIT,
     SSD_NVME_DEPTH, SSD_READS_AHEAD, SSD_SAS_TAGS,
 };
+use crate::hosts::HostProfile;
 use crate::resolve::{Derived, also_missing, check_source};
 
 /// Completes a solid-state drive's file. What it leaves out is chosen so that the drive does what the file states of it, and
@@ -333,6 +334,7 @@ impl Resolver<'_> {
             write_ns_per_byte,
             full_duplex: kind != SsdInterfaceKind::Sata,
             queue_depth: self.or(table.queue_depth, "interface.queue_depth", rule, depth),
+            host: table.host.and_then(HostProfile::adapter),
         })
     }
 

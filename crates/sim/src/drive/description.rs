@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapter::AdapterDescription;
+
 pub use super::assists::{FlashCache, MediaCache, Shingles};
 pub use super::slow::{BackgroundScan, Recalibration, Retries, SlowProcesses};
 pub use crate::power::{Power, SpinChange};
@@ -432,6 +434,9 @@ pub struct Interface {
     pub host_tags: u32,
     /// Order in which the host hands over what exceeds them.
     pub host_elevator: Policy,
+    /// What driver and host adapter take, where the drive stands alone; nothing where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<AdapterDescription>,
     /// The costs of leaving and taking the bus again within a command; absent where the drive stays connected.
     pub disconnect: Option<Disconnect>,
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapter::AdapterDescription;
 pub use crate::power::SsdPower;
 
 /// One solid-state drive.
@@ -177,6 +178,9 @@ pub struct Interface {
     pub full_duplex: bool,
     /// Commands that the drive works on at once; further ones wait in their order of arrival.
     pub queue_depth: u32,
+    /// What driver and host adapter take, where the drive stands alone; nothing where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<AdapterDescription>,
 }
 
 impl SsdDescription {

@@ -120,7 +120,13 @@ mod tests {
             buffer: WriteBuffer { bytes: 1 << 15, power_loss_protected: true },
             collection: Collection { free_blocks_min: 2 },
             controller: Controller::default(),
-            interface: Interface { read_ns_per_byte: 0.0, write_ns_per_byte: 0.0, full_duplex: true, queue_depth: 1 },
+            interface: Interface {
+                read_ns_per_byte: 0.0,
+                write_ns_per_byte: 0.0,
+                full_duplex: true,
+                queue_depth: 1,
+                host: None,
+            },
             preconditioned: false,
             power: None,
         }

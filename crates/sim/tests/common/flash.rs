@@ -51,6 +51,7 @@ pub fn small_ssd() -> SsdDescription {
             write_ns_per_byte: INTERFACE_NS_PER_BYTE,
             full_duplex: true,
             queue_depth: 1024,
+            host: None,
         },
         preconditioned: false,
         power: None,

@@ -96,6 +96,7 @@ pub fn bare_drive() -> DriveDescription {
             write_ns_per_byte: 0.0,
             host_tags: 256,
             host_elevator: Policy::Fcfs,
+            host: None,
             disconnect: None,
         },
         slow: SlowProcesses::default(),

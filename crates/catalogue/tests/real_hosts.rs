@@ -1,0 +1,108 @@
+//! One solid-state drive on several hosts, held against fio: the rates that hosts allow, at the depths at which they are what limits.
+//!
+//! Hosts were fitted to the Intel D3-S4610; the Samsung PM883 is held out. Run with `--nocapture` for the tables.
+
+use headstack_catalogue::{HostProfile, load_device};
+use headstack_sim::{SystemDescription, run, run_all};
+
+use crate::common::{Errors, FioRow, fio_runs, random_4k};
+
+const REQUESTS: u64 = 30_000;
+/// A drive of their kind: six gigabits, three bits a cell.
+const DRIVE: &str = "dc-s4500-960gb";
+/// Below, the drive's own latency counts for more than the host.
+const DEPTH_MIN: u32 = 8;
+
+/// Hosts and the measurements of the drive that they were fitted to.
+const FITTED: [(HostProfile, &str); 5] = [
+    (HostProfile::Ahci, "HPMICROSERVERG10/SATA_AHCI_INTEL_D3-S4610_SSDSC2KG48"),
+    (HostProfile::Ahci3g, "HPMICROSERVERG8/SATA300/INTELD3S4610"),
+    (HostProfile::M1015, "SERVER/IBM_M1015/INTEL_D3-S4610_SSDSC2KG48"),
+    (HostProfile::P420i, "HPDL380G8/RAID/P420i_INTEL_D3-S4610_SSDSC2KG48/TEST01"),
+    (HostProfile::P420iHba, "HPDL380G8/HBA/INTEL_D3_S4610"),
+];
+
+/// Hosts and the measurements of a drive that nothing was fitted to.
+const HELD_OUT: [(HostProfile, &str); 4] = [
+    (HostProfile::Ahci, "HPMICROSERVERG10/SATA_AHCI_SAMSUNG_PM833_MZ7LH480HAHQ"),
+    (HostProfile::Ahci3g, "HPMICROSERVERG8/SATA300/SAMSUNGPM833"),
+    (HostProfile::M1015, "SERVER/IBM_M1015/SAMSUNG_PM883"),
+    (HostProfile::P420i, "HPDL380G8/RAID/P420i_SAMSUNG_PM883_MZ7LH480"),
+];
+
+/// Errors of the rate of reads and of writes at the depths that a host limits.
+fn rates(hosts: &[(HostProfile, &str)]) -> Option<[Errors; 2]> {
+    let mut errors = [Errors::default(), Errors::default()];
+    for &(host, system) in hosts {
+        let mut device = load_device(DRIVE).unwrap().description();
+        host.carry(&mut device);
+        let rows = fio_runs(system)?;
+        for (errors, (rw, reads_percent)) in errors.iter_mut().zip([("randread", 100.0), ("randwrite", 0.0)]) {
+            let of_one_job = |row: &&FioRow| row.rw == rw && row.numjobs == 1;
+            let mut rows: Vec<&FioRow> = rows.iter().filter(of_one_job).collect();
+            rows.sort_by_key(|row| row.iodepth);
+            let spec = |row: &&FioRow| {
+                random_4k(system, SystemDescription::Drive(device.clone()), row.iodepth, reads_percent, REQUESTS)
+            };
+            let specs: Vec<_> = rows.iter().map(spec).collect();
+            for (row, result) in rows.iter().zip(run_all(&specs, &|_, _| true)) {
+                let result = result.unwrap();
+                let ms = |q: f64| result.quantile_ns(q).expect("a drive answers") as f64 / 1e6;
+                println!(
+                    "{system:60} {rw:9} {:>2} {:>7.0}/{:<7.0} p50 {:.3}/{:.3} p99 {:.3}/{:.3}",
+                    row.iodepth,
+                    result.throughput_per_s(),
+                    row.iops,
+                    ms(0.5),
+                    row.p50_ms,
+                    ms(0.99),
+                    row.p99_ms
+                );
+                if row.iodepth >= DEPTH_MIN {
+                    errors.add(format!("{host:?} {rw} at {}", row.iodepth), result.throughput_per_s(), row.iops);
+                }
+            }
+        }
+    }
+    Some(errors)
+}
+
+#[test]
+fn hosts_allow_the_rates_that_were_measured() {
+    let (Some([reads, writes]), Some([held_reads, held_writes])) = (rates(&FITTED), rates(&HELD_OUT)) else { return };
+    reads.print("reads, fitted");
+    writes.print("writes, fitted");
+    held_reads.print("reads, held out");
+    held_writes.print("writes, held out");
+    assert!(reads.mean() <= 0.15 && writes.mean() <= 0.20);
+    assert!(held_reads.mean() <= 0.15 && held_writes.mean() <= 0.20);
+}
+
+#[test]
+fn a_drive_answers_as_without_a_host_where_none_is_named() {
+    let rate = |host: Option<HostProfile>| {
+        let mut device = load_device(DRIVE).unwrap().description();
+        if let Some(host) = host {
+            host.carry(&mut device);
+        }
+        let spec = random_4k("", SystemDescription::Drive(device), 32, 100.0, REQUESTS);
+        run(&spec, &|_| true).unwrap().throughput_per_s()
+    };
+    assert_eq!(rate(Some(HostProfile::Direct)), rate(None));
+    for host in HostProfile::ALL.into_iter().filter(|host| *host != HostProfile::Direct) {
+        assert!(rate(Some(host)) <= rate(None), "{host:?}");
+    }
+}
+
+/// What is typed is what the file would state, and a complete description names it again.
+#[test]
+fn a_host_is_stated_in_a_file_or_asked_for() {
+    for id in [DRIVE, "exos-x24-24tb"] {
+        for host in HostProfile::ALL {
+            let mut device = load_device(id).unwrap().description();
+            host.carry(&mut device);
+            assert_eq!(device.host().copied(), host.adapter(), "{id} {host:?}");
+            assert_eq!(device.host().and_then(HostProfile::of), host.adapter().map(|_| host));
+        }
+    }
+}

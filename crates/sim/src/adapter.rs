@@ -1,0 +1,227 @@
+//! What stands between an application and a drive: driver, host adapter or bridge, interrupts.
+//!
+//! A command costs its adapter time that no other command can have (its *interval*), and the application a latency that occupies
+//! nobody. Completions are told by interrupts, which some adapters save up.
+
+use std::collections::VecDeque;
+
+use headstack_workload::{Kind, Request};
+use serde::{Deserialize, Serialize};
+
+use crate::drive::{Completion, InvalidDescription};
+
+/// A host adapter with the host that it is in, fully resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterDescription {
+    /// Commands that it keeps in a drive at most; the drive's own limits hold as well.
+    pub tags: u32,
+    /// Between the starts of two reads (flushes and trims count as such): its inverse is the most reads a second.
+    pub read_interval_ns: u64,
+    /// The same of writes.
+    pub write_interval_ns: u64,
+    /// Added to the interval for each byte; 0 where the drive's own interface is the slower one.
+    pub ns_per_byte: f64,
+    /// From the application to the adapter and back again: system call, driver, interrupt. It occupies nobody.
+    pub latency_ns: u64,
+    /// Added to it when nothing else is outstanding: the processor has gone to sleep.
+    pub wake_ns: u64,
+    /// How interrupts are saved; each completion has its own where absent.
+    pub coalescing: Option<Coalescing>,
+}
+
+/// Interrupts that are saved: a completion waits until some time has passed since the last one, or until enough wait with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Coalescing {
+    /// Between two interrupts.
+    pub interval_ns: u64,
+    /// Completions that one interrupt tells of at most: the last of them does not wait.
+    pub completions_max: u32,
+    /// With so many commands outstanding every completion waits.
+    pub from_outstanding: u32,
+    /// With fewer, one in so many.
+    pub one_in: u32,
+}
+
+impl AdapterDescription {
+    /// What is impossible in it.
+    pub(crate) fn check(&self) -> Result<(), InvalidDescription> {
+        let refused = |key: &str, message: &str| {
+            Err(InvalidDescription { key: format!("interface.host.{key}"), message: message.to_owned() })
+        };
+        if self.tags == 0 {
+            return refused("tags", "0; 1 or more are allowed");
+        }
+        if !(0.0..1e6).contains(&self.ns_per_byte) {
+            return refused("ns_per_byte", "the rate must be above 1 kB/s");
+        }
+        match self.coalescing {
+            Some(Coalescing { one_in: 0, .. }) => refused("coalescing.one_in", "0; 1 or more are allowed"),
+            Some(Coalescing { completions_max: 0, .. }) => {
+                refused("coalescing.completions_max", "0; 1 or more are allowed")
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// An adapter in virtual time: commands on their way to the drive, and completions on their way back.
+#[derive(Clone, Debug)]
+pub struct Adapter {
+    description: AdapterDescription,
+    /// When it can take the next command.
+    free_ns: u64,
+    /// In order of time.
+    inbound: VecDeque<(u64, u32, Request)>,
+    /// In order of time.
+    outbound: VecDeque<Completion>,
+    /// Commands that the application waits for.
+    outstanding: u32,
+    /// When the last interrupt comes that has been promised, and how many completions it tells of.
+    interrupt_ns: u64,
+    told: u32,
+    /// Completions so far.
+    completions: u64,
+}
+
+impl Adapter {
+    /// An idle adapter.
+    pub fn new(description: AdapterDescription) -> Adapter {
+        Adapter {
+            description,
+            free_ns: 0,
+            inbound: VecDeque::new(),
+            outbound: VecDeque::new(),
+            outstanding: 0,
+            interrupt_ns: 0,
+            told: 0,
+            completions: 0,
+        }
+    }
+
+    /// Whoever asked has given up.
+    pub fn reset(&mut self) {
+        self.inbound.clear();
+        self.outbound.clear();
+        self.outstanding = 0;
+    }
+
+    /// When it next has something to do.
+    pub fn next_event_ns(&self) -> u64 {
+        let inbound = self.inbound.front().map_or(u64::MAX, |&(at_ns, ..)| at_ns);
+        inbound.min(self.outbound.front().map_or(u64::MAX, |completion| completion.at_ns))
+    }
+
+    /// Takes a command, which reaches the drive when the adapter has had its time for it.
+    pub fn take(&mut self, now_ns: u64, id: u32, request: &Request) {
+        let interval_ns = match request.kind {
+            Kind::Write => self.description.write_interval_ns,
+            Kind::Read | Kind::Flush | Kind::Trim => self.description.read_interval_ns,
+        };
+        let carried_bytes = match request.kind {
+            Kind::Read | Kind::Write => f64::from(request.length_bytes),
+            Kind::Flush | Kind::Trim => 0.0,
+        };
+        let start_ns = now_ns.max(self.free_ns);
+        self.free_ns = start_ns + interval_ns + (carried_bytes * self.description.ns_per_byte).round() as u64;
+        self.outstanding += 1;
+        self.inbound.push_back((start_ns, id, *request));
+    }
+
+    /// The command that reaches the drive at `now_ns` or before.
+    pub fn deliver(&mut self, now_ns: u64) -> Option<(u64, u32, Request)> {
+        self.inbound.pop_front_if(|&mut (at_ns, ..)| at_ns <= now_ns)
+    }
+
+    /// The drive has completed a command.
+    pub fn complete(&mut self, done: Completion) {
+        let AdapterDescription { latency_ns, wake_ns, coalescing, .. } = self.description;
+        self.completions += 1;
+        let wake_ns = if self.outstanding == 1 { wake_ns } else { 0 };
+        let ready_ns = done.at_ns + latency_ns + wake_ns;
+        let at_ns = match coalescing {
+            None => ready_ns,
+            Some(coalescing) => self.interrupt(coalescing, ready_ns),
+        };
+        debug_assert!(self.outbound.back().is_none_or(|last| last.at_ns <= at_ns), "interrupts come in order");
+        self.outbound.push_back(Completion { at_ns, ..done });
+    }
+
+    /// When the interrupt comes for what is ready at `ready_ns`.
+    fn interrupt(&mut self, coalescing: Coalescing, ready_ns: u64) -> u64 {
+        let Coalescing { interval_ns, completions_max, from_outstanding, one_in } = coalescing;
+        if ready_ns > self.interrupt_ns {
+            let waits = self.outstanding >= from_outstanding || self.completions.is_multiple_of(u64::from(one_in));
+            self.interrupt_ns = if waits { ready_ns.max(self.interrupt_ns + interval_ns) } else { ready_ns };
+            self.told = 0;
+        }
+        self.told += 1;
+        if self.told >= completions_max && self.interrupt_ns > ready_ns {
+            let promised_ns = std::mem::replace(&mut self.interrupt_ns, ready_ns);
+            let waiting = self.outbound.iter_mut().rev().take_while(|completion| completion.at_ns == promised_ns);
+            waiting.for_each(|completion| completion.at_ns = ready_ns);
+        }
+        self.interrupt_ns
+    }
+
+    /// The completion that the application hears of at `now_ns` or before.
+    pub fn tell(&mut self, now_ns: u64) -> Option<Completion> {
+        let told = self.outbound.pop_front_if(|completion| completion.at_ns <= now_ns);
+        self.outstanding -= u32::from(told.is_some());
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: AdapterDescription = AdapterDescription {
+        tags: 32,
+        read_interval_ns: 10_000,
+        write_interval_ns: 20_000,
+        ns_per_byte: 0.5,
+        latency_ns: 5_000,
+        wake_ns: 0,
+        coalescing: None,
+    };
+
+    fn request(kind: Kind) -> Request {
+        Request { kind, offset_bytes: 0, length_bytes: 4096, force_unit_access: false, ordered: false }
+    }
+
+    /// When the application hears of commands that come together and that the drive completes after 100 us each.
+    fn told_ns(description: AdapterDescription, kinds: &[Kind]) -> Vec<u64> {
+        let mut adapter = Adapter::new(description);
+        (0..).zip(kinds).for_each(|(id, &kind)| adapter.take(0, id, &request(kind)));
+        while let Some((at_ns, id, _)) = adapter.deliver(u64::MAX) {
+            adapter.complete(Completion { at_ns: at_ns + 100_000, id, started_ns: at_ns });
+        }
+        std::iter::from_fn(|| adapter.tell(u64::MAX)).map(|completion| completion.at_ns).collect()
+    }
+
+    #[test]
+    fn commands_start_an_interval_and_their_bytes_apart() {
+        assert_eq!(told_ns(PLAIN, &[Kind::Read, Kind::Write, Kind::Read]), [105_000, 117_048, 139_096]);
+        assert_eq!(told_ns(PLAIN, &[Kind::Flush, Kind::Read]), [105_000, 115_000], "a flush carries nothing");
+    }
+
+    #[test]
+    fn who_waits_alone_wakes_the_processor() {
+        let sleepy = AdapterDescription { wake_ns: 7_000, ..PLAIN };
+        assert_eq!(told_ns(sleepy, &[Kind::Read]), [112_000]);
+        assert_eq!(told_ns(sleepy, &[Kind::Read, Kind::Read]), [105_000, 117_048]);
+    }
+
+    #[test]
+    fn interrupts_are_saved_once_enough_is_outstanding() {
+        let coalescing = Coalescing { interval_ns: 150_000, completions_max: 8, from_outstanding: 4, one_in: 3 };
+        let saving = AdapterDescription { coalescing: Some(coalescing), ..PLAIN };
+        assert_eq!(told_ns(saving, &[Kind::Read; 4]), [150_000; 4], "one interrupt for all");
+        assert_eq!(told_ns(saving, &[Kind::Read; 3]), [105_000, 117_048, 267_048], "one in three waits");
+        let pairs = Some(Coalescing { completions_max: 2, ..coalescing });
+        let pairs = AdapterDescription { coalescing: pairs, ..PLAIN };
+        assert_eq!(told_ns(pairs, &[Kind::Read; 4])[..2], [117_048; 2], "the second of a pair does not wait");
+    }
+}
