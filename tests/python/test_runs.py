@@ -46,6 +46,14 @@ def test_options_of_the_api_are_those_of_the_command_line() -> None:
     assert [option.name for option in OPTIONS] == list(_native.OPTIONS)
 
 
+def test_a_host_stands_before_a_drive() -> None:
+    (plain,), (behind,) = specify(ATLAS, None, {}), specify(ATLAS, None, {"host": "m1015"})
+    assert behind["system"]["drive"]["disk"]["interface"]["host"]["tags"] == 32
+    assert "host" not in plain["system"]["drive"]["disk"]["interface"]
+    with pytest.raises(hs.InputError, match="it names its host as host.adapter in its file"):
+        specify("md-raid5-8x2tb", None, {"host": "m1015"})
+
+
 def test_every_option_reaches_the_specification() -> None:
     values = {
         "size": "8KiB",
@@ -57,7 +65,6 @@ def test_every_option_reaches_the_specification() -> None:
         "queue_depth": 7,
         "reordering": 0.5,
         "ageing": "2s",
-        "host": "m1015",
         "host_tags": 5,
         "elevator": "sstf",
         "write_cache": "appending",
@@ -84,7 +91,7 @@ def test_every_option_reaches_the_specification() -> None:
     assert closed["workload"]["arrivals"] == {"closed": {"outstanding": 4, "think": {"exponential": "5ms"}}}
     assert closed["workload"]["run_length"] == {"time": "10s"}
     of_arrays = {"drives", "drive", "level", "usable", "lun", "fail"}
-    others = {"preconditioned", "depth", "think", "time", "requests", "faults"}
+    others = {"host", "preconditioned", "depth", "think", "time", "requests", "faults"}
     assert {*values, *of_arrays, *others} == {option.name for option in OPTIONS}
     assert len(hs.run(ATLAS, **(values | {"confidence": "20%", "warm_up": 10}))) == 1  # type: ignore[arg-type]
 
