@@ -91,6 +91,7 @@ class Drive:
             "price_usd": price,
             "price_date": stated.get("price.date"),
             "price_class": None if price is None else price_class(price),
+            "random_read_iops": float(iops) if (iops := stated.get("stated.random_read.iops")) else None,
         }
         if self.kind == "ssd":
             flash = self.description["flash"]
@@ -100,7 +101,7 @@ class Drive:
                 "dies": flash["channels"] * flash["dies_per_channel"],
                 "interface": stated["interface.kind"],
                 "queue_depth": self.description["interface"]["queue_depth"],
-                "sequential_read_bytes_per_s": _rate(stated.get("sheet.sequential_read")),
+                "sequential_read_bytes_per_s": _rate(stated.get("stated.sequential_read")),
             }
         return {
             **common,

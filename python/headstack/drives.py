@@ -24,6 +24,7 @@ SORTS = {
     "price": "price_usd",
     "rpm": "rpm",
     "speed": "sequential_read_bytes_per_s",
+    "iops": "random_read_iops",
 }
 """What ``sort`` takes: of each drive's summary."""
 

@@ -55,7 +55,7 @@ def test_drives_are_sorted_and_what_is_not_known_comes_last(headstack: Headstack
         known = [value for value in found if value is not None]
         assert found == [*known, *[None] * (len(found) - len(known))]
         assert known == sorted(known, reverse=reverse)
-        assert len(set(known)) > 3
+        assert len(set(known)) > 2
 
 
 def test_a_price_names_its_day_and_class() -> None:
@@ -86,7 +86,7 @@ def test_a_price_names_its_day_and_class() -> None:
         (["--min-capacity", "4"], "min_capacity: '4' is not a capacity; write it with its unit, such as 4TB"),
         (["--vendor", "acme"], "vendor: 'acme' is unknown; allowed: Compaq, "),
         (["--price", "cheap"], "price: 'cheap' is unknown; allowed: under-100, 100-to-300, 300-to-1000, over-1000"),
-        (["--sort", "colour"], "sort: 'colour' is unknown; allowed: name, year, capacity, price, rpm, speed"),
+        (["--sort", "colour"], "sort: 'colour' is unknown; allowed: name, year, capacity, price, rpm, speed, iops"),
     ],
 )
 def test_wishes_that_are_none(headstack: Headstack, arguments: list[str], message: str) -> None:

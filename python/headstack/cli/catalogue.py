@@ -13,6 +13,7 @@ from headstack.atomic_files import write_text
 from headstack.cli.completing import DRIVE, FILE, WORKLOAD, Among
 from headstack.cli.files import OUTPUT
 from headstack.cli.output import SOURCES, print_table, say, wide_option
+from headstack.cli.sheets import new_drive
 from headstack.columns import Figures
 from headstack.drive import Drive, import_disksim
 from headstack.drives import INTERFACES, KINDS, PRICES, SORTS
@@ -127,6 +128,9 @@ def import_drive(path: str, output: str | None, name: str | None, unmapped: bool
         print(text, end="")
     else:
         write_text(output, text)
+
+
+drives.add_command(new_drive)
 
 
 @click.group()

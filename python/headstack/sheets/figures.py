@@ -1,0 +1,113 @@
+"""The figures of a data sheet: numbers with the units that makers write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+NUMBER = r"\d+(?:[,  ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
+SCALES = {"": 1.0, "k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6}
+TIMES_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "usec": 1e3, "msec": 1e6, "ms": 1e6, "s": 1e9}
+BYTES = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "pb": 1e15}
+BINARY = {"k": 2.0**10, "m": 2.0**20, "g": 2.0**30, "t": 2.0**40}
+DECIMAL = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+RATE = re.compile(rf"({NUMBER})\s*([kmgt])(i?)(bits?|bytes?|b)\s*(?:/\s*s(?:ec)?|ps)\b", re.IGNORECASE)
+
+
+def numbers(text: str) -> list[float]:
+    """Every number of a text, thousands and millions counted.
+
+    >>> numbers("Up to 1,450K / 1.5M")
+    [1450000.0, 1500000.0]
+    """
+    # Not the digits of names: `QD16`, `4KB`.
+    pattern = rf"(?<![\w.])({NUMBER})\s*(k|m|thousand|million)?(?![\w]|\.\d)"
+    found = re.finditer(pattern, re.sub(r"(?i)(k|m)?iops|hours?\b|hrs?\b|h\b", r"\g<1> ", text), re.IGNORECASE)
+    return [_number(match[1]) * SCALES[(match[2] or "").lower()] for match in found]
+
+
+def first(text: str) -> float | None:
+    """The first number, with whatever unit.
+
+    >>> first("7,200 RPM")
+    7200.0
+    """
+    match = re.search(NUMBER, text)
+    return _number(match[0]) if match else None
+
+
+def pair(text: str) -> tuple[float | None, float | None]:
+    """Two numbers with a stroke between, as of reads and writes; else one for both.
+
+    >>> pair("8.5 / 9.5 ms"), pair("<8.5")
+    ((8.5, 9.5), (8.5, None))
+    """
+    found = re.findall(NUMBER, text)
+    both = re.search(rf"({NUMBER})[^\d/]*/[^\d/]*({NUMBER})", text)
+    if both:
+        return _number(both[1]), _number(both[2])
+    return (_number(found[0]) if found else None), None
+
+
+def _number(text: str) -> float:
+    return float(re.sub(r"[,  ]", "", text))
+
+
+def unit_of(label: str, value: str, units: Iterable[str]) -> str | None:
+    """The unit that stands in the value, else in the label."""
+    names = "|".join(sorted(map(re.escape, units), key=len, reverse=True))
+    for text in (value, label):
+        match = re.search(rf"(?<![a-zA-Zµμ])({names})(?![a-zA-Z])", text, re.IGNORECASE)
+        if match:
+            return match[1].lower()
+    return None
+
+
+def times_ms(label: str, value: str) -> tuple[float | None, float | None]:
+    """One or two times, in milliseconds where no unit is written."""
+    scale = TIMES_NS[unit_of(label, value, TIMES_NS) or "ms"] / 1e6
+    return _scaled(pair(value), scale)
+
+
+def times_us(label: str, value: str) -> tuple[float | None, float | None]:
+    """One or two times, in microseconds where no unit is written."""
+    scale = TIMES_NS[unit_of(label, value, TIMES_NS) or "us"] / 1e3
+    return _scaled(pair(value), scale)
+
+
+def _scaled(both: tuple[float | None, float | None], scale: float) -> tuple[float | None, float | None]:
+    one, other = both
+    return (None if one is None else one * scale, None if other is None else other * scale)
+
+
+def bytes_of(label: str, value: str, units: Mapping[str, float] = BYTES) -> float | None:
+    """A size; binary units where they are written so."""
+    match = re.search(rf"({NUMBER})\s*([kmgt])(i?)(?:b|bytes?)\b", value, re.IGNORECASE)
+    if match:
+        scales = BINARY if match[3] else DECIMAL
+        return _number(match[1]) * scales[match[2].lower()]
+    found, unit = first(value), unit_of(label, "", units)
+    return None if found is None or unit is None else found * units[unit]
+
+
+def rates(label: str, value: str) -> list[float]:
+    """Bytes per second, one or two.
+
+    >>> rates("Max sustained transfer rate OD (MB/s)", "285"), rates("", "268 MiB/s"), rates("", "6.0 Gb/s")
+    ([285000000.0], [281018368.0], [750000000.0])
+    """
+    found = [_rate(match) for match in RATE.finditer(value)]
+    if found:
+        if len(found) == 1 and None not in (both := pair(value)):
+            # `3,500/2,100 MB/s`
+            return [found[0] * one / max(both[1] or 1.0, 1e-9) for one in both if one is not None]
+        return found
+    match = RATE.search(re.sub(r"\(", "(1 ", label) if "(" in label else f"1 {label.split()[-1] if label else ''}")
+    scale = _rate(match) if match else 1e6
+    return [one * scale for one in pair(value) if one is not None]
+
+
+def _rate(match: re.Match[str]) -> float:
+    letter, is_binary, what = match[2].lower(), match[3], match[4]
+    bits = what.lower().startswith("bit") or what == "b"
+    return _number(match[1]) * (BINARY if is_binary else DECIMAL)[letter] / (8 if bits else 1)
