@@ -16,12 +16,12 @@ const REQUESTS: u64 = 20_000;
 const STALL_MS: f64 = 29_000.0;
 
 /// A disk of the measurements and the description that stands for it.
-struct Disk {
+pub struct Disk {
     systems: &'static [&'static str],
-    id: &'static str,
+    pub id: &'static str,
 }
 
-const DISKS: [Disk; 3] = [
+pub const DISKS: [Disk; 3] = [
     Disk { systems: &["HPMICROSERVERG10/SATA_AHCI_SAMSUNGF1_1TB_7K2RPM"], id: "spinpoint-f1-1tb" },
     Disk { systems: &["HPMICROSERVERG10/SATA_AHCI_HGST_HTS72101_100GB_7K2RPM"], id: "travelstar-7k100-100gb" },
     Disk {
@@ -34,16 +34,16 @@ const DISKS: [Disk; 3] = [
 ];
 
 /// What was measured with as many requests outstanding: the mean of all ways to deal them to jobs.
-struct Measured {
-    outstanding: u32,
-    iops: f64,
+pub struct Measured {
+    pub outstanding: u32,
+    pub iops: f64,
     p50_ms: f64,
     p99_ms: f64,
     p999_ms: f64,
 }
 
 /// The runs of pure reads or writes of a disk up to the 32 tags of native command queueing, without those that stalled.
-fn measured(disk: &Disk, rw: &str) -> Option<Vec<Measured>> {
+pub fn measured(disk: &Disk, rw: &str) -> Option<Vec<Measured>> {
     let mut rows: BTreeMap<u32, Vec<FioRow>> = BTreeMap::new();
     for system in disk.systems {
         for row in fio_runs(system)? {

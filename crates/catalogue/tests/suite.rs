@@ -10,6 +10,7 @@ mod flash_arrays;
 mod known_arrays;
 mod power;
 mod published;
+mod rankings;
 mod real_disks;
 mod real_hosts;
 mod sampling;
