@@ -13,6 +13,7 @@ mod published;
 mod rankings;
 mod real_disks;
 mod real_hosts;
+mod real_ssds;
 mod sampling;
 mod scenarios;
 mod ssds;

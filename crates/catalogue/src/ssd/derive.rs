@@ -3,7 +3,7 @@
 //! | stated | solved for, where the file is silent |
 //! | --- | --- |
 //! | `read_latency` | `controller.command`; `flash.read` where that leaves nothing |
-//! | `random_read` | `controller.command_interval` |
+//! | `random_read` | `controller.command_interval`; `flash.read` or `slc_cache.read` where the dies are too slow |
 //! | `sequential_read` | `controller.read_rate`; `flash.channel_rate` where the channels are too slow |
 //! | `write_latency` | `controller.write_command` |
 //! | `sequential_write` | `controller.write_rate`; `flash.program`, or `slc_cache.program` where there is a cache |
@@ -15,12 +15,12 @@ use headstack_sim::ssd::description::{Capacity, Collection, Controller, Flash, I
 use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 
-use super::file::{Cells, SsdInterfaceKind, StatedWrites, WriteState};
+use super::file::{SsdInterfaceKind, StatedWrites, WriteState};
 use super::generation::{GenerationFigures, SLC_MODE_PROGRAM, SLC_MODE_READ};
 use super::resolve::{Resolver, usual_raw};
 use super::steady::{RandomWrites, Steady, solve_rising};
 use crate::constants::{
-    SSD_COMMAND_LEAST, SSD_COMMAND_NVME, SSD_COMMAND_SERIAL, SSD_CONTROLLER_SHARE, SSD_NVME_IOPS,
+    SSD_COMMAND_LEAST, SSD_COMMAND_NVME, SSD_COMMAND_SERIAL, SSD_CONTROLLER_SHARE, SSD_NVME_DEPTH, SSD_NVME_IOPS,
     SSD_OVER_PROVISIONING_MIN, SSD_PARITY_SHARE, SSD_SAS_IOPS, SSD_SERIAL_ATA_IOPS, SSD_SLC_IDLE,
     SSD_WRITE_COMMAND_NVME, SSD_WRITE_COMMAND_SERIAL,
 };
@@ -30,7 +30,10 @@ use crate::resolve::Derived;
 const PIPELINE: f64 = 0.92;
 /// How far from its generation's a program time may be solved.
 const PROGRAM_FASTEST: f64 = 0.3;
-const PROGRAM_SLOWEST: f64 = 4.0;
+const PROGRAM_SLOWEST: f64 = 8.0;
+/// The fastest sensing and program with one bit a cell that a stated rate is solved to; estimates.
+const SENSE_LEAST: DurationNs = DurationNs(10_000);
+const SLC_PROGRAM_LEAST: DurationNs = DurationNs(20_000);
 /// Beyond this, what the drive does and what is stated count as two figures.
 const CONTRADICTION: f64 = 0.1;
 
@@ -97,6 +100,7 @@ impl Resolver<'_> {
         &mut self,
         figures: &GenerationFigures,
         flash: &Flash,
+        channel_ns_per_byte: f64,
     ) -> Result<Option<SlcCache>, InputError> {
         if !self.has_slc_cache() {
             return Ok(None);
@@ -108,12 +112,17 @@ impl Resolver<'_> {
         let dynamic_size = self.or(table.dynamic_size, "slc_cache.dynamic", rule, rest);
         let bits = self.or(table.bits_per_cell, "slc_cache.bits_per_cell", "as its cells", figures.bits);
         let usual = "C usual of flash run with one bit a cell";
-        let read_ns = self.time(table.read, "slc_cache.read", usual, SLC_MODE_READ)?;
+        let (read, rule) = self.usual_sense(flash, channel_ns_per_byte, (SLC_MODE_READ, usual));
+        let read_ns = self.time(table.read, "slc_cache.read", rule, read)?;
         let mut program = (SLC_MODE_PROGRAM, usual.to_owned());
         if let Some(rate) = stated.sequential_write {
-            let needed = PIPELINE * dies(flash) * row_bytes(flash) / rate.0 * 1e9;
+            let load_ns = row_bytes(flash) * channel_ns_per_byte;
+            let needed = 0.97 * dies(flash) * row_bytes(flash) / rate.0 * 1e9 - load_ns;
             if needed < program.0.0 as f64 {
-                program = (DurationNs(needed as i64), "I what stated.sequential_write needs".to_owned());
+                program = (
+                    DurationNs((needed as i64).max(SLC_PROGRAM_LEAST.0)),
+                    "I what stated.sequential_write needs".to_owned(),
+                );
             }
         }
         let program_ns = self.time(table.program, "slc_cache.program", &program.1, program.0)?;
@@ -131,6 +140,25 @@ impl Resolver<'_> {
             program_ns,
             idle_ns,
         }))
+    }
+
+    /// What is usual of a sensing, or what the stated random reads need of every die.
+    pub(super) fn usual_sense(
+        &self,
+        flash: &Flash,
+        channel_ns_per_byte: f64,
+        usual: (DurationNs, &'static str),
+    ) -> (DurationNs, &'static str) {
+        let Some(read) = self.file.stated.random_read else { return usual };
+        let send_ns = read.bytes() as f64 * channel_ns_per_byte;
+        // Requests meet on dies: with as many again outstanding as there are dies, half of them are idle.
+        let outstanding = f64::from(read.depth.unwrap_or(SSD_NVME_DEPTH));
+        let busy = outstanding / (outstanding + dies(flash) - 1.0);
+        let needed = 0.95 * busy * dies(flash) / read.iops * 1e9 - send_ns;
+        if needed >= usual.0.0 as f64 {
+            return usual;
+        }
+        (DurationNs((needed as i64).max(SENSE_LEAST.0)), "I what stated.random_read needs")
     }
 
     /// The generation's rate of a channel, or what sequential reads and writes need.
@@ -402,17 +430,9 @@ impl Resolver<'_> {
     /// Whether dies, planes and channels serve the stated random reads.
     fn check_reads(&mut self, flash: &Flash, timing: &Timing, slc: Option<&SlcCache>, interval_ns: u64) {
         let Some(read) = self.file.stated.random_read else { return };
-        let generation =
-            self.file.flash.generation.or_else(|| {
-                self.file.flash.cells.map(|cells: Cells| super::file::Generation::of(cells, self.file.year))
-            });
-        let independent =
-            self.file.flash.independent_planes.unwrap_or(generation.is_some_and(|g| g.figures().independent_planes));
-        let planes = if independent { f64::from(flash.planes_per_die) } else { 1.0 };
         let sense_ns = slc.map_or(timing.read_ns, |slc| slc.read_ns) as f64;
         let send_ns = read.bytes() as f64 * timing.channel_ns_per_byte;
-        let most =
-            (dies(flash) * planes / (sense_ns + send_ns)).min(f64::from(flash.channels) / send_ns.max(1e-3)) * 1e9;
+        let most = (dies(flash) / (sense_ns + send_ns)).min(f64::from(flash.channels) / send_ns.max(1e-3)) * 1e9;
         let most = most.min(1e9 / interval_ns.max(1) as f64);
         if most < (1.0 - CONTRADICTION) * read.iops {
             self.contradicts("stated.random_read", &most.round(), "its dies and channels do not serve as many");

@@ -49,16 +49,18 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
             SSD_FREE_BLOCKS,
         ),
     };
-    let mut flash = resolver.flash(&capacity, &figures)?;
-    let slc_cache = resolver.slc_cache(&figures, &flash)?;
-    let mut timing = resolver.timing(&figures, &flash, slc_cache.as_ref())?;
+    let flash = resolver.flash(&capacity, &figures)?;
+    let mut flash = resolver.planes(&capacity, flash, &figures);
+    let channel_ns_per_byte = resolver.channel_ns_per_byte(&figures, &flash)?;
+    let slc_cache = resolver.slc_cache(&figures, &flash, channel_ns_per_byte)?;
+    let mut timing = resolver.timing(&figures, &flash, slc_cache.as_ref(), channel_ns_per_byte)?;
     let steady = resolver.solve_steady_writes(&capacity, &flash, &mut timing, collection)?;
     flash.blocks_per_plane = resolver.blocks(&capacity, &flash, &steady)?;
     let controller = resolver.controller(&interface, &flash, &mut timing, slc_cache.as_ref(), &steady)?;
     let description = SsdDescription {
         name: file.name.clone(),
         capacity,
-        flash: resolver.planes(&capacity, flash, &figures),
+        flash,
         timing,
         slc_cache,
         buffer: resolver.buffer(&flash),
@@ -250,25 +252,32 @@ impl Resolver<'_> {
         Flash { dies_per_channel, planes_per_die: 1, ..flash }
     }
 
+    fn channel_ns_per_byte(&mut self, figures: &GenerationFigures, flash: &Flash) -> Result<f64, InputError> {
+        let table = &self.file.flash;
+        match (table.channel_rate, table.channel_ns_per_byte) {
+            (Some(_), Some(_)) => self.fail("flash.channel_ns_per_byte", "not allowed beside flash.channel_rate"),
+            (None, Some(ns_per_byte)) => Ok(ns_per_byte),
+            (rate, None) => {
+                let (usual, rule) = self.usual_channel_rate(figures, flash);
+                let rate = self.or(rate, "flash.channel_rate", rule, usual);
+                self.ns_per_byte(rate, "flash.channel_rate")
+            }
+        }
+    }
+
     fn timing(
         &mut self,
         figures: &GenerationFigures,
         flash: &Flash,
         slc: Option<&SlcCache>,
+        channel_ns_per_byte: f64,
     ) -> Result<Timing, InputError> {
         let table = &self.file.flash;
-        let channel_ns_per_byte = match (table.channel_rate, table.channel_ns_per_byte) {
-            (Some(_), Some(_)) => {
-                return self.fail("flash.channel_ns_per_byte", "not allowed beside flash.channel_rate");
-            }
-            (None, Some(ns_per_byte)) => ns_per_byte,
-            (rate, None) => {
-                let (usual, rule) = self.usual_channel_rate(figures, flash);
-                let rate = self.or(rate, "flash.channel_rate", rule, usual);
-                self.ns_per_byte(rate, "flash.channel_rate")?
-            }
+        let (read, rule) = match slc {
+            Some(_) => (figures.read, figures.source),
+            None => self.usual_sense(flash, channel_ns_per_byte, (figures.read, figures.source)),
         };
-        let read_ns = self.time(table.read, "flash.read", figures.source, figures.read)?;
+        let read_ns = self.time(table.read, "flash.read", rule, read)?;
         let (program, rule) = self.usual_program(figures, flash, slc, channel_ns_per_byte);
         let program_ns = self.time(table.program, "flash.program", &rule, program)?;
         let erase_ns = self.time(table.erase, "flash.erase", figures.source, figures.erase)?;

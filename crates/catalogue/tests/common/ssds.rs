@@ -163,26 +163,34 @@ fn ready(description: &SsdDescription) -> (Bench, u64) {
     (bench, WRITTEN)
 }
 
-/// The drive with fewer and smaller blocks, erased in as much less time: as fast, and with as much spare.
-pub fn small(description: &SsdDescription) -> SsdDescription {
+/// The drive with fewer blocks, of fewer pages, erased in as much less time: as fast, and with as much spare. Also how many
+/// times smaller it is.
+pub fn small(description: &SsdDescription, pages: u32, blocks: u32) -> (SsdDescription, f64) {
     let flash = description.flash;
-    let (pages, blocks) = (32.min(flash.pages_per_block), 160.min(flash.blocks_per_plane));
+    let (pages, blocks) = (pages.min(flash.pages_per_block), blocks.min(flash.blocks_per_plane));
     let mut small = description.clone();
     (small.flash.pages_per_block, small.flash.blocks_per_plane) = (pages, blocks);
     let ratio = f64::from(pages) / f64::from(flash.pages_per_block);
     small.timing.erase_ns = (description.timing.erase_ns as f64 * ratio) as u64;
-    let kept = f64::from(description.collection.free_blocks_min + 1);
+    // As `Steady` in `crates/catalogue/src/ssd/steady.rs` has it.
+    let kept = f64::from(description.collection.free_blocks_min) - 0.75;
     let used = (f64::from(blocks) - kept) / (f64::from(flash.blocks_per_plane) - kept);
     let unit = u64::from(description.capacity.mapping_unit_bytes);
-    let logical = description.capacity.logical_bytes as f64 * ratio * used;
-    small.capacity.logical_bytes = logical as u64 / unit * unit;
-    small.slc_cache = None;
-    small
+    let times = 1.0 / (ratio * used);
+    small.capacity.logical_bytes = (description.capacity.logical_bytes as f64 / times) as u64 / unit * unit;
+    if let Some(slc) = &mut small.slc_cache {
+        slc.static_bytes = (slc.static_bytes as f64 / times) as u64;
+        slc.dynamic_bytes = (slc.dynamic_bytes as f64 / times) as u64;
+    }
+    (small, times)
 }
 
 /// Random writes a second in the steady state.
 fn steady_writes(description: &SsdDescription, depth: u32, bytes: u32) -> f64 {
-    let mut bench = Bench::new(&SsdDescription { preconditioned: true, ..small(description) });
+    // As many units in a block that collection finds what it does in large ones.
+    let row_units = (description.row_bytes() / description.capacity.mapping_unit_bytes).max(1);
+    let (small, _) = small(description, 192 / row_units.min(12), 160);
+    let mut bench = Bench::new(&SsdDescription { preconditioned: true, slc_cache: None, ..small });
     let places = bench.ssd.capacity_bytes() / u64::from(bytes);
     let mut random = Random::new(3, Purpose::Addresses);
     let mut next = |_| request(Kind::Write, random.below(places) * u64::from(bytes), bytes);
@@ -194,8 +202,12 @@ fn steady_writes(description: &SsdDescription, depth: u32, bytes: u32) -> f64 {
 
 /// (GB that an empty drive takes before its rate falls by a third, MB/s from then on).
 fn slc_cliff(description: &SsdDescription) -> (f64, f64) {
-    let mut bench = Bench::new(&SsdDescription { filled: false, ..description.clone() });
-    let (step, gb) = (8_192, 8_192.0 * f64::from(RUN_BYTES) / 1e9);
+    let (small, times) = small(description, 192, 120);
+    let mut bench = Bench::new(&SsdDescription { filled: false, ..small });
+    let cache_bytes = description.slc_cache.map_or(0, |slc| slc.static_bytes + slc.dynamic_bytes) as f64 / times;
+    // In steps of a fiftieth of the cache.
+    let step = (cache_bytes / 50.0 / f64::from(RUN_BYTES)).max(64.0) as u32;
+    let gb = f64::from(step) * f64::from(RUN_BYTES) / 1e9;
     let most = (bench.ssd.capacity_bytes() / u64::from(step) / u64::from(RUN_BYTES)) as u32;
     let mut rates = Vec::new();
     let mut cliff = None;
@@ -213,5 +225,5 @@ fn slc_cliff(description: &SsdDescription) -> (f64, f64) {
     }
     let cliff = cliff.unwrap_or(rates.len());
     let after = &rates[cliff.min(rates.len() - 1)..];
-    (gb * (cliff as f64 - 1.0), after.iter().sum::<f64>() / after.len() as f64)
+    (gb * times * (cliff as f64 - 1.0), after.iter().sum::<f64>() / after.len() as f64)
 }
