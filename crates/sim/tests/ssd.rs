@@ -6,7 +6,7 @@ use crate::common::flash::{COMMAND_NS, DIES, PAGE, PLANES, PROGRAM_NS, READ_NS, 
 use crate::common::{Dice, MS, US, assert_close, bare_drive, closed, flush, line, request, run_spec, spec, workload};
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::Completion;
-use headstack_sim::ssd::description::{Flash, SsdDescription, SsdPower};
+use headstack_sim::ssd::description::{Flash, SlcCache, SsdDescription, SsdPower};
 use headstack_sim::ssd::{Ssd, SsdCounters};
 use headstack_sim::{RunSpec, SystemDescription};
 use headstack_workload::{Kind, Request};
@@ -670,4 +670,170 @@ fn power_follows_the_busy_dies() {
     assert_close(result.mean_watts().unwrap(), 2.0 + 8.0 * busy, 0.001, "mean power");
     assert_eq!((energy.spindle_joules, energy.seek_joules), (0.0, 0.0));
     assert_close(energy.case_celsius.unwrap(), 25.0 + 3.0 * (2.0 + 8.0 * busy), 0.001, "case");
+}
+
+/// The small drive, TLC with a cache of one bit a cell.
+fn with_slc_cache(static_bytes: u64, dynamic_bytes: u64, idle_ns: Option<u64>) -> SsdDescription {
+    let slc =
+        SlcCache { static_bytes, dynamic_bytes, bits_per_cell: 3, read_ns: 25 * US, program_ns: 100 * US, idle_ns };
+    SsdDescription { slc_cache: Some(slc), ..small_ssd() }
+}
+
+/// Seconds for each 8 MiB of sequential writes of `bytes` from `start_bytes`.
+fn seconds_of_steps(bench: &mut Bench, start_bytes: u64, bytes: u64) -> Vec<f64> {
+    let (step, size) = (8 << 20, 128 << 10);
+    let mut seconds = Vec::new();
+    for step_bytes in (start_bytes..start_bytes + bytes).step_by(step as usize) {
+        let mut offsets = (0..step / size).map(|index| step_bytes + index * size);
+        let start_ns = bench.now_ns;
+        bench.run(32, step / size, || write(offsets.next().expect("as many"), size));
+        seconds.push((bench.now_ns - start_ns) as f64 / 1e9);
+    }
+    seconds
+}
+
+/// Bytes until steps take twice as long as the first.
+fn cliff_bytes(seconds: &[f64]) -> u64 {
+    let steps = seconds.iter().position(|&step| step > 2.0 * seconds[1]).unwrap_or(seconds.len());
+    steps as u64 * (8 << 20)
+}
+
+#[test]
+fn writes_fall_off_a_cliff_when_the_slc_cache_is_full() {
+    for (set_aside, free) in [(32 << 20, 0), (0, 128 << 20), (16 << 20, 64 << 20)] {
+        let mut bench = Bench::new(&with_slc_cache(set_aside, free, None));
+        let seconds = seconds_of_steps(&mut bench, 0, 512 << 20);
+        let cliff = cliff_bytes(&seconds) as f64;
+        let cache = (set_aside + free) as f64;
+        assert!((0.9..1.3).contains(&(cliff / cache)), "{cliff} of {cache}");
+        let native = 8.0 * f64::from(1 << 20) / (DIES * ROW) as f64 * (PROGRAM_NS + ROW) as f64 / 1e9;
+        let last = seconds[seconds.len() - 2];
+        assert!(
+            (last / native - 1.0).abs() < 0.1,
+            "past the cache the cells are written at their own rate: {last} {native}"
+        );
+    }
+}
+
+#[test]
+fn a_dynamic_slc_cache_shrinks_as_the_drive_fills() {
+    let mut cliffs = Vec::new();
+    for share in [0, 1, 2] {
+        let mut bench = Bench::new(&with_slc_cache(0, 256 << 20, Some(10 * MS)));
+        let filled = share * (256 << 20);
+        seconds_of_steps(&mut bench, 0, filled.max(8 << 20));
+        // Everything is folded before the host comes back.
+        assert_eq!(bench.settle(), []);
+        let left = bench.drive.capacity_bytes() - filled.max(8 << 20);
+        cliffs.push(cliff_bytes(&seconds_of_steps(&mut bench, filled.max(8 << 20), left)));
+    }
+    assert!(cliffs[0] > cliffs[1] && cliffs[1] > cliffs[2], "{cliffs:?}");
+}
+
+#[test]
+fn an_slc_cache_recovers_when_idle() {
+    let cliff_after = |idle_ns: Option<u64>| {
+        let mut bench = Bench::new(&with_slc_cache(32 << 20, 0, idle_ns));
+        seconds_of_steps(&mut bench, 0, 64 << 20);
+        let moved = bench.counters().moved_units;
+        assert_eq!(bench.settle(), []);
+        let folded = (bench.counters().moved_units - moved) * UNIT;
+        (folded, cliff_bytes(&seconds_of_steps(&mut bench, 64 << 20, 128 << 20)))
+    };
+    let (folded, cliff) = cliff_after(Some(10 * MS));
+    assert!(folded >= 28 << 20 && cliff >= 24 << 20, "{folded} {cliff}");
+    let (folded, _) = cliff_after(None);
+    assert_eq!(folded, 0, "nothing happens where nothing is to happen");
+}
+
+#[test]
+fn folding_competes_with_the_host() {
+    // All cells that are free take one bit first.
+    let mut bench = Bench::new(&with_slc_cache(0, 320 << 20, None));
+    let seconds = seconds_of_steps(&mut bench, 0, 768 << 20);
+    let native = 8.0 * f64::from(1 << 20) / (DIES * ROW) as f64 * (PROGRAM_NS + ROW) as f64 / 1e9;
+    let late = &seconds[60..90];
+    let mean = late.iter().sum::<f64>() / late.len() as f64;
+    assert!(mean > 1.2 * native, "each byte costs more than its own program: {mean} against {native}");
+}
+
+#[test]
+fn a_map_that_does_not_fit_costs_reads() {
+    let mut description = SsdDescription { filled: true, ..small_ssd() };
+    let map_bytes = description.capacity.logical_bytes / UNIT * 4;
+    let mut latency = |cache: Option<u64>| {
+        description.controller.map_cache_bytes = cache;
+        let mut bench = Bench::new(&description);
+        let (units, mut dice) = (bench.drive.capacity_bytes() / UNIT, Dice(5));
+        bench.run(1, 2_000, || read(dice.below(units) * UNIT, UNIT));
+        let responses = bench.run(1, 2_000, || read(dice.below(units) * UNIT, UNIT));
+        let map_reads = bench.counters().map_reads;
+        (responses.iter().sum::<u64>() / 2_000, map_reads)
+    };
+    let (all, none) = (latency(None), latency(Some(map_bytes)));
+    assert_eq!((all.1, none.0), (0, all.0), "a map that fits is read once and then costs nothing");
+    let (quarter_ns, reads) = latency(Some(map_bytes / 4));
+    let miss_ns = READ_NS + UNIT;
+    let expected_ns = all.0 + miss_ns * 3 / 4;
+    assert!(reads > 2_500 && quarter_ns.abs_diff(expected_ns) < expected_ns / 20, "{quarter_ns} {expected_ns} {reads}");
+}
+
+#[test]
+fn units_larger_than_a_page_are_read_and_written_whole() {
+    let mut description = SsdDescription { filled: true, ..small_ssd() };
+    description.capacity.mapping_unit_bytes = ROW as u32;
+    let mut bench = Bench::new(&description);
+    let mut dice = Dice(6);
+    let places = bench.drive.capacity_bytes() / UNIT;
+    bench.run(8, 4_000, || write(dice.below(places) * UNIT, UNIT));
+    assert_eq!(bench.settle(), []);
+    let counters = bench.counters();
+    let whole = 4_000 - counters.partial_writes - counters.write_hits;
+    assert!(whole < 20, "all but those to units in the buffer read the rest of theirs: {whole}");
+    let programmed = counters.page_programs * PAGE;
+    let amplification = programmed as f64 / (4_000 * UNIT) as f64;
+    assert!((0.9..=1.0).contains(&(amplification * UNIT as f64 / ROW as f64)), "{amplification}");
+}
+
+#[test]
+fn a_program_is_interrupted_no_more_often_than_allowed() {
+    let suspensions = |suspensions_max: u32| {
+        let mut description = SsdDescription { filled: true, ..small_ssd() };
+        description.timing.suspend_ns = Some(20 * US);
+        description.timing.resume_ns = 10 * US;
+        description.timing.suspensions_max = suspensions_max;
+        let mut bench = Bench::new(&description);
+        let (mut dice, mut turn) = (Dice(7), 0);
+        let units = bench.drive.capacity_bytes() / UNIT;
+        bench.run(16, 20_000, || {
+            turn += 1;
+            let at = dice.below(units) * UNIT;
+            if turn % 2 == 0 { write(at, UNIT) } else { read(at, UNIT) }
+        });
+        let counters = bench.counters();
+        (counters.suspensions, counters.page_programs / PLANES)
+    };
+    let (once, programs) = suspensions(1);
+    let (often, _) = suspensions(u32::MAX);
+    assert!(once <= programs && often > once, "{once} and {often} suspensions of {programs} programs");
+}
+
+#[test]
+fn the_steady_state_does_not_drift() {
+    let mut bench = Bench::new(&SsdDescription { preconditioned: true, ..small_ssd() });
+    let span = bench.drive.capacity_bytes();
+    // The whole span: what is steady is the state of overwrites of all of it.
+    let windows: Vec<(f64, f64)> = (0..6)
+        .map(|_| {
+            let start_ns = bench.now_ns;
+            let (amplification, responses) = bench.overwrite(span, 1);
+            (amplification, responses.len() as f64 * 1e9 / (bench.now_ns - start_ns) as f64)
+        })
+        .collect();
+    let drift = |value: fn(&(f64, f64)) -> f64| {
+        let values: Vec<f64> = windows.iter().map(value).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        values.iter().map(|value| (value / mean - 1.0).abs()).fold(0.0, f64::max)
+    };
+    assert!(drift(|window| window.0) < 0.1 && drift(|window| window.1) < 0.1, "{windows:?}");
 }

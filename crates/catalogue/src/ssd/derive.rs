@@ -20,9 +20,9 @@ use super::generation::{GenerationFigures, SLC_MODE_PROGRAM, SLC_MODE_READ};
 use super::resolve::{Resolver, usual_raw};
 use super::steady::{RandomWrites, Steady, solve_rising};
 use crate::constants::{
-    SSD_COMMAND_LEAST, SSD_COMMAND_NVME, SSD_COMMAND_SERIAL, SSD_CONTROLLER_SHARE, SSD_NVME_DEPTH, SSD_NVME_IOPS,
-    SSD_OVER_PROVISIONING_MIN, SSD_PARITY_SHARE, SSD_SAS_IOPS, SSD_SERIAL_ATA_IOPS, SSD_SLC_IDLE,
-    SSD_WRITE_COMMAND_NVME, SSD_WRITE_COMMAND_SERIAL,
+    SSD_COMMAND_LEAST, SSD_COMMAND_NVME, SSD_COMMAND_SERIAL, SSD_CONTROLLER_SHARE, SSD_NVME_DEPTH,
+    SSD_NVME_FLASH_SHARE, SSD_NVME_IOPS, SSD_OVER_PROVISIONING_MIN, SSD_PARITY_SHARE, SSD_SAS_IOPS,
+    SSD_SERIAL_ATA_IOPS, SSD_SERIAL_FLASH_BYTES_PER_S, SSD_SLC_IDLE, SSD_WRITE_COMMAND_NVME, SSD_WRITE_COMMAND_SERIAL,
 };
 use crate::resolve::Derived;
 
@@ -180,8 +180,22 @@ impl Resolver<'_> {
         flash: &Flash,
         slc: Option<&SlcCache>,
         channel_ns_per_byte: f64,
+        link_ns_per_byte: f64,
     ) -> (DurationNs, String) {
-        let usual = (figures.program, figures.source.to_owned());
+        let mut usual = (figures.program, figures.source.to_owned());
+        let serial = self.file.interface.kind == Some(SsdInterfaceKind::Sata);
+        let row_ns = |rate: f64| dies(flash) * row_bytes(flash) / rate * 1e9;
+        let load_ns = row_bytes(flash) * channel_ns_per_byte;
+        let protected = self.file.buffer.power_loss_protected == Some(true);
+        let most = match self.file.interface.kind {
+            _ if serial => SSD_SERIAL_FLASH_BYTES_PER_S,
+            Some(SsdInterfaceKind::Nvme) if protected => SSD_NVME_FLASH_SHARE * 1e9 / link_ns_per_byte,
+            _ => f64::INFINITY,
+        };
+        let slowest_ns = (row_ns(most) - load_ns) as i64;
+        if slowest_ns > usual.0.0 {
+            usual = (DurationNs(slowest_ns), "C controller and power keep no more dies busy".to_owned());
+        }
         let (rate, key, copies) = match (slc, self.file.stated.after_slc, self.file.stated.sequential_write) {
             (Some(slc), Some(rate), _) => {
                 let blocks_as_slc = (slc.dynamic_bytes + slc.static_bytes) as f64 * f64::from(slc.bits_per_cell);
@@ -194,14 +208,11 @@ impl Resolver<'_> {
             (None, _, Some(rate)) => (rate, "stated.sequential_write", 0.0),
             (Some(_), None, _) | (None, _, None) => return usual,
         };
-        let row_ns = dies(flash) * row_bytes(flash) / rate.0 * 1e9;
-        let load_ns = row_bytes(flash) * channel_ns_per_byte;
         let erase_ns = figures.erase.0 as f64 / f64::from(flash.pages_per_block.max(1));
-        let program_ns = (row_ns / (1.0 + copies)) * 0.97 - load_ns * (1.0 + copies) - erase_ns;
-        let serial = self.file.interface.kind == Some(SsdInterfaceKind::Sata);
+        let program_ns = (row_ns(rate.0) / (1.0 + copies)) * 0.97 - load_ns * (1.0 + copies) - erase_ns;
         let usual_ns = figures.program.0 as f64;
         // SATA is slower than the flash behind it: it tells only that the flash is fast enough.
-        if slc.is_none() && serial && rate.0 > 400e6 && program_ns > usual_ns {
+        if slc.is_none() && serial && rate.0 > 400e6 && program_ns > usual.0.0 as f64 {
             return usual;
         }
         let bounded = program_ns.clamp(PROGRAM_FASTEST * usual_ns, PROGRAM_SLOWEST * usual_ns);

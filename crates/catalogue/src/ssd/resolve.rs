@@ -53,7 +53,8 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
     let mut flash = resolver.planes(&capacity, flash, &figures);
     let channel_ns_per_byte = resolver.channel_ns_per_byte(&figures, &flash)?;
     let slc_cache = resolver.slc_cache(&figures, &flash, channel_ns_per_byte)?;
-    let mut timing = resolver.timing(&figures, &flash, slc_cache.as_ref(), channel_ns_per_byte)?;
+    let mut timing =
+        resolver.timing(&figures, &flash, slc_cache.as_ref(), channel_ns_per_byte, interface.write_ns_per_byte)?;
     let steady = resolver.solve_steady_writes(&capacity, &flash, &mut timing, collection)?;
     flash.blocks_per_plane = resolver.blocks(&capacity, &flash, &steady)?;
     let controller = resolver.controller(&interface, &flash, &mut timing, slc_cache.as_ref(), &steady)?;
@@ -271,6 +272,7 @@ impl Resolver<'_> {
         flash: &Flash,
         slc: Option<&SlcCache>,
         channel_ns_per_byte: f64,
+        link_ns_per_byte: f64,
     ) -> Result<Timing, InputError> {
         let table = &self.file.flash;
         let (read, rule) = match slc {
@@ -278,7 +280,7 @@ impl Resolver<'_> {
             None => self.usual_sense(flash, channel_ns_per_byte, (figures.read, figures.source)),
         };
         let read_ns = self.time(table.read, "flash.read", rule, read)?;
-        let (program, rule) = self.usual_program(figures, flash, slc, channel_ns_per_byte);
+        let (program, rule) = self.usual_program(figures, flash, slc, channel_ns_per_byte, link_ns_per_byte);
         let program_ns = self.time(table.program, "flash.program", &rule, program)?;
         let erase_ns = self.time(table.erase, "flash.erase", figures.source, figures.erase)?;
         let suspends = table.suspends.or(table.suspend.map(|_| true));

@@ -185,24 +185,44 @@ pub fn small(description: &SsdDescription, pages: u32, blocks: u32) -> (SsdDescr
     (small, times)
 }
 
+/// A part of a drive: every so many channels of it, everything else as much slower, and how many parts it has.
+fn part(description: &SsdDescription) -> (SsdDescription, u32) {
+    const DIES_ENOUGH: u32 = 64;
+    let mut part = description.clone();
+    let mut parts = 1;
+    while part.dies() > DIES_ENOUGH && part.flash.channels.is_multiple_of(2) {
+        part.flash.channels /= 2;
+        parts *= 2;
+    }
+    let unit = u64::from(part.capacity.mapping_unit_bytes);
+    part.capacity.logical_bytes = part.capacity.logical_bytes / u64::from(parts) / unit * unit;
+    part.buffer.bytes /= u64::from(parts);
+    part.controller.write_interval_ns *= u64::from(parts);
+    part.controller.write_ns_per_byte *= f64::from(parts);
+    part.interface.write_ns_per_byte *= f64::from(parts);
+    (part, parts)
+}
+
 /// Random writes a second in the steady state.
 fn steady_writes(description: &SsdDescription, depth: u32, bytes: u32) -> f64 {
+    let (part, parts) = part(description);
     // As many units in a block that collection finds what it does in large ones.
     let row_units = (description.row_bytes() / description.capacity.mapping_unit_bytes).max(1);
-    let (small, _) = small(description, 192 / row_units.min(12), 160);
+    let (small, _) = small(&part, 192 / row_units.min(12), 160);
     let mut bench = Bench::new(&SsdDescription { preconditioned: true, slc_cache: None, ..small });
     let places = bench.ssd.capacity_bytes() / u64::from(bytes);
     let mut random = Random::new(3, Purpose::Addresses);
     let mut next = |_| request(Kind::Write, random.below(places) * u64::from(bytes), bytes);
     // As much as the buffer and the free blocks take, and some more.
-    let count = (places / 10).clamp(50_000, 400_000) as u32;
+    let count = (places / 10).clamp(50_000, 200_000) as u32;
+    let depth = (depth / parts).max(8);
     let _ = bench.seconds(count, depth, &mut next);
-    f64::from(count) / bench.seconds(count, depth, &mut next)
+    f64::from(parts * count) / bench.seconds(count, depth, &mut next)
 }
 
-/// (GB that an empty drive takes before its rate falls by a third, MB/s from then on).
+/// (GB that an empty drive takes before its rate falls by a third, MB/s once that has settled).
 fn slc_cliff(description: &SsdDescription) -> (f64, f64) {
-    let (small, times) = small(description, 192, 120);
+    let (small, times) = small(description, 96, 400);
     let mut bench = Bench::new(&SsdDescription { filled: false, ..small });
     let cache_bytes = description.slc_cache.map_or(0, |slc| slc.static_bytes + slc.dynamic_bytes) as f64 / times;
     // In steps of a fiftieth of the cache.
@@ -224,6 +244,7 @@ fn slc_cliff(description: &SsdDescription) -> (f64, f64) {
         }
     }
     let cliff = cliff.unwrap_or(rates.len());
-    let after = &rates[cliff.min(rates.len() - 1)..];
+    // Ten steps may go to what is still free.
+    let after = &rates[(cliff + 10).min(rates.len() - 1)..];
     (gb * times * (cliff as f64 - 1.0), after.iter().sum::<f64>() / after.len() as f64)
 }
