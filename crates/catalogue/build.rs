@@ -7,7 +7,13 @@ use std::{env, fs};
 fn main() {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../catalogue");
     let mut code = String::new();
-    let folders = [("ARRAYS", "arrays"), ("DRIVES", "drives"), ("SCENARIOS", "scenarios"), ("WORKLOADS", "workloads")];
+    let folders = [
+        ("ARRAYS", "arrays"),
+        ("DRIVES", "drives"),
+        ("SCENARIOS", "scenarios"),
+        ("VOLUMES", "volumes"),
+        ("WORKLOADS", "workloads"),
+    ];
     for (name, folder) in folders {
         let folder = root.join(folder);
         println!("cargo::rerun-if-changed={}", folder.display());

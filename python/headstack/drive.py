@@ -45,7 +45,7 @@ class Drive:
     span: tuple[int, int] | None = None
     """The part that is used: first byte and length in bytes; ``None`` for the whole drive."""
     kind: str = "disk"
-    """``disk``, or ``ssd`` for a solid-state drive."""
+    """``disk``, ``ssd`` for a solid-state drive, or ``volume`` for one of a cloud."""
 
     @classmethod
     def load(cls, system: str | os.PathLike[str]) -> Drive:
@@ -102,6 +102,16 @@ class Drive:
                 "interface": stated["interface.kind"],
                 "queue_depth": self.description["interface"]["queue_depth"],
                 "sequential_read_bytes_per_s": _rate(stated.get("stated.sequential_read")),
+            }
+        if self.kind == "volume":
+            # Before any credits are gone.
+            rates = [limit for limit in self.description["limits"] if limit["counts"] == "bytes"]
+            highest = [(limit["burst"] or limit)["per_s"] for limit in rates if limit["of"] != "writes"]
+            return {
+                **common,
+                "interface": "network",
+                "queue_depth": self.description["queue_depth"],
+                "sequential_read_bytes_per_s": min(highest, default=None),
             }
         return {
             **common,

@@ -13,8 +13,8 @@ from headstack._native import InputError
 from headstack.drive import PRICE_CLASSES, Drive
 from headstack.values import choice, number, size_bytes, spread, whole
 
-KINDS = ("disk", "ssd", "hdd")
-"""What ``kind`` takes; ``hdd`` is another word for ``disk``."""
+KINDS = ("disk", "ssd", "hdd", "volume")
+"""What ``kind`` takes; ``hdd`` is another word for ``disk``. Volumes of clouds are listed when they are asked for."""
 INTERFACES = ("ata", "sata", "scsi", "fc", "sas", "nvme")
 PRICES = tuple(PRICE_CLASSES)
 SORTS = {
@@ -79,7 +79,7 @@ def list(
     ):
         if end is not None:
             wanted.append((key, partial(_beyond, fits, parse(name, str(end)))))
-    ids = listings.Listing.of(_native.drive_ids(), listings.drives)
+    ids = listings.Listing.of(_native.volume_ids() if kind == "volume" else _native.drive_ids(), listings.drives)
     if sort is not None:
         choice("sort", sort, tuple(SORTS))
     if not wanted and vendor is None and sort is None:

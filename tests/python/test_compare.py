@@ -244,3 +244,35 @@ def test_bad_input_gets_one_line(headstack: Headstack, stored: Path, arguments: 
     assert done.returncode == 2, done
     assert message in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def _fio_disk(name: str, requests: int, util: float, ticks: int) -> dict[str, object]:
+    return {"name": name, "read_ios": requests, "write_ios": 0, "read_ticks": ticks, "write_ticks": 0, "util": util}
+
+
+def test_a_member_that_stands_out_is_named(headstack: Headstack, stored: Path, tmp_path: Path) -> None:
+    disks = [_fio_disk(f"sd{letter}", 800, 11.0, 6500) for letter in "abcdefg"]
+    late = _fio_disk("sdh", 820, 15.0, 9100)
+    stack = _fio_disk("md6", 6420, 0.0, 0)
+    told = tmp_path / "fio.json"
+    told.write_text("note: a line of fio's own\n" + json.dumps({"disk_util": [stack, *disks, late]}))
+    line = "sdh stands out: 37 % more response time a request than the median of the 7 others"
+    busy = "sdh stands out: 33 % more busy time a request than the median of the 7 others"
+    argv = ["compare", str(stored / "curve.json"), str(stored / "curve.json"), "--members", str(told)]
+    output = headstack(*argv).stdout
+    assert busy in output
+    assert line not in output, "busy time says it already"
+    assert "md6" not in output
+    told.write_text(json.dumps({"disk_util": disks}))
+    assert "no member stands out among 7" in headstack(*argv).stdout
+    saturated = [_fio_disk(f"sd{letter}", 800, 100.0, 20000) for letter in "abc"] + [
+        _fio_disk("sdd", 800, 100.0, 60000)
+    ]
+    told.write_text(json.dumps({"disk_util": saturated}))
+    assert (
+        "sdd stands out: 200 % more response time a request than the median of the 3 others" in headstack(*argv).stdout
+    )
+    told.write_text(json.dumps({"jobs": []}))
+    refused = headstack(*argv)
+    assert refused.returncode == 2
+    assert "disk_util" in refused.stderr

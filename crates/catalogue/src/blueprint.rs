@@ -11,8 +11,8 @@ use toml::{Table, Value};
 use crate::array::{self, Changes};
 use crate::demand::is_scenario;
 use crate::{
-    ARRAYS, DRIVES, ResolvedDevice, SCENARIOS, WORKLOADS, find, key_error, read_document, resolve_device, unknown,
-    whole,
+    ARRAYS, DRIVES, ResolvedDevice, SCENARIOS, VOLUMES, WORKLOADS, find, key_error, read_document, resolve_device,
+    unknown, whole,
 };
 
 /// Everything that a description follows from, as text: what is to be varied, and the files that it names. It needs
@@ -43,8 +43,8 @@ impl Blueprint {
     /// # Errors
     /// When there is none of that name, or a file cannot be read.
     pub fn of_system(name: &str, drives: &[&str]) -> Result<Blueprint, InputError> {
-        let Some(document) = find(name, &[("drives", DRIVES), ("arrays", ARRAYS)])? else {
-            return Err(unknown("drive or array", name, &[DRIVES, ARRAYS]));
+        let Some(document) = find(name, &[("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES)])? else {
+            return Err(unknown("drive or array", name, &[DRIVES, ARRAYS, VOLUMES]));
         };
         if !array::is_array(&document) {
             let text = document.text().to_owned();
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn nothing_changed_is_what_the_catalogue_describes() {
-        for entry in crate::drives().iter().chain(crate::arrays()) {
+        for entry in crate::drives().iter().chain(crate::arrays()).chain(crate::volumes()) {
             let loaded = crate::load_system(entry.id, &Changes::default()).unwrap().description();
             assert_eq!(varied(&drafter(entry.id), &[]).unwrap(), Described::System(loaded), "{}", entry.id);
         }

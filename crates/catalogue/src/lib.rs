@@ -15,6 +15,7 @@ pub mod resolve;
 pub mod ssd;
 pub mod stated;
 mod study;
+pub mod volume;
 
 use std::path::Path;
 
@@ -34,6 +35,7 @@ pub use points::{DescribedPoints, Point, Points, Refused};
 pub use resolve::{Derived, Resolved, resolve};
 pub use ssd::ResolvedSsd;
 pub use study::Study;
+pub use volume::ResolvedVolume;
 
 include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 
@@ -63,6 +65,11 @@ pub fn arrays() -> &'static [Entry] {
     ARRAYS
 }
 
+/// The volumes of clouds, by id.
+pub fn volumes() -> &'static [Entry] {
+    VOLUMES
+}
+
 /// The scenarios, by id.
 pub fn scenarios() -> &'static [Entry] {
     SCENARIOS
@@ -75,7 +82,13 @@ pub fn workloads() -> &'static [Entry] {
 
 /// A hash of all these files and their names, which tells one catalogue from another.
 pub fn hash() -> String {
-    let folders = [("arrays", ARRAYS), ("drives", DRIVES), ("scenarios", SCENARIOS), ("workloads", WORKLOADS)];
+    let folders = [
+        ("arrays", ARRAYS),
+        ("drives", DRIVES),
+        ("scenarios", SCENARIOS),
+        ("volumes", VOLUMES),
+        ("workloads", WORKLOADS),
+    ];
     let files = folders.into_iter().flat_map(|(folder, entries)| entries.iter().map(move |entry| (folder, entry)));
     let text: String =
         files.map(|(folder, Entry { file_name, text, .. })| format!("{folder}/{file_name}\0{text}\0")).collect();
@@ -101,6 +114,8 @@ pub enum ResolvedDevice {
     Disk(Box<Resolved>),
     /// A solid-state drive.
     Ssd(Box<ResolvedSsd>),
+    /// A volume of a cloud.
+    Volume(Box<ResolvedVolume>),
 }
 
 impl ResolvedDevice {
@@ -109,6 +124,7 @@ impl ResolvedDevice {
         match self {
             ResolvedDevice::Disk(drive) => DeviceDescription::Disk(drive.description),
             ResolvedDevice::Ssd(ssd) => DeviceDescription::Ssd(ssd.description),
+            ResolvedDevice::Volume(volume) => DeviceDescription::Volume(volume.description),
         }
     }
 }
@@ -138,9 +154,9 @@ impl ResolvedSystem {
 /// # Errors
 /// When there is no such drive or file, or it cannot be completed.
 pub fn load_device(name_or_path: &str) -> Result<ResolvedDevice, InputError> {
-    let document = match find(name_or_path, &[("drives", DRIVES)])? {
+    let document = match find(name_or_path, &[("drives", DRIVES), ("volumes", VOLUMES)])? {
         Some(document) => document,
-        None => return Err(unknown("drive", name_or_path, &[DRIVES])),
+        None => return Err(unknown("drive", name_or_path, &[DRIVES, VOLUMES])),
     };
     if array::is_array(&document) {
         return Err(whole(document.file(), "this is an array, where a drive is asked for"));
@@ -156,12 +172,15 @@ pub fn load_drive(name_or_path: &str) -> Result<Resolved, InputError> {
     match load_device(name_or_path)? {
         ResolvedDevice::Disk(drive) => Ok(*drive),
         ResolvedDevice::Ssd(_) => Err(whole(name_or_path, "this is a solid-state drive, where a disk is asked for")),
+        ResolvedDevice::Volume(_) => Err(whole(name_or_path, "this is a volume, where a disk is asked for")),
     }
 }
 
 fn resolve_device(document: &Document) -> Result<ResolvedDevice, InputError> {
     Ok(if ssd::is_ssd(document) {
         ResolvedDevice::Ssd(Box::new(ssd::resolve(document)?))
+    } else if volume::is_volume(document) {
+        ResolvedDevice::Volume(Box::new(volume::resolve(document)?))
     } else {
         ResolvedDevice::Disk(Box::new(resolve(document)?))
     })
@@ -187,9 +206,9 @@ pub fn load_array(name_or_path: &str, changes: &Changes) -> Result<ResolvedArray
 /// # Errors
 /// As of [`load_drive`] and [`load_array`]; `changes` fit arrays only.
 pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSystem, InputError> {
-    let document = match find(name_or_path, &[("drives", DRIVES), ("arrays", ARRAYS)])? {
+    let document = match find(name_or_path, &[("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES)])? {
         Some(document) => document,
-        None => return Err(unknown("drive or array", name_or_path, &[DRIVES, ARRAYS])),
+        None => return Err(unknown("drive or array", name_or_path, &[DRIVES, ARRAYS, VOLUMES])),
     };
     if array::is_array(&document) {
         return Ok(ResolvedSystem::Array(Box::new(array::resolve(&document, changes)?)));

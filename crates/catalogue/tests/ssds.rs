@@ -16,7 +16,7 @@ fn each(mut test: impl FnMut(&str, &str, ResolvedSsd)) {
     for entry in ssds {
         match load_device(entry.id).unwrap_or_else(|error| panic!("{error}")) {
             ResolvedDevice::Ssd(resolved) => test(entry.id, entry.text, *resolved),
-            ResolvedDevice::Disk(_) => panic!("{} is a disk", entry.id),
+            ResolvedDevice::Disk(_) | ResolvedDevice::Volume(_) => panic!("{} is no solid-state drive", entry.id),
         }
     }
 }

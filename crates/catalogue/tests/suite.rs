@@ -17,3 +17,4 @@ mod real_ssds;
 mod sampling;
 mod scenarios;
 mod ssds;
+mod volumes;

@@ -41,6 +41,7 @@ impl Protocol {
             DeviceDescription::Ssd(ssd) if !ssd.interface.full_duplex => Protocol::Ata,
             DeviceDescription::Ssd(ssd) if ssd.interface.read_ns_per_byte < NVME_BELOW_NS_PER_BYTE => Protocol::Nvme,
             DeviceDescription::Ssd(_) => Protocol::Scsi("SAS (SPL-4)", 6),
+            DeviceDescription::Volume(_) => Protocol::Nvme,
         }
     }
 
@@ -86,6 +87,7 @@ fn name_of(device: &DeviceDescription) -> &str {
     match device {
         DeviceDescription::Disk(disk) => &disk.name,
         DeviceDescription::Ssd(ssd) => &ssd.name,
+        DeviceDescription::Volume(volume) => &volume.name,
     }
 }
 
@@ -115,6 +117,7 @@ fn report(number: usize, health: &DeviceHealth, device: &DeviceDescription, rese
         DeviceDescription::Ssd(ssd) => {
             (ssd.power.as_ref().map(|power| power.ambient_celsius + power.airflow_k_per_w * power.idle_w), None)
         }
+        DeviceDescription::Volume(_) => (None, None),
     };
     let known = Known {
         health,

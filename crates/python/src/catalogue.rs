@@ -66,10 +66,17 @@ pub fn drive_ids() -> Vec<&'static str> {
     headstack_catalogue::drives().iter().map(|entry| entry.id).collect()
 }
 
-/// The text of a drive's file in the catalogue. Raises `InputError`.
+/// The text of a drive's or volume's file in the catalogue. Raises `InputError`.
 #[pyfunction]
 pub fn drive_toml(id: &str) -> PyResult<&'static str> {
-    text_of(headstack_catalogue::drives(), "drive", id)
+    let found = headstack_catalogue::volumes().iter().find(|entry| entry.id == id);
+    found.map_or_else(|| text_of(headstack_catalogue::drives(), "drive", id), |entry| Ok(entry.text))
+}
+
+/// Ids of the volumes of clouds in the catalogue.
+#[pyfunction]
+pub fn volume_ids() -> Vec<&'static str> {
+    headstack_catalogue::volumes().iter().map(|entry| entry.id).collect()
 }
 
 /// Ids of the arrays in the catalogue.
@@ -163,6 +170,12 @@ fn drive_document(resolved: &ResolvedDevice) -> PyResult<Value> {
             "derived": ssd.derived,
             "stated": stated(&ssd.file, Lists::Counted, |key| ssd.source(key))?,
         }),
+        ResolvedDevice::Volume(volume) => json!({
+            "kind": "volume",
+            "description": volume.description,
+            "derived": volume.derived,
+            "stated": stated(&volume.file, Lists::Counted, |key| volume.source(key))?,
+        }),
     })
 }
 
@@ -252,6 +265,7 @@ pub fn drive_to_toml(description: &str, sources: BTreeMap<String, String>) -> Py
     Ok(match serde_json::from_str(description).map_err(json_error)? {
         DeviceDescription::Disk(disk) => headstack_catalogue::description_to_toml(&disk, &sources),
         DeviceDescription::Ssd(ssd) => headstack_catalogue::ssd::description_to_toml(&ssd, &sources),
+        DeviceDescription::Volume(volume) => headstack_catalogue::volume::description_to_toml(&volume, &sources),
     })
 }
 

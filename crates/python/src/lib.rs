@@ -49,7 +49,7 @@ mod _native {
         SystemSize, array_ids, array_toml, catalogue_hash, complete_workload, drive_ids, drive_to_toml, drive_toml,
         import_disksim, load_array, load_demand, load_drive, load_faults, load_scenario, load_system, load_workload,
         parse_range, read_study, scenario_ids, scenario_toml, scenario_with_clients, scenario_writes, system_size,
-        workload_ids, workload_toml,
+        volume_ids, workload_ids, workload_toml,
     };
     #[pymodule_export]
     use super::error::{InputError, RunError};

@@ -1,6 +1,6 @@
 //! A device: what stands alone as a system, and what arrays have as members.
 
-use headstack_result::Levels;
+use headstack_result::{LEVEL_NAMES, Levels};
 use headstack_workload::{Kind, Request, Span};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,8 @@ use crate::snapshot::Snapshot;
 use crate::spans::put_in_order;
 use crate::ssd::Ssd;
 use crate::ssd::description::SsdDescription;
+use crate::volume::Volume;
+use crate::volume::description::VolumeDescription;
 
 /// What a device is, fully resolved.
 #[allow(clippy::large_enum_variant)] // A few a run.
@@ -28,6 +30,8 @@ pub enum DeviceDescription {
     Disk(DriveDescription),
     /// A solid-state drive.
     Ssd(SsdDescription),
+    /// A volume of a cloud.
+    Volume(VolumeDescription),
 }
 
 impl DeviceDescription {
@@ -39,6 +43,7 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Disk(drive) => &drive.name,
             DeviceDescription::Ssd(ssd) => &ssd.name,
+            DeviceDescription::Volume(volume) => &volume.name,
         }
     }
 
@@ -49,6 +54,7 @@ impl DeviceDescription {
                 drive.geometry.logical_blocks * u64::from(drive.geometry.logical_block_bytes)
             }
             DeviceDescription::Ssd(ssd) => ssd.capacity.logical_bytes,
+            DeviceDescription::Volume(volume) => volume.capacity_bytes,
         }
     }
 
@@ -57,6 +63,7 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Disk(drive) => drive.geometry.logical_block_bytes,
             DeviceDescription::Ssd(ssd) => ssd.capacity.logical_block_bytes,
+            DeviceDescription::Volume(volume) => volume.block_bytes,
         }
     }
 
@@ -64,7 +71,7 @@ impl DeviceDescription {
     pub fn sector_bytes(&self) -> u32 {
         match self {
             DeviceDescription::Disk(drive) => drive.geometry.physical_sector_bytes,
-            DeviceDescription::Ssd(_) => Self::PAGE_BYTES,
+            DeviceDescription::Ssd(_) | DeviceDescription::Volume(_) => Self::PAGE_BYTES,
         }
     }
 
@@ -73,6 +80,7 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Disk(drive) => drive.interface.host_tags.min(drive.queue.depth),
             DeviceDescription::Ssd(ssd) => ssd.interface.queue_depth,
+            DeviceDescription::Volume(volume) => volume.queue_depth,
         }
     }
 
@@ -81,6 +89,8 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Disk(drive) => drive.interface.host.as_ref(),
             DeviceDescription::Ssd(ssd) => ssd.interface.host.as_ref(),
+            // Its latency is that which its host sees.
+            DeviceDescription::Volume(_) => None,
         }
     }
 
@@ -89,6 +99,7 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Disk(drive) => drive.interface.host = host,
             DeviceDescription::Ssd(ssd) => ssd.interface.host = host,
+            DeviceDescription::Volume(_) => {}
         }
     }
 
@@ -100,6 +111,7 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Disk(drive) => crate::drive::check(drive)?,
             DeviceDescription::Ssd(ssd) => crate::ssd::check(ssd)?,
+            DeviceDescription::Volume(volume) => crate::volume::check(volume)?,
         }
         self.host().map_or(Ok(()), AdapterDescription::check)
     }
@@ -131,6 +143,8 @@ pub enum Device {
     Disk(Box<Disk>),
     /// A solid-state drive.
     Ssd(Box<Ssd>),
+    /// A volume of a cloud.
+    Volume(Box<Volume>),
 }
 
 impl Device {
@@ -142,6 +156,7 @@ impl Device {
         Ok(match description {
             DeviceDescription::Disk(drive) => Device::Disk(Box::new(Disk::new(drive, seed)?)),
             DeviceDescription::Ssd(ssd) => Device::Ssd(Box::new(Ssd::new(ssd, seed)?)),
+            DeviceDescription::Volume(volume) => Device::Volume(Box::new(Volume::new(volume, seed)?)),
         })
     }
 
@@ -152,6 +167,10 @@ impl Device {
             Device::Ssd(ssd) => {
                 Device::Ssd(Box::new(Ssd::new(ssd.description(), seed).expect("one of its kind was possible")))
             }
+            Device::Volume(volume) => {
+                let another = Volume::new(volume.description(), seed).expect("one of its kind was possible");
+                Device::Volume(Box::new(another))
+            }
         }
     }
 
@@ -160,6 +179,7 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.capacity_bytes(),
             Device::Ssd(ssd) => ssd.capacity_bytes(),
+            Device::Volume(volume) => volume.description().capacity_bytes,
         }
     }
 
@@ -169,6 +189,7 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.next_event_ns(),
             Device::Ssd(ssd) => ssd.next_event_ns(),
+            Device::Volume(volume) => volume.next_event_ns(),
         }
     }
 
@@ -176,7 +197,7 @@ impl Device {
     pub fn warm_with(&mut self, request: &Request) {
         match self {
             Device::Disk(disk) => disk.warm_with(request),
-            Device::Ssd(_) => {}
+            Device::Ssd(_) | Device::Volume(_) => {}
         }
     }
 
@@ -186,6 +207,7 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.submit_behind(upstream, now_ns, id, request),
             Device::Ssd(ssd) => ssd.submit(now_ns, id, request),
+            Device::Volume(volume) => volume.submit(now_ns, id, request),
         }
     }
 
@@ -195,6 +217,7 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.advance_behind(upstream, now_ns, completed),
             Device::Ssd(ssd) => ssd.advance_behind(upstream, now_ns, completed),
+            Device::Volume(volume) => volume.advance(now_ns, completed),
         }
     }
 
@@ -203,6 +226,15 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.set_media_defects(media_defects, seed),
             Device::Ssd(ssd) => ssd.set_media_defects(media_defects, seed),
+            Device::Volume(_) => debug_assert!(media_defects.is_empty(), "a volume has no media"),
+        }
+    }
+
+    /// Whether it has media, which can be defective.
+    pub(crate) fn has_media(&self) -> bool {
+        match self {
+            Device::Disk(_) | Device::Ssd(_) => true,
+            Device::Volume(_) => false,
         }
     }
 
@@ -212,6 +244,7 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.has_failures(),
             Device::Ssd(ssd) => ssd.has_failures(),
+            Device::Volume(_) => false,
         }
     }
 
@@ -221,6 +254,7 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.take_failure(id),
             Device::Ssd(ssd) => ssd.take_failure(id),
+            Device::Volume(_) => None,
         }
     }
 
@@ -237,6 +271,7 @@ impl Device {
             Device::Ssd(_) => {
                 Err(SimError::Fault("write cache: that of a solid-state drive cannot be switched; a disk's can".into()))
             }
+            Device::Volume(_) => Err(SimError::Fault("write cache: a volume has none; a disk has".into())),
         }
     }
 
@@ -245,6 +280,7 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.caches_writes(),
             Device::Ssd(ssd) => ssd.caches_writes(),
+            Device::Volume(_) => false,
         }
     }
 
@@ -254,6 +290,7 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.volatile(span, into),
             Device::Ssd(ssd) => ssd.volatile(span, into),
+            Device::Volume(_) => {}
         }
         put_in_order(into, first);
     }
@@ -263,6 +300,10 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.track_end_bytes(at_bytes),
             Device::Ssd(ssd) => ssd.page_end_bytes(at_bytes),
+            Device::Volume(volume) => {
+                let block = u64::from(volume.description().block_bytes);
+                (at_bytes / block + 1) * block
+            }
         }
     }
 
@@ -271,6 +312,7 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.power_cycle(now_ns),
             Device::Ssd(ssd) => ssd.power_cycle(now_ns),
+            Device::Volume(volume) => volume.power_cycle(),
         }
     }
 
@@ -279,6 +321,7 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.levels(),
             Device::Ssd(ssd) => [ssd.buffered_bytes(), 0, 0, 0],
+            Device::Volume(_) => [0; LEVEL_NAMES.len()],
         }
     }
 
@@ -287,6 +330,7 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.gauge(now_ns),
             Device::Ssd(ssd) => ssd.gauge(),
+            Device::Volume(volume) => volume.gauge(),
         }
     }
 
@@ -298,6 +342,7 @@ impl Device {
                 (&disk.description().name, disk.capacity_bytes(), Some(rpm))
             }
             Device::Ssd(ssd) => (&ssd.description().name, ssd.capacity_bytes(), None),
+            Device::Volume(volume) => (&volume.description().name, volume.description().capacity_bytes, None),
         };
         let mut health = DeviceHealth {
             name: name.to_owned(),
@@ -316,6 +361,7 @@ impl Device {
         match self {
             Device::Disk(disk) => disk.add_health(&mut health),
             Device::Ssd(ssd) => ssd.add_health(&mut health),
+            Device::Volume(_) => {}
         }
         health
     }
@@ -333,6 +379,10 @@ impl Device {
                 into.add_ssd(name, description, &counters);
                 let die_busy_ns = counters.dies_busy_ns / u64::from(description.dies());
                 into.add_meter(description.power.map(|power| Meter::ssd(&power, die_busy_ns)));
+            }
+            Device::Volume(volume) => {
+                into.add_volume(name, volume.description(), &volume.counters());
+                into.add_meter(None);
             }
         }
     }

@@ -26,6 +26,7 @@ mod spans;
 pub mod ssd;
 pub mod system;
 pub mod timeline;
+pub mod volume;
 
 pub use flights::{Failed, Flight, Outcome};
 pub use model::{Constant, Model};

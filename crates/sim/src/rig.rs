@@ -331,8 +331,9 @@ pub fn note_of_alignment(system: &SystemDescription, workload: &Workload) -> Opt
             let geometry = &drive.geometry;
             workload.note_of_alignment(geometry.logical_block_bytes, geometry.physical_sector_bytes)
         }
-        // Solid-state drives have no sectors of a medium, and arrays no one size of theirs.
-        SystemDescription::Drive(DeviceDescription::Ssd(_)) | SystemDescription::Array(_) => None,
+        // Solid-state drives and volumes have no sectors of a medium, and arrays no one size of theirs.
+        SystemDescription::Drive(DeviceDescription::Ssd(_) | DeviceDescription::Volume(_))
+        | SystemDescription::Array(_) => None,
     }
 }
 
@@ -340,7 +341,7 @@ pub fn note_of_alignment(system: &SystemDescription, workload: &Workload) -> Opt
 pub fn note_of_tail(system: &SystemDescription) -> Option<String> {
     let quiet = |device: &DeviceDescription| match device {
         DeviceDescription::Disk(drive) => drive.slow == SlowProcesses::default(),
-        DeviceDescription::Ssd(_) => false,
+        DeviceDescription::Ssd(_) | DeviceDescription::Volume(_) => false,
     };
     let quiet = match system {
         SystemDescription::Drive(device) => quiet(device),

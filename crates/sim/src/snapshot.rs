@@ -8,6 +8,8 @@ use crate::link::Link;
 use crate::power::{Meter, energy};
 use crate::ssd::SsdCounters;
 use crate::ssd::description::SsdDescription;
+use crate::volume::VolumeCounters;
+use crate::volume::description::VolumeDescription;
 
 /// Busy times and counts, in a fixed order.
 #[derive(Clone, Debug, Default)]
@@ -96,6 +98,14 @@ impl Snapshot {
         ] {
             self.count(name, value);
         }
+    }
+
+    /// Adds a volume; `name` is empty for one that stands alone.
+    pub fn add_volume(&mut self, name: &str, volume: &VolumeDescription, counters: &VolumeCounters) {
+        let own = if name.is_empty() { "volume".to_owned() } else { format!("{name} volume") };
+        self.component(own, volume.queue_depth, counters.served_ns, counters.limited_ns);
+        self.count("accounted_requests", counters.accounted_requests);
+        self.count("merged_requests", counters.merged_requests);
     }
 
     /// Adds what a device has done that takes power.

@@ -207,6 +207,9 @@ impl System {
         seed: u64,
     ) -> Result<(), SimError> {
         let device = self.device_mut(member)?;
+        if !device.has_media() && !media_defects.is_empty() {
+            return Err(SimError::Fault("media defects: a volume has no media; a drive has".to_owned()));
+        }
         check_media_defects(&media_defects, device.capacity_bytes())?;
         device.set_media_defects(&media_defects, seed);
         Ok(())
@@ -371,7 +374,7 @@ impl Single {
     fn new(description: &DeviceDescription, seed: u64) -> Result<Single, SimError> {
         let elevator = match description {
             DeviceDescription::Disk(drive) => drive.interface.host_elevator,
-            DeviceDescription::Ssd(_) => Policy::Fcfs,
+            DeviceDescription::Ssd(_) | DeviceDescription::Volume(_) => Policy::Fcfs,
         };
         let adapter = description.host();
         let tags = adapter.map_or(u32::MAX, |adapter| adapter.tags).min(description.tags());

@@ -32,6 +32,8 @@ pub enum Purpose {
     MediaDefects,
     /// What a fault that was injected does to which request.
     Faults,
+    /// How long a volume of a cloud takes to answer.
+    Latency,
 }
 
 /// The seed of the client `index` of the stream `name` of a scenario: a stream that is added to a

@@ -26,7 +26,12 @@ def drives() -> None:
 
 
 @drives.command("list")
-@click.option("--kind", metavar="disk|ssd", type=Among(KINDS), help="Disks (hdd is the same), or solid-state drives.")
+@click.option(
+    "--kind",
+    metavar="disk|ssd|volume",
+    type=Among(KINDS),
+    help="Disks (hdd is the same), solid-state drives, or volumes of clouds.",
+)
 @click.option("--since", metavar="YEAR", help="Introduced in that year or later.")
 @click.option("--until", metavar="YEAR", help="Introduced in that year or before.")
 @click.option("--year", metavar="RANGE", help="Year of introduction: 2001, 2010..2020.")

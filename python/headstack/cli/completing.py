@@ -177,8 +177,8 @@ def files(incomplete: str) -> Items:
 
 
 def systems() -> list[str]:
-    """Drives and arrays."""
-    return [*_native.drive_ids(), *_native.array_ids()]
+    """Drives, arrays and volumes."""
+    return [*_native.drive_ids(), *_native.array_ids(), *_native.volume_ids()]
 
 
 def demands() -> list[str]:
@@ -194,7 +194,8 @@ def studies() -> Sequence[str]:
 
 
 SYSTEM, DEMAND = Named(systems), Named(demands)
-DRIVE, ARRAY = Among(_native.drive_ids, or_file=True), Among(_native.array_ids, or_file=True)
+DRIVE = Among(lambda: [*_native.drive_ids(), *_native.volume_ids()], or_file=True)
+ARRAY = Among(_native.array_ids, or_file=True)
 WORKLOAD, SCENARIO = Among(_native.workload_ids, or_file=True), Among(_native.scenario_ids, or_file=True)
 EXECUTOR = Among(("local", "dask://"))
 STUDY = Among(studies, or_file=True)

@@ -356,6 +356,18 @@ impl Resolver<'_> {
                 ssd.interface.queue_depth = table.queue_depth.unwrap_or(ssd.interface.queue_depth);
                 ssd.preconditioned = table.preconditioned.unwrap_or(ssd.preconditioned);
             }
+            DeviceDescription::Volume(volume) => {
+                let of_drives = [
+                    ("write_cache", table.write_cache.is_some()),
+                    ("read_ahead", table.read_ahead.is_some()),
+                    ("write_rate", table.write_rate.is_some()),
+                    ("policy", table.policy.is_some()),
+                    ("reordering", table.reordering.is_some()),
+                    ("preconditioned", table.preconditioned.is_some()),
+                ];
+                only(&of_drives, "only drives have this, and it is a volume")?;
+                volume.queue_depth = table.queue_depth.unwrap_or(volume.queue_depth);
+            }
         }
         Ok(())
     }

@@ -38,7 +38,7 @@ impl Draft {
                     set(disk);
                     disks += 1;
                 }
-                DeviceDescription::Ssd(_) => {}
+                DeviceDescription::Ssd(_) | DeviceDescription::Volume(_) => {}
             }
         }
         if disks == 0 {
@@ -51,6 +51,9 @@ impl Draft {
     pub(super) fn set_host(&mut self, host: HostProfile) -> Result<(), InputError> {
         let name = self.system_name.clone();
         match self.system("host")? {
+            SystemDescription::Drive(DeviceDescription::Volume(_)) => {
+                Err(key_error("host", format!("{name} is a volume; its latency is that which its host sees")))
+            }
             SystemDescription::Drive(device) => {
                 host.carry(device);
                 Ok(())
@@ -77,7 +80,7 @@ impl Draft {
                     ssd.preconditioned = is_wanted.unwrap_or_default();
                     ssds += 1;
                 }
-                DeviceDescription::Disk(_) => {}
+                DeviceDescription::Disk(_) | DeviceDescription::Volume(_) => {}
             }
         }
         if ssds == 0 {

@@ -106,7 +106,7 @@ pub struct TornWrite {
 pub fn atom_bytes(description: &SystemDescription) -> u64 {
     let of = |device: &DeviceDescription| match device {
         DeviceDescription::Disk(drive) => drive.geometry.physical_sector_bytes,
-        DeviceDescription::Ssd(_) => device.block_bytes(),
+        DeviceDescription::Ssd(_) | DeviceDescription::Volume(_) => device.block_bytes(),
     };
     let bytes = match description {
         SystemDescription::Drive(device) => of(device),

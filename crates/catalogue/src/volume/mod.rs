@@ -1,0 +1,184 @@
+//! Volumes of clouds: the TOML form, and what their types promise.
+
+pub mod file;
+pub mod types;
+
+use std::collections::BTreeMap;
+
+use headstack_sim::volume::description::{Accounting, Burst, Counts, Latency, Limit, Of, VolumeDescription};
+use headstack_workload::quantity::{Bytes, DurationNs};
+use headstack_workload::{Document, InputError};
+
+use crate::resolve::{Derived, check_source, source_of};
+use file::{LatencyTable, LimitTable, VolumeCapacityTable, VolumeFile, VolumeTable};
+use types::{Order, Terms};
+
+/// Requests that a driver keeps in a volume where none are stated: what NVMe of EBS and virtio allow; medium confidence.
+pub const QUEUE_DEPTH: u32 = 1024;
+
+/// A volume, complete, with the file it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResolvedVolume {
+    /// Every number of the model.
+    pub description: VolumeDescription,
+    /// The file as it was read.
+    pub file: VolumeFile,
+    /// What the file left out, in the order of derivation.
+    pub derived: Vec<Derived>,
+}
+
+impl ResolvedVolume {
+    /// As of [`crate::Resolved::source`].
+    pub fn source(&self, key: &str) -> Option<&str> {
+        source_of(&self.file.sources, key)
+    }
+}
+
+/// Whether a drive file describes a volume.
+pub fn is_volume(document: &Document) -> bool {
+    document.states("volume")
+}
+
+/// Completes a volume's file.
+///
+/// # Errors
+/// As of [`crate::resolve()`]; also what its provider does not sell.
+pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
+    let file: VolumeFile = document.read()?;
+    file.sources.iter().try_for_each(|(key, source)| check_source(document, key, source))?;
+    let Some(size) = file.capacity.size else {
+        return Err(document.error("capacity.size", "this key is missing; give the volume's size, such as 500GiB"));
+    };
+    let table = &file.volume;
+    let terms = table.kind.map(|kind| {
+        let bytes_per_s = table.throughput.map(|rate| rate.0.round() as u64);
+        kind.terms(Order { gib: size.0 >> 30, iops: table.iops, bytes_per_s })
+    });
+    let terms = terms.transpose().map_err(|(key, message)| document.error(key, message))?;
+    let needed = |key: &str| document.error(key, "this key is missing, and so is volume.type, which would give it");
+    let mut derived = Vec::new();
+    let mut note = |key: &str, told: String| derived.push(Derived::new(key, &told, RULE));
+    let limits = match (&table.limits, &terms) {
+        (Some(limits), _) => limits.iter().map(|limit| stated(document, limit)).collect::<Result<_, _>>()?,
+        (None, Some(terms)) => {
+            note("volume.limits", told_limits(&terms.limits));
+            terms.limits.clone()
+        }
+        (None, None) => return Err(needed("volume.limits")),
+    };
+    let mut latency = |given: Option<LatencyTable>, of: fn(&Terms) -> Latency, key: &str| match (given, &terms) {
+        (Some(table), _) => ns(document, key, table),
+        (None, Some(terms)) => {
+            note(key, told_latency(&of(terms)));
+            Ok(of(terms))
+        }
+        (None, None) => Err(needed(key)),
+    };
+    let read = latency(table.read, |terms| terms.read, "volume.read")?;
+    let write = latency(table.write, |terms| terms.write, "volume.write")?;
+    let mut accounting = match &terms {
+        Some(terms) => terms.accounting,
+        None => Accounting { unit_bytes: None, merges: false, whole_units: false },
+    };
+    if let Some(unit) = table.unit {
+        let unit = u32::try_from(unit.0).map_err(|_| document.error("volume.unit", "less than 4GiB is allowed"))?;
+        accounting.unit_bytes = Some(unit);
+    }
+    accounting.merges = table.merges.unwrap_or(accounting.merges);
+    accounting.whole_units = table.whole_units.unwrap_or(accounting.whole_units);
+    let block = file.capacity.logical_block.map_or(512, |block| block.0);
+    let description = VolumeDescription {
+        name: file.name.clone(),
+        capacity_bytes: size.0 / block.max(1) * block,
+        block_bytes: u32::try_from(block).unwrap_or_default(),
+        accounting,
+        limits,
+        read,
+        write,
+        queue_depth: table.queue_depth.unwrap_or(QUEUE_DEPTH),
+    };
+    headstack_sim::volume::check(&description).map_err(|fault| document.error(&fault.key, fault.message))?;
+    Ok(ResolvedVolume { description, file, derived })
+}
+
+/// The rule of what a type gives.
+const RULE: &str = "volume.type, its size and what was provisioned";
+
+fn told_latency(latency: &Latency) -> String {
+    let us = |ns: u64| ns / 1_000;
+    let Latency { floor_ns, median_ns, p99_ns } = *latency;
+    format!("{} us or more, median {} us, p99 {} us", us(floor_ns), us(median_ns), us(p99_ns))
+}
+
+fn told_limits(limits: &[Limit]) -> String {
+    let told = |limit: &Limit| {
+        let of = match limit.of {
+            Of::Both => "",
+            Of::Reads => " of reads",
+            Of::Writes => " of writes",
+        };
+        let what = match limit.counts {
+            Counts::Requests => "requests",
+            Counts::Bytes => "bytes",
+        };
+        let burst = |burst: Burst| format!(" (burst {}/s, bucket of {})", burst.per_s, burst.credits);
+        format!("{}/s {what}{of}{}", limit.per_s, limit.burst.map_or(String::new(), burst))
+    };
+    limits.iter().map(told).collect::<Vec<_>>().join("; ")
+}
+
+fn stated(document: &Document, table: &LimitTable) -> Result<Limit, InputError> {
+    let burst = match (table.burst_per_s, table.credits) {
+        (Some(per_s), Some(credits)) => Some(Burst { per_s, credits }),
+        (None, None) => None,
+        _ => return Err(document.error("volume.limits", "burst_per_s and credits belong together")),
+    };
+    Ok(Limit { counts: table.counts, of: table.of, per_s: table.per_s, burst })
+}
+
+fn ns(document: &Document, key: &str, table: LatencyTable) -> Result<Latency, InputError> {
+    let ns = |duration: DurationNs| {
+        u64::try_from(duration.0)
+            .map_err(|_| document.error(key, format!("{duration} is negative; 0ns or more is allowed")))
+    };
+    Ok(Latency { floor_ns: ns(table.floor)?, median_ns: ns(table.median)?, p99_ns: ns(table.p99)? })
+}
+
+/// The complete form of a description, as of [`crate::description_to_toml`].
+pub fn description_to_toml(description: &VolumeDescription, sources: &BTreeMap<String, String>) -> String {
+    let VolumeDescription { name, capacity_bytes, block_bytes, accounting, limits, read, write, queue_depth } =
+        description;
+    let duration = |ns: u64| DurationNs(i64::try_from(ns).expect("latencies are shorter than 292 years"));
+    let latency = |latency: &Latency| LatencyTable {
+        floor: duration(latency.floor_ns),
+        median: duration(latency.median_ns),
+        p99: duration(latency.p99_ns),
+    };
+    let limit = |limit: &Limit| LimitTable {
+        counts: limit.counts,
+        of: limit.of,
+        per_s: limit.per_s,
+        burst_per_s: limit.burst.map(|burst| burst.per_s),
+        credits: limit.burst.map(|burst| burst.credits),
+    };
+    let file = VolumeFile {
+        name: name.clone(),
+        capacity: VolumeCapacityTable {
+            size: Some(Bytes(*capacity_bytes)),
+            logical_block: Some(Bytes(u64::from(*block_bytes))),
+        },
+        volume: VolumeTable {
+            unit: accounting.unit_bytes.map(|unit| Bytes(u64::from(unit))),
+            merges: Some(accounting.merges),
+            whole_units: Some(accounting.whole_units),
+            queue_depth: Some(*queue_depth),
+            limits: Some(limits.iter().map(limit).collect()),
+            read: Some(latency(read)),
+            write: Some(latency(write)),
+            ..VolumeTable::default()
+        },
+        sources: sources.clone(),
+        ..VolumeFile::default()
+    };
+    toml::to_string(&file).expect("a volume's file becomes TOML")
+}

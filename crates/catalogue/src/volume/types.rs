@@ -1,0 +1,356 @@
+//! What clouds sell: the published rule of each type, from size and what was provisioned to its limits.
+//!
+//! AWS counts MiB, GCP too, Azure megabytes. Latencies are D estimates within what is published ("single-digit milliseconds",
+//! "sub-millisecond", a mean below 0.5 ms of io2): no provider publishes a distribution.
+
+use headstack_sim::volume::description::{Accounting, Burst, Counts, Latency, Limit, Of};
+use serde::{Deserialize, Serialize};
+
+/// A type of volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VolumeType {
+    /// Amazon EBS, general purpose, with a bucket.
+    Gp2,
+    /// Amazon EBS, general purpose, provisioned beyond a base.
+    Gp3,
+    /// Amazon EBS, provisioned.
+    Io1,
+    /// Amazon EBS, provisioned (Block Express).
+    Io2,
+    /// Amazon EBS, disks, throughput.
+    St1,
+    /// Amazon EBS, disks, cold.
+    Sc1,
+    /// Google persistent disk, disks.
+    PdStandard,
+    /// Google persistent disk, balanced.
+    PdBalanced,
+    /// Google persistent disk, solid-state.
+    PdSsd,
+    /// Google persistent disk, provisioned.
+    PdExtreme,
+    /// Google Hyperdisk, balanced.
+    HyperdiskBalanced,
+    /// Google Hyperdisk, extreme.
+    HyperdiskExtreme,
+    /// Azure Premium SSD: P1 to P80 by size, P1 to P20 with buckets.
+    PremiumSsd,
+    /// Azure Premium SSD v2.
+    PremiumSsdV2,
+    /// Azure Ultra Disk.
+    UltraDisk,
+    /// Azure Standard SSD: E1 to E80 by size.
+    StandardSsd,
+    /// Azure Standard HDD: S4 to S80 by size.
+    StandardHdd,
+}
+
+/// What is asked for of a type.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    /// Size, rounded down to GiB.
+    pub gib: u64,
+    /// Requests a second, where they were provisioned.
+    pub iops: Option<u64>,
+    /// Bytes a second, where they were provisioned.
+    pub bytes_per_s: Option<u64>,
+}
+
+/// What a type makes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// What counts as a request.
+    pub accounting: Accounting,
+    /// What it promises.
+    pub limits: Vec<Limit>,
+    /// Of a read.
+    pub read: Latency,
+    /// Of a write.
+    pub write: Latency,
+}
+
+/// Why a type cannot be had so: the key, and what is allowed.
+pub type Refused = (&'static str, String);
+
+const MIB: u64 = 1 << 20;
+const TIB: u64 = 1 << 40;
+const MB: u64 = 1_000_000;
+
+/// Sizes in GiB, base requests and MB a second of Azure's Premium SSD (P1 to P80; disk-storage-premium-ssd-sizes.md, 2023-03).
+const PREMIUM: [(u64, u64, u64); 14] = [
+    (4, 120, 25),
+    (8, 120, 25),
+    (16, 120, 25),
+    (32, 120, 25),
+    (64, 240, 50),
+    (128, 500, 100),
+    (256, 1_100, 125),
+    (512, 2_300, 150),
+    (1_024, 5_000, 200),
+    (2_048, 7_500, 250),
+    (4_096, 7_500, 250),
+    (8_192, 16_000, 500),
+    (16_384, 18_000, 750),
+    (32_767, 20_000, 900),
+];
+/// The same of Standard SSD (E1 to E80; disk-storage-standard-ssd-sizes.md, 2019-03).
+const STANDARD_SSD: [(u64, u64, u64); 14] = [
+    (4, 120, 25),
+    (8, 120, 25),
+    (16, 120, 25),
+    (32, 120, 25),
+    (64, 240, 50),
+    (128, 500, 60),
+    (256, 500, 60),
+    (512, 500, 60),
+    (1_024, 500, 60),
+    (2_048, 500, 60),
+    (4_096, 500, 60),
+    (8_192, 2_000, 400),
+    (16_384, 4_000, 600),
+    (32_767, 6_000, 750),
+];
+/// The same of Standard HDD (S4 to S80; disk-storage-standard-hdd-sizes.md, 2019-03).
+const STANDARD_HDD: [(u64, u64, u64); 11] = [
+    (32, 500, 60),
+    (64, 500, 60),
+    (128, 500, 60),
+    (256, 500, 60),
+    (512, 500, 60),
+    (1_024, 500, 60),
+    (2_048, 500, 60),
+    (4_096, 500, 60),
+    (8_192, 1_300, 300),
+    (16_384, 2_000, 500),
+    (32_767, 2_000, 500),
+];
+/// The largest premium size that has buckets (P20), and what a burst reaches: requests and MB a second for 30 minutes.
+const PREMIUM_BURST: (u64, u64, u64, u64) = (512, 3_500, 170, 1_800);
+
+const fn latency_us(floor: u64, median: u64, p99: u64) -> Latency {
+    Latency { floor_ns: floor * 1_000, median_ns: median * 1_000, p99_ns: p99 * 1_000 }
+}
+
+fn requests(per_s: u64) -> Limit {
+    Limit { counts: Counts::Requests, of: Of::Both, per_s, burst: None }
+}
+
+fn bytes(per_s: u64) -> Limit {
+    Limit { counts: Counts::Bytes, of: Of::Both, per_s, burst: None }
+}
+
+/// A bucket that is worth having: where the base reaches the burst, nothing can be spent.
+fn with_burst(limit: Limit, per_s: u64, credits: u64) -> Limit {
+    if per_s > limit.per_s { Limit { burst: Some(Burst { per_s, credits }), ..limit } } else { limit }
+}
+
+impl VolumeType {
+    /// Limits, accounting and latencies of a volume of this type.
+    ///
+    /// # Errors
+    /// A size, rate or throughput that is not sold.
+    pub fn terms(self, order: Order) -> Result<Terms, Refused> {
+        let Order { gib, iops, bytes_per_s } = order;
+        self.check(order)?;
+        let in_units = |kib: u32, whole_units| Accounting { unit_bytes: Some(kib << 10), merges: true, whole_units };
+        // EBS of solid-state drives counts 256 KiB, of disks 1 MiB (ebs-io-characteristics).
+        let (ssd, hdd) = (in_units(256, false), in_units(1024, true));
+        let each = Accounting { unit_bytes: None, merges: false, whole_units: false };
+        // Azure counts 256 KiB, and does not say that it merges.
+        let azure = Accounting { unit_bytes: Some(256 << 10), merges: false, whole_units: false };
+        let provisioned = iops.unwrap_or_default();
+        let (accounting, limits) = match self {
+            VolumeType::Gp2 => {
+                let base = (3 * gib).clamp(100, 16_000);
+                // From 170 to 334 GiB the throughput depends on credits: it is what the requests that are left can carry.
+                let rate = if gib <= 170 { 128 } else { 250 };
+                (ssd, vec![with_burst(requests(base), 3_000, 5_400_000), bytes(rate * MIB)])
+            }
+            VolumeType::Gp3 => (ssd, vec![requests(iops.unwrap_or(3_000)), bytes(bytes_per_s.unwrap_or(125 * MIB))]),
+            VolumeType::Io1 => {
+                let rate = if provisioned <= 32_000 {
+                    (provisioned * MIB / 4).min(500 * MIB)
+                } else {
+                    provisioned * (16 << 10)
+                };
+                (ssd, vec![requests(provisioned), bytes(rate)])
+            }
+            VolumeType::Io2 => {
+                (ssd, vec![requests(provisioned), bytes((provisioned * 256 * MIB / 1_000).min(4_000 * MIB))])
+            }
+            VolumeType::St1 | VolumeType::Sc1 => {
+                // Of a TiB: what it earns, what a burst reaches, and the requests of a megabyte that follow.
+                let (base, base_max, burst, burst_max) =
+                    if self == VolumeType::St1 { (40, 500, 250, 500) } else { (12, 192, 80, 250) };
+                let of_size = |per_tib: u64, most: u64| (gib * per_tib * MIB / 1024).min(most * MIB);
+                let limit = bytes(of_size(base, base_max));
+                let limit = with_burst(limit, of_size(burst, burst_max), (gib << 30).min(16 * TIB));
+                (hdd, vec![requests(burst_max), limit])
+            }
+            VolumeType::PdStandard => {
+                let of = |limit: Limit, of: Of| Limit { of, ..limit };
+                let limits = vec![
+                    of(requests((gib * 3 / 4).clamp(1, 7_500)), Of::Reads),
+                    of(requests((gib * 3 / 2).clamp(1, 15_000)), Of::Writes),
+                    of(bytes((gib * 12 * MIB / 100).min(1_200 * MIB)), Of::Reads),
+                    of(bytes((gib * 12 * MIB / 100).min(400 * MIB)), Of::Writes),
+                ];
+                (each, limits)
+            }
+            VolumeType::PdBalanced => {
+                let rate = (140 * MIB + gib * 28 * MIB / 100).min(1_200 * MIB);
+                (each, vec![requests((3_000 + 6 * gib).min(80_000)), bytes(rate)])
+            }
+            VolumeType::PdSsd => {
+                let rate = (240 * MIB + gib * 48 * MIB / 100).min(1_200 * MIB);
+                (each, vec![requests((6_000 + 30 * gib).min(100_000)), bytes(rate)])
+            }
+            VolumeType::PdExtreme => {
+                let of = |per_s: u64, of: Of| Limit { of, ..bytes(per_s) };
+                (each, vec![requests(provisioned), of(4_000 * MIB, Of::Reads), of(3_000 * MIB, Of::Writes)])
+            }
+            VolumeType::HyperdiskBalanced => {
+                (each, vec![requests(iops.unwrap_or(3_000)), bytes(bytes_per_s.unwrap_or(140 * MIB))])
+            }
+            // C: 256 KiB a request up to 5,000 MiB/s (general knowledge).
+            VolumeType::HyperdiskExtreme => {
+                (each, vec![requests(provisioned), bytes((provisioned * MIB / 4).min(5_000 * MIB))])
+            }
+            VolumeType::PremiumSsd => {
+                let (size, base, rate) = sized(&PREMIUM, gib);
+                let (largest, burst, burst_mb, burst_s) = PREMIUM_BURST;
+                let (mut requests, mut bytes) = (requests(base), bytes(rate * MB));
+                if size <= largest {
+                    requests = with_burst(requests, burst, (burst - base) * burst_s);
+                    bytes = with_burst(bytes, burst_mb * MB, (burst_mb - rate) * MB * burst_s);
+                }
+                (azure, vec![requests, bytes])
+            }
+            VolumeType::PremiumSsdV2 => {
+                (azure, vec![requests(iops.unwrap_or(3_000)), bytes(bytes_per_s.unwrap_or(125 * MB))])
+            }
+            VolumeType::UltraDisk => {
+                (azure, vec![requests(provisioned), bytes(bytes_per_s.unwrap_or(provisioned * MB / 4))])
+            }
+            VolumeType::StandardSsd | VolumeType::StandardHdd => {
+                let sizes = if self == VolumeType::StandardSsd { &STANDARD_SSD[..] } else { &STANDARD_HDD[..] };
+                let (_, base, rate) = sized(sizes, gib);
+                (azure, vec![requests(base), bytes(rate * MB)])
+            }
+        };
+        let (read, write) = self.latencies();
+        Ok(Terms { accounting, limits, read, write })
+    }
+
+    /// What is sold: sizes in GiB, requests a second, bytes a second.
+    fn check(self, order: Order) -> Result<(), Refused> {
+        let Order { gib, iops, bytes_per_s } = order;
+        let (least, most) = match self {
+            VolumeType::Gp2 => (1, 16_384),
+            VolumeType::Gp3 => (1, 65_536),
+            VolumeType::Io1 => (4, 16_384),
+            VolumeType::Io2 => (4, 65_536),
+            VolumeType::St1 | VolumeType::Sc1 => (125, 16_384),
+            VolumeType::PdStandard | VolumeType::PdBalanced | VolumeType::PdSsd => (10, 65_536),
+            VolumeType::PdExtreme => (500, 65_536),
+            VolumeType::HyperdiskBalanced => (4, 65_536),
+            VolumeType::HyperdiskExtreme => (64, 65_536),
+            VolumeType::PremiumSsd | VolumeType::StandardSsd => (1, 32_767),
+            VolumeType::StandardHdd => (1, 32_767),
+            VolumeType::PremiumSsdV2 => (1, 65_536),
+            VolumeType::UltraDisk => (4, 65_536),
+        };
+        if !(least..=most).contains(&gib) {
+            return Err(("capacity.size", format!("{gib} GiB; {least} to {most} are sold")));
+        }
+        // Requests a second that can be asked for, and whether they must be.
+        let sold = match self {
+            VolumeType::Gp3 | VolumeType::PremiumSsdV2 => Some((3_000, (500 * gib).clamp(3_000, 80_000), false)),
+            VolumeType::HyperdiskBalanced => Some((3_000, (500 * gib).clamp(3_000, 160_000), false)),
+            VolumeType::Io1 => Some((100, (50 * gib).min(64_000), true)),
+            VolumeType::Io2 => Some((100, (1_000 * gib).min(256_000), true)),
+            VolumeType::PdExtreme => Some((1, 120_000, true)),
+            VolumeType::HyperdiskExtreme => Some((1, 350_000, true)),
+            VolumeType::UltraDisk => Some((100, (1_000 * gib).min(400_000), true)),
+            VolumeType::Gp2
+            | VolumeType::St1
+            | VolumeType::Sc1
+            | VolumeType::PdStandard
+            | VolumeType::PdBalanced
+            | VolumeType::PdSsd
+            | VolumeType::PremiumSsd
+            | VolumeType::StandardSsd
+            | VolumeType::StandardHdd => None,
+        };
+        match (iops, sold) {
+            (Some(_), None) => {
+                return Err(("volume.iops", "follows from the size; it cannot be provisioned".to_owned()));
+            }
+            (None, Some((least, most, true))) => {
+                return Err(("volume.iops", format!("this key is missing; {least} to {most} are sold at this size")));
+            }
+            (Some(iops), Some((least, most, _))) if !(least..=most).contains(&iops) => {
+                return Err(("volume.iops", format!("{iops}; {least} to {most} are sold at this size")));
+            }
+            (Some(_) | None, Some(_)) | (None, None) => {}
+        }
+        let asked = iops.unwrap_or(3_000);
+        let sold = match self {
+            VolumeType::Gp3 => Some((125 * MIB, (asked * MIB / 4).min(2_000 * MIB))),
+            VolumeType::HyperdiskBalanced => Some((140 * MIB, (asked * MIB / 4).min(2_400 * MIB))),
+            VolumeType::PremiumSsdV2 => Some((125 * MB, (asked * MB / 4).min(2_000 * MB))),
+            VolumeType::UltraDisk => Some((MB, (asked * MB / 4).min(10_000 * MB))),
+            VolumeType::Gp2
+            | VolumeType::Io1
+            | VolumeType::Io2
+            | VolumeType::St1
+            | VolumeType::Sc1
+            | VolumeType::PdStandard
+            | VolumeType::PdBalanced
+            | VolumeType::PdSsd
+            | VolumeType::PdExtreme
+            | VolumeType::HyperdiskExtreme
+            | VolumeType::PremiumSsd
+            | VolumeType::StandardSsd
+            | VolumeType::StandardHdd => None,
+        };
+        match (bytes_per_s, sold) {
+            (Some(_), None) => Err(("volume.throughput", "follows from the rest; it cannot be provisioned".to_owned())),
+            (Some(rate), Some((least, most))) if !(least..=most).contains(&rate) => {
+                Err(("volume.throughput", format!("{rate} bytes a second; {least} to {most} are sold with it")))
+            }
+            (Some(_) | None, Some(_)) | (None, None) => Ok(()),
+        }
+    }
+
+    /// Of reads and of writes.
+    fn latencies(self) -> (Latency, Latency) {
+        let same = |latency| (latency, latency);
+        match self {
+            VolumeType::Gp2 | VolumeType::Gp3 | VolumeType::HyperdiskBalanced => same(latency_us(350, 650, 2_000)),
+            VolumeType::Io1 => same(latency_us(300, 500, 1_200)),
+            VolumeType::Io2 => same(latency_us(200, 350, 800)),
+            // Of a disk that seeks, behind a network; a write is acknowledged from protected memory.
+            VolumeType::St1 | VolumeType::PdStandard => {
+                (latency_us(2_000, 8_000, 40_000), latency_us(1_000, 3_000, 20_000))
+            }
+            VolumeType::Sc1 => (latency_us(3_000, 12_000, 60_000), latency_us(1_500, 5_000, 30_000)),
+            VolumeType::PdBalanced => same(latency_us(500, 900, 3_000)),
+            VolumeType::PdSsd => same(latency_us(400, 700, 2_000)),
+            VolumeType::PdExtreme => same(latency_us(300, 550, 1_500)),
+            VolumeType::HyperdiskExtreme => same(latency_us(250, 400, 1_000)),
+            VolumeType::PremiumSsd => same(latency_us(1_000, 2_000, 6_000)),
+            VolumeType::PremiumSsdV2 => same(latency_us(400, 800, 2_000)),
+            VolumeType::UltraDisk => same(latency_us(300, 500, 1_500)),
+            VolumeType::StandardSsd => same(latency_us(2_000, 5_000, 20_000)),
+            // "Writes below 10 ms and reads below 20 ms for most."
+            VolumeType::StandardHdd => (latency_us(4_000, 10_000, 50_000), latency_us(2_000, 5_000, 30_000)),
+        }
+    }
+}
+
+/// The row of the smallest size that is not smaller.
+fn sized(sizes: &[(u64, u64, u64)], gib: u64) -> (u64, u64, u64) {
+    *sizes.iter().find(|(size, ..)| *size >= gib).unwrap_or(&sizes[sizes.len() - 1])
+}

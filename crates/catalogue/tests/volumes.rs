@@ -1,0 +1,218 @@
+//! Volumes of clouds against what their providers publish: each rule, its arithmetic, and requests counted over windows of time.
+
+use headstack_catalogue::volume::types::{Order, VolumeType};
+use headstack_catalogue::{load_device, volume, volumes};
+use headstack_sim::device::DeviceDescription;
+use headstack_sim::drive::Completion;
+use headstack_sim::volume::description::{Counts, Latency, Limit, VolumeDescription};
+use headstack_sim::volume::{Volume, VolumeCounters};
+use headstack_workload::{Document, Kind, Request};
+
+const SECOND_NS: u64 = 1_000_000_000;
+const MIB: u64 = 1 << 20;
+
+fn described(id: &str) -> VolumeDescription {
+    match load_device(id).unwrap().description() {
+        DeviceDescription::Volume(volume) => volume,
+        other => panic!("{other:?} is no volume"),
+    }
+}
+
+/// A host that keeps a volume busy, with requests of one length.
+struct Busy {
+    volume: Volume,
+    length_bytes: u32,
+    kind: Kind,
+    at_bytes: u64,
+    step_bytes: u64,
+    begun: Vec<u64>,
+    counted: usize,
+}
+
+impl Busy {
+    /// Random-like requests: each starts far from the end of the one before.
+    fn new(id: &str, kind: Kind, length_bytes: u32) -> Busy {
+        let mut description = described(id);
+        // Only limits are looked at.
+        let short = Latency { floor_ns: 1, median_ns: 2, p99_ns: 3 };
+        (description.read, description.write) = (short, short);
+        let volume = Volume::new(&description, 1).unwrap();
+        Busy { volume, length_bytes, kind, at_bytes: 0, step_bytes: 3 << 20, begun: Vec::new(), counted: 0 }
+    }
+
+    fn sequential(self) -> Busy {
+        Busy { step_bytes: u64::from(self.length_bytes), ..self }
+    }
+
+    /// Requests that begin before `until_ns`, where 64 are always outstanding.
+    fn until(&mut self, until_ns: u64) -> u64 {
+        let mut done: Vec<Completion> = Vec::new();
+        loop {
+            let now_ns = match self.volume.next_event_ns() {
+                u64::MAX => 0,
+                at_ns => at_ns,
+            };
+            done.clear();
+            self.volume.advance(now_ns, |completion| done.push(completion));
+            self.begun.extend(done.iter().map(|completion| completion.started_ns));
+            if now_ns >= until_ns {
+                // They begin in the order in which they are told of.
+                let before =
+                    std::mem::replace(&mut self.counted, self.begun.partition_point(|&at_ns| at_ns < until_ns));
+                return (self.counted - before) as u64;
+            }
+            let wanted = if done.is_empty() { 64 } else { done.len() };
+            (0..wanted).for_each(|_| self.submit(now_ns));
+        }
+    }
+
+    fn submit(&mut self, now_ns: u64) {
+        let request = Request {
+            kind: self.kind,
+            offset_bytes: self.at_bytes,
+            length_bytes: self.length_bytes,
+            force_unit_access: false,
+            ordered: false,
+        };
+        self.at_bytes = (self.at_bytes + self.step_bytes) % (90 << 30);
+        self.volume.submit(now_ns, 0, &request);
+    }
+
+    fn counted(&self) -> VolumeCounters {
+        self.volume.counters()
+    }
+}
+
+/// Counts requests of a window against the rule, to one.
+fn assert_count(found: u64, expected: u64, what: &str) {
+    assert!(found.abs_diff(expected) <= 1, "{what}: {found} requests, {expected} by the rule");
+}
+
+/// 5.4 million credits, 3,000 spent and 300 earned a second: 5.4e6 / 2,700 = 2,000 s at 3,000, six million requests; then 300.
+#[test]
+fn gp2_of_100_gib_bursts_for_2000_seconds_and_then_keeps_its_base() {
+    let mut host = Busy::new("aws-gp2-100", Kind::Read, 4096);
+    assert_count(host.until(1_800 * SECOND_NS), 1_800 * 3_000, "thirty minutes of bursting");
+    assert_count(host.until(2_000 * SECOND_NS), 200 * 3_000, "the rest of the bucket");
+    assert_count(host.until(2_100 * SECOND_NS), 100 * 300, "the base");
+}
+
+/// The published table: how long volumes burst, and how long an empty bucket takes to fill.
+#[test]
+fn gp2_bursts_as_long_as_published() {
+    for (gib, burst_s, fill_s) in [(100, 2_000, 18_000), (33, 1_862, 54_000), (750, 7_200, 2_400), (334, 2_703, 5_389)]
+    {
+        let terms = VolumeType::Gp2.terms(Order { gib, iops: None, bytes_per_s: None }).unwrap();
+        let Limit { per_s, burst, .. } = terms.limits[0];
+        let burst = burst.unwrap();
+        assert_eq!((burst.credits as f64 / (burst.per_s - per_s) as f64).round() as u64, burst_s, "{gib}");
+        assert_eq!(burst.credits / per_s, fill_s, "{gib}");
+    }
+    let large = VolumeType::Gp2.terms(Order { gib: 1_000, iops: None, bytes_per_s: None }).unwrap();
+    assert_eq!((large.limits[0].per_s, large.limits[0].burst), (3_000, None));
+    let largest = VolumeType::Gp2.terms(Order { gib: 16_384, iops: None, bytes_per_s: None }).unwrap();
+    assert_eq!(largest.limits[0].per_s, 16_000);
+}
+
+/// 3,000 requests a second, and 125 MiB: of 64 KiB random ones 2,000, of 16 KiB in a row as many as the bytes allow.
+#[test]
+fn gp3_is_bound_by_requests_or_by_bytes() {
+    assert_count(Busy::new("aws-gp3-500", Kind::Read, 4096).until(10 * SECOND_NS), 30_000, "small");
+    assert_count(Busy::new("aws-gp3-500", Kind::Read, 64 << 10).until(10 * SECOND_NS), 20_000, "64 KiB");
+    let mut host = Busy::new("aws-gp3-500", Kind::Write, 16 << 10).sequential();
+    let count = host.until(10 * SECOND_NS);
+    assert_count(count, 10 * 125 * MIB / (16 << 10), "16 KiB in a row");
+    let VolumeCounters { accounted_requests, merged_requests, .. } = host.counted();
+    assert_eq!(merged_requests / accounted_requests, 15, "sixteen are counted as one of 256 KiB");
+    // A request of 1 MiB is four.
+    assert_count(Busy::new("aws-io2-1000-256k", Kind::Read, MIB as u32).until(SECOND_NS), 4_000, "4,000 MiB a second");
+}
+
+/// 80 MiB/s and a bucket of 2 TiB that a burst of 500 drains at 420 MiB/s: 2 TiB / 420 = 4,993 s; a scan of all needs 4,194.
+#[test]
+fn st1_scans_all_of_itself_in_one_burst() {
+    let mut host = Busy::new("aws-st1-2tib", Kind::Read, MIB as u32).sequential();
+    assert_count(host.until(4_194 * SECOND_NS), 4_194 * 500, "the scan");
+    let burst_s = (2u64 << 20) / 420;
+    host.until(burst_s * SECOND_NS);
+    host.until((burst_s + 10) * SECOND_NS);
+    assert_count(host.until((burst_s + 110) * SECOND_NS), 100 * 80, "the base");
+    // A small random request pays a megabyte: 500 a second, however small.
+    assert_count(Busy::new("aws-st1-2tib", Kind::Read, 16 << 10).until(100 * SECOND_NS), 100 * 500, "random");
+}
+
+/// Published: hours of a full scan, where the bucket holds a TiB for each.
+#[test]
+fn disk_volumes_take_as_long_for_a_scan_as_published() {
+    let cases = [
+        (VolumeType::St1, 1, 1.17),
+        (VolumeType::St1, 2, 1.17),
+        (VolumeType::St1, 5, 2.91),
+        (VolumeType::St1, 16, 9.32),
+        (VolumeType::Sc1, 1, 3.64),
+        (VolumeType::Sc1, 3, 3.64),
+        (VolumeType::Sc1, 5, 5.83),
+        (VolumeType::Sc1, 16, 18.64),
+    ];
+    for (kind, tib, hours) in cases {
+        let terms = kind.terms(Order { gib: tib << 10, iops: None, bytes_per_s: None }).unwrap();
+        let limit = terms.limits.iter().find(|limit| limit.counts == Counts::Bytes).unwrap();
+        let per_s = limit.burst.map_or(limit.per_s, |burst| burst.per_s);
+        let found = (tib << 40) as f64 / per_s as f64 / 3_600.0;
+        assert!((found - hours).abs() < 0.01, "{kind:?} of {tib} TiB: {found}");
+    }
+}
+
+/// 3,500 a second for 30 minutes, since nothing is earned above the base of 500: then 500.
+#[test]
+fn premium_p10_bursts_for_thirty_minutes() {
+    let mut host = Busy::new("azure-p10", Kind::Write, 4096);
+    assert_count(host.until(1_800 * SECOND_NS), 1_800 * 3_500, "the burst");
+    assert_count(host.until(1_900 * SECOND_NS), 100 * 500, "the base");
+    let mut host = Busy::new("azure-p10", Kind::Read, MIB as u32);
+    let count = host.until(1_800 * SECOND_NS);
+    assert_count(count, 1_800 * 170_000_000 / MIB, "170 MB a second");
+}
+
+/// Reads and writes of pd-standard have limits of their own: 750 and 1,500 a second at 1,000 GiB.
+#[test]
+fn pd_standard_counts_reads_and_writes_apart() {
+    assert_count(Busy::new("gcp-pd-standard-1000", Kind::Read, 4096).until(20 * SECOND_NS), 15_000, "reads");
+    assert_count(Busy::new("gcp-pd-standard-1000", Kind::Write, 4096).until(20 * SECOND_NS), 30_000, "writes");
+    assert_count(Busy::new("gcp-pd-balanced-500", Kind::Read, 4096).until(10 * SECOND_NS), 60_000, "3,000 + 6 x 500");
+    assert_count(Busy::new("gcp-pd-ssd-500", Kind::Read, 4096).until(10 * SECOND_NS), 210_000, "6,000 + 30 x 500");
+}
+
+#[test]
+fn what_is_not_sold_is_refused_by_its_key() {
+    for (kind, gib, iops, rate, expected) in [
+        ("gp2", 20_000, "", "", "capacity.size: 20000 GiB; 1 to 16384 are sold"),
+        ("gp2", 100, "iops = 4000", "", "volume.iops: follows from the size; it cannot be provisioned"),
+        ("io2", 4, "iops = 5000", "", "volume.iops: 5000; 100 to 4000 are sold at this size"),
+        ("io1", 100, "", "", "volume.iops: this key is missing; 100 to 5000 are sold at this size"),
+        (
+            "gp3",
+            100,
+            "",
+            "throughput = \"1GB/s\"",
+            "volume.throughput: 1000000000 bytes a second; 131072000 to 786432000",
+        ),
+    ] {
+        let text =
+            format!("name = \"x\"\n[capacity]\nsize = \"{gib}GiB\"\n[volume]\ntype = \"{kind}\"\n{iops}\n{rate}");
+        let error = volume::resolve(&Document::parse("x.toml", &text).unwrap()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// The complete form of every volume gives the same description, and derives nothing.
+#[test]
+fn volumes_survive_their_complete_form() {
+    assert!(volumes().len() >= 20);
+    for entry in volumes() {
+        let description = described(entry.id);
+        let text = volume::description_to_toml(&description, &Default::default());
+        let again = volume::resolve(&Document::parse("x.toml", &text).unwrap()).unwrap();
+        assert_eq!((again.description, again.derived.len()), (description, 0), "{}", entry.id);
+    }
+}

@@ -1,0 +1,123 @@
+"""Members of an array as fio saw them: which of them takes longer for a request than the others."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from statistics import median
+
+from headstack._native import InputError
+
+STANDS_OUT = 0.25
+"""How much more than the others a member may take. Four equal drives of an array that was measured lie within 4 % of
+each other at every depth below saturation, and slower ones in it about a third above: a quarter is well beyond the
+first."""
+REQUESTS_LEAST = 100
+"""Of fewer requests a mean says nothing: 100 of a spread as large as their mean are known to 10 %."""
+STACKED = ("md", "dm-", "loop", "drbd")
+"""Devices that are made of others."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A device below an array during a run of fio."""
+
+    name: str
+    """Of the device, such as ``sda``."""
+    requests: int
+    """Reads and writes."""
+    busy: float
+    """Share of the time that it had something to do, over its requests."""
+    waited_ms: float | None
+    """Mean time of a request in it, waiting included; ``None`` where fio does not say."""
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A member that stands out."""
+
+    name: str
+    """Of the device."""
+    measure: str
+    """``busy`` time or ``response`` time a request."""
+    excess: float
+    """Over the median of the others, minus 1."""
+    others: int
+    """How many these are."""
+
+    @property
+    def in_words(self) -> str:
+        """One line.
+
+            >>> from headstack.comparison import members
+        >>> members.Outlier("sdh", "busy", 0.34, 7).in_words
+            'sdh stands out: 34 % more busy time a request than the median of the 7 others'
+        """
+        percent = f"{100 * self.excess:,.0f} %"
+        others = f"the median of the {self.others} others"
+        return f"{self.name} stands out: {percent} more {self.measure} time a request than {others}"
+
+
+def read(path: str | os.PathLike[str]) -> list[Member]:
+    """The devices of ``disk_util`` in a file of fio's JSON, without those that are made of others.
+
+    Raises ``InputError`` when it cannot be read, or has no ``disk_util`` of two devices.
+
+    >>> from headstack.comparison import members
+    >>> members.read("missing.json")
+    Traceback (most recent call last):
+    headstack.InputError: missing.json: cannot be read: No such file or directory
+    """
+    name = os.fspath(path)
+    try:
+        with open(name, encoding="utf-8") as file:
+            text = file.read()
+        # fio writes notes before the object where something was odd.
+        document = json.loads(text[text.index("{") :])
+        disks = document["disk_util"]
+        found = [_member(disk) for disk in disks if not disk["name"].startswith(STACKED)]
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        told = f"disk_util: {error} is missing" if isinstance(error, KeyError) else "not fio's JSON"
+        raise InputError(f"{name}: {told}; write it with fio --output-format=json") from None
+    if len(found) < 2:
+        raise InputError(
+            f"{name}: disk_util names {len(found)} devices that are none of others; two or more are compared"
+        )
+    return found
+
+
+def _member(disk: dict[str, float]) -> Member:
+    requests = int(disk["read_ios"] + disk["write_ios"])
+    ticks = disk.get("read_ticks"), disk.get("write_ticks")
+    waited_ms = None if ticks[0] is None or ticks[1] is None else (ticks[0] + ticks[1]) / max(requests, 1)
+    return Member(str(disk["name"]), requests, disk["util"] / 100 / max(requests, 1), waited_ms)
+
+
+def standing_out(members: list[Member], threshold: float = STANDS_OUT) -> list[Outlier]:
+    """Members that take longer for a request than the median of the others by more than ``threshold``, the worst first.
+
+    Time that a device is busy for a request is looked at first. Where members are busy all the time that says nothing,
+    and the time of a request in them tells.
+
+    >>> from headstack.comparison.members import Member, standing_out
+    >>> seen = [Member(f"sd{letter}", 1000, busy, None) for letter, busy in zip("abc", (1, 1, 2))]
+    >>> [(one.name, one.excess) for one in standing_out(seen)]
+    [('sdc', 1.0)]
+    """
+    known = [member for member in members if member.requests >= REQUESTS_LEAST]
+    found = []
+    for one in known if len(known) > 1 else ():
+        others = [other for other in known if other is not one]
+        excess = {"busy": one.busy / (median(other.busy for other in others) or float("inf")) - 1}
+        waits = [other.waited_ms for other in others if other.waited_ms is not None]
+        if one.waited_ms is not None and len(waits) == len(others) and median(waits) > 0:
+            excess["response"] = one.waited_ms / median(waits) - 1
+        measure = max(excess, key=excess.__getitem__)
+        if excess["busy"] > threshold:
+            measure = "busy"
+        if excess[measure] > threshold:
+            found.append(Outlier(one.name, measure, excess[measure], len(others)))
+    return sorted(found, key=lambda outlier: -outlier.excess)
