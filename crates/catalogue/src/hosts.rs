@@ -6,7 +6,7 @@
 //! inverse of the rate that the host reached at depth 8 and more; a latency is what a write at depth 1 took beyond the 37 us
 //! that the drive's sheet states.
 
-use headstack_sim::adapter::{AdapterDescription, Coalescing};
+use headstack_sim::adapter::description::{AdapterDescription, Coalescing};
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::Policy;
 use serde::{Deserialize, Serialize};

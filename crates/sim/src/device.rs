@@ -5,7 +5,7 @@ use headstack_workload::{Kind, Request, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::SimError;
-use crate::adapter::AdapterDescription;
+use crate::adapter::description::AdapterDescription;
 use crate::disk::Disk;
 use crate::drive::description::DriveDescription;
 use crate::drive::{Completion, InvalidDescription};
@@ -113,7 +113,7 @@ impl DeviceDescription {
             DeviceDescription::Ssd(ssd) => crate::ssd::check(ssd)?,
             DeviceDescription::Volume(volume) => crate::volume::check(volume)?,
         }
-        self.host().map_or(Ok(()), AdapterDescription::check)
+        self.host().map_or(Ok(()), crate::adapter::check)
     }
 }
 

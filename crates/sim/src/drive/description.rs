@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::adapter::AdapterDescription;
+use crate::adapter::description::AdapterDescription;
 
 pub use super::assists::{FlashCache, MediaCache, Shingles};
 pub use super::slow::{BackgroundScan, Recalibration, Retries, SlowProcesses};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::adapter::AdapterDescription;
+use crate::adapter::description::AdapterDescription;
 pub use crate::power::SsdPower;
 
 /// One solid-state drive.

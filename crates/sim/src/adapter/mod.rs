@@ -3,66 +3,31 @@
 //! A command costs its adapter time that no other command can have (its *interval*), and the application a latency that occupies
 //! nobody. Completions are told by interrupts, which some adapters save up.
 
+pub mod description;
+
 use std::collections::VecDeque;
 
-use headstack_workload::{Kind, Request};
-use serde::{Deserialize, Serialize};
-
 use crate::drive::{Completion, InvalidDescription};
+use description::{AdapterDescription, Coalescing};
+use headstack_workload::{Kind, Request};
 
-/// A host adapter with the host that it is in, fully resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AdapterDescription {
-    /// Commands that it keeps in a drive at most; the drive's own limits hold as well.
-    pub tags: u32,
-    /// Between the starts of two reads (flushes and trims count as such): its inverse is the most reads a second.
-    pub read_interval_ns: u64,
-    /// The same of writes.
-    pub write_interval_ns: u64,
-    /// Added to the interval for each byte; 0 where the drive's own interface is the slower one.
-    pub ns_per_byte: f64,
-    /// From the application to the adapter and back again: system call, driver, interrupt. It occupies nobody.
-    pub latency_ns: u64,
-    /// Added to it when nothing else is outstanding: the processor has gone to sleep.
-    pub wake_ns: u64,
-    /// How interrupts are saved; each completion has its own where absent.
-    pub coalescing: Option<Coalescing>,
-}
-
-/// Interrupts that are saved: a completion waits until some time has passed since the last one, or until enough wait with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Coalescing {
-    /// Between two interrupts.
-    pub interval_ns: u64,
-    /// Completions that one interrupt tells of at most: the last of them does not wait.
-    pub completions_max: u32,
-    /// With so many commands outstanding every completion waits.
-    pub from_outstanding: u32,
-    /// With fewer, one in so many.
-    pub one_in: u32,
-}
-
-impl AdapterDescription {
-    /// What is impossible in it.
-    pub(crate) fn check(&self) -> Result<(), InvalidDescription> {
-        let refused = |key: &str, message: &str| {
-            Err(InvalidDescription { key: format!("interface.host.{key}"), message: message.to_owned() })
-        };
-        if self.tags == 0 {
-            return refused("tags", "0; 1 or more are allowed");
+/// What is impossible in a description.
+pub(crate) fn check(adapter: &AdapterDescription) -> Result<(), InvalidDescription> {
+    let refused = |key: &str, message: &str| {
+        Err(InvalidDescription { key: format!("interface.host.{key}"), message: message.to_owned() })
+    };
+    if adapter.tags == 0 {
+        return refused("tags", "0; 1 or more are allowed");
+    }
+    if !(0.0..1e6).contains(&adapter.ns_per_byte) {
+        return refused("ns_per_byte", "the rate must be above 1 kB/s");
+    }
+    match adapter.coalescing {
+        Some(Coalescing { one_in: 0, .. }) => refused("coalescing.one_in", "0; 1 or more are allowed"),
+        Some(Coalescing { completions_max: 0, .. }) => {
+            refused("coalescing.completions_max", "0; 1 or more are allowed")
         }
-        if !(0.0..1e6).contains(&self.ns_per_byte) {
-            return refused("ns_per_byte", "the rate must be above 1 kB/s");
-        }
-        match self.coalescing {
-            Some(Coalescing { one_in: 0, .. }) => refused("coalescing.one_in", "0; 1 or more are allowed"),
-            Some(Coalescing { completions_max: 0, .. }) => {
-                refused("coalescing.completions_max", "0; 1 or more are allowed")
-            }
-            Some(_) | None => Ok(()),
-        }
+        Some(_) | None => Ok(()),
     }
 }
 
