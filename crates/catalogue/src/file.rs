@@ -13,6 +13,7 @@ use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate, Rpm};
 use serde::{Deserialize, Serialize};
 
 use crate::hosts::HostProfile;
+use crate::stated::StatedRate;
 
 pub use assists::{FlashCacheTable, MediaCacheTable, ShinglesTable};
 pub use price::PriceTable;
@@ -63,6 +64,9 @@ pub struct DriveFile {
     /// Slow processes, off where left out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub slow: SlowTable,
+    /// What the sheet promises; what the file leaves out is solved for it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stated: StatedTable,
     /// Flash that serves reads; none where left out.
     pub flash_cache: Option<FlashCacheTable>,
     /// Media that take random writes in order; none where left out.
@@ -86,6 +90,47 @@ pub struct DriveFile {
 
 pub(crate) fn is_default<T: Default + PartialEq>(table: &T) -> bool {
     *table == T::default()
+}
+
+/// `[stated]`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatedTable {
+    /// Random reads.
+    pub random_read: Option<StatedRate>,
+    /// Random writes.
+    pub random_write: Option<StatedWrites>,
+}
+
+/// Random writes that a sheet promises, such as `{ iops = 550, depth = 16, size = "4KiB", cache = "off" }`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatedWrites {
+    /// Requests a second.
+    pub iops: f64,
+    /// Requests outstanding; 1 where left out.
+    pub depth: Option<u32>,
+    /// Bytes of a request; 4 KiB where left out.
+    pub size: Option<Bytes>,
+    /// The volatile write cache was on or off.
+    pub cache: CacheState,
+}
+
+impl StatedWrites {
+    /// The rate alone.
+    pub fn rate(&self) -> StatedRate {
+        StatedRate { iops: self.iops, depth: self.depth, size: self.size }
+    }
+}
+
+/// How the volatile write cache was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheState {
+    /// Switched on.
+    On,
+    /// Switched off.
+    Off,
 }
 
 /// `[capacity]`

@@ -10,6 +10,7 @@ mod geometry;
 mod mechanics;
 mod power;
 mod seek;
+mod stated;
 
 use std::collections::BTreeMap;
 
@@ -79,11 +80,19 @@ impl Derived {
 /// When the file is not a drive file, contradicts itself, or leaves out what nothing can be derived from; the error names
 /// file, line and key.
 ///
-/// The seek curve comes last, over a geometry that has been checked: its mean depends on where the blocks are.
+/// What a sheet promises under `[stated]` is solved for first, and the rest follows as if the file stated the solution.
 pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
     let file: DriveFile = document.read()?;
     check::file(document, &file)?;
-    let mut resolver = Resolver { document, file: &file, derived: Vec::new() };
+    let solved = stated::solve(document, &file)?;
+    let (description, mut derived) = complete(document, &solved.file)?;
+    derived.splice(0..0, solved.derived);
+    Ok(Resolved { description, file, derived })
+}
+
+/// The seek curve comes last, over a geometry that has been checked: its mean depends on where the blocks are.
+fn complete(document: &Document, file: &DriveFile) -> Result<(DriveDescription, Vec<Derived>), InputError> {
+    let mut resolver = Resolver { document, file, derived: Vec::new() };
     let interface = resolver.interface()?;
     let motion = resolver.motion()?;
     let geometry = resolver.geometry(&motion)?;
@@ -107,7 +116,7 @@ pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
         buffer,
         overheads,
         interface,
-        slow: commands::slow(&file),
+        slow: commands::slow(file),
         flash_cache: resolver.flash_cache()?,
         media_cache: resolver.media_cache()?,
         shingles: resolver.shingles(),
@@ -118,8 +127,7 @@ pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
     description.mechanics.seek = resolver.seek_curve(&motion, &description.geometry)?;
     description.power = resolver.power(&description)?;
     check::description(document, &description)?;
-    let derived = resolver.derived;
-    Ok(Resolved { description, file, derived })
+    Ok((description, resolver.derived))
 }
 
 /// The keys that are not stated, beside the one that is told of, as the end of its message: all are heard of at once.

@@ -17,4 +17,5 @@ mod real_ssds;
 mod sampling;
 mod scenarios;
 mod ssds;
+mod stated;
 mod volumes;

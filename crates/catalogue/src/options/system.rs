@@ -13,7 +13,7 @@ use crate::{HostProfile, key_error, load_faults, whole as without_key};
 
 pub(super) const POLICIES: [Policy; 5] = Policy::ALL;
 pub(super) const HOSTS: [HostProfile; 9] = HostProfile::ALL;
-pub(super) const WRITE_CACHES: [WriteCache; 3] = WriteCache::ALL;
+pub(super) const WRITE_CACHES: [WriteCache; 4] = WriteCache::ALL;
 pub(super) const READ_AHEADS: [ReadAhead; 5] = ReadAhead::ALL;
 
 impl Draft {

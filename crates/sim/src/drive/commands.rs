@@ -230,12 +230,12 @@ impl Drive {
 
     /// The write may complete before it is on the media.
     fn is_cached(&self, request: &Request, start: u64, end: u64) -> bool {
-        if request.force_unit_access {
+        if request.force_unit_access && self.params.write_cache != WriteCacheKind::Protected {
             return false;
         }
         match self.params.write_cache {
             WriteCacheKind::Off => false,
-            WriteCacheKind::On => true,
+            WriteCacheKind::On | WriteCacheKind::Protected => true,
             WriteCacheKind::Appending => {
                 let idle = self.queue.is_empty() && self.in_service.is_none() && self.completions.is_empty();
                 idle || (self.last_write_end == start && self.writes.has_room(start, end))
@@ -279,7 +279,7 @@ impl Drive {
     }
 
     pub(super) fn submit_flush(&mut self, now_ns: u64, id: u32) {
-        if self.writes.is_empty() {
+        if self.writes.is_empty() || self.params.write_cache == WriteCacheKind::Protected {
             let overhead = self.after_last(self.params.description.overheads.write_miss_ns);
             self.tell_deferred(id);
             self.complete(id, now_ns, now_ns + overhead);

@@ -369,11 +369,14 @@ pub enum WriteCache {
     Appending,
     /// When it is in the buffer.
     On,
+    /// The same, and what is in the buffer survives a power failure: a flush or a forced write does not wait for the media,
+    /// and the cache cannot be switched off (nearline drives since about 2013, which save it to flash).
+    Protected,
 }
 
 impl WriteCache {
     /// Every kind.
-    pub const ALL: [WriteCache; 3] = [WriteCache::Off, WriteCache::Appending, WriteCache::On];
+    pub const ALL: [WriteCache; 4] = [WriteCache::Off, WriteCache::Appending, WriteCache::On, WriteCache::Protected];
 }
 
 /// Fixed costs of a command, each chosen by what the command before it was.

@@ -10,19 +10,26 @@ use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState};
 impl Drive {
     /// Appends what of a span is in the write cache alone, in no order.
     pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
+        if self.params.write_cache == WriteCache::Protected {
+            return;
+        }
         let shift = self.params.sector_shift;
         let dirty = self.writes.dirty().map(|(from, to)| (from << shift, to << shift));
         into.extend(dirty.filter_map(|(from, to)| crate::spans::common(span, from, to)));
     }
 
-    /// Its write cache is on.
+    /// Its volatile write cache is on.
     pub(crate) fn caches_writes(&self) -> bool {
-        self.params.write_cache != WriteCache::Off
+        match self.params.write_cache {
+            WriteCache::Appending | WriteCache::On => true,
+            WriteCache::Off | WriteCache::Protected => false,
+        }
     }
 
     /// Switches the write cache; what it holds is destaged as before.
     pub(crate) fn set_write_cache(&mut self, on: bool) {
         self.params.write_cache = match (on, self.params.description.buffer.write_cache) {
+            (_, WriteCache::Protected) => WriteCache::Protected,
             (false, _) => WriteCache::Off,
             (true, WriteCache::Off) => WriteCache::On,
             (true, described) => described,
@@ -35,7 +42,8 @@ impl Drive {
         (end << self.params.sector_shift).min(self.capacity_bytes())
     }
 
-    /// Power was cut and is back. The heads start from cylinder 0.
+    /// Power was cut and is back. The heads start from cylinder 0. What a protected write cache held is written home while
+    /// the spindle starts.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
         let spin_up = self.params.description.power.map(|power| power.spin_up);
         self.ready_ns = now_ns + spin_up.map_or(0, |change| change.ns);

@@ -1,0 +1,265 @@
+//! What a sheet promises of a disk, turned round: the values that make the model keep it.
+//!
+//! | stated | solved for, the first that the file leaves out |
+//! | --- | --- |
+//! | `random_read` | the mean seek; the commands that the firmware commits itself to |
+//! | `random_write` | the extents of the write cache, which is a protected one where the sheet's is switched off and writes are still sorted |
+//!
+//! A drive that cannot keep what is stated says so among what was derived.
+
+use std::sync::{Mutex, PoisonError};
+
+use headstack_sim::drive::description::{DriveDescription, WriteCache};
+use headstack_sim::{RunSpec, run};
+use headstack_workload::quantity::DurationNs;
+use headstack_workload::{Arrivals, Document, InputError, RunLength, Think, Workload};
+
+use super::{Derived, complete};
+use crate::file::{CacheState, DriveFile, StatedWrites};
+use crate::stated::StatedRate;
+
+/// Beyond this, what the drive does and what is stated count as two figures.
+const CONTRADICTION: f64 = 0.1;
+
+/// What is met so nearly is met: sheets are rounded to two or three figures, and a trial has an error of its own.
+const NEAR: f64 = 0.01;
+
+/// Requests of a trial: one standard error of their mean service time is below 1 %.
+const REQUESTS: u64 = 4000;
+
+/// Mean seeks that disks have had, and those that a search begins with.
+const SEEKS_MS: (f64, f64) = (1.5, 30.0);
+const USUAL_SEEKS_MS: (f64, f64) = (7.0, 9.0);
+
+/// Extents of a write cache that a solution may have, as powers of two: from one to what 16 MiB hold of 4 KiB (more would
+/// also be slow to simulate). And those that a search begins with.
+const EXTENTS_LOG2: (f64, f64) = (0.0, 12.0);
+const USUAL_EXTENTS_LOG2: (f64, f64) = (8.0, 10.0);
+
+/// Steps of a search at most.
+const STEPS: u32 = 6;
+
+/// A file with the solution in it, and what was solved.
+#[derive(Clone, Debug)]
+pub(super) struct Solved {
+    pub file: DriveFile,
+    pub derived: Vec<Derived>,
+}
+
+/// Files that are remembered with their solutions: a sweep resolves the same drive over and over.
+const REMEMBERED: usize = 64;
+
+static KNOWN: Mutex<Vec<(DriveFile, Solved)>> = Mutex::new(Vec::new());
+
+/// Fills in what a file leaves out so that the drive does what the file states.
+pub(super) fn solve(document: &Document, file: &DriveFile) -> Result<Solved, InputError> {
+    let mut solved = Solved { file: file.clone(), derived: Vec::new() };
+    if file.stated.random_read.is_none() && file.stated.random_write.is_none() {
+        return Ok(solved);
+    }
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, solved)) = known().iter().find(|(other, _)| other == file) {
+        return Ok(solved.clone());
+    }
+    check(document, file)?;
+    let mut solver = Solver { document, solved: &mut solved };
+    if let Some(stated) = file.stated.random_read {
+        solver.reads(stated)?;
+    }
+    if let Some(stated) = file.stated.random_write {
+        solver.writes(stated)?;
+    }
+    let mut known = known();
+    if known.len() == REMEMBERED {
+        known.remove(0);
+    }
+    known.push((file.clone(), solved.clone()));
+    Ok(solved)
+}
+
+fn check(document: &Document, file: &DriveFile) -> Result<(), InputError> {
+    let reads = file.stated.random_read.map(|read| ("stated.random_read", read));
+    let writes = file.stated.random_write.map(|write| ("stated.random_write", write.rate()));
+    for (key, rate) in [reads, writes].into_iter().flatten() {
+        let is_possible = rate.iops > 0.0 && rate.iops < 1e5 && (512..=1 << 24).contains(&rate.bytes());
+        if !is_possible || rate.depth == Some(0) {
+            let message = "iops of 1 to 100,000, a depth of 1 or more and a size of 512 B to 16 MiB are allowed";
+            return Err(document.error(key, message));
+        }
+    }
+    Ok(())
+}
+
+fn in_tenths_of_us(ms: f64) -> DurationNs {
+    DurationNs((ms * 1e4).round() as i64 * 100)
+}
+
+fn in_hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+struct Solver<'a> {
+    document: &'a Document,
+    solved: &'a mut Solved,
+}
+
+impl Solver<'_> {
+    fn reads(&mut self, stated: StatedRate) -> Result<(), InputError> {
+        let seek = &self.solved.file.seek;
+        let rate = if seek.read_average.is_none() && super::mechanics::explicit_curve(seek).is_none() {
+            let trial = |file: &mut DriveFile, ms: f64| file.seek.read_average = Some(in_tenths_of_us(ms));
+            let (ms, rate) = self.search(stated, 100.0, SEEKS_MS, USUAL_SEEKS_MS, trial)?;
+            let average = in_tenths_of_us(ms);
+            self.solved.file.seek.read_average = Some(average);
+            self.record("seek.read_average", &average, "I what stated.random_read leaves for it");
+            rate
+        } else {
+            let rate = self.rate(stated, 100.0)?;
+            if rate <= stated.iops * (1.0 + NEAR) || !self.may_commit() {
+                rate
+            } else {
+                // The more is committed, the less there is to choose from.
+                let most = f64::from(stated.depth.unwrap_or(1));
+                let set = |file: &mut DriveFile, n: f64| file.queue.committed = Some(in_hundredths(n));
+                let (committed, rate) = self.search(stated, 100.0, (0.0, most), (0.0, most / 4.0), set)?;
+                let committed = in_hundredths(committed);
+                self.solved.file.queue.committed = Some(committed);
+                self.record("queue.committed", &committed, "I what stated.random_read leaves of the choice");
+                rate
+            }
+        };
+        self.compare("stated.random_read", stated, rate);
+        Ok(())
+    }
+
+    /// The file says nothing of how the firmware chooses.
+    fn may_commit(&self) -> bool {
+        let queue = &self.solved.file.queue;
+        queue.committed.is_none() && queue.reordering_strength.is_none() && queue.policy.is_none()
+    }
+
+    fn writes(&mut self, stated: StatedWrites) -> Result<(), InputError> {
+        let rate = stated.rate();
+        let buffer = &self.solved.file.buffer;
+        if self.solved.file.media_cache.is_none() && buffer.dirty_extents_max.is_none() {
+            let plain = self.rate_with(rate, 0.0, |file| file.buffer.write_cache = Some(WriteCache::Off))?;
+            let cache = match stated.cache {
+                CacheState::On => WriteCache::On,
+                // What is written through cannot be sorted in more places than the queue has.
+                CacheState::Off if buffer.write_cache.is_none() && rate.iops > plain * (1.0 + CONTRADICTION) => {
+                    WriteCache::Protected
+                }
+                CacheState::Off => {
+                    self.compare("stated.random_write", rate, plain);
+                    return Ok(());
+                }
+            };
+            if buffer.write_cache.is_none() {
+                self.solved.file.buffer.write_cache = Some(cache);
+                self.record("buffer.write_cache", &cache, "I what stated.random_write needs");
+            }
+            // The more there is to choose from, the higher the rate: its logarithm goes with that of the number.
+            let trial = |file: &mut DriveFile, log2: f64| {
+                file.buffer.dirty_extents_max = Some(log2.exp2().round() as u32);
+            };
+            let (log2, reached) = self.search(rate, 0.0, EXTENTS_LOG2, USUAL_EXTENTS_LOG2, trial)?;
+            let extents = log2.exp2().round() as u32;
+            self.solved.file.buffer.dirty_extents_max = Some(extents);
+            self.record("buffer.dirty_extents_max", &extents, "I what stated.random_write needs to choose from");
+            self.compare("stated.random_write", rate, reached);
+        } else {
+            let reached = self.rate(rate, 0.0)?;
+            self.compare("stated.random_write", rate, reached);
+        }
+        Ok(())
+    }
+
+    /// Says where the drive does something else than what is stated.
+    fn compare(&mut self, key: &str, stated: StatedRate, rate: f64) {
+        if (rate / stated.iops - 1.0).abs() > CONTRADICTION {
+            let reached = format!("{rate:.0} a second");
+            self.record(key, &reached, "contradicts what is stated: the model with the other figures does this");
+        }
+    }
+
+    fn record<T: serde::Serialize>(&mut self, key: &str, value: &T, rule: &str) {
+        self.solved.derived.push(Derived::new(key, value, rule));
+    }
+
+    /// The value within `range` at which the drive does what is stated, or the end that comes nearest, with the rate there:
+    /// by secants from two first guesses, since the rate is all but straight in what is searched.
+    fn search(
+        &self,
+        stated: StatedRate,
+        reads_percent: f64,
+        range: (f64, f64),
+        guesses: (f64, f64),
+        set: impl Fn(&mut DriveFile, f64),
+    ) -> Result<(f64, f64), InputError> {
+        let error = |value: f64| {
+            Ok::<f64, InputError>((self.rate_with(stated, reads_percent, |file| set(file, value))? / stated.iops).ln())
+        };
+        let mut last = (guesses.0, error(guesses.0)?);
+        let mut best = last;
+        let mut next = guesses.1;
+        for _ in 0..STEPS {
+            let found = (next, error(next)?);
+            if found.1.abs() < best.1.abs() {
+                best = found;
+            }
+            if best.1.abs() < NEAR || found.1 == last.1 {
+                break;
+            }
+            next = (found.0 - found.1 * (found.0 - last.0) / (found.1 - last.1)).clamp(range.0, range.1);
+            if next == found.0 {
+                break;
+            }
+            last = found;
+        }
+        Ok((best.0, stated.iops * best.1.exp()))
+    }
+
+    fn rate(&self, stated: StatedRate, reads_percent: f64) -> Result<f64, InputError> {
+        self.rate_with(stated, reads_percent, |_| ())
+    }
+
+    /// What the drive does after a change of its file.
+    fn rate_with(
+        &self,
+        stated: StatedRate,
+        reads_percent: f64,
+        change: impl Fn(&mut DriveFile),
+    ) -> Result<f64, InputError> {
+        let mut file = self.solved.file.clone();
+        change(&mut file);
+        let (description, _) = complete(self.document, &file)?;
+        Ok(random_rate(description, stated, reads_percent))
+    }
+}
+
+/// Requests a second of a drive under uniform random requests of the stated size and depth.
+pub(super) fn random_rate(description: DriveDescription, stated: StatedRate, reads_percent: f64) -> f64 {
+    let entry = crate::workloads().iter().find(|entry| entry.id == "random-read-4k").expect("the catalogue has it");
+    let mut workload = Workload::from_toml(entry.file_name, entry.text).expect("the catalogue's files are checked");
+    let bytes = stated.bytes() as u32;
+    let sector = description.geometry.physical_sector_bytes;
+    workload.specification.lines[0].size_bytes = bytes;
+    workload.specification.lines[0].align_bytes = Some(if bytes.is_multiple_of(sector) { sector } else { bytes });
+    workload.specification.lines[0].read_percent = reads_percent;
+    workload.arrivals = Arrivals::Closed { outstanding: stated.depth.unwrap_or(1), think: Think::None };
+    // A write cache has to be full before its rate is that of the media.
+    let dirty = if reads_percent < 100.0 { u64::from(description.buffer.dirty_extents_max) } else { 0 };
+    workload.warm_up.requests = 3 * dirty / 2 + 100;
+    workload.run_length = RunLength::Requests(if dirty == 0 { REQUESTS } else { REQUESTS / 2 });
+    let spec = RunSpec {
+        system_name: description.name.clone(),
+        system: description.into(),
+        demand: workload.into(),
+        span: None,
+        seed: 1,
+        interval_ns: None,
+        preload: 0,
+        faults: None,
+    };
+    run(&spec, &|_| true).expect("a complete description runs").throughput_per_s()
+}
