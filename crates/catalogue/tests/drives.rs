@@ -121,7 +121,12 @@ fn derived_curves_meet_the_sheet_and_shorten_as_measured_ones_do() {
     each(|id, _, resolved| {
         let (file, description) = (&resolved.file, &resolved.description);
         let (all, half) = mean_seeks(&description.mechanics, &description.geometry);
-        let average = file.seek.read_average.expect("every catalogue file states it").0 as f64;
+        let Some(average) = file.seek.read_average else {
+            // Solved for what the sheet promises of random reads.
+            assert!(file.stated.random_read.is_some(), "{id}");
+            return;
+        };
+        let average = average.0 as f64;
         assert!((all / average - 1.0).abs() < 0.02, "{id}: mean seek {all} ns, the sheet says {average}");
         // The curves extracted from drives give 0.72 to 0.77; the catalogue holds one drive without zones. A square root gives
         // 0.71 without zones, and 0.5 is what an arm that coasts all the way would.
