@@ -4,12 +4,13 @@
 //! Run with `--nocapture` for the table.
 
 use headstack_catalogue::ssd::{self, file::SsdFile};
-use headstack_catalogue::{Entry, ResolvedDevice, drives, load_device};
+use headstack_catalogue::{Entry, HostProfile, ResolvedDevice, drives, load_device};
+use headstack_sim::{SystemDescription, run_all};
 use headstack_workload::Document;
 use rayon::prelude::*;
 
-use crate::common::Errors;
 use crate::common::ssds::{Figure, What};
+use crate::common::{Errors, FioRow, fio_runs, random_4k};
 
 /// Makers whose drives no default was fitted to.
 const HELD_OUT: [&str; 2] = ["KIOXIA", "Micron"];
@@ -123,4 +124,56 @@ fn hidden_figures_follow_from_the_others() {
             assert!(score.mean(kind) <= bound, "{kind}");
         }
     }
+}
+
+/// Two drives as their files have them, on the hosts that they were measured on, none of which is a cache.
+const MEASURED: [(&str, HostProfile, &str); 7] = [
+    ("d3-s4610-480gb", HostProfile::Ahci, "HPMICROSERVERG10/SATA_AHCI_INTEL_D3-S4610_SSDSC2KG48"),
+    ("d3-s4610-480gb", HostProfile::Ahci3g, "HPMICROSERVERG8/SATA300/INTELD3S4610"),
+    ("d3-s4610-480gb", HostProfile::M1015, "SERVER/IBM_M1015/INTEL_D3-S4610_SSDSC2KG48"),
+    ("d3-s4610-480gb", HostProfile::P420iHba, "HPDL380G8/HBA/INTEL_D3_S4610"),
+    ("pm883-480gb", HostProfile::Ahci, "HPMICROSERVERG10/SATA_AHCI_SAMSUNG_PM833_MZ7LH480HAHQ"),
+    ("pm883-480gb", HostProfile::Ahci3g, "HPMICROSERVERG8/SATA300/SAMSUNGPM833"),
+    ("pm883-480gb", HostProfile::M1015, "SERVER/IBM_M1015/SAMSUNG_PM883"),
+];
+
+/// Errors of a drive's rows of one job: (rates, p99).
+fn on_host(id: &str, host: HostProfile, rows: &[FioRow], rw: &str) -> (Errors, Errors) {
+    let mut device = load_device(id).unwrap().description();
+    host.carry(&mut device);
+    let of_one_job = |row: &&FioRow| row.rw == rw && row.numjobs == 1;
+    let rows: Vec<&FioRow> = rows.iter().filter(of_one_job).collect();
+    let reads_percent = if rw == "randread" { 100.0 } else { 0.0 };
+    let spec =
+        |row: &&FioRow| random_4k(id, SystemDescription::Drive(device.clone()), row.iodepth, reads_percent, 20_000);
+    let specs: Vec<_> = rows.iter().map(spec).collect();
+    let (mut rates, mut tails) = (Errors::default(), Errors::default());
+    for (row, result) in rows.iter().zip(run_all(&specs, &|_, _| true)) {
+        let result = result.unwrap();
+        let name = format!("{id} {host:?} {rw} at {}", row.iodepth);
+        let p99_ms = result.quantile_ns(0.99).expect("a drive answers") as f64 / 1e6;
+        let rate = result.throughput_per_s();
+        println!("{name:46} {rate:>7.0}/{:<7.0} p99 {p99_ms:.3}/{:.3}", row.iops, row.p99_ms);
+        rates.add(&name, rate, row.iops);
+        tails.add(name, p99_ms, row.p99_ms);
+    }
+    (rates, tails)
+}
+
+#[test]
+fn sata_drives_on_their_hosts_are_near_fio() {
+    let mut means: Vec<[f64; 3]> = Vec::new();
+    for (id, host, system) in MEASURED {
+        let Some(rows) = fio_runs(system) else { return };
+        let (reads, read_tails) = on_host(id, host, &rows, "randread");
+        let (writes, write_tails) = on_host(id, host, &rows, "randwrite");
+        reads.print(&format!("{id} on {host:?}, reads"));
+        read_tails.print(&format!("{id} on {host:?}, p99 of reads"));
+        writes.print(&format!("{id} on {host:?}, writes"));
+        write_tails.print(&format!("{id} on {host:?}, p99 of writes"));
+        means.push([reads.mean(), writes.mean(), f64::midpoint(read_tails.mean(), write_tails.mean())]);
+    }
+    let mean = |index: usize| means.iter().map(|of_host| of_host[index]).sum::<f64>() / means.len() as f64;
+    println!("all: reads {:.1} %, writes {:.1} %, p99 {:.1} %", 100.0 * mean(0), 100.0 * mean(1), 100.0 * mean(2));
+    assert!(mean(0) <= 0.25 && mean(1) <= 0.20 && mean(2) <= 0.40);
 }

@@ -64,7 +64,8 @@ impl FlashLayout {
     /// Units of a die that may hold data while collection still finds a block with something stale in it: two blocks are
     /// open and the others are kept free or set aside.
     pub fn usable_units(&self) -> u32 {
-        self.units_per_block * self.blocks_per_die.saturating_sub(2 + self.free_blocks_min + self.slc_static_blocks)
+        let open = 2 + u32::from(self.slc_dynamic_blocks > 0);
+        self.units_per_block * self.blocks_per_die.saturating_sub(open + self.free_blocks_min + self.slc_static_blocks)
     }
 }
 
@@ -126,6 +127,15 @@ struct Victim {
     accepted: u32,
 }
 
+/// A block that the host's rows go to.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenBlock {
+    /// The next row's place, as a unit of the die.
+    next: u32,
+    /// Units that the block has left; none where no block is open.
+    left: u32,
+}
+
 /// The blocks of one die.
 #[derive(Clone, Debug)]
 struct Die {
@@ -134,9 +144,11 @@ struct Die {
     erased: VecDeque<u32>,
     /// Blocks from here on were never used.
     fresh: u32,
-    /// Where the host's next row goes, as a unit of the die, and how many units its block has left.
-    host_next: u32,
-    host_left: u32,
+    /// Where the host's next row goes: into the block with one bit a cell if there is one to write to.
+    host: OpenBlock,
+    host_slc: OpenBlock,
+    /// Where the row goes that is being programmed.
+    programs_slc: Option<bool>,
     /// Blocks that hold one bit a cell, the open one included.
     slc_blocks: u32,
     /// Block that takes moved units, places left in it, and units in its unfinished row.
@@ -168,32 +180,33 @@ impl Die {
         layout.free_blocks_min + layout.slc_static_blocks.saturating_sub(self.slc_blocks)
     }
 
-    /// Whether the host's next block is to hold one bit a cell. Beyond those set aside, only blocks do that nothing else
-    /// needs. `share` is what the die holds of a full drive, in units.
+    /// Whether another block is to hold one bit a cell. Beyond those set aside, only blocks do that nothing else needs.
+    /// `share` is what the die holds of a full drive, in units.
     fn takes_slc(&self, layout: &FlashLayout, share: u32) -> bool {
-        if layout.units_per_slc_block == 0 {
-            return false;
-        }
+        let free = self.free_blocks(layout);
         if self.slc_blocks < layout.slc_static_blocks {
-            return true;
+            return free >= 2;
         }
         let unwritten =
             if layout.filled { share.saturating_sub(self.valid).div_ceil(layout.units_per_block) } else { 0 };
         self.slc_blocks < layout.slc_static_blocks.saturating_add(layout.slc_dynamic_blocks)
-            && self.free_blocks(layout) > layout.free_blocks_min + 1 + unwritten
+            && free > layout.free_blocks_min + 1 + unwritten
     }
 
-    /// Opens the host's next block if it has none; whether that holds one bit a cell.
+    /// Sees to it that the host's next row has a block; whether that holds one bit a cell.
     fn open_host_block(&mut self, layout: &FlashLayout, share: u32) -> bool {
-        if self.host_left == 0 {
-            let slc = self.takes_slc(layout, share);
+        let has_slc = layout.units_per_slc_block > 0;
+        let slc = has_slc && (self.host_slc.left > 0 || self.takes_slc(layout, share));
+        let left = if slc { self.host_slc.left } else { self.host.left };
+        if left == 0 {
             let block = self.take_free_block();
             self.blocks[block as usize].slc = slc;
             self.slc_blocks += u32::from(slc);
-            self.host_next = block * layout.units_per_block;
-            self.host_left = if slc { layout.units_per_slc_block } else { layout.units_per_block };
+            let left = if slc { layout.units_per_slc_block } else { layout.units_per_block };
+            let open = if slc { &mut self.host_slc } else { &mut self.host };
+            *open = OpenBlock { next: block * layout.units_per_block, left };
         }
-        self.blocks[(self.host_next / layout.units_per_block) as usize].slc
+        slc
     }
 }
 
@@ -229,8 +242,9 @@ impl Ftl {
             blocks: vec![Block::default(); layout.blocks_per_die as usize],
             erased: VecDeque::with_capacity(layout.blocks_per_die as usize),
             fresh: 0,
-            host_next: 0,
-            host_left: 0,
+            host: OpenBlock::default(),
+            host_slc: OpenBlock::default(),
+            programs_slc: None,
             slc_blocks: 0,
             moved_block: 0,
             moved_left: 0,
@@ -327,7 +341,7 @@ impl Ftl {
             space.victim = choose_victim(space, &layout);
         }
         // The last free block is collection's: without it nothing could ever be reclaimed.
-        let has_room = space.host_left > 0 || free >= 2;
+        let has_room = space.host.left > 0 || space.host_slc.left > 0 || free >= 2;
         let Some(victim) = space.victim else {
             return (host_waits && has_room).then_some(Task::ProgramHost);
         };
@@ -431,7 +445,13 @@ impl Ftl {
     /// Whether the host's next row on a die is programmed with one bit a cell.
     #[inline]
     pub fn host_row_is_slc(&mut self, die: u32) -> bool {
-        self.layout.units_per_slc_block > 0 && self.dies[die as usize].open_host_block(&self.layout, self.share)
+        if self.layout.units_per_slc_block == 0 {
+            return false;
+        }
+        let space = &mut self.dies[die as usize];
+        let slc = space.open_host_block(&self.layout, self.share);
+        space.programs_slc = Some(slc);
+        slc
     }
 
     /// Whether a place is in a block with one bit a cell.
@@ -463,11 +483,12 @@ impl Ftl {
         let layout = self.layout;
         let space = &mut self.dies[die as usize];
         space.promised -= units;
-        space.open_host_block(&layout, self.share);
-        let start = space.host_next;
-        space.host_next += layout.units_per_row;
-        space.host_left -= layout.units_per_row;
-        if space.host_left == 0 {
+        let slc = space.programs_slc.take().unwrap_or_else(|| space.open_host_block(&layout, self.share));
+        let open = if slc { &mut space.host_slc } else { &mut space.host };
+        let start = open.next;
+        open.next += layout.units_per_row;
+        open.left -= layout.units_per_row;
+        if open.left == 0 {
             space.blocks[(start / layout.units_per_block) as usize].closed = true;
         }
         if let Some(victim) = &mut space.victim {
