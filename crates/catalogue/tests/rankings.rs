@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use crate::common::ssds::{Figure, What};
 use crate::common::{random_4k, repository};
 use crate::real_disks::{DISKS, Measured, measured};
+use crate::real_ssds::key;
 
 /// Figures that differ by less are one figure.
 const MARGIN: f64 = 0.03;
@@ -146,15 +147,15 @@ fn without(file_name: &str, text: &str, table: &str, key: &str) -> Document {
     Document::parse(file_name, &toml::to_string(&file).unwrap()).unwrap()
 }
 
-/// The key under `[stated]` that a figure comes from; none of those that take minutes to simulate.
-fn key(what: What) -> Option<&'static str> {
+/// Whether it takes a second or less to simulate.
+fn is_quick(what: What) -> bool {
     match what {
-        What::RandomRead { .. } => Some("random_read"),
-        What::SequentialRead => Some("sequential_read"),
-        What::SequentialWrite => Some("sequential_write"),
-        What::ReadLatency => Some("read_latency"),
-        What::WriteLatency => Some("write_latency"),
-        What::SteadyWrite { .. } | What::BurstWrite { .. } | What::SlcCache | What::AfterSlc => None,
+        What::RandomRead { .. }
+        | What::SequentialRead
+        | What::SequentialWrite
+        | What::ReadLatency
+        | What::WriteLatency => true,
+        What::SteadyWrite { .. } | What::BurstWrite { .. } | What::SlcCache | What::AfterSlc => false,
     }
 }
 
@@ -169,7 +170,8 @@ fn solid_state_drives_are_ranked_as_their_sheets_do() {
     for entry in drives() {
         let Ok(ResolvedDevice::Ssd(ssd)) = load_device(entry.id) else { continue };
         for figure in Figure::of(&ssd.file) {
-            if let Some(key) = key(figure.what).filter(|key| counts(ssd.source(&format!("stated.{key}")))) {
+            let key = key(figure.what);
+            if is_quick(figure.what) && counts(ssd.source(&format!("stated.{key}"))) {
                 stated.push(Stated { id: entry.id, figure, key });
             }
         }

@@ -16,7 +16,7 @@ use crate::common::{Errors, FioRow, fio_runs, random_4k};
 const HELD_OUT: [&str; 2] = ["KIOXIA", "Micron"];
 
 /// The key of `[stated]` that a figure is of.
-fn key(what: What) -> &'static str {
+pub fn key(what: What) -> &'static str {
     match what {
         What::RandomRead { .. } => "random_read",
         What::SteadyWrite { .. } | What::BurstWrite { .. } => "random_write",
