@@ -84,9 +84,11 @@ impl Derived {
 pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
     let file: DriveFile = document.read()?;
     check::file(document, &file)?;
-    let solved = stated::solve(document, &file)?;
+    let mut whole = file.clone();
+    let cache = assists::add_media_cache(&mut whole);
+    let solved = stated::solve(document, &whole)?;
     let (description, mut derived) = complete(document, &solved.file)?;
-    derived.splice(0..0, solved.derived);
+    derived.splice(0..0, cache.into_iter().chain(solved.derived));
     Ok(Resolved { description, file, derived })
 }
 
@@ -96,6 +98,7 @@ fn complete(document: &Document, file: &DriveFile) -> Result<(DriveDescription, 
     let interface = resolver.interface()?;
     let motion = resolver.motion()?;
     let geometry = resolver.geometry(&motion)?;
+    let sector_bytes = geometry.physical_sector_bytes;
     let (read_on_arrival, write_on_arrival) = resolver.on_arrival()?;
     let queue = resolver.queue(interface.kind)?;
     let buffer = resolver.buffer(interface.kind, geometry.physical_sector_bytes, read_on_arrival)?;
@@ -118,7 +121,7 @@ fn complete(document: &Document, file: &DriveFile) -> Result<(DriveDescription, 
         interface,
         slow: commands::slow(file),
         flash_cache: resolver.flash_cache()?,
-        media_cache: resolver.media_cache()?,
+        media_cache: resolver.media_cache(sector_bytes)?,
         shingles: resolver.shingles(),
         actuators: file.actuators.unwrap_or(1),
         power: None,

@@ -163,7 +163,6 @@ fn caches_and_actuators() {
     with(&cache("busy_share = 0.0"), "bad.toml:18: media_cache.busy_share: ", "above 0");
     with(&cache("idle = \"-1s\""), "bad.toml:18: media_cache.idle: ", "0ms or more");
     with(&cache("sweep = \"2GiB\""), "bad.toml:18: media_cache.sweep: ", "up to the size of the cache");
-    with("[shingles]\nband = \"1MiB\"", "bad.toml:16: shingles: ", "needs a media_cache");
     with("[shingles]", "bad.toml:16: shingles.band", "missing");
     let sheet = |to: &str, words: &str| refused(SHEET, "year = 2001", to, "bad.toml:3: actuators: ", words);
     sheet("year = 2001\nactuators = 0", "1 to 8");

@@ -157,3 +157,23 @@ fn stated_reads_are_predicted_from_the_rest_of_the_sheet() {
     // One figure alone: 304 of two actuators, where the model has 268.
     assert!(sure.worst() <= 0.12);
 }
+
+/// What a file of today may leave out: sectors of 4 KiB, and the media cache of a shingled drive.
+#[test]
+fn sectors_and_media_caches_are_those_of_the_year() {
+    let plain = |year: u32, interface: &str, size: &str| {
+        let text = format!(
+            "name = \"Sheet\"\nyear = {year}\ncapacity.size = \"{size}\"\ngeometry.heads = 8\n\
+             media.sustained_outer_rate = \"200MB/s\"\nspindle.speed = \"7200rpm\"\nseek.read_average = \"8ms\"\n\
+             buffer.size = \"64MiB\"\ninterface = {{ kind = \"{interface}\", rate = \"600MB/s\" }}\n"
+        );
+        let resolved =
+            resolve(&Document::parse("sheet.toml", &text).unwrap()).unwrap_or_else(|error| panic!("{error}"));
+        resolved.description.geometry.physical_sector_bytes
+    };
+    assert_eq!([plain(2011, "sata", "2TB"), plain(2012, "sata", "2TB")], [512, 4096]);
+    assert_eq!([plain(2014, "sas", "4TB"), plain(2014, "sas", "6TB")], [512, 4096]);
+    let shingled = sheet("seek.read_average = \"8ms\"\nshingles.band = \"256MiB\"");
+    assert_eq!(derived(&shingled, "media_cache.size"), Some("20GB"));
+    assert_eq!(shingled.description.media_cache.unwrap().size_bytes, 20_000_000_000 / 4096 * 4096);
+}

@@ -4,11 +4,23 @@ use headstack_sim::drive::description::{FlashCache, MediaCache, Shingles};
 use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, Rate};
 
-use super::{Resolver, ns};
+use super::{Derived, Resolver, ns};
 use crate::constants::{
     FLASH_BLOCK_BYTES, FLASH_BYTES_PER_S, FLASH_FILL_BYTES_PER_S, FLASH_LATENCY, MEDIA_CACHE_BUSY_SHARE,
     MEDIA_CACHE_EXTENT_BYTES, MEDIA_CACHE_IDLE, MEDIA_CACHE_SWEEP_BYTES, MEDIA_CACHE_SWEEP_WINDOW, SEQUENTIAL_BYTES,
+    SHINGLED_MEDIA_CACHE,
 };
+use crate::file::{DriveFile, MediaCacheTable};
+
+/// Gives a shingled drive whose file has no media cache the one that is known of its kind: without one it could not take
+/// a random write.
+pub(super) fn add_media_cache(file: &mut DriveFile) -> Option<Derived> {
+    if file.shingles.is_none() || file.media_cache.is_some() {
+        return None;
+    }
+    file.media_cache = Some(MediaCacheTable { size: Some(SHINGLED_MEDIA_CACHE), ..MediaCacheTable::default() });
+    Some(Derived::new("media_cache.size", &SHINGLED_MEDIA_CACHE, "as said of the Archive 8 TB (low confidence)"))
+}
 
 impl Resolver<'_> {
     /// The flash: its size, and how such flash works where the file does not tell.
@@ -45,7 +57,7 @@ impl Resolver<'_> {
     }
 
     /// The media cache. Where the file does not tell, a write is complete once it is there.
-    pub(super) fn media_cache(&mut self) -> Result<Option<MediaCache>, InputError> {
+    pub(super) fn media_cache(&mut self, sector_bytes: u32) -> Result<Option<MediaCache>, InputError> {
         let Some(table) = &self.file.media_cache else {
             return Ok(None);
         };
@@ -53,8 +65,7 @@ impl Resolver<'_> {
             return self.missing("media_cache.size", "give how much it holds, such as \"4GiB\"");
         };
         let rule = "usual (low confidence)";
-        let capacity = &self.file.capacity;
-        let sector = capacity.physical_sector.or(capacity.logical_block).map_or(512, |sector| sector.0.max(1));
+        let sector = u64::from(sector_bytes);
         let whole = Bytes(size.0 / sector * sector);
         if whole != size {
             self.record("media_cache.size", whole, &format!("{size} of the file, rounded down to whole sectors"));

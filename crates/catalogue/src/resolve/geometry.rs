@@ -1,13 +1,14 @@
 //! Zones from what a data sheet says about capacity, surfaces and rates.
 
-use headstack_sim::drive::description::{BlockOrder, Geometry, Sparing, Zone};
+use headstack_sim::drive::description::{BlockOrder, Geometry, InterfaceKind, Sparing, Zone};
 use headstack_workload::quantity::Bytes;
 use headstack_workload::{InputError, Rate};
 
 use super::Resolver;
 use super::mechanics::Motion;
 use crate::constants::{
-    BAND_CYLINDERS, BIT_ASPECT_BY_YEAR, FORMAT_EFFICIENCY, MODERN_SINCE, RATE_RATIO_BY_YEAR, ZONES,
+    ADVANCED_FORMAT_ABOVE, ADVANCED_FORMAT_SINCE, BAND_CYLINDERS, BIT_ASPECT_BY_YEAR, FORMAT_EFFICIENCY, MODERN_SINCE,
+    RATE_RATIO_BY_YEAR, ZONES,
 };
 use crate::file::ZoneTable;
 
@@ -121,11 +122,25 @@ fn media_rate(sustained: f64, motion: &Motion, heads: u32, order: BlockOrder) ->
 }
 
 impl Resolver<'_> {
+    /// The sheet's physical sector, or that of the year: since 2012 SATA drives, and all above 4 TB, write 4 KiB at once and
+    /// show blocks of 512 bytes (IDEMA's Advanced Format from 2011 on; SAS drives of 4 TB are still sold with 512).
+    fn physical_sector(&mut self, block: Bytes) -> Bytes {
+        let capacity = &self.file.capacity;
+        if let Some(sector) = capacity.physical_sector {
+            return sector;
+        }
+        let bytes = capacity.logical_blocks.map(|blocks| blocks * block.0).or(capacity.size.map(|size| size.0));
+        let is_sata = self.file.interface.kind == Some(InterfaceKind::Sata);
+        if self.file.year >= Some(ADVANCED_FORMAT_SINCE) && (is_sata || bytes > Some(ADVANCED_FORMAT_ABOVE)) {
+            return self.record("capacity.physical_sector", Bytes(block.0.max(4096)), "usual since 2012");
+        }
+        self.record("capacity.physical_sector", block, "as the logical block")
+    }
+
     pub(super) fn geometry(&mut self, motion: &Motion) -> Result<Geometry, InputError> {
         let (capacity, table) = (&self.file.capacity, &self.file.geometry);
         let block = self.given_or(capacity.logical_block, "capacity.logical_block", "usual", |_| Ok(Bytes(512)))?;
-        let sector =
-            self.given_or(capacity.physical_sector, "capacity.physical_sector", "as the logical block", |_| Ok(block))?;
+        let sector = self.physical_sector(block);
         let logical_blocks = self.given_or(
             capacity.logical_blocks,
             "capacity.logical_blocks",
