@@ -25,7 +25,7 @@ enum Chunk {
     /// Runs that are specified, whose results are wanted whole.
     Runs(Vec<Value>),
     /// Points of a sweep.
-    Points(Points),
+    Points(Box<Points>),
 }
 
 impl Chunk {

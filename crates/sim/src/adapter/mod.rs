@@ -96,7 +96,7 @@ impl Adapter {
 
     /// The command that reaches the drive at `now_ns` or before.
     pub fn deliver(&mut self, now_ns: u64) -> Option<(u64, u32, Request)> {
-        self.inbound.pop_front_if(|&mut (at_ns, ..)| at_ns <= now_ns)
+        if self.inbound.front()?.0 > now_ns { None } else { self.inbound.pop_front() }
     }
 
     /// The drive has completed a command.
@@ -132,9 +132,11 @@ impl Adapter {
 
     /// The completion that the application hears of at `now_ns` or before.
     pub fn tell(&mut self, now_ns: u64) -> Option<Completion> {
-        let told = self.outbound.pop_front_if(|completion| completion.at_ns <= now_ns);
-        self.outstanding -= u32::from(told.is_some());
-        told
+        if self.outbound.front()?.at_ns > now_ns {
+            return None;
+        }
+        self.outstanding -= 1;
+        self.outbound.pop_front()
     }
 }
 

@@ -162,7 +162,8 @@ impl Array {
     fn write_copies(&mut self, now_ns: u64, operation: u32, group: u32, offset: u64, length: u64) {
         let mut extents = std::mem::take(&mut self.extents);
         let mut places = std::mem::take(&mut self.places);
-        (extents.clear(), places.clear());
+        extents.clear();
+        places.clear();
         self.groups[group as usize].layout.places(offset, length, &mut places);
         places.iter().for_each(|place| join(&mut extents, *place));
         for extent in &extents {

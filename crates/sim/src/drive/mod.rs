@@ -144,8 +144,11 @@ impl Counters {
     }
 }
 
+/// What never changes of a drive.
+type Compiled = (Arc<Media>, Arc<DriveDescription>);
+
 thread_local! {
-    static COMPILED: RefCell<Kept<DriveDescription, (Arc<Media>, Arc<DriveDescription>)>> = RefCell::default();
+    static COMPILED: RefCell<Kept<DriveDescription, Compiled>> = RefCell::default();
 }
 
 /// A drive in virtual time.

@@ -62,7 +62,7 @@ impl Placing for Raid10 {
     }
 
     fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool {
-        let first_of_pair = |slot: &u32| self.all_round || slot % 2 == 0;
+        let first_of_pair = |slot: &u32| self.all_round || slot.is_multiple_of(2);
         let slots = self.slots as u32;
         (0..slots).filter(first_of_pair).all(|slot| whole(slot, 0) || whole((slot + 1) % slots, 0))
     }

@@ -86,7 +86,7 @@ impl Records for Raidz {
         };
         let mut columns: Vec<Extent> = (0..count).map(column).collect();
         // One parity would stay on few members where records are aligned: every other mebibyte swaps it with the first data.
-        if self.parities == 1 && count > 1 && first * self.sector_bytes & (1 << 20) != 0 {
+        if self.parities == 1 && count > 1 && (first * self.sector_bytes) & (1 << 20) != 0 {
             columns.swap(0, 1);
         }
         Columns { parities: self.parities as usize, columns }

@@ -37,7 +37,7 @@ impl S3Fifo {
     }
 
     /// The first page of the main queue that was not used; each use saves a page once.
-    fn from_main(&mut self, pages: &mut [Page]) -> u32 {
+    fn take_from_main(&mut self, pages: &mut [Page]) -> u32 {
         loop {
             let slot = self.main.pop(pages);
             let mark = &mut pages[slot as usize].mark;
@@ -50,7 +50,7 @@ impl S3Fifo {
     }
 
     /// The first page of the small queue that was not used twice; the others go on into the main one.
-    fn from_small(&mut self, pages: &mut [Page]) -> u32 {
+    fn take_from_small(&mut self, pages: &mut [Page]) -> u32 {
         while self.small.length > 0 {
             let slot = self.small.pop(pages);
             let page = &mut pages[slot as usize];
@@ -65,7 +65,7 @@ impl S3Fifo {
                 break;
             }
         }
-        self.from_main(pages)
+        self.take_from_main(pages)
     }
 }
 
@@ -95,9 +95,9 @@ impl Policy for S3Fifo {
 
     fn replace(&mut self, pages: &mut [Page], _key: u64) -> u32 {
         if self.small.length >= self.small_pages || self.main.length == 0 {
-            self.from_small(pages)
+            self.take_from_small(pages)
         } else {
-            self.from_main(pages)
+            self.take_from_main(pages)
         }
     }
 }
