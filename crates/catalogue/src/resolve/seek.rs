@@ -2,6 +2,7 @@
 
 mod accelerated;
 mod measured;
+mod sheet;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -13,13 +14,7 @@ use super::{Resolver, mechanics::Motion, ns};
 use crate::constants::ACCELERATED_SINCE;
 use accelerated::Accelerated;
 use measured::{CLASSES, Class, Fit, Means};
-
-/// The figures of a sheet, in ns.
-struct Sheet {
-    average: f64,
-    single_cylinder: f64,
-    full_stroke: Option<f64>,
-}
+use sheet::Sheet;
 
 /// A curve that meets the figures of a sheet.
 enum Curve {
@@ -114,8 +109,6 @@ impl Resolver<'_> {
         Ok(SeekCurve::Points(distances.into_iter().zip(times.into_iter().map(|time| time.round() as u64)).collect()))
     }
 }
-
-const MS_TO_NS: f64 = 1e6;
 
 /// Geometries that are remembered: more than the kinds of drives in an array.
 const REMEMBERED: usize = 16;

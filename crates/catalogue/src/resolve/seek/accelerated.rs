@@ -1,6 +1,6 @@
 //! The shape of seek curves since 2007: accelerate over half the way, brake over the other half.
 
-use super::{MS_TO_NS, Sheet};
+use super::sheet::{MS_TO_NS, Sheet};
 
 /// `start + root * (sqrt(x) - sqrt(step)) + linear * (x - step)` over the share x of the stroke.
 ///

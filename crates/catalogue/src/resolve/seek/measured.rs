@@ -1,6 +1,6 @@
 //! The shapes of seek curves that were measured, up to 2006.
 
-use super::{MS_TO_NS, Sheet};
+use super::sheet::{MS_TO_NS, Sheet};
 use crate::constants::interpolate;
 
 /// Share of the stroke over which a curve leaves the sheet's single-cylinder time.
