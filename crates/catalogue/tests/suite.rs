@@ -11,6 +11,7 @@ mod known_arrays;
 mod power;
 mod published;
 mod rankings;
+mod real_arrays;
 mod real_disks;
 mod real_hosts;
 mod real_ssds;

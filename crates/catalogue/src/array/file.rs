@@ -146,6 +146,20 @@ pub struct GroupTable {
     pub rebuild: Option<RebuildTable>,
     /// Blocks are placed when they are first written.
     pub pool: Option<PoolTable>,
+    /// Writes set a bit of a bitmap on all drives before they begin, as Linux md does; none where left out.
+    pub bitmap: Option<BitmapTable>,
+}
+
+/// `[groups.bitmap]`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BitmapTable {
+    /// Bytes of a drive that a bit stands for; 64 MiB where left out.
+    pub chunk: Option<Bytes>,
+    /// Between two passes of the daemon that clears bits; 5 s where left out.
+    pub daemon: Option<DurationNs>,
+    /// Time without a write after which the array is marked clean; 200 ms where left out.
+    pub safe_mode: Option<DurationNs>,
 }
 
 impl ArrayFile {

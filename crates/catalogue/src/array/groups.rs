@@ -1,11 +1,11 @@
 //! From the tables of groups and LUNs to how blocks lie on drives, and what is exported.
 
-use headstack_sim::array::description::{Group, Lun, Prefill, Rebuild};
+use headstack_sim::array::description::{Bitmap, Group, Lun, Prefill, Rebuild};
 use headstack_sim::array::pool::{Classes, PoolDescription};
 use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs};
 
-use super::file::{ArrayFile, GroupTable, LevelName, LunTable, PoolTable, RebuildTable};
+use super::file::{ArrayFile, BitmapTable, GroupTable, LevelName, LunTable, PoolTable, RebuildTable};
 use super::resolve::{Parts, Resolver, ns};
 
 /// Stripe unit where none is stated: the usual setting of controllers since 2000; medium confidence.
@@ -14,6 +14,12 @@ pub const STRIPE_UNIT: Bytes = Bytes(64 << 10);
 pub const SECTOR: Bytes = Bytes(4 << 10);
 /// Record of RAIDZ and dRAID: OpenZFS's recordsize.
 pub const RECORD: Bytes = Bytes(128 << 10);
+/// Bytes of a drive that a bit of a bitmap stands for: mdadm's default for internal bitmaps (64 MiB or more).
+pub const BITMAP_CHUNK: Bytes = Bytes(64 << 20);
+/// Between two passes of md's bitmap daemon (`DAEMON_PERIOD`, 5 s).
+pub const BITMAP_DAEMON: DurationNs = DurationNs(5_000_000_000);
+/// Time without a write after which md marks an array clean (`DEFAULT_SAFEMODE_DELAY`, 200 ms).
+pub const SAFE_MODE: DurationNs = DurationNs(200_000_000);
 /// Bytes of a step of a rebuild: long enough to stream, short beside a host's patience; an estimate.
 pub const REBUILD_STEP: Bytes = Bytes(1 << 20);
 /// Steps at once: one reads while the other writes; an estimate.
@@ -128,6 +134,19 @@ impl Resolver<'_> {
             spares,
             rebuild,
             pool: pool.transpose()?,
+            bitmap: table.bitmap.map(|bitmap| self.bitmap(&key("bitmap"), bitmap)).transpose()?,
+        })
+    }
+
+    fn bitmap(&mut self, key: &str, table: BitmapTable) -> Result<Bitmap, InputError> {
+        let of = |field: &str| format!("{key}.{field}");
+        let chunk = self.or(table.chunk, &of("chunk"), "A mdadm's least for an internal bitmap", BITMAP_CHUNK);
+        let daemon = self.or(table.daemon, &of("daemon"), "A Linux md, DAEMON_PERIOD", BITMAP_DAEMON);
+        let safe_mode = self.or(table.safe_mode, &of("safe_mode"), "A Linux md, DEFAULT_SAFEMODE_DELAY", SAFE_MODE);
+        Ok(Bitmap {
+            chunk_bytes: chunk.0,
+            daemon_ns: ns(self, &of("daemon"), daemon)?,
+            safe_mode_ns: ns(self, &of("safe_mode"), safe_mode)?,
         })
     }
 

@@ -125,6 +125,14 @@ fn check_group(array: &ArrayDescription, index: usize) -> Result<(), InvalidDesc
         })?;
     }
     check_stripes(group, u64::from(block), &key)?;
+    if let Some(bitmap) = &group.bitmap {
+        require(group.pool.is_none(), &key("bitmap"), || {
+            "a pool declares no writes; a group without one is allowed".to_owned()
+        })?;
+        let chunk = bitmap.chunk_bytes;
+        require(chunk > 0, &key("bitmap.chunk"), || "0 bytes; more are allowed".to_owned())?;
+        require(bitmap.daemon_ns > 0, &key("bitmap.daemon"), || "0ns; longer is allowed".to_owned())?;
+    }
     check_pool(array, index)
 }
 

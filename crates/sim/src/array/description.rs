@@ -78,6 +78,21 @@ pub struct Group {
     pub rebuild: Rebuild,
     /// Blocks are placed when they are first written, in the order of writing; absent where every block has its place.
     pub pool: Option<PoolDescription>,
+    /// Writes declare their intent before they begin (Linux md); absent where they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bitmap: Option<Bitmap>,
+}
+
+/// A write-intent bitmap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bitmap {
+    /// Bytes of a member that a bit stands for.
+    pub chunk_bytes: u64,
+    /// Between two passes of the daemon that clears bits; the second that finds a chunk unused clears its bit.
+    pub daemon_ns: u64,
+    /// An array that nobody has written to for so long is marked clean, and the next write waits for its superblock.
+    pub safe_mode_ns: u64,
 }
 
 /// Which copy a read takes.

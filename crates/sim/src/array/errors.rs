@@ -20,6 +20,10 @@ impl Array {
     pub(super) fn suspect_command_done(&mut self, completion: &Completion, command: &Command) {
         let Command { member, request, .. } = *command;
         let failure = self.members[member as usize].take_failure(completion.id);
+        if matches!(command.owner, Owner::Bitmap(_)) {
+            // It lies where no data are: md would do without that member's.
+            return self.command_done(completion.at_ns, command);
+        }
         let (from, to) = (request.offset_bytes, request.offset_bytes + u64::from(request.length_bytes));
         let bad = match (failure, request.kind) {
             (Some(Failure { from_bytes, to_bytes, .. }), Kind::Flush) => Some((from_bytes, to_bytes)),
@@ -61,7 +65,7 @@ impl Array {
                 self.fail_origin(Origin::Request(number), at_bytes);
             }
             Owner::Transfer(number) => self.fail_origin(Origin::Transfer(number), 0),
-            Owner::Background | Owner::Nobody => {}
+            Owner::Bitmap(_) | Owner::Background | Owner::Nobody => {}
         }
     }
 
@@ -160,7 +164,7 @@ impl Array {
                 self.fail_origin(Origin::Request(number), at_bytes);
             }
             Owner::Relay(number) => self.relay_failed(number, member, (from, to)),
-            Owner::Rebuild(..) | Owner::Transfer(_) | Owner::Background | Owner::Nobody => {}
+            Owner::Rebuild(..) | Owner::Transfer(_) | Owner::Bitmap(_) | Owner::Background | Owner::Nobody => {}
         }
     }
 

@@ -326,6 +326,7 @@ mod tests {
             spares: vec![],
             rebuild: Rebuild { step_bytes: 100, steps: 2, rate_limit_bytes_per_s: None, yield_to_host: 0.0 },
             pool: None,
+            bitmap: None,
         });
         state.slots[1] =
             Slot { member: 7, spare: None, state: SlotState::Filling { done_bytes: 200, begun_bytes: 400 } };

@@ -13,6 +13,7 @@ mod destaging;
 mod errors;
 mod failures;
 mod health;
+mod intent;
 pub mod levels;
 mod members;
 mod operations;
@@ -44,6 +45,7 @@ use crate::snapshot::Snapshot;
 use cache::CacheState;
 use description::ArrayDescription;
 use health::GroupState;
+use intent::Intent;
 use ports::{Held, Port};
 use slab::Slab;
 use state::Event;
@@ -91,6 +93,7 @@ impl Array {
             commands: Slab::new(),
             row_writes: Slab::new(),
             pools: pooled::pools(description)?,
+            intents: description.groups.iter().map(|group| group.bitmap.map(Intent::new)).collect(),
             lun_numbers,
             relays: Slab::new(),
             row_locks: RowLocks::default(),
@@ -167,6 +170,7 @@ impl Array {
             Event::Incident(number) => self.incident(now_ns, self.description.incidents[number as usize].what),
             Event::Replace(member) => self.replace_member(now_ns, member),
             Event::Rebuild(group) => self.rebuild_on(now_ns, group),
+            Event::Bitmap(group) => self.bitmap_daemon(now_ns, group),
         }
     }
 
@@ -221,6 +225,10 @@ impl Array {
             ("migrated_segments", counters.migrated_segments),
         ] {
             into.count(name, value);
+        }
+        let bitmaps: Vec<u64> = self.intents.iter().flatten().map(|intent| intent.written).collect();
+        if !bitmaps.is_empty() {
+            into.count("bitmap_writes", bitmaps.iter().sum());
         }
         if let Some(cache) = &self.cache {
             cache.snapshot(into);

@@ -36,16 +36,27 @@ impl Array {
     /// `place` is the group, and the number of the LUN within it.
     fn start(&mut self, now_ns: u64, origin: Origin, place: (u32, u32), write: bool, offset: u64, length: u64) {
         let (group, _) = place;
-        let number = self.operations.insert(Operation { origin, group, pending: 1 });
+        let number = self.operations.insert(Operation { origin, group, pending: 1, chunks: None });
         match (&self.groups[group as usize].layout, write) {
             _ if self.pools[group as usize].is_some() => {
                 self.operate_pooled(now_ns, number, place, write, offset, length);
             }
             (_, false) => self.read(now_ns, number, group, offset, length),
-            (Layout::Parity(_), true) => self.write_rows(now_ns, number, group, offset, length),
-            (Layout::Copies(_), true) => self.write_copies(now_ns, number, group, offset, length),
+            (_, true) => {
+                if self.declare_write(now_ns, number, group, offset, length) {
+                    self.write_data(now_ns, number, group, offset, length);
+                }
+            }
         }
         self.operation_part_done(now_ns, number);
+    }
+
+    /// The data of a write, whose intent is declared where its group has a bitmap.
+    pub(super) fn write_data(&mut self, now_ns: u64, operation: u32, group: u32, offset: u64, length: u64) {
+        match &self.groups[group as usize].layout {
+            Layout::Parity(_) => self.write_rows(now_ns, operation, group, offset, length),
+            Layout::Copies(_) => self.write_copies(now_ns, operation, group, offset, length),
+        }
     }
 
     /// An operation waits for one thing less.
@@ -55,7 +66,11 @@ impl Array {
         if operation.pending > 0 {
             return;
         }
-        match self.operations.remove(number).origin {
+        let Operation { origin, group, chunks, .. } = self.operations.remove(number);
+        if let Some(chunks) = chunks {
+            self.write_declared_done(now_ns, group, chunks);
+        }
+        match origin {
             Origin::Request(request) => self.part_done(now_ns, request),
             Origin::Transfer(transfer) => self.transfer_part_done(now_ns, transfer),
         }

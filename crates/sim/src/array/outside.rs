@@ -4,6 +4,7 @@ use headstack_result::{LEVEL_NAMES, Levels};
 use headstack_workload::{Kind, Span};
 
 use super::health::{GroupState, SlotState};
+use super::intent::Intent;
 use super::levels::{Extent, Placing, Tear};
 use super::places::{Held, Piece};
 use super::slab::Slab;
@@ -130,6 +131,8 @@ impl Array {
         self.finish_migrations();
         (self.requests, self.operations, self.commands) = (Slab::new(), Slab::new(), Slab::new());
         (self.row_writes, self.row_locks) = (Slab::new(), Default::default());
+        let tables = self.description.groups.iter();
+        self.intents = tables.map(|group| group.bitmap.map(Intent::new)).collect();
         self.events.retain(|event| matches!(event.0.2, Event::Incident(_)));
         self.links.iter_mut().for_each(|link| link.reset());
         self.held.iter_mut().for_each(|held| *held = Default::default());

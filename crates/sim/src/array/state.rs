@@ -8,6 +8,7 @@ use headstack_result::Servers;
 use super::cache::CacheState;
 use super::description::ArrayDescription;
 use super::health::{GroupState, Lost};
+use super::intent::Intent;
 use super::levels::Extent;
 use super::pool::Pool;
 use super::ports::{Held, Port};
@@ -70,6 +71,8 @@ pub struct Array {
     pub(super) commands: Slab<Command>,
     pub(super) row_writes: Slab<RowWrite>,
     pub(super) pools: Vec<Option<Pool>>,
+    /// The bitmap of each group that has one.
+    pub(super) intents: Vec<Option<Intent>>,
     /// Number of each LUN within its group.
     pub(super) lun_numbers: Vec<u32>,
     pub(super) relays: Slab<Relay>,
@@ -121,6 +124,8 @@ pub enum Event {
     Replace(u32),
     /// The next step of a group's rebuild may begin.
     Rebuild(u32),
+    /// The daemon looks for bits of a group that can be cleared.
+    Bitmap(u32),
 }
 
 impl Array {

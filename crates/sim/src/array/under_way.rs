@@ -31,6 +31,8 @@ pub struct Operation {
     pub group: u32,
     /// Commands and row writes that it waits for.
     pub pending: u32,
+    /// A write whose group has a bitmap: the chunks that it declared, first and last.
+    pub chunks: Option<(u64, u64)>,
 }
 
 /// Whom an operation is for.
@@ -70,6 +72,8 @@ pub enum Owner {
     Rebuild(u32, u32),
     /// A run of bytes between cache and members, on its way through flash.
     Transfer(u32),
+    /// The bitmap of a group.
+    Bitmap(u32),
     /// Nobody in particular.
     Background,
     /// Nobody any more: its member is gone.

@@ -34,6 +34,7 @@ pub fn group(level: Level, members: std::ops::Range<u32>, spans: u32) -> Group {
         spares: vec![],
         rebuild: Rebuild { step_bytes: 4 * UNIT, steps: 2, rate_limit_bytes_per_s: None, yield_to_host: 0.0 },
         pool: None,
+        bitmap: None,
     }
 }
 
