@@ -56,13 +56,18 @@ parity_rate = "5GB/s"
 
 /// The array, and the same without a bitmap.
 fn array(bitmap: bool) -> SystemDescription {
-    let folder = std::env::temp_dir().join(format!("headstack-real-arrays-{}-{bitmap}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!(
+        "headstack-real-arrays-{}-{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    ));
     fs::create_dir_all(&folder).unwrap();
     let fast = drives().iter().find(|entry| entry.id == "re4-2tb").expect("the catalogue has it").text;
     let slow = fast.replace("\"7200rpm\"", "\"5400rpm\"").replace("read_average = \"8ms\"", "read_average = \"12ms\"");
     assert!(slow.contains("5400rpm") && slow.contains("12ms"));
     fs::write(folder.join("slow.toml"), slow).unwrap();
-    let text = if bitmap { ARRAY.to_owned() } else { ARRAY.replace("[groups.bitmap]\nchunk = \"1GiB\"\n", "") };
+    let text = if bitmap { ARRAY.to_owned() } else { ARRAY.replace("[groups.bitmap]\nchunk = \"2183MB\"\n", "") };
+    assert_eq!(text.contains("bitmap"), bitmap);
     fs::write(folder.join("array.toml"), text).unwrap();
     let array = load_array(&folder.join("array.toml").to_string_lossy(), &Changes::default());
     fs::remove_dir_all(&folder).unwrap();
