@@ -169,6 +169,10 @@ CASES: tuple[tuple[str, str, list[str], dict[str, Any]], ...] = (
             "spindle": {"speed": "7200rpm"},
             "buffer": {"size": "256MiB"},
             "interface": {"kind": "sata", "rate": "600MB/s"},
+            "stated": {
+                "random_read": {"iops": 170, "depth": 16, "size": "4KiB"},
+                "random_write": {"iops": 550, "depth": 16, "size": "4KiB", "cache": "off"},
+            },
             "power": {"idle_w": 5.3, "active_w": 9.4},
             "reliability": {"mtbf_h": 2_500_000, "afr_percent": 0.35, "bits_per_error": 1e15},
         },

@@ -202,6 +202,8 @@ def _random(label: str, value: str) -> Found:
         }
     common: Found = {"size": f"{size // 1024}KiB"} if depth is None else {"depth": depth, "size": f"{size // 1024}KiB"}
     state = {"state": "steady"} if re.search(r"steady|sustained", text) else {}
+    if re.search(r"\bwc[de]\b|write cache", text):
+        state["cache"] = "off" if re.search(r"\bwcd\b|disabled|\boff\b", text) else "on"
     return {
         "stated.random_read": None if reads is None else {"iops": round(reads), **common},
         "stated.random_write": None if writes is None else {"iops": round(writes), **common, **state},

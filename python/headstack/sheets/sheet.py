@@ -159,11 +159,18 @@ class Sheet:
                 move("media.sustained_outer_rate", "stated.sequential_read")
             values.pop("geometry.media_diameter_mm", None)
             writes = values.get("stated.random_write")
+            if isinstance(writes, dict):
+                writes.pop("cache", None)
             if isinstance(writes, dict) and "state" not in writes:
                 steady = "?dwpd" in values or values.get("buffer.power_loss_protected") is True
                 writes["state"] = "steady" if steady else "burst"
         elif self.kind == "disk":
             values.pop("controller.map_cache", None)
+            writes = values.get("stated.random_write")
+            if isinstance(writes, dict):
+                writes.pop("state", None)
+                # As drives are shipped.
+                writes.setdefault("cache", "on")
             move("stated.sequential_read", "media.sustained_outer_rate")
             for key in ("stated.sequential_write", "stated.read_latency", "stated.write_latency"):
                 values.pop(key, None)

@@ -18,6 +18,7 @@ TABLES = {
         "spindle",
         "seek",
         "queue",
+        "stated",
         "buffer",
         "interface",
         "power",
@@ -101,10 +102,6 @@ def toml(
         for key, value in helpful.items():
             example = f"# {key.removeprefix(f'{table}.')} = {_value(value)}"
             lines.append(f"{example}  # not on the sheet: derived; state it where you know it")
-    if kind == "disk":
-        # Files of disks have no keys for these; they stay readable.
-        rates = [key for key in rows if key.startswith("stated.")]
-        lines += ["", *(f"# {key} = {_value(rows[key])}{_quoted(said.get(key))}" for key in rates)] if rates else []
     lines += [
         "",
         "# A read in the named source, S stated by a study's document, B and C general knowledge of high and medium",
