@@ -31,10 +31,12 @@ const REQUESTS: u64 = 4000;
 const SEEKS_MS: (f64, f64) = (1.5, 30.0);
 const USUAL_SEEKS_MS: (f64, f64) = (7.0, 9.0);
 
-/// Extents of a write cache that a solution may have, as powers of two: from one to what 16 MiB hold of 4 KiB (more would
-/// also be slow to simulate). And those that a search begins with.
-const EXTENTS_LOG2: (f64, f64) = (0.0, 12.0);
-const USUAL_EXTENTS_LOG2: (f64, f64) = (8.0, 10.0);
+/// Extents of a write cache that a solution may have: what 16 MiB hold of 4 KiB. More would also be slow to simulate.
+const EXTENTS_MAX: u32 = 4096;
+
+/// Write caches that are tried.
+const FEW_EXTENTS: u32 = 256;
+const MANY_EXTENTS: u32 = 1024;
 
 /// Steps of a search at most.
 const STEPS: u32 = 6;
@@ -90,6 +92,11 @@ fn check(document: &Document, file: &DriveFile) -> Result<(), InputError> {
     Ok(())
 }
 
+/// Where a line through two points crosses zero.
+fn zero_of(one: (f64, f64), other: (f64, f64)) -> f64 {
+    other.0 - other.1 * (other.0 - one.0) / (other.1 - one.1)
+}
+
 fn in_tenths_of_us(ms: f64) -> DurationNs {
     DurationNs((ms * 1e4).round() as i64 * 100)
 }
@@ -108,7 +115,7 @@ impl Solver<'_> {
         let seek = &self.solved.file.seek;
         let rate = if seek.read_average.is_none() && super::mechanics::explicit_curve(seek).is_none() {
             let trial = |file: &mut DriveFile, ms: f64| file.seek.read_average = Some(in_tenths_of_us(ms));
-            let (ms, rate) = self.search(stated, 100.0, SEEKS_MS, USUAL_SEEKS_MS, trial)?;
+            let (ms, rate) = self.search(stated, SEEKS_MS, USUAL_SEEKS_MS, trial)?;
             let average = in_tenths_of_us(ms);
             self.solved.file.seek.read_average = Some(average);
             self.record("seek.read_average", &average, "I what stated.random_read leaves for it");
@@ -121,7 +128,7 @@ impl Solver<'_> {
                 // The more is committed, the less there is to choose from.
                 let most = f64::from(stated.depth.unwrap_or(1));
                 let set = |file: &mut DriveFile, n: f64| file.queue.committed = Some(in_hundredths(n));
-                let (committed, rate) = self.search(stated, 100.0, (0.0, most), (0.0, most / 4.0), set)?;
+                let (committed, rate) = self.search(stated, (0.0, most), (0.0, most / 4.0), set)?;
                 let committed = in_hundredths(committed);
                 self.solved.file.queue.committed = Some(committed);
                 self.record("queue.committed", &committed, "I what stated.random_read leaves of the choice");
@@ -158,12 +165,7 @@ impl Solver<'_> {
                 self.solved.file.buffer.write_cache = Some(cache);
                 self.record("buffer.write_cache", &cache, "I what stated.random_write needs");
             }
-            // The more there is to choose from, the higher the rate: its logarithm goes with that of the number.
-            let trial = |file: &mut DriveFile, log2: f64| {
-                file.buffer.dirty_extents_max = Some(log2.exp2().round() as u32);
-            };
-            let (log2, reached) = self.search(rate, 0.0, EXTENTS_LOG2, USUAL_EXTENTS_LOG2, trial)?;
-            let extents = log2.exp2().round() as u32;
+            let (extents, reached) = self.search_extents(rate)?;
             self.solved.file.buffer.dirty_extents_max = Some(extents);
             self.record("buffer.dirty_extents_max", &extents, "I what stated.random_write needs to choose from");
             self.compare("stated.random_write", rate, reached);
@@ -191,13 +193,12 @@ impl Solver<'_> {
     fn search(
         &self,
         stated: StatedRate,
-        reads_percent: f64,
         range: (f64, f64),
         guesses: (f64, f64),
         set: impl Fn(&mut DriveFile, f64),
     ) -> Result<(f64, f64), InputError> {
         let error = |value: f64| {
-            Ok::<f64, InputError>((self.rate_with(stated, reads_percent, |file| set(file, value))? / stated.iops).ln())
+            Ok::<f64, InputError>((self.rate_with(stated, 100.0, |file| set(file, value))? / stated.iops).ln())
         };
         let mut last = (guesses.0, error(guesses.0)?);
         let mut best = last;
@@ -210,13 +211,30 @@ impl Solver<'_> {
             if best.1.abs() < NEAR || found.1 == last.1 {
                 break;
             }
-            next = (found.0 - found.1 * (found.0 - last.0) / (found.1 - last.1)).clamp(range.0, range.1);
+            next = zero_of(last, found).clamp(range.0, range.1);
             if next == found.0 {
                 break;
             }
             last = found;
         }
         Ok((best.0, stated.iops * best.1.exp()))
+    }
+
+    /// The extents of a write cache with which the drive does what is stated, or the most or the fewest that there may be, and
+    /// the rate with them. The rate goes with a power of their number, which two small caches give: to try a large one would
+    /// take half a second.
+    fn search_extents(&self, stated: StatedRate) -> Result<(u32, f64), InputError> {
+        let error = |extents: u32| {
+            let rate = self.rate_with(stated, 0.0, |file| file.buffer.dirty_extents_max = Some(extents))?;
+            Ok::<(f64, f64), InputError>((f64::from(extents).log2(), (rate / stated.iops).ln()))
+        };
+        let (few, many) = (error(FEW_EXTENTS)?, error(MANY_EXTENTS)?);
+        if many.1 <= few.1 {
+            return Ok((FEW_EXTENTS, stated.iops * few.1.exp()));
+        }
+        let log2 = zero_of(few, many).clamp(0.0, f64::from(EXTENTS_MAX).log2());
+        let expected = few.1 + (log2 - few.0) * (many.1 - few.1) / (many.0 - few.0);
+        Ok((log2.exp2().round() as u32, stated.iops * expected.exp()))
     }
 
     fn rate(&self, stated: StatedRate, reads_percent: f64) -> Result<f64, InputError> {

@@ -40,20 +40,12 @@ pub struct FioRow {
     pub system: String,
     /// What fio calls it: `randread`, `randwrite`, `randrw`.
     pub rw: String,
-    /// Reads of a mix, percent.
-    pub rwmixread: Option<u32>,
-    /// Span of the file, as `100G`; the whole device where empty.
-    pub size: Option<String>,
     /// Outstanding requests of a job.
     pub iodepth: u32,
     /// Jobs.
     pub numjobs: u32,
-    /// Which requests of the run the row tells of: `read` or `write`.
-    pub kind: String,
     /// Requests a second.
     pub iops: f64,
-    /// Mean response time.
-    pub lat_mean_ms: f64,
     /// The longest.
     pub lat_max_ms: f64,
     /// Median.
