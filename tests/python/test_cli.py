@@ -188,7 +188,7 @@ def test_catalogue_commands(headstack: Headstack) -> None:
 
 def test_version_names_the_catalogue(headstack: Headstack) -> None:
     text = bytearray()
-    for folder in ("arrays", "drives", "scenarios", "workloads"):
+    for folder in ("arrays", "drives", "scenarios", "volumes", "workloads"):
         for file in sorted((REPOSITORY / "catalogue" / folder).glob("*.toml"), key=lambda file: file.stem):
             text += f"{folder}/{file.name}\0{file.read_text(encoding='utf-8')}\0".encode()
     # 128-bit FNV-1a.

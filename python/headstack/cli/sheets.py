@@ -135,8 +135,7 @@ def _check(text: str) -> None:
     """Completes the drive, as every command that is given the file will."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "sheet.toml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        write_text(path, text)
         try:
             Drive.load(path)
         except hs.InputError as error:

@@ -13,6 +13,7 @@ mod destaging;
 mod errors;
 mod failures;
 mod health;
+mod intended;
 mod intent;
 pub mod levels;
 mod members;
