@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hosts::HostProfile;
 use crate::stated::StatedRate;
+use crate::twin::TwinTable;
 
 pub use assists::{FlashCacheTable, MediaCacheTable, ShinglesTable};
 pub use price::PriceTable;
@@ -86,6 +87,8 @@ pub struct DriveFile {
     /// inferred) and where from.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, String>,
+    /// How it was learnt from a device, where it was; carried, not used by the model.
+    pub twin: Option<TwinTable>,
 }
 
 pub(crate) fn is_default<T: Default + PartialEq>(table: &T) -> bool {

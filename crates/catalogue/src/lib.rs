@@ -15,6 +15,7 @@ pub mod resolve;
 pub mod ssd;
 pub mod stated;
 mod study;
+pub mod twin;
 pub mod volume;
 
 use std::path::Path;

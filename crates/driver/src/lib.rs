@@ -7,6 +7,7 @@ mod closed;
 mod end;
 mod issue;
 mod open;
+mod probe;
 mod scenario;
 mod schedule;
 
@@ -16,6 +17,7 @@ pub use closed::ClosedLoop;
 pub use end::End;
 pub use issue::{ClientIssue, LoopIssue, Owner};
 pub use open::OpenLoop;
+pub use probe::{Answer, Pace, Probe, Probing};
 pub use scenario::{Clients, ClientsReport};
 
 /// The requests of a workload, as they come.

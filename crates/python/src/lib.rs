@@ -16,6 +16,7 @@ mod measure;
 mod options;
 mod outcomes;
 mod play;
+mod probe;
 mod quantity;
 mod recording;
 mod replay;
@@ -71,6 +72,8 @@ mod _native {
     use super::options::{interval_ns, uniform_workload, with_options};
     #[pymodule_export]
     use super::outcomes::{Outcomes, results_of_kept, run_chunks, specifications};
+    #[pymodule_export]
+    use super::probe::{SimulatedBench, probe};
     #[pymodule_export]
     use super::quantity::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns, parse_rate};
     #[pymodule_export]

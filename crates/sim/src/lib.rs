@@ -2,6 +2,7 @@
 
 pub mod adapter;
 pub mod array;
+mod bench;
 pub mod device;
 pub mod disk;
 pub mod drive;
@@ -28,6 +29,7 @@ pub mod system;
 pub mod timeline;
 pub mod volume;
 
+pub use bench::Bench;
 pub use flights::{Failed, Flight, Outcome};
 pub use model::{Constant, Model};
 pub use recorder::{Observed, Recorder, Sink};

@@ -19,6 +19,7 @@ mod media_defects;
 mod pool;
 mod power;
 mod power_cuts;
+mod probes;
 mod properties;
 mod queue;
 mod read_buffer;

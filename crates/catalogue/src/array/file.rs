@@ -18,6 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::standards::LinkStandard;
 use crate::hosts::HostProfile;
 use crate::key_error;
+use crate::twin::TwinTable;
 
 /// An array file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -52,6 +53,8 @@ pub struct ArrayFile {
     /// Key path, or the path of a table that holds it, or `default`, to `CODE text`, as in drive files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, String>,
+    /// How it was learnt from a device, where it was; carried, not used by the model.
+    pub twin: Option<TwinTable>,
 }
 
 /// `[[drives]]`: equal drives.
@@ -421,6 +424,7 @@ impl ArrayFile {
             host: self.host.or(base.host),
             incidents: self.incidents.or(base.incidents),
             sources: kept.chain(self.sources).collect(),
+            twin: self.twin,
         }
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::file::{PriceTable, ReliabilityTable, is_default};
 use crate::hosts::HostProfile;
 use crate::stated::StatedRate;
+use crate::twin::TwinTable;
 
 /// A solid-state drive's file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -65,6 +66,8 @@ pub struct SsdFile {
     /// As of [`crate::file::DriveFile::sources`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, String>,
+    /// How it was learnt from a device, where it was; carried, not used by the model.
+    pub twin: Option<TwinTable>,
 }
 
 /// `[capacity]`

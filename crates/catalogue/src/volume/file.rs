@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::types::VolumeType;
 use crate::file::is_default;
+use crate::twin::TwinTable;
 
 /// A volume's file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,8 @@ pub struct VolumeFile {
     /// As of [`crate::file::DriveFile::sources`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, String>,
+    /// How it was learnt from a device, where it was; carried, not used by the model.
+    pub twin: Option<TwinTable>,
 }
 
 /// `[capacity]`

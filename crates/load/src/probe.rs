@@ -1,0 +1,106 @@
+//! Probes on files and devices, by the wall clock: each request's own times, by the machine's monotonic clock, so that
+//! those of one probe can be held against those of another.
+
+use std::sync::Arc;
+
+use headstack_driver::{Answer, Pace, Probe, Probing};
+
+use crate::clock::{LOOK_NS, go_first};
+use crate::engine::{EngineKind, Wait};
+use crate::rig::{Rig, WorkerSpec, buffer_bytes};
+use crate::target::Target;
+use crate::target_map::TargetMap;
+use crate::threads::{WorkerContext, measure, run_workers};
+use crate::worker::LoopStats;
+use crate::{LoadError, Progress};
+
+/// Requests with the system at a time where a probe has its own times.
+const TIMED_SLOTS_MAX: u32 = 1 << 10;
+
+/// Carries a probe out on a target, as long as `progress` says so; answers in the order of its requests, of which only
+/// those count that were given before somebody ended it.
+///
+/// A request comes late by as much as the machine is late; [`Answer::issued_ns`] is when it was handed over, with
+/// [`Pace::Times`](headstack_driver::Pace::Times) when it was due. With `realtime` the thread goes before all others.
+///
+/// # Errors
+/// A probe that does not fit the target or writes where that is open for reading; an engine that the kernel refuses.
+pub fn probe(
+    target: &Arc<Target>,
+    probe: &Probe,
+    engine: EngineKind,
+    realtime: bool,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Vec<Answer>, LoadError> {
+    let targets = std::slice::from_ref(target);
+    let (block_bytes, time) = (Target::common_block_bytes(targets), Target::common_time(targets)?);
+    let map = TargetMap::of(targets, block_bytes);
+    let refused = |message: String| LoadError::Target { target: target.name().to_owned(), message };
+    if let Some(fault) = probe.fault(map.capacity_bytes(), block_bytes) {
+        return Err(refused(fault));
+    }
+    if !target.is_writable() && probe.writes() {
+        return Err(refused("a probe that writes needs a target that may be written".to_owned()));
+    }
+    let slots = probe.slots().min(TIMED_SLOTS_MAX);
+    let longest = probe.requests.iter().map(|request| request.length_bytes).max().unwrap_or(0);
+    let worker = WorkerSpec {
+        name: "probe",
+        targets,
+        map,
+        engine,
+        slots,
+        buffer_bytes: buffer_bytes(slots).max(longest),
+        start_delay_ns: 0,
+        seed: 0,
+        interval_ns: None,
+        own_buffers: false,
+        verification: None,
+    };
+    let mut answers = vec![None; probe.requests.len()];
+    let work = |context: &WorkerContext| {
+        measure(&worker, context, |rig| {
+            if realtime {
+                let denied = |source| LoadError::Io { target: worker.target(), action: "real-time priority", source };
+                go_first().map_err(denied)?;
+            }
+            carry_out(probe, rig, &mut answers)
+        })
+    };
+    run_workers(vec![work], targets, time, progress)?;
+    // What was not asked any more, or never came back, ends the list.
+    Ok(answers.into_iter().map_while(|answer| answer).collect())
+}
+
+fn carry_out(probe: &Probe, rig: &mut Rig, answers: &mut [Option<Answer>]) -> Result<LoopStats, LoadError> {
+    rig.look();
+    rig.start_measuring(u64::MAX);
+    let start_ns = rig.now_ns;
+    let mut probing = Probing::new(probe);
+    let mut numbers: Vec<usize> = Vec::new();
+    let is_timed = matches!(probe.pace, Pace::Times(_));
+    while !rig.is_stopped() && (!probing.is_over() || rig.under_way() > 0) {
+        rig.look();
+        while rig.has_room()
+            && let Some((number, due_ns, request)) = probing.take(rig.now_ns - start_ns)
+        {
+            let intended_ns = if is_timed { start_ns + due_ns } else { rig.now_ns };
+            let slot = rig.issue(intended_ns, request) as usize;
+            if slot >= numbers.len() {
+                numbers.resize(slot + 1, 0);
+            }
+            numbers[slot] = number;
+        }
+        let due_ns = if rig.has_room() { probing.next_due_ns().saturating_add(start_ns) } else { u64::MAX };
+        rig.wait(Wait::Until(due_ns.min(rig.now_ns + LOOK_NS)))?;
+        rig.settle(|ended| {
+            let (issued_ns, completed_ns) = (ended.flight.intended_ns, ended.at_ns);
+            answers[numbers[ended.slot as usize]] = Some(Answer { issued_ns, completed_ns, failed: ended.failed });
+            probing.completed(ended.at_ns - start_ns);
+        });
+        let share = probing.share();
+        rig.tell(|_| share);
+    }
+    rig.close(rig.now_ns);
+    Ok(LoopStats::default())
+}

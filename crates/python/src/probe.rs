@@ -1,0 +1,149 @@
+//! Probes from Python: requests that are known beforehand, on a simulated system or on a real target.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use headstack_driver::{Answer, Pace, Probe};
+use headstack_load::EngineKind;
+use headstack_sim::{Bench, SystemDescription};
+use headstack_workload::{Kind, Request};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::{input_error, json_error, load_error, sim_error};
+use crate::interruptible::interruptibly;
+use crate::measure::Targets;
+
+/// The columns of a probe's answers: issued and completed in nanoseconds as 64-bit words, and how many failed.
+pub type Columns<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, usize);
+
+/// The probe of these columns of native words: kinds (8 bits, in the order of read, write, trim, flush), offsets (64) and
+/// lengths (32); and `depth` outstanding with `times_ns` (64 bits) to think before them, or, with a depth of 0, when each
+/// comes.
+fn probe_of(kinds: &[u8], offsets: &[u8], lengths: &[u8], depth: u32, times_ns: &[u8]) -> PyResult<Probe> {
+    let (offsets, lengths, times) = (words(offsets), shorts(lengths), words(times_ns));
+    if offsets.len() != kinds.len() || lengths.len() != kinds.len() {
+        return Err(input_error("a probe's columns must be equally long"));
+    }
+    let request = |((&kind, offset_bytes), length_bytes)| {
+        let kind = *Kind::ALL.get(usize::from(kind)).ok_or_else(|| input_error(format!("no kind {kind}")))?;
+        Ok(Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false })
+    };
+    let requests = kinds.iter().zip(offsets).zip(lengths).map(request).collect::<PyResult<_>>()?;
+    let pace = match depth {
+        0 => Pace::Times(times),
+        depth => Pace::Depth { depth, think_ns: times },
+    };
+    Ok(Probe { requests, pace })
+}
+
+fn words(bytes: &[u8]) -> Vec<u64> {
+    let word = |chunk: &[u8]| u64::from_ne_bytes(chunk.try_into().expect("chunks of eight bytes"));
+    bytes.chunks_exact(8).map(word).collect()
+}
+
+fn shorts(bytes: &[u8]) -> Vec<u32> {
+    let word = |chunk: &[u8]| u32::from_ne_bytes(chunk.try_into().expect("chunks of four bytes"));
+    bytes.chunks_exact(4).map(word).collect()
+}
+
+fn columns<'py>(py: Python<'py>, answers: &[Answer]) -> Columns<'py> {
+    let column = |of: fn(&Answer) -> u64| {
+        let bytes: Vec<u8> = answers.iter().flat_map(|answer| of(answer).to_ne_bytes()).collect();
+        PyBytes::new(py, &bytes)
+    };
+    let failed = answers.iter().filter(|answer| answer.failed).count();
+    (column(|answer| answer.issued_ns), column(|answer| answer.completed_ns), failed)
+}
+
+/// A simulated system under probes, in virtual time: its state and clock go on from one to the next.
+#[pyclass(frozen)]
+pub struct SimulatedBench(Mutex<Bench>);
+
+#[pymethods]
+impl SimulatedBench {
+    /// A system of this description (JSON) at rest, with this seed for its random processes.
+    #[new]
+    fn new(system: &str, seed: u64) -> PyResult<SimulatedBench> {
+        let system: SystemDescription = serde_json::from_str(system).map_err(json_error)?;
+        Ok(SimulatedBench(Mutex::new(Bench::new(&system, seed).map_err(sim_error)?)))
+    }
+
+    /// Bytes that it exports.
+    #[getter]
+    fn capacity_bytes(&self) -> u64 {
+        self.bench().capacity_bytes()
+    }
+
+    /// Bytes of which every request is a multiple.
+    #[getter]
+    fn block_bytes(&self) -> u32 {
+        self.bench().block_bytes()
+    }
+
+    /// The present.
+    #[getter]
+    fn now_ns(&self) -> u64 {
+        self.bench().now_ns()
+    }
+
+    /// Lets time pass without requests.
+    fn rest(&self, ns: u64) {
+        self.bench().rest(ns);
+    }
+
+    /// Carries a probe out: (issued, completed, failed) in the order of its requests.
+    fn carry_out<'py>(
+        &self,
+        py: Python<'py>,
+        kinds: &[u8],
+        offsets: &[u8],
+        lengths: &[u8],
+        depth: u32,
+        times_ns: &[u8],
+    ) -> PyResult<Columns<'py>> {
+        let probe = probe_of(kinds, offsets, lengths, depth, times_ns)?;
+        let work = |goes_on: &AtomicBool| self.bench().carry_out(&probe, &|_| goes_on.load(Ordering::Relaxed));
+        let answers = py.detach(|| interruptibly(|_| Ok(()), work))?;
+        Ok(columns(py, &answers.map_err(sim_error)?))
+    }
+}
+
+impl SimulatedBench {
+    fn bench(&self) -> std::sync::MutexGuard<'_, Bench> {
+        self.0.lock().expect("no panics with it")
+    }
+}
+
+/// Carries a probe out on the only one of `targets`: as `SimulatedBench.carry_out`, by the machine's monotonic clock. What
+/// was not answered when somebody ended it is missing. `progress` hears the share that is done.
+#[pyfunction]
+#[pyo3(signature = (targets, kinds, offsets, lengths, depth, times_ns, realtime=false, progress=None))]
+#[allow(clippy::too_many_arguments)] // Columns of one probe.
+pub fn probe<'py>(
+    py: Python<'py>,
+    targets: &Targets,
+    kinds: &[u8],
+    offsets: &[u8],
+    lengths: &[u8],
+    depth: u32,
+    times_ns: &[u8],
+    realtime: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Columns<'py>> {
+    let [target] = targets.all() else { return Err(input_error("probe: one target is needed")) };
+    let asked = probe_of(kinds, offsets, lengths, depth, times_ns)?;
+    let share = AtomicU64::new(0);
+    let tell = |py: Python<'_>| match &progress {
+        Some(progress) => progress.call1(py, (f64::from_bits(share.load(Ordering::Relaxed)),)).map(drop),
+        None => Ok(()),
+    };
+    let work = |goes_on: &AtomicBool| {
+        headstack_load::probe(target, &asked, EngineKind::Auto, realtime, &mut |now| {
+            share.store(now.share.to_bits(), Ordering::Relaxed);
+            goes_on.load(Ordering::Relaxed)
+        })
+    };
+    let answers = py.detach(|| interruptibly(tell, work))?;
+    Ok(columns(py, &answers.map_err(load_error)?))
+}

@@ -1,0 +1,105 @@
+//! A system under probes in virtual time: it keeps its state, and its clock runs on, from one probe to the next.
+
+use headstack_driver::{Answer, Probe, Probing};
+
+use crate::SimError;
+use crate::drive::Completion;
+use crate::flights::Failed;
+use crate::rig::Progress;
+use crate::system::{System, SystemDescription};
+
+/// Requests between two looks at whether somebody wants the end.
+const LOOK_EVERY: usize = 1 << 13;
+
+/// A system and its clock.
+pub struct Bench {
+    system: System,
+    capacity_bytes: u64,
+    block_bytes: u32,
+    now_ns: u64,
+    done: Vec<Completion>,
+    failed: Vec<Failed>,
+}
+
+impl Bench {
+    /// A system at rest at time 0.
+    ///
+    /// # Errors
+    /// What is impossible in the description.
+    pub fn new(description: &SystemDescription, seed: u64) -> Result<Bench, SimError> {
+        description.check()?;
+        let (capacity_bytes, block_bytes) = (description.capacity_bytes(), description.block_bytes());
+        let system = System::new(description, seed)?;
+        Ok(Bench { system, capacity_bytes, block_bytes, now_ns: 0, done: Vec::new(), failed: Vec::new() })
+    }
+
+    /// Bytes that the system exports.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// Bytes of which every request is a multiple.
+    pub fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    /// The present.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Lets time pass without requests.
+    pub fn rest(&mut self, ns: u64) {
+        self.now_ns = self.now_ns.saturating_add(ns);
+        self.system.advance(self.now_ns, &mut self.done);
+        assert!(self.done.is_empty(), "nothing completes where nothing is outstanding");
+    }
+
+    /// Carries a probe out; it begins now and ends with its last completion. Answers are in the order of its requests.
+    ///
+    /// # Errors
+    /// [`SimError::Range`] for a probe that does not fit the system, [`SimError::Stopped`].
+    pub fn carry_out(&mut self, probe: &Probe, progress: &Progress) -> Result<Vec<Answer>, SimError> {
+        if let Some(fault) = probe.fault(self.capacity_bytes, self.block_bytes) {
+            return Err(SimError::Range(fault));
+        }
+        let start_ns = self.now_ns;
+        let mut probing = Probing::new(probe);
+        let mut answers = vec![Answer::default(); probe.requests.len()];
+        let (mut outstanding, mut next_look) = (0usize, LOOK_EVERY);
+        while outstanding > 0 || !probing.is_over() {
+            let (event_ns, due_ns) = (self.system.next_event_ns(), probing.next_due_ns().saturating_add(start_ns));
+            // The system first: what it finishes at this moment makes room for what is issued at it.
+            if event_ns <= due_ns {
+                assert!(event_ns < u64::MAX, "requests are outstanding, yet nothing will ever happen");
+                self.now_ns = self.system.advance_to_completions(due_ns, &mut self.done);
+                outstanding -= self.done.len();
+                self.settle(start_ns, &mut answers, &mut probing);
+                continue;
+            }
+            self.now_ns = due_ns;
+            let (number, due_ns, request) = probing.take(due_ns - start_ns).expect("it is due");
+            answers[number].issued_ns = start_ns + due_ns;
+            self.system.submit(self.now_ns, number as u32, request);
+            outstanding += 1;
+            if number >= next_look {
+                next_look += LOOK_EVERY;
+                if !progress(probing.share()) {
+                    return Err(SimError::Stopped);
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Books what the system completed.
+    fn settle(&mut self, start_ns: u64, answers: &mut [Answer], probing: &mut Probing) {
+        for completion in self.done.drain(..) {
+            let answer = &mut answers[completion.id as usize];
+            answer.completed_ns = completion.at_ns;
+            probing.completed(completion.at_ns - start_ns);
+        }
+        self.system.take_failed(&mut self.failed);
+        self.failed.drain(..).for_each(|failed| answers[failed.id as usize].failed = true);
+    }
+}

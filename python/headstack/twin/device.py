@@ -1,0 +1,190 @@
+"""What a probe asks a device, and what it hears: one interface for simulated systems in virtual time and for real
+files, devices and live exports by the wall clock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headstack import _native
+
+READ, WRITE, TRIM, FLUSH = range(4)
+"""Kinds of requests, as the compiled part numbers them."""
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Requests that are known beforehand, in their order."""
+
+    kinds: NDArray[np.uint8]
+    offsets: NDArray[np.uint64]
+    lengths: NDArray[np.uint32]
+    depth: int
+    """So many outstanding; 0 where each has its time."""
+    times_ns: NDArray[np.uint64]
+    """With a depth, how long after the completion that makes room for it each comes; else when, since the first."""
+
+    @classmethod
+    def of(
+        cls,
+        kinds: ArrayLike,
+        offsets: ArrayLike,
+        lengths: ArrayLike,
+        *,
+        depth: int = 1,
+        think_ns: ArrayLike | None = None,
+        at_ns: ArrayLike | None = None,
+    ) -> Requests:
+        """Requests at a depth, or with ``at_ns`` at their times. A single kind or length is that of all."""
+        places = np.asarray(offsets, np.uint64)
+        count = len(places)
+        times = np.zeros(0, np.uint64) if think_ns is None else np.broadcast_to(np.asarray(think_ns, np.uint64), count)
+        if at_ns is not None:
+            depth, times = 0, np.asarray(at_ns, np.uint64)
+        return cls(
+            np.ascontiguousarray(np.broadcast_to(np.asarray(kinds, np.uint8), count)),
+            places,
+            np.ascontiguousarray(np.broadcast_to(np.asarray(lengths, np.uint32), count)),
+            depth,
+            np.ascontiguousarray(times),
+        )
+
+    @classmethod
+    def reads(cls, offsets: ArrayLike, length: ArrayLike = 4096, **pace: Any) -> Requests:
+        """Reads, as ``of``."""
+        return cls.of(READ, offsets, length, **pace)
+
+    @classmethod
+    def writes(cls, offsets: ArrayLike, length: ArrayLike = 4096, **pace: Any) -> Requests:
+        """Writes, as ``of``."""
+        return cls.of(WRITE, offsets, length, **pace)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def change_contents(self) -> bool:
+        """Whether any of them does."""
+        return bool(np.isin(self.kinds, (WRITE, TRIM)).any())
+
+
+@dataclass(frozen=True)
+class Answers:
+    """When requests were issued and complete, in their order, by the device's clock."""
+
+    issued_ns: Integers
+    completed_ns: Integers
+    failed: int = 0
+
+    @property
+    def response_ns(self) -> Floats:
+        """How long each took."""
+        return (self.completed_ns - self.issued_ns).astype(np.float64)
+
+    @property
+    def per_s(self) -> float:
+        """Requests a second, from the first issue to the last completion."""
+        return len(self.issued_ns) / self.seconds
+
+    @property
+    def seconds(self) -> float:
+        """From the first issue to the last completion."""
+        return float(self.completed_ns.max() - self.issued_ns.min()) / 1e9
+
+
+class Device(Protocol):
+    """A block device that answers."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Bytes that may be asked for."""
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of which every request is a multiple."""
+
+    @property
+    def may_write(self) -> bool:
+        """Whether its contents may be lost."""
+
+    def ask(self, requests: Requests, progress: Callable[[float], object] | None = None) -> Answers:
+        """Carries requests out; what somebody ended early is missing."""
+
+    def rest(self, seconds: float) -> None:
+        """Leaves it alone for a while."""
+
+
+def _answers(columns: tuple[bytes, bytes, int]) -> Answers:
+    issued, completed, failed = columns
+    return Answers(np.frombuffer(issued, np.int64), np.frombuffer(completed, np.int64), failed)
+
+
+def _columns(requests: Requests) -> tuple[bytes, bytes, bytes, int, bytes]:
+    columns = (requests.kinds.tobytes(), requests.offsets.tobytes(), requests.lengths.tobytes())
+    return *columns, requests.depth, requests.times_ns.tobytes()
+
+
+class SimulatedDevice:
+    """A simulated system in virtual time, whose state goes on from one probe to the next.
+
+    ``system`` is what runs are pointed at, as ``headstack.load_system(NAME).system``.
+    """
+
+    may_write = True
+
+    def __init__(self, system: Mapping[str, Any] | str, seed: int = 1, name: str = "simulated") -> None:
+        self.name = name
+        self._bench = _native.SimulatedBench(system if isinstance(system, str) else json.dumps(system), seed)
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Bytes that the system exports."""
+        return self._bench.capacity_bytes
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of which every request is a multiple."""
+        return self._bench.block_bytes
+
+    def ask(self, requests: Requests, progress: Callable[[float], object] | None = None) -> Answers:
+        """Carries requests out, in no time of ours."""
+        return _answers(self._bench.carry_out(*_columns(requests)))
+
+    def rest(self, seconds: float) -> None:
+        """Lets virtual time pass."""
+        self._bench.rest(round(seconds * 1e9))
+
+
+class RealDevice:
+    """A file, a block device or a live export, by the wall clock."""
+
+    def __init__(self, targets: _native.Targets, may_write: bool, realtime: bool = False) -> None:
+        (described,) = json.loads(targets.described())
+        self.name: str = described["name"]
+        self.capacity_bytes: int = described["capacity_bytes"]
+        self.block_bytes: int = described["block_bytes"]
+        self.notes: list[str] = described["notes"]
+        self.may_write = may_write
+        self._targets, self._realtime = targets, realtime
+
+    def ask(self, requests: Requests, progress: Callable[[float], object] | None = None) -> Answers:
+        """Carries requests out; Ctrl-C raises."""
+        return _answers(_native.probe(self._targets, *_columns(requests), self._realtime, progress))
+
+    def rest(self, seconds: float) -> None:
+        """Waits."""
+        import time
+
+        time.sleep(seconds)
