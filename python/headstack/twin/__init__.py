@@ -1,0 +1,1 @@
+"""The twin of a device: a description that was learnt from its response times alone."""
