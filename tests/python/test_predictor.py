@@ -127,6 +127,8 @@ def test_intervals_hold_the_point_and_are_as_wide_as_errors_were(cheetah: Charac
     # Nine of ten and one more: the ninth of nine.
     assert quantile([0.1, -0.9, 0.2, -0.3, 0.4, 0.5, 0.6, 0.7, 0.8]) == 0.9
     assert quantile([n / 100 for n in range(1, 100)]) == pytest.approx(0.9)
+    with pytest.raises(hs.InputError, match="8 environments of a kind are too few for 90 %: 9 are needed"):
+        quantile([0.1] * 8)
     inside = [abs(error) <= cheetah.errors[kind] for kind, errors in cheetah.residuals.items() for error in errors]
     assert sum(inside) / len(inside) >= 0.9
 
@@ -265,7 +267,7 @@ def test_what_is_outside_the_tests_is_refused(cheetah: Characterization, message
 
 def test_systems_are_tested_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    small = replace(COARSE, requests=100, environments=8)
+    small = replace(COARSE, requests=100, environments=40)
     first = characterization_of(CHEETAH, axes=small)
     (kept,) = tmp_path.rglob("*.json")
     kept.write_text(kept.read_text().replace(CHEETAH, "kept"))
@@ -274,7 +276,7 @@ def test_systems_are_tested_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_changed_system_is_another(cheetah: Characterization) -> None:
-    small = replace(COARSE, requests=100, environments=8)
+    small = replace(COARSE, requests=100, environments=40)
     changed = characterize(CHEETAH, axes=small, write_cache="off")
     assert changed.system == f"{CHEETAH},write_cache=off"
     assert changed.description_hash != characterize(CHEETAH, axes=small).description_hash

@@ -12,8 +12,10 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
+from headstack._native import InputError
 from headstack.array import Array
 from headstack.drive import Drive
+from headstack.intervals import conformal
 from headstack.options import Spec
 from headstack.predictor.environment import Environment, completed, of_workload
 from headstack.predictor.grid import (
@@ -137,8 +139,12 @@ def response_residuals(
 
 
 def quantile(errors: Iterable[float], coverage: float = COVERAGE) -> float:
-    """The distance that this share keeps, of these and one more; with too few for that, the greatest."""
-    sizes = sorted(abs(error) for error in errors)
-    if not sizes:
-        return 0.0
-    return sizes[min(len(sizes), math.ceil((len(sizes) + 1) * coverage)) - 1]
+    """The distance that this share keeps, of these and one more. Raises ``InputError`` with too few for that."""
+    sizes = [[abs(error)] for error in errors]
+    found = conformal.quantile(sizes, coverage)
+    if found is None:
+        needed = conformal.devices_needed(coverage)
+        raise InputError(
+            f"{len(sizes)} environments of a kind are too few for {100 * coverage:.0f} %: {needed} are needed"
+        )
+    return found
