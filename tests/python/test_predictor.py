@@ -26,6 +26,7 @@ from headstack.predictor.environment import (
     unlike_poisson,
 )
 from headstack.predictor.loops import Rates, closed, opened, product_form, staged
+from headstack.predictor.percentiles import LEVELS, of_mixture, part
 from headstack.predictor.predictions import predicted
 
 KIB = 1024
@@ -119,7 +120,7 @@ def test_a_characterization_is_what_was_written(cheetah: Characterization, tmp_p
 
 def test_intervals_hold_the_point_and_are_as_wide_as_errors_were(cheetah: Characterization) -> None:
     found = predicted([RANDOM_READS], [cheetah])[0]
-    width = cheetah.errors["random"]
+    width = cheetah.errors["mean"]["random"]
     assert 0 < width < 0.3
     assert math.log(found.iops_high / found.iops) == pytest.approx(width)
     assert math.log(found.iops / found.iops_low) == pytest.approx(width)
@@ -129,8 +130,52 @@ def test_intervals_hold_the_point_and_are_as_wide_as_errors_were(cheetah: Charac
     assert quantile([n / 100 for n in range(1, 100)]) == pytest.approx(0.9)
     with pytest.raises(hs.InputError, match="8 environments of a kind are too few for 90 %: 9 are needed"):
         quantile([0.1] * 8)
-    inside = [abs(error) <= cheetah.errors[kind] for kind, errors in cheetah.residuals.items() for error in errors]
-    assert sum(inside) / len(inside) >= 0.9
+    for figure, kinds in cheetah.residuals.items():
+        inside = [abs(error) <= cheetah.errors[figure][kind] for kind, errors in kinds.items() for error in errors]
+        assert sum(inside) / len(inside) >= 0.9
+    assert found.p50_ms_low < found.p50_ms < found.p50_ms_high < found.p99_ms < found.p99_ms_high
+
+
+@pytest.mark.parametrize(
+    ("lines", "depth", "within"), [("8KiB 100 100", 4, 0.15), ("16KiB 70 100", 16, 0.25), ("8KiB 80 60", 4, 0.25)]
+)
+def test_percentiles_are_those_of_a_simulation(
+    cheetah: Characterization, lines: str, depth: int, within: float
+) -> None:
+    found = predicted([environment(lines, depth)], [cheetah])[0]
+    size, read, random = lines.split()
+    row = hs.run(CHEETAH, size=size, read=read, random=random, depth=depth, requests=8000)[0]
+    assert found.p50_ms == pytest.approx(row["p50_ms"], rel=within)
+    assert found.p99_ms == pytest.approx(row["p99_ms"], rel=within)
+
+
+def test_percentiles_of_arrivals_and_of_thinkers(cheetah: Characterization) -> None:
+    found = predicted([RANDOM_READS.at_rate(rate) for rate in (20, 80, 1000)], [cheetah])
+    for rate, one in zip((20, 80), found[:2], strict=True):
+        row = hs.run(CHEETAH, size="4KiB", rate=rate, requests=20_000)[0]
+        assert one.p50_ms == pytest.approx(row["p50_ms"], rel=0.15)
+        assert one.p99_ms == pytest.approx(row["p99_ms"], rel=0.2)
+        assert one.p99_ms_low < row["p99_ms"] < one.p99_ms_high
+    assert found[2].p99_ms is None
+    # Who thinks for long finds the system as rare arrivals do.
+    rare = predicted([replace(RANDOM_READS, load=Closed(4, think_ns=200e6))], [cheetah])[0]
+    assert rare.p99_ms == pytest.approx(found[0].p99_ms, rel=0.1)
+    # Stages have no tests of their own.
+    assert predicted([load_environment("neds-effects")], [cheetah])[0].p50_ms is None
+
+
+def test_a_mixture_has_the_percentiles_of_both() -> None:
+    slow = part(0.25, [10.0 * 1.2**n for n in range(9)])
+    fast = part(0.75, [5.0] * 9)
+    # 99 % of all are 96 % of the slow ones, and half of all are fast.
+    low, high = (slow[1][LEVELS.index(level)] for level in (0.9, 0.97))
+    expected = low + (high - low) * (0.96 - 0.9) / 0.07
+    assert of_mixture([slow, fast], [0.5, 0.99]) == [pytest.approx(math.log(5), abs=1e-4), pytest.approx(expected)]
+    # The step between the two is found from either side.
+    assert of_mixture([slow, fast], [0.74, 0.76]) == [
+        pytest.approx(math.log(5), abs=1e-4),
+        pytest.approx(math.log(10) + math.log(1.2) * 0.4, abs=1e-4),
+    ]
 
 
 def test_gains_are_the_same_both_ways(cheetah: Characterization, atlas: Characterization) -> None:

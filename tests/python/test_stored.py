@@ -59,14 +59,21 @@ def test_an_unknown_version_is_refused(
 ) -> None:
     file = tmp_path / "stored.json"
     key = "schema" if "schema" in text else stored.MARK
-    assert text[key] == 1
+    known = text[key]
     file.write_text(json.dumps(text))
     read(file)
-    for version in (0, 2, "1", None):
+    for version in (0, known + 1, "1", None):
         file.write_text(json.dumps(text | {key: version}))
         with pytest.raises(hs.InputError) as refused:
             read(file)
-        assert str(refused.value) == f"{file}: schema {version} of {kind} is not known; this build reads 1"
+        reads = "1" if known == 1 else f"1 to {known}"
+        assert str(refused.value) == f"{file}: schema {version} of {kind} is not known; this build reads {reads}"
+
+
+def test_a_characterization_without_percentiles_is_to_be_made_again(tmp_path: Path) -> None:
+    (tmp_path / "old.json").write_text(json.dumps(CHARACTERIZATION | {"schema": 1}))
+    with pytest.raises(hs.InputError, match=r"^a: was tested before percentiles were kept; characterize it again$"):
+        Characterization.load(tmp_path / "old.json")
 
 
 def test_a_log_of_an_unknown_version_is_refused(tmp_path: Path) -> None:

@@ -168,6 +168,8 @@ def test_every_command_that_prints_a_table_can_be_asked_for_all_of_it() -> None:
 def test_predictions_fit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     figures = {"iops": 1234.5, "iops_low": 1200.0, "iops_high": 1300.0, "mb_per_s": 10.1, "mean_ms": 8.1}
     figures |= {"mean_ms_low": 7.9, "mean_ms_high": 8.5, "saturated": False}
+    figures |= {"p50_ms": 7.7, "p50_ms_low": 7.0, "p50_ms_high": 8.2, "p99_ms": 19.5, "p99_ms_low": 18.0}
+    figures |= {"p99_ms_high": 22.0}
     gains = {"gain_percent": 12.0, "gain_percent_low": 10.0, "gain_percent_high": 14.0}
     named = {"system": ATLAS, "environment": "file-server", "load": "depth 4", "bottleneck": "mechanism"}
     one = Prediction(**named, **figures, **gains)  # type: ignore[arg-type]

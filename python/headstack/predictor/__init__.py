@@ -45,7 +45,10 @@ Demand: TypeAlias = str | os.PathLike[str] | Environment | Workload | Scenario |
 Characterized: TypeAlias = str | os.PathLike[str] | Drive | Array | Characterization
 
 
-_MAKING = tuple(f"predictor/{name}.py" for name in ("calibration", "characterization", "environment", "grid", "model"))
+_MAKING = tuple(
+    f"predictor/{name}.py"
+    for name in ("calibration", "characterization", "environment", "grid", "loops", "model", "percentiles", "responses")
+)
 """What a characterization depends on beside the runs."""
 
 
@@ -97,7 +100,8 @@ def predict(
     rate: float | Iterable[float] | None = None,
     progress: Progress | None = None,
 ) -> Predictions:
-    """Predicts throughput and mean response time of every environment on every system, with 90 % intervals.
+    """Predicts throughput, mean, median and 99th percentile of the response time of every environment on every system,
+    with 90 % intervals.
 
     Environments are workloads and scenarios of the catalogue or of TOML files, traces, or ``Environment``; systems are
     characterizations, their files, or systems, which are characterized first unless that was done before. ``depth``

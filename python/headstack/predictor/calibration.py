@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from copy import deepcopy
+from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 from headstack._native import InputError
 from headstack.array import Array
@@ -24,14 +25,19 @@ from headstack.predictor.grid import (
     RANDOM,
     SEQUENTIAL,
     Axes,
+    Ran,
     as_run,
     block_bytes,
     ranges_of,
     with_arrivals,
 )
-from headstack.predictor.loops import reached
+from headstack.predictor.loops import Reached, reached
 from headstack.predictor.model import Model
+from headstack.predictor.percentiles import FIGURES, Percentile
 
+MEAN = "mean"
+Residuals: TypeAlias = dict[str, dict[str, list[float]]]
+"""By figure, the mean or a percentile, and kind of environment."""
 KINDS = (RANDOM, MIXED, INTERLEAVED, SEQUENTIAL)
 COVERAGE = 0.9
 RANGE_MIN = 0.001
@@ -99,13 +105,18 @@ def _line(size: int, share: float, read: float, random: float, align: int) -> di
     }
 
 
-def residuals(model: Model, drawn: Iterable[tuple[Environment, float]]) -> dict[str, list[float]]:
-    """Of each environment the logarithm of the time it took over that predicted, by kind."""
-    found: dict[str, list[float]] = {kind: [] for kind in KINDS}
-    for environment, service_ns in drawn:
+def residuals(model: Model, drawn: Iterable[tuple[Environment, Ran]]) -> Residuals:
+    """Of each environment the logarithm of the time it took over that predicted, by kind; of percentiles, over how
+    unsure they are."""
+    found: Residuals = {figure: {kind: [] for kind in KINDS} for figure in (MEAN, *FIGURES)}
+    for environment, ran in drawn:
         blend = model.blend(environment)
-        rate = model.rates(blend).at(environment.load.outstanding)  # type: ignore[union-attr]
-        found[blend.kind].append(math.log(service_ns * rate / 1e9))
+        depth = environment.load.outstanding  # type: ignore[union-attr]
+        service_ns = model.service_at_ns(blend, depth)
+        reached = Reached(1e9 / service_ns, depth * service_ns)
+        found[MEAN][blend.kind].append(math.log(ran.time_ns / service_ns))
+        for figure, one in model.percentiles(environment, blend, reached, 0.0, 0.0).items():
+            found[figure][blend.kind].append(_off(ran, figure, reached.mean_ns, one))
     return found
 
 
@@ -126,16 +137,24 @@ def with_loads(
 
 
 def response_residuals(
-    model: Model, environments: Iterable[tuple[Environment, Spec, float]], response_ns: Iterable[float]
-) -> list[float]:
+    model: Model, environments: Iterable[tuple[Environment, Spec, float]], simulated: Iterable[Ran]
+) -> dict[str, list[float]]:
     """Of each the logarithm of the response time simulated over that predicted, times what is left of the load: near
     saturation a small error of the rate is a large one of the response time."""
-    found = []
-    for (environment, _, left), simulated_ns in zip(environments, response_ns, strict=True):
-        rates = model.rates(model.blend(environment))
-        predicted_ns = reached(environment.load, rates).mean_ns * model.patience(environment, 1 - left)
-        found.append(left * math.log(simulated_ns / predicted_ns))
+    found: dict[str, list[float]] = {figure: [] for figure in (MEAN, *FIGURES)}
+    for (environment, _, left), ran in zip(environments, simulated, strict=True):
+        blend = model.blend(environment)
+        point = reached(environment.load, model.rates(blend))
+        point = replace(point, mean_ns=point.mean_ns * model.patience(environment, 1 - left))
+        found[MEAN].append(left * math.log(ran.mean_ns / point.mean_ns))
+        for figure, one in model.percentiles(environment, blend, point, 1.0, 1 - left).items():
+            found[figure].append(left * _off(ran, figure, point.mean_ns, one))
     return found
+
+
+def _off(ran: Ran, figure: str, mean_ns: float, predicted: Percentile) -> float:
+    """The logarithm of a percentile simulated over that predicted, over how unsure it is."""
+    return (math.log(ran.percentile_ns(FIGURES[figure]) / mean_ns) - predicted.ratio) / predicted.unsure
 
 
 def quantile(errors: Iterable[float], coverage: float = COVERAGE) -> float:

@@ -14,12 +14,24 @@ from headstack._native import InputError, version
 from headstack.array import Array
 from headstack.atomic_files import write_text
 from headstack.drive import Drive
-from headstack.predictor.calibration import drawn, quantile, residuals, response_residuals, with_loads
+from headstack.predictor.calibration import (
+    Residuals,
+    drawn,
+    quantile,
+    residuals,
+    response_residuals,
+    with_loads,
+)
 from headstack.predictor.grid import FULL, OPEN, Axes, Axis, Progress, Table, characterized, held_bytes, run, used_bytes
 from headstack.predictor.model import Model
 from headstack.stored import Stored
 
-STORED = Stored("characterization")
+
+def _without_percentiles(told: dict[str, Any]) -> dict[str, Any]:
+    raise InputError(f"{told['system']}: was tested before percentiles were kept; characterize it again")
+
+
+STORED = Stored("characterization", steps=(_without_percentiles,))
 GRID_SHARE = 0.9
 """Of the progress, until the environments drawn at random begin."""
 
@@ -37,10 +49,11 @@ class Characterization:
     held_bytes: int
     """What its buffers and caches hold."""
     tables: dict[str, Table]
-    errors: dict[str, float]
-    """By kind of environment, the distance that 90 % of logarithms of throughput keep; of open loops, those of response
-    times, times what is left of the load."""
-    residuals: dict[str, list[float]]
+    errors: dict[str, dict[str, float]]
+    """Of the mean and each percentile, by kind of environment, the distance that 90 % of logarithms of response times
+    keep, which of the mean are those of throughput; of open loops, times what is left of the load, and of percentiles,
+    over how unsure they are."""
+    residuals: Residuals
     """Where these come from: of environments drawn at random, the logarithm of the time simulated over that
     predicted."""
 
@@ -63,7 +76,7 @@ class Characterization:
                 for name in ("system", "description_hash", "version", "capacity_bytes", "held_bytes")
             },
             "errors": self.errors,
-            "residuals": {kind: [round(error, 6) for error in errors] for kind, errors in self.residuals.items()},
+            "residuals": self.residuals,
             "tables": {name: _told(table) for name, table in self.tables.items()},
         }
         text = json.dumps(told, separators=(",", ":")) + "\n"
@@ -109,6 +122,7 @@ def _told(table: Table) -> dict[str, Any]:
         "axes": [[axis.name, axis.knots] for axis in table.axes],
         "time_ns": [round(time, 1) for time in table.time_ns],
         "half_width": [round(half, 5) for half in table.half_width],
+        "shape": [[round(time, 4) for time in times] for times in table.shape],
         "components": names,
         "bottleneck": [names.index(name) for name in table.bottleneck],
     }
@@ -119,10 +133,11 @@ def _table(told: dict[str, Any]) -> Table:
     points = 1
     for axis in axes:
         points *= len(axis.knots)
-    if any(len(told[column]) != points for column in ("time_ns", "half_width", "bottleneck")):
+    if any(len(told[column]) != points for column in ("time_ns", "half_width", "bottleneck", "shape")):
         raise ValueError(f"a table of {points} tests has columns of another length")
     names = told["components"]
-    return Table(axes, told["time_ns"], told["half_width"], [names[index] for index in told["bottleneck"]])
+    bottleneck = [names[index] for index in told["bottleneck"]]
+    return Table(axes, told["time_ns"], told["half_width"], bottleneck, told["shape"])
 
 
 def hash_of(system: Drive | Array, axes: Axes) -> str:
@@ -144,12 +159,15 @@ def characterize(system: Drive | Array, axes: Axes = FULL, progress: Progress | 
     held = held_bytes(system.system)
     model = Model(tables, capacity, held)
     environments = drawn(system, axes, capacity)
-    figures = run([spec for _, spec in environments], lambda share: told(GRID_SHARE + (1 - GRID_SHARE) * share))
-    simulated = [(environment, figure[0]) for (environment, _), figure in zip(environments, figures, strict=True)]
-    errors = residuals(model, simulated)
+    ran = run([spec for _, spec in environments], lambda share: told(GRID_SHARE + (1 - GRID_SHARE) * share))
+    found = residuals(model, [(environment, one) for (environment, _), one in zip(environments, ran, strict=True)])
     loaded = with_loads(model, environments, axes)
-    responses = run([spec for _, spec, _ in loaded], None, response=True)
-    errors[OPEN] = response_residuals(model, loaded, [figure[0] for figure in responses])
+    for figure, of in response_residuals(model, loaded, run([spec for _, spec, _ in loaded], None)).items():
+        found[figure][OPEN] = of
+    found = {
+        figure: {kind: [round(error, 6) for error in of] for kind, of in kinds.items()}
+        for figure, kinds in found.items()
+    }
     return Characterization(
         system.name,
         hash_of(system, axes),
@@ -157,6 +175,6 @@ def characterize(system: Drive | Array, axes: Axes = FULL, progress: Progress | 
         capacity,
         held,
         tables,
-        {kind: round(quantile(of), 6) for kind, of in errors.items()},
-        {kind: [round(error, 6) for error in of] for kind, of in errors.items()},
+        {figure: {kind: round(quantile(of), 6) for kind, of in kinds.items()} for figure, kinds in found.items()},
+        found,
     )

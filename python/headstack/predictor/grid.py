@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from headstack import _native
 from headstack._native import InputError, RunError
@@ -15,6 +15,7 @@ from headstack.array import Array, disks, ssds
 from headstack.drive import Drive
 from headstack.options import Spec
 from headstack.predictor.environment import RANGE_MIN_BYTES
+from headstack.predictor.percentiles import LEVELS, OUTMOST
 from headstack.runs import first_spec
 from headstack.values import size_bytes
 from headstack.workload import Workload
@@ -73,6 +74,23 @@ class Axis:
     knots: tuple[float, ...]
 
 
+class Ran(NamedTuple):
+    """What a run came to."""
+
+    time_ns: float
+    """Over requests, the reciprocal of the throughput."""
+    mean_ns: float
+    """Mean response time."""
+    half_width: float
+    bottleneck: str
+    shape: list[float]
+    """Response times at ``LEVELS`` over their mean."""
+
+    def percentile_ns(self, level: float) -> float:
+        """The response time at one of ``LEVELS``."""
+        return self.mean_ns * self.shape[LEVELS.index(level)]
+
+
 @dataclass(frozen=True)
 class Table:
     """Times of one kind of test over its coordinates, the last of which varies fastest."""
@@ -83,6 +101,15 @@ class Table:
     half_width: list[float]
     """Half of the 95 % interval of the mean response time, over it."""
     bottleneck: list[str]
+    shape: list[list[float]]
+    """Response times at ``LEVELS`` over their mean."""
+
+    @classmethod
+    def of(cls, axes: tuple[Axis, ...], ran: Sequence[Ran], response: bool = False) -> Table:
+        """The table of tests that ran, of their mean response where ``response``."""
+        time_ns = [one.mean_ns if response else one.time_ns for one in ran]
+        rest = ([one.half_width for one in ran], [one.bottleneck for one in ran], [one.shape for one in ran])
+        return cls(axes, time_ns, *rest)
 
     def knots(self, name: str) -> tuple[float, ...]:
         """The knots of one axis."""
@@ -90,11 +117,15 @@ class Table:
 
     def curve(self, *at: float) -> list[float]:
         """The times over the last coordinate, at knots of all others."""
+        place = self.place(*at, self.axes[-1].knots[0])
+        return self.time_ns[place : place + len(self.axes[-1].knots)]
+
+    def place(self, *at: float) -> int:
+        """Where the test at these knots is."""
         place = 0
-        for axis, knot in zip(self.axes, at, strict=False):
+        for axis, knot in zip(self.axes, at, strict=True):
             place = place * len(axis.knots) + axis.knots.index(knot)
-        last = len(self.axes[-1].knots)
-        return self.time_ns[place * last : (place + 1) * last]
+        return place
 
 
 RANDOM, SEQUENTIAL, MIXED, OPEN = "random", "sequential", "mixed", "open"
@@ -181,8 +212,7 @@ def characterized(system: Drive | Array, axes: Axes, progress: Progress | None) 
     tables: dict[str, Table] = {}
     for name, of in planned.items():
         rows = [figures[key] for key, (table, _) in zip(keys, places, strict=True) if table == name]
-        service, half, bottleneck = (list(column) for column in zip(*rows, strict=True))
-        tables[name] = Table(of, service, half, bottleneck)
+        tables[name] = Table.of(of, rows)
     return tables | {
         OPEN: open_loops(system, axes, tables[MIXED], lambda share: told(CLOSED_SHARE + (1 - CLOSED_SHARE) * share))
     }
@@ -200,9 +230,7 @@ def open_loops(system: Drive | Array, axes: Axes, mixed: Table, progress: Progre
         for load in axes.loads:
             spec = test(system, axes, MIXED, {"align": a, "random": f, "read": r, "size": s, "depth": 1.0})
             specs.append(with_arrivals(spec, axes, load * most, load))
-    rows = run(specs, progress, response=True)
-    times, half, bottleneck = (list(column) for column in zip(*rows, strict=True))
-    return Table(of, times, half, bottleneck)
+    return Table.of(of, run(specs, progress), response=True)
 
 
 def with_arrivals(spec: Spec, axes: Axes, rate_per_s: float, load: float) -> Spec:
@@ -257,29 +285,31 @@ def requests_of(axes: Axes, lines: list[dict[str, Any]], outstanding: int) -> in
     return round(enough * (1 + outstanding / DEPTH_DOUBLES))
 
 
-def run(specs: Sequence[Spec], progress: Progress | None, response: bool = False) -> list[tuple[float, float, str]]:
-    """Time over requests (or their mean ``response`` time), relative half-width and bottleneck of each run."""
-    return [one for batch in batches(specs, progress, response) for one in batch]
+def run(specs: Sequence[Spec], progress: Progress | None) -> list[Ran]:
+    """What each run came to."""
+    return [one for batch in batches(specs, progress) for one in batch]
 
 
-def batches(
-    specs: Sequence[Spec], progress: Progress | None, response: bool
-) -> Iterator[list[tuple[float, float, str]]]:
+def batches(specs: Sequence[Spec], progress: Progress | None) -> Iterator[list[Ran]]:
     """The same, batch by batch."""
     for first in range(0, len(specs), BATCH):
         results = _native.run(json.dumps(specs[first : first + BATCH]), None, None)
-        figures = []
-        for index in range(len(results)):
-            row = results[index]
-            if not row["checks_passed"]:
-                raise RunError(f"{row['system']}: {results.failed_checks(index)[0]}")
-            # Where the run was too short to tell, nothing is known.
-            half = row["half_width_ms"] / row["mean_ms"] if row["half_width_ms"] is not None and row["mean_ms"] else 1.0
-            time_ns = row["mean_ms"] * 1e6 if response else 1e9 / row["iops"]
-            figures.append((time_ns, half, component(row["bottleneck"])))
-        yield figures
+        yield [ran(results, index) for index in range(len(results))]
         if progress is not None:
             progress(min(1.0, (first + BATCH) / len(specs)))
+
+
+def ran(results: _native.Results, index: int) -> Ran:
+    """What one run came to. Raises ``RunError`` where it failed its own checks."""
+    row = results[index]
+    if not row["checks_passed"]:
+        raise RunError(f"{row['system']}: {results.failed_checks(index)[0]}")
+    mean_ms = row["mean_ms"]
+    # Where the run was too short to tell, nothing is known.
+    half = row["half_width_ms"] / mean_ms if row["half_width_ms"] is not None and mean_ms else 1.0
+    levels = [min(max(level, OUTMOST), 1 - OUTMOST) for level in LEVELS]
+    shape = [(results.quantile_ms(index, level) or 0.0) / mean_ms if mean_ms else 1.0 for level in levels]
+    return Ran(1e9 / row["iops"], mean_ms * 1e6, half, component(row["bottleneck"]), shape)
 
 
 def component(bottleneck: str | None) -> str:

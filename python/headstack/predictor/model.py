@@ -11,16 +11,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from math import exp, inf, log
 
 from headstack._native import InputError, format_bytes
 from headstack.predictor.environment import Environment, Open, RequestClass, Spread
 from headstack.predictor.grid import INTERLEAVED, MIXED, OPEN, RANDOM, SEQUENTIAL, Table, between
-from headstack.predictor.loops import Rates, opened
-
-Terms = list[tuple[int, float]]
-"""Places in a table at its first depth, and the weight of each."""
+from headstack.predictor.loops import Rates, Reached, opened
+from headstack.predictor.percentiles import FIGURES, Percentile, Percentiles
+from headstack.predictor.responses import Alike, Responses, Terms
 
 WHOLE = (Spread(1.0, inf),)
 HELD_TIMES = 8
@@ -45,6 +44,8 @@ class Blend:
     factor: Terms
     kind: str
     """Random, sequential, mixed or interleaved: errors differ between them."""
+    alike: list[Alike]
+    """Which tests the answers are like, by shares of the requests."""
 
 
 class Model:
@@ -60,29 +61,64 @@ class Model:
         self._whole = {True: whole, False: whole}
         self._open = tables[OPEN]
         self._factors = self._interference()
-        self._responses = self._patience()
+        self._waits = self._patience()
+        self._responses = Responses(tables)
+        self._kinds = {name: kinds_of(table) for name, table in tables.items()}
 
     def blend(self, environment: Environment) -> Blend:
         """Where the environment lies in the tables. Raises ``InputError`` outside their range."""
         aligned, spreads = self._aligned(environment), self._spreads(environment)
-        random = self._random_terms(environment, [c for c in environment.classes if c.is_random], aligned, spreads)
-        sequential = self._sequential_terms(environment, environment.switch_share)
+        random = [
+            self._random_terms(environment, [one], aligned, spreads) for one in environment.classes if one.is_random
+        ]
+        others = [one for one in environment.classes if not one.is_random]
+        streams = [self._sequential_terms(environment, [one], environment.switch_share) for one in others]
+        sequential = joined(chain(*streams))
         excess: Terms = []
         near: Terms = []
         far: Terms = []
         if environment.spread and sequential and environment.switch_share > 0:
-            still = self._sequential_terms(environment, 0.0)
+            still = self._sequential_terms(environment, others, 0.0)
             excess = joined([*sequential, *((place, -weight) for place, weight in still)])
             sequential = still
-            others = [one for one in environment.classes if not one.is_random]
             near = self._random_terms(environment, others, aligned, spreads)
             far = self._random_terms(environment, others, aligned, self._whole)
         share = environment.random_share
         together = INTERLEAVED if environment.switch_share > 0 else MIXED
         kind = RANDOM if share > 1 - MIXED_FROM else SEQUENTIAL if share < MIXED_FROM else together
+        factor = [] if kind == SEQUENTIAL else self._factor_terms(environment)
         return Blend(
-            random, sequential, excess, near, far, [] if kind == SEQUENTIAL else self._factor_terms(environment), kind
+            joined(chain(*random)),
+            sequential,
+            excess,
+            near,
+            far,
+            factor,
+            kind,
+            self._alike(kind, random, streams, factor),
         )
+
+    def _alike(self, kind: str, random: list[Terms], streams: list[Terms], factor: Terms) -> list[Alike]:
+        """Which tests the answers of an environment are like."""
+        if kind == RANDOM:
+            return [one for terms in random for one in self._apart(RANDOM, terms)]
+        fade = sum([weight for _, weight in factor])
+        if fade > 1 - 1e-9:
+            return self._apart(MIXED, factor)
+        alone = [one for terms in streams for one in self._apart(SEQUENTIAL, terms)]
+        if kind == SEQUENTIAL:
+            return alone
+        rest = [Alike(one.table, [(at, (1 - fade) * weight) for at, weight in one.terms]) for one in alone]
+        return [*self._apart(MIXED, factor), *rest]
+
+    def _apart(self, table: str, terms: Terms) -> list[Alike]:
+        """The tests by all but size and load: a share of the requests is near or follows its stream, is a read or
+        random, and the rest is not, while all are of some size."""
+        kinds, depths = self._kinds[table], 1 if table == OPEN else len(self.depths)
+        found: dict[int, Terms] = {}
+        for place, weight in terms:
+            found.setdefault(kinds[place // depths], []).append((place, weight))
+        return [Alike(table, of) for of in found.values()]
 
     def rates(self, blend: Blend) -> Rates:
         """The saturation curve: requests a second at each depth of the tests."""
@@ -111,6 +147,23 @@ class Model:
 
     def patience(self, environment: Environment, load: float) -> float:
         """The response time of arrivals over that of closed loops' rates; ``load`` is over the most that these do."""
+        return exp(sum([weight * self._waits[place] for place, weight in self._open_terms(environment, load)]))
+
+    def percentiles(
+        self, environment: Environment, blend: Blend, found: Reached, alone: float, load: float
+    ) -> Percentiles:
+        """The percentiles of what was found. ``alone`` is the share of the requests that come as arrivals do, 0 in
+        loops without thought, and ``load`` is over the most that closed loops do."""
+        told: Percentiles = dict.fromkeys(FIGURES, Percentile(0.0, 0.0))
+        if alone > 0:
+            told = self._responses.of_arrivals(self._apart(OPEN, self._open_terms(environment, load)))
+        if alone < 1:
+            waiting = self._responses.at_depth(blend.alike, blend.factor, found.iops * found.mean_ns / 1e9)
+            told = {name: one.between(waiting[name], alone) for name, one in told.items()}
+        return told
+
+    def _open_terms(self, environment: Environment, load: float) -> Terms:
+        """The tests with arrivals around an environment."""
         _, random, read, size, loads = self._open.axes
         aligned, name = self._aligned(environment), environment.name
         around = [
@@ -119,12 +172,11 @@ class Model:
             between(size, min(max(environment.mean_bytes, size.knots[0]), size.knots[-1]), True, name),
             between(loads, min(max(load, loads.knots[0]), loads.knots[-1]), False, name),
         ]
-        factor = 0.0
+        terms = []
         for (f, by_share), (r, by_read), (s, by_size), (load_place, by_load) in product(*around):
             place = ((aligned * len(random.knots) + f) * len(read.knots) + r) * len(size.knots) + s
-            weight = by_share * by_read * by_size * by_load
-            factor += weight * self._responses[place * len(loads.knots) + load_place]
-        return exp(factor)
+            terms.append((place * len(loads.knots) + load_place, by_share * by_read * by_size * by_load))
+        return terms
 
     def bottleneck(self, blend: Blend, depth: float) -> str:
         """The component that is busiest in the tests with most of the time."""
@@ -149,10 +201,8 @@ class Model:
                     terms.append((place, one.share * by_size * by_range))
         return joined(terms)
 
-    def _sequential_terms(self, environment: Environment, back: float) -> Terms:
+    def _sequential_terms(self, environment: Environment, classes: Iterable[RequestClass], back: float) -> Terms:
         _, size, streams, switch, depth = self._sequential.axes
-        if environment.random_share == 1:
-            return []
         switches = between(switch, back, False, f"{environment.name}: switch_share: {back:g}")
         # Requests that return to the only stream come back from random places, as from another stream.
         several = max(streams.knots[0], environment.streams)
@@ -160,9 +210,7 @@ class Model:
             several = streams.knots[0]
         counts = between(streams, several, True, f"{environment.name}: streams: {environment.streams}")
         terms: Terms = []
-        for one in environment.classes:
-            if one.is_random:
-                continue
+        for one in classes:
             base = one.is_read * len(size.knots)
             for s, by_size in between(size, one.size_bytes, False, size_text(environment, one.size_bytes)):
                 for k, by_count in counts:
@@ -265,7 +313,17 @@ def size_text(environment: Environment, size_bytes: int) -> str:
     return f"{environment.name}: size: {size_bytes} bytes"
 
 
-def joined(terms: Terms) -> Terms:
+def kinds_of(table: Table) -> list[int]:
+    """Of each test but for its depth a number, the same of those that differ in size or load alone."""
+    axes = [axis for axis in table.axes if axis.name != "depth"]
+    numbers: dict[tuple[float, ...], int] = {}
+    apart = [n for n, axis in enumerate(axes) if axis.name not in ("size", "load")]
+    return [
+        numbers.setdefault(tuple(at[n] for n in apart), len(numbers)) for at in product(*(axis.knots for axis in axes))
+    ]
+
+
+def joined(terms: Iterable[tuple[int, float]]) -> Terms:
     """Each place once."""
     weights: dict[int, float] = {}
     for place, weight in terms:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from headstack._native import Field, InputError
 from headstack.columns import Column, told
+from headstack.predictor.calibration import MEAN
 from headstack.predictor.characterization import Characterization
 from headstack.predictor.environment import Closed, Environment, Open, Staged
 from headstack.predictor.grid import OPEN
@@ -21,6 +22,9 @@ from headstack.tables import to_csv, written
 
 Found: TypeAlias = tuple[Reached, Reached, Reached]
 """What is reached, and what with the rates at the low and the high end of the interval."""
+Ends: TypeAlias = tuple[float | None, float | None, float | None]
+Told: TypeAlias = tuple[Ends, Ends]
+"""Of the median and the 99th percentile, each with its interval."""
 Gain: TypeAlias = tuple[float | None, float | None, float | None]
 
 
@@ -43,6 +47,14 @@ class Prediction:
     mean_ms_low: float | None
     mean_ms_high: float | None
     """``None`` where the system may be saturated."""
+    p50_ms: float | None
+    """Median of the response times; ``None`` where arrivals saturate the system, and of stages, which have no tests."""
+    p50_ms_low: float | None
+    p50_ms_high: float | None
+    p99_ms: float | None
+    """Their 99th percentile."""
+    p99_ms_low: float | None
+    p99_ms_high: float | None
     bottleneck: str
     """The component that takes most of the time in the tests that the prediction is made of."""
     saturated: bool
@@ -63,6 +75,12 @@ FIELDS = (
     Field("mean_ms", "figure", "ms", "mean response time; empty where arrivals saturate the system"),
     Field("mean_ms_low", "figure", "ms", "low end of the interval that holds nine of ten simulations"),
     Field("mean_ms_high", "figure", "ms", "high end of it; empty where the system may be saturated"),
+    Field("p50_ms", "figure", "ms", "median of the response times; empty where the mean is, and of stages"),
+    Field("p50_ms_low", "figure", "ms", "low end of the interval that holds nine of ten simulations"),
+    Field("p50_ms_high", "figure", "ms", "high end of it; empty where the system may be saturated"),
+    Field("p99_ms", "figure", "ms", "99th percentile of the response times; empty where the mean is, and of stages"),
+    Field("p99_ms_low", "figure", "ms", "low end of the interval that holds nine of ten simulations"),
+    Field("p99_ms_high", "figure", "ms", "high end of it; empty where the system may be saturated"),
     Field("bottleneck", "text", "", "the component that takes most of the time"),
     Field("saturated", "flag", "", "whether the system cannot keep up with what is offered"),
     Field("gain_percent", "figure", "%", "gain over the first system: of throughput, or of the speed of responses"),
@@ -121,7 +139,7 @@ def _on_all(environment: Environment, systems: Sequence[Characterization]) -> It
     first: Found | None = None
     for system in systems:
         blend = system.model.blend(environment)
-        error = system.errors[blend.kind]
+        error = system.errors[MEAN][blend.kind]
         check_depth(environment, system)
         found = _with_interval(environment, system, blend, error)
         gains = (None, None, None) if first is None else gain(environment, first, found)
@@ -171,7 +189,7 @@ def _with_arrivals(environment: Environment, system: Characterization, rates: Ra
     if point.saturated:
         return point, late, Reached(min(load.rate_per_s, most * apart), math.inf, saturated=True)
     mean_ns = point.mean_ns * system.model.patience(environment, share)
-    spread = math.exp(system.errors[OPEN] / (1 - share))
+    spread = math.exp(system.errors[MEAN][OPEN] / (1 - share))
     if share * apart < SATURATED_SHARE:
         late = Reached(point.iops, mean_ns * spread)
     return Reached(point.iops, mean_ns), late, Reached(point.iops, mean_ns / spread)
@@ -225,6 +243,7 @@ def _told(
     gains: Gain,
 ) -> Prediction:
     point, slow, fast = found
+    median, p99 = _percentiles(environment, system, blend, found)
     return Prediction(
         system.system,
         environment.name,
@@ -236,10 +255,32 @@ def _told(
         _ms(point),
         _ms(fast),
         _ms(slow),
+        *median,
+        *p99,
         system.model.bottleneck(blend, min(point.iops * point.mean_ns / 1e9, system.model.depths[-1])),
         point.saturated,
         *gains,
     )
+
+
+def _percentiles(environment: Environment, system: Characterization, blend: Blend, found: Found) -> Told:
+    """The median and the 99th percentile, each with the ends of its interval, in ms."""
+    point, slow, _ = found
+    load, model = environment.load, system.model
+    if isinstance(load, Staged) or point.saturated:
+        return (None, None, None), (None, None, None)
+    alone, share = 0.0, 0.0
+    if isinstance(load, Open) or load.think_ns > 0 or load.processors is not None:
+        share = min(1.0, point.iops / model.rates(blend).most)
+        alone = 1.0 if isinstance(load, Open) else (1 - share) / load.in_a_row
+    told = []
+    for figure, one in model.percentiles(environment, blend, point, alone, share).items():
+        error = one.unsure * (
+            system.errors[figure][OPEN] / (1 - share) if isinstance(load, Open) else system.errors[figure][blend.kind]
+        )
+        time_ms, spread = point.mean_ns * math.exp(one.ratio) / 1e6, math.exp(error)
+        told.append((time_ms, time_ms / spread, None if slow.saturated else time_ms * spread))
+    return told[0], told[1]
 
 
 def _ms(reached: Reached) -> float | None:

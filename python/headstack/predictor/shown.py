@@ -15,14 +15,18 @@ COLUMNS = (
     Names("load"),
     Figures("IO/s", 0),
     Figures("IO/s\n90 %", 1),
-    Figures("MB/s", 5),
+    Figures("MB/s", 7),
     Figures("mean\nms", 0),
     Figures("mean\n90 %", 2),
+    Figures("p50\nms", 3),
+    Figures("p50\n90 %", 6),
+    Figures("p99\nms", 1),
+    Figures("p99\n90 %", 4),
     Figures("gain\n%", 0),
-    Figures("gain\n90 %", 3),
-    Words("bottleneck", 4),
+    Figures("gain\n90 %", 5),
+    Words("bottleneck", 8),
 )
-GAINS = (7, 8)
+GAINS = (11, 12)
 
 
 def shown(predictions: Sequence[Prediction]) -> tuple[list[Column], list[list[str]]]:
@@ -42,11 +46,20 @@ def cells(one: Prediction) -> list[str]:
         f"{per_s(one.iops_low)} to {per_s(one.iops_high)}",
         f"{one.mb_per_s:.2f}",
         ms(one.mean_ms),
-        "" if one.mean_ms is None else f"{ms(one.mean_ms_low)} to {ms(one.mean_ms_high) or 'saturated'}",
+        interval(one.mean_ms_low, one.mean_ms_high),
+        ms(one.p50_ms),
+        interval(one.p50_ms_low, one.p50_ms_high),
+        ms(one.p99_ms),
+        interval(one.p99_ms_low, one.p99_ms_high),
         "" if one.gain_percent is None else f"{one.gain_percent:+.0f}",
         "" if one.gain_percent is None else gain_interval(one),
         one.bottleneck,
     ]
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """The interval of a response time, which has no end where the system may be saturated."""
+    return "" if low is None else f"{ms(low)} to {ms(high) or 'saturated'}"
 
 
 def gain_interval(one: Prediction) -> str:
