@@ -16,6 +16,7 @@ import headstack as hs
 from conftest import SHARED, Headstack, lacks
 from headstack.predictor import Axes, Characterization, Environment, characterization_of, characterize, load_environment
 from headstack.predictor.calibration import quantile
+from headstack.predictor.composed import Layout
 from headstack.predictor.environment import (
     Closed,
     Open,
@@ -248,9 +249,42 @@ def test_a_real_trace_is_predicted_on_an_array() -> None:
     trace = SHARED / "traces" / "blktrace" / "loop0_poisson1500_8s.blktrace.bin"
     if not trace.is_file():
         lacks("data", f"no sample traces in {SHARED}")
-    array = characterize(ARRAY, axes=COARSE)
+    array = characterize(ARRAY, axes=COARSE, direct=True)
     found = predicted([load_environment(trace).at_depth(4)], [array])[0]
     assert found.iops == pytest.approx(hs.replay(trace, ARRAY, "asap", depth=4)[0]["iops"], rel=0.2)
+
+
+def test_an_array_is_composed_of_its_member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    composed, direct = (characterize(ARRAY, axes=COARSE, direct=direct) for direct in (False, True))
+    assert (composed.how, direct.how) == ("composed", "simulated")
+    assert composed.description_hash != direct.description_hash
+    (kept,) = tmp_path.rglob("*.json")
+    assert Characterization.load(kept).system == f"member of {ARRAY}"
+    for name, table in direct.tables.items():
+        if name == "open":
+            continue  # Beside saturation a little more load is much more waiting.
+        pairs = zip(composed.tables[name].time_ns, table.time_ns, strict=True)
+        off = [abs(math.log(ours / theirs)) for ours, theirs in pairs]
+        assert sum(off) / len(off) < 0.2, name
+    asked = environment("8KiB 100 100", 4)
+    found, exact = (predicted([asked], [one])[0] for one in (composed, direct))
+    assert found.iops == pytest.approx(exact.iops, rel=0.1)
+    assert found.iops_low < exact.iops < found.iops_high
+
+
+def test_requests_become_commands_by_the_layout() -> None:
+    raid5 = Layout.of(hs.Array.load("compaq-raid5-7"))
+    assert raid5 is not None
+    assert (raid5.data, raid5.parity) == (6, 1)
+    # A small read is one command; a small write reads data and parity and writes them; a whole stripe is written alone.
+    assert raid5.commands(4096, True, 4096) == (1, 0, 4096)
+    assert raid5.commands(4096, False, 4096) == (2, 2, 4096)
+    assert raid5.commands(3 * 16 * KIB, False, 16 * KIB) == (3, 4, 16 * KIB)
+    assert raid5.commands(6 * 16 * KIB, False, 16 * KIB) == (0, 7, 16 * KIB)
+    # What has several kinds of groups or drives is tested itself.
+    assert Layout.of(hs.Array.load("demartek-512n-raid5-20-log-raid10-4")) is None
+    assert Layout.of(hs.Array.load("va-7100")) is None
 
 
 def scales(*found: tuple[int, float, float]) -> list[dict[str, float]]:

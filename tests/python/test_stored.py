@@ -41,8 +41,8 @@ def inspections(path: Path) -> object:
 
 
 CHARACTERIZATION = characterization.STORED.head | {
-    "system": "a", "description_hash": "b", "version": "0.2.0", "capacity_bytes": 1, "held_bytes": 1,
-    "tables": {}, "errors": {}, "residuals": {},
+    "system": "a", "description_hash": "b", "version": "0.2.0", "how": "simulated", "capacity_bytes": 1,
+    "held_bytes": 1, "tables": {}, "errors": {}, "residuals": {},
 }  # fmt: skip
 
 

@@ -37,23 +37,27 @@ def changes(command: Command) -> Command:
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="FILE.json", help="The file; NAME.json of the system unless stated."
 )
+@click.option("--direct", is_flag=True, help="Run every test on an array itself: minutes, and narrower intervals.")
 @changes
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def characterize(system: str, output: str | None, quiet: bool, **options: str | None) -> None:
+def characterize(system: str, output: str | None, direct: bool, quiet: bool, **options: str | None) -> None:
     """Run the low-level tests of a SYSTEM, which predictions are made from.
 
     SYSTEM is a drive or an array of the catalogue or a TOML file, the whole or a part (NAME@RANGE), as in "headstack
     run". Tests are random and sequential reads and writes, mixes of them, and streams that take turns, each of several
     sizes and depths, random ones over ranges from the whole to some tracks. How far off predictions from them are is
     found on environments drawn at random, and kept with them.
+
+    An array of drives of one kind is composed from the tests of its member drive, which are kept for the next array,
+    and an eighth of its own. What that is off by is in the intervals.
     """
     path = output or f"{system.replace('/', '_').removesuffix('.toml')}.json"
     if output is None:
         check_outputs(path)
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     with progress(f"tests of {system}", quiet) as show:
-        found = hs.characterize(system, progress=show, **given)
+        found = hs.characterize(system, direct=direct, progress=show, **given)
     write_all([(path, found.to_json)])
     print_tests(found)
     say(f"\nwritten: {path}")
@@ -77,6 +81,8 @@ def print_tests(found: Characterization) -> None:
         Figures("90 % are within\n±%", 0),
     ]
     print_table(columns, rows)
+    if found.how == "composed":
+        say("\ncomposed of its member's tests and an eighth of its own; --direct runs all of them")
 
 
 @click.command()

@@ -19,6 +19,7 @@ from headstack.drive import Drive
 from headstack.options import CHANGEABLE, applied
 from headstack.predictor import characterization
 from headstack.predictor.characterization import Characterization, hash_of
+from headstack.predictor.composed import Layout, member_of
 from headstack.predictor.environment import Environment, Open, load_environment
 from headstack.predictor.grid import FULL, Axes, Progress
 from headstack.predictor.predictions import Prediction, Predictions, predicted
@@ -47,7 +48,17 @@ Characterized: TypeAlias = str | os.PathLike[str] | Drive | Array | Characteriza
 
 _MAKING = tuple(
     f"predictor/{name}.py"
-    for name in ("calibration", "characterization", "environment", "grid", "loops", "model", "percentiles", "responses")
+    for name in (
+        "calibration",
+        "characterization",
+        "composed",
+        "environment",
+        "grid",
+        "loops",
+        "model",
+        "percentiles",
+        "responses",
+    )
 )
 """What a characterization depends on beside the runs."""
 
@@ -56,11 +67,13 @@ def characterize(
     system: str | os.PathLike[str] | Drive | Array,
     *,
     axes: Axes = FULL,
+    direct: bool = False,
     progress: Progress | None = None,
     **options: Swept,
 ) -> Characterization:
     """Runs the low-level tests of a system on all cores. ``options`` change it as in a run (``write_cache="off"``,
-    ``drives=4``), one value each.
+    ``drives=4``), one value each. An array of drives of one kind is composed from the tests of its member, which are
+    kept, and few of its own, unless all are to be ``direct``.
 
     Raises ``InputError`` for a system or an option that is not acceptable.
 
@@ -68,7 +81,17 @@ def characterize(
     Traceback (most recent call last):
     headstack.InputError: ...
     """
-    return characterization.characterize(_changed(system, options), axes, progress)
+    return _made(_changed(system, options), axes, direct, progress)
+
+
+def _made(system: Drive | Array, axes: Axes, direct: bool, progress: Progress | None) -> Characterization:
+    """Composed where it can be, or tested."""
+    layout = Layout.of(system) if isinstance(system, Array) and not direct else None
+    if isinstance(system, Array) and layout is not None:
+        return characterization.compose(
+            system, layout, characterization_of(member_of(system), None, axes), axes, progress
+        )
+    return characterization.characterize(system, axes, progress)
 
 
 def _changed(system: str | os.PathLike[str] | Drive | Array, options: Mapping[str, Swept]) -> Drive | Array:
@@ -158,10 +181,10 @@ def characterization_of(system: Characterized, progress: Progress | None = None,
     if isinstance(system, str | os.PathLike) and Path(system).suffix == ".json":
         return Characterization.load(system)
     loaded_system = system if isinstance(system, Drive | Array) else load_system(system)
-    kept = cache_folder() / "characterizations" / engine(_MAKING) / f"{hash_of(loaded_system, axes)}.json"
+    kept = cache_folder() / "characterizations" / engine(_MAKING) / f"{hash_of(loaded_system, axes, direct=False)}.json"
     if kept.is_file():
         return Characterization.load(kept)
-    made = characterization.characterize(loaded_system, axes, progress)
+    made = _made(loaded_system, axes, False, progress)
     kept.parent.mkdir(parents=True, exist_ok=True)
     write_all([(kept, made.to_json)])
     return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from headstack.predictor.calibration import (
     response_residuals,
     with_loads,
 )
+from headstack.predictor.composed import ENVIRONMENTS, Layout, composed
 from headstack.predictor.grid import FULL, OPEN, Axes, Axis, Progress, Table, characterized, held_bytes, run, used_bytes
 from headstack.predictor.model import Model
 from headstack.stored import Stored
@@ -32,6 +33,7 @@ def _without_percentiles(told: dict[str, Any]) -> dict[str, Any]:
 
 
 STORED = Stored("characterization", steps=(_without_percentiles,))
+COMPOSED_SHARE = 0.6
 GRID_SHARE = 0.9
 """Of the progress, until the environments drawn at random begin."""
 
@@ -45,6 +47,8 @@ class Characterization:
     """Of the resolved description, the part of the system that is used, and the tests."""
     version: str
     """Of headstack, that ran them."""
+    how: str
+    """``simulated`` tests of the system itself, or ``composed`` from those of an array's member."""
     capacity_bytes: int
     held_bytes: int
     """What its buffers and caches hold."""
@@ -65,7 +69,7 @@ class Characterization:
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """All of it as JSON text; written to ``path`` if one is given.
 
-        >>> known = hs.Characterization("my-disk", "0" * 32, "0.2.0", 10**9, 0, {}, {}, {})
+        >>> known = hs.Characterization("my-disk", "0" * 32, "0.2.0", "simulated", 10**9, 0, {}, {}, {})
         >>> known.to_json().startswith('{"format":"headstack characterization"')
         True
         """
@@ -73,7 +77,7 @@ class Characterization:
             **STORED.head,
             **{
                 name: getattr(self, name)
-                for name in ("system", "description_hash", "version", "capacity_bytes", "held_bytes")
+                for name in ("system", "description_hash", "version", "how", "capacity_bytes", "held_bytes")
             },
             "errors": self.errors,
             "residuals": self.residuals,
@@ -88,7 +92,7 @@ class Characterization:
     def load(cls, path: str | os.PathLike[str]) -> Characterization:
         """What ``to_json`` wrote. Raises ``InputError`` when it is something else.
 
-        >>> known = hs.Characterization("my-disk", "0" * 32, "0.2.0", 10**9, 0, {}, {}, {})
+        >>> known = hs.Characterization("my-disk", "0" * 32, "0.2.0", "simulated", 10**9, 0, {}, {}, {})
         >>> _ = known.to_json("my-disk.json")
         >>> hs.Characterization.load("my-disk.json").system
         'my-disk'
@@ -106,6 +110,7 @@ class Characterization:
                 told["system"],
                 told["description_hash"],
                 told["version"],
+                told["how"],
                 told["capacity_bytes"],
                 told["held_bytes"],
                 {table: _table(columns) for table, columns in told["tables"].items()},
@@ -140,9 +145,9 @@ def _table(told: dict[str, Any]) -> Table:
     return Table(axes, told["time_ns"], told["half_width"], bottleneck, told["shape"])
 
 
-def hash_of(system: Drive | Array, axes: Axes) -> str:
+def hash_of(system: Drive | Array, axes: Axes, direct: bool) -> str:
     """Of all that the tests depend on, headstack's version apart."""
-    told = json.dumps([system.system, used_bytes(system), system.span, asdict(axes)], sort_keys=True)
+    told = json.dumps([system.system, used_bytes(system), system.span, asdict(axes), direct], sort_keys=True)
     return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
 
 
@@ -153,13 +158,32 @@ def characterize(system: Drive | Array, axes: Axes = FULL, progress: Progress | 
     """
     told = progress or (lambda share: None)
     tables = characterized(system, axes, lambda share: told(GRID_SHARE * share))
+    return calibrated(system, axes, tables, "simulated", lambda share: told(GRID_SHARE + (1 - GRID_SHARE) * share))
+
+
+def compose(
+    system: Array, layout: Layout, member: Characterization, axes: Axes = FULL, progress: Progress | None = None
+) -> Characterization:
+    """As ``characterize``, from the tests of the array's member and few of its own."""
+    told = progress or (lambda share: None)
+    tables = composed(system, layout, member.model, axes, lambda share: told(COMPOSED_SHARE * share))
+    few = replace(axes, environments=min(axes.environments, ENVIRONMENTS))
+    return calibrated(
+        system, few, tables, "composed", lambda share: told(COMPOSED_SHARE + (1 - COMPOSED_SHARE) * share)
+    )
+
+
+def calibrated(
+    system: Drive | Array, axes: Axes, tables: dict[str, Table], how: str, progress: Progress
+) -> Characterization:
+    """The characterization of these tables, with what predictions from it are off by on environments of chance."""
     # What is stored is what is predicted from: the file must not differ from what made it.
     tables = {name: _table(_told(table)) for name, table in tables.items()}
     capacity = used_bytes(system)
     held = held_bytes(system.system)
     model = Model(tables, capacity, held)
     environments = drawn(system, axes, capacity)
-    ran = run([spec for _, spec in environments], lambda share: told(GRID_SHARE + (1 - GRID_SHARE) * share))
+    ran = run([spec for _, spec in environments], progress)
     found = residuals(model, [(environment, one) for (environment, _), one in zip(environments, ran, strict=True)])
     loaded = with_loads(model, environments, axes)
     for figure, of in response_residuals(model, loaded, run([spec for _, spec, _ in loaded], None)).items():
@@ -170,8 +194,9 @@ def characterize(system: Drive | Array, axes: Axes = FULL, progress: Progress | 
     }
     return Characterization(
         system.name,
-        hash_of(system, axes),
+        hash_of(system, axes, how == "simulated"),
         version(),
+        how,
         capacity,
         held,
         tables,

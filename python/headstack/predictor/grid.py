@@ -198,6 +198,17 @@ def alignments(system: dict[str, Any]) -> tuple[float, ...]:
 def characterized(system: Drive | Array, axes: Axes, progress: Progress | None) -> dict[str, Table]:
     """Runs all tests on all cores."""
     planned = {name: axes_of(name, axes, system.system, used_bytes(system)) for name in (RANDOM, SEQUENTIAL, MIXED)}
+    told = progress or (lambda share: None)
+    tables = tested(system, axes, planned, lambda share: told(CLOSED_SHARE * share))
+    return tables | {
+        OPEN: open_loops(system, axes, tables[MIXED], lambda share: told(CLOSED_SHARE + (1 - CLOSED_SHARE) * share))
+    }
+
+
+def tested(
+    system: Drive | Array, axes: Axes, planned: dict[str, tuple[Axis, ...]], progress: Progress
+) -> dict[str, Table]:
+    """The tables of closed loops at the coordinates that are planned for each."""
     places = [(name, point) for name, of in planned.items() for point in itertools.product(*(a.knots for a in of))]
     specs: dict[str, Spec] = {}
     keys = []
@@ -207,22 +218,19 @@ def characterized(system: Drive | Array, axes: Axes, progress: Progress | None) 
         key = json.dumps([spec["workload"], spec["span"]], sort_keys=True)
         specs.setdefault(key, spec)
         keys.append(key)
-    told = progress or (lambda share: None)
-    figures = dict(zip(specs, run(list(specs.values()), lambda share: told(CLOSED_SHARE * share)), strict=True))
+    figures = dict(zip(specs, run(list(specs.values()), progress), strict=True))
     tables: dict[str, Table] = {}
     for name, of in planned.items():
         rows = [figures[key] for key, (table, _) in zip(keys, places, strict=True) if table == name]
         tables[name] = Table.of(of, rows)
-    return tables | {
-        OPEN: open_loops(system, axes, tables[MIXED], lambda share: told(CLOSED_SHARE + (1 - CLOSED_SHARE) * share))
-    }
+    return tables
 
 
 def open_loops(system: Drive | Array, axes: Axes, mixed: Table, progress: Progress) -> Table:
     """Arrivals on the whole system: what closed loops cannot tell is how much a system does where it is let be, above
     all for writes that it has taken already."""
-    align, random, read, size, range_, _ = mixed.axes
-    shares = Axis("random", tuple(random.knots[n] for n in axes.open_shares))
+    align, _random, read, size, range_, _depth = mixed.axes
+    shares = Axis("random", tuple(axes.random_shares[n] for n in axes.open_shares))
     of = (align, shares, read, size, Axis("load", axes.loads))
     specs = []
     for a, f, r, s in itertools.product(*(axis.knots for axis in of[:-1])):

@@ -56,6 +56,8 @@ class Model:
         self.capacity_bytes = capacity_bytes
         self._read_least = self._least_read(held_bytes)
         self.depths = tables[RANDOM].knots("depth")
+        self.sizes_bytes = tables[RANDOM].knots("size")
+        self.least_range_bytes = capacity_bytes * tables[RANDOM].knots("range")[0]
         self._log_depths = [log(depth) for depth in self.depths]
         whole: Terms = [(len(self._random.axes[3].knots) - 1, 1.0)]
         self._whole = {True: whole, False: whole}
