@@ -55,6 +55,7 @@ COMMANDS = {
     "study": "studies",
     "characterize": "prediction",
     "predict": "prediction",
+    "twin": "twin",
     "validate": "validation",
     "demo": "demo",
     "completion": "completion",

@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Requests:
     """Requests that are known beforehand, in their order."""
 
@@ -69,6 +69,13 @@ class Requests:
 
     def __len__(self) -> int:
         return len(self.offsets)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the same is asked at the same pace."""
+        columns = ("kinds", "offsets", "lengths", "depth", "times_ns")
+        return isinstance(other, Requests) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in columns
+        )
 
     @property
     def change_contents(self) -> bool:

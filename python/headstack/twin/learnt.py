@@ -38,8 +38,8 @@ class Residual:
         """From response times of the same requests."""
         both = [np.maximum(np.asarray(times, np.float64), 1.0) for times in (measured_ns, described_ns)]
         means, p50s, p99s = ([float(figure(times)) for times in both] for figure in (np.mean, np.median, _p99))
-        ratios = (float(np.log(measured / described)) for measured, described in (means, p50s, p99s))
-        return cls(*ratios, requests=len(both[0]))
+        mean, p50, p99 = (float(np.log(measured / described)) for measured, described in (means, p50s, p99s))
+        return cls(mean, p50, p99, len(both[0]))
 
 
 def _p99(times: np.ndarray) -> float:

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headstack.twin.device import Answers, Device, Requests
+
+Again = Callable[[np.random.Generator], Requests]
 
 
 class OutOfTimeError(Exception):
@@ -24,6 +27,8 @@ class Asked:
     answers: Answers
     rested_s: float = 0.0
     """How long the device was left alone before."""
+    again: Again | None = None
+    """Draws other requests of the same kind, so that a model of the device is asked more often than the device was."""
 
 
 @dataclass
@@ -36,6 +41,9 @@ class Session:
     """Time of the device that may be spent."""
     progress: Callable[[str, float], object] | None = None
     """Hears what is tested, and the share of the budget that is spent."""
+    recorded: list[Asked] = field(default_factory=list)
+    """What an earlier calibration of this device was answered: it is not asked again, as long as the same comes
+    next."""
     asked: list[Asked] = field(default_factory=list)
     device_s: float = 0.0
     requests: int = 0
@@ -49,8 +57,12 @@ class Session:
         """Time of the device that is left."""
         return max(0.0, self.budget_s - self.device_s)
 
-    def ask(self, test: str, requests: Requests, keep: bool = True) -> Answers:
-        """Asks, and keeps what came of it for the inference unless it is too much to keep.
+    def draw(self, test: str, again: Again) -> Answers:
+        """Asks requests of a kind that can be drawn again."""
+        return self.ask(test, again(self.random), again=again)
+
+    def ask(self, test: str, requests: Requests, again: Again | None = None) -> Answers:
+        """Asks, and keeps what came of it.
 
         Raises ``OutOfTimeError`` where the budget was spent before.
         """
@@ -58,17 +70,31 @@ class Session:
             raise OutOfTimeError
         if self.progress is not None:
             self.progress(test, min(1.0, self.device_s / self.budget_s))
-        answers = self.device.ask(requests)
+        answers = self._recorded(test, requests) or self.device.ask(requests)
         self.device_s += answers.seconds
         self.requests += len(answers.issued_ns)
-        if keep:
-            self.asked.append(Asked(test, requests, answers, self._rested_s))
-            self._rested_s = 0.0
+        self.asked.append(Asked(test, requests, answers, self._rested_s, again))
+        self._rested_s = 0.0
         return answers
+
+    def _recorded(self, test: str, requests: Requests) -> Answers | None:
+        if not self.recorded:
+            return None
+        next_ = self.recorded.pop(0)
+        if next_.test == test and next_.requests == requests:
+            return next_.answers
+        # From here on it is another calibration.
+        self.recorded.clear()
+        return None
+
+    def share(self, usual_s: float) -> float:
+        """How much of what is usually asked, in so many seconds, the budget has room for: 0.2 to 1."""
+        return float(np.clip(self.budget_s / usual_s, 0.2, 1.0))
 
     def rest(self, seconds: float) -> None:
         """Leaves the device alone, which is time of the device too."""
-        self.device.rest(seconds)
+        if not self.recorded:
+            self.device.rest(seconds)
         self.device_s += seconds
         self._rested_s += seconds
 
@@ -76,8 +102,8 @@ class Session:
         """What was asked in a test, in order."""
         return [one for one in self.asked if one.test == test]
 
-    def places(self, count: int, size: int = 4096, start: int = 0, end: int | None = None) -> np.ndarray:
-        """Random offsets of requests of this size between two bytes, aligned to their size."""
-        align = max(size, self.device.block_bytes)
-        first, last = -(-start // align), (self.device.capacity_bytes if end is None else end) // align
-        return self.random.integers(first, max(first + 1, last), count).astype(np.uint64) * np.uint64(align)
+
+def places(random: np.random.Generator, count: int, end: int, size: int = 4096, start: int = 0) -> NDArray[np.uint64]:
+    """Random offsets of requests of this size between two bytes, aligned to their size."""
+    first, last = -(-start // size), end // size
+    return random.integers(first, max(first + 1, last), count).astype(np.uint64) * np.uint64(size)

@@ -1,0 +1,165 @@
+"""``headstack twin``: a device measured as a black box, and the description that simulates it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headstack import _native, signals
+from headstack._native import InputError
+from headstack.atomic_files import write_all
+from headstack.cli.completing import Among
+from headstack.cli.files import KEPT, OUTPUT, SOURCE
+from headstack.cli.loading import Implied
+from headstack.cli.output import print_table, say, wide_option
+from headstack.cli.targets import access_of, one_thread_options
+from headstack.columns import Figures, Names
+from headstack.system import load_system
+from headstack.values import whole
+
+if TYPE_CHECKING:
+    from headstack.twin.learning import Calibration
+    from headstack.twin.session import Session
+
+FAMILIES = ("disk", "flash", "array", "volume")
+
+
+@click.group(cls=Implied, implied="learn")
+def twin() -> None:
+    """Learn a DEVICE: measure it as a black box, and write a description that simulates it.
+
+    \b
+    headstack twin DEVICE -o FILE.toml
+    headstack twin validate
+
+    The first asks a file, a block device, a live export or a simulated SYSTEM for reads, and for writes where they are
+    allowed, and finds the description under which a simulated device answers alike. The description is a system for
+    every
+    command.
+    """
+
+
+@twin.command(hidden=True)
+@click.argument("device", type=SOURCE, metavar="DEVICE", help="A file, a block device, or a simulated system.")
+@click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", required=True, help="The description.")
+@click.option(
+    "--family", metavar="|".join(FAMILIES), type=Among(FAMILIES), help="What it is; a first look tells unless stated."
+)
+@click.option("--time", "budget", metavar="TIME", help="Time of the device, such as 2min: probes are made shorter.")
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Of what is asked.")
+@click.option(
+    "--answers", type=KEPT, metavar="FILE.npz", help="Where answers are kept; beside the description unless stated."
+)
+@click.option("--resume", is_flag=True, help="Go on with the answers that are kept.")
+@click.option("--write", is_flag=True, help="Ask for writes too, where --destroy or --overwrite allows them.")
+@one_thread_options
+@wide_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def learn(
+    device: str,
+    output: str,
+    family: str | None,
+    budget: str | None,
+    seed: str,
+    answers: str | None,
+    resume: bool,
+    write: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
+    """Learn a DEVICE, and write the description that simulates it."""
+    needs_numpy()
+    from headstack.twin.learning import learn as learn_device
+    from headstack.twin.learning import load_answers, save_answers
+    from headstack.twin.written import written
+
+    if not output.endswith(".toml"):
+        raise InputError(f"{output}: a description's name ends with .toml")
+    if family is not None and family not in FAMILIES:
+        raise InputError(f"--family: {family!r} is none of {', '.join(FAMILIES)}")
+    stem = output.removesuffix(".toml")
+    kept = answers or f"{stem}.answers.npz"
+    sessions: list[Session] = []
+    recorded = load_answers(kept) if resume else []
+    try:
+        calibration = learn_device(
+            opened(device, access_of(given), write),
+            [family] if family else [],
+            seed=whole("seed", seed),
+            budget_s=float("inf") if budget is None else _native.parse_duration_ns(budget) / 1e9,
+            recorded=recorded,
+            progress=None if quiet else shown(),
+            keep=sessions.append,
+        )
+    except KeyboardInterrupt:
+        if sessions and sessions[-1].asked:
+            write_all([(kept, partial(save_answers, sessions[-1].asked))])
+            print(f"headstack: interrupted; answers are kept: {kept} (--resume goes on)", file=sys.stderr)
+        return signals.exit_code()
+    folder, name = os.path.split(stem)
+    texts = written(calibration, name, _native.version())
+    files = [(os.path.join(folder, one), partial(Path.write_text, data=text)) for one, text in texts.items()]
+    write_all([(kept, partial(save_answers, calibration.session.asked)), *files])
+    print_calibration(calibration)
+    say(f"\nwritten: {', '.join([*(os.path.join(folder, one) for one in texts), kept])}")
+    return 0
+
+
+def needs_numpy() -> None:
+    """Says what is missing, where it is."""
+    try:
+        import numpy  # noqa: F401
+    except ImportError:
+        raise InputError("twins need numpy: pip install 'headstack[twin]'") from None
+
+
+def opened(name: str, access: Any, write: bool) -> Any:
+    """The device: real where there is a file or device of the name, else a simulated one in virtual time."""
+    from dataclasses import replace
+
+    from headstack.twin.device import RealDevice, SimulatedDevice
+
+    if os.path.lexists(name) and not name.endswith(".toml"):
+        targets = _native.Targets(json.dumps([replace(access, write=write).asked(name)]))
+        return RealDevice(targets, may_write=write)
+    found = load_system(name)
+    return SimulatedDevice(found.system, name=name)
+
+
+def shown() -> Any:
+    """Shows on stderr what is asked, and how long it takes."""
+    began, last = time.monotonic(), [""]
+
+    def show(what: str, share: float) -> None:
+        if what != last[0]:
+            last[0] = what
+            print(f"headstack: {time.monotonic() - began:5.1f} s  {what}", file=sys.stderr, flush=True)
+
+    return show
+
+
+def print_calibration(calibration: Calibration) -> None:
+    """What was found, and what the description leaves unexplained."""
+    learnt, session = calibration.learnt, calibration.session
+    rows = [[key, value.low or "", value.high or "", value.how] for key, value in learnt.values.items()]
+    print_table([Names("value"), Figures("low"), Figures("high"), Names("found by")], rows)
+    print()
+    rows = [
+        [
+            test,
+            *(f"{100 * math.expm1(figure):+.1f}" for figure in (one.mean, one.p50, one.p99)),
+            f"{one.requests:,}",
+        ]
+        for test, one in learnt.residuals.items()
+    ]
+    figures = [Figures(name) for name in ("mean", "p50", "p99", "requests")]
+    print_table([Names("measured over described, %"), *figures], rows)
+    say(f"\n{calibration.family}: {session.requests:,} requests, {session.device_s:.1f} s of the device")

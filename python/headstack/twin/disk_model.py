@@ -1,0 +1,175 @@
+"""A disk as it is learnt: what is found of it, and the description that this makes."""
+
+from __future__ import annotations
+
+import copy
+import os
+import tempfile
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from headstack.atomic_files import write_text
+from headstack.twin.device import Floats
+from headstack.twin.probes.seeks import DISTANCES
+from headstack.twin.probes.zones import Rates
+
+SECTOR = 512
+ZONES = 16
+ERAS = ((13e6, 1995), (75e6, 2001), (150e6, 2007), (float("inf"), 2016))
+"""Outer rates below these are of such years: what is never seen from outside is as usual then."""
+USUAL = {
+    1995: ("scsi", "20MB/s", 512),
+    2001: ("scsi", "160MB/s", 4 << 10),
+    2007: ("sata", "300MB/s", 16 << 10),
+    2016: ("sata", "600MB/s", 128 << 10),
+}
+"""Interface and buffer of such years. Heads and the seek curve of a base are replaced by what is measured, or do not
+matter: cylinders are counted so that they hold what tracks hold, whatever their surfaces."""
+
+
+@dataclass(frozen=True)
+class Disk:
+    """What is known of a disk; ``system`` makes the description of it."""
+
+    base: dict[str, Any]
+    """A drive of its capacity, speed and rates, otherwise as usual in its years."""
+    capacity: int
+    rates: Rates
+    track_bytes_per_s: Floats
+    """Of each zone: off the medium, without what skew costs a stream."""
+    seek_ns: Floats
+    """At each of ``DISTANCES``, with all that is done before the arm moves and cannot be told from it."""
+    command_ns: float
+    read_hit_ns: float
+    write_hit_ns: float
+    write_settle_ns: float
+    committed: float = 0.0
+    rotation_margin_ns: float = 0.0
+    age_weight: float = 0.0
+    strength: float = 1.0
+    read_ns_per_byte: float = 0.0
+    write_ns_per_byte: float = 0.0
+    head_switch_ns: float | None = None
+    queue: dict[str, Any] = field(default_factory=dict)
+    """Replaces keys of the base's queue: policy, depth."""
+    buffer: dict[str, Any] = field(default_factory=dict)
+    """Replaces keys of the base's buffer."""
+
+    def with_(self, **changes: Any) -> Disk:
+        """The same with other values."""
+        return replace(self, **changes)
+
+    def with_command(self, command_ns: float) -> Disk:
+        """The same with another share of what comes before the medium: only the sum with the seek is ever seen."""
+        moved = np.maximum(1e4, self.seek_ns + self.command_ns - command_ns)
+        return replace(self, command_ns=command_ns, seek_ns=moved)
+
+    @property
+    def system(self) -> dict[str, Any]:
+        """The description, as runs are pointed at one."""
+        disk = copy.deepcopy(self.base)
+        mechanics = disk["mechanics"]
+        disk["geometry"]["zones"] = self._zones()
+        cylinders = disk["geometry"]["zones"][-1]["last_cylinder"] + 1
+        disk["geometry"]["cylinders"] = cylinders
+        mechanics["seek"] = {"points": self._points(cylinders)}
+        mechanics["write_settle_ns"] = round(self.write_settle_ns)
+        if self.head_switch_ns is not None:
+            mechanics["head_switch_ns"] = round(self.head_switch_ns)
+        overheads = disk["overheads"]
+        for key, value in (
+            ("read_miss_ns", self.command_ns),
+            ("write_miss_ns", self.command_ns),
+            ("read_hit_ns", self.read_hit_ns),
+            ("write_hit_ns", self.write_hit_ns),
+        ):
+            overheads[key] = {"after_read": round(value), "after_write": round(value)}
+        disk["interface"]["read_ns_per_byte"] = self.read_ns_per_byte
+        disk["interface"]["write_ns_per_byte"] = self.write_ns_per_byte
+        disk["queue"] |= {
+            "committed": float(np.clip(self.committed, 0, 16)),
+            "rotation_margin_ns": round(max(0.0, self.rotation_margin_ns)),
+            "age_weight": float(np.clip(self.age_weight, 0, 1)),
+            "reordering_strength": float(np.clip(self.strength, 0.02, 1)),
+            **self.queue,
+        }
+        if "depth" in self.queue:
+            disk["interface"]["host_tags"] = self.queue["depth"]
+        disk["buffer"] |= self.buffer
+        return {"drive": {"disk": disk}}
+
+    def _zones(self) -> list[dict[str, Any]]:
+        """Zones as wide as the places lie apart, which hold as much as their rates say."""
+        pattern = self.base["geometry"]["zones"][0]
+        heads, period_s = self.base["geometry"]["heads"], 60 / self.base["mechanics"]["rpm"]
+        edges = np.linspace(0, self.capacity // SECTOR, ZONES + 1)
+        rates = np.interp((edges[1:] + edges[:-1]) / 2 * SECTOR, self.rates.at_bytes, self.track_bytes_per_s)
+        zones, first = [], 0
+        for rate, low, high in zip(rates, edges[:-1], edges[1:], strict=True):
+            sectors = max(4, round(rate * period_s / SECTOR))
+            cylinders = max(1, -(-round(high - low) // (sectors * heads)))
+            zones.append(
+                {
+                    **pattern,
+                    "first_cylinder": first,
+                    "last_cylinder": first + cylinders - 1,
+                    "sectors_per_track": sectors,
+                }
+            )
+            first += cylinders
+        return zones
+
+    def _points(self, cylinders: int) -> list[list[int]]:
+        """The curve at its distances in cylinders; between one cylinder and the first it goes on as it begins."""
+        times = rising(np.maximum(1000.0, self.seek_ns))
+        at = np.maximum(1, np.round(np.array(DISTANCES) * cylinders)).astype(int)
+        end = cylinders - 1
+        slope = (times[-1] - times[-2]) / max(1, at[-1] - at[-2])
+        points: list[list[int]] = []
+        if at[0] > 1:
+            points.append([1, int(times[0])])
+        for cylinder, time in [*zip(at, times, strict=True), (end, times[-1] + slope * (end - at[-1]))]:
+            if not points or cylinder > points[-1][0]:
+                points.append([int(cylinder), max(int(time), points[-1][1] if points else 0)])
+        return points
+
+
+def rising(times: Floats) -> Floats:
+    """The nearest times that never fall from one distance to the next (pool adjacent violators)."""
+    blocks: list[list[float]] = []
+    for time in times:
+        blocks.append([float(time), 1.0])
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            (before, count), (after, more) = blocks[-2], blocks.pop()
+            blocks[-1] = [(before * count + after * more) / (count + more), count + more]
+    return np.concatenate([np.full(int(count), value) for value, count in blocks])
+
+
+def base_of(capacity: int, rpm: float, rates: Rates) -> dict[str, Any]:
+    """A drive of these figures as usual in the years when disks were as fast."""
+    from headstack.system import load_system
+
+    outer, inner = float(rates.bytes_per_s.max()), float(rates.bytes_per_s[-1])
+    year = next(year for limit, year in ERAS if outer < limit)
+    kind, rate, buffer_kib = USUAL[year]
+    text = (
+        f'name = "twin"\nyear = {year}\n'
+        f'[capacity]\nlogical_blocks = {capacity // SECTOR}\nlogical_block = "{SECTOR}B"\n'
+        f'physical_sector = "{SECTOR}B"\n'
+        f'[media]\nsustained_outer_rate = "{outer / 1e6:.3f}MB/s"\n'
+        f'sustained_inner_rate = "{min(inner, outer) / 1e6:.3f}MB/s"\n'
+        f'[spindle]\nspeed = "{rpm:.4f}rpm"\n'
+        "[geometry]\nheads = 4\n"
+        f'[seek]\nread_average = "{8.5 * (7200 / rpm) ** 0.5:.2f}ms"\n'
+        f'[buffer]\nsize = "{buffer_kib}KiB"\n'
+        f'[interface]\nkind = "{kind}"\nrate = "{rate}"\n'
+    )
+    with tempfile.TemporaryDirectory(prefix="headstack-") as folder:
+        path = os.path.join(folder, "twin.toml")
+        write_text(path, text)
+        base: dict[str, Any] = load_system(path).system["drive"]["disk"]
+    # The spindle's own figure, to more digits than a sheet has.
+    base["mechanics"]["rpm"] = rpm
+    return base

@@ -1,0 +1,167 @@
+"""Finding the description under which a simulated device answers as the real one did.
+
+A test's answers are compared by statistics, each a logarithm with the error that chance gives it. What cannot be read
+off
+the answers is searched for by simulation: each candidate is asked what the device was asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headstack.twin.device import Answers, Floats, Requests, SimulatedDevice
+from headstack.twin.session import Asked
+
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.97)
+"""Quantiles that are compared; further out a test of some thousand requests says little."""
+FLOOR = 0.003
+"""No statistic is held to be surer than this: two units of one model differ by as much."""
+
+QUICK_NS = 1_000_000
+"""What comes sooner has not waited for a turn."""
+
+System = dict[str, Any]
+Statistics = Callable[[Requests, Answers], tuple[Floats, Floats]]
+"""Logarithms, and how far chance moves each."""
+
+
+def quantiles(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
+    """The mean and some quantiles of the response time."""
+    times = np.sort(answers.response_ns)
+    count = len(times)
+    ranks = np.array(SHARES) * (count - 1)
+    error = np.sqrt(count * np.array(SHARES) * (1 - np.array(SHARES)))
+    low, high = (np.log(times[np.clip(np.round(ranks + way * error), 0, count - 1).astype(int)]) for way in (-1, 1))
+    mean_error = times.std() / times.mean() / np.sqrt(count)
+    values = np.concatenate([[np.log(times.mean())], np.log(times[np.round(ranks).astype(int)])])
+    return values, np.hypot(np.concatenate([[mean_error], (high - low) / 2]), FLOOR)
+
+
+def means(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
+    """The mean response time, and how many were answered from a buffer: where a pattern repeats itself, quantiles jump
+    from one of its steps to the next."""
+    times = answers.response_ns
+    quick = float(np.mean(times < QUICK_NS))
+    return np.array([np.log(times.mean()), 3 * quick]), np.array([0.02, 0.1])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A model's statistics beside the device's."""
+
+    test: str
+    measured: Floats
+    model: Floats
+    sd: Floats
+
+    @property
+    def score(self) -> float:
+        """How far off it is, of each statistic the logarithm of one more than its squared difference in its own error:
+        0.6 or so where only chance differs, and no single statistic outweighs all others."""
+        return float(np.mean(np.log1p(((self.measured - self.model) / self.sd) ** 2)))
+
+
+def answered(
+    system: System, asked: Sequence[Asked], random: np.random.Generator, draws: int = 1
+) -> list[list[tuple[Requests, Answers]]]:
+    """What the system answers to each test in turn; those that can be drawn again are drawn so often."""
+    device = SimulatedDevice(json.dumps(system), int(random.integers(1 << 31)))
+    found = []
+    for one in asked:
+        if one.rested_s:
+            device.rest(one.rested_s)
+        lists = [one.requests] if one.again is None else [one.again(random) for _ in range(draws)]
+        found.append([(requests, device.ask(requests)) for requests in lists])
+    return found
+
+
+def compared(
+    system: System,
+    asked: Sequence[Asked],
+    random: np.random.Generator,
+    statistics: Mapping[str, Statistics] = {},
+    draws: int = 1,
+) -> list[Comparison]:
+    """The system beside the device, test by test."""
+    found = []
+    for one, lists in zip(asked, answered(system, asked, random, draws), strict=True):
+        of = statistics.get(one.test, quantiles)
+        measured, sd = of(one.requests, one.answers)
+        model = np.mean([of(*answers)[0] for answers in lists], axis=0)
+        found.append(Comparison(one.test, measured, model, sd * np.sqrt(1 + 1 / len(lists))))
+    return found
+
+
+def score(comparisons: Sequence[Comparison]) -> float:
+    """Of several tests."""
+    return float(np.mean([one.score for one in comparisons]))
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where something may lie that many devices do not have at all."""
+
+    name: str
+    low: float
+    high: float
+    without: float | None = None
+    """Its value where a device does not have it; nothing where all have it."""
+
+
+def evolved(
+    ranges: Sequence[Range],
+    build: Callable[[Floats], System],
+    asked: Sequence[Asked],
+    random: np.random.Generator,
+    statistics: Mapping[str, Statistics] = {},
+    first: Sequence[Floats] = (),
+    population: int = 32,
+    generations: int = 5,
+) -> list[tuple[float, Floats]]:
+    """Points under which ``build`` answers as the device did, the best first: the last generation's, and its elders'.
+
+    A cross-entropy search: each generation is drawn around the best quarter of those before it, whose spread narrows,
+    and
+    of which each part may be without what the device may not have.
+    """
+    low, high = np.array([one.low for one in ranges]), np.array([one.high for one in ranges])
+    without = np.array([np.nan if one.without is None else one.without for one in ranges])
+    may_lack = ~np.isnan(without)
+
+    def scored(theta: Floats) -> tuple[float, Floats]:
+        return score(compared(build(theta), asked, random, statistics)), theta
+
+    def fresh() -> Floats:
+        theta = low + (high - low) * random.random(len(low))
+        return np.where(may_lack & (random.random(len(low)) < 0.5), without, theta)
+
+    elders = [scored(theta) for theta in [*first, *(fresh() for _ in range(2 * population - len(first)))]]
+    for _ in range(generations):
+        elders.sort(key=lambda one: one[0])
+        elite = np.array([theta for _, theta in elders[: population // 4]])
+        spread = elite.std(axis=0) * 0.8 + (high - low) * 0.02
+        lacking = np.where(may_lack, np.mean(elite == without, axis=0), 0.0)
+        children = []
+        for _ in range(population):
+            theta = elite[random.integers(len(elite))].copy()
+            moves = random.standard_normal(len(theta)) * spread
+            # Now and then one is told apart from not being there.
+            lacks = may_lack & (random.random(len(theta)) < np.clip(lacking, 0.1, 0.9) * 0.6)
+            children.append(
+                np.where(
+                    lacks, without, np.clip(theta + np.where(random.random(len(theta)) < 0.7, moves, 0), low, high)
+                )
+            )
+        # Chance favours some of the best: they are asked again.
+        again = [scored(theta) for _, theta in elders[: population // 4]]
+        elders = (
+            [((one[0] + other[0]) / 2, one[1]) for one, other in zip(elders[: population // 4], again, strict=True)]
+            + elders[population // 4 : population]
+            + [scored(theta) for theta in children]
+        )
+    return sorted(elders, key=lambda one: one[0])

@@ -1,0 +1,126 @@
+"""Learning a device: which family it is of, its probes, and what their answers teach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headstack._native import InputError
+from headstack.twin.device import Answers, Device, Requests
+from headstack.twin.learnt import Learnt
+from headstack.twin.session import Asked, OutOfTimeError, Session, places
+
+FAMILIES = ("disk", "flash", "array", "volume")
+LOOK = "a first look"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A device, what was asked of it, and what that taught."""
+
+    family: str
+    session: Session
+    learnt: Learnt
+
+
+class DoesNotFitError(InputError):
+    """No family explains the device's answers."""
+
+
+def learn(
+    device: Device,
+    families: Sequence[str] = (),
+    *,
+    seed: int = 1,
+    budget_s: float = float("inf"),
+    recorded: Sequence[Asked] = (),
+    progress: Callable[[str, float], object] | None = None,
+    keep: Callable[[Session], object] = lambda session: None,
+) -> Calibration:
+    """The twin of a device: of the first of ``families`` that explains its answers, or of those that a first look
+    suggests.
+
+    ``recorded`` are answers of an earlier calibration with the same seed, which are not asked for again. ``keep`` is
+    handed
+    each session before it begins, so that what it has heard is not lost with an interruption.
+
+    Raises ``DoesNotFitError`` naming what speaks against each family.
+    """
+    refused = []
+    for family in families or suggested(device, seed):
+        session = Session(device, seed, budget_s, progress, list(recorded))
+        keep(session)
+        module = import_module(f"headstack.twin.{family}")
+        try:
+            module.probes(session)
+        except OutOfTimeError:
+            raise InputError(f"{budget_s:g} s of the device's time are too few to know it as {family}") from None
+        if progress is not None:
+            progress(f"finding the {family}", 1.0)
+        learnt = module.learn(session)
+        if learnt.fits:
+            return Calibration(family, session, learnt)
+        refused.append(f"{family}: {learnt.why}")
+    raise DoesNotFitError(f"{device.name}: does not fit: {'; '.join(refused)}")
+
+
+def suggested(device: Device, seed: int) -> list[str]:
+    """The families that a few random reads leave possible, the likeliest first."""
+    random = np.random.default_rng(seed)
+    block = max(4096, device.block_bytes)
+    times = device.ask(Requests.reads(places(random, 120, device.capacity_bytes, block), block)).response_ns
+    median_ms = float(np.median(times)) / 1e6
+    if median_ms > 2:
+        return ["disk", "array"]
+    return ["flash", "volume", "array"] if median_ms < 0.4 else ["volume", "flash", "array"]
+
+
+def save_answers(asked: Sequence[Asked], path: Path) -> None:
+    """Writes all requests and answers, so that a calibration can go on where it was, or be done again without the
+    device."""
+    columns: dict[str, Any] = {
+        "tests": np.array([one.test for one in asked]),
+        "depths": np.array([one.requests.depth for one in asked]),
+        "rested_s": np.array([one.rested_s for one in asked]),
+    }
+    for name in ("kinds", "offsets", "lengths", "times_ns"):
+        parts = [getattr(one.requests, name) for one in asked]
+        columns[name] = np.concatenate(parts) if parts else np.zeros(0)
+        columns[f"{name}_count"] = np.array([len(part) for part in parts])
+    for name in ("issued_ns", "completed_ns"):
+        parts = [getattr(one.answers, name) for one in asked]
+        columns[name] = np.concatenate(parts) if parts else np.zeros(0)
+    with path.open("wb") as file:
+        np.savez_compressed(file, **columns)
+
+
+def load_answers(path: str) -> list[Asked]:
+    """What ``save_answers`` wrote. Raises ``InputError`` for a file that holds none."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            columns = dict(file)
+        ends = {name: np.cumsum(columns[f"{name}_count"])[:-1] for name in ("kinds", "offsets", "lengths", "times_ns")}
+        parts = {name: np.split(columns[name], end) for name, end in ends.items()}
+        answers = [np.split(columns[name], ends["offsets"]) for name in ("issued_ns", "completed_ns")]
+        return [
+            Asked(
+                str(test),
+                Requests(
+                    parts["kinds"][n],
+                    parts["offsets"][n],
+                    parts["lengths"][n],
+                    int(columns["depths"][n]),
+                    parts["times_ns"][n],
+                ),
+                Answers(answers[0][n], answers[1][n]),
+                float(columns["rested_s"][n]),
+            )
+            for n, test in enumerate(columns["tests"])
+        ]
+    except (ValueError, KeyError, OSError) as error:
+        raise InputError(f"{path}: holds no answers of a calibration: {error}") from None

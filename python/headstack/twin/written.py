@@ -1,0 +1,53 @@
+"""A twin as files: an ordinary description with a table ``[twin]``, and beside it the sample of others as likely."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from headstack import _native
+
+if TYPE_CHECKING:
+    from headstack.twin.learning import Calibration
+
+
+def written(calibration: Calibration, name: str, version: str) -> dict[str, str]:
+    """The files by name; ``name`` is that of the description without its suffix."""
+    learnt, session = calibration.learnt, calibration.session
+    sample = f"{name}.sample.json"
+    table: dict[str, Any] = {
+        "of": session.device.name,
+        "class": calibration.family,
+        "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "version": version,
+        "seed": session.seed,
+        "requests": session.requests,
+        "device_time": f"{session.device_s:.3f}s",
+        "wrote": any(one.requests.change_contents for one in session.asked),
+        "probes": list(dict.fromkeys(one.test for one in session.asked)),
+        "sample": sample,
+    }
+    lines = ["", "[twin]", *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items())]
+    for key, value in learnt.values.items():
+        lines += ["", f"[twin.values.{json.dumps(key)}]"]
+        found = {"low": value.low, "high": value.high, "how": value.how}
+        lines += [
+            f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in found.items() if text is not None
+        ]
+    for test, residual in learnt.residuals.items():
+        lines += ["", f"[twin.residuals.{json.dumps(test)}]"]
+        lines += [f"{figure} = {getattr(residual, figure):.5f}" for figure in ("mean", "p50", "p99")]
+        lines.append(f"requests = {residual.requests}")
+    texts = {sample: json.dumps({"version": 1, "systems": list(learnt.sample)})}
+    texts[f"{name}.toml"] = _description(calibration, name, texts) + "\n".join(lines) + "\n"
+    return texts
+
+
+def _description(calibration: Calibration, name: str, beside: dict[str, str]) -> str:
+    best = calibration.learnt.best
+    device = best["drive"]
+    ((kind, description),) = device.items()
+    named = {**description, "name": f"Twin of {calibration.session.device.name}"}
+    sources = {"default": f"A calibrated: {calibration.session.requests:,} requests of its own"}
+    return _native.drive_to_toml(json.dumps({kind: named}), sources)

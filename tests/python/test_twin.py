@@ -1,0 +1,197 @@
+"""The twin of a disk: estimators against what is known, blind calibration, and what does not fit."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headstack as hs
+from conftest import Headstack
+from headstack.system import load_system
+from headstack.twin import disk
+from headstack.twin.device import Answers, Requests, SimulatedDevice
+from headstack.twin.disk_draws import draw
+from headstack.twin.disk_fit import smoothing
+from headstack.twin.disk_model import rising
+from headstack.twin.learning import learn, load_answers, save_answers
+from headstack.twin.probes import queue, rotation, seeks, zones
+from headstack.twin.session import OutOfTimeError, Session, places
+
+
+def session_of(name: str, **given: float) -> Session:
+    return Session(SimulatedDevice(load_system(name).system, 7), **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["cheetah-9lp", "cheetah-x15-36lp", "travelstar-7k100-100gb", "wd-red-plus-4tb"])
+def test_the_turn_is_found_to_a_millionth(name: str) -> None:
+    session = session_of(name)
+    rotation.ask(session)
+    found = rotation.learn(session)
+    assert found is not None
+    true = load_system(name).system["drive"]["disk"]["mechanics"]["rpm"]
+    assert abs(found.rpm / true - 1) < 1e-6
+
+
+def test_the_turn_survives_a_late_clock() -> None:
+    """20 us of jitter on completions, as a socket has, leave 20 millionths."""
+    session = session_of("spinpoint-f1-1tb")
+    rotation.ask(session)
+    (asked,) = session.of(rotation.TEST)
+    late = np.abs(np.random.default_rng(3).normal(0, 20_000, len(asked.requests))).astype(np.int64)
+    answers = Answers(asked.answers.issued_ns, asked.answers.completed_ns + late)
+    found = rotation.of_repeats(asked.requests, answers)
+    assert found is not None
+    assert abs(found.rpm / 7200 - 1) < 20e-6
+    assert found.sd_ns / found.period_ns < 5e-6
+
+
+def test_nothing_turns_where_responses_are_drawn_at_random() -> None:
+    random = np.random.default_rng(5)
+    chosen = places(random, 400, 10**12)
+    requests = Requests.reads(np.concatenate([chosen, chosen]))
+    done = np.cumsum(random.gamma(4, 3e6, len(requests))).astype(np.int64)
+    assert rotation.of_repeats(requests, Answers(done - 10_000_000, done)) is None
+
+
+def test_rates_fall_from_the_rim_inwards_as_the_sheet_says() -> None:
+    session = session_of("spinpoint-f1-1tb")
+    zones.ask(session)
+    rates = zones.learn(session)
+    assert rates.bytes_per_s[0] == pytest.approx(118e6, rel=0.04)
+    assert rates.bytes_per_s[-1] == pytest.approx(55e6, rel=0.06)
+    capacity = session.device.capacity_bytes
+    # Half of the bytes lie in the outer two fifths of the radius or so, and there and back is the same place.
+    share = rates.share_of_radius(np.array([0, capacity / 2, capacity]), capacity)
+    assert share[0] == 0
+    assert 0.35 < share[1] < 0.48
+    assert share[2] == pytest.approx(1)
+    assert rates.at_radius(share, capacity)[1] == pytest.approx(capacity / 2, rel=0.01)
+
+
+def test_a_curve_is_smoothed_within_its_error_and_never_falls() -> None:
+    true = 1e6 + 12e6 * np.sqrt(np.array(seeks.DISTANCES))
+    noise = np.random.default_rng(1).normal(0, 1e5, 15)
+    smooth, covariance = smoothing(true + noise, 1e5)
+    assert np.sqrt(np.mean((smooth - true) ** 2)) < np.sqrt(np.mean(noise**2))
+    assert (np.sqrt(np.diag(covariance)) < 1e5).all()
+    assert rising(np.array([1.0, 3.0, 2.0, 4.0])).tolist() == [1.0, 2.5, 2.5, 4.0]
+
+
+@pytest.fixture(scope="module")
+def blind() -> tuple[dict, object, Session]:
+    """A hidden disk, and what was learnt of it."""
+    hidden = draw(np.random.default_rng(20_261))
+    session = Session(SimulatedDevice(hidden, 11), seed=3)
+    disk.probes(session)
+    return hidden, disk.learn(session), session
+
+
+def test_a_hidden_disk_is_known_within_the_budget(blind) -> None:  # type: ignore[no-untyped-def]
+    hidden, learnt, session = blind
+    assert learnt.fits, learnt.why
+    assert session.device_s < 130
+    random = np.random.default_rng(8)
+    for depth, size in ((1, 8192), (32, 16384)):
+        rates = []
+        for system in (hidden, learnt.best):
+            device = SimulatedDevice(json.dumps(system), 5)
+            rates.append(device.ask(queue.reads(device.capacity_bytes, size, depth, 4000)(random)).per_s)
+        # Hidden disks of all eras come out within 2 % on average and 6 % at worst.
+        assert abs(rates[1] / rates[0] - 1) < 0.06, (depth, rates)
+
+
+def test_a_sample_is_of_descriptions_that_run(blind) -> None:  # type: ignore[no-untyped-def]
+    _, learnt, _ = blind
+    assert len(learnt.sample) == 20
+    device = SimulatedDevice(learnt.sample[3])
+    assert device.ask(Requests.reads(np.array([0, 1 << 20]))).seconds > 0
+
+
+def test_a_recorded_calibration_is_not_asked_again(tmp_path: Path) -> None:
+    first = session_of("spinpoint-f1-1tb", seed=4)
+    rotation.ask(first)
+    save_answers(first.asked, tmp_path / "a.npz")
+
+    class Dead(SimulatedDevice):
+        def ask(self, requests: Requests, progress: object = None) -> Answers:
+            raise AssertionError("asked")
+
+    dead = Dead(load_system("spinpoint-f1-1tb").system)
+    again = Session(dead, seed=4, recorded=load_answers(str(tmp_path / "a.npz")))
+    rotation.ask(again)
+    assert again.asked[0].answers.completed_ns.tolist() == first.asked[0].answers.completed_ns.tolist()
+    other = Session(dead, seed=5, recorded=load_answers(str(tmp_path / "a.npz")))
+    with pytest.raises(AssertionError, match="asked"):
+        rotation.ask(other)
+    (tmp_path / "b.npz").write_bytes(b"nothing")
+    with pytest.raises(hs.InputError, match="holds no answers"):
+        load_answers(str(tmp_path / "b.npz"))
+
+
+def test_a_budget_ends_probes() -> None:
+    session = session_of("spinpoint-f1-1tb", budget_s=5.0)
+    with pytest.raises(OutOfTimeError):
+        disk.probes(session)
+    assert session.device_s < 15
+
+
+class Constant:
+    """Answers after a time that has nothing to do with what is asked."""
+
+    name, capacity_bytes, block_bytes, may_write = "constant", 10**12, 512, True
+
+    def __init__(self, ns: int) -> None:
+        self.ns, self.now = ns, 0
+
+    def ask(self, requests: Requests, progress: object = None) -> Answers:
+        issued = self.now + self.ns * (np.arange(len(requests)) // max(1, requests.depth))
+        self.now = int(issued[-1]) + self.ns
+        return Answers(issued.astype(np.int64), (issued + self.ns).astype(np.int64))
+
+    def rest(self, seconds: float) -> None:
+        self.now += round(seconds * 1e9)
+
+
+def test_a_device_of_constant_latency_is_no_disk() -> None:
+    with pytest.raises(hs.InputError, match="does not fit: disk: no rotation"):
+        learn(Constant(5_000_000), ["disk"])
+
+
+def test_a_flash_drive_is_no_disk() -> None:
+    device = SimulatedDevice(load_system("970-evo-1tb").system)
+    with pytest.raises(hs.InputError, match="does not fit: disk"):
+        learn(device, ["disk"])
+
+
+def test_the_command_writes_a_system_for_every_command(tmp_path: Path, headstack: Headstack) -> None:
+    found = headstack("twin", "cheetah-x15-36lp", "-o", "own.toml", "-q")
+    assert re.search(r"spindle.speed\s+(14999\.9|15000\.0)\d+rpm\s+15000\.\d+rpm", found.stdout)
+    assert "written: own.sample.json, own.toml, own.answers.npz" in found.stdout
+    table = tomllib.loads((tmp_path / "own.toml").read_text())["twin"]
+    assert table["class"] == "disk"
+    assert table["of"] == "cheetah-x15-36lp"
+    assert "not identifiable" in table["values"]["overheads.command"]["how"]
+    assert len(json.loads((tmp_path / "own.sample.json").read_text())["systems"]) == 20
+    random = ("--size", "8KiB", "--read", "100", "--random", "100")
+    rows = headstack("run", "own.toml", "cheetah-x15-36lp", *random, "--csv", "-").stdout
+    own, true = (float(row["iops"]) for row in csv.DictReader(rows.splitlines()))
+    assert own == pytest.approx(true, rel=0.04)
+
+
+def test_the_command_says_what_is_wrong(headstack: Headstack) -> None:
+    for words, said in (
+        (["cheetah-9lp", "-o", "own.json"], "a description's name ends with .toml"),
+        (["no-such", "-o", "own.toml"], "no-such"),
+        (["cheetah-9lp", "-o", "own.toml", "--time", "2s"], "too few"),
+        (["cheetah-9lp", "-o", "own.toml", "--family", "tape"], "disk, flash, array, volume"),
+    ):
+        failed = headstack("twin", *words, "-q")
+        assert failed.returncode == 2
+        assert said in failed.stderr
+        assert len(failed.stderr.splitlines()) == 1
