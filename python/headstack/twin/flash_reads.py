@@ -1,0 +1,193 @@
+"""What reads alone tell of a solid-state drive: its dies, channels and rows, and what each step of a read takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from headstack.twin.device import Floats
+from headstack.twin.probes import dies as conflicts
+from headstack.twin.session import Session
+
+NOISE: Final = 0.02
+"""Share of a full conflict below which a delay is none."""
+
+
+USUAL_DEPTHS: Final = (32, 64, 128, 256, 512, 1024, 2048, 65536, 31, 63, 127, 255, 254, 1, 2, 4, 8, 16)
+"""Commands that drives take at once: of those that the answers allow, the first."""
+
+
+@dataclass(frozen=True)
+class Map:
+    """Where data lie, as pairs of reads show it."""
+
+    row_bytes: int | None
+    """None where two reads never meet, or always."""
+    dies: int | None
+    """None where nothing repeats, or no meeting is to be seen."""
+    channels: int | None
+    meets: bool
+    """Two reads of one place wait for each other at all."""
+    share: float
+    """Of random pairs that meet."""
+    small_ns: float
+    """What a meeting with a read of a block costs: a sensing, and a block over the channel."""
+    row_ns: float
+    """What a meeting with a read of a row costs."""
+    lone_ns: float
+    """What the first read of a block took, of the pairs that tell what a meeting costs."""
+    interval_ns: float
+    """By how much a read at the same moment is later that meets nothing."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """What a read alone takes."""
+
+    lone_ns: float
+    """Of one block."""
+    slope_ns: float
+    """Of another byte of the same row: channel and way to the host."""
+    link_ns: float
+    """Of a byte on the way to the host."""
+    channel_ns: float
+    """Of a byte on a channel."""
+    miss_ns: float
+    """What the first read of a place costs beyond the second."""
+    miss_share: float
+    """Of random reads."""
+
+
+def lone_reads(session: Session, state: str) -> dict[int, Floats]:
+    """Response times of second reads of a place, by size."""
+    found = {}
+    for one in session.asked:
+        if one.test.startswith("latency floor, ") and one.test.endswith(f", {state}"):
+            found[int(one.requests.lengths[0])] = one.answers.response_ns[1::2]
+    return found
+
+
+def seconds(session: Session, test: str) -> tuple[np.ndarray, Floats, float]:
+    """Distances of the pairs of a test, how long their second reads took, and how long the first ones did."""
+    (one,) = session.of(test)
+    places = one.requests.offsets.astype(np.int64)
+    return places[1::2] - places[::2], one.answers.response_ns[1::2], float(np.median(one.answers.response_ns[::2]))
+
+
+def mapping(session: Session, state: str) -> Map:
+    """Rows, dies and channels from the pairs that were asked for in a state."""
+    distances, delays, lone = seconds(session, f"dies, rows, {state}")
+    late = delays - lone
+    # A pair that meets nothing waits for the command before it.
+    interval = max(0.0, float(late.min()))
+    met = late - interval
+    small = float(np.median(met[met > 0.5 * met.max()])) if met.max() > NOISE * lone else 0.0
+    meets = small > NOISE * lone
+    row = conflicts.row_from(distances, met) if meets else None
+    _, pairs, lone_anywhere = seconds(session, f"dies, pairs, {state}")
+    share = float((pairs - lone_anywhere - interval > 0.5 * small).mean()) if meets else 0.0
+    small_pairs, row_pairs = ([seconds(session, one.test) for one in session.asked
+                               if one.test.startswith(name) and one.test.endswith(f", {state}")]
+                              for name in ("dies, strides", "dies, rows at strides"))  # fmt: skip
+    asked_row = int(small_pairs[0][0][1] - small_pairs[0][0][0])
+    shown = small_pairs if meets else row_pairs
+    late = np.array([later for _, later, _ in shown]) - interval
+    # Data of the first read may keep the way to the host busy for the second wherever that lies.
+    late = late - late.min(axis=1, keepdims=True)
+    # What was written into cells with one bit is sensed sooner: the base that shows all bits tells.
+    base = int(np.argmax(late[:, -1]))
+    full = float(late[base, -1])
+    row_late = (
+        np.array([later - first for (_, later, _), (_, _, first) in zip(row_pairs, small_pairs, strict=True)])
+        - interval
+    )
+    row_full = float(row_late[base, -1])
+    lone = small_pairs[base][2]
+    if full <= NOISE * lone:
+        return Map(row, None, None, False, share, small, 0.0, lone, interval)
+    small = full if meets else small
+    meet = late[:, :-1] > 0.5 * late[:, -1:]
+    # A stride that meets from every base is one of the drive's; in a drive overwritten at random none is.
+    always = meet.all(axis=0)
+    found = _period(always) if np.array_equal(always, meet.any(axis=0)) else None
+    found_channels = None
+    if found is not None:
+        middle = row_late[base, :-1]
+        waits = middle > max(0.03 * row_full, 150.0)
+        found_channels = _period(waits | always)
+    row = row or (asked_row if found else None)
+    return Map(
+        row,
+        found,
+        found_channels,
+        meets,
+        share,
+        small + interval if meets else 0.0,
+        row_full + interval,
+        lone,
+        interval,
+    )
+
+
+def _period(met: np.ndarray) -> int | None:
+    """The stride of which all that meet are multiples, counted from 1."""
+    which = np.flatnonzero(met) + 1
+    if len(which) == 0:
+        return None
+    period = int(which[0])
+    return period if np.array_equal(which, np.arange(period, len(met) + 1, period)) else None
+
+
+def path(session: Session, state: str, found: Map) -> Path:
+    """What a read takes, from reads alone and from many."""
+    block = session.device.block_bytes
+    lone = {size: float(np.median(times)) for size, times in lone_reads(session, state).items()}
+    within = [size for size in lone if size <= (found.row_bytes or 8192)]
+    if len(within) < 2:
+        within = sorted(lone)[:2]
+    first, last = min(within), max(within)
+    slope = max(0.0, (lone[last] - lone[first]) / (last - first))
+    if found.meets and found.row_bytes and found.row_ns > found.small_ns > 0:
+        channel = min(slope, (found.row_ns - found.small_ns) / (found.row_bytes - block))
+        link = slope - channel
+    else:
+        many = [
+            one.answers.per_s
+            for one in session.asked
+            if one.test.startswith("depth curve, large") and one.test.endswith(state)
+        ]
+        link = min(slope, *(1e9 / (rate * (1 << 17)) for rate in many))
+        channel = slope - link
+    # Only places that are far from all others are read for the first time.
+    firsts = [one.answers.response_ns[::2] for one in session.asked if one.test == f"latency floor, {block}, {state}"]
+    later = [one.answers.response_ns for one in session.of(f"latency, warm, {state}")]
+    miss, share = 0.0, 0.0
+    if firsts and later:
+        typical = float(np.median(later[0][later[0] <= np.quantile(later[0], 0.5)]))
+        miss = max(0.0, float(np.median(firsts[0])) - lone[block])
+        floor = lone.get(4096, typical)
+        share = float((later[0] > floor + 0.5 * miss).mean()) if miss > 0.1 * lone[block] else 0.0
+    return Path(lone[block], slope, link, channel, miss if share else 0.0, share)
+
+
+def commands_at_once(session: Session, found: Map) -> int | None:
+    """Commands that the device works on at once; none where that was not asked."""
+    least, most = 1, None
+    for one in session.asked:
+        if not one.test.startswith("commands at once"):
+            continue
+        ahead, took = len(one.requests) - 1, one.answers.response_ns
+        begins = ahead * found.interval_ns
+        inside = ahead + 1 - int((took[:-1] < begins).sum())
+        # Without a place it waits for the one that ends first, at least.
+        if took[-1] > took[0] + begins + 0.5 * max(found.small_ns - found.interval_ns, 0.0):
+            most = ahead if most is None else min(most, ahead)
+        else:
+            least = max(least, inside)
+    if least == 1 and most is None:
+        return None
+    # One or two commands may end while the last comes.
+    usual = [depth for depth in USUAL_DEPTHS if least - 2 <= depth <= (most or 2048)]
+    return usual[0] if usual else least

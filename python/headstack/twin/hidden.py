@@ -1,0 +1,89 @@
+"""A hidden device against its twin, on workloads that no probe asks for."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from headstack.twin.device import READ, WRITE, Answers, Requests, SimulatedDevice
+from headstack.twin.learnt import Learnt, System
+
+Cell = dict[str, Any]
+"""``workload``, ``kind``, ``depth``, ``size_bytes``, ``figure``, ``log_ratio`` of hidden over twin, and ``spread``: the
+standard deviation of the logarithm over the sample."""
+
+FIGURES: Final = ("rate", "mean", "p50", "p99")
+SPREAD_OF: Final = 8
+"""Descriptions of the sample that are asked: enough for a standard deviation within a quarter."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A workload that no probe asks for: random places, a share of reads, at a depth."""
+
+    name: str
+    kind: str
+    """``read``, ``write`` or ``mix``."""
+    depth: int
+    size_bytes: int
+    count: int
+    reads: float = 1.0
+    settled: bool = False
+    """Asked in the steady state of random overwrites."""
+
+    def requests(self, capacity_bytes: int, random: np.random.Generator) -> Requests:
+        """Requests within a capacity."""
+        places = random.integers(0, max(1, capacity_bytes // self.size_bytes), self.count) * self.size_bytes
+        kinds = np.where(random.random(self.count) < self.reads, READ, WRITE)
+        return Requests.of(kinds, places, self.size_bytes, depth=self.depth)
+
+
+def figures(answers: Answers) -> dict[str, float]:
+    """Requests a second, and mean and percentiles of response times."""
+    took = answers.response_ns
+    return {
+        "rate": answers.per_s,
+        "mean": float(took.mean()),
+        "p50": float(np.median(took)),
+        "p99": float(np.quantile(took, 0.99)),
+    }
+
+
+def settled(system: System) -> System:
+    """A solid-state drive as it is after random overwrites; others as they are."""
+    if "ssd" not in system.get("drive", {}):
+        return system
+    other = copy.deepcopy(system)
+    other["drive"]["ssd"]["preconditioned"] = True
+    return other
+
+
+def score(
+    hidden: System,
+    learnt: Learnt,
+    seed: int,
+    workloads: Sequence[HeldOut],
+    prepared: Callable[[SimulatedDevice], object] | None = None,
+) -> list[Cell]:
+    """Cells of every workload, each on a device that nothing was asked of before but what ``prepared`` asks."""
+    cells: list[Cell] = []
+    for number, workload in enumerate(workloads):
+        systems = [hidden, learnt.best, *learnt.sample[:SPREAD_OF]]
+        found = []
+        for system in systems:
+            device = SimulatedDevice(settled(system) if workload.settled else system, seed=seed + number)
+            if prepared is not None:
+                prepared(device)
+            capacity = device.capacity_bytes
+            found.append(figures(device.ask(workload.requests(capacity, np.random.default_rng((seed, number))))))
+        for figure in FIGURES:
+            logs = np.log([one[figure] for one in found])
+            spread = float(np.std(logs[2:])) if len(logs) > 3 else 0.0
+            cell: Cell = {"workload": workload.name, "kind": workload.kind, "depth": workload.depth}
+            cell |= {"size_bytes": workload.size_bytes, "figure": figure}
+            cells.append(cell | {"log_ratio": float(logs[0] - logs[1]), "spread": spread})
+    return cells

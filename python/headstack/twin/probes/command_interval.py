@@ -1,0 +1,30 @@
+"""How fast commands follow each other, and how many the device works on at once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from headstack.twin.device import Requests
+from headstack.twin.session import Session, places
+
+DEPTHS: Final = (1, 2, 4, 8, 16, 31, 32, 63, 64, 127, 128, 253, 254, 255, 256, 511, 512, 1022, 1023, 1024)
+"""Requests ahead of the one that shows whether there was a place for it: round it, the depths that devices have."""
+
+
+def probe(session: Session, state: str, row_bytes: int, dies: int | None) -> None:
+    """As many reads at once as a device takes. With its rows and dies, bursts of reads of one die and then one of
+    another tell how many commands it works on: the last waits for a place or does not."""
+    block = session.device.block_bytes
+    session.ask(
+        f"command interval, {state}",
+        Requests.reads(places(session.random, 4000, session.device.capacity_bytes, 4096), block, depth=256),
+    )
+    if dies is None or dies < 2:
+        return
+    room = session.device.capacity_bytes // (dies * row_bytes)
+    for ahead in DEPTHS:
+        busy = (np.arange(ahead) % room) * dies * row_bytes
+        offsets = np.append(busy, row_bytes)
+        session.ask(f"commands at once, {ahead}", Requests.reads(offsets, block, at_ns=np.zeros(ahead + 1, np.uint64)))

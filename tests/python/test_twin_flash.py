@@ -1,0 +1,185 @@
+"""Twins of solid-state drives: hidden ones are known again from their answers."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from headstack.system import load_system
+from headstack.twin import flash, flash_reads, flash_writes
+from headstack.twin.device import Answers, Requests, SimulatedDevice
+from headstack.twin.flash_draw import loaded
+from headstack.twin.learnt import Learnt
+from headstack.twin.probes import dies
+from headstack.twin.session import Session
+
+SMALL = """
+name = "small"
+[capacity]
+size = "1GB"
+[flash]
+generation = "tlc-64"
+channels = 4
+dies_per_channel = 4
+pages_per_block = 24
+over_provisioning = 0.2
+[interface]
+kind = "nvme"
+generation = 3
+"""
+
+
+class ReadOnly(SimulatedDevice):
+    """A device that must not be written."""
+
+    may_write = False
+
+
+def learnt(device, **limits) -> tuple[Learnt, Session]:
+    session = Session(device, **limits)
+    flash.probes(session)
+    return flash.learn(session), session
+
+
+def rate(system, size: int, depth: int, preconditioned: bool = False, write: bool = False) -> float:
+    system = copy.deepcopy(system)
+    system["drive"]["ssd"]["preconditioned"] |= preconditioned
+    device = SimulatedDevice(system)
+    places = np.random.default_rng(depth).integers(0, device.capacity_bytes // size, 30_000) * size
+    asked = Requests.writes(places, size, depth=depth) if write else Requests.reads(places, size, depth=depth)
+    device.ask(asked)
+    return device.ask(asked).per_s
+
+
+@pytest.fixture(scope="module")
+def small():
+    system = loaded(SMALL)
+    found, session = learnt(SimulatedDevice(system))
+    return system["drive"]["ssd"], found, session
+
+
+def test_a_drive_filled_in_order_tells_its_dies_channels_and_times(small):
+    hidden, found, _ = small
+    twin = found.best["drive"]["ssd"]
+    assert found.fits, found.why
+    for key in ("channels", "dies_per_channel"):
+        assert twin["flash"][key] == hidden["flash"][key]
+    assert found.values["flash.dies"].low == found.values["flash.dies"].high == "16"
+    for part, key in (("timing", "read_ns"), ("controller", "command_interval_ns"), ("controller", "command_ns")):
+        assert twin[part][key] == pytest.approx(hidden[part][key], rel=0.01), key
+    assert twin["timing"]["channel_ns_per_byte"] == pytest.approx(hidden["timing"]["channel_ns_per_byte"], rel=0.01)
+    assert twin["timing"]["suspend_ns"] == pytest.approx(hidden["timing"]["suspend_ns"], rel=0.1)
+    assert twin["timing"]["program_ns"] == pytest.approx(hidden["timing"]["program_ns"], rel=0.05)
+    assert twin["interface"]["queue_depth"] == hidden["interface"]["queue_depth"]
+
+
+def test_what_was_not_asked_for_comes_out_too(small):
+    hidden, found, _ = small
+    system = {"drive": {"ssd": hidden}}
+    for size, depth in ((8192, 3), (16384, 24), (65536, 200)):
+        assert rate(found.best, size, depth) == pytest.approx(rate(system, size, depth), rel=0.03)
+    writes = [rate(one, 4096, 32, preconditioned=True, write=True) for one in (found.best, system)]
+    assert writes[0] == pytest.approx(writes[1], rel=0.08)
+
+
+def test_the_sample_lies_round_the_best(small):
+    _, found, _ = small
+    assert len(found.sample) == 20
+    senses = np.array([one["drive"]["ssd"]["timing"]["read_ns"] for one in found.sample])
+    assert 0.001 < senses.std() / senses.mean() < 0.02
+
+
+def test_a_cache_of_one_bit_a_cell_ends_where_it_did():
+    system = loaded(
+        SMALL.replace("over_provisioning = 0.2", "over_provisioning = 0.4") + '[slc_cache]\nstatic = "100MB"\n'
+    )
+    found, session = learnt(SimulatedDevice(system))
+    capacity = session.device.capacity_bytes
+    measured, described = flash_writes.like(session, found.best, "fill")
+    assert 0.05 * capacity < measured.cache_bytes < 0.2 * capacity
+    assert described.cache_bytes == pytest.approx(measured.cache_bytes, rel=0.05)
+
+
+def test_nothing_is_written_where_that_is_not_allowed():
+    found, session = learnt(ReadOnly(loaded(SMALL)))
+    assert found.fits, found.why
+    assert not any(one.requests.change_contents for one in session.asked)
+    assert found.values["flash.program"].how == "not identifiable: nothing was written"
+
+
+def test_dies_are_counted_by_pairs_where_the_map_repeats_nothing():
+    system = loaded(SMALL)
+    system["drive"]["ssd"]["preconditioned"] = True
+    found, _ = learnt(ReadOnly(system))
+    low, high = (int(end) for end in (found.values["flash.dies"].low, found.values["flash.dies"].high))
+    assert low <= 16 <= high
+    assert high - low <= 6
+
+
+def test_a_row_ends_where_two_reads_meet_no_more():
+    distances = np.array([512, 4096, 8192, 12288])
+    assert dies.row_from(distances, np.array([50.0, 51.0, 0.2, 0.1])) == 8192
+    assert dies.row_from(distances, np.zeros(4)) is None
+
+
+def test_strides_are_multiples_of_a_period_or_nothing():
+    assert flash_reads._period(np.arange(1, 40) % 8 == 0) == 8
+    assert flash_reads._period(np.arange(1, 40) % 8 == 3) is None
+
+
+class Constant:
+    """Answers everything after the same time, whatever else it has to do."""
+
+    name, may_write, block_bytes, capacity_bytes = "constant", True, 512, 8 << 30
+
+    def __init__(self, ns: int) -> None:
+        self.ns = ns
+
+    def ask(self, requests, progress=None):
+        number = np.arange(len(requests))
+        alone = requests.depth == 0
+        issued = requests.times_ns.astype(np.int64) if alone else number // requests.depth * self.ns
+        return Answers(issued, issued + self.ns)
+
+    def rest(self, seconds):
+        """Nothing to do."""
+
+
+class Mixed:
+    """Two drives, each for every other mebibyte."""
+
+    name, may_write, block_bytes = "mixed", True, 512
+
+    def __init__(self, systems) -> None:
+        self.devices = [SimulatedDevice(system) for system in systems]
+        self.capacity_bytes = min(device.capacity_bytes for device in self.devices)
+
+    def ask(self, requests, progress=None):
+        one, other = (device.ask(requests) for device in self.devices)
+        first = requests.offsets // np.uint64(1 << 20) % np.uint64(2) == 0
+        late = one.issued_ns[0] - other.issued_ns[0]
+        return Answers(
+            np.where(first, one.issued_ns, other.issued_ns + late),
+            np.where(first, one.completed_ns, other.completed_ns + late),
+        )
+
+    def rest(self, seconds):
+        for device in self.devices:
+            device.rest(seconds)
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        lambda: Constant(80_000),
+        lambda: SimulatedDevice(load_system("aws-gp3-500").system),
+        lambda: SimulatedDevice(load_system("cheetah-9lp").system),
+        lambda: Mixed([loaded(SMALL), loaded(SMALL.replace("tlc-64", "mlc").replace("24", "12"))]),
+    ],
+    ids=["constant", "volume", "disk", "mixed"],
+)
+def test_what_is_no_drive_does_not_fit(device):
+    found, session = learnt(device())
+    assert not found.fits
+    assert found.why
+    assert not any(one.requests.change_contents for one in session.asked), "found out by reads alone"
