@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from headstack.predictor import Axes, characterization_of
 from headstack.predictor.calibration import drawn
+from headstack.predictor.grid import Bench
 from headstack.predictor.predictions import predicted
 from headstack.system import load_system
 
@@ -18,7 +19,7 @@ COUNT = 4_000
 
 system = load_system(sys.argv[1])
 tested = characterization_of(system)
-environments = [one for one, _ in drawn(system, replace(Axes(), environments=COUNT), tested.capacity_bytes)]
+environments = [one for one, _ in drawn(Bench.of(system), replace(Axes(), environments=COUNT))]
 predicted(environments[:1], [tested])  # The tables are made ready.
 asked = {"closed": environments, "open": [one.at_rate(20) for one in environments[: COUNT // 10]]}
 figures = {}

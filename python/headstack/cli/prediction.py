@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import headstack as hs
+from headstack import signals
 from headstack._native import InputError
 from headstack.atomic_files import write_all
 from headstack.cli.completing import DEMAND, SYSTEM, systems_argument
 from headstack.cli.files import OUTPUT, check_outputs
 from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.cli.runs import Command
+from headstack.cli.targets import access_of, code_of, permission_options
 from headstack.cli.varying import option_of
 from headstack.columns import Figures, Names
+from headstack.measurement import Access, is_target
 from headstack.options import CHANGEABLE
 from headstack.values import number
 
 if TYPE_CHECKING:
     from headstack.predictor import Characterization, Predictions
+
+
+SIMULATED = "a full simulation; how far that is from a real device is not a part of it"
 
 
 def changes(command: Command) -> Command:
@@ -33,34 +41,50 @@ def changes(command: Command) -> Command:
 
 
 @click.command()
-@click.argument("system", type=SYSTEM, metavar="SYSTEM", help="A drive or an array, the whole or a part.")
+@click.argument("system", type=SYSTEM, metavar="SYSTEM", help="A drive or an array, or a file or device.")
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="FILE.json", help="The file; NAME.json of the system unless stated."
 )
 @click.option("--direct", is_flag=True, help="Run every test on an array itself: minutes, and narrower intervals.")
+@click.option("--time", metavar="T", help="Of a real target: how long its tests take in all; 5min unless stated.")
+@permission_options
 @changes
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def characterize(system: str, output: str | None, direct: bool, quiet: bool, **options: str | None) -> None:
+def characterize(system: str, output: str | None, direct: bool, time: str | None, quiet: bool, **options: Any) -> int:
     """Run the low-level tests of a SYSTEM, which predictions are made from.
 
-    SYSTEM is a drive or an array of the catalogue or a TOML file, the whole or a part (NAME@RANGE), as in "headstack
-    run". Tests are random and sequential reads and writes, mixes of them, and streams that take turns, each of several
-    sizes and depths, random ones over ranges from the whole to some tracks. How far off predictions from them are is
-    found on environments drawn at random, and kept with them.
+    SYSTEM is a drive or an array of the catalogue or a TOML file, a twin among them, the whole or a part (NAME@RANGE),
+    as in "headstack run". Tests are random and sequential reads and writes, mixes of them, and streams that take turns,
+    each of several sizes and depths, random ones over ranges from the whole to some tracks. How far off predictions
+    from them are is found on environments drawn at random, and kept with them.
 
     An array of drives of one kind is composed from the tests of its member drive, which are kept for the next array,
     and an eighth of its own. What that is off by is in the intervals.
+
+    A file or a block device is measured instead, with fewer tests, which take --time in all. Reading asks for nothing,
+    and tests reads alone. With --destroy and the device's name or serial number, or for a file with --create or
+    --overwrite, tests write too: what is there is lost. Ctrl-C keeps what was found when the tests were whole already.
     """
-    path = output or f"{system.replace('/', '_').removesuffix('.toml')}.json"
+    from headstack.predictor.grid import StoppedError
+
+    path = output or f"{system.replace('/', '_').removesuffix('.toml').lstrip('_')}.json"
     if output is None:
         check_outputs(path)
+    access = access_of(options)
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    with progress(f"tests of {system}", quiet) as show:
-        found = hs.characterize(system, direct=direct, progress=show, **given)
+    if access != Access():
+        given["access"] = access
+    with progress(f"tests of {system}", quiet) as show, signals.held() if is_target(system) else nullcontext():
+        try:
+            found = hs.characterize(system, direct=direct, time=time, progress=show, **given)
+        except StoppedError as stopped:
+            print(f"headstack: {system}: {stopped}", file=sys.stderr)
+            return code_of(stopped.why)
     write_all([(path, found.to_json)])
     print_tests(found)
     say(f"\nwritten: {path}")
+    return 0
 
 
 def print_tests(found: Characterization) -> None:
@@ -68,11 +92,12 @@ def print_tests(found: Characterization) -> None:
     from headstack.predictor.calibration import MEAN
 
     rows = []
-    for kind in found.errors[MEAN]:
+    for kind, errors in found.residuals[MEAN].items():
         table = found.tables.get(kind)
         tests = ["", ""] if table is None else [f"{len(table.time_ns):,}", f"{100 * max(table.half_width):.1f}"]
-        rows.append([kind, *tests, f"{len(found.residuals[MEAN][kind])}"])
-        rows[-1].append(f"{100 * found.errors[MEAN][kind]:.1f}")
+        rows.append([kind, *tests, f"{len(errors)}"])
+        error = found.errors[MEAN].get(kind)
+        rows[-1].append("too few" if error is None else f"{100 * error:.1f}")
     columns = [
         Names(""),
         Figures("tests"),
@@ -81,6 +106,9 @@ def print_tests(found: Characterization) -> None:
         Figures("90 % are within\n±%", 0),
     ]
     print_table(columns, rows)
+    if found.how == "measured":
+        writes = 0.0 in found.tables["random"].knots("read")
+        say("\nmeasured: reads and writes" if writes else "\nmeasured: reads alone; what writes is not predicted")
     if found.how == "composed":
         say("\ncomposed of its member's tests and an eighth of its own; --direct runs all of them")
 
@@ -121,7 +149,8 @@ def predict(
         with progress(f"tests of {system}", quiet) as show:
             tested.append(characterization_of(system, show))
     predictions = predicted_at([found], tested, numbers("--depth", depth), numbers("--rate", rate))
-    outputs.write(predictions, partial(print_predictions, predictions))
+    against = "measurements of the same device" if all(one.how == "measured" for one in tested) else SIMULATED
+    outputs.write(predictions, partial(print_predictions, predictions, against))
 
 
 def numbers(name: str, text: str | None) -> list[float] | None:
@@ -134,10 +163,10 @@ def numbers(name: str, text: str | None) -> list[float] | None:
     return values
 
 
-def print_predictions(predictions: Predictions) -> None:
+def print_predictions(predictions: Predictions, against: str = SIMULATED) -> None:
     """The table, and what has to be said about it."""
     print_table(*predictions.shown())
-    say("\n90 %: against a full simulation; how far that is from a real device is not a part of it")
+    say(f"\n90 %: against {against}")
     saturated = sum(one.saturated for one in predictions)
     if saturated:
         say(f"\nsaturated: {saturated} of {len(predictions)} cannot keep up with these arrivals; IO/s is their most")

@@ -16,12 +16,14 @@ from headstack.array import Array
 from headstack.atomic_files import cache_folder, write_all
 from headstack.chunks.chunk import engine
 from headstack.drive import Drive
+from headstack.measurement import Access, is_target
 from headstack.options import CHANGEABLE, applied
 from headstack.predictor import characterization
 from headstack.predictor.characterization import Characterization, hash_of
 from headstack.predictor.composed import Layout, member_of
 from headstack.predictor.environment import Environment, Open, load_environment
 from headstack.predictor.grid import FULL, Axes, Progress
+from headstack.predictor.measured import MEASURED, TIME, measured
 from headstack.predictor.predictions import Prediction, Predictions, predicted
 from headstack.runs import Swept, changed, first_spec, loaded, several, texts
 from headstack.scenario import Scenario
@@ -68,6 +70,8 @@ def characterize(
     *,
     axes: Axes = FULL,
     direct: bool = False,
+    access: Access | None = None,
+    time: str | None = None,
     progress: Progress | None = None,
     **options: Swept,
 ) -> Characterization:
@@ -75,13 +79,25 @@ def characterize(
     ``drives=4``), one value each. An array of drives of one kind is composed from the tests of its member, which are
     kept, and few of its own, unless all are to be ``direct``.
 
+    A file or block device is measured instead, with fewer tests that take ``time`` (5 minutes) in all. Reads ask for
+    nothing; tests write where ``access`` permits it, and what is there is lost.
+
     Raises ``InputError`` for a system or an option that is not acceptable.
 
     >>> hs.characterize("no-such-drive")
     Traceback (most recent call last):
     headstack.InputError: ...
     """
-    return _made(_changed(system, options), axes, direct, progress)
+    if not is_target(system):
+        if access is not None or time is not None:
+            raise InputError(f"{system}: is simulated; access and time are of real files and devices")
+        return _made(_changed(system, options), axes, direct, progress)
+    for name in options:
+        raise InputError(f"{name}: a real target has its own; leave the option out")
+    if direct:
+        raise InputError("direct: is of arrays that are simulated; leave the option out")
+    tests = MEASURED if axes == FULL else axes
+    return measured(os.fspath(system), access or Access(), time or TIME, tests, progress)  # type: ignore[arg-type]
 
 
 def _made(system: Drive | Array, axes: Axes, direct: bool, progress: Progress | None) -> Characterization:
@@ -180,6 +196,8 @@ def characterization_of(system: Characterized, progress: Progress | None = None,
         return system
     if isinstance(system, str | os.PathLike) and Path(system).suffix == ".json":
         return Characterization.load(system)
+    if is_target(system):
+        raise InputError(f"{system}: is a real file or device; headstack characterize {system} tests it first")
     loaded_system = system if isinstance(system, Drive | Array) else load_system(system)
     kept = cache_folder() / "characterizations" / engine(_MAKING) / f"{hash_of(loaded_system, axes, direct=False)}.json"
     if kept.is_file():

@@ -14,20 +14,19 @@ from random import Random
 from typing import Any, TypeAlias
 
 from headstack._native import InputError
-from headstack.array import Array
-from headstack.drive import Drive
 from headstack.intervals import conformal
 from headstack.options import Spec
 from headstack.predictor.environment import Environment, completed, of_workload
 from headstack.predictor.grid import (
     INTERLEAVED,
     MIXED,
+    PAGE,
     RANDOM,
     SEQUENTIAL,
     Axes,
+    Bench,
     Ran,
     as_run,
-    block_bytes,
     ranges_of,
     with_arrivals,
 )
@@ -44,15 +43,15 @@ RANGE_MIN = 0.001
 SIZE_MAX = 256 << 10
 
 
-def drawn(system: Drive | Array, axes: Axes, capacity: int) -> list[tuple[Environment, Spec]]:
+def drawn(bench: Bench, axes: Axes) -> list[tuple[Environment, Spec]]:
     """The environments, as predictions and as runs; each kind as often."""
     random = Random(1998)
-    return [_one(random, KINDS[n % len(KINDS)], system, axes, capacity) for n in range(axes.environments)]
+    return [_one(random, KINDS[n % len(KINDS)], bench, axes) for n in range(axes.environments)]
 
 
-def _one(random: Random, kind: str, system: Drive | Array, axes: Axes, capacity: int) -> tuple[Environment, Spec]:
-    block = max(block_bytes(system.system), min(axes.sizes_bytes))
-    align = block if random.random() < 0.5 else max(4096, block)
+def _one(random: Random, kind: str, bench: Bench, axes: Axes) -> tuple[Environment, Spec]:
+    block = max(bench.block_bytes, min(axes.sizes_bytes))
+    align = max(round(min(bench.alignments)), block) if random.random() < 0.5 else max(PAGE, block)
 
     def logarithmic(low: float, high: float) -> float:
         return low * math.exp(random.random() * math.log(high / low))
@@ -68,31 +67,31 @@ def _one(random: Random, kind: str, system: Drive | Array, axes: Axes, capacity:
             "stream_turn": round(logarithmic(1, 1 / axes.switches[1])),
         }
     if kind == SEQUENTIAL:
-        read = 100.0 if random.random() < 0.5 else 0.0
+        read = 100.0 if random.random() < 0.5 or not bench.writes else 0.0
         lines = [_line(size(), 1.0, read, 0.0, align)]
     else:
         share = 1.0 if kind == RANDOM else 0.05 + 0.9 * random.random()
         counts = [random.random() + 0.05 for _ in range(1 + int(3 * random.random()))]
-        reads = _read_percent(random)
+        reads = _read_percent(random, bench.writes)
         if kind != RANDOM and random.random() < 0.5:
             # A stream of its own beside random requests, as a log has.
             lines = [_line(size(), count / sum(counts) * share, reads, 100.0, align) for count in counts]
-            lines.append(_line(size(), 1 - share, _read_percent(random), 0.0, align))
+            lines.append(_line(size(), 1 - share, _read_percent(random, bench.writes), 0.0, align))
         else:
             lines = [_line(size(), count / sum(counts), reads, 100 * share, align) for count in counts]
-    least = max(RANGE_MIN, ranges_of(axes, capacity)[0])
+    least = max(RANGE_MIN, ranges_of(axes, bench.capacity_bytes)[0])
     range_share = 1.0 if random.random() < 0.5 else logarithmic(least, 1.0)
     depth = round(logarithmic(1, axes.depths[-1]))
-    spec = as_run(system, axes, lines, depth, range_share, several)
+    spec = as_run(bench, axes, lines, depth, range_share, several)
     spec["seed"] = 1 + int(random.random() * 2**31)
     environment = of_workload(completed(spec["workload"]), spec["span"][1])
     return environment, spec
 
 
-def _read_percent(random: Random) -> float:
+def _read_percent(random: Random, writes: bool) -> float:
     """Reads alone, writes alone, or both."""
     kind = random.random()
-    return 100.0 if kind < 0.25 else 0.0 if kind < 0.4 else 100 * random.random()
+    return 100.0 if kind < 0.25 or not writes else 0.0 if kind < 0.4 else 100 * random.random()
 
 
 def _line(size: int, share: float, read: float, random: float, align: int) -> dict[str, Any]:
@@ -142,7 +141,7 @@ def response_residuals(
     """Of each the logarithm of the response time simulated over that predicted, times what is left of the load: near
     saturation a small error of the rate is a large one of the response time."""
     found: dict[str, list[float]] = {figure: [] for figure in (MEAN, *FIGURES)}
-    for (environment, _, left), ran in zip(environments, simulated, strict=True):
+    for (environment, _, left), ran in zip(environments, simulated, strict=False):
         blend = model.blend(environment)
         point = reached(environment.load, model.rates(blend))
         point = replace(point, mean_ns=point.mean_ns * model.patience(environment, 1 - left))

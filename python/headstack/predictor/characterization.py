@@ -14,7 +14,10 @@ from headstack._native import InputError, version
 from headstack.array import Array
 from headstack.atomic_files import write_text
 from headstack.drive import Drive
+from headstack.intervals.conformal import devices_needed
+from headstack.options import Spec
 from headstack.predictor.calibration import (
+    COVERAGE,
     Residuals,
     drawn,
     quantile,
@@ -23,7 +26,7 @@ from headstack.predictor.calibration import (
     with_loads,
 )
 from headstack.predictor.composed import ENVIRONMENTS, Layout, composed
-from headstack.predictor.grid import FULL, OPEN, Axes, Axis, Progress, Table, characterized, held_bytes, run, used_bytes
+from headstack.predictor.grid import FULL, OPEN, Axes, Axis, Bench, Progress, Ran, StoppedError, Table, characterized
 from headstack.predictor.model import Model
 from headstack.stored import Stored
 
@@ -33,6 +36,8 @@ def _without_percentiles(told: dict[str, Any]) -> dict[str, Any]:
 
 
 STORED = Stored("characterization", steps=(_without_percentiles,))
+ENOUGH = devices_needed(COVERAGE)
+"""Environments of a kind below which nothing is said of how far off predictions are, and none is made."""
 COMPOSED_SHARE = 0.6
 GRID_SHARE = 0.9
 """Of the progress, until the environments drawn at random begin."""
@@ -48,7 +53,8 @@ class Characterization:
     version: str
     """Of headstack, that ran them."""
     how: str
-    """``simulated`` tests of the system itself, or ``composed`` from those of an array's member."""
+    """``simulated`` tests of the system itself, ``composed`` from those of an array's member, or ``measured`` on a file
+    or device."""
     capacity_bytes: int
     held_bytes: int
     """What its buffers and caches hold."""
@@ -147,7 +153,7 @@ def _table(told: dict[str, Any]) -> Table:
 
 def hash_of(system: Drive | Array, axes: Axes, direct: bool) -> str:
     """Of all that the tests depend on, headstack's version apart."""
-    told = json.dumps([system.system, used_bytes(system), system.span, asdict(axes), direct], sort_keys=True)
+    told = json.dumps([system.system, system.span, asdict(axes), direct], sort_keys=True)
     return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
 
 
@@ -157,8 +163,10 @@ def characterize(system: Drive | Array, axes: Axes = FULL, progress: Progress | 
     Raises ``InputError`` for a system that cannot be run, ``RunError`` when a run fails.
     """
     told = progress or (lambda share: None)
-    tables = characterized(system, axes, lambda share: told(GRID_SHARE * share))
-    return calibrated(system, axes, tables, "simulated", lambda share: told(GRID_SHARE + (1 - GRID_SHARE) * share))
+    bench = Bench.of(system)
+    tables = characterized(bench, axes, lambda share: told(GRID_SHARE * share))
+    key = hash_of(system, axes, direct=True)
+    return calibrated(bench, axes, tables, "simulated", key, lambda share: told(GRID_SHARE + (1 - GRID_SHARE) * share))
 
 
 def compose(
@@ -168,38 +176,48 @@ def compose(
     told = progress or (lambda share: None)
     tables = composed(system, layout, member.model, axes, lambda share: told(COMPOSED_SHARE * share))
     few = replace(axes, environments=min(axes.environments, ENVIRONMENTS))
+    key = hash_of(system, axes, direct=False)
     return calibrated(
-        system, few, tables, "composed", lambda share: told(COMPOSED_SHARE + (1 - COMPOSED_SHARE) * share)
+        Bench.of(system),
+        few,
+        tables,
+        "composed",
+        key,
+        lambda share: told(COMPOSED_SHARE + (1 - COMPOSED_SHARE) * share),
     )
 
 
+def _as_far(specs: list[Spec], bench: Bench, progress: Progress | None) -> tuple[list[Ran], bool]:
+    """What environments come to until somebody ends it: what is predicted from is whole, and few say how far off it is
+    as well as many, or nothing."""
+    try:
+        return bench.run(specs, progress), False
+    except StoppedError as stopped:
+        return stopped.found, True
+
+
 def calibrated(
-    system: Drive | Array, axes: Axes, tables: dict[str, Table], how: str, progress: Progress
+    bench: Bench, axes: Axes, tables: dict[str, Table], how: str, key: str, progress: Progress
 ) -> Characterization:
     """The characterization of these tables, with what predictions from it are off by on environments of chance."""
     # What is stored is what is predicted from: the file must not differ from what made it.
     tables = {name: _table(_told(table)) for name, table in tables.items()}
-    capacity = used_bytes(system)
-    held = held_bytes(system.system)
-    model = Model(tables, capacity, held)
-    environments = drawn(system, axes, capacity)
-    ran = run([spec for _, spec in environments], progress)
-    found = residuals(model, [(environment, one) for (environment, _), one in zip(environments, ran, strict=True)])
+    model = Model(tables, bench.capacity_bytes, bench.held_bytes)
+    environments = drawn(bench, axes)
+    ran, ended = _as_far([spec for _, spec in environments], bench, progress)
+    found = residuals(model, [(environment, one) for (environment, _), one in zip(environments, ran, strict=False)])
     loaded = with_loads(model, environments, axes)
-    for figure, of in response_residuals(model, loaded, run([spec for _, spec, _ in loaded], None)).items():
+    responses, _ = ([], True) if ended else _as_far([spec for _, spec, _ in loaded], bench, None)
+    for figure, of in response_residuals(model, loaded, responses).items():
         found[figure][OPEN] = of
     found = {
         figure: {kind: [round(error, 6) for error in of] for kind, of in kinds.items()}
         for figure, kinds in found.items()
     }
+    errors = {
+        figure: {kind: round(quantile(of), 6) for kind, of in kinds.items() if len(of) >= ENOUGH}
+        for figure, kinds in found.items()
+    }
     return Characterization(
-        system.name,
-        hash_of(system, axes, how == "simulated"),
-        version(),
-        how,
-        capacity,
-        held,
-        tables,
-        {figure: {kind: round(quantile(of), 6) for kind, of in kinds.items()} for figure, kinds in found.items()},
-        found,
+        bench.name, key, version(), how, bench.capacity_bytes, bench.held_bytes, tables, errors, found
     )

@@ -28,14 +28,12 @@ from headstack.predictor.grid import (
     SEQUENTIAL,
     Axes,
     Axis,
+    Bench,
     Progress,
     Table,
     axes_of,
-    block_bytes,
-    held_bytes,
     open_loops,
     tested,
-    used_bytes,
 )
 from headstack.predictor.loops import Rates, opened
 from headstack.predictor.model import Model
@@ -74,7 +72,7 @@ class Layout:
         if shape is None:
             return None
         data, parity, copies = shape
-        used = used_bytes(system) * (data + parity) * copies / data / count
+        used = Bench.of(system).capacity_bytes * (data + parity) * copies / data / count
         return cls(count, data, parity, copies, group["stripe_unit_bytes"], used, controller)
 
     def commands(self, size: float, is_read: bool, align: float) -> tuple[float, float, float]:
@@ -122,15 +120,16 @@ def member_of(system: Array) -> Drive:
 def composed(system: Array, layout: Layout, member: Model, axes: Axes, progress: Progress | None) -> dict[str, Table]:
     """The tables of an array, with few tests of its own."""
     told = progress or (lambda share: None)
-    whole = {name: axes_of(name, axes, system.system, used_bytes(system)) for name in (RANDOM, SEQUENTIAL, MIXED)}
-    held_share = held_bytes(system.system) / used_bytes(system)
+    bench = Bench.of(system)
+    whole = {name: axes_of(name, axes, bench) for name in (RANDOM, SEQUENTIAL, MIXED)}
+    held_share = bench.held_bytes / bench.capacity_bytes
     few = {name: tuple(Axis(axis.name, _few(axis, held_share)) for axis in of) for name, of in whole.items()}
     short = replace(axes, requests=axes.requests // 2)
-    own = tested(system, short, few, lambda share: told(0.8 * share))
-    array = Composition(layout, member, block_bytes(system.system))
+    own = tested(bench, short, few, lambda share: told(0.8 * share))
+    array = Composition(layout, member, bench.block_bytes)
     tables = {name: corrected(of, own[name], partial(array.time_ns, name)) for name, of in whole.items()}
     thin = replace(short, loads=_few(Axis("load", axes.loads), held_share))
-    arrivals = open_loops(system, thin, own[MIXED], lambda share: told(0.8 + 0.2 * share))
+    arrivals = open_loops(bench, thin, own[MIXED], lambda share: told(0.8 + 0.2 * share))
     mixed = tables[MIXED]
     shares = Axis("random", tuple(mixed.knots("random")[n] for n in axes.open_shares))
     of = (mixed.axes[0], shares, mixed.axes[2], mixed.axes[3], Axis("load", axes.loads))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from headstack import _native
@@ -30,7 +31,7 @@ TEST_BYTES = 256 << 20
 """A test of more than this ends early, with at least its requests over ``LARGE_LESS``."""
 LARGE_LESS = 6
 DEPTH_DOUBLES = 200
-"""Requests outstanding that take a test of twice the length."""
+"""Requests outstanding that take a test of twice the length: a queue forgets its start when it was served often."""
 CLOSED_SHARE = 0.85
 """Of the progress, until the open loops begin."""
 
@@ -72,6 +73,14 @@ class Axis:
 
     name: str
     knots: tuple[float, ...]
+
+
+class StoppedError(RunError):
+    """Somebody ended the tests; ``found`` is what those of this batch have come to."""
+
+    def __init__(self, found: list[Ran], why: str, done: int, planned: int) -> None:
+        super().__init__(f"{why} after {done} of {planned} tests; a characterization takes all of them")
+        self.found, self.why = found, why
 
 
 class Ran(NamedTuple):
@@ -133,13 +142,12 @@ INTERLEAVED = "interleaved"
 """No table, but a kind of environment: random requests between streams that take turns, told from tests of each."""
 
 
-def axes_of(table: str, axes: Axes, system: dict[str, Any], capacity: int) -> tuple[Axis, ...]:
+def axes_of(table: str, axes: Axes, bench: Bench) -> tuple[Axis, ...]:
     """The coordinates of a table for one system: what it cannot do is left out."""
-    block = block_bytes(system)
-    sizes = tuple(float(size) for size in axes.sizes_bytes if size >= block)
-    ranges = ranges_of(axes, capacity)
+    sizes = tuple(float(size) for size in axes.sizes_bytes if size >= bench.block_bytes)
+    ranges = ranges_of(axes, bench.capacity_bytes)
     depths = Axis("depth", tuple(map(float, axes.depths)))
-    operation, align = Axis("read", (0.0, 1.0)), Axis("align", alignments(system))
+    operation, align = Axis("read", (0.0, 1.0) if bench.writes else (1.0,)), Axis("align", bench.alignments)
     if table == RANDOM:
         return (align, operation, Axis("size", sizes), Axis("range", ranges), depths)
     if table == SEQUENTIAL:
@@ -150,7 +158,7 @@ def axes_of(table: str, axes: Axes, system: dict[str, Any], capacity: int) -> tu
     return (
         align,
         Axis("random", axes.random_shares),
-        Axis("read", axes.read_shares),
+        Axis("read", axes.read_shares if bench.writes else (1.0,)),
         mixed_sizes,
         mixed_ranges,
         depths,
@@ -167,6 +175,45 @@ def ranges_of(axes: Axes, capacity: int) -> tuple[float, ...]:
     return tuple(reversed(shares))
 
 
+@dataclass(frozen=True)
+class Bench:
+    """What tests run on: a simulated system, or a real one."""
+
+    name: str
+    start_byte: int
+    capacity_bytes: int
+    """Of what is used."""
+    block_bytes: int
+    """The smallest request that every device takes."""
+    alignments: tuple[float, ...]
+    """Multiples of which random requests are tested at: where it matters, each sector and each page."""
+    held_bytes: int
+    """What buffers and caches hold; 0 where nobody knows."""
+    writes: bool
+    """Tests may write."""
+    spec: Callable[[Workload], Spec]
+    """A run of a workload."""
+    run: Callable[[Sequence[Spec], Progress | None], list[Ran]]
+    """Carries runs out."""
+
+    @classmethod
+    def of(cls, system: Drive | Array) -> Bench:
+        """A simulated one."""
+        start, length = system.span or (0, system.capacity_bytes)
+        told = system.system
+        return cls(
+            system.name,
+            start,
+            length,
+            block_bytes(told),
+            alignments(told),
+            held_bytes(told),
+            True,
+            partial(first_spec, system),
+            run,
+        )
+
+
 def held_bytes(system: dict[str, Any]) -> int:
     """What buffers and caches hold."""
     buffers = [disk["buffer"] for disk in disks(system)]
@@ -174,11 +221,6 @@ def held_bytes(system: dict[str, Any]) -> int:
     drives = len(system["array"]["members"]) if "array" in system else 1
     cache = system["array"]["controller"].get("cache") if "array" in system else None
     return SECTOR * max(sectors, default=0) * drives + (int(cache["data_bytes"]) if cache else 0)
-
-
-def used_bytes(system: Drive | Array) -> int:
-    """The capacity of what is used of a system."""
-    return system.span[1] if system.span else system.capacity_bytes
 
 
 def block_bytes(system: dict[str, Any]) -> int:
@@ -195,30 +237,28 @@ def alignments(system: dict[str, Any]) -> tuple[float, ...]:
     return (float(SECTOR), float(PAGE)) if matters else (float(SECTOR),)
 
 
-def characterized(system: Drive | Array, axes: Axes, progress: Progress | None) -> dict[str, Table]:
+def characterized(bench: Bench, axes: Axes, progress: Progress | None) -> dict[str, Table]:
     """Runs all tests on all cores."""
-    planned = {name: axes_of(name, axes, system.system, used_bytes(system)) for name in (RANDOM, SEQUENTIAL, MIXED)}
+    planned = {name: axes_of(name, axes, bench) for name in (RANDOM, SEQUENTIAL, MIXED)}
     told = progress or (lambda share: None)
-    tables = tested(system, axes, planned, lambda share: told(CLOSED_SHARE * share))
+    tables = tested(bench, axes, planned, lambda share: told(CLOSED_SHARE * share))
     return tables | {
-        OPEN: open_loops(system, axes, tables[MIXED], lambda share: told(CLOSED_SHARE + (1 - CLOSED_SHARE) * share))
+        OPEN: open_loops(bench, axes, tables[MIXED], lambda share: told(CLOSED_SHARE + (1 - CLOSED_SHARE) * share))
     }
 
 
-def tested(
-    system: Drive | Array, axes: Axes, planned: dict[str, tuple[Axis, ...]], progress: Progress
-) -> dict[str, Table]:
+def tested(bench: Bench, axes: Axes, planned: dict[str, tuple[Axis, ...]], progress: Progress) -> dict[str, Table]:
     """The tables of closed loops at the coordinates that are planned for each."""
     places = [(name, point) for name, of in planned.items() for point in itertools.product(*(a.knots for a in of))]
     specs: dict[str, Spec] = {}
     keys = []
     for name, point in places:
-        spec = test(system, axes, name, dict(zip((a.name for a in planned[name]), point, strict=True)))
+        spec = test(bench, axes, name, dict(zip((a.name for a in planned[name]), point, strict=True)))
         # Tests that are the same, as those of one stream are for any number of streams, are run once.
         key = json.dumps([spec["workload"], spec["span"]], sort_keys=True)
         specs.setdefault(key, spec)
         keys.append(key)
-    figures = dict(zip(specs, run(list(specs.values()), progress), strict=True))
+    figures = dict(zip(specs, bench.run(list(specs.values()), progress), strict=True))
     tables: dict[str, Table] = {}
     for name, of in planned.items():
         rows = [figures[key] for key, (table, _) in zip(keys, places, strict=True) if table == name]
@@ -226,7 +266,7 @@ def tested(
     return tables
 
 
-def open_loops(system: Drive | Array, axes: Axes, mixed: Table, progress: Progress) -> Table:
+def open_loops(bench: Bench, axes: Axes, mixed: Table, progress: Progress) -> Table:
     """Arrivals on the whole system: what closed loops cannot tell is how much a system does where it is let be, above
     all for writes that it has taken already."""
     align, _random, read, size, range_, _depth = mixed.axes
@@ -236,9 +276,9 @@ def open_loops(system: Drive | Array, axes: Axes, mixed: Table, progress: Progre
     for a, f, r, s in itertools.product(*(axis.knots for axis in of[:-1])):
         most = 1e9 / min(mixed.curve(a, f, r, s, range_.knots[-1]))
         for load in axes.loads:
-            spec = test(system, axes, MIXED, {"align": a, "random": f, "read": r, "size": s, "depth": 1.0})
+            spec = test(bench, axes, MIXED, {"align": a, "random": f, "read": r, "size": s, "depth": 1.0})
             specs.append(with_arrivals(spec, axes, load * most, load))
-    return Table.of(of, run(specs, progress), response=True)
+    return Table.of(of, bench.run(specs, progress), response=True)
 
 
 def with_arrivals(spec: Spec, axes: Axes, rate_per_s: float, load: float) -> Spec:
@@ -248,7 +288,7 @@ def with_arrivals(spec: Spec, axes: Axes, rate_per_s: float, load: float) -> Spe
     return spec
 
 
-def test(system: Drive | Array, axes: Axes, table: str, at: dict[str, float]) -> Spec:
+def test(bench: Bench, axes: Axes, table: str, at: dict[str, float]) -> Spec:
     """One test, as a run."""
     random = {RANDOM: 1.0, SEQUENTIAL: 0.0}.get(table, at.get("random", 0.0))
     line = {"size": f"{at['size']:.0f}B", "read_percent": 100 * at["read"], "random_percent": 100 * random}
@@ -257,11 +297,11 @@ def test(system: Drive | Array, axes: Axes, table: str, at: dict[str, float]) ->
     several = {}
     if at.get("switch", 0.0) > 0:
         several = {"streams": int(at["streams"]), "stream_turn": round(1 / at["switch"])}
-    return as_run(system, axes, [line], at["depth"], at.get("range", 1.0), several)
+    return as_run(bench, axes, [line], at["depth"], at.get("range", 1.0), several)
 
 
 def as_run(
-    system: Drive | Array,
+    bench: Bench,
     axes: Axes,
     lines: list[dict[str, Any]],
     depth: float,
@@ -269,28 +309,26 @@ def as_run(
     several: dict[str, Any],
 ) -> Spec:
     """A closed loop of these lines on the first part of a system."""
-    outstanding = round(depth)
+    outstanding, enough = round(depth), share_of_requests(axes, lines)
     workload = {
         "name": "test",
         "lines": lines,
         "arrivals": {"closed": {"outstanding": outstanding}},
-        "warm_up": {"requests": axes.warm_up + 4 * outstanding},
-        "run_length": {"requests": requests_of(axes, lines, outstanding)},
+        "warm_up": {"requests": max(2 * outstanding, round((axes.warm_up + 4 * outstanding) * enough))},
+        "run_length": {"requests": round(enough * axes.requests * (1 + outstanding / DEPTH_DOUBLES))},
         **several,
     }
-    spec = first_spec(system, Workload(workload))
-    start, length = system.span or (0, system.capacity_bytes)
-    spec["span"] = (start, int(length * range_share) // PAGE * PAGE if range_share < 1 else length)
+    spec = bench.spec(Workload(workload))
+    length = bench.capacity_bytes
+    spec["span"] = (bench.start_byte, int(length * range_share) // PAGE * PAGE if range_share < 1 else length)
     spec["labels"] = []
     return spec
 
 
-def requests_of(axes: Axes, lines: list[dict[str, Any]], outstanding: int) -> int:
-    """How many requests a test takes: those that are large vary little, and a queue forgets its start when it has been
-    served some times over."""
+def share_of_requests(axes: Axes, lines: list[dict[str, Any]]) -> float:
+    """Of the requests of a test, those that are enough where they are large: such vary little, and fill caches soon."""
     mean_bytes: float = sum(size_bytes("size", line["size"]) * line.get("share_percent", 100.0) / 100 for line in lines)
-    enough = min(axes.requests, max(axes.requests / LARGE_LESS, TEST_BYTES / mean_bytes))
-    return round(enough * (1 + outstanding / DEPTH_DOUBLES))
+    return min(1.0, max(1 / LARGE_LESS, TEST_BYTES / mean_bytes / axes.requests))
 
 
 def run(specs: Sequence[Spec], progress: Progress | None) -> list[Ran]:
@@ -302,21 +340,22 @@ def batches(specs: Sequence[Spec], progress: Progress | None) -> Iterator[list[R
     """The same, batch by batch."""
     for first in range(0, len(specs), BATCH):
         results = _native.run(json.dumps(specs[first : first + BATCH]), None, None)
-        yield [ran(results, index) for index in range(len(results))]
+        rows = [results[index] for index in range(len(results))]
+        for index, row in enumerate(rows):
+            if not row["checks_passed"]:
+                raise RunError(f"{row['system']}: {results.failed_checks(index)[0]}")
+        yield [ran(row, partial(results.quantile_ms, index)) for index, row in enumerate(rows)]
         if progress is not None:
             progress(min(1.0, (first + BATCH) / len(specs)))
 
 
-def ran(results: _native.Results, index: int) -> Ran:
-    """What one run came to. Raises ``RunError`` where it failed its own checks."""
-    row = results[index]
-    if not row["checks_passed"]:
-        raise RunError(f"{row['system']}: {results.failed_checks(index)[0]}")
+def ran(row: Mapping[str, Any], quantile_ms: Callable[[float], float | None]) -> Ran:
+    """What one run came to, from its row of results and its response times."""
     mean_ms = row["mean_ms"]
     # Where the run was too short to tell, nothing is known.
     half = row["half_width_ms"] / mean_ms if row["half_width_ms"] is not None and mean_ms else 1.0
     levels = [min(max(level, OUTMOST), 1 - OUTMOST) for level in LEVELS]
-    shape = [(results.quantile_ms(index, level) or 0.0) / mean_ms if mean_ms else 1.0 for level in levels]
+    shape = [(quantile_ms(level) or 0.0) / mean_ms if mean_ms else 1.0 for level in levels]
     return Ran(1e9 / row["iops"], mean_ms * 1e6, half, component(row["bottleneck"]), shape)
 
 

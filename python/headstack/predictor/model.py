@@ -16,7 +16,7 @@ from math import exp, inf, log
 
 from headstack._native import InputError, format_bytes
 from headstack.predictor.environment import Environment, Open, RequestClass, Spread
-from headstack.predictor.grid import INTERLEAVED, MIXED, OPEN, RANDOM, SEQUENTIAL, Table, between
+from headstack.predictor.grid import INTERLEAVED, MIXED, OPEN, RANDOM, SEQUENTIAL, Axis, Table, between
 from headstack.predictor.loops import Rates, Reached, opened
 from headstack.predictor.percentiles import FIGURES, Percentile, Percentiles
 from headstack.predictor.responses import Alike, Responses, Terms
@@ -144,7 +144,8 @@ class Model:
             # A switch is a seek: what it takes goes with the distance as that of a random request does.
             nearness = sum([weight * random[place + depth] for place, weight in blend.near])
             nearness /= sum([weight * random[place + depth] for place, weight in blend.far])
-            time += nearness * sum([weight * sequential[place + depth] for place, weight in blend.excess])
+            # Less than nothing is the scatter of two tests.
+            time += nearness * max(0.0, sum([weight * sequential[place + depth] for place, weight in blend.excess]))
         return time * exp(sum([weight * factors[place + depth] for place, weight in blend.factor]))
 
     def patience(self, environment: Environment, load: float) -> float:
@@ -196,7 +197,7 @@ class Model:
         _, read, size, range_, depth = self._random.axes
         terms: Terms = []
         for one in classes:
-            base = (aligned * len(read.knots) + one.is_read) * len(size.knots)
+            base = (aligned * len(read.knots) + operation(read, environment, one)) * len(size.knots)
             for s, by_size in between(size, one.size_bytes, False, size_text(environment, one.size_bytes)):
                 for r, by_range in spreads[one.is_read]:
                     place = ((base + s) * len(range_.knots) + r) * len(depth.knots)
@@ -204,7 +205,7 @@ class Model:
         return joined(terms)
 
     def _sequential_terms(self, environment: Environment, classes: Iterable[RequestClass], back: float) -> Terms:
-        _, size, streams, switch, depth = self._sequential.axes
+        read, size, streams, switch, depth = self._sequential.axes
         switches = between(switch, back, False, f"{environment.name}: switch_share: {back:g}")
         # Requests that return to the only stream come back from random places, as from another stream.
         several = max(streams.knots[0], environment.streams)
@@ -213,7 +214,7 @@ class Model:
         counts = between(streams, several, True, f"{environment.name}: streams: {environment.streams}")
         terms: Terms = []
         for one in classes:
-            base = one.is_read * len(size.knots)
+            base = operation(read, environment, one) * len(size.knots)
             for s, by_size in between(size, one.size_bytes, False, size_text(environment, one.size_bytes)):
                 for k, by_count in counts:
                     for w, by_switch in switches:
@@ -308,6 +309,13 @@ class Model:
                 streams = self._sequential.knots("streams")[0]
                 time += share * (1 - random) * self._sequential.curve(is_read, size, streams, 0.0)[depth]
         return time
+
+
+def operation(read: Axis, environment: Environment, one: RequestClass) -> int:
+    """Where tests of the reads or of the writes are. Raises ``InputError`` where there are none."""
+    if float(one.is_read) not in read.knots:
+        raise InputError(f"{environment.name}: it writes, and the tests are of reads alone")
+    return read.knots.index(float(one.is_read))
 
 
 def size_text(environment: Environment, size_bytes: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from headstack._native import Field, InputError
 from headstack.columns import Column, told
 from headstack.predictor.calibration import MEAN
-from headstack.predictor.characterization import Characterization
+from headstack.predictor.characterization import ENOUGH, Characterization
 from headstack.predictor.environment import Closed, Environment, Open, Staged
 from headstack.predictor.grid import OPEN
 from headstack.predictor.loops import SATURATED_SHARE, Rates, Reached, reached
@@ -139,7 +139,7 @@ def _on_all(environment: Environment, systems: Sequence[Characterization]) -> It
     first: Found | None = None
     for system in systems:
         blend = system.model.blend(environment)
-        error = system.errors[MEAN][blend.kind]
+        error = error_of(environment, system, blend.kind)
         check_depth(environment, system)
         found = _with_interval(environment, system, blend, error)
         gains = (None, None, None) if first is None else gain(environment, first, found)
@@ -189,10 +189,21 @@ def _with_arrivals(environment: Environment, system: Characterization, rates: Ra
     if point.saturated:
         return point, late, Reached(min(load.rate_per_s, most * apart), math.inf, saturated=True)
     mean_ns = point.mean_ns * system.model.patience(environment, share)
-    spread = math.exp(system.errors[MEAN][OPEN] / (1 - share))
+    spread = math.exp(error_of(environment, system, OPEN) / (1 - share))
     if share * apart < SATURATED_SHARE:
         late = Reached(point.iops, mean_ns * spread)
     return Reached(point.iops, mean_ns), late, Reached(point.iops, mean_ns / spread)
+
+
+def error_of(environment: Environment, system: Characterization, kind: str) -> float:
+    """How far off predictions of a kind are. Raises ``InputError`` where too few were tested to say."""
+    if kind not in system.errors[MEAN]:
+        few = len(system.residuals[MEAN].get(kind, ()))
+        raise InputError(
+            f"{environment.name}: {few} environments like it ({kind}) were tested on {system.system}, too few for a "
+            f"90 % interval, which takes {ENOUGH}; characterize it to its end"
+        )
+    return system.errors[MEAN][kind]
 
 
 def check_depth(environment: Environment, system: Characterization) -> None:

@@ -122,11 +122,12 @@ class Responses:
 
     def _classes(self, align: float, read: float, size: float, range_: float) -> list[Alike]:
         """Reads and writes at random, as in a test of both."""
-        shares = ((1.0, read), (0.0, 1 - read))
-        places = [
-            (self._random.place(align, is_read, size, range_, self._depths[0]), share) for is_read, share in shares
+        shares = [(is_read, share) for is_read, share in ((1.0, read), (0.0, 1 - read)) if share > 0]
+        first = self._depths[0]
+        return [
+            Alike(RANDOM, [(self._random.place(align, is_read, size, range_, first), share)])
+            for is_read, share in shares
         ]
-        return [Alike(RANDOM, [(place, share)]) for place, share in places if share > 0]
 
 
 def _by_level(table: Table) -> list[list[float]]:

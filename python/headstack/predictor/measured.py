@@ -1,0 +1,128 @@
+"""The low-level tests of a real file or device: fewer than of a simulated system, each as long as the time allows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+
+from headstack._native import InputError, RunError
+from headstack.measurement import Access, Opened, Step, is_null
+from headstack.options import Spec
+from headstack.predictor.characterization import Characterization, calibrated
+from headstack.predictor.grid import PAGE, Axes, Bench, Progress, Ran, StoppedError, characterized, ran
+from headstack.results import Results
+from headstack.values import duration_ns
+from headstack.workload import Workload
+
+KIB = 1024
+MEASURED = Axes(
+    depths=(1, 4, 16, 64),
+    sizes_bytes=(4 * KIB, 64 * KIB, 512 * KIB),
+    range_steps=(8, 64),
+    streams=(2, 8),
+    switches=(0.0, 1 / 16, 1.0),
+    random_shares=(0.1, 0.5, 1.0),
+    read_shares=(0.0, 0.5, 1.0),
+    mixed_sizes_bytes=(4 * KIB, 64 * KIB),
+    mixed_ranges=(0,),
+    open_shares=(1, 2),
+    loads=(0.2, 0.5, 0.8),
+    warm_up=4,
+    environments=48,
+)
+"""What a real device is tested with: some 200 tests of reads, 500 with writes."""
+TIME = "5min"
+LEAST_NS = 20_000_000
+"""A test that is shorter tells nothing."""
+OPEN_SHARE = 0.75
+"""Of the environments drawn at random, those that are tested with arrivals, too: all but the sequential ones."""
+
+
+@dataclass
+class Device:
+    """A real target that is open, and how long each of its tests takes."""
+
+    opened: Opened
+    test_ns: int
+    planned: int
+    done: int = 0
+
+    def spec(self, workload: Workload) -> Spec:
+        """A run of a workload."""
+        return {**workload.demand, "span": None, "seed": 1}
+
+    def run(self, specs: Sequence[Spec], told: Progress) -> list[Ran]:
+        """One test after the other. Raises ``StoppedError`` with what was measured when somebody ends it."""
+        found: list[Ran] = []
+        for spec in specs:
+            if self.opened.ended is None:
+                workload = spec["workload"] | {"run_length": {"time": f"{self.test_ns}ns"}}
+                results = self.opened.measure([Step(workload, spec["span"], seed=spec["seed"])])
+            if self.opened.ended is not None:
+                raise StoppedError(found, self.opened.ended, self.done, self.planned)
+            row = results[0]
+            if not row["iops"]:
+                raise RunError(
+                    f"{row['system']}: no request was answered within {self.test_ns / 1e9:g} s; give it more time"
+                )
+            found.append(ran(row, partial(_quantile_ms, results)))
+            self.done += 1
+            told(min(1.0, self.done / self.planned))
+        return found
+
+
+def measured(
+    path: str, access: Access, time: str = TIME, axes: Axes = MEASURED, progress: Progress | None = None
+) -> Characterization:
+    """Measures the low-level tests of a file or device, for so long in all. Reads alone, unless ``access`` lets writes
+    be: those that it names are lost.
+
+    Raises ``InputError`` when it cannot be opened or the time is too short, ``StoppedError`` when somebody ends it
+    before the tests are whole.
+    """
+    writes = bool(access.destroy) or access.overwrite or access.create is not None or is_null(path)
+    opened = Opened([path], access, writes)
+    described = opened.described[0]
+    device = Device(opened, 0, 0)
+    told = progress or (lambda share: None)
+    bench = Bench(
+        path,
+        0,
+        described["capacity_bytes"],
+        max(PAGE, described["block_bytes"]),
+        (float(PAGE),),
+        0,
+        writes,
+        device.spec,
+        lambda specs, _: device.run(specs, told),
+    )
+    device.planned = planned(bench, axes)
+    device.test_ns = duration_ns("time", time) // device.planned
+    if device.test_ns < LEAST_NS:
+        least_s = device.planned * LEAST_NS / 1e9
+        raise InputError(
+            f"time: {time} is too short for {device.planned} tests of {path}; {least_s:.0f}s or more is allowed"
+        )
+    key = json.dumps([path, described, asdict(axes), device.test_ns], sort_keys=True)
+    tables = characterized(bench, axes, None)
+    digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+    return calibrated(bench, axes, tables, "measured", digest, told)
+
+
+def _quantile_ms(results: Results, level: float) -> float | None:
+    return results.percentile_ms(0, 100 * level)
+
+
+def planned(bench: Bench, axes: Axes) -> int:
+    """How many tests there are, those of environments drawn at random among them."""
+    counted: list[int] = []
+
+    def count(specs: Sequence[Spec], _: Progress | None) -> list[Ran]:
+        counted.append(len(specs))
+        return [Ran(1e6, 1e6, 0.0, "", [1.0] * 9)] * len(specs)
+
+    characterized(replace(bench, run=count), axes, None)
+    return sum(counted) + round(axes.environments * (1 + OPEN_SHARE))
