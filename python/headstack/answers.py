@@ -50,6 +50,31 @@ def gains(rows: Sequence[Row], swept: Sequence[str]) -> list[Gain | None]:
     ]
 
 
+def indistinguishable(rows: Sequence[Row], swept: Sequence[str]) -> list[str]:
+    """In words, each system that the errors of the models leave no telling from the first one, and at which loads.
+
+    Systems of one name, with other options, err alike: of these nothing is said.
+    """
+    loads: dict[str, list[str]] = {}
+    first = {tuple(row[name] for name in _LOAD): row for row in reversed(rows) if row["system"] == rows[0]["system"]}
+    for row, gain in zip(rows, gains(rows, swept), strict=True):
+        other = first.get(tuple(row[name] for name in _LOAD))
+        if gain is not None and other is not None and other["system"] != row["system"] and overlap(other, row):
+            loads.setdefault(row["system"], []).append(load_of(row))
+    return [
+        f"indistinguishable: {system} and {rows[0]['system']} {', '.join(dict.fromkeys(at))}".rstrip()
+        + ": their 90 % intervals overlap"
+        for system, at in loads.items()
+    ]
+
+
+def overlap(one: Row, other: Row) -> bool:
+    """Whether the model's errors leave no telling which of two systems does more: their intervals overlap."""
+    figure = "mean_model_{}_ms" if is_of_arrivals(one) else "iops_model_{}"
+    low, high = ([row[figure.format(end)] for row in (one, other)] for end in ("low", "high"))
+    return None not in low + high and low[0] <= high[1] and low[1] <= high[0]
+
+
 def _gain(first: Row, row: Row) -> Gain | None:
     is_open = is_of_arrivals(row)
     # Of clients of several kinds nobody's throughput is that of all.

@@ -26,6 +26,8 @@ class Array:
     """Values of the file: ``key``, ``value`` (as text) and ``source`` (how sure, and where from)."""
     span: tuple[int, int] | None = None
     """The part that is used: first byte and length in bytes; ``None`` for all LUNs, which lie one after the other."""
+    path: str = ""
+    """The file that it was read from, or its id in the catalogue."""
 
     @classmethod
     def load(cls, name: str | os.PathLike[str], **changes: str | int) -> Array:
@@ -40,7 +42,7 @@ class Array:
         """
         path = os.fspath(name)
         resolved = json.loads(_native.load_array(path, {change: str(value) for change, value in changes.items()}))
-        return cls(os.path.basename(path).removesuffix(".toml"), **resolved)
+        return cls(os.path.basename(path).removesuffix(".toml"), path=path, **resolved)
 
     @property
     def system(self) -> dict[str, Any]:

@@ -46,6 +46,8 @@ class Drive:
     """The part that is used: first byte and length in bytes; ``None`` for the whole drive."""
     kind: str = "disk"
     """``disk``, ``ssd`` for a solid-state drive, or ``volume`` for one of a cloud."""
+    path: str = ""
+    """The file that it was read from, or its id in the catalogue."""
 
     @classmethod
     def load(cls, system: str | os.PathLike[str]) -> Drive:
@@ -58,7 +60,7 @@ class Drive:
         """
         name, separator, part = os.fspath(system).partition("@")
         resolved = json.loads(_native.load_drive(name))
-        drive = cls(os.path.basename(name).removesuffix(".toml"), **resolved)
+        drive = cls(os.path.basename(name).removesuffix(".toml"), path=name, **resolved)
         return drive.part(part) if separator else drive
 
     @property

@@ -13,11 +13,13 @@ from typing import Any, TypedDict, Unpack
 from headstack import _native
 from headstack._native import InputError, RunError
 from headstack.atomic_files import opened_pipe
+from headstack.intervals.described import described
+from headstack.intervals.of_runs import DESCRIBED, bare
 from headstack.measurement import SLOTS, Access, Progress, is_target
 from headstack.measurement.replays import Playback, prepare
 from headstack.options import OPTIONS, applied
 from headstack.results import Results
-from headstack.runs import Swept, System, changed, labels_of, loaded, several, swept, texts
+from headstack.runs import Swept, System, changed, changing, labels_of, loaded, several, swept, texts
 from headstack.traces import Trace
 from headstack.values import choice, duration_ns, number, whole
 
@@ -167,7 +169,8 @@ def replay_all(
     with nullcontext() if record is None else opened_pipe(record) as place:
         for spec in (*specs, *played):
             spec["record"] = place
-        results = Results(_native.replay(json.dumps(specs), progress), swept(asked.given))
+        results = Results(_native.replay(json.dumps([bare(spec) for spec in specs]), progress), swept(asked.given))
+        results = results.with_model_errors(specs, lambda sampled: _native.replay(json.dumps(sampled)))
         if prepared is not None:
             results = results.and_others(Results(prepared.carry_out(course)))
     failed = results.failed_checks()
@@ -211,6 +214,7 @@ def specify(
             spec["source"] = json.loads(trace.source)
             spec["replay"] = played
             spec["labels"] = labels_of(spec["system"], chosen)
+            spec[DESCRIBED] = described(found, changing(spec, chosen))
             specs.append(spec)
     return specs
 

@@ -16,6 +16,7 @@ from headstack import _native, answers, tables
 from headstack._native import InputError
 from headstack.answers import Drives, Gain
 from headstack.columns import Column, told
+from headstack.intervals import of_runs
 from headstack.values import duration_ns
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ def _per_s(value: float | None) -> str:
 
 def _figure(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else _ms(value)
+
+
+def _between(low: float | None, high: float | None) -> str | None:
+    """From where to where a device may be."""
+    return None if low is None or high is None else f"{low:,.4g} to {high:,.4g}"
 
 
 def _percent(value: float | None) -> str:
@@ -84,13 +90,17 @@ SHOWN = (
     Shown("depth", name="depth", format=_text, optional=True, rank=0),
     Shown("offered\nIO/s", name="rate_per_s", format=_per_s, optional=True, rank=0),
     Shown("IO/s", name="iops", format=_per_s, rank=0),
+    Shown("IO/s\n90 %", name="iops_model", format=_text, optional=True, rank=1),
     Shown("gain\ntimes", name="gain", format=_text, optional=True, rank=1),
     Shown("MB/s", name="mb_per_s", format=_ms, rank=2),
     Shown("mean\nms", name="mean_ms", format=_ms, rank=0),
+    Shown("mean\n90 %", name="mean_model", format=_text, optional=True, rank=1),
     Shown("within\nlimit", name="within", format=_text, optional=True, is_text=True, rank=0),
     Shown("± by\nsampling", name="half_width_ms", format=_half_width, optional=True, rank=5),
     Shown("p50\nms", name="p50_ms", format=_ms, rank=6),
+    Shown("p50\n90 %", name="p50_model", format=_text, optional=True, rank=6),
     Shown("p99\nms", name="p99_ms", format=_ms, rank=1),
+    Shown("p99\n90 %", name="p99_model", format=_text, optional=True, rank=1),
     Shown("p99.9\nms", name="p999_ms", format=_ms, rank=7),
     Shown("errors", name="errors", format=_some, optional=True, rank=0),
     Shown("busy\n%", name="utilisation_percent", format=_percent, rank=3),
@@ -118,6 +128,14 @@ def described(facts: dict[str, float]) -> str:
     for name, value in facts.items():
         alike.setdefault(re.sub(r"_\d+_", "_", name), []).append(value)
     return ", ".join(_fact(name, sum(values) / len(values), len(values)) for name, values in alike.items())
+
+
+def _model(row: Row) -> Row:
+    """Of each figure the interval by the model's error, as text."""
+    found = {"iops_model": _between(row["iops_model_low"], row["iops_model_high"])}
+    for figure in ("mean", "p50", "p99"):
+        found[f"{figure}_model"] = _between(row[f"{figure}_model_low_ms"], row[f"{figure}_model_high_ms"])
+    return found
 
 
 def _fact(name: str, value: float, count: int) -> str:
@@ -286,8 +304,8 @@ class Results:
 
     @property
     def notes(self) -> list[str]:
-        """What the runs remark on themselves, each remark once, and what their ± is."""
-        return [*self._native.notes(), *self._sampling_notes()]
+        """What the runs remark on themselves, each remark once, what their ± is, and how far models may be off."""
+        return [*self._native.notes(), *self._sampling_notes(), *self._model_notes()]
 
     def _first_system(self) -> str:
         """What gains are over, in words."""
@@ -321,6 +339,16 @@ class Results:
         if len(warm) > WARM_UPS_MAX:
             notes.append(f"{len(warm) - WARM_UPS_MAX} more runs were warming up still: see warm_up_requests")
         return notes
+
+    def _model_notes(self) -> list[str]:
+        """How far models may be from their devices, and which systems that leaves apart."""
+        rows = list(self)
+        reasons = Counter(row["model_error"] for row in rows if row["model_error"] is not None)
+        whose = {
+            words: "" if count == len(rows) else f" of {count} of {len(rows)} runs" for words, count in reasons.items()
+        }
+        said = [f"model error{whose[words]}: {words}" for words in reasons]
+        return said + answers.indistinguishable(rows, self._swept)
 
     def integrity(self, index: int) -> dict[str, Any] | None:
         """What the data read in one run were found to be: blocks by class, and the first findings.
@@ -513,7 +541,7 @@ class Results:
         """
         verdicts = [None] * len(self) if limit is None else self.within(limit)
         rows = [
-            row | {"gain": gain and str(gain), "within": verdict}
+            row | _model(row) | {"gain": gain and str(gain), "within": verdict}
             for row, gain, verdict in zip(self, self.gains(), verdicts, strict=True)
         ]
         if len({row["capacity_gb"] for row in rows}) > 1:
@@ -625,6 +653,17 @@ class Results:
         [4]
         """
         return Results(self._native.chosen(list(indices)), self._swept)
+
+    def with_model_errors(self, specs: Sequence[Row], run: of_runs.Runs) -> Results:
+        """The same, each with how far its model may be from the device, as far as the specifications of the runs say
+        how their systems are described; ``run`` carries out some of a twin's sample.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0)
+        >>> results.with_model_errors([{}], hs.run) is results
+        True
+        """
+        found = of_runs.with_model_errors(self._native, specs, run)
+        return self if found is self._native else Results(found, self._swept)
 
     # Export.
 

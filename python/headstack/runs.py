@@ -16,6 +16,8 @@ from headstack.array import Array
 from headstack.atomic_files import opened_pipe
 from headstack.demand import load_demand
 from headstack.drive import Drive
+from headstack.intervals.described import described
+from headstack.intervals.of_runs import DESCRIBED, bare
 from headstack.options import ACCESS, CHANGES, EXCLUSIVE, IN_RESULTS, OPTIONS, STATED, Spec, applied
 from headstack.results import Results
 from headstack.scenario import Scenario
@@ -125,12 +127,12 @@ def run_specs(
 ) -> Results:
     """Runs what ``specify`` made of ``options``."""
     with nullcontext() if record is None else opened_pipe(record) as place:
-        results = Results(_native.run(json.dumps(specs), progress, place), swept(options))
+        results = Results(_native.run(json.dumps([bare(spec) for spec in specs]), progress, place), swept(options))
     failed = results.failed_checks()
     if failed:
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
         raise RunError(f"a run failed its own check, its figures cannot be trusted: {failed[0]}{more}")
-    return results
+    return results.with_model_errors(specs, lambda sampled: _native.run(json.dumps(sampled)))
 
 
 def specify(
@@ -147,11 +149,24 @@ def specify(
     for system, demand in itertools.product(loaded(systems, values), demands):
         for point in itertools.product(*(values[option.name] for option in ordered)):
             chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
-            spec = first_spec(changed(system, chosen), demand or one_size(chosen))
+            found = changed(system, chosen)
+            spec = first_spec(found, demand or one_size(chosen))
             spec = applied(spec, chosen)
             spec["labels"] = labels_of(spec["system"], chosen)
+            spec[DESCRIBED] = described(found, changing(spec, chosen))
             specs.append(spec)
     return specs
+
+
+def changing(spec: Spec, chosen: Mapping[str, str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """What the options make of other descriptions of the same system."""
+    ours = {option.name: chosen[option.name] for option in OPTIONS if option.name in chosen and option.group == "Drive"}
+
+    def change(system: dict[str, Any]) -> dict[str, Any]:
+        changed: dict[str, Any] = applied(bare(spec) | {"system": system}, ours)["system"]
+        return changed
+
+    return change
 
 
 def loaded(systems: System | Iterable[System], values: Mapping[str, list[str]]) -> list[System]:

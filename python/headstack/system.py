@@ -27,5 +27,9 @@ def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | Non
             raise InputError(message) from None
         raise
     called = os.path.basename(name).removesuffix(".toml")
-    found = Array(called, **resolved["array"]) if "array" in resolved else Drive(called, **resolved["drive"])
+    found: Drive | Array = (
+        Array(called, path=name, **resolved["array"])
+        if "array" in resolved
+        else Drive(called, path=name, **resolved["drive"])
+    )
     return found.part(part) if separator else found

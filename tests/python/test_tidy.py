@@ -35,7 +35,7 @@ PLACES = {
     "fuzz": ".lock .rs .sh .toml",
     "fuzz/seeds": "any",
     "packaging": ".py",
-    "python": ".csv .md .py .pyi .toml .txt .typed",
+    "python": ".csv .json .md .py .pyi .toml .txt .typed",
     "tests": ".py .txt",
     "tests/python/samples": ".json .txt",
     "web": ".css .json .mjs .ts",

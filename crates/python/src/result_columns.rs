@@ -2,7 +2,7 @@
 //! result. docs/columns.md is made from them.
 
 use headstack_result::CurvePoint;
-use headstack_result::{Fact, Fidelity, Interval, Known, LatencyHistogram, RunResult, StreamResult};
+use headstack_result::{Fact, Fidelity, Interval, Known, LatencyHistogram, ModelError, Range, RunResult, StreamResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -87,6 +87,11 @@ impl Row {
             Value::Object(mode) => mode.keys().next().cloned(),
             _ => None,
         }
+    }
+
+    /// Of a figure of the model its interval's low and high end.
+    fn model(&self, figure: impl Fn(&ModelError) -> Option<Range>) -> Option<Range> {
+        figure(self.result.model_error.as_ref()?)
     }
 
     fn fidelity<T>(&self, figure: impl Fn(&Fidelity) -> T) -> Option<T> {
@@ -177,6 +182,43 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
         high_ms(row.percentile(99.9)?)
     }),
     figure("max_ms", "ms", "longest response time", |row| Some(row.response.max_ns() as f64 / NS_PER_MS)),
+    figure(
+        "iops_model_low",
+        "1/s",
+        "low end of the interval that holds the device's rate, by the model's error",
+        |row| Some(row.model(|model| model.throughput_per_s)?.low),
+    ),
+    figure("iops_model_high", "1/s", "high end of it", |row| Some(row.model(|model| model.throughput_per_s)?.high)),
+    figure(
+        "mean_model_low_ms",
+        "ms",
+        "low end of the interval that holds the device's mean response time, by the model's error",
+        |row| Some(row.model(|model| model.mean_response_ns)?.low / NS_PER_MS),
+    ),
+    figure("mean_model_high_ms", "ms", "high end of it", |row| {
+        Some(row.model(|model| model.mean_response_ns)?.high / NS_PER_MS)
+    }),
+    figure(
+        "p50_model_low_ms",
+        "ms",
+        "low end of the interval that holds the device's median, by the model's error",
+        |row| Some(row.model(|model| model.p50_response_ns)?.low / NS_PER_MS),
+    ),
+    figure("p50_model_high_ms", "ms", "high end of it", |row| {
+        Some(row.model(|model| model.p50_response_ns)?.high / NS_PER_MS)
+    }),
+    figure(
+        "p99_model_low_ms",
+        "ms",
+        "low end of the interval that holds the device's 99th percentile, by the model's error",
+        |row| Some(row.model(|model| model.p99_response_ns)?.low / NS_PER_MS),
+    ),
+    figure("p99_model_high_ms", "ms", "high end of it", |row| {
+        Some(row.model(|model| model.p99_response_ns)?.high / NS_PER_MS)
+    }),
+    text("model_error", "", "what intervals by the model's error are learnt from, or why there is none", |row| {
+        Some(row.result.model_error.as_ref()?.learnt_from.clone())
+    }),
     figure("mean_depth", "requests", "requests outstanding, averaged over time", |row| Some(row.result.depth.mean)),
     figure("utilisation_percent", "%", "how busy the busiest component was", |row| {
         Some(100.0 * row.result.bottleneck()?.1)

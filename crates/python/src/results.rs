@@ -108,6 +108,16 @@ impl Results {
         Ok(Results::new(rows.collect::<PyResult<_>>()?))
     }
 
+    /// The same, each with how far its model may be from its device, as JSON, where that is known. Raises `InputError`.
+    fn with_model_errors(&self, errors: Vec<Option<String>>) -> PyResult<Results> {
+        let with = |(row, error): (&Row, &Option<String>)| {
+            let (asked, mut result) = row.taken();
+            result.model_error = error.as_deref().map(serde_json::from_str).transpose().map_err(json_error)?;
+            Ok((asked, result))
+        };
+        Ok(Results::new(self.rows.iter().zip(&errors).map(with).collect::<PyResult<_>>()?))
+    }
+
     fn __len__(&self) -> usize {
         self.rows.len()
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     Check, Component, Counter, DepthResult, Energy, FaultRecord, Fidelity, Integrity, Interval, Kinds,
-    LatencyHistogram, Mode, SCHEMA_VERSION, Sampling, StreamResult, SystemRecord, TooShort,
+    LatencyHistogram, Mode, ModelError, SCHEMA_VERSION, Sampling, StreamResult, SystemRecord, TooShort,
 };
 
 /// The outcome of one run: one system under one workload with one seed.
@@ -37,6 +37,9 @@ pub struct RunResult {
     pub intervals: Vec<Interval>,
     /// What is known of the long run: sampling errors alone.
     pub sampling: Sampling,
+    /// How far the model may be from its device, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_error: Option<ModelError>,
     /// Requests outstanding.
     pub depth: DepthResult,
     /// How busy each component was.
@@ -88,6 +91,7 @@ impl RunResult {
             kinds: Kinds::default(),
             intervals: Vec::new(),
             sampling: Sampling::nothing(TooShort::FewRequests),
+            model_error: None,
             depth: DepthResult::default(),
             components: Vec::new(),
             counters: Vec::new(),
@@ -215,7 +219,7 @@ pub(crate) mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::ResultError;
+    use crate::{Range, ResultError};
 
     fn empty() -> RunResult {
         let system = SystemRecord::new("cheetah9lp", "drive", json!({"rpm": 10025, "heads": 12}));
@@ -259,6 +263,26 @@ pub(crate) mod tests {
         assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);
         result.energy = Some(Energy { case_celsius: Some(f64::NAN), ..Energy::default() });
         assert!(matches!(result.to_json(), Err(ResultError::NotFinite { field: "energy.case_celsius", .. })));
+    }
+
+    #[test]
+    fn a_model_tells_how_far_it_may_be_from_its_device() {
+        let mut result = filled();
+        assert!(!result.to_json().unwrap().contains("model_error"), "nobody asked for it");
+        let range = Some(Range { low: 0.1, high: 0.3 });
+        let known = ModelError {
+            level: 0.9,
+            learnt_from: "9 disks".to_owned(),
+            throughput_per_s: range,
+            mean_response_ns: range,
+            p50_response_ns: None,
+            p99_response_ns: None,
+        };
+        result.model_error = Some(known.clone());
+        assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);
+        result.model_error =
+            Some(ModelError { p99_response_ns: Some(Range { low: 1.0, high: f64::INFINITY }), ..known });
+        assert!(matches!(result.to_json(), Err(ResultError::NotFinite { field: "model_error", .. })));
     }
 
     #[test]

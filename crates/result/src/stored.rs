@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::upgrades::upgrade;
-use crate::{ResultError, RunResult, SCHEMA_VERSION};
+use crate::{ModelError, ResultError, RunResult, SCHEMA_VERSION};
 
 impl RunResult {
     /// The result as one line of JSON. Equal results give equal bytes.
@@ -28,7 +28,9 @@ impl RunResult {
             ]
         });
         let sampling = self.sampling.figures().map(|value| ("sampling", Some(value)));
-        for (field, value) in figures.into_iter().chain(facts).chain(energy).chain(fidelity).chain(sampling) {
+        let model = self.model_error.iter().flat_map(ModelError::figures).map(|value| ("model_error", Some(value)));
+        let all = figures.into_iter().chain(facts).chain(energy).chain(fidelity).chain(sampling).chain(model);
+        for (field, value) in all {
             if let Some(value) = value.filter(|value| !value.is_finite()) {
                 return Err(ResultError::NotFinite { field, value });
             }

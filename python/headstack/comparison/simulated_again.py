@@ -13,6 +13,8 @@ from headstack.array import Array
 from headstack.comparison.points import Seen
 from headstack.demand import Phase, Replayed, stated
 from headstack.drive import Drive
+from headstack.intervals.described import described
+from headstack.intervals.of_runs import DESCRIBED
 from headstack.options import Spec
 from headstack.results import Results
 from headstack.runs import Progress, System, run_specs
@@ -56,6 +58,7 @@ def _spec(point: Seen, system: Drive | Array) -> Spec:
         "interval_ns": _interval_ns(point),
         "preload": 0,
         "labels": [],
+        DESCRIBED: described(system),
     }
     if clients is not None:
         spec["clients"] = clients

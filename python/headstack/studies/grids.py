@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from headstack._native import InputError
 from headstack.demand import load_demand
+from headstack.intervals.of_runs import bare
 from headstack.options import Spec
 from headstack.replays import replay
 from headstack.results import Results, Row
@@ -39,7 +40,9 @@ def specified(study: Study, number: int) -> list[Spec]:
     return refused(
         study,
         f"{path}.settings",
-        lambda: specify([beside(study, name) for name in systems], workloads or None, asked["settings"]),
+        lambda: list(
+            map(bare, specify([beside(study, name) for name in systems], workloads or None, asked["settings"]))
+        ),
     )
 
 

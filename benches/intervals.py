@@ -1,0 +1,260 @@
+"""How far the catalogue's models are off devices that were measured: `intervals.py FOLDER`.
+
+Writes python/headstack/intervals/catalogue.json, the residuals by device, and prints what they teach. FOLDER has
+fio-systems.csv and disksim/ (the validation data; this repository ships none of them, and the file has scores alone).
+What StorageReview published is in the study of that name.
+
+A device counts where nothing of its description was fitted to its own measurements. The firmware of the three disks
+under fio was, so that each is described as one would describe it without them: its sheet, and the plan, the margin and
+the weight of age that the other two have on average. What else was fitted goes back to what sheets and rules give: the
+Travelstar's seeks to the 10 ms of its class, both write caches to the default, and nothing reads what it wrote.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import headstack as hs
+from headstack import _native
+from headstack.atomic_files import write_text
+from headstack.intervals import calibration
+from headstack.intervals.described import stated_share
+from headstack.intervals.workloads import load_of
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+REQUESTS = 40_000
+STALL_MS = 29_000.0
+"""libata resets a device that has not answered for 30 s: rows with such a stall tell of that."""
+
+Cell = dict[str, Any]
+
+STORAGEREVIEW = REPOSITORY / "python/headstack/studies/shipped/storagereview/published.csv"
+CHOSEN_ON = "cheetah-x15-36lp"
+"""Three constants of drives of its time were chosen on it."""
+
+DISKS = {
+    "spinpoint-f1-1tb": ["SATA_AHCI_SAMSUNGF1_1TB_7K2RPM"],
+    "travelstar-7k100-100gb": ["SATA_AHCI_HGST_HTS72101_100GB_7K2RPM"],
+    "raptor-wd740gd": ["SATA_AHCI_WD740GD_74GB_10RPM/RUN1", "SATA_AHCI_WD740GD_74GB_10RPM/RUN2"],
+}
+HOST = "HPMICROSERVERG10"
+TAGS = 32
+"""Of native command queueing."""
+
+SSDS = {
+    "d3-s4610-480gb": {
+        "ahci": "HPMICROSERVERG10/SATA_AHCI_INTEL_D3-S4610_SSDSC2KG48",
+        "ahci-3g": "HPMICROSERVERG8/SATA300/INTELD3S4610",
+        "m1015": "SERVER/IBM_M1015/INTEL_D3-S4610_SSDSC2KG48",
+        "p420i-hba": "HPDL380G8/HBA/INTEL_D3_S4610",
+    },
+    "pm883-480gb": {
+        "ahci": "HPMICROSERVERG10/SATA_AHCI_SAMSUNG_PM833_MZ7LH480HAHQ",
+        "ahci-3g": "HPMICROSERVERG8/SATA300/SAMSUNGPM833",
+        "m1015": "SERVER/IBM_M1015/SAMSUNG_PM883",
+    },
+}
+FITTED_HOSTS = "the hosts' times, to this drive's rates on them"
+
+
+def cells(workload: str, load: calibration.Load, measured: dict[str, float], predicted: dict[str, float]) -> list[Cell]:
+    """The scores of a load, of the figures that were measured."""
+    return [
+        {
+            "workload": workload,
+            "kind": load.kind,
+            "depth": load.depth,
+            "size_bytes": round(load.size_bytes),
+            "figure": figure,
+            "log_ratio": round(math.log(value / predicted[figure]), 5),
+        }
+        for figure, value in measured.items()
+    ]
+
+
+def named(device: str, described: hs.Drive, found: list[Cell]) -> dict[str, Any]:
+    """A device with its scores."""
+    year = described.summary["year"]
+    return {"device": device, "year": year, "stated_share": stated_share(described), "cells": found}
+
+
+def figures_of(row: dict[str, Any]) -> dict[str, float]:
+    """What was simulated."""
+    return {"rate": row["iops"], "mean": row["mean_ms"], "p50": row["p50_ms"], "p99": row["p99_ms"]}
+
+
+def of_storagereview() -> Iterator[dict[str, Any]]:
+    """Seven drives under Iometer: rates, and the means that follow from them by Little's law."""
+    with open(STORAGEREVIEW, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for drive in dict.fromkeys(row["system"] for row in rows):
+        found: list[Cell] = []
+        for row in (row for row in rows if row["system"] == drive):
+            depth, rate = int(row["depth"]), float(row["iometer_iops"])
+            results = hs.run(drive, row["workload"], depth=depth, requests=REQUESTS)
+            load = load_of(results.whole(0), results[0])
+            measured = {"rate": rate, "mean": depth / rate * 1e3}
+            found += cells(row["workload"], load, measured, figures_of(results[0]))
+        one = named(drive, hs.Drive.load(drive), found)
+        yield one | (
+            {"fitted": "the overhead, the host's tags and the order of completions"} if drive == CHOSEN_ON else {}
+        )
+
+
+def measured_by_fio(
+    rows: list[dict[str, str]], systems: Iterable[str], rw: str, one_job: bool
+) -> dict[int, dict[str, float]]:
+    """By requests outstanding, the mean of all ways to deal them to jobs."""
+    found: dict[int, list[dict[str, float]]] = defaultdict(list)
+    for row in rows:
+        jobs, outstanding = int(row["numjobs"]), int(row["iodepth"]) * int(row["numjobs"])
+        is_short = outstanding <= (64 if one_job else TAGS) and (jobs == 1 or not one_job)
+        if row["system"] in systems and row["rw"] == rw and is_short and float(row["lat_max_ms"]) < STALL_MS:
+            names = {"rate": "iops", "mean": "lat_mean_ms", "p50": "p50_ms", "p99": "p99_ms"}
+            found[outstanding].append({figure: float(row[name]) for figure, name in names.items()})
+    return {
+        depth: {figure: sum(one[figure] for one in of) / len(of) for figure in of[0]}
+        for depth, of in sorted(found.items())
+    }
+
+
+def with_keys(text: str, section: str, keys: dict[str, str | None]) -> str:
+    """A drive's file with other keys of a section; those that are None are left out."""
+    lines, inside = [], False
+    for line in text.splitlines():
+        inside = line == f"[{section}]" if line.startswith("[") else inside
+        name = line.split("=")[0].strip()
+        if not (inside and name in keys):
+            lines.append(line)
+        if line == f"[{section}]":
+            lines += [f"{key} = {value}" for key, value in keys.items() if value is not None]
+    return "\n".join(lines) + "\n"
+
+
+def without_own_measurements(disk: str) -> str:
+    """A disk's file as one would write it who has measured the other two alone."""
+    others = [hs.Drive.load(other).description["queue"] for other in DISKS if other != disk]
+
+    def mean(key: str) -> float:
+        return sum(queue[key] for queue in others) / len(others)
+
+    queue = {
+        "committed": f"{mean('committed'):.4g}",
+        "rotation_margin": f'"{mean("rotation_margin_ns") / 1e6:.4g}ms"',
+        "age_weight": f"{mean('age_weight'):.4g}",
+    }
+    text = re.sub(r"\[slow\]\nwrite_verify = true\n", "", _native.drive_toml(disk).split("# A read in")[0])
+    text = with_keys(with_keys(text, "queue", queue), "buffer", {"dirty_extents_max": None})
+    if disk.startswith("travelstar"):
+        text = with_keys(text, "seek", {"read_average": '"10ms"', "write_average": '"11ms"'})
+    return text
+
+
+def of_fio_disks(rows: list[dict[str, str]], folder: Path) -> Iterator[dict[str, Any]]:
+    """Three disks under fio on an AHCI host."""
+    for disk, systems in DISKS.items():
+        path = folder / f"{disk}.toml"
+        path.write_text(without_own_measurements(disk), encoding="utf-8")
+        found: list[Cell] = []
+        for rw, read in (("randread", "100"), ("randwrite", "0")):
+            measured = measured_by_fio(rows, [f"{HOST}/{system}" for system in systems], rw, one_job=False)
+            results = hs.run(str(path), read=read, depth=list(measured), requests=REQUESTS)
+            for index, (row, of) in enumerate(zip(results, measured.values(), strict=True)):
+                load = load_of(results.whole(index), row)
+                found += cells(f"4 KiB {rw}", load, of, figures_of(row))
+        yield named(disk, hs.Drive.load(path), found)
+
+
+def of_traces(folder: Path) -> Iterator[dict[str, Any]]:
+    """Five drives whose parameters others extracted, replayed one request at a time."""
+    for score in hs.validate(folder):
+        lines = (folder / f"{score.name}.trace").read_text(encoding="utf-8").split("\n")
+        recorded = [line.split() for line in lines if line.strip()]
+        measured = sorted(float(line[4]) / 1e3 for line in recorded)
+        simulated = sorted(score.simulated_ms)
+
+        def at(times: list[float]) -> dict[str, float]:
+            mean = sum(times) / len(times)
+            return {
+                "rate": 1e3 / mean,
+                "mean": mean,
+                "p50": times[len(times) // 2],
+                "p99": times[len(times) * 99 // 100],
+            }
+
+        size = sum(int(line[3]) for line in recorded) * 512 / len(recorded)
+        load = calibration.Load("replay", 1, size)
+        imported = hs.import_disksim(folder / f"{score.name}.parv").drives[0]
+        yield {"device": imported.name, "cells": cells("recorded trace", load, at(measured), at(simulated))}
+
+
+def of_fio_ssds(rows: list[dict[str, str]]) -> Iterator[dict[str, Any]]:
+    """Two solid-state drives under fio on their hosts, one job."""
+    for drive, hosts in SSDS.items():
+        found: list[Cell] = []
+        for host, system in hosts.items():
+            for rw, read in (("randread", "100"), ("randwrite", "0")):
+                measured = measured_by_fio(rows, [system], rw, one_job=True)
+                results = hs.run(drive, read=read, depth=list(measured), host=host, requests=REQUESTS)
+                for index, (row, of) in enumerate(zip(results, measured.values(), strict=True)):
+                    load = load_of(results.whole(index), row)
+                    found += cells(f"4 KiB {rw} on {host}", load, of, figures_of(row))
+        one = named(drive, hs.Drive.load(drive), found)
+        yield one | ({"fitted": FITTED_HOSTS} if drive.startswith("d3-s4610") else {})
+
+
+def written(classes: dict[str, list[dict[str, Any]]]) -> str:
+    """The file, a device a line."""
+    of_classes = []
+    for name, devices in classes.items():
+        lines = ",\n".join(json.dumps(device, separators=(",", ":")) for device in devices)
+        of_classes.append(f'"{name}": {{"devices": [\n{lines}\n]}}')
+    return '{"version": 1, "classes": {\n' + ",\n".join(of_classes) + "\n}}\n"
+
+
+def tell(name: str, scores: calibration.ClassScores) -> None:
+    """What was learnt: mean and worst error of each device, and the interval at each depth."""
+    for device in scores.devices:
+        by_figure: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for cell in device.cells:
+            by_figure[cell.load.kind, cell.figure].append(abs(cell.log_ratio))
+        shown = (f"{k} {f} {sum(e) / len(e):.1%} ({max(e):.1%})" for (k, f), e in by_figure.items())
+        print(f"{name} {device.name}{' (fitted)' * bool(device.fitted)}: {', '.join(shown)}")
+    for kind in calibration.KINDS:
+        for figure in calibration.FIGURES:
+            said = []
+            for depth in (1, 2, 4, 8, 16, 32, 64):
+                found = scores.learnt(calibration.Load(kind, depth, 4096), figure)
+                if isinstance(found, calibration.Learnt):
+                    said.append(
+                        f"{depth}: -{-math.expm1(-(half := found.half_width(0.0))):.1%} +{math.expm1(half):.1%}"
+                    )
+                elif not said or said[-1] != found.why:
+                    said.append(found.why)
+            print(f"  {kind} {figure}: {'; '.join(said)}")
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    with open(folder / "fio-systems.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    with tempfile.TemporaryDirectory(prefix="headstack-intervals-") as temporary:
+        disks = [*of_storagereview(), *of_fio_disks(rows, Path(temporary)), *of_traces(folder / "disksim")]
+    classes = {"disk": disks, "flash": list(of_fio_ssds(rows))}
+    write_text(calibration.CATALOGUE, written(classes))
+    calibration.of_catalogue.cache_clear()
+    for name, scores in calibration.of_catalogue().items():
+        tell(name, scores)
+
+
+if __name__ == "__main__":
+    main()

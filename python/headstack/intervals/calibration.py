@@ -1,0 +1,248 @@
+"""How far models were off on devices that were measured, and what that teaches of one that was not.
+
+A file has the scores of devices by class: ``{"version": 1, "classes": {"disk": {"devices": [{"device": "disk-17",
+"cells": [{"workload", "kind", "depth", "size_bytes", "figure", "log_ratio", "spread"}]}]}}}``. ``log_ratio`` is the
+logarithm of measured over predicted; ``spread`` the deviation of the logarithm of what was predicted, over the other
+descriptions that explain the device as well, 0 where there is one alone. A device says to which of its own measurements
+its description was ``fitted``, and teaches nothing of others then. ``range`` may narrow what the scores are good for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.intervals import conformal
+
+FIGURES = ("rate", "mean", "p50", "p99")
+"""What intervals are of: requests a second, and the mean, median and 99th percentile of response times."""
+
+CLASSES = {
+    "disk": ("disk", "disks"),
+    "flash": ("solid-state drive", "solid-state drives"),
+    "array": ("array", "arrays"),
+    "volume": ("volume", "volumes"),
+}
+"""What intervals are learnt apart for, and what one and several are called."""
+
+KINDS = {
+    "read": "random reads",
+    "write": "random writes",
+    "mixed": "mixes of random reads and writes",
+    "sequential read": "sequential reads",
+    "sequential write": "sequential writes",
+    "sequential mixed": "mixes of sequential reads and writes",
+    "replay": "replayed traces",
+}
+"""Kinds of requests, in words."""
+
+FLOOR = 0.005
+"""The deviation of a logarithm that is added to the spread of descriptions: devices repeat themselves no better than
+that (steady writes of one solid-state drive by 0.7 %), so that a description without spread is not sure of itself."""
+
+CATALOGUE = Path(__file__).with_name("catalogue.json")
+TWINS = Path(__file__).parent.parent / "twin" / "calibration.json"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a system is under, as far as its errors depend on it."""
+
+    kind: str
+    """Of ``KINDS``."""
+    depth: int
+    """Requests outstanding."""
+    size_bytes: float
+    """Of a request, in the mean."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure of a device under a load, and how far off its prediction was."""
+
+    workload: str
+    load: Load
+    figure: str
+    log_ratio: float
+    """The natural logarithm of measured over predicted."""
+    spread: float
+    """The deviation of the logarithm of what was predicted."""
+
+    @property
+    def score(self) -> float:
+        """The error, in parts of what the prediction knew of itself.
+
+        >>> from headstack.intervals.calibration import FLOOR, Cell, Load
+        >>> Cell("reads", Load("read", 4, 4096), "p99", -0.03, 0.01).score == 0.03 / (0.01 + FLOOR)
+        True
+        """
+        return abs(self.log_ratio) / (self.spread + FLOOR)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device that was measured, beside what was predicted of it."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    fitted: str | None = None
+    """What of its description was fitted to these measurements; it teaches nothing then."""
+    stated_share: float | None = None
+    """Of the values that its description needs, the share that is stated and not derived."""
+    year: int | None = None
+    """When such devices came."""
+
+    def at(self, load: Load, figure: str) -> list[float]:
+        """Its scores of a figure at the depths round that of a load; none where the load is lighter or heavier than all
+        that was measured of it."""
+        ours = [cell for cell in self.cells if cell.figure == figure and cell.load.kind == load.kind]
+        below = max((cell.load.depth for cell in ours if cell.load.depth <= load.depth), default=None)
+        above = min((cell.load.depth for cell in ours if cell.load.depth >= load.depth), default=None)
+        if below is None or above is None:
+            return []
+        return [cell.score for cell in ours if cell.load.depth in (below, above)]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why there is no interval, in one line."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What the devices of a class teach of a figure at a load."""
+
+    score: float
+    """What a new device's figure keeps within, as ``Cell.score``."""
+    devices: int
+    years: tuple[int, int] | None = None
+    """From when they were, where all say so."""
+
+    def half_width(self, spread: float) -> float:
+        """Of the logarithm of a figure that is predicted with this spread."""
+        return self.score * (spread + FLOOR)
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """The devices of a class."""
+
+    name: str
+    """Of ``CLASSES``."""
+    devices: tuple[Device, ...] = ()
+    range: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """From where to where a ``depth`` or ``size_bytes`` may be, where the file says so."""
+
+    def learnt(
+        self, load: Load, figure: str, stated_share: float | None = None, level: float = conformal.LEVEL
+    ) -> Learnt | Refusal:
+        """What holds for a figure of a new device at a load, where its description states this share of its values."""
+        one, several = CLASSES[self.name]
+        teaching = [device for device in self.devices if device.fitted is None]
+        ours = [cell for device in teaching for cell in device.cells if cell.load.kind == load.kind]
+        ranges: dict[str, tuple[float, list[float], Callable[[float], str], str]] = {
+            "depth": (load.depth, [cell.load.depth for cell in ours], "{:g}".format, "depths"),
+            "size_bytes": (load.size_bytes, [cell.load.size_bytes for cell in ours], _size, "sizes of requests"),
+        }
+        for key, (asked, found, text, called) in ranges.items():
+            low, high = self.range.get(key, (min(found, default=0), max(found, default=0)))
+            if found and not low <= asked <= high:
+                return Refusal(
+                    f"{text(asked)} is outside the {called} that {several} were measured at, "
+                    f"{text(low)} to {text(high)}"
+                )
+        shares = [device.stated_share for device in teaching if device.stated_share is not None]
+        if stated_share is not None and shares and stated_share < min(shares):
+            return Refusal(
+                f"the description states {stated_share:.0%} of its values, less than of any of the {several} measured"
+            )
+        scores = [scores for device in teaching if (scores := device.at(load, figure))]
+        within = conformal.quantile(scores, level)
+        if within is None:
+            number = f"{len(scores)} {one if len(scores) == 1 else several}" if scores else f"no {one}"
+            were = "was" if len(scores) < 2 else "were"
+            elsewhere = sum(
+                any(cell.figure == figure and cell.load.kind == load.kind for cell in device.cells)
+                for device in teaching
+            )
+            depth = f" at depth {load.depth}" if elsewhere > len(scores) else ""
+            return Refusal(
+                f"{number} {were} measured under {KINDS.get(load.kind, load.kind)}{depth}, "
+                f"{conformal.devices_needed(level)} are needed"
+            )
+        years = [device.year for device in teaching if device.year is not None and device.at(load, figure)]
+        return Learnt(within, len(scores), (min(years), max(years)) if len(years) == len(scores) else None)
+
+
+def _size(size_bytes: float) -> str:
+    return _native.format_bytes(round(size_bytes))
+
+
+def read(path: Path) -> dict[str, ClassScores]:
+    """The scores of a file by class; none where there is no such file. Raises ``InputError`` for what is none."""
+    if not path.is_file():
+        return {}
+    told = json.loads(path.read_text(encoding="utf-8"))
+    if told.get("version") != 1:
+        raise InputError(f"{path}: version {told.get('version')} of a calibration is not known; this build reads 1")
+    unknown = set(told["classes"]) - set(CLASSES)
+    if unknown:
+        raise InputError(f"{path}: classes: {', '.join(sorted(unknown))} is unknown; allowed: {', '.join(CLASSES)}")
+    return {
+        name: ClassScores(
+            name,
+            tuple(map(_device, of_class["devices"])),
+            {key: tuple(ends) for key, ends in of_class.get("range", {}).items() if key in ("depth", "size_bytes")},
+        )
+        for name, of_class in told["classes"].items()
+    }
+
+
+def _device(told: dict[str, Any]) -> Device:
+    cells = tuple(
+        Cell(
+            cell["workload"],
+            Load(cell["kind"], cell["depth"], cell["size_bytes"]),
+            cell["figure"],
+            cell["log_ratio"],
+            cell.get("spread", 0.0),
+        )
+        for cell in told["cells"]
+    )
+    return Device(told["device"], cells, told.get("fitted"), told.get("stated_share"), told.get("year"))
+
+
+@cache
+def of_catalogue() -> dict[str, ClassScores]:
+    """Of descriptions made from sheets and other sources, beside measurements of such devices."""
+    return read(CATALOGUE)
+
+
+@cache
+def of_twins() -> dict[str, ClassScores]:
+    """Of descriptions learnt from a device's answers, beside devices that were kept out."""
+    return read(TWINS)
+
+
+def coverage(of_class: ClassScores, figure: str, level: float = conformal.LEVEL) -> dict[str, float]:
+    """Of each device the share of its cells within what the others teach of the same kind of request: leave one device
+    out. Raises ``ValueError`` where too few are left to learn from."""
+    return conformal.left_out(scores_by_device(of_class.devices, figure), level)
+
+
+def scores_by_device(devices: Sequence[Device], figure: str) -> dict[str, list[float]]:
+    """The scores of a figure of those devices that teach something."""
+    found = {
+        device.name: [cell.score for cell in device.cells if cell.figure == figure]
+        for device in devices
+        if device.fitted is None
+    }
+    return {name: scores for name, scores in found.items() if scores}

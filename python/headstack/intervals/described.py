@@ -1,0 +1,92 @@
+"""What intervals need to know of a system: its class, how much of its description is stated, a twin's sample."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from headstack._native import InputError
+from headstack.array import Array
+from headstack.drive import Drive
+from headstack.intervals.calibration import ClassScores, of_catalogue, of_twins
+
+SILENT = ("name", "vendor", "model", "year", "notes", "price", "reliability", "power", "twin")
+"""Keys, or tables of them, that no time follows from."""
+
+MEMBERS = 12
+"""Descriptions of a twin's sample that are run beside the best: their deviation is known to a fifth then."""
+
+CLASS_OF = {"disk": "disk", "ssd": "flash", "volume": "volume"}
+
+
+@dataclass(frozen=True)
+class Described:
+    """How a system is described."""
+
+    of_class: str
+    """Of ``calibration.CLASSES``."""
+    stated_share: float
+    """Of the values that times follow from, the share that is stated and not derived."""
+    is_twin: bool = False
+    """Whether the description was learnt from the answers of a device."""
+    sample: tuple[dict[str, Any], ...] = ()
+    """Of a twin, other descriptions that explain its answers as well."""
+
+    @property
+    def scores(self) -> ClassScores:
+        """The devices that teach how far off such descriptions are."""
+        known = of_twins() if self.is_twin else of_catalogue()
+        return known.get(self.of_class, ClassScores(self.of_class))
+
+
+def described(
+    system: Drive | Array, changed: Callable[[dict[str, Any]], dict[str, Any]] = lambda system: system
+) -> Described:
+    """How a system is described; its sample is ``changed`` as options change the system itself. Raises ``InputError``
+    where a twin's sample cannot be read.
+
+    >>> from headstack.intervals.described import described
+    >>> described(hs.Drive.load("cheetah-x15-36lp")).of_class
+    'disk'
+    """
+    stated = {value["key"]: value.get("value") for value in system.stated}
+    is_twin = "twin.of" in stated
+    drive_class = CLASS_OF[system.kind] if isinstance(system, Drive) else "array"
+    of_class = str(stated.get("twin.class", drive_class)) if is_twin else drive_class
+    sample = stated.get("twin.sample") if is_twin else None
+    members = () if sample is None else tuple(map(changed, _sample(Path(system.path).parent / str(sample))))
+    return Described(of_class, stated_share(system), is_twin, members)
+
+
+def stated_share(system: Drive | Array) -> float:
+    """Of the values that times follow from, the share that the description states: the rest is derived.
+
+    >>> from headstack.intervals.described import stated_share
+    >>> 0.2 < stated_share(hs.Drive.load("cheetah-x15-36lp")) < 0.6
+    True
+    """
+    stated, derived = (
+        sum(value["key"].split(".")[0] not in SILENT for value in values) for values in (system.stated, system.derived)
+    )
+    return round(stated / max(1, stated + derived), 3)
+
+
+@cache
+def _sample(path: Path) -> tuple[dict[str, Any], ...]:
+    """Some of the systems of a sample, from all over it."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        systems = told["systems"]
+        version = told["version"]
+    except OSError as error:
+        raise InputError(f"{path}: the twin's sample cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: is not a twin's sample: {error!r}") from None
+    if version != 1:
+        raise InputError(f"{path}: version {version} of a twin's sample is not known; this build reads 1")
+    step = max(1.0, len(systems) / MEMBERS)
+    return tuple(systems[int(number * step)] for number in range(min(MEMBERS, len(systems))))
