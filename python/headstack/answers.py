@@ -53,19 +53,25 @@ def gains(rows: Sequence[Row], swept: Sequence[str]) -> list[Gain | None]:
 def indistinguishable(rows: Sequence[Row], swept: Sequence[str]) -> list[str]:
     """In words, each system that the errors of the models leave no telling from the first one, and at which loads.
 
-    Systems of one name, with other options, err alike: of these nothing is said.
+    Parts of one system, or the same with other options, err alike: of these nothing is said.
     """
     loads: dict[str, list[str]] = {}
     first = {tuple(row[name] for name in _LOAD): row for row in reversed(rows) if row["system"] == rows[0]["system"]}
     for row, gain in zip(rows, gains(rows, swept), strict=True):
         other = first.get(tuple(row[name] for name in _LOAD))
-        if gain is not None and other is not None and other["system"] != row["system"] and overlap(other, row):
+        if gain is not None and other is not None and whole(other) != whole(row) and overlap(other, row):
             loads.setdefault(row["system"], []).append(load_of(row))
     return [
         f"indistinguishable: {system} and {rows[0]['system']} {', '.join(dict.fromkeys(at))}".rstrip()
         + ": their 90 % intervals overlap"
         for system, at in loads.items()
     ]
+
+
+def whole(row: Row) -> str:
+    """The system of a run without the range that was used."""
+    name, _, part = row["system"].rpartition("@")
+    return row["system"] if not name or "/" in part else name
 
 
 def overlap(one: Row, other: Row) -> bool:

@@ -92,15 +92,15 @@ SHOWN = (
     Shown("IO/s", name="iops", format=_per_s, rank=0),
     Shown("IO/s\n90 %", name="iops_model", format=_text, optional=True, rank=1),
     Shown("gain\ntimes", name="gain", format=_text, optional=True, rank=1),
-    Shown("MB/s", name="mb_per_s", format=_ms, rank=2),
+    Shown("MB/s", name="mb_per_s", format=_ms, rank=3),
     Shown("mean\nms", name="mean_ms", format=_ms, rank=0),
-    Shown("mean\n90 %", name="mean_model", format=_text, optional=True, rank=1),
+    Shown("mean\n90 %", name="mean_model", format=_text, optional=True, rank=2),
     Shown("within\nlimit", name="within", format=_text, optional=True, is_text=True, rank=0),
     Shown("± by\nsampling", name="half_width_ms", format=_half_width, optional=True, rank=5),
     Shown("p50\nms", name="p50_ms", format=_ms, rank=6),
     Shown("p50\n90 %", name="p50_model", format=_text, optional=True, rank=6),
     Shown("p99\nms", name="p99_ms", format=_ms, rank=1),
-    Shown("p99\n90 %", name="p99_model", format=_text, optional=True, rank=1),
+    Shown("p99\n90 %", name="p99_model", format=_text, optional=True, rank=2),
     Shown("p99.9\nms", name="p999_ms", format=_ms, rank=7),
     Shown("errors", name="errors", format=_some, optional=True, rank=0),
     Shown("busy\n%", name="utilisation_percent", format=_percent, rank=3),
@@ -130,7 +130,7 @@ def described(facts: dict[str, float]) -> str:
     return ", ".join(_fact(name, sum(values) / len(values), len(values)) for name, values in alike.items())
 
 
-def _model(row: Row) -> Row:
+def between(row: Row) -> Row:
     """Of each figure the interval by the model's error, as text."""
     found = {"iops_model": _between(row["iops_model_low"], row["iops_model_high"])}
     for figure in ("mean", "p50", "p99"):
@@ -541,7 +541,7 @@ class Results:
         """
         verdicts = [None] * len(self) if limit is None else self.within(limit)
         rows = [
-            row | _model(row) | {"gain": gain and str(gain), "within": verdict}
+            row | between(row) | {"gain": gain and str(gain), "within": verdict}
             for row, gain, verdict in zip(self, self.gains(), verdicts, strict=True)
         ]
         if len({row["capacity_gb"] for row in rows}) > 1:

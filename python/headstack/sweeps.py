@@ -21,9 +21,11 @@ from headstack.chunks import finish
 from headstack.chunks.chunk import POINTS_MAX, Chunk, cost_s, cut, engine
 from headstack.demand import load_demand
 from headstack.designs import Axis, Design, Listed, axis
+from headstack.intervals.described import Described, described
 from headstack.options import CHANGES, OPTIONS
 from headstack.runs import Progress, check, several, texts
 from headstack.shards import Shard, copy_shard
+from headstack.system import load_system
 from headstack.tables import CSV, PARQUET, copy_to
 
 if TYPE_CHECKING:
@@ -160,6 +162,13 @@ class Plan:
                 yield Chunk.of(asked | {"points": points}, first + begin)
                 begin += len(points)
 
+    def specified(self, place: int) -> tuple[dict[str, Any], Described]:
+        """The run of a configuration, the first being 0, and how its system is described."""
+        number, index = divmod(self.part.start + place, len(self.design))
+        (point,) = islice(self.design, index, index + 1)
+        (text,) = _native.specifications(json.dumps(self._asked[number] | {"points": [point]}))
+        return json.loads(text), described(load_system(self.systems[number]))
+
     def check_where(self, condition: str) -> None:
         """Raises ``InputError`` where the table cannot be asked for this condition."""
         import duckdb
@@ -206,7 +215,8 @@ def _cost_s(asked: dict[str, Any], point: Sequence[str]) -> float:
 
 
 def _result_columns() -> list[str]:
-    return _native.results_of_kept([], []).table().column_names
+    """Those of results, but for the model's error: that is for those configurations alone that are looked at."""
+    return [name for name in _native.results_of_kept([], []).table().column_names if "model_" not in name]
 
 
 def _check_options(fields: Mapping[str, Axis], workload: str | os.PathLike[str] | None) -> None:
@@ -343,6 +353,11 @@ class Sweep:
         >>> [row["depth"] for row in swept.rows(order="iops", descending=True)]
         [4, 1]
         """
+        return self._asked_rows(order, descending, limit, where, "* exclude (place)")
+
+    def _asked_rows(
+        self, order: str | None, descending: bool, limit: int | None, where: str | None, columns: str
+    ) -> list[dict[str, Any]]:
         import duckdb
 
         conditions, by = [], "place"
@@ -354,7 +369,7 @@ class Sweep:
             conditions.append(f"{_quoted(order)} is not null")
             # Equals stay in the order of the design.
             by = f"{_quoted(order)} {'desc' if descending else ''}, place"
-        query = f"select * exclude (place) from placed where {' and '.join(conditions or ['true'])} order by {by}"
+        query = f"select {columns} from placed where {' and '.join(conditions or ['true'])} order by {by}"
         with self._opened() as connection:
             found = connection.sql(query + (f" limit {limit}" if limit is not None else ""))
             try:
@@ -362,6 +377,25 @@ class Sweep:
             except duckdb.ConversionException as error:
                 # Seen by values alone: text that is compared with numbers.
                 raise _no_condition(str(where), _reason(error)) from None
+
+    def rows_with_model_errors(
+        self, order: str, descending: bool, limit: int, where: str | None = None
+    ) -> list[dict[str, Any]]:
+        """As ``rows``, each with how far its model may be from its device, as results have it; the sample of a twin is
+        not run for that.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> [row["iops_model_low"] < row["iops"] for row in swept.rows_with_model_errors("iops", True, 1)]
+        [True]
+        """
+        from headstack.intervals.of_runs import columns_of
+
+        places = self._asked_rows(order, descending, limit, where, "place")
+        rows = self.rows(order, descending, limit, where)
+        return [
+            row | columns_of(*self._plan.specified(place["place"] - 1), row)
+            for place, row in zip(places, rows, strict=True)
+        ]
 
     def reasons(self, of: str = "impossible", limit: int = 3) -> list[tuple[str, int]]:
         """Why configurations are ``impossible`` or ``failed``, and how many for each reason, the commonest first.

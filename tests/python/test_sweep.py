@@ -21,6 +21,7 @@ from conftest import Headstack
 from headstack import _native
 from headstack.chunks import chunk as chunk_module
 from headstack.designs import Design, axis, sobol
+from headstack.intervals.of_runs import bare
 from headstack.report.figures import Bars, Lines, Table
 from headstack.report.sweeps_report import figure, report_of
 from headstack.runs import specify
@@ -187,7 +188,7 @@ def test_nothing_possible_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_that_cannot_be_is_a_row_too() -> None:
-    specs = [specify(DRIVE, None, {"requests": 10})[0] | {"labels": [["=a", name]]} for name in "12"]
+    specs = [bare(specify(DRIVE, None, {"requests": 10})[0]) | {"labels": [["=a", name]]} for name in "12"]
     specs[0]["system"]["drive"]["disk"]["mechanics"]["rpm"] = -1.0
     table = _native.run_chunks([json.dumps({"runs": specs, "whole": True})]).table(0, 2)
     columns = table.column_names

@@ -68,7 +68,7 @@ function drawn(series: Series, points: (Point | null)[], look: Look, put: Put): 
 
 /** The interval round a line as a band; round published points as bars. */
 function interval(series: Series, look: Look, put: Put): SVGElement {
-  const ends = (values: number[]) => series.x.map((at, n) => put(at, values[n] ?? null));
+  const ends = (values: (number | null)[]) => series.x.map((at, n) => put(at, values[n] ?? null));
   const [low, high] = [ends(series.low), ends(series.high)];
   if (!look.published) {
     const round = [...high, ...low.reverse()].filter((point) => point !== null);
@@ -103,9 +103,10 @@ function spots(figure: Lines, series: Series, points: (Point | null)[], box: Box
 }
 
 function said(figure: Lines, series: Series, n: number): string[] {
-  const between = (values: number[]) => (values[n] === undefined ? "" : shown(values[n]));
+  const end = (values: (number | null)[]) => values[n] ?? null;
+  const [low, high] = [end(series.low), end(series.high)];
   const parts = [`${figure.x.label}: ${shown(series.x[n] ?? 0, figure.x_is_percentile ? 8 : 6)}`, `${figure.y.label}: ${shown(series.y[n] ?? 0, 6)}`];
-  if (series.low.length) parts.push(`from ${between(series.low)} to ${between(series.high)}`);
+  if (low !== null && high !== null) parts.push(`from ${shown(low)} to ${shown(high)}`);
   if (series.labels[n]) parts.push(`at ${series.labels[n]}`);
   if (series.mark && series.mark[0] === series.x[n] && series.mark[1] === series.y[n]) parts.push(series.mark_at_most ? "knee, here or before" : "knee");
   return parts;

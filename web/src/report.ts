@@ -12,8 +12,8 @@ export interface Series {
   x: number[];
   y: (number | null)[];
   labels: string[];
-  low: number[];
-  high: number[];
+  low: (number | null)[];
+  high: (number | null)[];
   mark: [number, number] | null;
   mark_at_most: boolean;
   published: boolean;

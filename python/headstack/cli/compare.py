@@ -96,6 +96,8 @@ def print_comparison(comparison: Comparison) -> None:
         "\nmean absolute error: "
         + ", ".join(f"{name} {e:.1%}" for name, e in named if e is not None and name != "bytes")
     )
+    for line in comparison.model_errors():
+        say(line)
     for names, what in (
         (comparison.alone_measured, f"{ours}, not {theirs}"),
         (comparison.alone_predicted, f"{theirs}, not {ours}"),

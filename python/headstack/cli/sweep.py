@@ -10,6 +10,7 @@ import click
 
 from headstack import signals
 from headstack._native import InputError
+from headstack.answers import overlap, whole
 from headstack.atomic_files import write_all
 from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
@@ -19,6 +20,7 @@ from headstack.cli.varying import option_of
 from headstack.columns import Column, Figures, Words
 from headstack.designs import SAMPLES
 from headstack.options import OPTIONS
+from headstack.results import between
 
 if TYPE_CHECKING:
     from headstack.sweeps import Sweep
@@ -28,8 +30,10 @@ EXIT_RUN = 3
 SHOWN = (
     (Figures("capacity\nGB", 4), "capacity_gb", "{:,.1f}"),
     (Figures("IO/s", 0), "iops", "{:,.1f}"),
-    (Figures("MB/s", 2), "mb_per_s", "{:,.2f}"),
+    (Figures("IO/s\n90 %", 1), "iops_model", "{}"),
+    (Figures("MB/s", 3), "mb_per_s", "{:,.2f}"),
     (Figures("mean\nms", 0), "mean_ms", "{:,.2f}"),
+    (Figures("mean\n90 %", 2), "mean_model", "{}"),
     (Figures("p99\nms", 1), "p99_ms", "{:,.2f}"),
     (Figures("busy\n%", 4), "utilisation_percent", "{:.0f}"),
     (Words("bottleneck", 3), "bottleneck", "{}"),
@@ -205,7 +209,7 @@ def checked_ending(output: str) -> None:
 
 def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
     """The best configurations, and what became of the others."""
-    rows = swept.rows(column, descending, top, where)
+    rows = [row | between(row) for row in swept.rows_with_model_errors(column, descending, top, where)]
     if rows:
         print_rows(swept, rows)
         print()
@@ -214,6 +218,10 @@ def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str
     impossible = f", {swept.impossible:,} of them impossible" if swept.impossible else ""
     fulfilling = "" if where is None else f", {len(swept.rows(where=where)):,} where {where}"
     say(f"{len(swept):,} configurations{impossible}{fulfilling}; shown: {'most' if descending else 'least'} {column}")
+    for words in dict.fromkeys(row["model_error"] for row in rows):
+        say(f"model error: {words}")
+    if rows and (alike := {row["system"] for row in rows if whole(row) != whole(rows[0]) and overlap(rows[0], row)}):
+        say(f"indistinguishable from the first: {', '.join(sorted(alike))}: their 90 % intervals overlap")
     for why, count in swept.reasons():
         say(f"impossible: {count:,}: {why}")
     for why, count in swept.reasons("failed"):
@@ -246,7 +254,10 @@ def fields(vary: tuple[str, ...], given: dict[str, Any]) -> dict[str, str]:
 def print_rows(swept: Sweep, rows: list[dict[str, Any]]) -> None:
     """A row for each configuration: what was varied, where it differs, and the figures."""
     varied = swept.varied
-    shown = [one for one in SHOWN if one[1] != "capacity_gb" or len({row[one[1]] for row in rows}) > 1]
+    known = {name for _, name, _ in SHOWN if any(row[name] is not None for row in rows)}
+    alike = {"capacity_gb"} if len({row["capacity_gb"] for row in rows}) == 1 else set()
+    optional = alike | {name for name in ("iops_model", "mean_model") if name not in known}
+    shown = [one for one in SHOWN if one[1] not in optional]
     is_number = {name: isinstance(rows[0][name], float) for name in varied}
     columns = [Column(name.replace(".", "\n", 1), is_text=not is_number[name], rank=0) for name in varied]
 

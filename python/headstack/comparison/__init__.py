@@ -29,6 +29,8 @@ TOLERANCE = "5%"
 """What a model may be off by before it is said, beside the statistical error of both sides."""
 SIGNS = {"iops": 1, "mb_per_s": 1, "mean_ms": -1, "p50_ms": -1, "p95_ms": -1, "p99_ms": -1}
 """Whether more is better."""
+MODELLED = ("iops", "mean_ms", "p50_ms", "p99_ms")
+"""Of these a model's error may be known."""
 CERTAIN, MANY_TRIALS = 1.96, 3.0
 """Standard deviations: of 95 % confidence, and where one of many intervals shall not stand out by chance."""
 
@@ -54,6 +56,12 @@ FIELDS = (
             Field(f"predicted_{name}", "figure", unit, f"{meaning}, predicted"),
             Field(f"{name.removesuffix('_ms')}_error", "figure", "", "predicted over measured, minus 1"),
         )
+    ),
+    *(
+        Field(f"predicted_{name}_model_{end}", "figure", unit, f"{meaning}: {end} end of where nine of ten devices lie")
+        for name, unit, meaning in _SIDES
+        if name not in ("mb_per_s", "p95_ms")
+        for end in ("low", "high")
     ),
     Field("demerit_ms", "figure", "ms", "root mean square distance of the distributions of response times"),
     Field("demerit_relative", "figure", "", "the same over the measured mean"),
@@ -132,6 +140,25 @@ class Point:
         """Whether the device does better than its model, by more than the stated error."""
         better = (figure for figure in ("iops", "mean_ms") if -self.shortfall(figure) > self.stated_error(figure))
         return not self.falls_short and any(better)
+
+    @property
+    def is_indistinguishable(self) -> bool:
+        """Whether both sides are models whose errors leave no telling which is faster: their intervals overlap."""
+        pairs = [
+            (self.measured.model[name], self.predicted.model[name]) for name in ("iops", "mean_ms") if self.both(name)
+        ]
+        return bool(pairs) and all(one[0] <= other[1] and other[0] <= one[1] for one, other in pairs)
+
+    def both(self, figure: str) -> bool:
+        """Whether a figure's error is known of both sides."""
+        return figure in self.measured.model and figure in self.predicted.model
+
+    def within(self, figure: str) -> bool | None:
+        """Whether a measured figure lies where nine of ten devices do; ``None`` where that is not known."""
+        value, ends = self.measured.figures[figure], self.predicted.model.get(figure)
+        if value is None or ends is None or self.measured.model:
+            return None
+        return ends[0] <= value <= ends[1]
 
     @property
     def share(self) -> float:
@@ -225,6 +252,25 @@ class Comparison:
         """
         return [line for point in self.points for line in _in_words(point)]
 
+    def model_errors(self) -> list[str]:
+        """In words, what the models' errors say: how much of what was measured lies where devices do, or which points
+        of two models they leave no telling.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("mam3367", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> hs.compare(results, again).model_errors()
+        ['indistinguishable: depth 1; depth 4: their 90 % intervals overlap']
+        """
+        held = []
+        for figure, name in zip(MODELLED, ("throughput", "mean", "p50", "p99"), strict=True):
+            found = [within for point in self.points if (within := point.within(figure)) is not None]
+            held += [f"{name} {sum(found)} of {len(found)}"] * bool(found)
+        said = [f"points within the 90 % intervals of the model's error: {', '.join(held)}"] if held else []
+        alike = [point.name for point in self.points if point.is_indistinguishable]
+        if alike and self.measured != self.predicted:
+            said.append(f"indistinguishable: {'; '.join(alike)}: their 90 % intervals overlap")
+        return said
+
     def shares_below(self, least: float) -> list[Point]:
         """Points at which the device does less than this share of what is predicted.
 
@@ -256,6 +302,9 @@ class Comparison:
                 row[f"measured_{figure}"] = point.measured.figures[figure]
                 row[f"predicted_{figure}"] = point.predicted.figures[figure]
                 row[f"{figure.removesuffix('_ms')}_error"] = point.error(figure)
+            for figure in MODELLED:
+                low, high = point.predicted.model.get(figure, (None, None))
+                row |= {f"predicted_{figure}_model_low": low, f"predicted_{figure}_model_high": high}
             row |= {"demerit_ms": point.demerit_ms, "demerit_relative": point.demerit_relative}
             row |= {"stated_error": point.stated_error("mean_ms"), "falls_short": bool(point.falls_short)}
             rows.append(row)
@@ -327,6 +376,7 @@ class Comparison:
                 "alone_predicted": self.alone_predicted,
                 "mean_absolute_errors": self.mean_absolute_errors(),
                 "shortfalls": self.shortfalls(),
+                "model_errors": self.model_errors(),
             },
             indent=1,
         )

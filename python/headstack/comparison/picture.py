@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from headstack._native import version
@@ -51,7 +52,14 @@ def overlaid(comparison: Comparison) -> Figure:
 def _draw_curve(axes: Axes, name: str, points: list[Point], words: tuple[str, str], colour: str) -> None:
     sides = (("measured", words[0], "-", colour), ("predicted", words[1], "--", "white"))
     for side, word, line, face in sides:
-        shown = [getattr(point, side).figures for point in points]
+        seen = [getattr(point, side) for point in points]
+        shown = [one.figures for one in seen]
+        ends = [one.model.get("mean_ms", (math.nan, math.nan)) for one in seen]
+        if any(one.model for one in seen):
+            lows, highs = zip(*ends, strict=True)
+            axes.fill_between(
+                [figures["iops"] or 0.0 for figures in shown], lows, highs, color=colour, alpha=0.18, lw=0
+            )
         axes.plot(
             [figures["iops"] or 0.0 for figures in shown],
             [figures["mean_ms"] or 0.0 for figures in shown],

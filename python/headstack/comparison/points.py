@@ -53,6 +53,8 @@ class Seen:
     results: Results | None = field(default=None, repr=False)
     index: int = 0
     """Its place in ``results``."""
+    model: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Of a model, from where to where a device's figure lies in nine of ten, where that is known."""
 
     @property
     def relative_half_width(self) -> float:
@@ -154,7 +156,18 @@ def _of_row(
         whole=whole,
         results=results,
         index=index,
+        model=_model_of(row),
     )
+
+
+def _model_of(row: Row) -> dict[str, tuple[float, float]]:
+    found = {}
+    for figure in FIGURES:
+        name, _, unit = figure.partition("_")
+        low, high = (row.get(f"{name}_model_{end}{'_' * bool(unit)}{unit}") for end in ("low", "high"))
+        if low is not None and high is not None:
+            found[figure] = (low, high)
+    return found
 
 
 def _spoken_load(row: Row, workload: dict[str, Any] | None) -> str:

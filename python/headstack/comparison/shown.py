@@ -23,11 +23,14 @@ COLUMNS = (
 
 
 def shown(points: Iterable[Point], ours: str, theirs: str) -> tuple[list[Column], list[list[str]]]:
-    """The columns, and the cells as text: three lines a point, both sides and the error."""
+    """The columns, and the cells as text: three lines a point, both sides and the error; a fourth where nine of ten
+    devices are known to lie."""
+    points = list(points)
+    has_model = any(point.predicted.model for point in points)
     rows = [
         [
             point.name,
-            f"{ours}\n{theirs}\nerror",
+            f"{ours}\n{theirs}\nerror" + "\n90 %" * has_model,
             *("\n".join(_cells(point, figure)) for figure in FIGURES),
             _demerit(point),
         ]
@@ -44,7 +47,9 @@ def _cells(point: Point, figure: str) -> list[str]:
 
     error = point.error(figure)
     sides = (point.measured.figures[figure], point.predicted.figures[figure])
-    return [*map(shown, sides), "" if error is None else f"{error:+.1%}" if abs(error) < 10 else f"{error:+,.0%}"]
+    told = "" if error is None else f"{error:+.1%}" if abs(error) < 10 else f"{error:+,.0%}"
+    ends = point.predicted.model.get(figure)
+    return [*map(shown, sides), told, *([] if ends is None else [f"{ends[0]:,.4g} to {ends[1]:,.4g}"])]
 
 
 def _demerit(point: Point) -> str:

@@ -162,7 +162,8 @@ class ClassScores:
         shares = [device.stated_share for device in teaching if device.stated_share is not None]
         if stated_share is not None and shares and stated_share < min(shares):
             return Refusal(
-                f"the description states {stated_share:.0%} of its values, less than of any of the {several} measured"
+                f"the description states {100 * stated_share:.0f} % of its values, "
+                f"less than of any of the {several} measured"
             )
         scores = [scores for device in teaching if (scores := device.at(load, figure))]
         within = conformal.quantile(scores, level)

@@ -61,6 +61,23 @@ def with_model_errors(results: _native.Results, specs: Sequence[dict[str, Any]],
     return results.with_model_errors(told)
 
 
+def columns_of(spec: dict[str, Any], described: Described, row: dict[str, Any]) -> dict[str, Any]:
+    """The columns of results that a model's error fills, of a run whose twin's sample was not run."""
+    if described.is_twin:
+        found: dict[str, Learnt | Refusal] = dict.fromkeys(FIGURES, Refusal("the sample of a twin is not run here"))
+    else:
+        load = load_of(spec, row)
+        found = {figure: learnt(described, load, figure) for figure in FIGURES}
+    told = _told(described, row, found, spread_of([]))
+    columns: dict[str, Any] = {"model_error": told["learnt_from"]}
+    for figure, (field, units) in FIELDS.items():
+        name, _, unit = COLUMNS[figure].partition("_")
+        for end in ("low", "high"):
+            value = told[field] and told[field][end] / units
+            columns["_".join(filter(None, (name, "model", end, unit)))] = value
+    return columns
+
+
 def _known(spec: dict[str, Any], row: dict[str, Any]) -> dict[str, Learnt | Refusal] | None:
     """What is known of the error of each figure of a run."""
     one: Described | None = spec.get(DESCRIBED)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headstack._native import version
 from headstack.report.figures import Axis, Bars, Lines, Provenance, Report, Section, Series, Table
-from headstack.report.results_report import RESPONSE, THROUGHPUT, provenance_of
+from headstack.report.results_report import BAND, RESPONSE, THROUGHPUT, provenance_of
 
 if TYPE_CHECKING:
     from headstack.comparison import Comparison, Point
@@ -31,8 +31,9 @@ def _summary(comparison: Comparison) -> str:
     told = ", ".join(f"{name.removesuffix('_ms')} {error:.1%}" for name, error in errors.items() if name != "mb_per_s")
     ours, theirs = comparison.sides
     said = [f"Mean absolute error: {told}."]
-    said += [f"{line[:1].upper()}{line[1:]}." for line in comparison.shortfalls()]
-    if len(said) == 1:
+    short = comparison.shortfalls()
+    said += [f"{line[:1].upper()}{line[1:]}." for line in (*comparison.model_errors(), *short)]
+    if not short:
         below = "the device below its model" if comparison.is_of_device else f"{ours} below {theirs}"
         said.append(f"Nowhere is {below} by more than the stated error.")
     for names, what in (
@@ -47,17 +48,23 @@ def _curves(comparison: Comparison) -> Lines:
     series = []
     for name, points in by_curve(comparison).items():
         for side, word in zip(("measured", "predicted"), comparison.sides, strict=True):
-            shown = [getattr(point, side).figures for point in points]
+            sides = [getattr(point, side) for point in points]
+            shown = [one.figures for one in sides]
+            ends = [one.model.get("mean_ms", (None, None)) for one in sides]
+            is_known = any(one.model.get("mean_ms") for one in sides)
             series.append(
                 Series(
                     f"{name}, {word}",
                     [figures["iops"] or 0.0 for figures in shown],
                     [figures["mean_ms"] for figures in shown],
                     labels=[point.measured.load.removeprefix("depth ") for point in points],
+                    low=[low for low, _ in ends] if is_known else (),
+                    high=[high for _, high in ends] if is_known else (),
                 )
             )
     title = "Response time over throughput"
-    return Lines("curves", title, THROUGHPUT, RESPONSE, series, "Numbers at points: the load.")
+    note = " ".join(["Numbers at points: the load.", *([BAND] if any(one.low for one in series) else [])])
+    return Lines("curves", title, THROUGHPUT, RESPONSE, series, note)
 
 
 def by_curve(comparison: Comparison) -> dict[str, list[Point]]:

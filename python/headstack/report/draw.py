@@ -107,7 +107,9 @@ def _named_in(name: str, ours: Sequence[str]) -> str:
 def _draw_series(axes: Axes, data: Lines, series: Series, look: tuple[str, str, Any]) -> None:
     colour, marker, dash = look
     x = list(series.x)
-    y = [math.nan if value is None else value for value in series.y]
+    y, lows, highs = (
+        [math.nan if value is None else value for value in values] for values in (series.y, series.low, series.high)
+    )
     label = series_name(series)
     has_twin = series.published and any(one.name == series.name and not one.published for one in data.series)
     if series.mark is not None:
@@ -117,8 +119,8 @@ def _draw_series(axes: Axes, data: Lines, series: Series, look: tuple[str, str, 
         spread = None
         if series.low:
             spread = [
-                [v - low for v, low in zip(y, series.low, strict=True)],
-                [high - v for v, high in zip(y, series.high, strict=True)],
+                [v - low for v, low in zip(y, lows, strict=True)],
+                [high - v for v, high in zip(y, highs, strict=True)],
             ]
         open_mark: dict[str, Any] = {
             "mfc": "white",
@@ -131,7 +133,7 @@ def _draw_series(axes: Axes, data: Lines, series: Series, look: tuple[str, str, 
         axes.errorbar(x, y, yerr=spread, fmt=marker, label="" if has_twin else label, zorder=4, **open_mark)
         return
     if series.low:
-        axes.fill_between(x, series.low, series.high, color=colour, alpha=0.18, lw=0)
+        axes.fill_between(x, lows, highs, color=colour, alpha=0.18, lw=0)
     shown = marker if len(x) <= MARKS_MAX else ""
     axes.plot(x, y, marker=shown, ls=dash, color=colour, lw=1.8, ms=4.5, mew=0, label=label, zorder=3)
     if series.mark is not None:

@@ -37,9 +37,9 @@ class Series:
     y: Sequence[float | None]
     labels: Sequence[str] = ()
     """What stands beside each point, such as the requests outstanding; empty, or one for each."""
-    low: Sequence[float] = ()
-    high: Sequence[float] = ()
-    """The interval round each point; empty, or one for each."""
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    """The interval round each point, where it is known; empty, or one for each."""
     mark: tuple[float, float] | None = None
     """A point that is ringed: the knee of a saturation curve."""
     mark_at_most: bool = False

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 THROUGHPUT, RESPONSE = Axis("Throughput (IO/s)"), Axis("Mean response time (ms)", log=True)
 KNEE = "Ring: the knee; from there on, 1 % more IO/s costs more than 1 % more response time."
+BAND = "Bands: nine of ten devices lie within, by the model's error."
 PERCENTS = (0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999)
 RUNS_MAX = 8
 """More runs than this are not drawn over each other: one of each curve stands for it."""
@@ -90,6 +91,8 @@ def saturation(results: Results) -> Lines:
             name,
             [results[run]["iops"] for run in runs],
             [results[run]["mean_ms"] for run in runs],
+            low=_ends(results, runs, "low"),
+            high=_ends(results, runs, "high"),
             labels=[f"{results.load(run):.4g}" for run in runs] if _is_closed(results) else (),
             mark=(knees[name].iops, knees[name].mean_ms) if name in knees else None,
             mark_at_most=name in knees and knees[name].at_first_point,
@@ -105,8 +108,15 @@ def saturation(results: Results) -> Lines:
     )
     left_out = len(results) - sum(map(len, curves.values()))
     said += [f"{left_out} saturated runs are not shown."] if left_out else []
+    said += [BAND] if any(one.low for one in series) else []
     title = f"Response time over throughput{_common(results)}"
     return Lines("saturation", title, THROUGHPUT, RESPONSE, series, " ".join([*said, origin(results)]))
+
+
+def _ends(results: Results, runs: Iterable[int], end: str) -> list[float | None]:
+    """The low or the high ends of where devices lie round the points of a curve; empty where that is known of none."""
+    ends = [results[run][f"mean_model_{end}_ms"] for run in runs]
+    return ends if any(value is not None for value in ends) else []
 
 
 def _drawn(results: Results) -> dict[str, list[int]]:
