@@ -70,8 +70,9 @@ def indistinguishable(rows: Sequence[Row], swept: Sequence[str]) -> list[str]:
 
 def whole(row: Row) -> str:
     """The system of a run without the range that was used."""
-    name, _, part = row["system"].rpartition("@")
-    return row["system"] if not name or "/" in part else name
+    system: str = row["system"]
+    name, _, part = system.rpartition("@")
+    return system if not name or "/" in part else name
 
 
 def overlap(one: Row, other: Row) -> bool:

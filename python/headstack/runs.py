@@ -98,7 +98,7 @@ def run(
     >>> [row["system"] for row in results]
     ['cheetah-x15-36lp', 'atlas-10k-iii-73']
     """
-    return run_specs(specify(systems, workload, options), options, progress, record)
+    return run_specs(specify_described(systems, workload, options), options, progress, record)
 
 
 def curve(
@@ -125,7 +125,7 @@ def run_specs(
     progress: Progress | None,
     record: str | os.PathLike[str] | None = None,
 ) -> Results:
-    """Runs what ``specify`` made of ``options``."""
+    """Runs what ``specify_described`` made of ``options``, or ``specify``, of whose systems nothing more is said."""
     with nullcontext() if record is None else opened_pipe(record) as place:
         results = Results(_native.run(json.dumps([bare(spec) for spec in specs]), progress, place), swept(options))
     failed = results.failed_checks()
@@ -141,6 +141,15 @@ def specify(
     options: Mapping[str, Any],
 ) -> list[Spec]:
     """The specifications of the runs, in order."""
+    return [bare(spec) for spec in specify_described(systems, workload, options)]
+
+
+def specify_described(
+    systems: System | Iterable[System],
+    workload: Demand | Iterable[Demand] | None,
+    options: Mapping[str, Any],
+) -> list[Spec]:
+    """As ``specify``, each with how its system is described: from that follows how far its model may be off."""
     values = {name: texts(options[name]) for name in options}
     demands = [load_demand(d) if isinstance(d, str | os.PathLike) else d for d in several(workload)]
     check(values, demands)

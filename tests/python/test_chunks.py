@@ -20,7 +20,7 @@ from headstack.chunks import chunk as chunk_module
 from headstack.chunks import executors, run_chunks
 from headstack.chunks.chunk import chunks_of_runs
 from headstack.chunks.work import answer
-from headstack.runs import specify, swept
+from headstack.runs import run_specs, specify, swept
 
 OPTIONS: dict[str, Any] = {"depth": [1, 4, 16], "policy": ["fcfs", "sptf"], "requests": 2000, "interval": "1s"}
 
@@ -34,7 +34,7 @@ def files(store: Path) -> dict[str, bytes]:
 
 
 def test_results_come_back_exactly(tmp_path: Path) -> None:
-    direct = hs.run(["cheetah-x15-36lp", "compaq-raid5-7"], "file-server", **OPTIONS)
+    direct = run_specs(specs(), OPTIONS, None)
     for _ in ("computed", "stored"):
         results = run_chunks(specs(), swept=swept(OPTIONS), store=tmp_path)
         assert results.to_json() == direct.to_json()
@@ -46,8 +46,9 @@ def test_results_come_back_exactly(tmp_path: Path) -> None:
 
 def test_clients_and_streams_of_scenarios_come_back(tmp_path: Path) -> None:
     options: dict[str, Any] = {"depth": [2, 3], "time": "10s"}
-    direct = hs.run("compaq-raid5-7", "serverbench", **options)
-    results = run_chunks(specify("compaq-raid5-7", "serverbench", options), store=tmp_path)
+    asked = specify("compaq-raid5-7", "serverbench", options)
+    direct = run_specs(asked, options, None)
+    results = run_chunks(asked, store=tmp_path)
     assert [row["depth"] for row in results] == [2, 3]
     assert results.to_csv() == direct.to_csv()
     assert [results.streams_of(run) for run in range(2)] == [direct.streams_of(run) for run in range(2)]

@@ -327,7 +327,7 @@ def test_a_twins_interval_is_as_wide_as_its_sample_is_apart(calibrated: Path, tm
 
 
 def test_options_change_a_twins_sample_as_they_change_the_twin(calibrated: Path, tmp_path: Path) -> None:
-    spec = runs.specify(twin(tmp_path), None, {"queue_depth": [1], "depth": 4})[0]
+    spec = runs.specify_described(twin(tmp_path), None, {"queue_depth": [1], "depth": 4})[0]
     assert {system["drive"]["disk"]["queue"]["depth"] for system in spec["described"].sample} == {1}
 
 

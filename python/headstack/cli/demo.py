@@ -18,7 +18,7 @@ from headstack.cli.output import print_results, progress, wide_option
 from headstack.cli.runs import print_knees
 from headstack.report.html import check_built
 from headstack.results import Results
-from headstack.runs import run_specs, specify
+from headstack.runs import run_specs, specify_described
 
 SYSTEMS = ("cheetah-x15-36lp", "atlas-10k-iii-73", "atlas-10k-iii-73@36.7GB")
 WORKLOAD = "file-server"
@@ -45,7 +45,7 @@ def demo(output: str, quiet: bool) -> None:
     to the shorter stroke of its smaller capacity?
     """
     options = {"depth": DEPTHS}
-    specs = specify(SYSTEMS, WORKLOAD, options)
+    specs = specify_described(SYSTEMS, WORKLOAD, options)
     folder = Path(output)
     exports: dict[str, Callable[..., Any]] = {
         "results.json": Results.to_json,

@@ -30,7 +30,7 @@ from headstack.jobfiles import JobResults, run_file
 from headstack.measurement import Access, is_target, measure_curve
 from headstack.options import OPTIONS
 from headstack.results import Results, response_limit
-from headstack.runs import CURVE_DEPTHS, run_specs, specify
+from headstack.runs import CURVE_DEPTHS, run_specs, specify_described
 
 Command = Callable[..., Any]
 R = TypeVar("R", bound=Results)
@@ -177,7 +177,7 @@ def simulated_and_measured(
             with course(quiet) as show:
                 results = measure_curve(system, demands, access, options, show)
         else:
-            specs = specify([system], demands, options)
+            specs = specify_described([system], demands, options)
             with progress(system, quiet) as tell:
                 results = run_specs(specs, options, tell)
         joined = results if joined is None else joined.and_others(results)
@@ -216,7 +216,7 @@ def carry_out(
 ) -> tuple[Results, bool]:
     """Runs (or does ``work``), writes what was asked for, and shows the rest; also whether an export has stdout."""
     options = {o.name: axis(o.name, given[o.name]).grid(o.name) for o in OPTIONS if given[o.name] is not None}
-    specs = specify(systems, None if workload is None else listed(workload), options) if work is None else []
+    specs = specify_described(systems, None if workload is None else listed(workload), options) if work is None else []
     outputs = Outputs(given, EXPORTS)
     if work is not None:
         results = work(options, given["quiet"])

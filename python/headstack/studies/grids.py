@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from headstack._native import InputError
 from headstack.demand import load_demand
-from headstack.intervals.of_runs import bare
 from headstack.options import Spec
 from headstack.replays import replay
 from headstack.results import Results, Row
@@ -40,9 +39,7 @@ def specified(study: Study, number: int) -> list[Spec]:
     return refused(
         study,
         f"{path}.settings",
-        lambda: list(
-            map(bare, specify([beside(study, name) for name in systems], workloads or None, asked["settings"]))
-        ),
+        lambda: specify([beside(study, name) for name in systems], workloads or None, asked["settings"]),
     )
 
 
