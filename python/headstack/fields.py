@@ -47,7 +47,7 @@ def tables() -> list[Documented]:
         Documented(
             "sweep",
             "A row a configuration: first what was varied, each column named as its field and its unit; then the "
-            "columns of results; then these.",
+            "columns of results, but those of the model's error, which is told of what is printed; then these.",
             sweeps.FIELDS,
         ),
         Documented("predict", "A row for each environment and system: `headstack predict --csv`.", predictions.FIELDS),

@@ -17,6 +17,8 @@ import headstack as hs
 from headstack import _native, runs
 from headstack.intervals import calibration, conformal
 from headstack.intervals.calibration import Cell, ClassScores, Device, Learnt, Load, Refusal
+from headstack.intervals.of_predictions import DeviceInterval, device_intervals, load_of
+from headstack.predictor import Prediction, load_environment
 
 CHEETAH = "cheetah-x15-36lp"
 CELLS = 24
@@ -187,7 +189,7 @@ def test_a_description_that_is_less_sure_of_itself_has_a_wider_interval() -> Non
     [
         ({"rate": 50}, "not at a rate of arrivals"),
         ({"depth": 4, "think": "10ms"}, "without think times"),
-        ({"depth": 4, "random": 50}, "not with 50 % at random"),
+        ({"depth": 4, "random": 50}, "not with 50 % random"),
         ({"depth": 4, "read": 50}, "mixes of random reads and writes"),
         ({"depth": 4, "read": 0}, "3 disks were measured under random writes, 9 are needed"),
         ({"depth": 4, "size": "64KiB"}, "64KiB is outside the sizes of requests"),
@@ -264,6 +266,35 @@ def test_a_comparison_says_what_lies_within_and_what_cannot_be_told(tmp_path: Pa
     assert slow.model_errors() == [within.replace("2 of 2", "0 of 2")]
     two = hs.compare(measured, hs.run("wd1200bb", "file-server", depth=[1, 4], requests=300, warm_up=0))
     assert two.model_errors() == []
+
+
+def test_predictions_have_the_errors_of_predictor_and_model() -> None:
+    def one(system: str, iops: float) -> Prediction:
+        ends = {
+            "iops_low": iops * 0.95,
+            "iops_high": iops / 0.95,
+            "mean_ms_low": 3.8e3 / iops,
+            "mean_ms_high": 4.2e3 / iops,
+        }
+        unknown = {f"p{percent}_ms{end}": None for percent in (50, 99) for end in ("", "_low", "_high")}
+        told = {"environment": "e", "load": "depth 4", "mb_per_s": 1.0, "bottleneck": "arm", "saturated": False}
+        return Prediction(system=system, iops=iops, mean_ms=4e3 / iops, **ends, **unknown, **told)  # type: ignore[arg-type]
+
+    reads = [load_environment("file-server").at_depth(4)]
+    systems = (CHEETAH, "mam3367", "wd1200bb", "va-7100")
+    rates = (200.0, 215.0, 80.0, 900.0)
+    found = device_intervals(reads, systems, [one(*each) for each in zip(systems, rates, strict=True)])
+    cheetah, near, far, array = found
+    assert isinstance(cheetah, DeviceInterval)
+    assert isinstance(near, DeviceInterval)
+    assert isinstance(far, DeviceInterval)
+    model = calibration.of_catalogue()["disk"].learnt(Load("read", 4, 11_000), "rate")
+    assert isinstance(model, Learnt)
+    assert math.log(200 / cheetah.iops[0]) == pytest.approx(model.half_width(0.0) - math.log(0.95))
+    assert cheetah.overlaps(near)
+    assert not cheetah.overlaps(far)
+    assert array == Refusal("no array was measured under random reads, 9 are needed")
+    assert isinstance(load_of(reads[0].at_rate(50)), Refusal)
 
 
 # Twins.

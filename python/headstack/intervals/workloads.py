@@ -41,8 +41,23 @@ def load_of(spec: dict[str, Any], row: dict[str, Any]) -> Load | Refusal:
         return sum(share * value for share, value in zip(shares, values, strict=True)) / sum(shares)
 
     reads, at_random = mean([line["read_percent"] for line in lines]), mean([line["random_percent"] for line in lines])
-    if 100 - MOSTLY < at_random < MOSTLY:
-        return Refusal(f"models were scored under random or sequential requests, not with {at_random:.0f} % at random")
-    kind = "read" if reads >= MOSTLY else "write" if reads <= 100 - MOSTLY else "mixed"
+    kind = kind_of(reads, at_random)
+    if isinstance(kind, Refusal):
+        return kind
     size_bytes = mean([float(_native.parse_bytes(line["size"])) for line in lines])
-    return Load(kind if at_random >= MOSTLY else f"sequential {kind}", closed["outstanding"], size_bytes)
+    return Load(kind, closed["outstanding"], size_bytes)
+
+
+def kind_of(read_percent: float, random_percent: float) -> str | Refusal:
+    """The kind of requests of which so many read and go to a random place.
+
+    >>> from headstack.intervals.workloads import kind_of
+    >>> kind_of(80, 100), kind_of(0, 0), kind_of(67, 100)
+    ('read', 'sequential write', 'mixed')
+    """
+    if 100 - MOSTLY < random_percent < MOSTLY:
+        return Refusal(
+            f"models were scored under random or sequential requests, not with {random_percent:.0f} % random"
+        )
+    kind = "read" if read_percent >= MOSTLY else "write" if read_percent <= 100 - MOSTLY else "mixed"
+    return kind if random_percent >= MOSTLY else f"sequential {kind}"
