@@ -343,7 +343,7 @@ def test_a_twins_interval_is_as_wide_as_its_sample_is_apart(calibrated: Path, tm
     row = results[0]
     assert row["model_error"] == "nine of ten devices lie within the intervals, by 20 disks and their twins"
     # The sample's commands take up to half a millisecond longer, of some six: its deviation is near 3 %, and the score
-    # of the worst but one of twenty disks 0.018 / (0.01 + floor).
+    # of the worst but one of twenty disks 0.018 over 0.01 and the floor.
     logarithm = math.log(row["mean_model_high_ms"] / row["mean_ms"])
     assert 0.025 < logarithm < 0.07
     assert all(row[f"{figure}_model_low_ms"] < row[f"{figure}_ms"] for figure in ("mean", "p50", "p99"))
@@ -353,7 +353,7 @@ def test_a_twins_interval_is_as_wide_as_its_sample_is_apart(calibrated: Path, tm
     narrow = twin(tmp_path / "narrow", members=2)
     (tmp_path / "narrow/twin.sample.json").write_text(json.dumps(same | {"systems": same["systems"][:1] * 6}))
     alone = hs.run(narrow, depth=[1, 4], requests=500, warm_up=0)[0]
-    floor = 0.018 / (0.01 + calibration.FLOOR) * calibration.FLOOR
+    floor = 0.018 / math.hypot(0.01, calibration.FLOOR) * calibration.FLOOR
     assert math.log(alone["mean_model_high_ms"] / alone["mean_ms"]) == pytest.approx(floor, rel=1e-6)
 
 

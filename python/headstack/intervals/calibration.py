@@ -10,6 +10,7 @@ its description was ``fitted``, and teaches nothing of others then. ``range`` ma
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -34,17 +35,17 @@ CLASSES = {
 KINDS = {
     "read": "random reads",
     "write": "random writes",
-    "mixed": "mixes of random reads and writes",
+    "mix": "mixes of random reads and writes",
     "sequential read": "sequential reads",
     "sequential write": "sequential writes",
-    "sequential mixed": "mixes of sequential reads and writes",
+    "sequential mix": "mixes of sequential reads and writes",
     "replay": "replayed traces",
 }
 """Kinds of requests, in words."""
 
-FLOOR = 0.005
-"""The deviation of a logarithm that is added to the spread of descriptions: devices repeat themselves no better than
-that (steady writes of one solid-state drive by 0.7 %), so that a description without spread is not sure of itself."""
+FLOOR = 0.01
+"""The deviation of a logarithm that every description has, beside that over a sample of others: runs of one description
+differ by as much, and a device repeats itself no better (steady writes of one solid-state drive by 0.7 %)."""
 
 CATALOGUE = Path(__file__).with_name("catalogue.json")
 TWINS = Path(__file__).parent.parent / "twin" / "calibration.json"
@@ -78,11 +79,11 @@ class Cell:
     def score(self) -> float:
         """The error, in parts of what the prediction knew of itself.
 
-        >>> from headstack.intervals.calibration import FLOOR, Cell, Load
-        >>> Cell("reads", Load("read", 4, 4096), "p99", -0.03, 0.01).score == 0.03 / (0.01 + FLOOR)
-        True
+        >>> from headstack.intervals.calibration import Cell, Load
+        >>> round(Cell("reads", Load("read", 4, 4096), "p99", -0.03, 0.01).score, 2)
+        2.12
         """
-        return abs(self.log_ratio) / (self.spread + FLOOR)
+        return abs(self.log_ratio) / math.hypot(self.spread, FLOOR)
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class Learnt:
 
     def half_width(self, spread: float) -> float:
         """Of the logarithm of a figure that is predicted with this spread."""
-        return self.score * (spread + FLOOR)
+        return self.score * math.hypot(spread, FLOOR)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from headstack.intervals.calibration import ClassScores, of_catalogue, of_twins
 SILENT = ("name", "vendor", "model", "year", "notes", "price", "reliability", "power", "twin")
 """Keys, or tables of them, that no time follows from."""
 
-MEMBERS = 12
-"""Descriptions of a twin's sample that are run beside the best: their deviation is known to a fifth then."""
+MEMBERS = 8
+"""Descriptions of a twin's sample that are run beside the best, as many as when twins were scored: their deviation is
+known to a quarter then."""
 
 CLASS_OF = {"disk": "disk", "ssd": "flash", "volume": "volume"}
 
@@ -77,7 +78,7 @@ def stated_share(system: Drive | Array) -> float:
 
 @cache
 def _sample(path: Path) -> tuple[dict[str, Any], ...]:
-    """Some of the systems of a sample, from all over it."""
+    """The systems of a sample that are run."""
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         systems = told["systems"]
@@ -88,5 +89,4 @@ def _sample(path: Path) -> tuple[dict[str, Any], ...]:
         raise InputError(f"{path}: is not a twin's sample: {error!r}") from None
     if version != 1:
         raise InputError(f"{path}: version {version} of a twin's sample is not known; this build reads 1")
-    step = max(1.0, len(systems) / MEMBERS)
-    return tuple(systems[int(number * step)] for number in range(min(MEMBERS, len(systems))))
+    return tuple(systems[:MEMBERS])

@@ -111,7 +111,7 @@ def spread_of(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
         logarithms = [math.log(row[column]) for row in rows if row[column]]
         mean = sum(logarithms) / max(1, len(logarithms))
         squares = sum((one - mean) ** 2 for one in logarithms)
-        found[figure] = math.sqrt(squares / max(1, len(logarithms) - 1))
+        found[figure] = math.sqrt(squares / max(1, len(logarithms)))
     return found
 
 

@@ -53,11 +53,11 @@ def kind_of(read_percent: float, random_percent: float) -> str | Refusal:
 
     >>> from headstack.intervals.workloads import kind_of
     >>> kind_of(80, 100), kind_of(0, 0), kind_of(67, 100)
-    ('read', 'sequential write', 'mixed')
+    ('read', 'sequential write', 'mix')
     """
     if 100 - MOSTLY < random_percent < MOSTLY:
         return Refusal(
             f"models were scored under random or sequential requests, not with {random_percent:.0f} % random"
         )
-    kind = "read" if read_percent >= MOSTLY else "write" if read_percent <= 100 - MOSTLY else "mixed"
+    kind = "read" if read_percent >= MOSTLY else "write" if read_percent <= 100 - MOSTLY else "mix"
     return kind if random_percent >= MOSTLY else f"sequential {kind}"
