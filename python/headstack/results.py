@@ -16,13 +16,13 @@ from headstack import _native, answers, tables
 from headstack._native import InputError
 from headstack.answers import Drives, Gain
 from headstack.columns import Column, told
-from headstack.intervals import of_runs
 from headstack.values import duration_ns
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headstack.demand import Stated
+    from headstack.intervals.of_runs import Runs
     from headstack.report.figures import Report
 
 Row = dict[str, Any]
@@ -654,7 +654,7 @@ class Results:
         """
         return Results(self._native.chosen(list(indices)), self._swept)
 
-    def with_model_errors(self, specs: Sequence[Row], run: of_runs.Runs) -> Results:
+    def with_model_errors(self, specs: Sequence[Row], run: Runs) -> Results:
         """The same, each with how far its model may be from the device, as far as the specifications of the runs say
         how their systems are described; ``run`` carries out some of a twin's sample.
 
@@ -662,7 +662,9 @@ class Results:
         >>> results.with_model_errors([{}], hs.run) is results
         True
         """
-        found = of_runs.with_model_errors(self._native, specs, run)
+        from headstack.intervals.of_runs import with_model_errors
+
+        found = with_model_errors(self._native, specs, run)
         return self if found is self._native else Results(found, self._swept)
 
     # Export.

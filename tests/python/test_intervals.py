@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -167,7 +166,7 @@ def test_a_device_teaches_at_the_depths_that_it_was_measured_at() -> None:
 
 def test_what_a_description_was_fitted_to_teaches_nothing() -> None:
     devices = scored(9).devices
-    fitted = replace(devices[0], fitted="its seeks")
+    fitted = devices[0]._replace(fitted="its seeks")
     assert isinstance(ClassScores("disk", (*devices[1:], fitted)).learnt(READS, "mean"), Refusal)
 
 
@@ -364,7 +363,7 @@ def test_options_change_a_twins_sample_as_they_change_the_twin(calibrated: Path,
 
 def test_a_twin_without_a_sample_has_no_interval(calibrated: Path, tmp_path: Path) -> None:
     row = hs.run(twin(tmp_path, members=0), depth=1, requests=300, warm_up=0)[0]
-    assert row["model_error"] == "not known: the twin has no sample of other descriptions beside it"
+    assert row["model_error"] == "not known: of twins, this has no sample of other descriptions beside it"
     path = twin(tmp_path)
     (tmp_path / "twin.sample.json").unlink()
     with pytest.raises(hs.InputError, match=r"twin.sample.json: the twin's sample cannot be read"):
@@ -378,4 +377,4 @@ def test_twins_of_a_class_that_was_not_held_against_devices_are_refused(
     calibration.of_twins.cache_clear()
     row = hs.run(twin(tmp_path), depth=1, requests=300, warm_up=0)[0]
     calibration.of_twins.cache_clear()
-    assert row["model_error"] == "not known: no disk was measured under random reads, 9 are needed"
+    assert row["model_error"] == "not known: of twins, no disk was measured under random reads, 9 are needed"

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from headstack import _native
 from headstack._native import InputError
@@ -51,8 +51,7 @@ CATALOGUE = Path(__file__).with_name("catalogue.json")
 TWINS = Path(__file__).parent.parent / "twin" / "calibration.json"
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(NamedTuple):
     """What a system is under, as far as its errors depend on it."""
 
     kind: str
@@ -63,8 +62,7 @@ class Load:
     """Of a request, in the mean."""
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A figure of a device under a load, and how far off its prediction was."""
 
     workload: str
@@ -86,8 +84,7 @@ class Cell:
         return abs(self.log_ratio) / math.hypot(self.spread, FLOOR)
 
 
-@dataclass(frozen=True)
-class Device:
+class Device(NamedTuple):
     """A device that was measured, beside what was predicted of it."""
 
     name: str
@@ -110,15 +107,13 @@ class Device:
         return [cell.score for cell in ours if cell.load.depth in (below, above)]
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why there is no interval, in one line."""
 
     why: str
 
 
-@dataclass(frozen=True)
-class Learnt:
+class Learnt(NamedTuple):
     """What the devices of a class teach of a figure at a load."""
 
     score: float
@@ -132,14 +127,13 @@ class Learnt:
         return self.score * math.hypot(spread, FLOOR)
 
 
-@dataclass(frozen=True)
-class ClassScores:
+class ClassScores(NamedTuple):
     """The devices of a class."""
 
     name: str
     """Of ``CLASSES``."""
     devices: tuple[Device, ...] = ()
-    range: dict[str, tuple[float, float]] = field(default_factory=dict)
+    range: Mapping[str, tuple[float, float]] = MappingProxyType({})
     """From where to where a ``depth`` or ``size_bytes`` may be, where the file says so."""
 
     def learnt(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headstack._native import InputError
 from headstack.array import Array
@@ -24,8 +23,7 @@ known to a quarter then."""
 CLASS_OF = {"disk": "disk", "ssd": "flash", "volume": "volume"}
 
 
-@dataclass(frozen=True)
-class Described:
+class Described(NamedTuple):
     """How a system is described."""
 
     of_class: str

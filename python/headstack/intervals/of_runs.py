@@ -64,7 +64,9 @@ def with_model_errors(results: _native.Results, specs: Sequence[dict[str, Any]],
 def columns_of(spec: dict[str, Any], described: Described, row: dict[str, Any]) -> dict[str, Any]:
     """The columns of results that a model's error fills, of a run whose twin's sample was not run."""
     if described.is_twin:
-        found: dict[str, Learnt | Refusal] = dict.fromkeys(FIGURES, Refusal("the sample of a twin is not run here"))
+        found: dict[str, Learnt | Refusal] = dict.fromkeys(
+            FIGURES, Refusal("the sample is not run here; headstack run does")
+        )
     else:
         load = load_of(spec, row)
         found = {figure: learnt(described, load, figure) for figure in FIGURES}
@@ -135,7 +137,7 @@ def learnt(described: Described, load: Load | Refusal, figure: str) -> Learnt | 
     if isinstance(load, Refusal):
         return load
     if described.is_twin and len(described.sample) < 2:
-        return Refusal("the twin has no sample of other descriptions beside it")
+        return Refusal("this has no sample of other descriptions beside it")
     share = None if described.is_twin else described.stated_share
     return described.scores.learnt(load, figure, share)
 
@@ -145,7 +147,7 @@ def in_words(described: Described, found: dict[str, Learnt | Refusal]) -> str:
     known = [one for one in found.values() if isinstance(one, Learnt)]
     refused = {figure: one.why for figure, one in found.items() if isinstance(one, Refusal)}
     if not known:
-        return f"not known: {next(iter(refused.values()))}"
+        return f"not known: {'of twins, ' * described.is_twin}{next(iter(refused.values()))}"
     fewest = min(known, key=lambda one: one.devices)
     when = "" if fewest.years is None else f" of {fewest.years[0]} to {fewest.years[1]}"
     devices = CLASSES[described.of_class][fewest.devices != 1]
