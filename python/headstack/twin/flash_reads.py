@@ -149,17 +149,18 @@ def path(session: Session, state: str, found: Map) -> Path:
         within = sorted(lone)[:2]
     first, last = min(within), max(within)
     slope = max(0.0, (lone[last] - lone[first]) / (last - first))
+    large = f", {state}"
+    many = [one for one in session.asked if one.test.startswith("depth curve, large") and one.test.endswith(large)]
+    streamed = min((1e9 / (one.answers.per_s * float(one.requests.lengths[0])) for one in many), default=slope)
+    link = min(slope, streamed)
     if found.meets and found.row_bytes and found.row_ns > found.small_ns > 0:
         channel = min(slope, (found.row_ns - found.small_ns) / (found.row_bytes - block))
-        link = slope - channel
-    else:
-        many = [
-            one.answers.per_s
-            for one in session.asked
-            if one.test.startswith("depth curve, large") and one.test.endswith(state)
-        ]
-        link = min(slope, *(1e9 / (rate * (1 << 17)) for rate in many))
-        channel = slope - link
+        row, number = found.row_bytes, found.dies or found.row_bytes
+        by_dies = (found.small_ns + row * channel) / (row * number)
+        # Where the way to the host is the slower, the second read of a row waits for it and not for its die.
+        if streamed < 1.1 * max(slope - channel, channel / (found.channels or number), by_dies):
+            link = slope - channel
+    channel = slope - link
     # Only places that are far from all others are read for the first time.
     firsts = [one.answers.response_ns[::2] for one in session.asked if one.test == f"latency floor, {block}, {state}"]
     later = [one.answers.response_ns for one in session.of(f"latency, warm, {state}")]

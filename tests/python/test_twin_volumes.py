@@ -1,0 +1,115 @@
+"""Twins of cloud volumes: limits, buckets and latencies are known again from answers."""
+
+import numpy as np
+import pytest
+
+from headstack.system import load_system
+from headstack.twin import volume
+from headstack.twin.device import Answers, SimulatedDevice
+from headstack.twin.probes import limits
+from headstack.twin.session import Session
+
+
+def described(*hidden_limits, **accounting):
+    took = {"floor_ns": 400_000, "median_ns": 700_000, "p99_ns": 2_000_000}
+    return {
+        "drive": {
+            "volume": {
+                "name": "hidden",
+                "capacity_bytes": 100 << 30,
+                "block_bytes": 512,
+                "accounting": {"unit_bytes": None, "merges": False, "whole_units": False} | accounting,
+                "limits": list(hidden_limits),
+                "read": took,
+                "write": took,
+                "queue_depth": 1024,
+            }
+        }
+    }
+
+
+def requests(per_s, burst=None, of="both"):
+    return {"counts": "requests", "of": of, "per_s": per_s, "burst": burst}
+
+
+def learnt(device):
+    session = Session(device)
+    volume.probes(session)
+    return volume.learn(session), session
+
+
+def test_rate_burst_and_credits_are_right_within_a_per_cent():
+    hidden = described(
+        requests(700, {"per_s": 2100, "credits": 150_000}),
+        {"counts": "bytes", "of": "both", "per_s": 50_000_000, "burst": None},
+    )
+    found, _ = learnt(SimulatedDevice(hidden))
+    assert found.fits, found.why
+    one, other = found.best["drive"]["volume"]["limits"]
+    assert one["per_s"] == pytest.approx(700, rel=0.01)
+    assert one["burst"]["per_s"] == pytest.approx(2100, rel=0.01)
+    assert one["burst"]["credits"] == pytest.approx(150_000, rel=0.01)
+    assert other["counts"] == "bytes"
+    assert other["per_s"] == pytest.approx(50_000_000, rel=0.01)
+    assert other["burst"] is None
+    reads = found.best["drive"]["volume"]["read"]
+    assert reads["median_ns"] == pytest.approx(700_000, rel=0.03)
+    assert reads["p99_ns"] == pytest.approx(2_000_000, rel=0.1)
+    low, high = found.values["volume.limits.requests.credits"].low, found.values["volume.limits.requests.credits"].high
+    assert float(low) <= 150_000 <= float(high)
+
+
+def test_long_requests_count_as_several_and_reads_apart_from_writes():
+    hidden = described(requests(300, of="reads"), requests(300, of="writes"), unit_bytes=65536)
+    found, _ = learnt(SimulatedDevice(hidden))
+    twin = found.best["drive"]["volume"]
+    assert twin["accounting"]["unit_bytes"] == 65536
+    assert {limit["of"] for limit in twin["limits"] if limit["counts"] == "requests"} == {"reads", "writes"}
+
+
+def test_a_knee_is_found_where_the_line_bends_and_nowhere_else():
+    times = np.concatenate([np.arange(1, 1001) / 100, 10 + np.arange(1, 501) / 20])
+    before, after, at = limits.knee(times, np.arange(1.0, 1501))
+    assert (before, after, at) == pytest.approx((100, 20, 10), rel=0.01)
+    assert limits.knee(times[:1000], np.arange(1.0, 1001))[2] == 0
+
+
+def test_floor_median_and_p99_come_back_from_draws():
+    random = np.random.default_rng(3)
+    took = 200_000 + 300_000 * np.exp(0.5 * random.standard_normal(6000))
+    found = volume.latency(took)
+    assert found["median_ns"] == pytest.approx(500_000, rel=0.02)
+    assert found["p99_ns"] == pytest.approx(200_000 + 300_000 * np.exp(0.5 * 2.326), rel=0.05)
+
+
+class Unlimited:
+    """Draws a latency for each request, whatever it has to do: nothing bounds it."""
+
+    name, may_write, block_bytes, capacity_bytes = "unlimited", False, 512, 8 << 30
+
+    def __init__(self, spread: float) -> None:
+        self.random, self.spread = np.random.default_rng(1), spread
+
+    def ask(self, asked, progress=None):
+        took = (2e5 + 3e5 * np.exp(self.spread * self.random.standard_normal(len(asked)))).astype(np.int64)
+        issued = asked.times_ns.astype(np.int64) if asked.depth == 0 else np.arange(len(asked)) * 500_000 // asked.depth
+        return Answers(issued, issued + took)
+
+    def rest(self, seconds):
+        """Nothing to do."""
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        lambda: Unlimited(0.0),
+        lambda: Unlimited(0.4),
+        lambda: SimulatedDevice(load_system("7400-pro-7680gb").system),
+        lambda: SimulatedDevice(load_system("cheetah-9lp").system),
+    ],
+    ids=["constant", "unlimited", "flash", "disk"],
+)
+def test_what_is_no_volume_does_not_fit(device):
+    found, _ = learnt(device())
+    assert not found.fits
+    assert found.why
