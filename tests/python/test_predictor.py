@@ -19,7 +19,9 @@ from headstack.predictor.calibration import quantile
 from headstack.predictor.composed import Layout
 from headstack.predictor.environment import (
     Closed,
+    Hot,
     Open,
+    Recorded,
     RequestClass,
     Spread,
     Staged,
@@ -45,7 +47,7 @@ COARSE = Axes(
     loads=(0.2, 0.8),
     requests=1500,
     warm_up=200,
-    environments=40,
+    environments=50,
 )
 CHEETAH, ATLAS, ARRAY = "cheetah-x15-36lp", "atlas-10k-iii-73", "compaq-raid0-7"
 
@@ -363,6 +365,45 @@ def test_a_changed_system_is_another(cheetah: Characterization) -> None:
         characterize(CHEETAH, requests=10)
     with pytest.raises(hs.InputError, match=r"^write_cache: several values"):
         characterize(CHEETAH, write_cache=["on", "off"])
+
+
+def hot_bands(*bands: tuple[float, float, float]) -> hs.Workload:
+    """8 KiB at random, most of them reads, in bands from, to, with a share."""
+    keys = ("from_percent", "to_percent", "share_percent")
+    told = hs.Workload.uniform("8KiB", "70", "100").copy()
+    return hs.Workload(told | {"addresses": {"hot_bands": [dict(zip(keys, band, strict=True)) for band in bands]}})
+
+
+@pytest.mark.parametrize(("hot", "part", "depth"), [(80, 20, 4), (90, 5, 16), (95, 1, 1)])
+def test_a_hot_part_is_predicted(cheetah: Characterization, hot: float, part: float, depth: int) -> None:
+    asked = load_environment(hot_bands((0, part, hot), (part, 100, 100 - hot))).at_depth(depth)
+    assert asked.hot == Hot(hot / 100, part / 100)
+    found, even = predicted([asked, replace(asked, hot=None)], [cheetah])
+    iops = hs.run(CHEETAH, hot_bands((0, part, hot), (part, 100, 100 - hot)), depth=depth, requests=4000)[0]["iops"]
+    assert found.iops == pytest.approx(iops, rel=0.1)
+    assert abs(even.iops - iops) > 2 * abs(found.iops - iops)
+    # All or none of the requests in the hot part are as without it.
+    whole = predicted([replace(asked, hot=Hot(0.0, part / 100))], [cheetah])[0]
+    assert whole.iops == pytest.approx(even.iops, rel=0.01)
+
+
+def test_addresses_without_tests_are_refused() -> None:
+    told = hs.Workload.uniform("8KiB").copy() | {"addresses": {"zipf": {"theta": 1.0}}}
+    with pytest.raises(
+        hs.InputError, match="addresses: no low-level test has these; uniform and hot_bands are allowed"
+    ):
+        load_environment(hs.Workload(told))
+
+
+def test_a_recording_that_caches_decide_is_refused(cheetah: Characterization) -> None:
+    held = cheetah.held_bytes
+    enough = Recorded(10 * held, ((held / 4, 0.01), (held, 0.04), (4 * held, 0.9)))
+    assert predicted([replace(RANDOM_READS, recorded=enough)], [cheetah])[0].iops > 0
+    with pytest.raises(hs.InputError, match=r"reads: moves .* less than twice what caches of .* replay it"):
+        predicted([replace(RANDOM_READS, recorded=replace(enough, moved_bytes=held))], [cheetah])
+    again = replace(enough, returns=((held / 4, 0.01), (held, 0.21)))
+    with pytest.raises(hs.InputError, match=r"reads: 21 % of its blocks come back within what caches of .* replay it"):
+        predicted([replace(RANDOM_READS, recorded=again)], [cheetah])
 
 
 WRITTEN = """

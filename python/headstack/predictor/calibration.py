@@ -23,10 +23,13 @@ from headstack.predictor.grid import (
     PAGE,
     RANDOM,
     SEQUENTIAL,
+    SKEWED,
     Axes,
     Bench,
     Ran,
     as_run,
+    axes_of,
+    hot_part,
     ranges_of,
     with_arrivals,
 )
@@ -37,7 +40,7 @@ from headstack.predictor.percentiles import FIGURES, Percentile
 MEAN = "mean"
 Residuals: TypeAlias = dict[str, dict[str, list[float]]]
 """By figure, the mean or a percentile, and kind of environment."""
-KINDS = (RANDOM, MIXED, INTERLEAVED, SEQUENTIAL)
+KINDS = (RANDOM, MIXED, INTERLEAVED, SEQUENTIAL, SKEWED)
 COVERAGE = 0.9
 RANGE_MIN = 0.001
 SIZE_MAX = 256 << 10
@@ -70,17 +73,21 @@ def _one(random: Random, kind: str, bench: Bench, axes: Axes) -> tuple[Environme
         read = 100.0 if random.random() < 0.5 or not bench.writes else 0.0
         lines = [_line(size(), 1.0, read, 0.0, align)]
     else:
-        share = 1.0 if kind == RANDOM else 0.05 + 0.9 * random.random()
+        share = 1.0 if kind in (RANDOM, SKEWED) else 0.05 + 0.9 * random.random()
         counts = [random.random() + 0.05 for _ in range(1 + int(3 * random.random()))]
         reads = _read_percent(random, bench.writes)
-        if kind != RANDOM and random.random() < 0.5:
+        if kind not in (RANDOM, SKEWED) and random.random() < 0.5:
             # A stream of its own beside random requests, as a log has.
             lines = [_line(size(), count / sum(counts) * share, reads, 100.0, align) for count in counts]
             lines.append(_line(size(), 1 - share, _read_percent(random, bench.writes), 0.0, align))
         else:
             lines = [_line(size(), count / sum(counts), reads, 100 * share, align) for count in counts]
+    if kind == SKEWED:
+        low, high = axes.hot_shares[0] / 2, axes.hot_shares[-1]
+        parts = axes_of(SKEWED, axes, bench)[2].knots
+        several = {"addresses": hot_part(low + (high - low) * random.random(), logarithmic(parts[0], parts[-1]))}
     least = max(RANGE_MIN, ranges_of(axes, bench.capacity_bytes)[0])
-    range_share = 1.0 if random.random() < 0.5 else logarithmic(least, 1.0)
+    range_share = 1.0 if kind == SKEWED or random.random() < 0.5 else logarithmic(least, 1.0)
     depth = round(logarithmic(1, axes.depths[-1]))
     spec = as_run(bench, axes, lines, depth, range_share, several)
     spec["seed"] = 1 + int(random.random() * 2**31)

@@ -21,11 +21,13 @@ from headstack.array import Array
 from headstack.drive import Drive
 from headstack.predictor.environment import Closed, Environment, Open, RequestClass, Spread
 from headstack.predictor.grid import (
+    CLOSED,
     MIXED,
     OPEN,
     PAGE,
     RANDOM,
     SEQUENTIAL,
+    SKEWED,
     Axes,
     Axis,
     Bench,
@@ -39,7 +41,7 @@ from headstack.predictor.loops import Rates, opened
 from headstack.predictor.model import Model
 
 ENVIRONMENTS = 64
-"""Drawn at random for an array: of each kind 16, which is enough for an interval."""
+"""Drawn at random for an array: of each kind 12, which is enough for an interval."""
 FORK = 0.25
 """Of several answers the last comes so much later for each doubling: of two exponential ones by half, of two constant
 ones by nothing. A choice between; the array's own tests correct it."""
@@ -121,11 +123,14 @@ def composed(system: Array, layout: Layout, member: Model, axes: Axes, progress:
     """The tables of an array, with few tests of its own."""
     told = progress or (lambda share: None)
     bench = Bench.of(system)
-    whole = {name: axes_of(name, axes, bench) for name in (RANDOM, SEQUENTIAL, MIXED)}
+    whole = {name: axes_of(name, axes, bench) for name in CLOSED}
     held_share = bench.held_bytes / bench.capacity_bytes
     few = {name: tuple(Axis(axis.name, _few(axis, held_share)) for axis in of) for name, of in whole.items()}
     short = replace(axes, requests=axes.requests // 2)
-    own = tested(bench, short, few, lambda share: told(0.8 * share))
+    # Writes to a hot part take what they take once a cache has seen it all: these are as long as ever.
+    hot = {SKEWED: few.pop(SKEWED)}
+    own = tested(bench, short, few, lambda share: told(0.6 * share))
+    own |= tested(bench, axes, hot, lambda share: told(0.6 + 0.2 * share))
     array = Composition(layout, member, bench.block_bytes)
     tables = {name: corrected(of, own[name], partial(array.time_ns, name)) for name, of in whole.items()}
     thin = replace(short, loads=_few(Axis("load", axes.loads), held_share))
@@ -158,7 +163,7 @@ def _few(axis: Axis, held_share: float) -> tuple[float, ...]:
         case "read":
             # A few reads between writes find a cache that is never empty.
             chosen = {0, min(1, last), middle, last}
-        case "align" | "size" | "switch" | "random" | "load":
+        case "align" | "size" | "switch" | "random" | "hot" | "load":
             chosen = {0, middle, last}
         case name:
             raise AssertionError(name)
@@ -175,6 +180,10 @@ class Composition:
 
     def time_ns(self, table: str, at: dict[str, float]) -> float:
         """Time over requests of one test."""
+        if table == SKEWED:
+            size = {"size": self.member.skewed_bytes, "align": float(PAGE)}
+            whole = self.time_ns(RANDOM, at | size | {"range": 1.0})
+            return (1 - at["hot"]) * whole + at["hot"] * self.time_ns(RANDOM, at | size)
         layout, depth = self.layout, at["depth"]
         random = {RANDOM: 1.0, SEQUENTIAL: 0.0}.get(table, at.get("random", 0.0))
         align = max(at.get("align", 512.0), self.block_bytes)

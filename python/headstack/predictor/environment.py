@@ -56,6 +56,30 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class Hot:
+    """A part of what random requests spread over that most of them go to, again and again."""
+
+    share: float
+    """Of the random requests, from 0 to 1."""
+    part: float
+    """Of what they spread over, above 0 and up to 1."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a recording says of caches, which environments that are made up do not."""
+
+    moved_bytes: int
+    returns: tuple[tuple[float, float], ...]
+    """By the bytes of a cache, the share of the blocks that come back while it still holds them (least recently used
+    leaves first)."""
+
+    def returning(self, held_bytes: float) -> float:
+        """The share at the greatest cache of the curve that is no larger."""
+        return max((share for cache, share in self.returns if cache <= held_bytes), default=0.0)
+
+
+@dataclass(frozen=True)
 class Processors:
     """Processors that requests queue for before they are issued."""
 
@@ -113,6 +137,8 @@ class Environment:
     """Of the requests that continue a stream, those that come after a request elsewhere, from 0 to 1."""
     align_bytes: int = 512
     """Places of random requests are multiples of this."""
+    hot: Hot | None = None
+    recorded: Recorded | None = None
     not_poisson: str = ""
     """How the arrivals of a recording differ from those of an open loop, which predictions are of; empty where they do
     not, or where the load is stated."""
@@ -122,6 +148,8 @@ class Environment:
             raise InputError(f"{self.name}: shares of classes sum to {sum(c.share for c in self.classes):g}, not to 1")
         if not 0 <= self.switch_share <= 1:
             raise InputError(f"{self.name}: switch_share: {self.switch_share:g} is not a share; 0 to 1 is allowed")
+        if self.hot is not None and not (0 <= self.hot.share <= 1 and 0 < self.hot.part <= 1):
+            raise InputError(f"{self.name}: hot: {self.hot} is out of range; shares of 0 to 1 are allowed")
         if self.streams < 1:
             raise InputError(f"{self.name}: streams: {self.streams} is out of range; 1 or more is allowed")
 
@@ -217,7 +245,8 @@ def of_workload(workload: Workload, span_bytes: int | None = None) -> Environmen
         name,
         classes_of(name, told["lines"]),
         load_of(name, told["arrivals"]),
-        spread=spread_of(name, told["addresses"], span_bytes),
+        spread=() if span_bytes is None else (Spread(1.0, float(span_bytes)),),
+        hot=hot_of(name, told["addresses"]),
         streams=told["streams"],
         switch_share=0.0 if told["streams"] == 1 else 1 / turn,
         align_bytes=math.gcd(*aligns),
@@ -238,11 +267,18 @@ def mean_think_ns(think: str | dict[str, str]) -> float:
     return 0.0 if isinstance(think, str) else float(duration_ns("think", next(iter(think.values()))))
 
 
-def spread_of(name: str, addresses: str | dict[str, Any], span_bytes: int | None) -> tuple[Spread, ...]:
-    """What a workload's random requests spread over."""
-    if addresses != "uniform":
-        raise InputError(f"{name}: addresses: no low-level test is skewed; uniform is allowed")
-    return () if span_bytes is None else (Spread(1.0, float(span_bytes)),)
+def hot_of(name: str, addresses: str | dict[str, Any]) -> Hot | None:
+    """Where random requests come back to: the densest of the bands; the others are as one over all."""
+    if addresses == "uniform":
+        return None
+    if not isinstance(addresses, dict) or "hot_bands" not in addresses:
+        raise InputError(f"{name}: addresses: no low-level test has these; uniform and hot_bands are allowed")
+    bands = [
+        Hot(band["share_percent"] / 100, (band["to_percent"] - band["from_percent"]) / 100)
+        for band in addresses["hot_bands"]
+    ]
+    hottest = max(bands, key=lambda band: band.share / band.part)
+    return hottest
 
 
 def spread_of_seeks(seeks: Sequence[dict[str, Any]], span_bytes: int) -> tuple[Spread, ...]:
@@ -278,7 +314,7 @@ def spread_of_seeks(seeks: Sequence[dict[str, Any]], span_bytes: int) -> tuple[S
 
 def of_trace(trace: Trace) -> Environment:
     """The environment of a trace by its analysis: mix, streams, spread and rate."""
-    return of_analysis(trace.analyze(reuse=None))
+    return of_analysis(trace.analyze())
 
 
 def of_analysis(analysis: Analysis) -> Environment:
@@ -297,8 +333,15 @@ def of_analysis(analysis: Analysis) -> Environment:
         streams=max(told["streams"], 1),
         switch_share=min(1.0, back / continuing) if continuing > 0 else 0.0,
         align_bytes=report["alignment"]["common_bytes"] or 512,
+        recorded=Recorded(int(report["bytes"]), returns_of(report["reuse"])),
         not_poisson=unlike_poisson(report["arrivals"]["scales"]),
     )
+
+
+def returns_of(reuse: dict[str, Any] | None) -> tuple[tuple[float, float], ...]:
+    """By the size of a cache, the share of blocks that come back to it."""
+    curve = reuse["lru_curve"] if reuse is not None else []
+    return tuple((float(one["cache_bytes"]), 1 - one["miss_ratio"]) for one in curve if one["cache_bytes"] is not None)
 
 
 def unlike_poisson(scales: Sequence[dict[str, Any]]) -> str:

@@ -52,6 +52,10 @@ class Axes:
     mixed_sizes_bytes: tuple[int, ...] = (4 * KIB, 16 * KIB, 64 * KIB)
     mixed_ranges: tuple[int, ...] = (0, 2)
     """Which of the ranges, from the whole on."""
+    hot_shares: tuple[float, ...] = (0.5, 0.8, 0.95)
+    """Of random requests, those that go to a hot part."""
+    hot_ranges: tuple[int, ...] = (1, 3, 5)
+    """Which of the ranges, from the whole on, such a part is."""
     open_shares: tuple[int, ...] = (0, 2, 4)
     """Which of the random shares are tested with arrivals, too."""
     loads: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -137,7 +141,8 @@ class Table:
         return place
 
 
-RANDOM, SEQUENTIAL, MIXED, OPEN = "random", "sequential", "mixed", "open"
+RANDOM, SEQUENTIAL, MIXED, OPEN, SKEWED = "random", "sequential", "mixed", "open", "skewed"
+CLOSED = (RANDOM, SEQUENTIAL, MIXED, SKEWED)
 INTERLEAVED = "interleaved"
 """No table, but a kind of environment: random requests between streams that take turns, told from tests of each."""
 
@@ -153,6 +158,9 @@ def axes_of(table: str, axes: Axes, bench: Bench) -> tuple[Axis, ...]:
     if table == SEQUENTIAL:
         streams, switches = Axis("streams", tuple(map(float, axes.streams))), Axis("switch", axes.switches)
         return (operation, Axis("size", sizes), streams, switches, depths)
+    if table == SKEWED:
+        parts = {ranges[-1 - n] for n in axes.hot_ranges if n < len(ranges) - 1} or {ranges[0]}
+        return (operation, Axis("hot", axes.hot_shares), Axis("range", tuple(sorted(parts))), depths)
     mixed_sizes = Axis("size", tuple(map(float, axes.mixed_sizes_bytes)))
     mixed_ranges = Axis("range", tuple(sorted(ranges[-1 - n] for n in axes.mixed_ranges if n < len(ranges))))
     return (
@@ -239,7 +247,7 @@ def alignments(system: dict[str, Any]) -> tuple[float, ...]:
 
 def characterized(bench: Bench, axes: Axes, progress: Progress | None) -> dict[str, Table]:
     """Runs all tests on all cores."""
-    planned = {name: axes_of(name, axes, bench) for name in (RANDOM, SEQUENTIAL, MIXED)}
+    planned = {name: axes_of(name, axes, bench) for name in CLOSED}
     told = progress or (lambda share: None)
     tables = tested(bench, axes, planned, lambda share: told(CLOSED_SHARE * share))
     return tables | {
@@ -290,14 +298,29 @@ def with_arrivals(spec: Spec, axes: Axes, rate_per_s: float, load: float) -> Spe
 
 def test(bench: Bench, axes: Axes, table: str, at: dict[str, float]) -> Spec:
     """One test, as a run."""
-    random = {RANDOM: 1.0, SEQUENTIAL: 0.0}.get(table, at.get("random", 0.0))
-    line = {"size": f"{at['size']:.0f}B", "read_percent": 100 * at["read"], "random_percent": 100 * random}
-    if at.get("align", SECTOR) > SECTOR:
-        line["align"] = f"{at['align']:.0f}B"
-    several = {}
+    random = {RANDOM: 1.0, SKEWED: 1.0, SEQUENTIAL: 0.0}.get(table, at.get("random", 0.0))
+    size = at.get("size", skewed_bytes(axes, bench))
+    line = {"size": f"{size:.0f}B", "read_percent": 100 * at["read"], "random_percent": 100 * random}
+    if at.get("align", bench.alignments[-1] if table == SKEWED else SECTOR) > SECTOR:
+        line["align"] = f"{at.get('align', bench.alignments[-1]):.0f}B"
+    several: dict[str, Any] = {}
     if at.get("switch", 0.0) > 0:
         several = {"streams": int(at["streams"]), "stream_turn": round(1 / at["switch"])}
+    if table == SKEWED:
+        several = {"addresses": hot_part(at["hot"], at["range"])}
+        return as_run(bench, axes, [line], at["depth"], 1.0, several)
     return as_run(bench, axes, [line], at["depth"], at.get("range", 1.0), several)
+
+
+def skewed_bytes(axes: Axes, bench: Bench) -> float:
+    """The size of requests of tests with a hot part, one of those at random."""
+    return float(min(size for size in axes.sizes_bytes if size >= max(bench.block_bytes, bench.alignments[-1])))
+
+
+def hot_part(share: float, part: float) -> dict[str, Any]:
+    """Addresses of which a share is in the first part, and the rest anywhere."""
+    bands = ((100 * part, 100 * share), (100.0, 100 - 100 * share))
+    return {"hot_bands": [{"from_percent": 0.0, "to_percent": to, "share_percent": of} for to, of in bands if of > 0]}
 
 
 def as_run(

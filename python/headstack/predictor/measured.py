@@ -28,16 +28,18 @@ MEASURED = Axes(
     read_shares=(0.0, 0.5, 1.0),
     mixed_sizes_bytes=(4 * KIB, 64 * KIB),
     mixed_ranges=(0,),
+    hot_shares=(0.5, 0.9),
+    hot_ranges=(1,),
     open_shares=(1, 2),
     loads=(0.2, 0.5, 0.8),
     warm_up=4,
-    environments=48,
+    environments=60,
 )
 """What a real device is tested with: some 200 tests of reads, 500 with writes."""
 TIME = "5min"
 LEAST_NS = 20_000_000
 """A test that is shorter tells nothing."""
-OPEN_SHARE = 0.75
+OPEN_SHARE = 0.8
 """Of the environments drawn at random, those that are tested with arrivals, too: all but the sequential ones."""
 
 

@@ -16,7 +16,7 @@ from math import exp, inf, log
 
 from headstack._native import InputError, format_bytes
 from headstack.predictor.environment import Environment, Open, RequestClass, Spread
-from headstack.predictor.grid import INTERLEAVED, MIXED, OPEN, RANDOM, SEQUENTIAL, Axis, Table, between
+from headstack.predictor.grid import INTERLEAVED, MIXED, OPEN, RANDOM, SEQUENTIAL, SKEWED, Axis, Table, between
 from headstack.predictor.loops import Rates, Reached, opened
 from headstack.predictor.percentiles import FIGURES, Percentile, Percentiles
 from headstack.predictor.responses import Alike, Responses, Terms
@@ -42,8 +42,10 @@ class Blend:
     far: Terms
     """The same over the whole system."""
     factor: Terms
+    skew: Terms
+    """Tests with a hot part around it."""
     kind: str
-    """Random, sequential, mixed or interleaved: errors differ between them."""
+    """Random, skewed, sequential, mixed or interleaved: errors differ between them."""
     alike: list[Alike]
     """Which tests the answers are like, by shares of the requests."""
 
@@ -62,6 +64,10 @@ class Model:
         whole: Terms = [(len(self._random.axes[3].knots) - 1, 1.0)]
         self._whole = {True: whole, False: whole}
         self._open = tables[OPEN]
+        self._skewed = tables[SKEWED]
+        aligned = [size for size in self.sizes_bytes if size >= self._random.axes[0].knots[-1]]
+        self.skewed_bytes = aligned[0]
+        self._skews = self._skew()
         self._factors = self._interference()
         self._waits = self._patience()
         self._responses = Responses(tables)
@@ -87,7 +93,15 @@ class Model:
             far = self._random_terms(environment, others, aligned, self._whole)
         share = environment.random_share
         together = INTERLEAVED if environment.switch_share > 0 else MIXED
-        kind = RANDOM if share > 1 - MIXED_FROM else SEQUENTIAL if share < MIXED_FROM else together
+        kind = (
+            SKEWED
+            if environment.hot is not None and share > 0
+            else RANDOM
+            if share > 1 - MIXED_FROM
+            else SEQUENTIAL
+            if share < MIXED_FROM
+            else together
+        )
         factor = [] if kind == SEQUENTIAL else self._factor_terms(environment)
         return Blend(
             joined(chain(*random)),
@@ -96,14 +110,16 @@ class Model:
             near,
             far,
             factor,
+            self._skew_terms(environment),
             kind,
             self._alike(kind, random, streams, factor),
         )
 
     def _alike(self, kind: str, random: list[Terms], streams: list[Terms], factor: Terms) -> list[Alike]:
         """Which tests the answers of an environment are like."""
-        if kind == RANDOM:
-            return [one for terms in random for one in self._apart(RANDOM, terms)]
+        if kind in (RANDOM, SKEWED):
+            alone = [one for terms in streams for one in self._apart(SEQUENTIAL, terms)]
+            return alone + [one for terms in random for one in self._apart(RANDOM, terms)]
         fade = sum([weight for _, weight in factor])
         if fade > 1 - 1e-9:
             return self._apart(MIXED, factor)
@@ -119,7 +135,8 @@ class Model:
         kinds, depths = self._kinds[table], 1 if table == OPEN else len(self.depths)
         found: dict[int, Terms] = {}
         for place, weight in terms:
-            found.setdefault(kinds[place // depths], []).append((place, weight))
+            if weight > 0:
+                found.setdefault(kinds[place // depths], []).append((place, weight))
         return [Alike(table, of) for of in found.values()]
 
     def rates(self, blend: Blend) -> Rates:
@@ -139,6 +156,8 @@ class Model:
         """Time over requests at one depth of the tests."""
         random, sequential, factors = self._random.time_ns, self._sequential.time_ns, self._factors
         time = sum([weight * random[place + depth] for place, weight in blend.random])
+        if blend.skew:
+            time *= exp(sum([weight * self._skews[place + depth] for place, weight in blend.skew]))
         time += sum([weight * sequential[place + depth] for place, weight in blend.sequential])
         if blend.excess:
             # A switch is a seek: what it takes goes with the distance as that of a random request does.
@@ -266,9 +285,9 @@ class Model:
         beyond the system, or less than any test has."""
         axis = self._random.axes[3]
         terms: dict[bool, Terms] = {True: [], False: []}
-        for one in environment.spread or WHOLE:
+        for one in self._with_hot(environment):
             text = format_bytes(round(min(one.range_bytes, 2**62)))
-            if one.range_bytes > self.capacity_bytes * (1 + 1e-6) and one is not WHOLE[0]:
+            if self.capacity_bytes * (1 + 1e-6) < one.range_bytes < inf:
                 held = format_bytes(self.capacity_bytes)
                 raise InputError(f"{environment.name}: range: {text} is more than the {held} there are")
             share = self._share(one)
@@ -276,9 +295,51 @@ class Model:
             for is_read, least in ((True, self._read_least), (False, axis.knots[0])):
                 # In a range that all requests are in, reads find what buffers hold. Those of a trace that are near each
                 # other are not the same again; writes are sorted, whether they are or not.
-                near = max(share, least) if one.share < 1 else share
+                near = max(share, least) if one.share < 1 and environment.hot is None else share
                 terms[is_read] += [(place, one.share * weight) for place, weight in between(axis, near, True, what)]
         return {is_read: joined(of) for is_read, of in terms.items()}
+
+    def _with_hot(self, environment: Environment) -> Sequence[Spread]:
+        """The spreads, each with its hot part."""
+        spread, hot = environment.spread or WHOLE, environment.hot
+        if hot is None:
+            return spread
+        least = self.least_range_bytes
+        return [
+            part
+            for one in spread
+            for part in (
+                Spread(one.share * (1 - hot.share), one.range_bytes),
+                Spread(one.share * hot.share, max(least, hot.part * min(one.range_bytes, self.capacity_bytes))),
+            )
+        ]
+
+    def _skew_terms(self, environment: Environment) -> Terms:
+        """The tests with a hot part around an environment; with less and less or almost all in it, it matters less."""
+        if environment.hot is None:
+            return []
+        read, hot, range_, depth = self._skewed.axes
+        share, part = environment.hot.share, environment.hot.part
+        fade = min(1.0, share / hot.knots[0], (1 - share) / (1 - hot.knots[-1]))
+        shares = between(hot, min(max(share, hot.knots[0]), hot.knots[-1]), False, environment.name)
+        parts = between(range_, min(max(part, range_.knots[0]), range_.knots[-1]), True, environment.name)
+        reads = between(read, environment.read_share if len(read.knots) > 1 else read.knots[0], False, environment.name)
+        terms = []
+        for (r, by_read), (h, by_hot), (g, by_part) in product(reads, shares, parts):
+            place = ((r * len(hot.knots) + h) * len(range_.knots) + g) * len(depth.knots)
+            terms.append((place, fade * by_read * by_hot * by_part))
+        return terms
+
+    def _skew(self) -> list[float]:
+        """Of each test with a hot part, the logarithm of its time over that of both parts by themselves."""
+        align, size = self._random.axes[0].knots[-1], self.skewed_bytes
+        whole = self._random.knots("range")[-1]
+        found = []
+        for place, (read, hot, range_, depth) in enumerate(product(*(axis.knots for axis in self._skewed.axes))):
+            index = self.depths.index(depth)
+            cold_ns, hot_ns = (self._random.curve(align, read, size, of)[index] for of in (whole, range_))
+            found.append(log(self._skewed.time_ns[place] / ((1 - hot) * cold_ns + hot * hot_ns)))
+        return found
 
     def _interference(self) -> list[float]:
         """Of each test of a mix, the logarithm of its time over that of its classes by themselves."""

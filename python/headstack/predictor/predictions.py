@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from headstack._native import Field, InputError
+from headstack._native import Field, InputError, format_bytes
 from headstack.columns import Column, told
 from headstack.predictor.calibration import MEAN
 from headstack.predictor.characterization import ENOUGH, Characterization
@@ -20,6 +20,10 @@ from headstack.predictor.model import Blend
 from headstack.predictor.shown import shown
 from headstack.tables import to_csv, written
 
+STEADY_TIMES = 2
+"""A recording that moves less than this over what caches hold is their filling, and no steady state."""
+RETURNS_MAX = 0.05
+"""Of the blocks of a recording. A choice: what comes back costs next to nothing, and predictions are off by as much."""
 Found: TypeAlias = tuple[Reached, Reached, Reached]
 """What is reached, and what with the rates at the low and the high end of the interval."""
 Ends: TypeAlias = tuple[float | None, float | None, float | None]
@@ -141,6 +145,7 @@ def _on_all(environment: Environment, systems: Sequence[Characterization]) -> It
         blend = system.model.blend(environment)
         error = error_of(environment, system, blend.kind)
         check_depth(environment, system)
+        check_recorded(environment, system)
         found = _with_interval(environment, system, blend, error)
         gains = (None, None, None) if first is None else gain(environment, first, found)
         first = first or found
@@ -224,6 +229,26 @@ def check_depth(environment: Environment, system: Characterization) -> None:
         raise InputError(
             f"{environment.name}: depth: {load.outstanding:g} is outside the tests of {system.system}, "
             f"which have {depths[0]:g} to {depths[-1]:g}"
+        )
+
+
+def check_recorded(environment: Environment, system: Characterization) -> None:
+    """Raises ``InputError`` for a recording whose course caches decide: low-level tests are of steady states, and
+    none of them comes back to the blocks of a recording."""
+    recorded, held = environment.recorded, system.held_bytes
+    if recorded is None or held == 0:
+        return
+    caches = f"what caches of {system.system} hold, {format_bytes(held)}"
+    if recorded.moved_bytes < STEADY_TIMES * held:
+        raise InputError(
+            f"{environment.name}: moves {format_bytes(recorded.moved_bytes)}, less than twice {caches}: it is over "
+            "before the steady state that tests are of; replay it (headstack replay)"
+        )
+    share = recorded.returning(held)
+    if share > RETURNS_MAX:
+        raise InputError(
+            f"{environment.name}: {100 * share:.0f} % of its blocks come back within {caches}, and in tests "
+            f"{100 * RETURNS_MAX:.0f} % at most; replay it (headstack replay)"
         )
 
 

@@ -6,6 +6,8 @@ range   = "20GB"           # what random requests spread over; the whole system 
 streams = 2                # sequential streams at a time
 switch_percent = 25        # of the sequential requests, those that come after a request elsewhere
 align   = "4KiB"
+hot_percent = 80           # of the random requests, those that come back to a part
+hot_part_percent = 10      # how large that is, of what they spread over
 
 [[environment.lines]]      # as those of a workload
 size = "8KiB"
@@ -21,10 +23,21 @@ from pathlib import Path
 from typing import Any
 
 from headstack._native import InputError
-from headstack.predictor.environment import Closed, Environment, Open, Spread, classes_of
+from headstack.predictor.environment import Closed, Environment, Hot, Open, Spread, classes_of
 from headstack.values import duration_ns, size_bytes
 
-KEYS = ("depth", "rate", "think", "range", "streams", "switch_percent", "align", "lines")
+KEYS = (
+    "depth",
+    "rate",
+    "think",
+    "range",
+    "streams",
+    "switch_percent",
+    "align",
+    "hot_percent",
+    "hot_part_percent",
+    "lines",
+)
 LINE_KEYS = ("size", "share_percent", "read_percent", "random_percent")
 
 
@@ -61,8 +74,16 @@ def written(path: Path) -> Environment | None:
         spread=(Spread(1.0, size_bytes(f"{where}.range", range_)),) if range_ else (),
         streams=int(_number(where, told, "streams", 1, 1, 65_536)),
         switch_share=_number(where, told, "switch_percent", 0, 0, 100) / 100,
+        hot=_hot(where, told),
         align_bytes=size_bytes(f"{where}.align", _text(where, told, "align", "512B")),
     )
+
+
+def _hot(where: str, told: dict[str, Any]) -> Hot | None:
+    if "hot_percent" not in told:
+        return None
+    share = _number(where, told, "hot_percent", None, 0, 100) / 100
+    return Hot(share, _number(where, told, "hot_part_percent", None, 1e-6, 100) / 100)
 
 
 def _load(where: str, told: dict[str, Any]) -> Closed | Open:
