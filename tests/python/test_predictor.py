@@ -406,6 +406,18 @@ def test_a_recording_that_caches_decide_is_refused(cheetah: Characterization) ->
         predicted([replace(RANDOM_READS, recorded=again)], [cheetah])
 
 
+def test_a_twin_is_a_system_as_any_other(headstack: Headstack, cheetah: Characterization, tmp_path: Path) -> None:
+    drive = Path(__file__).parents[2] / "catalogue" / "drives" / f"{CHEETAH}.toml"
+    twin = tmp_path / "twin.toml"
+    twin.write_text(drive.read_text() + '\n[twin]\nof = "/dev/sdb"\nclass = "disk"\n')
+    made = characterize(twin, axes=COARSE)
+    assert (made.system, made.how) == ("twin", "simulated")
+    assert made.tables == cheetah.tables
+    made.to_json(tmp_path / "made.json")
+    done = headstack("predict", "neds-play", "made.json", "--json", "-")
+    assert json.loads(done.stdout)[0]["iops"] == predicted([load_environment("neds-play")], [cheetah])[0].iops
+
+
 WRITTEN = """
 [environment]
 depth = 4
