@@ -211,10 +211,10 @@ def _limits(session: Session, values: dict[str, Value]) -> dict[str, Any]:
     """Limits and accounting."""
     small = _knee(session, "saturated, small")
     most = limits.unlimited_per_s(session)
-    sizes = {int(one.requests.lengths[0]): one.answers.per_s for one in session.asked if one.test.startswith("sizes")}
+    sizes = limits.sweep(session)
     unit = _unit(sizes, small[0], most)
     (in_order,) = session.of("in order")
-    merges = unit is not None and in_order.answers.per_s > 1.3 * small[0]
+    merges = unit is not None and limits.pace(in_order.answers) > 1.3 * small[0]
     found: list[dict[str, Any]] = []
     if small[0] < (1 - BOUND) * most:
         for way in _of(session):

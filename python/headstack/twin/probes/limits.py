@@ -78,9 +78,21 @@ def probe_sizes(session: Session) -> None:
     session.ask("in order", Requests.reads(start, block, depth=DEPTH))
 
 
+def pace(answers: Answers) -> float:
+    """Requests a second while as many are outstanding as may be: without its beginning and its end."""
+    times = np.sort(answers.completed_ns)
+    first, last = len(times) // 4, len(times) * 3 // 4
+    return float((last - first) / max(1, times[last] - times[first]) * 1e9)
+
+
+def sweep(session: Session) -> dict[int, float]:
+    """Requests a second of every size."""
+    return {int(one.requests.lengths[0]): pace(one.answers) for one in session.asked if one.test.startswith("sizes")}
+
+
 def byte_size(session: Session) -> int:
     """The least size at which nearly the most bytes a second come."""
-    rates = {int(one.requests.lengths[0]): one.answers.per_s for one in session.asked if one.test.startswith("sizes")}
+    rates = sweep(session)
     most = max(size * rate for size, rate in rates.items())
     return min(size for size, rate in rates.items() if size * rate > SLOWER * most)
 
