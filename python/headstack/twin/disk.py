@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
+from headstack.twin.disk_draws import draw
 from headstack.twin.disk_fit import PATTERNS, Fit
 from headstack.twin.fitting import answered
+from headstack.twin.hidden import HeldOut
 from headstack.twin.learnt import Learnt, Residual, Value
 from headstack.twin.probes import queue, read_buffer, rotation, seeks, write_cache, zones
 from headstack.twin.session import Session
+
+HELD_OUT = (
+    HeldOut("reads of 8 KiB, alone", "read", 1, 8192, 4000),
+    HeldOut("reads of 4 KiB, 2 at a time", "read", 2, 4096, 5000),
+    HeldOut("reads of 16 KiB, 12 at a time", "read", 12, 16384, 5000),
+    HeldOut("reads of 8 KiB, 32 at a time", "read", 32, 8192, 5000),
+    HeldOut("reads of 64 KiB, 64 at a time", "read", 64, 65536, 5000),
+    HeldOut("reads and writes of 8 KiB, 16 at a time", "mix", 16, 8192, 5000, reads=0.7),
+    HeldOut("writes of 4 KiB, 4 at a time", "write", 4, 4096, 4000, reads=0.0),
+    HeldOut("writes of 16 KiB, 24 at a time", "write", 24, 16384, 4000, reads=0.0),
+)
+"""What hidden disks are held against: no probe asks any of it."""
 
 LARGEST_MISS = 0.1
 """A disk whose random reads the best description misses by more than this share is none that the model knows: hidden
 disks
 of all eras stay within a third of it."""
+
+
+__all__ = ["HELD_OUT", "draw", "learn", "probes"]
 
 
 def probes(session: Session) -> None:

@@ -47,6 +47,12 @@ FIRMWARE = (
     Range("log2 depth", 2, 7.4),
 )
 """What firmware does in its queue, and what some does not."""
+ELEVATORS = ("fcfs", "c-look", "look", "sstf")
+"""Orders of a host in front of a drive that takes one command at a time."""
+SIMPLER = 0.2
+"""So much worse may an explanation be that needs no firmware: twice what chance moves a score by."""
+BENDS = np.array([[0, 0, 0], [0, -0.5, 2], [0, 0, 6], [0.7, -0.2, 3]])
+"""Where the search of a write cache begins, around what a burst shows."""
 SAMPLE = 20
 
 
@@ -68,6 +74,7 @@ class Fit:
     def __post_init__(self) -> None:
         self.rates = zones.learn(self.session)
         self.statistics: dict[str, Statistics] = {seeks.TEST: self._seek_statistics, **dict.fromkeys(PATTERNS, means)}
+        self.statistics[write_cache.IN_ORDER] = means
         small, large = (
             float(np.median(self.session.of(test)[0].answers.response_ns[1:]))
             for test in (read_buffer.AGAIN, read_buffer.AGAIN_LARGE)
@@ -195,22 +202,24 @@ class Fit:
 
     def find_queue(self) -> None:
         """Policy and depth of the queue, and what its firmware does in it: a search of each policy, long of the best
-        two."""
+        two. A drive that takes one command at a time leaves the order to its host."""
         tests = self.tests(*[queue.name(depth) for depth in queue.DEPTHS])
-        in_order = self.disk.with_(queue={"policy": "fcfs", "depth": 1})
+        alone = [
+            self.disk.with_(queue={"policy": "sptf", "depth": 1}, host_elevator=elevator) for elevator in ELEVATORS
+        ]
+        hosted, reached = self.choose(tests, alone, draws=4)
         found: list[tuple[float, Disk, list[Floats]]] = []
         for policy in POLICIES:
             disk = self.disk.with_(queue={"policy": policy})
             points = self._firmware(disk, tests, population=24, generations=3)
             found.append((points[0][0], disk, [theta for _, theta in points[:8]]))
         found.sort(key=lambda one: one[0])
-        final: list[tuple[float, Disk, list[Floats]]] = [(self.score(in_order, tests, draws=4), in_order, [])]
+        # One command at a time is the simpler explanation: it needs no firmware.
+        final: list[tuple[float, Disk, list[Floats]]] = [(reached - SIMPLER, hosted, [])]
         for _, disk, first in found[:2]:
             points = self._firmware(disk, tests, first, population=40, generations=5)
             best, reached = self.choose(tests, [with_firmware(disk, theta) for _, theta in points[:6]], draws=4)
             final.append((reached, best, [theta for _, theta in points[:SAMPLE]]))
-        # What needs no queue at all is the simpler explanation.
-        final[0] = (final[0][0] - 0.15, *final[0][1:])
         _, self.disk, self.firmware = min(final, key=lambda one: one[0])
 
     def _firmware(
@@ -246,25 +255,37 @@ class Fit:
         else:
             self.disk = self.disk.with_(write_hit_ns=self.disk.command_ns)
         steady = [write_cache.steady(depth) for depth in write_cache.STEADY]
-        tests = self.tests(write_cache.BURST, *steady, write_cache.FLUSHES, write_cache.MIX)
+        names = (write_cache.BURST, write_cache.BURST_LARGE, write_cache.FLUSHES, write_cache.IN_ORDER, write_cache.MIX)
+        tests = self.tests(*steady, *names)
+        # What is destaged next is seen only here where the drive takes one command at a time.
+        policies = POLICIES if self.disk.queue["depth"] == 1 else (self.disk.queue["policy"],)
+        slow = np.flatnonzero(burst > 4 * small)
+        first = float(np.log2(max(1, slow[0] if len(slow) else len(burst))))
+        ways = [
+            self.disk.with_(queue=self.disk.queue | {"policy": policy}, buffer=self.disk.buffer | {"write_cache": kind})
+            for kind in kinds
+            for policy in policies
+        ]
+        guess = np.array([np.log(self.disk.write_settle_ns), first, first + 4])
+        scored = [(min(self.score(with_cache(way, guess + bend), tests) for bend in BENDS), way) for way in ways]
+        scored.sort(key=lambda one: one[0])
         reached: list[tuple[float, Disk, list[tuple[float, Floats]]]] = []
-        for kind in kinds:
-            disk = self.disk.with_(buffer=self.disk.buffer | {"write_cache": kind, "dirty_sectors_max": 1 << 20})
+        for _, way in scored[:2]:
             ranges = [Range("log write_settle_ns", float(np.log(2e4)), float(np.log(3e6)))]
-            if kind != "off":
-                ranges.append(Range("log2 extents", 0, 9.5))
+            if kinds != ("off",):
+                ranges += [Range("log2 extents", 0, 9.5), Range("log2 sectors", 7, 19.5)]
+            starts = [(guess + bend)[: len(ranges)] for bend in BENDS]
 
-            def build(theta: Floats, disk: Disk = disk) -> Disk:
-                return with_cache(disk, theta)
+            def build(theta: Floats, way: Disk = way) -> Disk:
+                return with_cache(way, theta)
 
-            points = evolved(ranges, lambda theta: build(theta).system, tests, self.random, self.statistics, (), 14, 4)
+            points = evolved(
+                ranges, lambda theta: build(theta).system, tests, self.random, self.statistics, starts, 18, 5
+            )
             reached.append((points[0][0], build(points[0][1]), points[:8]))
         _, self.disk, points = min(reached, key=lambda one: one[0])
         self.settles_ns = [float(np.exp(theta[0])) for _, theta in points]
         self.extents = [extents_of(theta) for _, theta in points if len(theta) > 1]
-        ordered = self.tests(write_cache.IN_ORDER)
-        sizes = [self.disk.with_(buffer=self.disk.buffer | {"dirty_sectors_max": 128 << step}) for step in range(13)]
-        self.disk, _ = self.choose(ordered, sizes)
 
     def sample(self) -> Iterator[Disk]:
         """Other disks that the answers do not tell from this one."""
@@ -296,11 +317,12 @@ def extents_of(theta: Floats) -> int:
 
 
 def with_cache(disk: Disk, theta: Floats) -> Disk:
-    """The disk with a time to settle before writes, and maybe a number of dirty extents."""
+    """The disk with a time to settle before writes, and maybe with as many dirty extents and sectors."""
     changed = disk.with_(write_settle_ns=float(np.exp(theta[0])))
-    if len(theta) == 1:
+    if len(theta) == 1 or changed.buffer["write_cache"] == "off":
         return changed
-    return changed.with_(buffer=changed.buffer | {"dirty_extents_max": extents_of(theta)})
+    sectors = max(128, round(float(2 ** theta[2])))
+    return changed.with_(buffer=changed.buffer | {"dirty_extents_max": extents_of(theta), "dirty_sectors_max": sectors})
 
 
 def smoothing(times: Floats, sd: float) -> tuple[Floats, Floats]:

@@ -54,6 +54,8 @@ class Disk:
     head_switch_ns: float | None = None
     queue: dict[str, Any] = field(default_factory=dict)
     """Replaces keys of the base's queue: policy, depth."""
+    host_elevator: str = "fcfs"
+    """The order of what waits in the host for the drive."""
     buffer: dict[str, Any] = field(default_factory=dict)
     """Replaces keys of the base's buffer."""
 
@@ -95,6 +97,7 @@ class Disk:
             "reordering_strength": float(np.clip(self.strength, 0.02, 1)),
             **self.queue,
         }
+        disk["interface"]["host_elevator"] = self.host_elevator
         if "depth" in self.queue:
             disk["interface"]["host_tags"] = self.queue["depth"]
         disk["buffer"] |= self.buffer

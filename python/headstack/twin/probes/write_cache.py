@@ -11,6 +11,7 @@ from headstack.twin.session import Again, Session, places
 
 REST_S = 1.5
 BURST = "a burst of random writes after rest"
+BURST_LARGE = "a burst of random writes of 64 KiB after rest"
 STEADY = (1, 8, 32)
 IN_ORDER = "writes of 64 KiB in order, one at a time"
 FLUSHES = "random writes with a flush after each eight"
@@ -33,6 +34,8 @@ def ask(session: Session, mean_s: float) -> None:
         count = int(np.clip(seconds / mean_s * (1 if depth == 1 else 1.5), 300, 2500))
         session.draw(steady(depth), writes(capacity, depth, count))
     session.rest(REST_S)
+    session.draw(BURST_LARGE, writes(capacity, 1, 150, 64 << 10))
+    session.rest(REST_S)
     session.draw(FLUSHES, flushed(capacity))
     session.rest(REST_S)
     session.draw(IN_ORDER, in_order(capacity))
@@ -40,9 +43,9 @@ def ask(session: Session, mean_s: float) -> None:
     session.rest(REST_S)
 
 
-def writes(capacity: int, depth: int, count: int) -> Again:
+def writes(capacity: int, depth: int, count: int, size: int = 4096) -> Again:
     """Draws random writes."""
-    return lambda random: Requests.writes(places(random, count, capacity), 4096, depth=depth)
+    return lambda random: Requests.writes(places(random, count, capacity, size), size, depth=depth)
 
 
 def flushed(capacity: int, groups: int = 12) -> Again:

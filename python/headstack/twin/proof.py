@@ -1,0 +1,91 @@
+"""How right twins are: hidden devices drawn from broad priors, calibrated blind, and asked what no probe asked."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from headstack.twin.device import SimulatedDevice
+from headstack.twin.hidden import Cell, score
+from headstack.twin.session import Session
+
+FLOOR = 0.01
+"""A posterior that is surer than this of a figure is not believed: runs of one description differ by as much."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One hidden device."""
+
+    device: str
+    fits: bool
+    why: str
+    cells: list[Cell]
+    device_s: float
+    requests: int
+    processor_s: float
+
+
+def proofs(family: str, count: int, seed: int, first: int = 0) -> Iterator[Proof]:
+    """Hidden devices one after the other; each depends on the seed and its own number alone."""
+    module = import_module(f"headstack.twin.{family}")
+    for number in range(first, first + count):
+        hidden = module.draw(np.random.default_rng((seed, number)))
+        session = Session(SimulatedDevice(hidden, seed + number, f"{family}-{number}"), seed=number + 1)
+        began = time.process_time()
+        module.probes(session)
+        learnt = module.learn(session)
+        spent = time.process_time() - began
+        cells = score(hidden, learnt, seed * 1000 + number, module.HELD_OUT) if learnt.fits else []
+        yield Proof(
+            f"{family}-{seed}-{number}", learnt.fits, learnt.why, cells, session.device_s, session.requests, spent
+        )
+
+
+def scores(found: Sequence[Proof], figure: str) -> dict[str, list[float]]:
+    """Of each device how far it was off in each cell, in spreads of its own posterior."""
+    return {
+        one.device: [
+            abs(cell["log_ratio"]) / math.hypot(cell["spread"], FLOOR) for cell in one.cells if cell["figure"] == figure
+        ]
+        for one in found
+        if one.fits
+    }
+
+
+def errors(found: Sequence[Proof], figure: str) -> list[float]:
+    """How far each cell of all devices was off, as a share of what was predicted."""
+    return [abs(math.expm1(cell["log_ratio"])) for one in found for cell in one.cells if cell["figure"] == figure]
+
+
+def calibration_text(classes: Mapping[str, Sequence[Proof]], ranges: Mapping[str, Any]) -> str:
+    """What intervals of twins are learnt from: the scores of each class by device."""
+    found = {
+        family: {
+            "range": ranges[family],
+            "devices": [
+                {"device": one.device, "cells": [_rounded(cell) for cell in one.cells]} for one in some if one.fits
+            ],
+        }
+        for family, some in classes.items()
+    }
+    return json.dumps({"version": 1, "classes": found}, separators=(",", ":"))
+
+
+def _rounded(cell: Cell) -> Cell:
+    return {**cell, "log_ratio": round(cell["log_ratio"], 4), "spread": round(cell["spread"], 4)}
+
+
+def whole_text(found: Sequence[Proof]) -> str:
+    """All that was found, for people who want to look."""
+    return json.dumps([asdict(one) for one in found])
+
+
+Tell = Callable[[Proof], object]
