@@ -26,7 +26,10 @@ from headstack.system import load_system
 from headstack.values import whole
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from headstack.twin.learning import Calibration
+    from headstack.twin.proof import Proof
     from headstack.twin.session import Session
 
 FAMILIES = ("disk", "flash", "array", "volume")
@@ -138,10 +141,11 @@ def shown() -> Any:
     """Shows on stderr what is asked, and how long it takes."""
     began, last = time.monotonic(), [""]
 
-    def show(what: str, share: float) -> None:
+    def show(what: str, left_s: float) -> None:
         if what != last[0]:
             last[0] = what
-            print(f"headstack: {time.monotonic() - began:5.1f} s  {what}", file=sys.stderr, flush=True)
+            left = f", about {left_s:,.0f} s of the device left" if left_s > 0 else ""
+            print(f"headstack: {time.monotonic() - began:5.1f} s  {what}{left}", file=sys.stderr, flush=True)
 
     return show
 
@@ -163,3 +167,82 @@ def print_calibration(calibration: Calibration) -> None:
     figures = [Figures(name) for name in ("mean", "p50", "p99", "requests")]
     print_table([Names("measured over described, %"), *figures], rows)
     say(f"\n{calibration.family}: {session.requests:,} requests, {session.device_s:.1f} s of the device")
+
+
+@twin.command()
+@click.option("--family", metavar="NAME,...", default="disk", show_default=True, help=f"Of {', '.join(FAMILIES)}.")
+@click.option("--devices", metavar="N", default="12", show_default=True, help="Hidden devices of each family.")
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Of the hidden devices.")
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write all that was found (- for stdout).")
+@click.option(
+    "--calibration", type=OUTPUT, metavar="FILE.json", help="Write the scores that intervals of twins are learnt from."
+)
+@wide_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def validate(family: str, devices: str, seed: str, json_path: str | None, calibration: str | None, quiet: bool) -> int:
+    """Draw hidden devices, calibrate them blind, and hold their twins against workloads that no probe asks for."""
+    needs_numpy()
+    from headstack.twin import proof
+
+    found: dict[str, list[proof.Proof]] = {}
+    for name in family.split(","):
+        if name not in FAMILIES:
+            raise InputError(f"--family: {name!r} is none of {', '.join(FAMILIES)}")
+        found[name] = []
+        for one in proof.proofs(name, whole("devices", devices), whole("seed", seed)):
+            found[name].append(one)
+            if not quiet:
+                miss = (
+                    "does not fit" if not one.fits else f"rates within {100 * max(proof.errors([one], 'rate')):.1f} %"
+                )
+                print(f"headstack: {one.device}: {miss}", file=sys.stderr, flush=True)
+    files = []
+    if json_path is not None:
+        everything = [one for some in found.values() for one in some]
+        files.append((json_path, partial(Path.write_text, data=proof.whole_text(everything))))
+    if calibration is not None:
+        files.append((calibration, partial(Path.write_text, data=proof.calibration_text(found))))
+    write_all(files)
+    if json_path != "-":
+        print_proofs(found)
+    return 0
+
+
+def print_proofs(found: Mapping[str, Sequence[Proof]]) -> None:
+    """How far twins were off, and how often their intervals held."""
+    from headstack.intervals.conformal import coverage_bounds
+    from headstack.twin import proof
+
+    rows = []
+    for family, some in found.items():
+        for figure in ("rate", "mean", "p50", "p99"):
+            errors = proof.errors(some, figure)
+            if not errors:
+                continue
+            held, half = proof.coverage(some, figure)
+            rows.append(
+                [
+                    family,
+                    figure,
+                    f"{100 * sum(errors) / len(errors):.1f}",
+                    f"{100 * max(errors):.1f}",
+                    "" if held is None else f"{100 * held:.0f}",
+                    "" if half is None else f"{200 * half:.1f}",
+                ]
+            )
+    columns = [Names("family"), Names("figure"), Figures("off by\nmean %"), Figures("worst\n%")]
+    print_table([*columns, Figures("90 % interval\nholds %"), Figures("its width\n%")], rows)
+    for family, some in found.items():
+        fits = [one for one in some if one.fits]
+        low, high = coverage_bounds(max(1, len(fits)))
+        device_s, processor_s = (sum(getattr(one, name) for one in some) for name in ("device_s", "processor_s"))
+        requests = sum(one.requests for one in some)
+        say(
+            f"\n{family}: {len(some)} hidden devices, {len(fits)} of which fit; a device took "
+            f"{device_s / len(some):.0f} s of its time, {requests / len(some):,.0f} requests and {processor_s / len(some):.0f} s of processor time. "
+            "Coverage is the mean over devices, each left out of what its interval is learnt from; "
+            f"{100 * low:.0f} to {100 * high:.0f} % are what so many show where 90 % is true."
+        )
+        for one in some:
+            if not one.fits:
+                say(f"{one.device}: does not fit: {one.why}")

@@ -24,6 +24,8 @@ HELD_OUT = (
 )
 """What hidden disks are held against: no probe asks any of it."""
 
+USUAL_ALONE_S = 0.0125
+"""A read of a disk that takes longer alone is asked for as much less often."""
 LARGEST_MISS = 0.1
 """A disk whose random reads the best description misses by more than this share is none that the model knows: hidden
 disks
@@ -36,9 +38,10 @@ __all__ = ["HELD_OUT", "draw", "learn", "probes"]
 def probes(session: Session) -> None:
     """Asks what tells one disk from another; writes only where the device may be written."""
     rotation.ask(session)
+    alone_s = float(session.of(rotation.TEST)[0].answers.response_ns.mean()) / 1e9
+    session.slowness = max(1.0, alone_s / USUAL_ALONE_S)
     zones.ask(session)
     seeks.ask(session, zones.learn(session))
-    alone_s = float(session.of(rotation.TEST)[0].answers.response_ns.mean()) / 1e9
     queue.ask(session, alone_s)
     read_buffer.ask(session)
     if session.device.may_write:

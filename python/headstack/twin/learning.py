@@ -53,7 +53,7 @@ def learn(
     """
     refused = []
     for family in families or suggested(device, seed):
-        session = Session(device, seed, budget_s, progress, list(recorded))
+        session = Session(device, seed, budget_s, progress, recorded=list(recorded))
         keep(session)
         module = import_module(f"headstack.twin.{family}")
         try:
@@ -61,7 +61,7 @@ def learn(
         except OutOfTimeError:
             raise InputError(f"{budget_s:g} s of the device's time are too few to know it as {family}") from None
         if progress is not None:
-            progress(f"finding the {family}", 1.0)
+            progress(f"finding the {family}", 0.0)
         learnt = module.learn(session)
         if learnt.fits:
             return Calibration(family, session, learnt)

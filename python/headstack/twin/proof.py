@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from headstack.intervals.conformal import LEVEL, devices_needed, left_out, quantile
 from headstack.twin.device import SimulatedDevice
 from headstack.twin.hidden import Cell, score
 from headstack.twin.session import Session
@@ -65,17 +66,37 @@ def errors(found: Sequence[Proof], figure: str) -> list[float]:
     return [abs(math.expm1(cell["log_ratio"])) for one in found for cell in one.cells if cell["figure"] == figure]
 
 
-def calibration_text(classes: Mapping[str, Sequence[Proof]], ranges: Mapping[str, Any]) -> str:
-    """What intervals of twins are learnt from: the scores of each class by device."""
-    found = {
-        family: {
-            "range": ranges[family],
+def coverage(found: Sequence[Proof], figure: str, level: float = LEVEL) -> tuple[float | None, float | None]:
+    """The mean over devices of the share of cells within an interval that the other devices teach, and the median half
+    width of all intervals as a logarithm; nothing where the devices are too few."""
+    of_devices = scores(found, figure)
+    within = quantile(of_devices.values(), level)
+    if within is None or len(of_devices) <= devices_needed(level):
+        return None, None
+    shares = left_out(of_devices, level)
+    halves = [
+        within * math.hypot(cell["spread"], FLOOR)
+        for one in found
+        for cell in one.cells
+        if one.fits and cell["figure"] == figure
+    ]
+    return sum(shares.values()) / len(shares), sorted(halves)[len(halves) // 2]
+
+
+def calibration_text(classes: Mapping[str, Sequence[Proof]]) -> str:
+    """What intervals of twins are learnt from: the scores of each class by device, and where they hold."""
+    found: dict[str, Any] = {}
+    for family, some in classes.items():
+        cells = [cell for one in some for cell in one.cells]
+        found[family] = {
+            "range": {
+                name: [min(cell[name] for cell in cells), max(cell[name] for cell in cells)]
+                for name in ("depth", "size_bytes")
+            },
             "devices": [
                 {"device": one.device, "cells": [_rounded(cell) for cell in one.cells]} for one in some if one.fits
             ],
         }
-        for family, some in classes.items()
-    }
     return json.dumps({"version": 1, "classes": found}, separators=(",", ":"))
 
 
@@ -86,6 +107,3 @@ def _rounded(cell: Cell) -> Cell:
 def whole_text(found: Sequence[Proof]) -> str:
     """All that was found, for people who want to look."""
     return json.dumps([asdict(one) for one in found])
-
-
-Tell = Callable[[Proof], object]

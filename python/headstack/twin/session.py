@@ -40,7 +40,11 @@ class Session:
     budget_s: float = float("inf")
     """Time of the device that may be spent."""
     progress: Callable[[str, float], object] | None = None
-    """Hears what is tested, and the share of the budget that is spent."""
+    """Hears what is tested, and how many seconds of the device are left as far as that is known."""
+    usual_s: float = 110.0
+    """Time of a device that all probes of its family usually take."""
+    slowness: float = 1.0
+    """How much slower than usual this device has turned out to be."""
     recorded: list[Asked] = field(default_factory=list)
     """What an earlier calibration of this device was answered: it is not asked again, as long as the same comes
     next."""
@@ -69,7 +73,7 @@ class Session:
         if self.left_s <= 0:
             raise OutOfTimeError
         if self.progress is not None:
-            self.progress(test, min(1.0, self.device_s / self.budget_s))
+            self.progress(test, max(0.0, min(self.budget_s, self.usual_s) - self.device_s))
         answers = self._recorded(test, requests) or self.device.ask(requests)
         self.device_s += answers.seconds
         self.requests += len(answers.issued_ns)
@@ -87,9 +91,10 @@ class Session:
         self.recorded.clear()
         return None
 
-    def share(self, usual_s: float) -> float:
-        """How much of what is usually asked, in so many seconds, the budget has room for: 0.2 to 1."""
-        return float(np.clip(self.budget_s / usual_s, 0.2, 1.0))
+    @property
+    def share(self) -> float:
+        """How much of what is usually asked the budget has room for: 0.2 to 1."""
+        return float(np.clip(min(self.budget_s, self.usual_s) / (self.usual_s * self.slowness), 0.2, 1.0))
 
     def rest(self, seconds: float) -> None:
         """Leaves the device alone, which is time of the device too."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 
 from headstack.twin.device import READ, WRITE, Requests
-from headstack.twin.probes.zones import USUAL_S
 from headstack.twin.session import Again, Session, places
 
 DEPTHS = (4, 8, 16, 64)
@@ -24,7 +23,7 @@ def ask(session: Session, mean_s: float) -> None:
     """Asks each depth for about as long; ``mean_s`` is how long one read takes alone."""
     rate = 1 / mean_s
     for depth in DEPTHS:
-        count = int(np.clip(SECONDS * session.share(USUAL_S) * rate, LEAST, MOST))
+        count = int(np.clip(SECONDS * session.share * rate, LEAST, MOST))
         answers = session.draw(name(depth), reads(session.device.capacity_bytes, 4096, depth, count))
         rate = answers.per_s
 

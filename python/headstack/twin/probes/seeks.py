@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from headstack.twin.device import Integers, Requests
-from headstack.twin.probes.zones import USUAL_S, Rates
+from headstack.twin.probes.zones import Rates
 from headstack.twin.session import Session
 
 TEST = "reads at a distance"
@@ -45,7 +45,7 @@ def requests(random: np.random.Generator, rates: Rates, capacity: int, each: int
 def ask(session: Session, rates: Rates) -> None:
     """Asks all distances."""
     capacity = session.device.capacity_bytes
-    each = max(12, round(EACH * session.share(USUAL_S)))
+    each = max(12, round(EACH * session.share))
     session.draw(TEST, lambda random: requests(random, rates, capacity, each))
 
 

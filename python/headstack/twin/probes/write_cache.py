@@ -6,7 +6,6 @@ import numpy as np
 
 from headstack.twin.device import FLUSH, WRITE, Requests
 from headstack.twin.probes.queue import mixes
-from headstack.twin.probes.zones import USUAL_S
 from headstack.twin.session import Again, Session, places
 
 REST_S = 1.5
@@ -27,7 +26,7 @@ def steady(depth: int) -> str:
 def ask(session: Session, mean_s: float) -> None:
     """Asks all of it; ``mean_s`` is how long a random read takes alone."""
     capacity = session.device.capacity_bytes
-    seconds = SECONDS * session.share(USUAL_S)
+    seconds = SECONDS * session.share
     session.rest(REST_S)
     session.draw(BURST, writes(capacity, 1, 400))
     for depth in STEADY:

@@ -13,8 +13,6 @@ TEST = "sequential reads"
 PLACES = 16
 SIZE = 256 << 10
 SECONDS = 0.45
-USUAL_S = 110.0
-"""Of all probes of a disk, which a smaller budget makes as much smaller."""
 """Of a place: some fifty tracks."""
 
 
@@ -47,7 +45,7 @@ def ask(session: Session) -> None:
     first = session.ask("first look", _reads(0, 16))
     rate = 16 * SIZE / first.seconds
     for place in range(PLACES):
-        count = int(np.clip(SECONDS * session.share(USUAL_S) * rate / SIZE, 24, 2000))
+        count = int(np.clip(SECONDS * session.share * rate / SIZE, 24, 2000))
         last = device.capacity_bytes - (count + 1) * SIZE
         at = int(last * place / (PLACES - 1)) // SIZE * SIZE
         answers = session.ask(TEST, _reads(at, count))
