@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import headstack as hs
-from conftest import Headstack
+from conftest import Headstack, lacks
 from headstack.system import load_system
 from headstack.twin import disk
 from headstack.twin.device import Answers, Requests, SimulatedDevice
@@ -195,3 +195,49 @@ def test_the_command_says_what_is_wrong(headstack: Headstack) -> None:
         assert failed.returncode == 2
         assert said in failed.stderr
         assert len(failed.stderr.splitlines()) == 1
+
+
+VALIDATION = Path(__file__).parents[3] / "shared" / "validation" / "disksim"
+SHEET = """name = "Seagate Cheetah 9LP, as its sheet has it"
+year = 1998
+[capacity]
+logical_blocks = 17_783_240
+logical_block = "512B"
+[geometry]
+heads = 12
+zone_count = 8
+[media]
+sustained_outer_rate = "21.8MB/s"
+sustained_inner_rate = "14.3MB/s"
+[spindle]
+speed = "10025rpm"
+[seek]
+read_track_to_track = "0.83ms"
+read_average = "5.4ms"
+read_full_stroke = "10.6ms"
+[buffer]
+size = "1MiB"
+segments = 3
+[interface]
+kind = "scsi"
+rate = "80MB/s"
+"""
+
+
+def test_a_real_disk_is_learnt_from_half_of_a_recording(tmp_path: Path, headstack: Headstack) -> None:
+    if not VALIDATION.is_dir():
+        lacks("data", "no validation data")
+    (tmp_path / "sheet.toml").write_text(SHEET)
+    trace = str(VALIDATION / "cheetah9LP.trace")
+    found = headstack("twin", "recording", trace, "--sheet", "sheet.toml", "-o", "own.toml")
+    (held,) = re.findall(r"held out: 5,000 requests, demerit ([\d.]+) %", found.stdout)
+    # Of the sheet alone it is 19 %, of parameters that were extracted from the drive 2.5.
+    assert float(held) < 4
+    assert hs.Drive.load(tmp_path / "own.toml").kind == "disk"
+
+
+def test_a_recording_of_another_form_is_refused(tmp_path: Path, headstack: Headstack) -> None:
+    (tmp_path / "a.trace").write_text("R Hit 1 8 100.0 200.0\nread 8\n")
+    failed = headstack("twin", "recording", "a.trace", "--sheet", "cheetah-9lp", "-o", "own.toml")
+    assert failed.returncode == 2
+    assert "a.trace:2: is no line of such a recording" in failed.stderr

@@ -61,6 +61,7 @@ def twin() -> None:
 @click.option(
     "--answers", type=KEPT, metavar="FILE.npz", help="Where answers are kept; beside the description unless stated."
 )
+@click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw the calibration of a disk.")
 @click.option("--resume", is_flag=True, help="Go on with the answers that are kept.")
 @click.option("--write", is_flag=True, help="Ask for writes too, where --destroy or --overwrite allows them.")
 @one_thread_options
@@ -73,6 +74,7 @@ def learn(
     budget: str | None,
     seed: str,
     answers: str | None,
+    plot_path: str | None,
     resume: bool,
     write: bool,
     quiet: bool,
@@ -111,9 +113,21 @@ def learn(
     texts = written(calibration, name, _native.version())
     files = [(os.path.join(folder, one), partial(Path.write_text, data=text)) for one, text in texts.items()]
     write_all([(kept, partial(save_answers, calibration.session.asked)), *files])
+    if plot_path is not None:
+        draw(calibration, plot_path)
     print_calibration(calibration)
     say(f"\nwritten: {', '.join([*(os.path.join(folder, one) for one in texts), kept])}")
     return 0
+
+
+def draw(calibration: Calibration, path: str) -> None:
+    """Draws a calibration."""
+    if calibration.family != "disk":
+        raise InputError(f"--plot: pictures are of disks; this is {calibration.family}")
+    from headstack import plots
+    from headstack.twin import pictures
+
+    plots.save(pictures.of_disk(calibration), path)
 
 
 def needs_numpy() -> None:
@@ -239,10 +253,45 @@ def print_proofs(found: Mapping[str, Sequence[Proof]]) -> None:
         requests = sum(one.requests for one in some)
         say(
             f"\n{family}: {len(some)} hidden devices, {len(fits)} of which fit; a device took "
-            f"{device_s / len(some):.0f} s of its time, {requests / len(some):,.0f} requests and {processor_s / len(some):.0f} s of processor time. "
+            f"{device_s / len(some):.0f} s of its time, {requests / len(some):,.0f} requests and "
+            f"{processor_s / len(some):.0f} s of processor time. "
             "Coverage is the mean over devices, each left out of what its interval is learnt from; "
             f"{100 * low:.0f} to {100 * high:.0f} % are what so many show where 90 % is true."
         )
         for one in some:
             if not one.fits:
                 say(f"{one.device}: does not fit: {one.why}")
+
+
+@twin.command()
+@click.argument("trace", type=SOURCE, metavar="TRACE", help="A recording in the form that DiskSim validates with.")
+@click.option("--sheet", metavar="DRIVE", required=True, help="The disk as its data sheet has it: a system.")
+@click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", required=True, help="The description.")
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Of the search.")
+def recording(trace: str, sheet: str, output: str, seed: str) -> int:
+    """Learn a disk that is not at hand, from its data SHEET and a TRACE of one request at a time.
+
+    A line of the trace is R or W, a class, the block, blocks of 512 bytes, microseconds of service and of thinking.
+    The first half is learnt from, and the second says how far off the description is.
+    """
+    needs_numpy()
+    from headstack.atomic_files import write_text
+    from headstack.twin import recorded
+    from headstack.twin.device import SimulatedDevice
+
+    drive = load_system(sheet).system.get("drive", {}).get("disk")
+    if drive is None or "points" not in drive["mechanics"]["seek"]:
+        raise InputError(f"{sheet}: is no disk with a seek curve of points")
+    whole_recording = recorded.load_validate(trace)
+    first, second = (recorded.half(*whole_recording, second=late) for late in (False, True))
+    found = recorded.learn({"drive": {"disk": drive}}, *first, seed=whole("seed", seed))
+    ((kind, description),) = found["drive"].items()
+    named = {kind: {**description, "name": f"Twin of {os.path.basename(trace)}"}}
+    sources = {"default": f"A calibrated: the first half of {os.path.basename(trace)}, and {sheet}"}
+    write_text(output, _native.drive_to_toml(json.dumps(named), sources))
+    for name, (requests, answers) in (("learnt from", first), ("held out", second)):
+        times = SimulatedDevice(json.dumps(found)).ask(requests).response_ns
+        off = recorded.demerit(answers.response_ns, times)
+        say(f"{name}: {len(requests):,} requests, demerit {100 * off:.2f} % of the mean")
+    say(f"written: {output}")
+    return 0

@@ -75,15 +75,7 @@ class Fit:
         self.rates = zones.learn(self.session)
         self.statistics: dict[str, Statistics] = {seeks.TEST: self._seek_statistics, **dict.fromkeys(PATTERNS, means)}
         self.statistics[write_cache.IN_ORDER] = means
-        small, large = (
-            float(np.median(self.session.of(test)[0].answers.response_ns[1:]))
-            for test in (read_buffer.AGAIN, read_buffer.AGAIN_LARGE)
-        )
-        # The buffer's own time, and that of a byte on the way to the host. A large read that had to go to the medium
-        # again
-        # says nothing of it.
-        per_byte = max(0.0, (large - small) / (read_buffer.LARGE - read_buffer.SMALL))
-        per_byte = per_byte if large < self.turn.period_ns / 2 else 0.0
+        small, per_byte = self._hits()
         capacity = self.session.device.capacity_bytes
         base = base_of(capacity, self.turn.rpm, self.rates)
         hit_ns = max(1e3, small - read_buffer.SMALL * per_byte)
@@ -100,6 +92,20 @@ class Fit:
             read_ns_per_byte=per_byte,
             write_ns_per_byte=per_byte,
         )
+
+    def _hits(self) -> tuple[float, float]:
+        """The buffer's time for the smallest read, and that of a byte on the way to the host: what does not fit a
+        segment
+        goes to the medium again, and says nothing of it."""
+        found = {
+            size: float(np.median(self.session.of(read_buffer.again(size))[0].answers.response_ns[1:]))
+            for size in read_buffer.AGAIN_SIZES
+        }
+        small = found[read_buffer.SMALL]
+        hits = [size for size in read_buffer.AGAIN_SIZES[1:] if found[size] < self.turn.period_ns / 2]
+        if not hits:
+            return small, 0.0
+        return small, max(0.0, (found[hits[-1]] - small) / (hits[-1] - read_buffer.SMALL))
 
     def find(self) -> None:
         """All of it."""
@@ -232,10 +238,8 @@ class Fit:
     ) -> list[tuple[float, Floats]]:
         return evolved(
             FIRMWARE,
-            lambda theta: with_firmware(disk, theta).system,
-            tests,
+            lambda theta: self.score(with_firmware(disk, theta), tests),
             self.random,
-            self.statistics,
             first,
             population,
             generations,
@@ -251,6 +255,9 @@ class Fit:
         kinds: tuple[str, ...] = ("off",)
         if small < min(QUICK_NS, self.turn.period_ns / 6):
             kinds = ("on", "appending", "protected")
+            large = float(self.session.of(write_cache.BURST_LARGE)[0].answers.response_ns[0])
+            if small < large < self.turn.period_ns / 2:
+                self.disk = self.disk.with_(write_ns_per_byte=(large - small) / ((64 << 10) - 4096))
             self.disk = self.disk.with_(write_hit_ns=max(1e3, small - 4096 * self.disk.write_ns_per_byte))
         else:
             self.disk = self.disk.with_(write_hit_ns=self.disk.command_ns)
@@ -279,9 +286,7 @@ class Fit:
             def build(theta: Floats, way: Disk = way) -> Disk:
                 return with_cache(way, theta)
 
-            points = evolved(
-                ranges, lambda theta: build(theta).system, tests, self.random, self.statistics, starts, 18, 5
-            )
+            points = evolved(ranges, lambda theta: self.score(build(theta), tests), self.random, starts, 18, 5)
             reached.append((points[0][0], build(points[0][1]), points[:8]))
         _, self.disk, points = min(reached, key=lambda one: one[0])
         self.settles_ns = [float(np.exp(theta[0])) for _, theta in points]

@@ -115,15 +115,13 @@ class Range:
 
 def evolved(
     ranges: Sequence[Range],
-    build: Callable[[Floats], System],
-    asked: Sequence[Asked],
+    off_by: Callable[[Floats], float],
     random: np.random.Generator,
-    statistics: Mapping[str, Statistics] = {},
     first: Sequence[Floats] = (),
     population: int = 32,
     generations: int = 5,
 ) -> list[tuple[float, Floats]]:
-    """Points under which ``build`` answers as the device did, the best first: the last generation's, and its elders'.
+    """Points at which little is off, the best first: the last generation's, and its elders'.
 
     A cross-entropy search: each generation is drawn around the best quarter of those before it, whose spread narrows,
     and
@@ -134,7 +132,7 @@ def evolved(
     may_lack = ~np.isnan(without)
 
     def scored(theta: Floats) -> tuple[float, Floats]:
-        return score(compared(build(theta), asked, random, statistics)), theta
+        return off_by(theta), theta
 
     def fresh() -> Floats:
         theta = low + (high - low) * random.random(len(low))

@@ -22,8 +22,14 @@ def streams(count: int) -> str:
     return f"{count} streams of reads in turn"
 
 
-AGAIN = "the same read again"
-AGAIN_LARGE = "the same read of 64 KiB again"
+AGAIN_SIZES = (SMALL, 16 << 10, LARGE)
+
+
+def again(size: int) -> str:
+    """What the test of the same read again is called."""
+    return f"the same read of {size >> 10} KiB again"
+
+
 SKIPPING = "reads that skip as much as they read"
 
 
@@ -44,9 +50,9 @@ def ask(session: Session) -> None:
     session.draw(in_order(SMALL), ordered(SMALL, 600))
     session.draw(in_order(LARGE), ordered(LARGE, 200))
     session.draw(SKIPPING, ordered(LARGE, 120, 2))
-    again = place(session.random, 1 << 20)
-    session.ask(AGAIN, Requests.reads(np.full(12, again, np.uint64), SMALL))
-    session.ask(AGAIN_LARGE, Requests.reads(np.full(12, again, np.uint64), LARGE))
+    at = place(session.random, 1 << 20)
+    for size in AGAIN_SIZES:
+        session.ask(again(size), Requests.reads(np.full(12, at, np.uint64), size))
     for count in STREAMS:
         session.draw(streams(count), in_turn(capacity, count))
 

@@ -1,0 +1,104 @@
+"""A calibration as pictures: the phase of the turn, the seek curve and its points, distributions, what is left."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from headstack.plots import COLOURS, FAINT, STYLE
+from headstack.twin.device import SimulatedDevice
+from headstack.twin.learning import Calibration
+from headstack.twin.probes import queue, rotation, seeks, zones
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def of_disk(calibration: Calibration) -> Figure:
+    """Four pictures of a disk's calibration; every point is an answer of the device, every line the description."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(10, 7.6), layout="constrained")
+        axes = figure.subplots(2, 2)
+        _phases(axes[0, 0], calibration)
+        _seeks(axes[0, 1], calibration)
+        _distributions(axes[1, 0], calibration)
+        _residuals(axes[1, 1], calibration)
+        return figure
+
+
+def _phases(axes: Axes, calibration: Calibration) -> None:
+    """Where in the turn each place comes past, the second time over the first: one line where the period is right."""
+    (asked,) = calibration.session.of(rotation.TEST)
+    turn = rotation.learn(calibration.session)
+    assert turn is not None, "a disk that fits turns"
+    phase = asked.answers.completed_ns / turn.period_ns % 1
+    order = np.argsort(asked.requests.offsets, kind="stable")
+    first, second = phase[order][::2], phase[order][1::2]
+    axes.plot(first, second, ".", color=COLOURS[0], markersize=3)
+    axes.set_xlabel("angle of a place when first read, turns")
+    axes.set_ylabel("when read again, turns")
+    axes.set_title(f"{turn.rpm:,.2f} turns a minute, ±{1e6 * turn.sd_ns / turn.period_ns:.2f} ppm", loc="left")
+
+
+def _seeks(axes: Axes, calibration: Calibration) -> None:
+    """Responses over distance, and the curve of the description with the band of the sample."""
+    (asked,) = calibration.session.of(seeks.TEST)
+    rates = zones.learn(calibration.session)
+    capacity = calibration.session.device.capacity_bytes
+    of = seeks.distances_of(asked.requests, rates, capacity)
+    distances = np.array(seeks.DISTANCES)
+    axes.plot(distances[of[of >= 0]], asked.answers.response_ns[of >= 0] / 1e6, ".", color=FAINT, markersize=2.5)
+    curves = []
+    for system in [calibration.learnt.best, *calibration.learnt.sample]:
+        disk = system["drive"]["disk"]
+        points = np.array(disk["mechanics"]["seek"]["points"], float)
+        sums = np.interp(distances * points[-1, 0], points[:, 0], points[:, 1])
+        curves.append((sums + disk["overheads"]["read_miss_ns"]["after_read"]) / 1e6)
+    low, high = np.quantile(curves[1:], [0.05, 0.95], axis=0)
+    axes.fill_between(distances, low, high, color=COLOURS[1], alpha=0.3, linewidth=0)
+    axes.plot(distances, curves[0], color=COLOURS[1])
+    turn = rotation.learn(calibration.session)
+    assert turn is not None, "a disk that fits turns"
+    axes.plot(distances, curves[0] + turn.period_ns / 1e6, color=COLOURS[1], linestyle=":")
+    axes.set_xscale("log")
+    axes.set_xlabel("distance, share of the way from rim to rim")
+    axes.set_ylabel("response, ms")
+    axes.set_title("The seek, and a turn more (dotted)", loc="left")
+
+
+def _distributions(axes: Axes, calibration: Calibration) -> None:
+    """Of each depth the distribution that was measured, and that of the description."""
+    random = np.random.default_rng(calibration.session.seed)
+    for colour, depth in zip(COLOURS, queue.DEPTHS, strict=False):
+        (asked,) = calibration.session.of(queue.name(depth))
+        measured = np.sort(asked.answers.response_ns) / 1e6
+        axes.plot(measured, np.linspace(0, 1, len(measured)), color=colour, label=f"depth {depth}")
+        device = SimulatedDevice(json.dumps(calibration.learnt.best), 3)
+        drawn = queue.reads(device.capacity_bytes, 4096, depth, 4000)(random)
+        described = np.sort(device.ask(drawn).response_ns) / 1e6
+        axes.plot(described, np.linspace(0, 1, len(described)), color="#222222", linestyle=":", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_xlabel("response, ms")
+    axes.set_ylabel("share of random reads")
+    axes.legend(frameon=False)
+    axes.set_title("The queue: measured, and described (dotted)", loc="left")
+
+
+def _residuals(axes: Axes, calibration: Calibration) -> None:
+    """What the description leaves unexplained, test by test."""
+    residuals = {name: one for name, one in calibration.learnt.residuals.items() if one.requests >= 100}
+    names = list(residuals)
+    at = np.arange(len(names))
+    for offset, figure, colour in ((-0.2, "mean", COLOURS[0]), (0.2, "p99", COLOURS[1])):
+        values = [100 * np.expm1(getattr(residuals[name], figure)) for name in names]
+        axes.barh(at + offset, values, 0.36, color=colour, label=figure)
+    axes.set_yticks(at, names, fontsize=7)
+    axes.invert_yaxis()
+    axes.axvline(0, color=FAINT, linewidth=0.8)
+    axes.set_xlabel("measured over described, %")
+    axes.legend(frameon=False)
+    axes.set_title("What is left unexplained", loc="left")
