@@ -33,3 +33,19 @@ def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | Non
         else Drive(called, path=name, **resolved["drive"])
     )
     return found.part(part) if separator else found
+
+
+def of_text(text: str) -> Drive | Array:
+    """The drive or array that a file of this text would be.
+
+    Raises ``InputError`` when it would be neither.
+    """
+    # Few need it, and loading this takes a while.
+    import tempfile
+
+    from headstack.atomic_files import write_text
+
+    with tempfile.TemporaryDirectory(prefix="headstack-") as folder:
+        path = os.path.join(folder, "system.toml")
+        write_text(path, text)
+        return load_system(path)

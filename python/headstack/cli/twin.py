@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from headstack.twin.proof import Proof
     from headstack.twin.session import Session
 
+LEAST_SHOWN = 100
+"""Of fewer requests, what is left unexplained is chance."""
 FAMILIES = ("disk", "flash", "array", "volume")
 
 
@@ -177,6 +179,7 @@ def print_calibration(calibration: Calibration) -> None:
             f"{one.requests:,}",
         ]
         for test, one in learnt.residuals.items()
+        if one.requests >= LEAST_SHOWN
     ]
     figures = [Figures(name) for name in ("mean", "p50", "p99", "requests")]
     print_table([Names("measured over described, %"), *figures], rows)

@@ -6,15 +6,13 @@ Ranges are those of the catalogue's drives of each era (``headstack drives list`
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from headstack import _native
-from headstack.atomic_files import write_text
+from headstack.system import of_text
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ def draw(random: np.random.Generator) -> dict[str, Any]:
     """A disk that nobody has seen, as runs are pointed at one."""
     while True:
         try:
-            return perturbed(_loaded(_file(random)), random)
+            return perturbed(of_text(_file(random)).system, random)
         except _native.InputError:
             # Sheets that contradict themselves make no drive: another is drawn.
             continue
@@ -131,15 +129,6 @@ def _file(random: np.random.Generator) -> str:
         f'write_cache = "{random.choice(["on", "on", "on", "off", "appending", "protected"])}"',
     ]
     return "\n".join(lines) + "\n"
-
-
-def _loaded(text: str) -> dict[str, Any]:
-    from headstack.system import load_system
-
-    with tempfile.TemporaryDirectory(prefix="headstack-") as folder:
-        path = os.path.join(folder, "hidden.toml")
-        write_text(path, text)
-        return load_system(path).system
 
 
 def perturbed(system: dict[str, Any], random: np.random.Generator) -> dict[str, Any]:

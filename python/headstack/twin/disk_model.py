@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import os
-import tempfile
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from headstack.atomic_files import write_text
+from headstack.system import of_text
 from headstack.twin.device import Floats
 from headstack.twin.probes.seeks import DISTANCES
 from headstack.twin.probes.zones import Rates
@@ -152,8 +150,6 @@ def rising(times: Floats) -> Floats:
 
 def base_of(capacity: int, rpm: float, rates: Rates) -> dict[str, Any]:
     """A drive of these figures as usual in the years when disks were as fast."""
-    from headstack.system import load_system
-
     outer, inner = float(rates.bytes_per_s.max()), float(rates.bytes_per_s[-1])
     year = next(year for limit, year in ERAS if outer < limit)
     kind, rate, buffer_kib = USUAL[year]
@@ -169,10 +165,7 @@ def base_of(capacity: int, rpm: float, rates: Rates) -> dict[str, Any]:
         f'[buffer]\nsize = "{buffer_kib}KiB"\n'
         f'[interface]\nkind = "{kind}"\nrate = "{rate}"\n'
     )
-    with tempfile.TemporaryDirectory(prefix="headstack-") as folder:
-        path = os.path.join(folder, "twin.toml")
-        write_text(path, text)
-        base: dict[str, Any] = load_system(path).system["drive"]["disk"]
+    base: dict[str, Any] = of_text(text).system["drive"]["disk"]
     # The spindle's own figure, to more digits than a sheet has.
     base["mechanics"]["rpm"] = rpm
     return base

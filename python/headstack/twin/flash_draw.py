@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from typing import Any
 
 import numpy as np
 
-from headstack.system import load_system
+from headstack.system import of_text
 from headstack.twin.learnt import System
 
 RAW_LEAST, RAW_MOST = 2 << 30, 24 << 30
@@ -49,15 +47,7 @@ def draw(random: np.random.Generator) -> System:
 
 def loaded(text: str) -> dict[str, Any]:
     """The resolved system of a file's text."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "drawn.toml")
-        # Read back at once, and gone with its folder: no output of anybody's.
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
-        try:
-            os.write(descriptor, text.encode())
-        finally:
-            os.close(descriptor)
-        return dict(load_system(path).system)
+    return dict(of_text(text).system)
 
 
 def _draw(random: np.random.Generator) -> System:
