@@ -15,6 +15,8 @@ from headstack.twin.probes.zones import Rates
 
 SECTOR = 512
 ZONES = 16
+CYLINDERS = 500_000
+"""Today's disks have no more on a surface."""
 ERAS = ((13e6, 1995), (75e6, 2001), (150e6, 2007), (float("inf"), 2016))
 """Outer rates below these are of such years: what is never seen from outside is as usual then."""
 USUAL = {
@@ -153,6 +155,9 @@ def base_of(capacity: int, rpm: float, rates: Rates) -> dict[str, Any]:
     outer, inner = float(rates.bytes_per_s.max()), float(rates.bytes_per_s[-1])
     year = next(year for limit, year in ERAS if outer < limit)
     kind, rate, buffer_kib = USUAL[year]
+    tracks = capacity / (outer * 60 / rpm)
+    # Surfaces cannot be told; there are so many that cylinders are as usual.
+    heads = max(4, -(-int(tracks) // CYLINDERS))
     text = (
         f'name = "twin"\nyear = {year}\n'
         f'[capacity]\nlogical_blocks = {capacity // SECTOR}\nlogical_block = "{SECTOR}B"\n'
@@ -160,7 +165,7 @@ def base_of(capacity: int, rpm: float, rates: Rates) -> dict[str, Any]:
         f'[media]\nsustained_outer_rate = "{outer / 1e6:.3f}MB/s"\n'
         f'sustained_inner_rate = "{min(inner, outer) / 1e6:.3f}MB/s"\n'
         f'[spindle]\nspeed = "{rpm:.4f}rpm"\n'
-        "[geometry]\nheads = 4\n"
+        f"[geometry]\nheads = {heads}\n"
         f'[seek]\nread_average = "{8.5 * (7200 / rpm) ** 0.5:.2f}ms"\n'
         f'[buffer]\nsize = "{buffer_kib}KiB"\n'
         f'[interface]\nkind = "{kind}"\nrate = "{rate}"\n'
