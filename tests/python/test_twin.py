@@ -14,14 +14,16 @@ import pytest
 import headstack as hs
 from conftest import Headstack, lacks
 from headstack.system import load_system
-from headstack.twin import disk
+from headstack.twin import array, disk
 from headstack.twin.device import Answers, Requests, SimulatedDevice
 from headstack.twin.disk_draws import draw
 from headstack.twin.disk_fit import smoothing
 from headstack.twin.disk_model import rising
-from headstack.twin.learning import learn, load_answers, save_answers
+from headstack.twin.learning import Calibration, learn, load_answers, save_answers
+from headstack.twin.learnt import Learnt
 from headstack.twin.probes import queue, rotation, seeks, zones
 from headstack.twin.session import OutOfTimeError, Session, places
+from headstack.twin.written import written
 
 
 def session_of(name: str, **given: float) -> Session:
@@ -182,6 +184,19 @@ def test_the_command_writes_a_system_for_every_command(tmp_path: Path, headstack
     rows = headstack("run", "own.toml", "cheetah-x15-36lp", *random, "--csv", "-").stdout
     own, true = (float(row["iops"]) for row in csv.DictReader(rows.splitlines()))
     assert own == pytest.approx(true, rel=0.04)
+
+
+def test_an_array_is_written_beside_its_member(tmp_path: Path) -> None:
+    drawn = array.draw(np.random.default_rng(3))
+    session = Session(SimulatedDevice(drawn))
+    for name, text in written(Calibration("array", session, Learnt(drawn, {}, [])), "own", "0").items():
+        (tmp_path / name).write_text(text)
+    own = load_system(tmp_path / "own.toml").system["array"]
+    for key in ("members", "controller", "links"):
+        assert own[key] == drawn["array"][key]
+    for key in ("level", "stripe_unit_bytes", "member_bytes"):
+        assert own["groups"][0][key] == drawn["array"]["groups"][0][key]
+    assert own["luns"][0]["length_bytes"] == drawn["array"]["luns"][0]["length_bytes"]
 
 
 def test_the_command_says_what_is_wrong(headstack: Headstack) -> None:

@@ -157,7 +157,9 @@ def shown() -> Any:
     """Shows on stderr what is asked, and how long it takes."""
     began, last = time.monotonic(), [""]
 
-    def show(what: str, left_s: float) -> None:
+    def show(test: str, left_s: float) -> None:
+        # Parts of a test have numbers behind its name.
+        what = test.partition(",")[0]
         if what != last[0]:
             last[0] = what
             left = f", about {left_s:,.0f} s of the device left" if left_s > 0 else ""

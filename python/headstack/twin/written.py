@@ -45,9 +45,36 @@ def written(calibration: Calibration, name: str, version: str) -> dict[str, str]
 
 
 def _description(calibration: Calibration, name: str, beside: dict[str, str]) -> str:
+    """The best description; the member of an array is a file of its own, which goes ``beside`` it."""
     best = calibration.learnt.best
-    device = best["drive"]
-    ((kind, description),) = device.items()
-    named = {**description, "name": f"Twin of {calibration.session.device.name}"}
     sources = {"default": f"A calibrated: {calibration.session.requests:,} requests of its own"}
-    return _native.drive_to_toml(json.dumps({kind: named}), sources)
+    called = f"Twin of {calibration.session.device.name}"
+    if "drive" in best:
+        return _device(best["drive"], called, sources)
+    array, member = best["array"], f"{name}.member.toml"
+    (device,), (group,), (lun,) = array["devices"], array["groups"], array["luns"]
+    beside[member] = _device(device, f"A member of the array, {calibration.session.device.name}", sources)
+    lines = [
+        f"name = {json.dumps(called, ensure_ascii=False)}",
+        "",
+        "[[drives]]",
+        f"drive = {json.dumps(member)}",
+        f"count = {len(array['members'])}",
+        "",
+        "[[groups]]",
+        f"level = {json.dumps(group['level'])}",
+        f'stripe_unit = "{group["stripe_unit_bytes"]}B"',
+        "",
+        "[[luns]]",
+        'name = "lun"',
+        f'size = "{lun["length_bytes"]}B"',
+        "",
+        "[sources]",
+        f"default = {json.dumps(sources['default'])}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _device(device: dict[str, Any], called: str, sources: dict[str, str]) -> str:
+    ((kind, description),) = device.items()
+    return _native.drive_to_toml(json.dumps({kind: {**description, "name": called}}), sources)
