@@ -156,8 +156,13 @@ def learn(session: Session) -> Learnt:
         why = "reads are as fast at every distance: nothing is striped over several members"
     elif left > min(NOISE, EXPLAINED * spread):
         why = f"no layout explains the rates at multiples of {len(tests)} distances"
-    level, how = _level(session, layout)
-    layout = Layout(level, 2 * layout.members if level == "raid10" else layout.members, layout.unit_bytes)
+    if why:
+        return Learnt({}, {}, [], fits=False, why=why)
+    layout, best, others, off = _members(session, layout)
+    level = layout.level
+    how = "how data lie beside two parities" if level == "raid6" else "what writes cost beside reads"
+    if not session.of("anywhere, writes") and level != "raid6":
+        how = "not identifiable: nothing was written"
     unit, count = f"{layout.unit_bytes // 1024}KiB", str(layout.members)
     values = {
         "groups[0].stripe_unit": Value(unit, unit, "rates of reads at multiples of every distance"),
@@ -165,46 +170,37 @@ def learn(session: Session) -> Learnt:
         "groups[0].level": Value(level, level, how),
         "drives[0].drive": Value(None, None, "not identifiable: the nearest drive of the catalogue"),
     }
-    if why:
-        return Learnt({}, values, [], fits=False, why=why)
-    best, others, off = _members(session, layout)
     if off > MISFIT:
         why = f"no member of the catalogue explains the rates: the nearest is off by {off:.0%}"
     return Learnt(best, values, others, _residuals(session, best), not why, why)
 
 
-def _level(session: Session, layout: Layout) -> tuple[str, str]:
-    """What writes cost beside reads: once, twice for a mirror, four times for parity."""
-    if layout.level == "raid6":
-        return "raid6", "how data lie beside two parities"
-    written = session.of("anywhere, writes")
-    if not written:
-        return layout.level, "not identifiable: nothing was written"
-    share = written[0].answers.per_s / session.of("anywhere, reads")[0].answers.per_s
-    level = "raid0" if share > 0.7 else "raid10" if share > 0.38 else "raid5"
-    if level == "raid10" and 2 * layout.members > stripes.MEMBERS_MOST:
-        level = "raid0"
-    if level == "raid5" and layout.members < 3:
-        level = "raid10"
-    return level, f"writes are {share:.0%} as fast as reads"
+def _alike(layout: Layout, writes: bool) -> list[Layout]:
+    """Layouts whose reads lie alike: writes tell mirrors and one parity."""
+    count = layout.members
+    if layout.level == "raid6" or not writes:
+        return [layout]
+    found = [layout, Layout("raid10", 2 * count, layout.unit_bytes)]
+    return found + ([Layout("raid5", count, layout.unit_bytes)] if count >= 3 else [])
 
 
-def _members(session: Session, layout: Layout) -> tuple[System, list[System], float]:
-    """The array of the drive under which its rates over depth are nearest, others by how near they are, and how far."""
-    wanted = [one for one in session.asked if one.test.startswith(("array, ", "anywhere, reads"))]
+def _members(session: Session, layout: Layout) -> tuple[Layout, System, list[System], float]:
+    """Level and drive under which the array's rates over depth are nearest, others nearly so, and how far it is."""
+    wanted = [one for one in session.asked if one.test.startswith(("array, ", "anywhere"))]
     (alone,) = session.of("array, alone")
     kinds = DISKS if float(np.median(alone.answers.response_ns)) > stripes.SLOW_NS else FLASH
-    found: list[tuple[float, System]] = []
-    for name in kinds:
-        system = _fitted(layout, name, session.device.capacity_bytes)
-        device = SimulatedDevice(system)
-        logs = [
-            np.log(one.answers.per_s / device.ask(_within(one.requests, device.capacity_bytes)).per_s) for one in wanted
-        ]
-        found.append((float(np.mean(np.abs(logs))), system))
+    found: list[tuple[float, Layout, System]] = []
+    for other in _alike(layout, bool(session.of("anywhere, writes"))):
+        for name in kinds:
+            system = _fitted(other, name, session.device.capacity_bytes)
+            device = SimulatedDevice(system)
+            rates = [device.ask(_within(one.requests, device.capacity_bytes)).per_s for one in wanted]
+            logs = np.log([one.answers.per_s for one in wanted]) - np.log(rates)
+            found.append((float(np.mean(np.abs(logs))), other, system))
     found.sort(key=lambda one: one[0])
-    near = [system for off, system in found if off < 2 * found[0][0] + 0.05]
-    return found[0][1], [copy.deepcopy(near[number % len(near)]) for number in range(SAMPLES)], found[0][0]
+    off, chosen, best = found[0]
+    near = [system for how_far, other, system in found if other == chosen and how_far < 2 * off + 0.05]
+    return chosen, best, [copy.deepcopy(near[number % len(near)]) for number in range(SAMPLES)], off
 
 
 def _within(requests: Requests, capacity: int) -> Requests:

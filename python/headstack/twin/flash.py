@@ -64,6 +64,9 @@ INTERVAL_LEAST_NS: Final = 50.0
 """Twenty million commands a second: no interface carries them."""
 SPREAD_MOST: Final = 0.8
 """Pages of one block differ by up to two to one in their sensing."""
+ONE_BIT: Final = 0.8
+"""Of a sensing of all bits: cells with one bit take half of it or less."""
+LARGE_UNITS: Final = (8192, 16384, 32768, 65536)
 SMALL_BYTES: Final = 4 << 30
 FOLD_BYTES: Final = 1 << 20
 WARM_SHARE: Final = 0.12
@@ -227,6 +230,15 @@ def _from_reads(session: Session, found: Map, shown: Map, state: str, values: di
     # fmt: on
     if memory is not None:
         drive["controller"]["map_cache_bytes"] = memory
+        of_map = as_found.miss_ns - 4096 * path.channel_ns
+        if of_map < ONE_BIT * sense:
+            # The map lies in cells with one bit; how many take writes is another matter.
+            drive["slc_cache"] = {"static_bytes": 0, "dynamic_bytes": 0, "bits_per_cell": 3, "idle_ns": None}
+            drive["slc_cache"] |= {"read_ns": max(5_000, round(of_map)), "program_ns": PROGRAM_USUAL_NS // 3}
+    if drive["preconditioned"] and found.row_bytes in LARGE_UNITS:
+        # Where nothing else repeats, what lies together is a unit of the map.
+        drive["capacity"]["mapping_unit_bytes"] = found.row_bytes
+        drive["capacity"]["logical_bytes"] = device.capacity_bytes // found.row_bytes * found.row_bytes
     system: System = {"drive": {"ssd": drive}}
     _give_blocks(drive, 1.12 * device.capacity_bytes)
     return system
@@ -294,6 +306,9 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
     _near(values, "controller.write_command", way.command_ns, 0.02, "what a lone write takes beside its transfer")
     drive["capacity"]["mapping_unit_bytes"] = unit = _unit(session, way.interval_ns, row)
     drive["capacity"]["logical_bytes"] = capacity // unit * unit
+    if "map_cache_bytes" in controller:
+        # The same share of a map of larger units.
+        controller["map_cache_bytes"] = max(4096, controller["map_cache_bytes"] * 4096 // unit // 4096 * 4096)
     drive["filled"] = drive["filled"] and _reads_of_nothing_sense(session)
 
     load = row * timing["channel_ns_per_byte"]
@@ -511,7 +526,7 @@ def _smaller(system: System) -> System:
         return system
     other = copy.deepcopy(system)
     small = ssd(other)
-    unit = small["capacity"]["mapping_unit_bytes"] = min(4096, small["flash"]["page_bytes"])
+    unit = small["capacity"]["mapping_unit_bytes"]
     small["capacity"]["logical_bytes"] = SMALL_BYTES // unit * unit
     small["flash"]["pages_per_block"] = 0
     _give_blocks(small, 1.3 * SMALL_BYTES)
