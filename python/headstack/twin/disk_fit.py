@@ -225,7 +225,9 @@ class Fit:
         for _, disk, first in found[:2]:
             points = self._firmware(disk, tests, first, population=40, generations=5)
             best, reached = self.choose(tests, [with_firmware(disk, theta) for _, theta in points[:6]], draws=4)
-            final.append((reached, best, [theta for _, theta in points[:SAMPLE]]))
+            # A plan nearly as long as the queue is no choice at all.
+            if best.committed < best.queue["depth"] - 2:
+                final.append((reached, best, [theta for _, theta in points[:SAMPLE]]))
         _, self.disk, self.firmware = min(final, key=lambda one: one[0])
 
     def _firmware(
@@ -264,14 +266,18 @@ class Fit:
         steady = [write_cache.steady(depth) for depth in write_cache.STEADY]
         names = (write_cache.BURST, write_cache.BURST_LARGE, write_cache.FLUSHES, write_cache.IN_ORDER, write_cache.MIX)
         tests = self.tests(*steady, *names)
-        # What is destaged next is seen only here where the drive takes one command at a time.
-        policies = POLICIES if self.disk.queue["depth"] == 1 else (self.disk.queue["policy"],)
+        # Where reads come in order, what is destaged next is seen only here, and whether writes pass reads in a
+        # drive.
+        orders = [self.disk.queue]
+        if self.disk.queue["depth"] == 1:
+            orders = [{"policy": policy, "depth": 1} for policy in (*POLICIES, "fcfs")]
+            orders += [{"policy": "fcfs", "depth": 32}] if self.disk.host_elevator == "fcfs" else []
         slow = np.flatnonzero(burst > 4 * small)
         first = float(np.log2(max(1, slow[0] if len(slow) else len(burst))))
         ways = [
-            self.disk.with_(queue=self.disk.queue | {"policy": policy}, buffer=self.disk.buffer | {"write_cache": kind})
+            self.disk.with_(queue=order, buffer=self.disk.buffer | {"write_cache": kind})
             for kind in kinds
-            for policy in policies
+            for order in orders
         ]
         guess = np.array([np.log(self.disk.write_settle_ns), first, first + 4])
         scored = [(min(self.score(with_cache(way, guess + bend), tests) for bend in BENDS), way) for way in ways]
