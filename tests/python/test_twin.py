@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import re
+import signal
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -186,6 +189,21 @@ def test_the_command_writes_a_system_for_every_command(tmp_path: Path, headstack
     assert own == pytest.approx(true, rel=0.04)
 
 
+def test_ctrl_c_keeps_the_answers(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from headstack.cli import main; main()", "twin", "null", "-o", "own.toml"]
+    process = subprocess.Popen([*command, "--family", "volume"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    # The first requests are answered by then, and half a minute of others begins.
+    assert any("alone" in line for line in process.stderr)
+    process.send_signal(signal.SIGINT)
+    said = process.stderr.read()
+    assert process.wait(timeout=60) == 130
+    assert "interrupted; answers are kept: own.answers.npz (--resume goes on)" in said
+    kept = load_answers(str(tmp_path / "own.answers.npz"))
+    assert kept[0].test.startswith("a first look")
+    assert (kept[0].answers.response_ns > 0).all()
+
+
 def test_an_array_is_written_beside_its_member(tmp_path: Path) -> None:
     drawn = array.draw(np.random.default_rng(3))
     session = Session(SimulatedDevice(drawn))
@@ -203,6 +221,7 @@ def test_the_command_says_what_is_wrong(headstack: Headstack) -> None:
     for words, said in (
         (["cheetah-9lp", "-o", "own.json"], "a description's name ends with .toml"),
         (["no-such", "-o", "own.toml"], "no-such"),
+        (["null:1ms", "-o", "own.toml"], "null alone answers at once"),
         (["cheetah-9lp", "-o", "own.toml", "--time", "2s"], "too few"),
         (["cheetah-9lp", "-o", "own.toml", "--family", "tape"], "disk, flash, array, volume"),
     ):

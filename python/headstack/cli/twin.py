@@ -107,14 +107,17 @@ def learn(
             keep=sessions.append,
         )
     except KeyboardInterrupt:
-        if sessions and sessions[-1].asked:
-            write_all([(kept, partial(save_answers, sessions[-1].asked))])
+        asked = [one for session in sessions for one in session.asked]
+        if asked:
+            with signals.held():
+                write_all([(kept, partial(save_answers, asked))])
             print(f"headstack: interrupted; answers are kept: {kept} (--resume goes on)", file=sys.stderr)
         return signals.exit_code()
     folder, name = os.path.split(stem)
     texts = written(calibration, name, _native.version())
     files = [(os.path.join(folder, one), partial(Path.write_text, data=text)) for one, text in texts.items()]
-    write_all([(kept, partial(save_answers, calibration.session.asked)), *files])
+    asked = [one for session in sessions for one in session.asked]
+    write_all([(kept, partial(save_answers, asked)), *files])
     if plot_path is not None:
         draw(calibration, plot_path)
     print_calibration(calibration)
@@ -144,9 +147,12 @@ def opened(name: str, access: Any, write: bool) -> Any:
     """The device: real where there is a file or device of the name, else a simulated one in virtual time."""
     from dataclasses import replace
 
+    from headstack.measurement import is_null
     from headstack.twin.device import RealDevice, SimulatedDevice
 
-    if os.path.lexists(name) and not name.endswith(".toml"):
+    if is_null(name) and name != "null":
+        raise InputError(f"{name}: a null target has no service time here; null alone answers at once")
+    if is_null(name) or (os.path.lexists(name) and not name.endswith(".toml")):
         targets = _native.Targets(json.dumps([replace(access, write=write).asked(name)]))
         return RealDevice(targets, may_write=write)
     found = load_system(name)

@@ -38,6 +38,9 @@ __all__ = ["HELD_OUT", "draw", "learn", "probes"]
 def probes(session: Session) -> None:
     """Asks what tells one disk from another; writes only where the device may be written."""
     rotation.ask(session)
+    if rotation.learn(session) is None:
+        # No disk: nobody waits for the rest.
+        return
     alone_s = float(session.of(rotation.TEST)[0].answers.response_ns.mean()) / 1e9
     session.slowness = max(1.0, alone_s / USUAL_ALONE_S)
     zones.ask(session)

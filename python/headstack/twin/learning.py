@@ -51,9 +51,10 @@ def learn(
 
     Raises ``DoesNotFitError`` naming what speaks against each family.
     """
-    refused = []
+    # One after the other: what a family was answered comes before what the next was.
+    left, refused = list(recorded), []
     for family in families or suggested(device, seed):
-        session = Session(device, seed, budget_s, progress, recorded=list(recorded))
+        session = Session(device, seed, budget_s, progress, recorded=left)
         keep(session)
         module = import_module(f"headstack.twin.{family}")
         try:

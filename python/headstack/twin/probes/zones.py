@@ -45,7 +45,7 @@ def ask(session: Session) -> None:
     first = session.ask("first look", _reads(0, 16))
     rate = 16 * SIZE / first.seconds
     for place in range(PLACES):
-        count = int(np.clip(SECONDS * session.share * rate / SIZE, 24, 2000))
+        count = int(np.clip(SECONDS * session.share * rate / SIZE, 24, min(2000, device.capacity_bytes // (4 * SIZE))))
         last = device.capacity_bytes - (count + 1) * SIZE
         at = int(last * place / (PLACES - 1)) // SIZE * SIZE
         answers = session.ask(TEST, _reads(at, count))
