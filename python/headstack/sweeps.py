@@ -21,9 +21,10 @@ from headstack.chunks import finish
 from headstack.chunks.chunk import POINTS_MAX, Chunk, cost_s, cut, engine
 from headstack.demand import load_demand
 from headstack.designs import Axis, Design, Listed, axis
-from headstack.intervals.described import Described, described
+from headstack.intervals.described import described
+from headstack.intervals.of_runs import DESCRIBED, columns_of, model_errors
 from headstack.options import CHANGES, OPTIONS
-from headstack.runs import Progress, check, several, texts
+from headstack.runs import Progress, changing, check, several, texts
 from headstack.shards import Shard, copy_shard
 from headstack.system import load_system
 from headstack.tables import CSV, PARQUET, copy_to
@@ -162,12 +163,19 @@ class Plan:
                 yield Chunk.of(asked | {"points": points}, first + begin)
                 begin += len(points)
 
-    def specified(self, place: int) -> tuple[dict[str, Any], Described]:
+    def specified(self, place: int) -> dict[str, Any]:
         """The run of a configuration, the first being 0, and how its system is described."""
         number, index = divmod(self.part.start + place, len(self.design))
         (point,) = islice(self.design, index, index + 1)
         (text,) = _native.specifications(json.dumps(self._asked[number] | {"points": [point]}))
-        return json.loads(text), described(load_system(self.systems[number]))
+        spec: dict[str, Any] = json.loads(text)
+        how = described(
+            load_system(self.systems[number]), changing(spec, dict(zip(self.design.fields, point, strict=True)))
+        )
+        if SYSTEM in self._asked[number]["kinds"]:
+            # Another system than the one that was learnt; the others of the sample are not described by keys.
+            how = how._replace(sample=())
+        return spec | {DESCRIBED: how}
 
     def check_where(self, condition: str) -> None:
         """Raises ``InputError`` where the table cannot be asked for this condition."""
@@ -381,21 +389,18 @@ class Sweep:
     def rows_with_model_errors(
         self, order: str, descending: bool, limit: int, where: str | None = None
     ) -> list[dict[str, Any]]:
-        """As ``rows``, each with how far its model may be from its device, as results have it; the sample of a twin is
-        not run for that.
+        """As ``rows``, each with how far its model may be from its device, as results have it. Of a twin, some of its
+        sample are run for that, each for 10,000 requests at most.
 
         >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
         >>> [row["iops_model_low"] < row["iops"] for row in swept.rows_with_model_errors("iops", True, 1)]
         [True]
         """
-        from headstack.intervals.of_runs import columns_of
-
         places = self._asked_rows(order, descending, limit, where, "place")
         rows = self.rows(order, descending, limit, where)
-        return [
-            row | columns_of(*self._plan.specified(place["place"] - 1), row)
-            for place, row in zip(places, rows, strict=True)
-        ]
+        specs = [self._plan.specified(place["place"] - 1) for place in places]
+        told = model_errors(specs, rows, lambda sampled: _native.run(json.dumps(sampled)))
+        return [row | columns_of(one) for row, one in zip(rows, told, strict=True) if one is not None]
 
     def reasons(self, of: str = "impossible", limit: int = 3) -> list[tuple[str, int]]:
         """Why configurations are ``impossible`` or ``failed``, and how many for each reason, the commonest first.

@@ -16,8 +16,8 @@ import headstack as hs
 from headstack import _native, runs
 from headstack.intervals import calibration, conformal
 from headstack.intervals.calibration import Cell, ClassScores, Device, Learnt, Load, Refusal
-from headstack.intervals.of_predictions import DeviceInterval, device_intervals, load_of
 from headstack.predictor import Prediction, load_environment
+from headstack.predictor.devices import load_of, with_devices
 
 CHEETAH = "cheetah-x15-36lp"
 CELLS = 24
@@ -282,17 +282,15 @@ def test_predictions_have_the_errors_of_predictor_and_model() -> None:
     reads = [load_environment("file-server").at_depth(4)]
     systems = (CHEETAH, "mam3367", "wd1200bb", "va-7100")
     rates = (200.0, 215.0, 80.0, 900.0)
-    found = device_intervals(reads, systems, [one(*each) for each in zip(systems, rates, strict=True)])
+    found = with_devices(reads, systems, [one(*each) for each in zip(systems, rates, strict=True)])
     cheetah, near, far, array = found
-    assert isinstance(cheetah, DeviceInterval)
-    assert isinstance(near, DeviceInterval)
-    assert isinstance(far, DeviceInterval)
+    assert cheetah.iops_model_low is not None
     model = calibration.of_catalogue()["disk"].learnt(Load("read", 4, 11_000), "rate")
     assert isinstance(model, Learnt)
-    assert math.log(200 / cheetah.iops[0]) == pytest.approx(model.half_width(0.0) - math.log(0.95))
+    assert math.log(200 / cheetah.iops_model_low) == pytest.approx(model.half_width(0.0) - math.log(0.95))
     assert cheetah.overlaps(near)
     assert not cheetah.overlaps(far)
-    assert array == Refusal("no array was measured under random reads, 9 are needed")
+    assert array.model_error == "not known: no array was measured under random reads, 9 are needed"
     assert isinstance(load_of(reads[0].at_rate(50)), Refusal)
 
 
@@ -363,7 +361,7 @@ def test_options_change_a_twins_sample_as_they_change_the_twin(calibrated: Path,
 
 def test_a_twin_without_a_sample_has_no_interval(calibrated: Path, tmp_path: Path) -> None:
     row = hs.run(twin(tmp_path, members=0), depth=1, requests=300, warm_up=0)[0]
-    assert row["model_error"] == "not known: of twins, this has no sample of other descriptions beside it"
+    assert row["model_error"] == "not known: of twins, no other descriptions are known that explain its answers as well"
     path = twin(tmp_path)
     (tmp_path / "twin.sample.json").unlink()
     with pytest.raises(hs.InputError, match=r"twin.sample.json: the twin's sample cannot be read"):
@@ -378,3 +376,39 @@ def test_twins_of_a_class_that_was_not_held_against_devices_are_refused(
     row = hs.run(twin(tmp_path), depth=1, requests=300, warm_up=0)[0]
     calibration.of_twins.cache_clear()
     assert row["model_error"] == "not known: of twins, no disk was measured under random reads, 9 are needed"
+
+
+def test_a_sweep_runs_the_sample_of_a_twin_that_it_prints(calibrated: Path, tmp_path: Path) -> None:
+    vary = {"depth": [1, 4], "requests": [500], "warm_up": [0]}
+    path = twin(tmp_path)
+    alone = hs.run(path, depth=4, requests=500, warm_up=0)[0]
+    first, _ = hs.sweep(path, vary=vary).rows_with_model_errors("iops", True, 2)
+    for end in ("iops_model_low", "p99_model_high_ms"):
+        assert first[end] == pytest.approx(alone[end], rel=0.02)
+    # A key of the description that is varied makes another device of it; an option is of its sample as well.
+    changed, *_ = hs.sweep(path, vary=vary | {"queue.depth": [1]}).rows_with_model_errors("iops", True, 1)
+    assert changed["iops_model_low"] is None
+    assert changed["model_error"].startswith("not known: of twins, no other descriptions")
+    (option,) = hs.sweep(path, vary=vary | {"queue_depth": [1]}).rows_with_model_errors("iops", True, 1)
+    assert option["iops_model_low"] is not None
+
+
+def test_predictions_of_a_twin_run_its_sample_in_the_environment(calibrated: Path, tmp_path: Path) -> None:
+    def told(path: str) -> Prediction:
+        reads = hs.Workload.uniform(size="4KiB", read="100", random="100")
+        environments = [load_environment(reads).at_depth(4)]
+        point = hs.run(path, reads, depth=4, requests=2000)[0]
+        names = ("iops", "mean_ms", "p50_ms", "p99_ms")
+        figures = {name: point[name] for name in (*names, "mb_per_s")}
+        ends = {f"{name}_{end}": point[name] for name in names for end in ("low", "high")}
+        one = Prediction("twin", "reads", "depth 4", bottleneck="arm", saturated=False, **figures, **ends)
+        return with_devices(environments, [path], [one])[0]  # type: ignore[no-any-return]
+
+    wide = told(twin(tmp_path))
+    assert wide.model_error == "nine of ten devices lie within the intervals, by 20 disks and their twins"
+    (tmp_path / "narrow").mkdir()
+    narrow = told(twin(tmp_path / "narrow", members=2))
+    assert wide.p99_model_low_ms is not None
+    assert narrow.p99_model_low_ms is not None
+    # Six descriptions that are 0.1 ms apart each know less than two of them.
+    assert wide.mean_model_high_ms > narrow.mean_model_high_ms  # type: ignore[operator]

@@ -26,9 +26,7 @@ from headstack.options import CHANGEABLE
 from headstack.values import number
 
 if TYPE_CHECKING:
-    from headstack.intervals.calibration import Refusal
-    from headstack.intervals.of_predictions import DeviceInterval
-    from headstack.predictor import Characterization, Predictions
+    from headstack.predictor import Characterization, Prediction, Predictions
 
 
 SIMULATED = "a full simulation; how far that is from a real device is not a part of it"
@@ -143,8 +141,9 @@ def predict(
     unless --depth or --rate states the load.
     """
     # Loading the predictor takes as long as all the rest of the command line.
-    from headstack.intervals.of_predictions import device_intervals
-    from headstack.predictor import Predictions, at_loads, characterization_of, load_environment, predicted_at
+    from headstack.predictor import Predictions, at_loads, characterization_of, load_environment
+    from headstack.predictor.devices import with_devices
+    from headstack.predictor.predictions import predicted
 
     outputs = Outputs(given, {"json": Predictions.to_json, "csv": Predictions.to_csv})
     found = load_environment(environment)
@@ -152,38 +151,51 @@ def predict(
     for system in systems:
         with progress(f"tests of {system}", quiet) as show:
             tested.append(characterization_of(system, show))
-    loads = numbers("--depth", depth), numbers("--rate", rate)
-    predictions = predicted_at([found], tested, *loads)
-    against = "measurements of the same device" if all(one.how == "measured" for one in tested) else SIMULATED
+    environments = at_loads([found], numbers("--depth", depth), numbers("--rate", rate))
+    measured = all(one.how == "measured" for one in tested)
+    predictions = predicted(environments, tested)
+    if not measured:
+        predictions = with_devices(environments, systems, predictions)
 
     def tell() -> None:
-        print_predictions(predictions, against)
-        if against == SIMULATED:
-            print_devices(device_intervals(at_loads([found], *loads), systems, predictions))
+        print_predictions(predictions, "measurements of the same device" if measured else SIMULATED)
+        if not measured:
+            print_devices(predictions)
 
     outputs.write(predictions, tell)
 
 
-def print_devices(found: Sequence[DeviceInterval | Refusal]) -> None:
+def print_devices(found: Sequence[Prediction]) -> None:
     """Where devices lie, by the error of the model as well, and which systems that leaves no telling."""
-    from headstack.intervals.calibration import Refusal
-
-    known = [one for one in found if not isinstance(one, Refusal)]
+    known = [one for one in found if one.iops_model_low is not None]
     if known:
         rows = [
-            [one.prediction.system, one.prediction.load]
-            + [f"{low:,.4g} to {high:,.4g}" for low, high in (one.iops, one.mean_ms)]
+            [
+                one.system,
+                one.load,
+                f"{one.iops_model_low:,.4g} to {one.iops_model_high:,.4g}",
+                *(
+                    "" if low is None else f"{low:,.4g} to {high:,.4g}"
+                    for low, high in (
+                        (one.mean_model_low_ms, one.mean_model_high_ms),
+                        (one.p50_model_low_ms, one.p50_model_high_ms),
+                        (one.p99_model_low_ms, one.p99_model_high_ms),
+                    )
+                ),
+            ]
             for one in known
         ]
         say("\nnine of ten devices lie within, by the errors of prediction and model:")
-        print_table([Names("system"), Names("load"), Figures("IO/s\n90 %", 0), Figures("mean ms\n90 %", 0)], rows)
-    for why in dict.fromkeys(one.why for one in found if isinstance(one, Refusal)):
-        say(f"\nmodel error not known: {why}")
+        times = [Figures(f"{name} ms\n90 %", number) for number, name in enumerate(("mean", "p50", "p99"))]
+        print_table([Names("system"), Names("load"), Figures("IO/s\n90 %", 0), *times], rows)
+    for words in dict.fromkeys(one.model_error for one in found):
+        of = ", ".join(dict.fromkeys(one.system for one in found if one.model_error == words))
+        say(f"\nmodel error of {of}: {words}")
     alike = [
-        f"{one.prediction.system} and {first.prediction.system} at {one.prediction.load}"
+        f"{one.system} and {first.system} at {one.load}"
         for one in known
-        for first in [next(other for other in known if other.prediction.load == one.prediction.load)]
-        if one.prediction.system != first.prediction.system and one.overlaps(first)
+        for first in [next(other for other in known if other.load == one.load)]
+        if one.system != first.system and one.overlaps(first)
     ]
     if alike:
         say(f"\nindistinguishable: {'; '.join(alike)}")

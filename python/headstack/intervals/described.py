@@ -12,6 +12,7 @@ from headstack._native import InputError
 from headstack.array import Array
 from headstack.drive import Drive
 from headstack.intervals.calibration import ClassScores, of_catalogue, of_twins
+from headstack.intervals.workloads import MOSTLY, NEARLY_ALL
 
 SILENT = ("name", "vendor", "model", "year", "notes", "price", "reliability", "power", "twin")
 """Keys, or tables of them, that no time follows from."""
@@ -34,6 +35,11 @@ class Described(NamedTuple):
     """Whether the description was learnt from the answers of a device."""
     sample: tuple[dict[str, Any], ...] = ()
     """Of a twin, other descriptions that explain its answers as well."""
+
+    @property
+    def mostly(self) -> float:
+        """From which percent on reads, or writes, are taken for all: such were those that models were scored under."""
+        return NEARLY_ALL if self.is_twin else MOSTLY
 
     @property
     def scores(self) -> ClassScores:

@@ -45,7 +45,14 @@ def with_model_errors(results: _native.Results, specs: Sequence[dict[str, Any]],
     described. Where that matters, some of a twin's sample are ``run`` as well."""
     if not any(DESCRIBED in spec for spec in specs):
         return results
-    rows = [results[index] for index in range(len(results))]
+    told = model_errors(specs, [results[index] for index in range(len(results))], run)
+    return results.with_model_errors([None if one is None else json.dumps(one) for one in told])
+
+
+def model_errors(
+    specs: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], run: Runs
+) -> list[dict[str, Any] | None]:
+    """Of each run, whose result has this row, what is known of its model's error, as a whole result has it."""
     known = [_known(spec, row) for spec, row in zip(specs, rows, strict=True)]
     members = [
         spec[DESCRIBED].sample if found and any(isinstance(one, Learnt) for one in found.values()) else ()
@@ -53,24 +60,17 @@ def with_model_errors(results: _native.Results, specs: Sequence[dict[str, Any]],
     ]
     sampled = [shortened(bare(spec) | {"system": one}) for spec, own in zip(specs, members, strict=True) for one in own]
     ran = run(sampled) if sampled else None
-    at, told = 0, []
+    at = 0
+    told: list[dict[str, Any] | None] = []
     for spec, row, found, own in zip(specs, rows, known, members, strict=True):
         spread = spread_of([ran[number] for number in range(at, at + len(own))] if ran is not None else [])
         at += len(own)
-        told.append(None if found is None else json.dumps(_told(spec[DESCRIBED], row, found, spread)))
-    return results.with_model_errors(told)
+        told.append(None if found is None else _told(spec[DESCRIBED], row, found, spread))
+    return told
 
 
-def columns_of(spec: dict[str, Any], described: Described, row: dict[str, Any]) -> dict[str, Any]:
-    """The columns of results that a model's error fills, of a run whose twin's sample was not run."""
-    if described.is_twin:
-        found: dict[str, Learnt | Refusal] = dict.fromkeys(
-            FIGURES, Refusal("the sample is not run here; headstack run does")
-        )
-    else:
-        load = load_of(spec, row)
-        found = {figure: learnt(described, load, figure) for figure in FIGURES}
-    told = _told(described, row, found, spread_of([]))
+def columns_of(told: dict[str, Any]) -> dict[str, Any]:
+    """The columns of results that a model's error fills."""
     columns: dict[str, Any] = {"model_error": told["learnt_from"]}
     for figure, (field, units) in FIELDS.items():
         name, _, unit = COLUMNS[figure].partition("_")
@@ -85,7 +85,7 @@ def _known(spec: dict[str, Any], row: dict[str, Any]) -> dict[str, Learnt | Refu
     one: Described | None = spec.get(DESCRIBED)
     if one is None:
         return None
-    load = load_of(spec, row)
+    load = load_of(spec, row, one.mostly)
     return {figure: learnt(one, load, figure) for figure in FIGURES}
 
 
@@ -137,7 +137,7 @@ def learnt(described: Described, load: Load | Refusal, figure: str) -> Learnt | 
     if isinstance(load, Refusal):
         return load
     if described.is_twin and len(described.sample) < 2:
-        return Refusal("this has no sample of other descriptions beside it")
+        return Refusal("no other descriptions are known that explain its answers as well")
     share = None if described.is_twin else described.stated_share
     return described.scores.learnt(load, figure, share)
 

@@ -8,12 +8,15 @@ from headstack import _native
 from headstack.intervals.calibration import Load, Refusal
 
 MOSTLY = 80.0
-"""Percent of the requests, from which on they are taken for all of a kind: a file server's reads are 80 %."""
+"""Percent of the requests, from which on they are taken for all of a kind: a file server's reads are 80 %, and disks of
+the catalogue were measured under such."""
+NEARLY_ALL = 95.0
+"""The same where what was measured were reads or writes alone, as with twins."""
 
 
-def load_of(spec: dict[str, Any], row: dict[str, Any]) -> Load | Refusal:
+def load_of(spec: dict[str, Any], row: dict[str, Any], mostly: float = MOSTLY) -> Load | Refusal:
     """The load of a run, from its specification and the row of its result; a refusal of what no device was measured
-    under.
+    under. From ``mostly`` percent on, reads or writes are taken for all.
 
     >>> from headstack.intervals.workloads import load_of
     >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=4, requests=300)
@@ -41,23 +44,23 @@ def load_of(spec: dict[str, Any], row: dict[str, Any]) -> Load | Refusal:
         return sum(share * value for share, value in zip(shares, values, strict=True)) / sum(shares)
 
     reads, at_random = mean([line["read_percent"] for line in lines]), mean([line["random_percent"] for line in lines])
-    kind = kind_of(reads, at_random)
+    kind = kind_of(reads, at_random, mostly)
     if isinstance(kind, Refusal):
         return kind
     size_bytes = mean([float(_native.parse_bytes(line["size"])) for line in lines])
     return Load(kind, closed["outstanding"], size_bytes)
 
 
-def kind_of(read_percent: float, random_percent: float) -> str | Refusal:
+def kind_of(read_percent: float, random_percent: float, mostly: float = MOSTLY) -> str | Refusal:
     """The kind of requests of which so many read and go to a random place.
 
     >>> from headstack.intervals.workloads import kind_of
-    >>> kind_of(80, 100), kind_of(0, 0), kind_of(67, 100)
-    ('read', 'sequential write', 'mix')
+    >>> kind_of(80, 100), kind_of(0, 0), kind_of(67, 100), kind_of(80, 100, mostly=95)
+    ('read', 'sequential write', 'mix', 'mix')
     """
     if 100 - MOSTLY < random_percent < MOSTLY:
         return Refusal(
             f"models were scored under random or sequential requests, not with {random_percent:.0f} % random"
         )
-    kind = "read" if read_percent >= MOSTLY else "write" if read_percent <= 100 - MOSTLY else "mix"
+    kind = "read" if read_percent >= mostly else "write" if read_percent <= 100 - mostly else "mix"
     return kind if random_percent >= MOSTLY else f"sequential {kind}"

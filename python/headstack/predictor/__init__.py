@@ -153,18 +153,12 @@ def predict(
     ...
     FileNotFoundError: ...
     """
-    tested = [characterization_of(system, progress) for system in _each(systems, Characterization)]
-    return predicted_at([load_environment(one) for one in _each(environments, Environment, Trace)], tested, depth, rate)
+    from headstack.predictor.devices import with_devices
 
-
-def predicted_at(
-    environments: Sequence[Environment],
-    systems: Sequence[Characterization],
-    depth: float | Iterable[float] | None = None,
-    rate: float | Iterable[float] | None = None,
-) -> Predictions:
-    """As ``predict``, of what is loaded already."""
-    return predicted(at_loads(environments, depth, rate), systems)
+    asked = _each(systems, Characterization)
+    tested = [characterization_of(system, progress) for system in asked]
+    loaded = at_loads([load_environment(one) for one in _each(environments, Environment, Trace)], depth, rate)
+    return with_devices(loaded, asked, predicted(loaded, tested))
 
 
 def at_loads(

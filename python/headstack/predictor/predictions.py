@@ -66,6 +66,26 @@ class Prediction:
     """Over the first system: of throughput, or where arrivals set that, of the speed of responses."""
     gain_percent_low: float | None = None
     gain_percent_high: float | None = None
+    iops_model_low: float | None = None
+    """From here to ``iops_model_high`` nine of ten devices lie, by the errors of prediction and model; ``None`` where
+    that is not known."""
+    iops_model_high: float | None = None
+    mean_model_low_ms: float | None = None
+    mean_model_high_ms: float | None = None
+    p50_model_low_ms: float | None = None
+    p50_model_high_ms: float | None = None
+    p99_model_low_ms: float | None = None
+    p99_model_high_ms: float | None = None
+    model_error: str | None = None
+    """What these are learnt from, or why they are not known; ``None`` where nobody asked."""
+
+    def overlaps(self, other: Prediction) -> bool:
+        """Whether devices of the two lie where the models cannot say which does more."""
+        ends = (self.iops_model_low, self.iops_model_high, other.iops_model_low, other.iops_model_high)
+        if any(end is None for end in ends):
+            return False
+        low, high, others_low, others_high = (end or 0.0 for end in ends)
+        return low <= others_high and others_low <= high
 
 
 FIELDS = (
@@ -90,6 +110,15 @@ FIELDS = (
     Field("gain_percent", "figure", "%", "gain over the first system: of throughput, or of the speed of responses"),
     Field("gain_percent_low", "figure", "%", "low end of its interval"),
     Field("gain_percent_high", "figure", "%", "high end of it"),
+    Field("iops_model_low", "figure", "1/s", "low end of where nine of ten devices lie; empty where it is not known"),
+    Field("iops_model_high", "figure", "1/s", "high end of it"),
+    Field("mean_model_low_ms", "figure", "ms", "low end of where the means of nine of ten devices lie"),
+    Field("mean_model_high_ms", "figure", "ms", "high end of it"),
+    Field("p50_model_low_ms", "figure", "ms", "low end of where the medians of nine of ten devices lie"),
+    Field("p50_model_high_ms", "figure", "ms", "high end of it"),
+    Field("p99_model_low_ms", "figure", "ms", "low end of where the 99th percentiles of nine of ten devices lie"),
+    Field("p99_model_high_ms", "figure", "ms", "high end of it"),
+    Field("model_error", "text", "", "from how many devices that is learnt, or why it is not known"),
 )
 """The columns of the table of predictions."""
 

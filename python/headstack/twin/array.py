@@ -31,6 +31,7 @@ HELD_OUT: Final = (
     HeldOut("long reads", "read", 8, 1 << 17, 800),
     HeldOut("long reads", "read", 2, 1 << 20, 300),
     HeldOut("mix", "mix", 16, 8192, 1500, reads=0.7),
+    HeldOut("mix", "mix", 2, 4096, 800, reads=0.8),
     HeldOut("writes", "write", 16, 8192, 1500, reads=0.0),
 )
 """What no probe asks for."""

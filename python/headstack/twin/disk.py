@@ -19,6 +19,8 @@ HELD_OUT = (
     HeldOut("reads of 8 KiB, 32 at a time", "read", 32, 8192, 5000),
     HeldOut("reads of 64 KiB, 64 at a time", "read", 64, 65536, 5000),
     HeldOut("reads and writes of 8 KiB, 16 at a time", "mix", 16, 8192, 5000, reads=0.7),
+    HeldOut("reads and writes of 4 KiB, 2 at a time", "mix", 2, 4096, 5000, reads=0.8),
+    HeldOut("reads and writes of 16 KiB, 48 at a time", "mix", 48, 16384, 5000, reads=0.6),
     HeldOut("writes of 4 KiB, 4 at a time", "write", 4, 4096, 4000, reads=0.0),
     HeldOut("writes of 16 KiB, 24 at a time", "write", 24, 16384, 4000, reads=0.0),
 )

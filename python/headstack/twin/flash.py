@@ -42,6 +42,8 @@ HELD_OUT: Final = (
     HeldOut("reads", "read", 64, 8192, 12000),
     HeldOut("long reads", "read", 8, 65536, 4000),
     HeldOut("mix", "mix", 16, 8192, 20000, reads=0.7, settled=True),
+    HeldOut("mix", "mix", 2, 4096, 10000, reads=0.8, settled=True),
+    HeldOut("mix", "mix", 48, 8192, 20000, reads=0.6, settled=True),
     HeldOut("writes", "write", 16, 4096, 40000, reads=0.0, settled=True),
     HeldOut("writes", "write", 4, 16384, 20000, reads=0.0, settled=True),
 )

@@ -36,6 +36,7 @@ HELD_OUT: Final = (
     HeldOut("long reads", "read", 16, 65536, 6000),
     HeldOut("long reads", "read", 4, 1 << 19, 3000),
     HeldOut("mix", "mix", 16, 8192, 12000, reads=0.7),
+    HeldOut("mix", "mix", 2, 4096, 6000, reads=0.8),
     HeldOut("writes", "write", 16, 16384, 12000, reads=0.0),
 )
 """What no probe asks for."""
