@@ -92,16 +92,21 @@ def test_the_weight_of_a_device_is_shared_by_its_cells() -> None:
 
 
 def test_leaving_one_out_covers_as_often() -> None:
+    def held(scores: list[list[float]]) -> calibration.Held:
+        # A score is over the floor, where nothing is known of the spread.
+        load = Load("read", 4, 4096)
+        cells = [[Cell("reads", load, "rate", calibration.FLOOR * one, 0.0) for one in of] for of in scores]
+        devices = tuple(Device(f"disk-{number}", tuple(own)) for number, own in enumerate(cells))
+        found = calibration.left_out(ClassScores("disk", devices), "rate")
+        assert found is not None
+        return found
+
     random = Random(7)
-    scores = {str(number): device(random) for number in range(100)}
-    held = conformal.left_out(scores)
-    assert 0.85 <= sum(held.values()) / len(held) <= 0.95
-    assert min(held.values()) < 0.5
-    whole = {name: [max(own)] for name, own in scores.items()}
+    scores = [device(random) for _ in range(100)]
+    assert 0.85 <= held(scores).share <= 0.95
+    assert min(held(scores).shares.values()) < 0.5
     low, high = conformal.coverage_bounds(100)
-    assert low <= sum(conformal.left_out(whole).values()) / 100 <= high
-    with pytest.raises(ValueError, match="10 are needed to leave one out"):
-        conformal.left_out(dict(list(scores.items())[:9]))
+    assert low <= held(conformal.of_whole_curves(scores)).share <= high
 
 
 def test_what_so_many_devices_may_show() -> None:
@@ -333,6 +338,19 @@ def calibrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     calibration.of_twins.cache_clear()
     yield path
     calibration.of_twins.cache_clear()
+
+
+def test_a_device_teaches_nothing_of_itself() -> None:
+    def of(number: int) -> Device:
+        cells = [Cell("reads", Load("read", depth, 4096), "rate", 0.01 * number, 0.0) for depth in (1, 4)]
+        return Device(f"disk-{number}", tuple(cells))
+
+    held = calibration.left_out(ClassScores("disk", tuple(map(of, range(19)))), "rate")
+    assert held is not None
+    # What 18 others teach reaches to the worst of them: the worst of all is outside, and only that.
+    assert held.shares == {f"disk-{number}": float(number < 18) for number in range(19)}
+    assert max(held.half_widths) == pytest.approx(0.18)
+    assert calibration.left_out(ClassScores("disk", tuple(map(of, range(9)))), "rate") is None
 
 
 def test_a_twins_interval_is_as_wide_as_its_sample_is_apart(calibrated: Path, tmp_path: Path) -> None:

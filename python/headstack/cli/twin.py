@@ -9,6 +9,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -244,15 +245,15 @@ def print_proofs(found: Mapping[str, Sequence[Proof]]) -> None:
             errors = proof.errors(some, figure)
             if not errors:
                 continue
-            held, half = proof.coverage(some, figure)
+            held = proof.held(family, some, figure)
             rows.append(
                 [
                     family,
                     figure,
                     f"{100 * sum(errors) / len(errors):.1f}",
                     f"{100 * max(errors):.1f}",
-                    "" if held is None else f"{100 * held:.0f}",
-                    "" if half is None else f"{200 * half:.1f}",
+                    "" if held is None else f"{100 * held.share:.0f}",
+                    "" if held is None else f"{200 * median(held.half_widths):.1f}",
                 ]
             )
     columns = [Names("family"), Names("figure"), Figures("off by\nmean %"), Figures("worst\n%")]

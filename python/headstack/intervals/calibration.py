@@ -193,16 +193,21 @@ def read(path: Path) -> dict[str, ClassScores]:
     if unknown:
         raise InputError(f"{path}: classes: {', '.join(sorted(unknown))} is unknown; allowed: {', '.join(CLASSES)}")
     return {
-        name: ClassScores(
+        name: of_devices(
             name,
-            tuple(map(_device, of_class["devices"])),
+            of_class["devices"],
             {key: tuple(ends) for key, ends in of_class.get("range", {}).items() if key in ("depth", "size_bytes")},
         )
         for name, of_class in told["classes"].items()
     }
 
 
-def _device(told: dict[str, Any]) -> Device:
+def of_devices(name: str, told: Sequence[Mapping[str, Any]], range_: Mapping[str, tuple[float, float]]) -> ClassScores:
+    """The scores of devices as a file has them."""
+    return ClassScores(name, tuple(map(_device, told)), range_)
+
+
+def _device(told: Mapping[str, Any]) -> Device:
     cells = tuple(
         Cell(
             cell["workload"],
@@ -228,17 +233,36 @@ def of_twins() -> dict[str, ClassScores]:
     return read(TWINS)
 
 
-def coverage(of_class: ClassScores, figure: str, level: float = conformal.LEVEL) -> dict[str, float]:
-    """Of each device the share of its cells within what the others teach of the same kind of request: leave one device
-    out. Raises ``ValueError`` where too few are left to learn from."""
-    return conformal.left_out(scores_by_device(of_class.devices, figure), level)
+class Held(NamedTuple):
+    """What became of intervals of a figure, each learnt from all devices but its own."""
+
+    shares: Mapping[str, float]
+    """Of each device the share of its cells within."""
+    half_widths: Sequence[float]
+    """Of each cell, of the logarithm."""
+
+    @property
+    def share(self) -> float:
+        """The mean over devices."""
+        return sum(self.shares.values()) / len(self.shares)
 
 
-def scores_by_device(devices: Sequence[Device], figure: str) -> dict[str, list[float]]:
-    """The scores of a figure of those devices that teach something."""
-    found = {
-        device.name: [cell.score for cell in device.cells if cell.figure == figure]
-        for device in devices
-        if device.fitted is None
-    }
-    return {name: scores for name, scores in found.items() if scores}
+def left_out(of_class: ClassScores, figure: str, level: float = conformal.LEVEL) -> Held | None:
+    """What becomes of the intervals that ``ClassScores.learnt`` tells, where each device is left out of what its own
+    are learnt from; ``None`` where the devices are too few for any."""
+    teaching = [device for device in of_class.devices if device.fitted is None]
+    within: dict[str, list[bool]] = {}
+    half_widths = []
+    for load in sorted({cell.load for device in teaching for cell in device.cells if cell.figure == figure}):
+        scores = {device.name: device.at(load, figure) for device in teaching}
+        for device in teaching:
+            own = [cell for cell in device.cells if cell.figure == figure and cell.load == load]
+            others = [of for name, of in scores.items() if name != device.name]
+            reach = conformal.quantile(others, level) if own else None
+            if reach is None:
+                continue
+            within.setdefault(device.name, []).extend(cell.score <= reach for cell in own)
+            half_widths += [reach * math.hypot(cell.spread, FLOOR) for cell in own]
+    if not within:
+        return None
+    return Held({name: sum(inside) / len(inside) for name, inside in within.items()}, half_widths)

@@ -12,7 +12,7 @@ there is no such interval, and none is made up.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 LEVEL = 0.9
 """The share of devices for which an interval holds, where nothing else is asked."""
@@ -62,25 +62,6 @@ def of_whole_curves(scores: Iterable[Sequence[float]]) -> list[list[float]]:
     [[0.3], [0.2]]
     """
     return [[max(of_device)] for of_device in scores if of_device]
-
-
-def left_out(scores: Mapping[str, Sequence[float]], level: float = LEVEL) -> dict[str, float]:
-    """Of each device the share of its cells within what the others teach: leave one device out.
-
-    Raises ``ValueError`` where too few are left to learn from.
-
-    >>> from headstack.intervals.conformal import left_out
-    >>> shares = left_out({str(device): [device / 10] for device in range(11)})
-    >>> sum(shares.values()) / len(shares)
-    0.9090909090909091
-    """
-    shares = {}
-    for device, own in scores.items():
-        within = quantile((of for other, of in scores.items() if other != device), level)
-        if within is None:
-            raise ValueError(f"{len(scores)} devices: {devices_needed(level) + 1} are needed to leave one out")
-        shares[device] = sum(score <= within for score in own) / len(own)
-    return shares
 
 
 def coverage_bounds(devices: int, level: float = LEVEL, certainty: float = 0.95) -> tuple[float, float]:

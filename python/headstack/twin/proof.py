@@ -12,13 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from headstack.intervals.conformal import LEVEL, devices_needed, left_out, quantile
+from headstack.intervals.calibration import Held, left_out, of_devices
 from headstack.twin.device import SimulatedDevice
 from headstack.twin.hidden import Cell, score
 from headstack.twin.session import Session
-
-FLOOR = 0.01
-"""A posterior that is surer than this of a figure is not believed: runs of one description differ by as much."""
 
 
 @dataclass(frozen=True)
@@ -50,37 +47,15 @@ def proofs(family: str, count: int, seed: int, first: int = 0) -> Iterator[Proof
         )
 
 
-def scores(found: Sequence[Proof], figure: str) -> dict[str, list[float]]:
-    """Of each device how far it was off in each cell, in spreads of its own posterior."""
-    return {
-        one.device: [
-            abs(cell["log_ratio"]) / math.hypot(cell["spread"], FLOOR) for cell in one.cells if cell["figure"] == figure
-        ]
-        for one in found
-        if one.fits
-    }
-
-
 def errors(found: Sequence[Proof], figure: str) -> list[float]:
     """How far each cell of all devices was off, as a share of what was predicted."""
     return [abs(math.expm1(cell["log_ratio"])) for one in found for cell in one.cells if cell["figure"] == figure]
 
 
-def coverage(found: Sequence[Proof], figure: str, level: float = LEVEL) -> tuple[float | None, float | None]:
-    """The mean over devices of the share of cells within an interval that the other devices teach, and the median half
-    width of all intervals as a logarithm; nothing where the devices are too few."""
-    of_devices = scores(found, figure)
-    within = quantile(of_devices.values(), level)
-    if within is None or len(of_devices) <= devices_needed(level):
-        return None, None
-    shares = left_out(of_devices, level)
-    halves = [
-        within * math.hypot(cell["spread"], FLOOR)
-        for one in found
-        for cell in one.cells
-        if one.fits and cell["figure"] == figure
-    ]
-    return sum(shares.values()) / len(shares), sorted(halves)[len(halves) // 2]
+def held(family: str, found: Sequence[Proof], figure: str) -> Held | None:
+    """How often intervals of these devices hold, each learnt from the others; nothing where the devices are too few."""
+    devices = [{"device": one.device, "cells": one.cells} for one in found if one.fits]
+    return left_out(of_devices(family, devices, {}), figure)
 
 
 def calibration_text(classes: Mapping[str, Sequence[Proof]]) -> str:
