@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from headstack.twin.disk_draws import draw
@@ -9,25 +11,25 @@ from headstack.twin.disk_fit import PATTERNS, Fit
 from headstack.twin.fitting import answered
 from headstack.twin.hidden import HeldOut
 from headstack.twin.learnt import Learnt, Residual, Value
-from headstack.twin.probes import queue, read_buffer, rotation, seeks, write_cache, zones
+from headstack.twin.probes import queue, read_buffer, rotation, seeks, tracks, write_cache, zones
 from headstack.twin.session import Session
 
 HELD_OUT = (
-    HeldOut("reads of 8 KiB, alone", "read", 1, 8192, 4000),
-    HeldOut("reads of 4 KiB, 2 at a time", "read", 2, 4096, 5000),
-    HeldOut("reads of 16 KiB, 12 at a time", "read", 12, 16384, 5000),
-    HeldOut("reads of 8 KiB, 32 at a time", "read", 32, 8192, 5000),
-    HeldOut("reads of 64 KiB, 64 at a time", "read", 64, 65536, 5000),
-    HeldOut("reads and writes of 8 KiB, 16 at a time", "mix", 16, 8192, 5000, reads=0.7),
-    HeldOut("reads and writes of 4 KiB, 2 at a time", "mix", 2, 4096, 5000, reads=0.8),
-    HeldOut("reads and writes of 16 KiB, 48 at a time", "mix", 48, 16384, 5000, reads=0.6),
-    HeldOut("writes of 4 KiB, 4 at a time", "write", 4, 4096, 4000, reads=0.0),
-    HeldOut("writes of 16 KiB, 24 at a time", "write", 24, 16384, 4000, reads=0.0),
+    HeldOut("reads of 8 KiB, alone", "read", 1, 8192, 16_000),
+    HeldOut("reads of 4 KiB, 2 at a time", "read", 2, 4096, 20_000),
+    HeldOut("reads of 16 KiB, 12 at a time", "read", 12, 16384, 20_000),
+    HeldOut("reads of 8 KiB, 32 at a time", "read", 32, 8192, 20_000),
+    HeldOut("reads of 64 KiB, 64 at a time", "read", 64, 65536, 20_000),
+    HeldOut("reads and writes of 8 KiB, 16 at a time", "mix", 16, 8192, 20_000, reads=0.7),
+    HeldOut("reads and writes of 4 KiB, 2 at a time", "mix", 2, 4096, 20_000, reads=0.8),
+    HeldOut("reads and writes of 16 KiB, 48 at a time", "mix", 48, 16384, 20_000, reads=0.6),
+    HeldOut("writes of 4 KiB, 4 at a time", "write", 4, 4096, 16_000, reads=0.0),
+    HeldOut("writes of 16 KiB, 24 at a time", "write", 24, 16384, 16_000, reads=0.0),
 )
-"""What hidden disks are held against: no probe asks any of it."""
+"""What hidden disks are held against: no probe asks any of it. So long that chance moves a percentile by 1 or 2 %."""
 
-USUAL_ALONE_S = 0.0125
-"""A read of a disk that takes longer alone is asked for as much less often."""
+USUAL_S: Mapping[object, float] = {zones.ask: 6, seeks.ask: 9, queue.ask: 36, read_buffer.ask: 10, write_cache.ask: 38}
+"""Seconds of each probe, as they divide what is left when the turn is known: to know tracks takes one or two."""
 LARGEST_MISS = 0.1
 """A disk whose random reads the best description misses by more than this share is none that the model knows: hidden
 disks
@@ -40,17 +42,30 @@ __all__ = ["HELD_OUT", "draw", "learn", "probes"]
 def probes(session: Session) -> None:
     """Asks what tells one disk from another; writes only where the device may be written."""
     rotation.ask(session)
-    if rotation.learn(session) is None:
+    turn = rotation.learn(session)
+    if turn is None:
         # No disk: nobody waits for the rest.
         return
     alone_s = float(session.of(rotation.TEST)[0].answers.response_ns.mean()) / 1e9
-    session.slowness = max(1.0, alone_s / USUAL_ALONE_S)
-    zones.ask(session)
-    seeks.ask(session, zones.learn(session))
-    queue.ask(session, alone_s)
-    read_buffer.ask(session)
+    to_come_s = sum(USUAL_S.values()) - (0 if session.device.may_write else USUAL_S[write_cache.ask])
+
+    def part_s(probe: object) -> float:
+        nonlocal to_come_s
+        seconds = session.part_s(USUAL_S[probe], to_come_s)
+        to_come_s -= USUAL_S[probe]
+        return seconds
+
+    zones.ask(session, part_s(zones.ask))
+    rates = zones.learn(session)
+    tracks.ask(session, rates, turn)
+    found = tracks.learn(session, rates, turn)
+    tracks.ask_gaps(session, found, turn)
+    distances = seeks.Distances(found.count(session.device.capacity_bytes))
+    seeks.ask(session, part_s(seeks.ask), distances, rates, alone_s)
+    queue.ask(session, part_s(queue.ask), alone_s)
+    read_buffer.ask(session, part_s(read_buffer.ask), found.half_bytes, turn)
     if session.device.may_write:
-        write_cache.ask(session, alone_s)
+        write_cache.ask(session, part_s(write_cache.ask), alone_s, found.half_bytes, turn)
 
 
 def learn(session: Session) -> Learnt:
@@ -84,6 +99,16 @@ def _residuals(fit: Fit, random: np.random.Generator) -> dict[str, Residual]:
     return found
 
 
+def _command(fit: Fit) -> Value:
+    seen = tracks.command_ns(fit.session, fit.turn)
+    if seen is None:
+        return Value(None, None, "not identifiable alone: its sum with the seek is")
+    command = fit.disk.command_ns
+    step = fit.turn.period_ns * tracks.LARGEST_GAP / 2**tracks.GAP_STEPS
+    low, high = f"{max(0.0, command - step) / 1e6:.3f}ms", f"{(command + step) / 1e6:.3f}ms"
+    return Value(low, high, "how soon after a block another must come past to be missed")
+
+
 def _milliseconds(values: np.ndarray) -> tuple[str, str]:
     low, high = np.quantile(values, [0.05, 0.95])
     return f"{low / 1e6:.3f}ms", f"{high / 1e6:.3f}ms"
@@ -101,12 +126,12 @@ def _values(fit: Fit) -> dict[str, Value]:
         ),
         "geometry.zones": Value(None, None, f"rates of reads in order at {zones.PLACES} places; heads cannot be seen"),
         "seek.points": Value(
-            f"{(sums[0] - 1.645 * sd) / 1e6:.3f}ms",
-            f"{(sums[-1] + 1.645 * sd) / 1e6:.3f}ms",
-            f"shortest and longest responses at {len(seeks.DISTANCES)} distances, ±{1.645 * sd / 1e6:.3f} ms each, the "
-            "command's overhead included: only their sum can be seen",
+            f"{(sums[0] - 1.645 * sd[0]) / 1e6:.3f}ms",
+            f"{(sums[-1] + 1.645 * sd[-1]) / 1e6:.3f}ms",
+            f"shortest and longest responses at {seeks.COUNT} distances, ±{1.645 * np.median(sd) / 1e6:.3f} ms each, "
+            "the command's overhead included: only their sum can be seen",
         ),
-        "overheads.command": Value(None, None, "not identifiable alone: its sum with the seek is"),
+        "overheads.command": _command(fit),
         "overheads.read_hit": Value(
             f"{0.997 * disk.read_hit_ns / 1e6:.4f}ms", f"{1.003 * disk.read_hit_ns / 1e6:.4f}ms", "the same read again"
         ),
@@ -119,20 +144,25 @@ def _values(fit: Fit) -> dict[str, Value]:
             + " outstanding",
         ),
     }
-    if fit.firmware:
-        points = np.array(fit.firmware)
-        for key, column in (("queue.committed", 1), ("queue.age_weight", 3), ("queue.reordering_strength", 4)):
-            low, high = np.quantile(points[:, column], [0.05, 0.95])
+    others = fit.others or [disk]
+    if disk.queue["depth"] > 1:
+        for key, values in (
+            ("queue.committed", [one.committed for one in others]),
+            ("queue.age_weight", [one.age_weight for one in others]),
+            ("queue.reordering_strength", [one.strength for one in others]),
+        ):
+            low, high = np.quantile(values, [0.05, 0.95])
             found[key] = Value(f"{low:.2f}", f"{high:.2f}", "searched for with queue.policy")
-        found["queue.rotation_margin"] = Value(*_milliseconds(points[:, 2]), "searched for with queue.policy")
+        margins = np.array([one.rotation_margin_ns for one in others])
+        found["queue.rotation_margin"] = Value(*_milliseconds(margins), "searched for with queue.policy")
     written = "bursts, steady writes and flushes"
-    if fit.settles_ns:
-        found["seek.write_settle"] = Value(*_milliseconds(np.array(fit.settles_ns)), f"searched for: {written}")
-        found["buffer.write_cache"] = Value(None, None, f"the first write after a rest, then searched for: {written}")
-    else:
+    if not fit.session.of(write_cache.BURST):
         found["buffer.write_cache"] = Value(None, None, "not identifiable: nothing was written; as usual in its years")
-    if fit.extents:
-        found["buffer.dirty_extents_max"] = Value(
-            str(min(fit.extents)), str(max(fit.extents)), f"searched for: {written}"
-        )
+        return found
+    settles = np.array([one.write_settle_ns for one in others])
+    found["seek.write_settle"] = Value(*_milliseconds(settles), f"searched for: {written}")
+    found["buffer.write_cache"] = Value(None, None, f"the first write after a rest, then searched for: {written}")
+    if disk.buffer["write_cache"] != "off":
+        extents = [one.buffer["dirty_extents_max"] for one in others]
+        found["buffer.dirty_extents_max"] = Value(str(min(extents)), str(max(extents)), f"searched for: {written}")
     return found

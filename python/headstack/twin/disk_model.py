@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from headstack.system import of_text
 from headstack.twin.device import Floats
-from headstack.twin.probes.seeks import DISTANCES
+from headstack.twin.probes.seeks import Distances
+from headstack.twin.probes.tracks import Tracks
 from headstack.twin.probes.zones import Rates
 
 SECTOR = 512
@@ -29,6 +30,9 @@ USUAL = {
 matter: cylinders are counted so that they hold what tracks hold, whatever their surfaces."""
 
 
+LosesTurn = Literal["nowhere", "at cylinders", "at tracks"]
+
+
 @dataclass(frozen=True)
 class Disk:
     """What is known of a disk; ``system`` makes the description of it."""
@@ -36,11 +40,10 @@ class Disk:
     base: dict[str, Any]
     """A drive of its capacity, speed and rates, otherwise as usual in its years."""
     capacity: int
-    rates: Rates
-    track_bytes_per_s: Floats
-    """Of each zone: off the medium, without what skew costs a stream."""
+    tracks: Tracks
+    distances: Distances
     seek_ns: Floats
-    """At each of ``DISTANCES``, with all that is done before the arm moves and cannot be told from it."""
+    """At each of them, with all that is done before the arm moves and cannot be told from it."""
     command_ns: float
     read_hit_ns: float
     write_hit_ns: float
@@ -51,9 +54,12 @@ class Disk:
     strength: float = 1.0
     read_ns_per_byte: float = 0.0
     write_ns_per_byte: float = 0.0
-    head_switch_ns: float | None = None
     queue: dict[str, Any] = field(default_factory=dict)
     """Replaces keys of the base's queue: policy, depth."""
+    on_arrival: bool = False
+    """The arm begins with whichever wanted sector comes past first."""
+    loses_turn: LosesTurn = "nowhere"
+    """Where writes in order miss the beginning of the next track, since the skew is too small for them."""
     host_elevator: str = "fcfs"
     """The order of what waits in the host for the drive."""
     buffer: dict[str, Any] = field(default_factory=dict)
@@ -62,11 +68,6 @@ class Disk:
     def with_(self, **changes: Any) -> Disk:
         """The same with other values."""
         return replace(self, **changes)
-
-    def with_command(self, command_ns: float) -> Disk:
-        """The same with another share of what comes before the medium: only the sum with the seek is ever seen."""
-        moved = np.maximum(1e4, self.seek_ns + self.command_ns - command_ns)
-        return replace(self, command_ns=command_ns, seek_ns=moved)
 
     @property
     def system(self) -> dict[str, Any]:
@@ -78,8 +79,8 @@ class Disk:
         disk["geometry"]["cylinders"] = cylinders
         mechanics["seek"] = {"points": self._points(cylinders)}
         mechanics["write_settle_ns"] = round(self.write_settle_ns)
-        if self.head_switch_ns is not None:
-            mechanics["head_switch_ns"] = round(self.head_switch_ns)
+        mechanics["read_on_arrival"] = mechanics["write_on_arrival"] = self.on_arrival
+        mechanics["head_switch_ns"] = self._next_track_ns(self.loses_turn == "at tracks")
         overheads = disk["overheads"]
         for key, value in (
             ("read_miss_ns", self.command_ns),
@@ -103,15 +104,27 @@ class Disk:
         disk["buffer"] |= self.buffer
         return {"drive": {"disk": disk}}
 
+    def _next_track_ns(self, loses_turn: bool) -> int:
+        """How long the arm takes to the next track: what the skew leaves, if neither reads nor writes in order are to
+        lose a turn, for which it is chosen; or a little more than writes have."""
+        turn_ns = 60e9 / float(self.base["mechanics"]["rpm"])
+        sector_ns = turn_ns * SECTOR / float(self.tracks.bytes.min())
+        skews = self.tracks.skew_turns
+        skew_ns = float(skews.max() if loses_turn else skews.min()) * turn_ns
+        covered_ns = skew_ns - max(0.0, self.write_settle_ns) + (2 if loses_turn else -2) * sector_ns
+        return max(1000, round(covered_ns))
+
     def _zones(self) -> list[dict[str, Any]]:
-        """Zones as wide as the places lie apart, which hold as much as their rates say."""
+        """Zones as wide as the places lie apart, of tracks as they are there."""
         pattern = self.base["geometry"]["zones"][0]
-        heads, period_s = self.base["geometry"]["heads"], 60 / self.base["mechanics"]["rpm"]
+        heads = self.base["geometry"]["heads"]
         edges = np.linspace(0, self.capacity // SECTOR, ZONES + 1)
-        rates = np.interp((edges[1:] + edges[:-1]) / 2 * SECTOR, self.rates.at_bytes, self.track_bytes_per_s)
+        middles = (edges[1:] + edges[:-1]) / 2 * SECTOR
+        sizes = np.interp(middles, self.tracks.at_bytes, self.tracks.bytes)
+        skews = np.interp(middles, self.tracks.at_bytes, self.tracks.skew_turns)
         zones, first = [], 0
-        for rate, low, high in zip(rates, edges[:-1], edges[1:], strict=True):
-            sectors = max(4, round(rate * period_s / SECTOR))
+        for size, skew, low, high in zip(sizes, skews, edges[:-1], edges[1:], strict=True):
+            sectors = max(4, round(size / SECTOR))
             cylinders = max(1, -(-round(high - low) // (sectors * heads)))
             zones.append(
                 {
@@ -119,23 +132,25 @@ class Disk:
                     "first_cylinder": first,
                     "last_cylinder": first + cylinders - 1,
                     "sectors_per_track": sectors,
+                    "track_skew_turns": float(skew),
+                    "cylinder_skew_turns": float(skew),
                 }
             )
             first += cylinders
         return zones
 
     def _points(self, cylinders: int) -> list[list[int]]:
-        """The curve at its distances in cylinders; between one cylinder and the first it goes on as it begins."""
+        """The curve at its distances in cylinders. The next track is reached within the skew."""
         times = rising(np.maximum(1000.0, self.seek_ns))
-        at = np.maximum(1, np.round(np.array(DISTANCES) * cylinders)).astype(int)
+        at = np.maximum(1, np.round(self.distances.shares * cylinders)).astype(int)
         end = cylinders - 1
         slope = (times[-1] - times[-2]) / max(1, at[-1] - at[-2])
         points: list[list[int]] = []
-        if at[0] > 1:
-            points.append([1, int(times[0])])
+        next_ns = self._next_track_ns(self.loses_turn != "nowhere")
+        points.append([1, min(int(times[0]), next_ns)])
         for cylinder, time in [*zip(at, times, strict=True), (end, times[-1] + slope * (end - at[-1]))]:
-            if not points or cylinder > points[-1][0]:
-                points.append([int(cylinder), max(int(time), points[-1][1] if points else 0)])
+            if cylinder > points[-1][0]:
+                points.append([int(cylinder), max(int(time), points[-1][1])])
         return points
 
 

@@ -42,6 +42,33 @@ def quantiles(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
     return values, np.hypot(np.concatenate([[mean_error], (high - low) / 2]), FLOOR)
 
 
+LAGS = (1, 2, 4, 8, 16, 32, 64, 128)
+"""A request that came so many before: has it been overtaken?"""
+NEAREST = 1e-5
+"""Distances below this share of the capacity are all next to each other."""
+
+
+def order(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
+    """The distribution of response times, and in which order they were served: who was overtaken shows how many the
+    firmware chose from, how far apart the places lie that follow each other shows by what it chose."""
+    values, errors = quantiles(requests, answers)
+    done = answers.completed_ns
+    count = len(done)
+    overtaken = np.array([np.mean(done[:-lag] > done[lag:]) if lag < count else 0.0 for lag in LAGS])
+    served = requests.offsets[np.argsort(done, kind="stable")].astype(np.float64)
+    moves = np.diff(served)
+    upwards = moves > 0
+    shares = np.array([upwards.mean(), np.mean(upwards[1:] == upwards[:-1])])
+    chances = np.concatenate([overtaken, shares])
+    far = np.sort(np.log(np.abs(moves) / served.max() + NEAREST))
+    quarters = far[[len(far) // 4, len(far) // 2, 3 * len(far) // 4]]
+    # Of a sample of so many: a share's error is that of throws, a quartile's that of its rank.
+    chance_errors = np.sqrt(np.maximum(chances * (1 - chances), 1 / count) / count)
+    around = [far[min(len(far) - 1, int(len(far) * (rank + 0.5 / np.sqrt(count))))] for rank in (0.25, 0.5, 0.75)]
+    found = np.concatenate([values, chances, quarters])
+    return found, np.concatenate([errors, np.hypot(1.4 * chance_errors, FLOOR), np.hypot(around - quarters, 0.02)])
+
+
 def means(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
     """The mean response time, and how many were answered from a buffer: where a pattern repeats itself, quantiles jump
     from one of its steps to the next."""

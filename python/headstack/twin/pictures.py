@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from headstack.plots import COLOURS, FAINT, STYLE
 from headstack.twin.device import SimulatedDevice
 from headstack.twin.learning import Calibration
-from headstack.twin.probes import queue, rotation, seeks, zones
+from headstack.twin.probes import queue, rotation, seeks, tracks, zones
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,8 +49,11 @@ def _seeks(axes: Axes, calibration: Calibration) -> None:
     (asked,) = calibration.session.of(seeks.TEST)
     rates = zones.learn(calibration.session)
     capacity = calibration.session.device.capacity_bytes
-    of = seeks.distances_of(asked.requests, rates, capacity)
-    distances = np.array(seeks.DISTANCES)
+    turn = rotation.learn(calibration.session)
+    assert turn is not None, "a disk that fits turns"
+    asked_of = seeks.Distances(tracks.learn(calibration.session, rates, turn).count(capacity))
+    of = seeks.distances_of(asked.requests, asked_of, rates, capacity)
+    distances = asked_of.shares
     axes.plot(distances[of[of >= 0]], asked.answers.response_ns[of >= 0] / 1e6, ".", color=FAINT, markersize=2.5)
     curves = []
     for system in [calibration.learnt.best, *calibration.learnt.sample]:
@@ -61,8 +64,6 @@ def _seeks(axes: Axes, calibration: Calibration) -> None:
     low, high = np.quantile(curves[1:], [0.05, 0.95], axis=0)
     axes.fill_between(distances, low, high, color=COLOURS[1], alpha=0.3, linewidth=0)
     axes.plot(distances, curves[0], color=COLOURS[1])
-    turn = rotation.learn(calibration.session)
-    assert turn is not None, "a disk that fits turns"
     axes.plot(distances, curves[0] + turn.period_ns / 1e6, color=COLOURS[1], linestyle=":")
     axes.set_xscale("log")
     axes.set_xlabel("distance, share of the way from rim to rim")

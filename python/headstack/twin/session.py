@@ -13,6 +13,10 @@ from headstack.twin.device import Answers, Device, Requests
 Again = Callable[[np.random.Generator], Requests]
 
 
+PLANNED = 0.85
+"""Of a budget so much is planned for: some answers take longer than can be foreseen."""
+
+
 class OutOfTimeError(Exception):
     """The budget is spent; what was learnt is kept."""
 
@@ -41,10 +45,8 @@ class Session:
     """Time of the device that may be spent."""
     progress: Callable[[str, float], object] | None = None
     """Hears what is tested, and how many seconds of the device are left as far as that is known."""
-    usual_s: float = 110.0
-    """Time of a device that all probes of its family usually take."""
-    slowness: float = 1.0
-    """How much slower than usual this device has turned out to be."""
+    usual_s: float = 114.0
+    """Time of a device that all probes of its family take at most, as far as they can foresee it."""
     recorded: list[Asked] = field(default_factory=list)
     """What an earlier calibration of this device was answered: it is not asked again, as long as the same comes
     next."""
@@ -91,10 +93,11 @@ class Session:
         self.recorded.clear()
         return None
 
-    @property
-    def share(self) -> float:
-        """How much of what is usually asked the budget has room for: 0.2 to 1."""
-        return float(np.clip(min(self.budget_s, self.usual_s) / (self.usual_s * self.slowness), 0.2, 1.0))
+    def part_s(self, usual_s: float, to_come_s: float) -> float:
+        """Seconds for a probe that usually takes ``usual_s``, where it and those behind it usually take ``to_come_s``:
+        its part of what is left, so that all together stay within the budget on a device of any speed."""
+        left = min(PLANNED * self.budget_s, self.usual_s) - self.device_s
+        return max(0.0, min(left / to_come_s, 1.5)) * usual_s
 
     def rest(self, seconds: float) -> None:
         """Leaves the device alone, which is time of the device too."""

@@ -9,9 +9,7 @@ from headstack.twin.device import READ, WRITE, Requests
 from headstack.twin.session import Again, Session, places
 
 DEPTHS = (4, 8, 16, 64)
-SECONDS = 9.0
-"""Of each depth."""
-LEAST, MOST = 500, 4000
+LEAST, MOST = 200, 2000
 
 
 def name(depth: int, size: int = 4096) -> str:
@@ -19,11 +17,11 @@ def name(depth: int, size: int = 4096) -> str:
     return f"random reads of {size >> 10} KiB, {depth} at a time"
 
 
-def ask(session: Session, mean_s: float) -> None:
-    """Asks each depth for about as long; ``mean_s`` is how long one read takes alone."""
-    rate = 1 / mean_s
+def ask(session: Session, seconds: float, alone_s: float) -> None:
+    """Asks each depth for about as long; ``alone_s`` is how long one read takes alone."""
+    rate = 1 / alone_s
     for depth in DEPTHS:
-        count = int(np.clip(SECONDS * session.share * rate, LEAST, MOST))
+        count = int(np.clip(seconds / len(DEPTHS) * rate, LEAST, MOST))
         answers = session.draw(name(depth), reads(session.device.capacity_bytes, 4096, depth, count))
         rate = answers.per_s
 

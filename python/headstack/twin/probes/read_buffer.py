@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from headstack.twin.device import Requests
+from headstack.twin.probes.queue import reads as random_reads
+from headstack.twin.probes.rotation import Rotation
 from headstack.twin.session import Again, Session
 
 SMALL, LARGE = 4096, 64 << 10
 STREAMS = (2, 4, 8, 16, 32)
-TURNS = 8
+TURNS = 5
 
 
 def in_order(size: int) -> str:
@@ -22,7 +24,7 @@ def streams(count: int) -> str:
     return f"{count} streams of reads in turn"
 
 
-AGAIN_SIZES = (SMALL, 16 << 10, LARGE)
+AGAIN_SIZES = (SMALL, 8 << 10, 16 << 10, LARGE)
 
 
 def again(size: int) -> str:
@@ -31,11 +33,17 @@ def again(size: int) -> str:
 
 
 SKIPPING = "reads that skip as much as they read"
+LONG = "reads of half a track, one at a time"
 
 
-def ask(session: Session) -> None:
+def ask(session: Session, seconds: float, half_track: int, turn: Rotation) -> None:
     """Asks all of it, each at places of its own."""
     capacity = session.device.capacity_bytes
+    # What is not read ahead waits for a turn each time.
+    each_s = turn.period_ns / 1e9
+
+    def at_most(count: int, share: float) -> int:
+        return int(np.clip(share * seconds / each_s, count / 4, count))
 
     def place(random: np.random.Generator, length: int) -> int:
         return int(random.integers(0, max(1, (capacity - length) // (1 << 20)))) << 20
@@ -47,9 +55,10 @@ def ask(session: Session) -> None:
 
         return draw
 
-    session.draw(in_order(SMALL), ordered(SMALL, 600))
-    session.draw(in_order(LARGE), ordered(LARGE, 200))
-    session.draw(SKIPPING, ordered(LARGE, 120, 2))
+    session.draw(in_order(SMALL), ordered(SMALL, at_most(600, 0.2)))
+    session.draw(in_order(LARGE), ordered(LARGE, at_most(200, 0.15)))
+    session.draw(SKIPPING, ordered(LARGE, at_most(120, 0.15)))
+    session.draw(LONG, random_reads(capacity, half_track, 1, at_most(120, 0.2)))
     at = place(session.random, 1 << 20)
     for size in AGAIN_SIZES:
         session.ask(again(size), Requests.reads(np.full(12, at, np.uint64), size))

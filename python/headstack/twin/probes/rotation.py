@@ -15,7 +15,7 @@ from headstack.twin.device import Answers, Floats, Requests
 from headstack.twin.session import Session, places
 
 TEST = "random reads one at a time"
-PLACES = 400
+PLACES = 300
 HZ = (55.0, 260.0)
 """Turns a second: 3,300 to 15,600 a minute, which all disks since 1990 keep."""
 HIT_NS = 1_000_000
@@ -45,7 +45,7 @@ def ask(session: Session) -> None:
     """Reads places at random, and all of them again in another order."""
     chosen = np.unique(places(session.random, PLACES, session.device.capacity_bytes - 4096))
     order = np.concatenate([session.random.permutation(chosen), session.random.permutation(chosen)])
-    session.ask(TEST, Requests.reads(order))
+    session.ask(TEST, Requests.reads(order, session.device.block_bytes))
 
 
 def learn(session: Session) -> Rotation | None:

@@ -6,16 +6,19 @@ import numpy as np
 
 from headstack.twin.device import FLUSH, WRITE, Requests
 from headstack.twin.probes.queue import mixes
+from headstack.twin.probes.rotation import Rotation
 from headstack.twin.session import Again, Session, places
 
-REST_S = 1.5
+REST_S = 1.2
 BURST = "a burst of random writes after rest"
 BURST_LARGE = "a burst of random writes of 64 KiB after rest"
 STEADY = (1, 8, 32)
+LONG = "writes of half a track, one at a time"
 IN_ORDER = "writes of 64 KiB in order, one at a time"
 FLUSHES = "random writes with a flush after each eight"
 MIX = "random reads and writes of 8 KiB, 8 at a time"
-SECONDS = 6.0
+SHARES = {BURST: 0.13, BURST_LARGE: 0.06, LONG: 0.06, IN_ORDER: 0.06, MIX: 0.16}
+"""Of the time of this probe; what is steady has 0.13 at each depth."""
 
 
 def steady(depth: int) -> str:
@@ -23,23 +26,30 @@ def steady(depth: int) -> str:
     return f"random writes of 4 KiB, {depth} at a time"
 
 
-def ask(session: Session, mean_s: float) -> None:
-    """Asks all of it; ``mean_s`` is how long a random read takes alone."""
+def ask(session: Session, seconds: float, alone_s: float, half_track: int, turn: Rotation) -> None:
+    """Asks all of it; ``alone_s`` is how long a random read takes alone."""
     capacity = session.device.capacity_bytes
-    seconds = SECONDS * session.share
+    # An arm settles for longer before it writes.
+    random_s, seconds = 1.05 * alone_s, seconds - 4 * REST_S
+
+    def count(share: float, each_s: float, least: int, most: int) -> int:
+        return int(np.clip(share * seconds / each_s, least, most))
+
     session.rest(REST_S)
-    session.draw(BURST, writes(capacity, 1, 400))
+    session.draw(BURST, writes(capacity, 1, count(SHARES[BURST], random_s, 150, 400)))
+    each_s = random_s
     for depth in STEADY:
-        count = int(np.clip(seconds / mean_s * (1 if depth == 1 else 1.5), 300, 2500))
-        session.draw(steady(depth), writes(capacity, depth, count))
+        asked = writes(capacity, depth, count(0.13, each_s, 150, 2000))
+        each_s = min(each_s, 1 / session.draw(steady(depth), asked).per_s)
     session.rest(REST_S)
-    session.draw(BURST_LARGE, writes(capacity, 1, 150, 64 << 10))
+    large_s = random_s + turn.period_ns / 2e9
+    session.draw(BURST_LARGE, writes(capacity, 1, count(SHARES[BURST_LARGE], large_s, 50, 150), 64 << 10))
+    session.draw(LONG, writes(capacity, 1, count(SHARES[LONG], large_s, 30, 120), half_track))
     session.rest(REST_S)
-    session.draw(FLUSHES, flushed(capacity))
+    session.draw(FLUSHES, flushed(capacity, count(0.08, 9 * random_s, 4, 12)))
     session.rest(REST_S)
-    session.draw(IN_ORDER, in_order(capacity))
-    session.draw(MIX, mixes(capacity, 8192, 8, int(np.clip(seconds / mean_s, 300, 2000)), 0.67))
-    session.rest(REST_S)
+    session.draw(IN_ORDER, in_order(capacity, count(SHARES[IN_ORDER], 1.2 * turn.period_ns / 1e9, 60, 250)))
+    session.draw(MIX, mixes(capacity, 8192, 8, count(SHARES[MIX], each_s, 150, 2000), 0.67))
 
 
 def writes(capacity: int, depth: int, count: int, size: int = 4096) -> Again:
@@ -47,7 +57,7 @@ def writes(capacity: int, depth: int, count: int, size: int = 4096) -> Again:
     return lambda random: Requests.writes(places(random, count, capacity, size), size, depth=depth)
 
 
-def flushed(capacity: int, groups: int = 12) -> Again:
+def flushed(capacity: int, groups: int) -> Again:
     """Draws groups of eight random writes and a flush, one at a time."""
 
     def draw(random: np.random.Generator) -> Requests:
@@ -59,7 +69,7 @@ def flushed(capacity: int, groups: int = 12) -> Again:
     return draw
 
 
-def in_order(capacity: int, count: int = 250) -> Again:
+def in_order(capacity: int, count: int) -> Again:
     """Draws a stream of writes."""
 
     def draw(random: np.random.Generator) -> Requests:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from headstack.twin.device import Floats, Requests
-from headstack.twin.session import Session
+from headstack.twin.session import Asked, Session
 
 TEST = "sequential reads"
 PLACES = 16
-SIZE = 256 << 10
-SECONDS = 0.45
-"""Of a place: some fifty tracks."""
+SIZES = (32 << 10, 256 << 10)
+LEAST = 20
+"""Requests of a place."""
 
 
 @dataclass(frozen=True)
@@ -39,33 +39,33 @@ class Rates:
         return found
 
 
-def ask(session: Session) -> None:
+def ask(session: Session, seconds: float) -> None:
     """Reads in order at each place, after a short look at how fast the device is."""
     device = session.device
-    first = session.ask("first look", _reads(0, 16))
-    rate = 16 * SIZE / first.seconds
+    first = session.ask("first look", _reads(0, 16, SIZES[0]))
+    bytes_ = seconds / PLACES * 16 * SIZES[0] / first.seconds
+    size = int(np.clip(1 << int(np.log2(bytes_ / LEAST / 2)), *SIZES))
+    count = int(np.clip(bytes_ / size, LEAST, min(2000, device.capacity_bytes // (4 * size))))
     for place in range(PLACES):
-        count = int(np.clip(SECONDS * session.share * rate / SIZE, 24, min(2000, device.capacity_bytes // (4 * SIZE))))
-        last = device.capacity_bytes - (count + 1) * SIZE
-        at = int(last * place / (PLACES - 1)) // SIZE * SIZE
-        answers = session.ask(TEST, _reads(at, count))
-        rate = count * SIZE / answers.seconds
+        last = device.capacity_bytes - (count + 1) * size
+        at = int(last * place / (PLACES - 1)) // size * size
+        session.ask(TEST, _reads(at, count, size))
 
 
-def _reads(at: int, count: int) -> Requests:
+def _reads(at: int, count: int, size: int) -> Requests:
     # Two at a time: the second is there when the first ends, so that no turn is lost between them.
-    return Requests.reads(at + SIZE * np.arange(count, dtype=np.uint64), SIZE, depth=2)
+    return Requests.reads(at + size * np.arange(count, dtype=np.uint64), size, depth=2)
 
 
 def learn(session: Session) -> Rates:
     """The rate of each place, without its first fifth."""
     asked = session.of(TEST)
     places = [float(one.requests.offsets[0]) for one in asked]
-    return Rates(np.array(places), np.array([sustained(one.answers.completed_ns) for one in asked]))
+    return Rates(np.array(places), np.array([sustained(one) for one in asked]))
 
 
-def sustained(completed_ns: np.ndarray, size: int = SIZE) -> float:
+def sustained(asked: Asked) -> float:
     """Bytes a second from the first fifth to the end."""
-    done = np.sort(completed_ns)
+    done = np.sort(asked.answers.completed_ns)
     first = len(done) // 5
-    return float((len(done) - 1 - first) * size * 1e9 / (done[-1] - done[first]))
+    return float((len(done) - 1 - first) * int(asked.requests.lengths[0]) * 1e9 / (done[-1] - done[first]))

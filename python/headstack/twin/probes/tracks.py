@@ -1,0 +1,135 @@
+"""What a track holds, and how far the next one is turned against it: single blocks in ascending order at the places
+where rates were taken.
+
+With the turn known, the moment at which a block comes past is its angle. Within a track it grows by the blocks in
+between; across a boundary the skew comes on top (H. Wong, 2019).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headstack.twin.device import Answers, Floats, Requests
+from headstack.twin.probes.rotation import Rotation
+from headstack.twin.probes.zones import Rates
+from headstack.twin.session import Session, places
+
+TEST = "blocks along the tracks"
+GAPS = "blocks a little further on"
+BLOCKS = 28
+"""Of a place: some eight tracks."""
+STRIDE = 0.29
+"""Of what streams past in a turn: one pair in three has a boundary in between, never two."""
+ALIGNED = 4096
+LARGEST = 1 << 20
+"""Bytes of a request of half a track."""
+SAME = 0.01
+"""Angles that differ by less, in turns, differ by chance: 80 us at 7,200 rpm."""
+LEAST_AGREEING = 0.4
+"""So many pairs at least lie on one track each where the estimate is believed."""
+USUAL_SKEW = 0.1
+"""Turns: the median of seven drives of 1995 to 2015 (Wong)."""
+LARGEST_GAP = 0.25
+"""Of a turn: no command takes longer."""
+GAP_STEPS, GAP_PAIRS = 9, 3
+LARGEST_SKEW = 0.6
+"""Turns; from there on a boundary cannot be told from a slower track."""
+
+
+@dataclass(frozen=True)
+class Tracks:
+    """Tracks at some places from rim to rim."""
+
+    at_bytes: Floats
+    bytes: Floats
+    """Of a track."""
+    skew_turns: Floats
+
+    @property
+    def half_bytes(self) -> int:
+        """Half of a usual track, in whole pages."""
+        return int(np.clip(np.median(self.bytes) / 2 // ALIGNED, 4, LARGEST // ALIGNED)) * ALIGNED
+
+    def count(self, capacity: int) -> float:
+        """Tracks of the whole disk."""
+        grid = np.linspace(0, capacity, 257)
+        return float(capacity * np.mean(1 / np.interp(grid, self.at_bytes, self.bytes)))
+
+
+def ask(session: Session, rates: Rates, turn: Rotation) -> None:
+    """Reads blocks some third of a track apart, at each place where the rate is known."""
+    block = session.device.block_bytes
+    for at, rate in zip(rates.at_bytes, rates.bytes_per_s, strict=True):
+        stride = max(ALIGNED, STRIDE * rate * turn.period_ns / 1e9)
+        steps = stride * (1 + 0.2 * session.random.uniform(-1, 1, BLOCKS))
+        start = min(at, session.device.capacity_bytes - 1.3 * stride * BLOCKS)
+        offsets = (start + np.cumsum(steps)).astype(np.uint64) // np.uint64(ALIGNED) * np.uint64(ALIGNED)
+        session.ask(TEST, Requests.reads(offsets, block))
+
+
+def ask_gaps(session: Session, tracks: Tracks, turn: Rotation) -> None:
+    """Reads a block, and then one that comes past a little later, nearer and nearer: a command that takes longer than
+    that misses it."""
+    block = session.device.block_bytes
+    low, high = 0.0, LARGEST_GAP
+    for _ in range(GAP_STEPS):
+        gap = (low + high) / 2
+        firsts = places(session.random, GAP_PAIRS, session.device.capacity_bytes - (8 << 20))
+        sizes = np.interp(firsts.astype(np.float64), tracks.at_bytes, tracks.bytes)
+        seconds = firsts + (gap * sizes / block).astype(np.uint64) * np.uint64(block) + np.uint64(block)
+        offsets = np.stack([firsts, seconds], axis=1).ravel()
+        answers = session.ask(GAPS, Requests.reads(offsets, block))
+        caught = (answers.response_ns[1::2] < (LARGEST_GAP + 0.3) * turn.period_ns).mean() > 0.5
+        low, high = (low, gap) if caught else (gap, high)
+
+
+def command_ns(session: Session, turn: Rotation) -> float | None:
+    """How long before a block comes past the drive must be asked for it: what a command takes before the arm moves.
+    Nothing where every block is caught, as by a drive that reads ahead meanwhile."""
+    answers = [one.answers for one in session.of(GAPS)]
+    second = np.concatenate([one.response_ns[1::2] for one in answers])
+    caught = second[second < (LARGEST_GAP + 0.3) * turn.period_ns]
+    if len(caught) == len(second) or len(caught) < GAP_PAIRS:
+        return None
+    return float(caught.min())
+
+
+def learn(session: Session, rates: Rates, turn: Rotation) -> Tracks:
+    """Tracks where they could be told; if that is nowhere, what would stream as fast with a usual skew."""
+    found = []
+    for asked in session.of(TEST):
+        track = of_angles(asked.requests, asked.answers, turn)
+        if track is not None:
+            found.append((float(asked.requests.offsets[0]), *track))
+    if not found:
+        skew = np.full(len(rates.at_bytes), USUAL_SKEW)
+        return Tracks(rates.at_bytes, rates.bytes_per_s * turn.period_ns / 1e9 * (1 + skew), skew)
+    at, size, skew = np.array(found).T
+    return Tracks(at, size, skew)
+
+
+def of_angles(requests: Requests, answers: Answers, turn: Rotation) -> tuple[float, float] | None:
+    """Bytes of a track, and turns of skew; nothing where angles do not lie on tracks."""
+    # What came out of the buffer says nothing of the medium.
+    medium = answers.response_ns > turn.period_ns / 40
+    at = requests.offsets[medium].astype(np.float64)
+    angle = answers.completed_ns[medium] / turn.period_ns % 1
+    apart, turned = np.diff(at), np.diff(angle) % 1
+    if len(apart) < BLOCKS // 2:
+        return None
+    sizes = apart / np.maximum(turned, 1e-6)
+
+    def agreeing(size: float) -> np.ndarray:
+        return np.abs((turned - apart / size + 0.5) % 1 - 0.5) < SAME
+
+    # Pairs with a boundary in between seem to come from smaller tracks, each from another.
+    best = max(sizes, key=lambda size: (int(agreeing(size).sum()), size))
+    same = agreeing(best)
+    if same.mean() < LEAST_AGREEING:
+        return None
+    size = float((apart[same] @ apart[same]) / (apart[same] @ turned[same]))
+    skews = (turned - apart / size)[~agreeing(size)] % 1
+    skews = skews[skews < LARGEST_SKEW]
+    return size, float(np.median(skews)) if len(skews) else 0.0
