@@ -24,7 +24,7 @@ from headstack.twin.disk_fit import Fit, smoothing
 from headstack.twin.disk_model import rising
 from headstack.twin.fitting import order
 from headstack.twin.learning import Calibration, learn, load_answers, save_answers
-from headstack.twin.learnt import Learnt
+from headstack.twin.learnt import Learnt, Residual
 from headstack.twin.probes import queue, read_buffer, rotation, seeks, tracks, write_cache, zones
 from headstack.twin.session import OutOfTimeError, Session, places
 from headstack.twin.written import written
@@ -203,6 +203,33 @@ def test_the_seek_curve_and_the_settling_of_writes_are_those_of_the_disk() -> No
     told = np.interp(at, points[:, 0], points[:, 1]) + true["overheads"]["read_miss_ns"]["after_read"]
     assert sums[5:] == pytest.approx(told[5:], rel=0.04)
     assert fit.write_settle_ns() == pytest.approx(500_000, abs=1.2e5)
+
+
+def test_what_writes_do_not_explain_is_refused() -> None:
+    """Shingled drives write at random many times as fast as their arm could, until their media cache is full: their
+    reads alone look like those of any disk."""
+    residuals = {"reads": Residual(0.02, 0.0, 0.4, 500), "writes": Residual(-1.3, -1.3, -2.0, 500)}
+    assert disk.unexplained(residuals, ["reads"], []) == ""
+    assert disk.unexplained(residuals, ["reads"], ["writes"]).startswith("writes: off by 267 %")
+    residuals["reads"] = Residual(0.12, 0.1, 0.1, 500)
+    assert disk.unexplained(residuals, ["reads"], ["writes"]) == "reads: off by 13 % under the best description"
+
+
+def test_what_is_left_unexplained_widens_the_sample(blind) -> None:  # type: ignore[no-untyped-def]
+    _, _, session = blind
+    turn = rotation.learn(session)
+    assert turn is not None
+    fit = Fit(session, np.random.default_rng(1), turn)
+    fit.find_command()
+    fit.find_seeks()
+    spreads = []
+    for reads_ns, writes_ns in ((0.0, 0.0), (1e6, 5e5)):
+        sample = list(fit.sample(reads_ns, writes_ns))
+        spreads.append([np.std([one.seek_ns[9] for one in sample]), np.std([one.write_settle_ns for one in sample])])
+    assert spreads[0][0] < 2e5
+    assert spreads[0][1] == 0
+    assert 5e5 < spreads[1][0] < 2e6
+    assert spreads[1][1] > 1.5e5
 
 
 def test_a_sample_is_of_descriptions_that_run(blind) -> None:  # type: ignore[no-untyped-def]

@@ -402,14 +402,17 @@ class Fit:
             if way.disk.host_elevator == "fcfs":
                 yield replace(way, disk=way.disk.with_(queue={"policy": "fcfs", "depth": 32}))
 
-    def sample(self) -> Iterator[Disk]:
-        """Other disks that the answers do not tell from this one."""
+    def sample(self, reads_ns: float, writes_ns: float) -> Iterator[Disk]:
+        """Other disks that the answers do not tell from this one: within the error of the seek curve, and as far off
+        as the best is itself of reads, and of writes."""
         _, covariance = smoothing(self.disk.seek_ns, self.seek_sd_ns)
         moves = self.random.multivariate_normal(np.zeros(len(covariance)), covariance, SAMPLE, method="eigh")
         others = self.others or [self.disk]
         for number, move in enumerate(moves):
             disk = others[number % len(others)]
-            yield disk.with_(seek_ns=np.maximum(1e4, disk.seek_ns + move))
+            seek_ns = np.maximum(1e4, disk.seek_ns + move + self.random.normal(0, reads_ns))
+            settle_ns = max(0.0, disk.write_settle_ns + self.random.normal(0, writes_ns))
+            yield disk.with_(seek_ns=seek_ns, write_settle_ns=settle_ns)
 
 
 def flushes(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:

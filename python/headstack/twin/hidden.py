@@ -34,11 +34,14 @@ class HeldOut:
     reads: float = 1.0
     settled: bool = False
     """Asked in the steady state of random overwrites."""
+    spread_count: int | None = None
+    """Requests by which the sample's spread is told, where that needs fewer."""
 
-    def requests(self, capacity_bytes: int, random: np.random.Generator) -> Requests:
-        """Requests within a capacity."""
-        places = random.integers(0, max(1, capacity_bytes // self.size_bytes), self.count) * self.size_bytes
-        kinds = np.where(random.random(self.count) < self.reads, READ, WRITE)
+    def requests(self, capacity_bytes: int, random: np.random.Generator, count: int | None = None) -> Requests:
+        """Requests within a capacity, ``count`` of them or as many as there are."""
+        count = count or self.count
+        places = random.integers(0, max(1, capacity_bytes // self.size_bytes), count) * self.size_bytes
+        kinds = np.where(random.random(count) < self.reads, READ, WRITE)
         return Requests.of(kinds, places, self.size_bytes, depth=self.depth)
 
 
@@ -74,12 +77,14 @@ def score(
     for number, workload in enumerate(workloads):
         systems = [hidden, learnt.best, *learnt.sample[:SPREAD_OF]]
         found = []
-        for system in systems:
+        for place, system in enumerate(systems):
             device = SimulatedDevice(settled(system) if workload.settled else system, seed=seed + number)
             if prepared is not None:
                 prepared(device)
             capacity = device.capacity_bytes
-            found.append(figures(device.ask(workload.requests(capacity, np.random.default_rng((seed, number))))))
+            count = workload.count if place < 2 else workload.spread_count
+            random = np.random.default_rng((seed, number))
+            found.append(figures(device.ask(workload.requests(capacity, random, count))))
         for figure in FIGURES:
             logs = np.log([one[figure] for one in found])
             spread = float(np.std(logs[2:])) if len(logs) > 3 else 0.0
