@@ -69,7 +69,8 @@ LOSES: tuple[LosesTurn, ...] = ("nowhere", "at cylinders", "at tracks")
 SETTLE = Range("log write_settle_ns", float(np.log(2e4)), float(np.log(3e6)))
 LOST = Range("turns lost", 0, len(LOSES) - 0.01, 0)
 CACHE = (Range("log2 extents", 0, 9.5), Range("log2 sectors", 7, 19.5))
-POPULATION, GENERATIONS = 20, 5
+RENEWED = 0.08
+POPULATION, GENERATIONS = 20, 6
 """Of the search over reads and writes together."""
 BENDS = np.array([[0, 0, 0, 0], [0, 0, -0.5, 2], [0, 0, 0, 6], [0.7, 0, -0.2, 3], [0, 2, 0, 2]])
 """Where the search of a write cache begins, around what a burst shows."""
@@ -308,6 +309,7 @@ class Fit:
             first,
             population,
             generations,
+            RENEWED,
         )
 
     def find_write_cache(self) -> None:
@@ -368,7 +370,7 @@ class Fit:
             def off_by(theta: Floats, build: Callable[[Floats], Disk] = build, asked: list[Asked] = asked) -> float:
                 return self.score(build(theta), asked)
 
-            points = evolved(ranges, off_by, self.random, starts, POPULATION, GENERATIONS)
+            points = evolved(ranges, off_by, self.random, starts, POPULATION, GENERATIONS, RENEWED)
             best = [build(theta) for _, theta in points[:SAMPLE]]
             final, reached = self.choose([*reads, *tests], best[:4], draws=2)
             found.append((reached, [final, *(one for one in best if one is not final)]))

@@ -147,8 +147,11 @@ def evolved(
     first: Sequence[Floats] = (),
     population: int = 32,
     generations: int = 5,
+    renewed: float = 0.0,
 ) -> list[tuple[float, Floats]]:
     """Points at which little is off, the best first: the last generation's, and its elders'.
+
+    Of each child such a share of parts is drawn afresh, so that what all elders lack can still come.
 
     A cross-entropy search: each generation is drawn around the best quarter of those before it, whose spread narrows,
     and
@@ -177,11 +180,10 @@ def evolved(
             moves = random.standard_normal(len(theta)) * spread
             # Now and then one is told apart from not being there.
             lacks = may_lack & (random.random(len(theta)) < np.clip(lacking, 0.1, 0.9) * 0.6)
-            children.append(
-                np.where(
-                    lacks, without, np.clip(theta + np.where(random.random(len(theta)) < 0.7, moves, 0), low, high)
-                )
-            )
+            child = np.clip(theta + np.where(random.random(len(theta)) < 0.7, moves, 0), low, high)
+            if renewed:
+                child = np.where(random.random(len(theta)) < renewed, fresh(), child)
+            children.append(np.where(lacks, without, child))
         # Chance favours some of the best: they are asked again.
         again = [scored(theta) for _, theta in elders[: population // 4]]
         elders = (

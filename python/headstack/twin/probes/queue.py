@@ -9,7 +9,7 @@ from headstack.twin.device import READ, WRITE, Requests
 from headstack.twin.session import Again, Session, places
 
 DEPTHS = (4, 8, 16, 64)
-LEAST, MOST = 200, 2000
+LEAST, MOST = 200, 1500
 
 
 def name(depth: int, size: int = 4096) -> str:

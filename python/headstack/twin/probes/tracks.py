@@ -1,5 +1,4 @@
-"""What a track holds, and how far the next one is turned against it: single blocks in ascending order at the places
-where rates were taken.
+"""What a track holds, and how far the next one is turned against it: single blocks in ascending order at some places.
 
 With the turn known, the moment at which a block comes past is its angle. Within a track it grows by the blocks in
 between; across a boundary the skew comes on top (H. Wong, 2019).
@@ -13,7 +12,7 @@ import numpy as np
 
 from headstack.twin.device import Answers, Floats, Requests
 from headstack.twin.probes.rotation import Rotation
-from headstack.twin.probes.zones import Rates
+from headstack.twin.probes.zones import PLACES, Rates
 from headstack.twin.session import Session, places
 
 TEST = "blocks along the tracks"
@@ -59,13 +58,13 @@ class Tracks:
 
 
 def ask(session: Session, rates: Rates, turn: Rotation) -> None:
-    """Reads blocks some third of a track apart, at each place where the rate is known."""
-    block = session.device.block_bytes
-    for at, rate in zip(rates.at_bytes, rates.bytes_per_s, strict=True):
-        stride = max(ALIGNED, STRIDE * rate * turn.period_ns / 1e9)
+    """Reads blocks some third of a track apart, between the places where rates were taken: what was read there may
+    still be in the buffer."""
+    block, capacity = session.device.block_bytes, session.device.capacity_bytes
+    for at in (np.arange(PLACES) + 0.5) * capacity / PLACES:
+        stride = max(ALIGNED, STRIDE * float(np.interp(at, rates.at_bytes, rates.bytes_per_s)) * turn.period_ns / 1e9)
         steps = stride * (1 + 0.2 * session.random.uniform(-1, 1, BLOCKS))
-        start = min(at, session.device.capacity_bytes - 1.3 * stride * BLOCKS)
-        offsets = (start + np.cumsum(steps)).astype(np.uint64) // np.uint64(ALIGNED) * np.uint64(ALIGNED)
+        offsets = (at + np.cumsum(steps)).astype(np.uint64) // np.uint64(ALIGNED) * np.uint64(ALIGNED)
         session.ask(TEST, Requests.reads(offsets, block))
 
 

@@ -39,7 +39,7 @@ def ask(session: Session, seconds: float, alone_s: float, half_track: int, turn:
     session.draw(BURST, writes(capacity, 1, count(SHARES[BURST], random_s, 150, 400)))
     each_s = random_s
     for depth in STEADY:
-        asked = writes(capacity, depth, count(0.13, each_s, 150, 2000))
+        asked = writes(capacity, depth, count(0.13, each_s, 150, 800))
         each_s = min(each_s, 1 / session.draw(steady(depth), asked).per_s)
     session.rest(REST_S)
     large_s = random_s + turn.period_ns / 2e9
