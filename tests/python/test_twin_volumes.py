@@ -109,7 +109,30 @@ class Unlimited:
     ],
     ids=["constant", "unlimited", "flash", "disk"],
 )
-def test_what_is_no_volume_does_not_fit(device):
+def test_what_is_no_volume_does_not_fit(device, monkeypatch):
+    # Nothing ends before: a tenth of the requests says as much.
+    monkeypatch.setattr(limits, "MOST", 700_000)
     found, _ = learnt(device())
     assert not found.fits
     assert found.why
+
+
+def test_a_bucket_of_bytes_is_known_where_that_of_requests_ends_too():
+    hidden = described(
+        requests(2000, {"per_s": 8000, "credits": 60_000}),
+        {"counts": "bytes", "of": "both", "per_s": 8_000_000, "burst": {"per_s": 30_000_000, "credits": 500_000_000}},
+    )
+    found, _ = learnt(SimulatedDevice(hidden))
+    assert found.fits, found.why
+    _, other = found.best["drive"]["volume"]["limits"]
+    assert other["per_s"] == pytest.approx(8_000_000, rel=0.01)
+    assert other["burst"]["per_s"] == pytest.approx(30_000_000, rel=0.01)
+    assert other["burst"]["credits"] == pytest.approx(500_000_000, rel=0.01)
+
+
+def test_short_requests_in_order_that_count_as_one_are_seen():
+    found, _ = learnt(SimulatedDevice(described(requests(300), unit_bytes=262_144, merges=True)))
+    assert found.fits, found.why
+    accounting = found.best["drive"]["volume"]["accounting"]
+    assert accounting["merges"]
+    assert accounting["unit_bytes"] == 262_144

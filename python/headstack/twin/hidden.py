@@ -33,7 +33,7 @@ class HeldOut:
     count: int
     reads: float = 1.0
     settled: bool = False
-    """Asked in the steady state of random overwrites."""
+    """Asked in the steady state: flash after random overwrites, a volume without credits."""
     spread_count: int | None = None
     """Requests by which the sample's spread is told, where that needs fewer."""
 
@@ -57,11 +57,13 @@ def figures(answers: Answers) -> dict[str, float]:
 
 
 def settled(system: System) -> System:
-    """A solid-state drive as it is after random overwrites; others as they are."""
-    if "ssd" not in system.get("drive", {}):
-        return system
+    """Flash as it is after random overwrites, a volume as it is without credits; others as they are."""
     other = copy.deepcopy(system)
-    other["drive"]["ssd"]["preconditioned"] = True
+    for device in other["array"]["devices"] if "array" in other else [other["drive"]]:
+        if "ssd" in device:
+            device["ssd"]["preconditioned"] = True
+        for limit in device.get("volume", {}).get("limits", ()):
+            limit["burst"] = None
     return other
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +20,10 @@ NOT_WRITTEN: Final = "not identifiable: nothing was written"
 LONE: Final = 3000
 UNITS: Final = (None, *(1 << power for power in range(13, 21)))
 """What may count as one request."""
+MERGED_USUAL: Final = 1 << 18
+"""Amazon's volumes on flash."""
+APART: Final = 1.2
+"""Room between two limits of which only one is to be seen."""
 REFILL_S: Final = 3600.0
 BOUND: Final = 0.03
 """A rate so near to what the depth and the latencies allow is no limit's."""
@@ -38,6 +43,8 @@ HELD_OUT: Final = (
     HeldOut("mix", "mix", 16, 8192, 12000, reads=0.7),
     HeldOut("mix", "mix", 2, 4096, 6000, reads=0.8),
     HeldOut("writes", "write", 16, 16384, 12000, reads=0.0),
+    HeldOut("reads without credits", "read", 48, 8192, 12000, settled=True),
+    HeldOut("mix without credits", "mix", 24, 16384, 12000, reads=0.5, settled=True),
 )
 """What no probe asks for."""
 
@@ -101,27 +108,57 @@ def probes(session: Session) -> None:
             if len(_of(session)) > 1:
                 limits.saturate(session, "saturated, writes", session.device.block_bytes, WRITE)
         _refill(session)
-        limits.probe_sizes(session)
+        limits.probe_sizes(session, _saturated(session, "saturated, small").before)
         # What that took of a bucket of bytes comes back.
-        swept = [one for one in session.asked if one.test.startswith("sizes")]
-        top = max(one.answers.per_s * float(one.requests.lengths[0]) for one in swept)
-        taken = sum(float(one.requests.lengths.sum()) for one in swept)
-        session.rest(min(REFILL_S, 4 * taken / top, 0.25 * session.left_s))
-        limits.saturate(session, "saturated, large", limits.byte_size(session))
+        session.rest(min(REFILL_S, limits.refill_s(session), 0.25 * session.left_s))
+        limits.saturate(session, "saturated, large", _large(session))
     except OutOfTimeError:
         if not session.of("saturated, small"):
             raise
 
 
+def _large(session: Session) -> int:
+    """Bytes of a request at which requests a second bound nothing even when their credits are spent: only bytes do."""
+    small = _saturated(session, "saturated, small")
+    rates = limits.sweep(session)
+    unit = _unit(rates, small.before, limits.unlimited_per_s(session))
+    top = max(size * rate for size, rate in rates.items())
+    room = {size: small.after * size / _counted(size, unit) for size in rates}
+    enough = [size for size in rates if room[size] > APART * top]
+    return min(enough) if enough else max(room, key=lambda size: (room[size], -size))
+
+
+def _counted(size: int, unit: int | None) -> int:
+    """What a request of this size counts as."""
+    return -(-size // unit) if unit else 1
+
+
 def _refill(session: Session) -> None:
     """Leaves a device whose bucket is empty alone until that is full again, or for an hour."""
-    high, low, at = _knee(session, "saturated, small")
-    if at:
-        session.rest(min(REFILL_S, (high - low) * at / low, 0.25 * session.left_s))
+    small = _saturated(session, "saturated, small")
+    if small.at_s:
+        session.rest(min(REFILL_S, small.credits / small.after, 0.25 * session.left_s))
 
 
-def _knee(session: Session, test: str) -> tuple[float, float, float]:
-    return limits.knee(*limits.begins([one.answers for one in session.of(test)]))
+@dataclass(frozen=True)
+class Saturated:
+    """What a saturation came to, in its requests."""
+
+    before: float
+    """A second, until a bucket was empty, with what lies between its parts."""
+    after: float
+    at_s: float
+    """When the bucket was empty; 0 where none ended."""
+    burst: float
+    """A second while as many were outstanding as may be, before the bucket was empty."""
+    credits: float
+
+
+def _saturated(session: Session, test: str) -> Saturated:
+    answers = [one.answers for one in session.of(test)]
+    before, after, at_s = limits.knee(*limits.begins(answers))
+    burst = limits.burst_per_s(answers, at_s) or before
+    return Saturated(before, after, at_s, burst, (before - after) * at_s)
 
 
 def _alone(session: Session, kind: str) -> Floats:
@@ -210,26 +247,33 @@ def learn(session: Session) -> Learnt:
 
 def _limits(session: Session, values: dict[str, Value]) -> dict[str, Any]:
     """Limits and accounting."""
-    small = _knee(session, "saturated, small")
+    small = _saturated(session, "saturated, small")
     most = limits.unlimited_per_s(session)
     sizes = limits.sweep(session)
-    unit = _unit(sizes, small[0], most)
+    unit = _unit(sizes, small.before, most)
     (in_order,) = session.of("in order")
-    merges = unit is not None and limits.pace(in_order.answers) > 1.3 * small[0]
+    pace = limits.pace(in_order.answers)
+    merges = pace > 1.3 * small.before
+    if merges:
+        unit = unit or _merged(sizes, pace, small.before, most, session.device.block_bytes)
     found: list[dict[str, Any]] = []
-    if small[0] < (1 - BOUND) * most:
+    if small.at_s or small.before < (1 - BOUND) * most:
         for way in _of(session):
-            knee = _knee(session, "saturated, writes") if way == "writes" and session.of("saturated, writes") else small
-            found.append(_limit("requests", knee, way, 1.0, values))
+            written = way == "writes" and bool(session.of("saturated, writes"))
+            knee = _saturated(session, "saturated, writes") if written else small
+            bound = limits.unlimited_per_s(session, WRITE if written else READ)
+            found.append(_limit("requests", knee, way, 1.0, bound, values))
     if session.of("saturated, large"):
-        size = limits.byte_size(session)
-        large = _knee(session, "saturated, large")
-        counted = -(-size // unit) if unit else 1
-        if large[2] and abs(large[1] * counted / small[1] - 1) < BOUND:
+        size = int(session.of("saturated, large")[0].requests.lengths[0])
+        large = _saturated(session, "saturated, large")
+        counted = _counted(size, unit)
+        if large.at_s and abs(large.after * counted / small.after - 1) < BOUND:
             # The bucket of requests ended there.
-            large = large[0], large[0], 0.0
-        if large[0] < (1 - BOUND) * min(most, small[0] / counted):
-            found.append(_limit("bytes", large, "both", float(size), values))
+            large = replace(large, after=large.before, at_s=0.0)
+        if large.at_s:
+            large = replace(large, credits=_begun_with(session, large, size))
+        if large.at_s or large.before < (1 - BOUND) * min(most, small.before / counted):
+            found.append(_limit("bytes", large, "both", float(size), most, values))
     if not found:
         values["volume.limits"] = Value(
             None, None, "not identifiable: the latencies allow no more at the greatest depth"
@@ -237,25 +281,54 @@ def _limits(session: Session, values: dict[str, Value]) -> dict[str, Any]:
     return {"accounting": {"unit_bytes": unit, "merges": bool(merges), "whole_units": False}, "limits": found}
 
 
+def _begun_with(session: Session, large: Saturated, size: int) -> float:
+    """Credits of the bucket of bytes, in requests of ``size``: those that were left of what earlier tests had taken,
+    and what had come back, are what lasted until the knee."""
+    lasted, base = large.credits * size, large.after * size
+
+    def left(credits: float) -> float:
+        level = credits
+        for one in session.asked:
+            level = min(credits, level + base * one.rested_s)
+            if one.test == "saturated, large":
+                break
+            taken = float(one.requests.lengths.sum())
+            level = float(np.clip(level + base * one.answers.seconds - taken, 0, credits))
+        return level
+
+    least, most = lasted, lasted + sum(float(one.requests.lengths.sum()) for one in session.asked)
+    while most - least > 1e-4 * lasted:
+        middle = (least + most) / 2
+        least, most = (least, middle) if left(middle) >= lasted else (middle, most)
+    return most / size
+
+
 def _limit(
-    counts: str, knee: tuple[float, float, float], of: str, each: float, values: dict[str, Value]
+    counts: str, found: Saturated, of: str, each: float, most: float, values: dict[str, Value]
 ) -> dict[str, Any]:
-    high, low, at = knee
-    burst = None
-    key = f"volume.limits.{counts}"
-    values[f"{key}.per_s"] = Value(f"{low * each * 0.995:.6g}", f"{low * each * 1.005:.6g}", "saturated")
-    if at > 0:
-        credits = (high - low) * at
-        burst = {"per_s": max(round(high * each), round(low * each)), "credits": max(1, round(credits * each))}
-        values[f"{key}.burst_per_s"] = Value(
-            f"{high * each * 0.995:.6g}", f"{high * each * 1.005:.6g}", "saturated from rest"
+    """A limit from a saturation by requests that count as ``each``; ``most`` is what depth and latencies allow."""
+    key, burst = f"volume.limits.{counts}", None
+
+    def within(value: float, near: float) -> tuple[str, str]:
+        return f"{value * each * (1 - near):.6g}", f"{value * each * (1 + near):.6g}"
+
+    values[f"{key}.per_s"] = Value(*within(found.after, 0.005), "saturated")
+    if found.at_s > 0:
+        burst = {
+            "per_s": max(round(found.burst * each), round(found.after * each)),
+            "credits": max(1, round(found.credits * each)),
+        }
+        low, high = within(found.burst, 0.005)
+        hidden = found.before > (1 - BOUND) * most
+        values[f"{key}.burst_per_s"] = (
+            Value(low, None, "bounded by depth and latencies: it may be more")
+            if hidden
+            else Value(low, high, "saturated from rest")
         )
-        values[f"{key}.credits"] = Value(
-            f"{credits * each * 0.99:.6g}", f"{credits * each * 1.01:.6g}", "when the burst ended"
-        )
+        values[f"{key}.credits"] = Value(*within(found.credits, 0.01), "when the burst ended")
     else:
         values[f"{key}.credits"] = Value(None, None, f"no burst ended within {limits.LONGEST_S:g} s")
-    return {"counts": counts, "of": of, "per_s": max(1, round(low * each)), "burst": burst}
+    return {"counts": counts, "of": of, "per_s": max(1, round(found.after * each)), "burst": burst}
 
 
 def _unit(sizes: dict[int, float], rate: float, most: float) -> int | None:
@@ -265,7 +338,7 @@ def _unit(sizes: dict[int, float], rate: float, most: float) -> int | None:
     def off(unit: int | None) -> float:
         found = 0.0
         for size, seen in sizes.items():
-            counted = -(-size // unit) if unit else 1
+            counted = _counted(size, unit)
             found += abs(float(np.log(seen / min(rate / counted, top_bytes / size, most))))
         return found
 
@@ -273,9 +346,21 @@ def _unit(sizes: dict[int, float], rate: float, most: float) -> int | None:
     return min(UNITS, key=lambda unit: (round(off(unit), 1), unit is not None, -(unit or 0)))
 
 
+def _merged(sizes: dict[int, float], pace: float, rate: float, most: float, block: int) -> int:
+    """The unit of requests that are counted as one where they follow each other: as long as their pace says, or as is
+    usual where something else bounds that."""
+    bound = min(most, max(size * found for size, found in sizes.items()) / block)
+
+    def off(unit: int) -> tuple[float, float]:
+        expected = min(bound, rate * unit / block)
+        return round(abs(float(np.log(pace / expected))), 1), abs(float(np.log(unit / MERGED_USUAL)))
+
+    return min((unit for unit in UNITS if unit is not None), key=off)
+
+
 def _of(session: Session) -> tuple[str, ...]:
     """Whether reads and writes have a limit together or one each."""
-    rate = _knee(session, "saturated, small")[1]
+    rate = _saturated(session, "saturated, small").after
     if all(one.answers.per_s < 1.4 * rate for one in session.of("half of each")):
         return ("both",)
     return ("reads", "writes")

@@ -10,9 +10,14 @@ from headstack.twin.device import READ, WRITE, Answers, Requests
 from headstack.twin.session import Session, places
 
 ALONE: Final = 4096
-DEPTH: Final = 512
-SWEPT: Final = 2_000
-"""Requests of each size: several times the depth, and few beside what a bucket holds."""
+DEPTH: Final = 1024
+"""As many as volumes take at once: bursts beyond what these and the latencies allow are not to be seen."""
+SWEPT: Final = 400
+"""Requests of each size at least, and several times the depth: few beside what a bucket holds."""
+TOGETHER: Final = 8_000
+EMPTY: Final = 0.7
+"""Of the most bytes a second: longer requests that bring less find a bucket empty. Those of a unit and a half, which
+counts as two, bring 0.75."""
 SIZES: Final = tuple(sorted(factor * 4096 << power for factor in (1, 3) for power in range(9 if factor == 1 else 7)))
 """Also of one unit and a half, which counts as two requests and is one and a half in bytes."""
 FIRST: Final = 10_000
@@ -21,8 +26,7 @@ PART_S: Final = 20.0
 """Between two looks at the rate."""
 AFTER_S: Final = 10.0
 MOST: Final = 7_000_000
-UNLIMITED: Final = 500_000
-"""Requests after which no limit is looked for that nothing shows."""
+"""Requests of a saturation: the largest buckets that are sold (gp2) hold 5.4 million."""
 LONGEST_S: Final = 2_400.0
 """A bucket that lasts longer is not seen to be one: that of gp2 is empty after 2,000 s at most."""
 BEHIND: Final = 0.25
@@ -56,25 +60,34 @@ def saturate(session: Session, test: str, size: int, kind: int = READ) -> None:
             fell = True
             if behind >= max(AFTER_S, BEHIND * (session.device_s - began)):
                 return
-        if asked >= UNLIMITED and rates[-1] > SLOWER * unlimited_per_s(session):
-            return
         # Between parts nothing is outstanding for a moment: it is little beside so long a part.
         piece = int(np.clip(rates[-1] * PART_S, FIRST, PIECE_MOST))
 
 
-def unlimited_per_s(session: Session) -> float:
+def unlimited_per_s(session: Session, kind: int = READ) -> float:
     """What the depth and lone latencies allow."""
-    took = np.concatenate([one.answers.response_ns for one in session.of("alone, reads")])
-    return DEPTH / (float(took.mean()) / 1e9)
+    return DEPTH / _lone_s(session, kind)
 
 
-def probe_sizes(session: Session) -> None:
-    """Random reads of every size, then small ones in order: what counts as a request, and from where on bytes do."""
+def _lone_s(session: Session, kind: int = READ) -> float:
+    asked = session.of(f"alone, {'reads' if kind == READ else 'writes'}") or session.of("alone, reads")
+    return float(np.concatenate([one.answers.response_ns for one in asked]).mean()) / 1e9
+
+
+def probe_sizes(session: Session, per_s: float) -> None:
+    """Random reads of every size, the least first, which come at ``per_s``; then small ones in order: what counts as a
+    request, and from where on bytes do."""
+    block, lone_s = session.device.block_bytes, _lone_s(session)
+    rate, most = per_s, 0.0
     for size in SIZES:
-        where = places(session.random, SWEPT, session.device.capacity_bytes, size)
-        session.ask(f"sizes, {size}", Requests.reads(where, size, depth=DEPTH))
-    block = session.device.block_bytes
-    start = np.arange(4 * SWEPT, dtype=np.uint64) * np.uint64(block)
+        # Four times what the limits leave under way: deep enough for them, and little of a bucket of bytes.
+        depth = int(np.clip(4 * rate * lone_s, 16, DEPTH))
+        where = places(session.random, max(SWEPT, 8 * depth), session.device.capacity_bytes, size)
+        rate = pace(session.ask(f"sizes, {size}", Requests.reads(where, size, depth=depth)))
+        most = max(most, size * rate)
+        if size * rate < EMPTY * most:
+            break
+    start = np.arange(TOGETHER, dtype=np.uint64) * np.uint64(block)
     session.ask("in order", Requests.reads(start, block, depth=DEPTH))
 
 
@@ -86,21 +99,31 @@ def pace(answers: Answers) -> float:
 
 
 def sweep(session: Session) -> dict[int, float]:
-    """Requests a second of every size."""
+    """Requests a second of every size while a bucket of bytes is not empty."""
+    found = _sizes(session)
+    most = max(size * rate for size, rate in found.items())
+    last = max(found)
+    return {size: rate for size, rate in found.items() if size < last or size * rate >= EMPTY * most}
+
+
+def refill_s(session: Session) -> float:
+    """How long it takes until what all sizes took of a bucket of bytes has come back: exactly where they emptied it,
+    and nearly where they did not."""
+    found = _sizes(session)
+    taken = sum(float(one.requests.lengths.sum()) for one in session.asked if one.test.startswith("sizes"))
+    size, rate = max(found.items())
+    most = max(size * rate for size, rate in found.items())
+    return taken / (size * rate) if size * rate < EMPTY * most else 4 * taken / most
+
+
+def _sizes(session: Session) -> dict[int, float]:
     return {int(one.requests.lengths[0]): pace(one.answers) for one in session.asked if one.test.startswith("sizes")}
-
-
-def byte_size(session: Session) -> int:
-    """The least size at which nearly the most bytes a second come."""
-    rates = sweep(session)
-    most = max(size * rate for size, rate in rates.items())
-    return min(size for size, rate in rates.items() if size * rate > SLOWER * most)
 
 
 def probe_both(session: Session) -> None:
     """Reads and writes together: whether they share their limits."""
-    kinds = np.where(np.arange(4 * SWEPT) % 2 == 0, READ, WRITE)
-    where = places(session.random, 4 * SWEPT, session.device.capacity_bytes)
+    kinds = np.where(np.arange(TOGETHER) % 2 == 0, READ, WRITE)
+    where = places(session.random, TOGETHER, session.device.capacity_bytes)
     session.ask("half of each", Requests.of(kinds, where, session.device.block_bytes, depth=DEPTH))
 
 
@@ -110,6 +133,14 @@ def begins(answers: list[Answers]) -> tuple[np.ndarray, np.ndarray]:
     start = answers[0].issued_ns.min()
     times = np.sort(np.concatenate([one.completed_ns for one in answers]) - start) / 1e9
     return times, np.arange(1.0, len(times) + 1)
+
+
+def burst_per_s(answers: list[Answers], until_s: float) -> float | None:
+    """Requests a second of the parts before the knee, each without its beginning and its end; none where no part ended
+    before."""
+    start = int(answers[0].issued_ns.min())
+    paces = [pace(one) for one in answers if (int(one.completed_ns.max()) - start) / 1e9 < until_s]
+    return float(np.median(paces)) if paces else None
 
 
 def knee(times: np.ndarray, counts: np.ndarray) -> tuple[float, float, float]:
