@@ -257,7 +257,7 @@ def _limits(session: Session, values: dict[str, Value]) -> dict[str, Any]:
     if merges:
         unit = unit or _merged(sizes, pace, small.before, most, session.device.block_bytes)
     found: list[dict[str, Any]] = []
-    if small.at_s or small.before < (1 - BOUND) * most:
+    if small.after < (1 - BOUND) * most:
         for way in _of(session):
             written = way == "writes" and bool(session.of("saturated, writes"))
             knee = _saturated(session, "saturated, writes") if written else small
@@ -272,7 +272,7 @@ def _limits(session: Session, values: dict[str, Value]) -> dict[str, Any]:
             large = replace(large, after=large.before, at_s=0.0)
         if large.at_s:
             large = replace(large, credits=_begun_with(session, large, size))
-        if large.at_s or large.before < (1 - BOUND) * min(most, small.before / counted):
+        if large.after < (1 - BOUND) * min(most, small.before / counted):
             found.append(_limit("bytes", large, "both", float(size), most, values))
     if not found:
         values["volume.limits"] = Value(
