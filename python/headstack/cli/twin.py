@@ -20,10 +20,11 @@ from headstack.atomic_files import write_all
 from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, OUTPUT, SOURCE
 from headstack.cli.loading import Implied
-from headstack.cli.output import print_table, say, wide_option
+from headstack.cli.output import Outputs, html_option, print_table, say, wide_option
 from headstack.cli.targets import access_of, one_thread_options
 from headstack.columns import Figures, Names
 from headstack.system import load_system
+from headstack.tables import written
 from headstack.values import whole
 
 if TYPE_CHECKING:
@@ -201,15 +202,32 @@ def print_calibration(calibration: Calibration) -> None:
 @click.option("--seed", metavar="N", default="1", show_default=True, help="Of the hidden devices.")
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write all that was found (- for stdout).")
 @click.option(
-    "--calibration", type=OUTPUT, metavar="FILE.json", help="Write the scores that intervals of twins are learnt from."
+    "--calibration",
+    "calibration_path",
+    type=OUTPUT,
+    metavar="FILE.json",
+    help="Write the scores that intervals of twins are learnt from.",
 )
+@html_option
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def validate(family: str, devices: str, seed: str, json_path: str | None, calibration: str | None, quiet: bool) -> int:
+def validate(family: str, devices: str, seed: str, quiet: bool, **given: Any) -> int:
     """Draw hidden devices, calibrate them blind, and hold their twins against workloads that no probe asks for."""
     needs_numpy()
+    from headstack.report.html import write_html
+    from headstack.report.twins_report import report_of
     from headstack.twin import proof
 
+    def text(found: Mapping[str, Sequence[Proof]], path: str | None = None) -> str:
+        return written(proof.whole_text([one for some in found.values() for one in some]), path)
+
+    def scores(found: Mapping[str, Sequence[Proof]], path: str) -> None:
+        written(proof.calibration_text(found), path)
+
+    def page(found: Mapping[str, Sequence[Proof]], path: str) -> None:
+        write_html(report_of(found), path)
+
+    outputs = Outputs(given, {"json": text, "calibration": scores, "html": page})
     found: dict[str, list[proof.Proof]] = {}
     for name in family.split(","):
         if name not in FAMILIES:
@@ -222,15 +240,7 @@ def validate(family: str, devices: str, seed: str, json_path: str | None, calibr
                     "does not fit" if not one.fits else f"rates within {100 * max(proof.errors([one], 'rate')):.1f} %"
                 )
                 print(f"headstack: {one.device}: {miss}", file=sys.stderr, flush=True)
-    files = []
-    if json_path is not None:
-        everything = [one for some in found.values() for one in some]
-        files.append((json_path, partial(Path.write_text, data=proof.whole_text(everything))))
-    if calibration is not None:
-        files.append((calibration, partial(Path.write_text, data=proof.calibration_text(found))))
-    write_all(files)
-    if json_path != "-":
-        print_proofs(found)
+    outputs.write(found, lambda: print_proofs(found))
     return 0
 
 

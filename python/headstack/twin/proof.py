@@ -47,9 +47,14 @@ def proofs(family: str, count: int, seed: int, first: int = 0) -> Iterator[Proof
         )
 
 
-def errors(found: Sequence[Proof], figure: str) -> list[float]:
-    """How far each cell of all devices was off, as a share of what was predicted."""
-    return [abs(math.expm1(cell["log_ratio"])) for one in found for cell in one.cells if cell["figure"] == figure]
+def errors(found: Sequence[Proof], figure: str, workload: str | None = None) -> list[float]:
+    """How far each cell of all devices was off, as a share of what was predicted; of one workload or of all."""
+    return [
+        abs(math.expm1(cell["log_ratio"]))
+        for one in found
+        for cell in one.cells
+        if cell["figure"] == figure and workload in (None, cell["workload"])
+    ]
 
 
 def held(family: str, found: Sequence[Proof], figure: str) -> Held | None:
