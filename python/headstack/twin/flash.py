@@ -73,7 +73,11 @@ SMALL_BYTES: Final = 4 << 30
 FOLD_BYTES: Final = 1 << 20
 WARM_SHARE: Final = 0.12
 WARM_MOST: Final = 600_000
-SLC_STEP: Final = 0.03
+SLC_STEP: Final = 0.015
+"""Of a cache, in a block of every die: half of it is what the twin's is off for being made of whole blocks."""
+BITS: Final = 3
+"""Of a cell that holds one while it is a cache. Four are seen in nothing but how much flash the cache takes."""
+FILLS: Final = 4
 SPARE_TRIES: Final = 5
 LAST_OF_READS: Final = "depth curve, large, 64, found"
 SAMPLES: Final = 20
@@ -235,7 +239,7 @@ def _from_reads(session: Session, found: Map, shown: Map, state: str, values: di
         of_map = as_found.miss_ns - 4096 * path.channel_ns
         if of_map < ONE_BIT * sense:
             # The map lies in cells with one bit; how many take writes is another matter.
-            drive["slc_cache"] = {"static_bytes": 0, "dynamic_bytes": 0, "bits_per_cell": 3, "idle_ns": None}
+            drive["slc_cache"] = {"static_bytes": 0, "dynamic_bytes": 0, "bits_per_cell": BITS, "idle_ns": None}
             drive["slc_cache"] |= {"read_ns": max(5_000, round(of_map)), "program_ns": PROGRAM_USUAL_NS // 3}
     if drive["preconditioned"] and found.row_bytes in LARGE_UNITS:
         # Where nothing else repeats, what lies together is a unit of the map.
@@ -332,7 +336,7 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
         return max(20_000.0, float(number * row / rate - load))
 
     bound = first.last > 0.9 / max(controller["write_ns_per_byte"], 1e-9)
-    usual, how = program(first.last), "rate of a stream"
+    usual, how = program(first.behind), "rate of a stream"
     if bound:
         usual, how = PROGRAM_USUAL_NS, "not identifiable: the way in is slower"
     if met.program_ns:
@@ -363,33 +367,35 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
             quick = max(5_000.0, miss - 4096 * timing["channel_ns_per_byte"])
         fixed = min(again.cache_bytes, first.cache_bytes) if again.first > 0.85 * first.first else 0.0
         drive["slc_cache"] = {
-            "static_bytes": round(fixed), "dynamic_bytes": round(first.cache_bytes - fixed), "bits_per_cell": 3,
+            "static_bytes": round(fixed), "dynamic_bytes": round(first.cache_bytes - fixed), "bits_per_cell": BITS,
             "read_ns": round(quick), "program_ns": round(empty - load if empty else program(first.first)),
             "idle_ns": 5_000_000_000 if fixed else None,
         }  # fmt: skip
-        # Blocks fine enough for where it ended.
-        finest = int(SLC_STEP * 3 * first.cache_bytes / (number * row) / 12) * 12
-        flash["pages_per_block"] = max(12, min(flash["pages_per_block"], finest))
+        # Blocks fine enough for where it ended: a cache is so many whole ones of every die.
+        finest = int(SLC_STEP * first.cache_bytes / (number * row)) * BITS
+        flash["pages_per_block"] = max(BITS, min(flash["pages_per_block"], finest))
     erased = number * row / again.last - number * row / first.last if not first.cache_bytes else 0.0
     rows = flash["pages_per_block"]
     timing["erase_ns"] = round(rows * (erased if erased > 2_000 and not bound else ERASE_OF_ROW_NS))
     onset = flash_writes.onset_bytes(session)
-    aside = drive["slc_cache"]["static_bytes"] * 3 if "slc_cache" in drive else 0
+    aside = drive["slc_cache"]["static_bytes"] * BITS if "slc_cache" in drive else 0
     if drive["filled"] and "slc_cache" in drive:
         # What nobody has written takes room as well, so that all of the cache is beyond it.
-        aside = first.cache_bytes * 3
+        aside = first.cache_bytes * BITS
     _give_blocks(drive, capacity * 1.02 + max(aside, onset or 0.1 * capacity))
     _fit_streams(session, system, first, full is None and not met.program_ns and not bound)
     _fit_spare(session, system, values)
     if first.cache_bytes:
         _, now = flash_writes.like(session, system, "fill")
-        if now.cache_bytes < 0.97 * first.cache_bytes:
+        if abs(now.cache_bytes / first.cache_bytes - 1) > SLC_STEP:
+            _fit_streams(session, system, first, False)
+            _, now = flash_writes.like(session, system, "fill")
+        if now.cache_bytes < (1 - 2 * SLC_STEP) * first.cache_bytes:
             # Such a spare leaves no room for it: it is set aside.
             drive["slc_cache"].update(static_bytes=round(first.cache_bytes), dynamic_bytes=0)
             _give_blocks(drive, capacity * 1.02 + aside + (onset or 0.1 * capacity))
             _fit_streams(session, system, first, False)
             _fit_spare(session, system, values)
-        elif now.cache_bytes > 1.02 * first.cache_bytes:
             _fit_streams(session, system, first, False)
         cache = first.cache_bytes
         values["slc_cache.dynamic"] = Value(
@@ -419,23 +425,22 @@ def _fit_streams(session: Session, system: System, first: flash_writes.Stream, p
     drive = ssd(system)
     flash = drive["flash"]
     row = flash["planes_per_die"] * flash["page_bytes"]
-    for _ in range(3):
+    blocks = flash["channels"] * flash["dies_per_channel"] * flash["pages_per_block"]
+    for _ in range(FILLS):
         _, now = flash_writes.like(session, system, "fill")
-        if (
-            abs(now.last / first.last - 1) < 0.01
-            and abs(now.cache_bytes - first.cache_bytes) <= 0.01 * first.cache_bytes
-        ):
-            break
+        slower = now.behind / first.behind
         if programs:
-            drive["timing"]["program_ns"] = round(drive["timing"]["program_ns"] * now.last / first.last)
+            drive["timing"]["program_ns"] = round(drive["timing"]["program_ns"] * slower)
+        short = 0
         if "slc_cache" in drive:
             slc = drive["slc_cache"]
             grows = "dynamic_bytes" if slc["dynamic_bytes"] else "static_bytes"
-            slc[grows] = max(0, slc[grows] + round(first.cache_bytes - now.cache_bytes))
-        _give_blocks(
-            drive,
-            flash["blocks_per_plane"] * flash["pages_per_block"] * flash["channels"] * flash["dies_per_channel"] * row,
-        )
+            of_each = blocks // BITS * row
+            short = round((first.cache_bytes - now.cache_bytes) / of_each)
+            slc[grows] = max(1, round(slc[grows] / of_each) + short) * of_each
+        if not short and (not programs or abs(slower - 1) < 0.01):
+            break
+        _give_blocks(drive, flash["blocks_per_plane"] * blocks * row)
 
 
 def _fit_spare(session: Session, system: System, values: dict[str, Value]) -> None:

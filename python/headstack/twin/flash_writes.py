@@ -20,8 +20,6 @@ from headstack.twin.session import Asked, Session
 BUFFER_SHARE: Final = 0.005
 """Of the capacity: what is taken in faster and is less is a buffer, what is more a cache of one bit a cell. Drives have
 a thousandth of their capacity of memory, and set aside a hundredth of their cells or more."""
-SLOWER: Final = 1.15
-"""A stream that gets slower by this has come to the end of something."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +68,8 @@ class Stream:
     """Until it got slower for good; 0 where it did not."""
     first: float
     """Bytes a nanosecond before that, once the buffer is full."""
+    behind: float
+    """And after it."""
     last: float
     """And at the end."""
 
@@ -79,24 +79,14 @@ def stream(asked: Asked, capacity: int) -> Stream:
     piece = int(asked.requests.lengths[0])
     times = np.sort(asked.answers.completed_ns - asked.answers.issued_ns[0]).astype(np.float64)
     accepted = (np.arange(len(times)) + 1.0) * piece
-    cross, before, after = slc_cache.volume(times, piece)
-    cache = cross if cross >= BUFFER_SHARE * capacity else 0.0
-    if not cache and cross:
-        # The first knee is the buffer's; there may be one behind it.
-        behind = accepted > 2 * cross
-        later, early, late = slc_cache.volume(times[behind] - times[behind][0], piece)
-        if later:
-            cache, before, after = later + 2 * cross, early, late
-        else:
-            before = after
+    # The first that is not the buffer's: later ones come of folding.
+    knee = next((one for one in slc_cache.knees(times, piece) if one.bytes >= BUFFER_SHARE * capacity), None)
+    cache = knee.bytes if knee else 0.0
     inside = (accepted > 0.2 * cache) & (accepted < 0.9 * cache) if cache else accepted > 0.3 * accepted[-1]
-    buffered = 0.0
-    if inside.sum() > 20:
-        slope, base = np.polyfit(times[inside], accepted[inside], 1)
-        before, buffered = float(slope), float(base)
+    slope, base = np.polyfit(times[inside], accepted[inside], 1)
     tail = accepted > (0.5 * accepted[-1] + 0.5 * cache)
-    last = float(np.polyfit(times[tail], accepted[tail], 1)[0]) if tail.sum() > 20 else after
-    return Stream(max(0.0, buffered), cache, before, last)
+    last = float(np.polyfit(times[tail], accepted[tail], 1)[0])
+    return Stream(max(0.0, float(base)), cache, float(slope), knee.after if knee else last, last)
 
 
 def program_times(session: Session, state: str) -> float | None:
@@ -194,8 +184,8 @@ def onset_bytes(session: Session) -> float | None:
     for one in asked:
         times.append(np.sort(one.answers.completed_ns - one.answers.issued_ns[0]) + gone)
         gone = float(times[-1][-1])
-    cross, _, _ = slc_cache.volume(np.concatenate(times), piece)
-    return cross or None
+    knees = slc_cache.knees(np.concatenate(times), piece)
+    return max(knees, key=lambda one: one.before / one.after).bytes if knees else None
 
 
 def ssd(system: System) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,12 @@ ROWS: Final = 24
 """Whole rows also where a row is three or six times what it was taken to be."""
 SETTLE_S: Final = 0.5
 """After which what is under way is over, and what waits for idleness has not begun."""
+MARKS: Final = 2000
+"""Of a stream: knees are found to a thousandth of it, hence to a twentieth of what is a fiftieth of it."""
+LEAST_MARKS: Final = 8
+"""Between two knees: rows of all dies are put down in waves, which are no knees."""
+SLOWER: Final = 1.15
+"""A stream that gets slower by this has come to the end of something."""
 FOLD_S: Final = 30.0
 """Most drives tidy up within seconds of idleness; none is known to wait longer than this."""
 
@@ -45,34 +52,75 @@ def stream(session: Session, test: str, length: int) -> None:
     session.ask(test, Requests.writes(np.arange(length // piece) * piece, piece, depth=DEPTH))
 
 
-def volume(accepted_ns: np.ndarray, piece: int) -> tuple[float, float, float]:
-    """Bytes that a stream put down before it got slower for good, and its rates in bytes a nanosecond before and after.
+@dataclass(frozen=True)
+class Knee:
+    """Where a stream got slower for good."""
 
-    The two straight lines that leave least of the times at which bytes were accepted; no volume where they are one.
+    bytes: float
+    """Accepted until then."""
+    before: float
+    """Bytes a nanosecond, since the knee before."""
+    after: float
+    """And until the next one."""
+
+
+def knees(accepted_ns: np.ndarray, piece: int) -> list[Knee]:
+    """Where a stream of pieces got slower for good: the buffer was full, the cells with one bit were, or those were
+    folded for more.
+
+    Straight lines of bytes over time meet there. Each stretch is cut where two lines leave least of it, as long as they
+    leave half of what one does; then each knee is found again between its neighbours alone, because a line across two
+    knees lies beside both.
     """
     times = np.sort(accepted_ns).astype(np.float64)
-    step = max(1, len(times) // 600)
+    step = max(1, len(times) // MARKS)
     marks = np.arange(step - 1, len(times), step)
-    y, x = times[marks], (marks + 1.0) * piece
-    if len(x) < 12:
-        return 0.0, x[-1] / y[-1], x[-1] / y[-1]
-    best = (np.inf, 0)
-    for knee in range(3, len(x) - 3):
-        left = _line(x[: knee + 1], y[: knee + 1])
-        right = _line(x[knee:], y[knee:])
-        best = min(best, (left[2] + right[2], knee))
-    before, after = _line(x[: best[1] + 1], y[: best[1] + 1]), _line(x[best[1] :], y[best[1] :])
-    if after[1] <= 1.15 * before[1]:
-        whole = _line(x, y)
-        return 0.0, 1 / whole[1], 1 / whole[1]
-    cross = (after[0] - before[0]) / (before[1] - after[1])
-    return float(cross), 1 / before[1], 1 / after[1]
+    x, y = (marks + 1.0) * piece, times[marks]
+    ends = [0, *_cuts(x, y, 0, len(x)), len(x)]
+    found = []
+    for first, cut, last in zip(ends, ends[1:], ends[2:], strict=False):
+        cut = _best_cut(x[first:last], y[first:last])[0] + first if last - first >= 2 * LEAST_MARKS else cut
+        (base, slope), (later_base, later_slope) = (_line(x[part], y[part]) for part in (slice(first, cut), slice(cut, last)))
+        if later_slope > SLOWER * slope:
+            cross = (later_base - base) / (slope - later_slope)
+            found.append(Knee(float(cross), 1 / slope, 1 / later_slope))
+    return found
 
 
-def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+def _cuts(x: np.ndarray, y: np.ndarray, first: int, last: int) -> list[int]:
+    """Marks at which straight lines end that explain a stretch."""
+    if last - first < 2 * LEAST_MARKS:
+        return []
+    cut, left, whole = _best_cut(x[first:last], y[first:last])
+    cut += first
+    slopes = [_line(x[part], y[part])[1] for part in (slice(first, cut), slice(cut, last))]
+    if left > 0.5 * whole or slopes[1] < SLOWER * slopes[0]:
+        return []
+    return [*_cuts(x, y, first, cut), cut, *_cuts(x, y, cut, last)]
+
+
+def _best_cut(x: np.ndarray, y: np.ndarray) -> tuple[int, float, float]:
+    """The mark where two lines leave least of a stretch, what they leave, and what one line does."""
+    x, y = (x - x[0]) / (x[-1] - x[0]), (y - y[0]) / (y[-1] - y[0])
+    ahead, behind = _left_of_lines(x, y), _left_of_lines(x[::-1], y[::-1])[::-1]
+    # Lines over the marks before each cut, and from it on.
+    both = ahead[:-1] + behind[1:]
+    both[: LEAST_MARKS - 1] = both[len(both) - LEAST_MARKS + 1 :] = np.inf
+    cut = int(np.argmin(both)) + 1
+    return cut, float(both[cut - 1]), float(ahead[-1])
+
+
+def _left_of_lines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """What the best lines through the first marks leave of them, for every number of marks."""
+    count = np.arange(1.0, len(x) + 1)
+    sums = {name: np.cumsum(of) for name, of in (("x", x), ("y", y), ("xx", x * x), ("xy", x * y), ("yy", y * y))}
+    xx, xy, yy = (sums[a + b] - sums[a] * sums[b] / count for a, b in (("x", "x"), ("x", "y"), ("y", "y")))
+    return np.maximum(0.0, yy - np.divide(xy**2, xx, out=np.zeros_like(xx), where=xx > 0))
+
+
+def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     slope = float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
-    base = float(y.mean() - slope * x.mean())
-    return base, slope, float(((y - base - slope * x) ** 2).sum())
+    return float(y.mean() - slope * x.mean()), slope
 
 
 def probe(session: Session, row_bytes: int) -> None:
