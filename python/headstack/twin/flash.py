@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from headstack.twin import flash_reads, flash_writes
 from headstack.twin.device import Requests, SimulatedDevice
 from headstack.twin.flash_draw import draw
+from headstack.twin.flash_marks import marks
 from headstack.twin.flash_reads import Map
 from headstack.twin.flash_writes import ssd
 from headstack.twin.hidden import HeldOut
@@ -33,7 +34,7 @@ from headstack.twin.probes import (
 )
 from headstack.twin.session import OutOfTimeError, Session
 
-__all__ = ["HELD_OUT", "draw", "learn", "probes"]
+__all__ = ["HELD_OUT", "draw", "learn", "marks", "probes"]
 
 HELD_OUT: Final = (
     HeldOut("reads alone", "read", 1, 8192, 4000),
@@ -44,6 +45,8 @@ HELD_OUT: Final = (
     HeldOut("mix", "mix", 16, 8192, 20000, reads=0.7, settled=True),
     HeldOut("mix", "mix", 2, 4096, 10000, reads=0.8, settled=True),
     HeldOut("mix", "mix", 48, 8192, 20000, reads=0.6, settled=True),
+    HeldOut("writes", "write", 1, 8192, 8000, reads=0.0, settled=True),
+    HeldOut("writes", "write", 64, 8192, 40000, reads=0.0, settled=True),
     HeldOut("writes", "write", 16, 4096, 40000, reads=0.0, settled=True),
     HeldOut("writes", "write", 4, 16384, 20000, reads=0.0, settled=True),
 )
@@ -55,6 +58,13 @@ BLOCKS: Final = 240
 """Of a die in a description: how many the flash has is not to be seen; so many give its spare to half a per cent."""
 ERASE_OF_ROW_NS: Final = 12_000
 """Of an erase for each row of the block: 4.5 ms over the 384 rows between those of MLC and of TLC."""
+ERASE_USUAL_NS: Final = 4_500_000
+"""As above; sheets of flash since 2008 say 2 to 8 ms."""
+ERASE_SEEN_NS: Final = 2_000
+"""What a row of a second fill takes longer where that is no chance."""
+BLOCKS_LEAST: Final = 200
+BLOCKS_MOST: Final = 1000
+"""Of a die: fewer leave no spare to choose, more take long to simulate."""
 PROGRAM_USUAL_NS: Final = 600_000
 """Between the generations of TLC since 2016."""
 SENSE_USUAL_NS: Final = 60_000
@@ -74,10 +84,13 @@ FOLD_BYTES: Final = 1 << 20
 WARM_SHARE: Final = 0.12
 WARM_MOST: Final = 600_000
 SLC_STEP: Final = 0.015
-"""Of a cache, in a block of every die: half of it is what the twin's is off for being made of whole blocks."""
+"""Of a cache, by which the twin's may be off for being made of whole blocks."""
 BITS: Final = 3
 """Of a cell that holds one while it is a cache. Four are seen in nothing but how much flash the cache takes."""
 FILLS: Final = 4
+LONG_AFTER: Final = 2.0
+"""Capacities of overwrites, as many as probes ask for once the drive is full."""
+LONG_PIECE: Final = 1 << 16
 SPARE_TRIES: Final = 5
 LAST_OF_READS: Final = "depth curve, large, 64, found"
 SAMPLES: Final = 20
@@ -349,6 +362,9 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
         values["flash.program"] = Value(None, None, how)
     (burst,) = session.of("write burst")
     held = write_buffer.knee(burst.answers.completed_ns - burst.answers.issued_ns[0], unit)[0]
+    if first.buffer_bytes > row and first.first < 0.9 / max(controller["write_ns_per_byte"], 1e-9):
+        # An empty drive has collected nothing ahead, which would take in a burst as well.
+        held = max(2 * row + 1, first.buffer_bytes)
     if held > 2 * row:
         drive["buffer"]["bytes"] = max(2 * row, round(held / row) * row)
         values["buffer.size"] = Value(
@@ -371,12 +387,19 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
             "read_ns": round(quick), "program_ns": round(empty - load if empty else program(first.first)),
             "idle_ns": 5_000_000_000 if fixed else None,
         }  # fmt: skip
-        # Blocks fine enough for where it ended: a cache is so many whole ones of every die.
-        finest = int(SLC_STEP * first.cache_bytes / (number * row)) * BITS
-        flash["pages_per_block"] = max(BITS, min(flash["pages_per_block"], finest))
-    erased = number * row / again.last - number * row / first.last if not first.cache_bytes else 0.0
-    rows = flash["pages_per_block"]
-    timing["erase_ns"] = round(rows * (erased if erased > 2_000 and not bound else ERASE_OF_ROW_NS))
+    # The first fill found all blocks erased; the second erases them as it goes.
+    erased = number * row / again.last - number * row / first.behind
+    per_row = erased if erased > ERASE_SEEN_NS and not bound else None
+    flash["pages_per_block"] = rows = _rows_of_block(
+        capacity / (number * row), per_row, first.cache_bytes / (number * row)
+    )
+    timing["erase_ns"] = round(rows * (per_row or ERASE_OF_ROW_NS))
+    if per_row:
+        values["flash.erase"] = Value(
+            f"{rows * per_row * 0.8 / 1e6:.3g}ms",
+            f"{rows * per_row * 1.2 / 1e6:.3g}ms",
+            "what a row of a second fill takes longer, in blocks that take as long to erase as is usual",
+        )
     onset = flash_writes.onset_bytes(session)
     aside = drive["slc_cache"]["static_bytes"] * BITS if "slc_cache" in drive else 0
     if drive["filled"] and "slc_cache" in drive:
@@ -389,6 +412,7 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
         _, now = flash_writes.like(session, system, "fill")
         if abs(now.cache_bytes / first.cache_bytes - 1) > SLC_STEP:
             _fit_streams(session, system, first, False)
+            _fit_spare(session, system, values)
             _, now = flash_writes.like(session, system, "fill")
         if now.cache_bytes < (1 - 2 * SLC_STEP) * first.cache_bytes:
             # Such a spare leaves no room for it: it is set aside.
@@ -401,6 +425,21 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
         values["slc_cache.dynamic"] = Value(
             f"{cache * 0.97:.0f}B", f"{cache * 1.03:.0f}B", "where a stream got slower; with what is set aside"
         )
+
+
+def _rows_of_block(rows: float, erase_of_row_ns: float | None, cached: float) -> int:
+    """Rows of a block, of a die with so many rows of which so many hold one bit a cell while they are a cache."""
+    usual = rows / BLOCKS
+    if erase_of_row_ns:
+        # Erasing takes milliseconds in flash of all generations, however long its blocks are.
+        usual = float(np.clip(ERASE_USUAL_NS / erase_of_row_ns, rows / BLOCKS_MOST, rows / BLOCKS_LEAST))
+    if not cached:
+        return max(12, round(usual / 12) * 12)
+    # A cache is so many whole blocks: of those that are nearly as long as usual, the one that fits it best.
+    lengths = np.arange(max(1, int(usual / BITS / 1.5)), max(2, int(usual / BITS * 1.5) + 1))
+    left = np.abs(np.maximum(1, np.round(cached / lengths)) * lengths / cached - 1)
+    fit = lengths[left <= left.min() + SLC_STEP / 3]
+    return int(fit[np.argmin(np.abs(np.log(fit * BITS / usual)))]) * BITS
 
 
 def _unit(session: Session, interval_ns: float, row: int) -> int:
@@ -450,23 +489,47 @@ def _fit_spare(session: Session, system: System, values: dict[str, Value]) -> No
     (measured,) = session.of("steady writes")
     warm = min(WARM_MOST, int(WARM_SHARE * session.device.capacity_bytes) // 4096)
 
-    def rate(blocks: float) -> float:
+    def rate(blocks: float, long_after: bool = False) -> float:
         trial = copy.deepcopy(system)
         ssd(trial)["flash"]["blocks_per_plane"] = round(blocks)
         ssd(trial)["preconditioned"] = True
-        device = SimulatedDevice(trial)
+        device, random = SimulatedDevice(trial), np.random.default_rng(session.seed)
+        if long_after:
+            count = int(LONG_AFTER * device.capacity_bytes) // LONG_PIECE
+            places = random.integers(0, device.capacity_bytes // LONG_PIECE, count) * LONG_PIECE
+            device.ask(Requests.writes(places, LONG_PIECE, depth=32))
         # What it had collected ahead is used up first.
-        places = np.random.default_rng(session.seed).integers(0, device.capacity_bytes // 4096, warm) * 4096
+        places = random.integers(0, device.capacity_bytes // 4096, warm) * 4096
         device.ask(Requests.writes(places, depth=32))
         return device.ask(measured.requests).per_s
 
-    least, blocks, wanted = _least_blocks(drive), float(flash["blocks_per_plane"]), measured.answers.per_s
-    tried: list[tuple[float, float]] = []
+    least, wanted = float(_least_blocks(drive)), measured.answers.per_s
+    blocks, tried = _where_zero(lambda x: float(np.log(rate(x) / wanted)), float(flash["blocks_per_plane"]), least, [])
+    if "slc_cache" in drive:
+        # Blocks that hold one bit a cell fill with what is stale, which takes as long as nobody waits each time.
+        slower = float(np.log(rate(blocks, long_after=True) / wanted)) - dict(tried)[blocks]
+        wanted /= float(np.exp(slower))
+        tried = [(x, y + slower) for x, y in tried]
+        blocks, _ = _where_zero(lambda x: float(np.log(rate(x) / wanted)), blocks, least, tried)
+    flash["blocks_per_plane"] = round(blocks)
+    share = _spare(drive)
+    values["flash.over_provisioning"] = Value(
+        f"{share * 0.93:.4f}", f"{share * 1.07:.4f}", "rate of steady overwrites, with the other values as they are"
+    )
+
+
+def _where_zero(
+    off: Callable[[float], float], blocks: float, least: float, tried: list[tuple[float, float]]
+) -> tuple[float, list[tuple[float, float]]]:
+    """Where what rises with the blocks is nearest to zero, and all that was tried, which goes on from ``tried``."""
+    tried = list(tried)
     for _ in range(SPARE_TRIES):
-        tried.append((blocks, float(np.log(rate(blocks) / wanted))))
-        if abs(tried[-1][1]) < 0.01:
-            break
+        if round(blocks) not in [round(x) for x, _ in tried]:
+            tried.append((blocks, off(blocks)))
         tried.sort()
+        nearest = min(tried, key=lambda one: abs(one[1]))
+        if abs(nearest[1]) < 0.01:
+            break
         below = [one for one in tried if one[1] <= 0]
         above = [one for one in tried if one[1] > 0]
         if below and above:
@@ -475,14 +538,10 @@ def _fit_spare(session: Session, system: System, values: dict[str, Value]) -> No
         else:
             # One beyond: the rate goes nearly with the spare.
             x, y = tried[-1] if below else tried[0]
-            blocks = max(float(least), x + (x - 0.97 * least) * (float(np.exp(-1.2 * y)) - 1))
+            blocks = max(least, x + (x - 0.97 * least) * (float(np.exp(-1.2 * y)) - 1))
         if round(blocks) in [round(x) for x, _ in tried]:
             break
-    flash["blocks_per_plane"] = round(min(tried, key=lambda one: abs(one[1]))[0])
-    share = _spare(drive)
-    values["flash.over_provisioning"] = Value(
-        f"{share * 0.93:.4f}", f"{share * 1.07:.4f}", "rate of steady overwrites, with the other values as they are"
-    )
+    return min(tried, key=lambda one: abs(one[1]))[0], tried
 
 
 def _least_blocks(drive: dict[str, Any]) -> int:

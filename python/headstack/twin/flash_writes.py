@@ -74,13 +74,14 @@ class Stream:
     """And at the end."""
 
 
-def stream(asked: Asked, capacity: int) -> Stream:
-    """The knees of a stream, and its rates between them."""
+def stream(asked: Asked, capacity: int, buffer_bytes: float = 0.0) -> Stream:
+    """The knees of a stream, and its rates between them; of a drive whose buffer is known, or is small."""
     piece = int(asked.requests.lengths[0])
     times = np.sort(asked.answers.completed_ns - asked.answers.issued_ns[0]).astype(np.float64)
     accepted = (np.arange(len(times)) + 1.0) * piece
     # The first that is not the buffer's: later ones come of folding.
-    knee = next((one for one in slc_cache.knees(times, piece) if one.bytes >= BUFFER_SHARE * capacity), None)
+    least = max(BUFFER_SHARE * capacity, 1.5 * buffer_bytes)
+    knee = next((one for one in slc_cache.knees(times, piece) if one.bytes >= least), None)
     cache = knee.bytes if knee else 0.0
     inside = (accepted > 0.2 * cache) & (accepted < 0.9 * cache) if cache else accepted > 0.3 * accepted[-1]
     slope, base = np.polyfit(times[inside], accepted[inside], 1)
@@ -134,12 +135,17 @@ def reads_in_programs(session: Session) -> Reads:
             late_after.append(float(one.answers.issued_ns[1] - landed))
     if len(waits) < 4:
         return Reads(0.0, False, None)
-    if np.std(waits) >= np.std(ends):
+    # Medians: a few meet what else the die does.
+    if _scatter(waits) >= _scatter(ends):
         return Reads(float(np.median(waits)), False, float(np.median(ends)))
     # Left again and again, it is over between the last read that met it and the first that met nothing.
     last = max(begins)
     free = min((after for after in late_after if after > last), default=last)
     return Reads(float(np.median(waits)), True, (last + free) / 2 if free < 1.5 * last else last)
+
+
+def _scatter(values: Sequence[float]) -> float:
+    return float(np.median(np.abs(np.array(values) - np.median(values))))
 
 
 def replay(system: System, asked: Sequence[Asked], wanted: Callable[[str], bool], until: str,
@@ -160,8 +166,11 @@ def like(session: Session, system: System, test: str) -> tuple[Stream, Stream]:
     """A stream as it was measured, and as a description has it."""
     capacity = session.device.capacity_bytes
     (measured,) = session.of(test)
-    answers = replay(system, session.asked, lambda name: name == test, test, ("trim", "programs", "fill"))[test]
-    return stream(measured, capacity), stream(Asked(test, measured.requests, answers), capacity)
+    answers = replay(system, session.asked, lambda name: name == test, test, ("both ways", "trim", "programs", "fill"))[
+        test
+    ]
+    buffer_bytes: int = ssd(system)["buffer"]["bytes"]
+    return stream(measured, capacity), stream(Asked(test, measured.requests, answers), capacity, buffer_bytes)
 
 
 def steady_rates(session: Session) -> np.ndarray:

@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +16,9 @@ from headstack.intervals.calibration import Held, left_out, of_devices
 from headstack.twin.device import SimulatedDevice
 from headstack.twin.hidden import Cell, score
 from headstack.twin.session import Session
+
+Mark = tuple[float | None, float | None]
+"""Of the hidden device and of its twin; none where it has no such thing, or the answers do not tell."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class Proof:
     device_s: float
     requests: int
     processor_s: float
+    marks: dict[str, Mark] = field(default_factory=dict)
+    """Name of what else the family is held against, to how the hidden device has it and how the twin."""
 
 
 def proofs(family: str, count: int, seed: int, first: int = 0) -> Iterator[Proof]:
@@ -42,9 +47,10 @@ def proofs(family: str, count: int, seed: int, first: int = 0) -> Iterator[Proof
         learnt = module.learn(session)
         spent = time.process_time() - began
         cells = score(hidden, learnt, seed * 1000 + number, module.HELD_OUT) if learnt.fits else []
-        yield Proof(
-            f"{family}-{seed}-{number}", learnt.fits, learnt.why, cells, session.device_s, session.requests, spent
-        )
+        marks = module.marks(hidden, learnt) if learnt.fits and hasattr(module, "marks") else {}
+        device_s, requests = session.device_s, session.requests
+        name = f"{family}-{seed}-{number}"
+        yield Proof(name, learnt.fits, learnt.why, cells, device_s, requests, spent, marks)
 
 
 def errors(found: Sequence[Proof], figure: str, workload: str | None = None) -> list[float]:

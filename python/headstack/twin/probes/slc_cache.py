@@ -80,7 +80,9 @@ def knees(accepted_ns: np.ndarray, piece: int) -> list[Knee]:
     found = []
     for first, cut, last in zip(ends, ends[1:], ends[2:], strict=False):
         cut = _best_cut(x[first:last], y[first:last])[0] + first if last - first >= 2 * LEAST_MARKS else cut
-        (base, slope), (later_base, later_slope) = (_line(x[part], y[part]) for part in (slice(first, cut), slice(cut, last)))
+        (base, slope), (later_base, later_slope) = (
+            _line(x[part], y[part]) for part in (slice(first, cut), slice(cut, last))
+        )
         if later_slope > SLOWER * slope:
             cross = (later_base - base) / (slope - later_slope)
             found.append(Knee(float(cross), 1 / slope, 1 / later_slope))
