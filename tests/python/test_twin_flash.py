@@ -10,7 +10,7 @@ from headstack.twin import flash, flash_reads, flash_writes
 from headstack.twin.device import Answers, Requests, SimulatedDevice
 from headstack.twin.flash_draw import loaded
 from headstack.twin.learnt import Learnt
-from headstack.twin.probes import dies
+from headstack.twin.probes import dies, slc_cache
 from headstack.twin.session import Session
 
 SMALL = """
@@ -125,6 +125,32 @@ def test_a_row_ends_where_two_reads_meet_no_more():
 def test_strides_are_multiples_of_a_period_or_nothing():
     assert flash_reads._period(np.arange(1, 40) % 8 == 0) == 8
     assert flash_reads._period(np.arange(1, 40) % 8 == 3) is None
+
+
+def test_a_knee_lies_where_its_neighbours_leave_it():
+    # 1 GB at 2 bytes a nanosecond, 5 GB at a third of it, and 1 GB slower still, as a drive that folds.
+    rates = np.repeat([2.0, 0.6, 0.3], [1000, 5000, 1000])
+    knees = slc_cache.knees(np.cumsum(1e6 / rates), 10**6)
+    assert [knee.bytes for knee in knees] == pytest.approx([1e9, 6e9], rel=0.005)
+    assert knees[0].before == pytest.approx(2.0, rel=0.01)
+    assert knees[0].after == pytest.approx(0.6, rel=0.01)
+    assert slc_cache.knees(np.cumsum(np.full(7000, 1e6)), 10**6) == []
+
+
+def test_a_row_of_a_second_fill_tells_what_erasing_costs(small):
+    hidden, found, _ = small
+    of_row = [
+        drive["timing"]["erase_ns"] / drive["flash"]["pages_per_block"]
+        for drive in (hidden, found.best["drive"]["ssd"])
+    ]
+    assert of_row[1] == pytest.approx(of_row[0], rel=0.05)
+
+
+def test_a_hidden_drive_is_held_against_its_dies_and_its_cliff(small):
+    hidden, found, _ = small
+    marks = flash.marks({"drive": {"ssd": hidden}}, found)
+    assert marks["dies"] == (16.0, 16.0)
+    assert marks["cliff"] == (None, None)
 
 
 class Constant:

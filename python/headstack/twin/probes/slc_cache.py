@@ -117,7 +117,8 @@ def _left_of_lines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     count = np.arange(1.0, len(x) + 1)
     sums = {name: np.cumsum(of) for name, of in (("x", x), ("y", y), ("xx", x * x), ("xy", x * y), ("yy", y * y))}
     xx, xy, yy = (sums[a + b] - sums[a] * sums[b] / count for a, b in (("x", "x"), ("x", "y"), ("y", "y")))
-    return np.maximum(0.0, yy - np.divide(xy**2, xx, out=np.zeros_like(xx), where=xx > 0))
+    left: np.ndarray = yy - np.divide(xy**2, xx, out=np.zeros_like(xx), where=xx > 0)
+    return left
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
