@@ -33,6 +33,7 @@ TESTS = {
     "sampling errors": cargo_test("headstack-catalogue", "suite", "sampling::", "--ignored"),
     "live verdicts": cargo_test("headstack-live", "verdict", "what_a_verdict_states", "--ignored"),
     "twins of hidden devices": [*HEADSTACK, "twin", "validate", "--family", "disk", "--devices", "12", "--seed", "3"],
+    "devices of no family": [*HEADSTACK, "twin", "validate", "--family", "strangers", "--devices", "12", "--seed", "3"],
     "fio's requests": [sys.executable, "tests/python/fio_conformance.py"],
     "the sdist, built from nothing": [sys.executable, "tests/python/packages.py", "target/packages", "--whole"],
     "the sdist beside the wheel, and the README's tour from it": [

@@ -33,10 +33,13 @@ if TYPE_CHECKING:
     from headstack.twin.learning import Calibration
     from headstack.twin.proof import Proof
     from headstack.twin.session import Session
+    from headstack.twin.strangers import Stranger
 
 LEAST_SHOWN = 100
 """Of fewer requests, what is left unexplained is chance."""
 FAMILIES = ("disk", "flash", "array", "volume")
+STRANGERS = "strangers"
+MARK_NEAR = 0.05
 
 
 @click.group(cls=Implied, implied="learn")
@@ -197,8 +200,16 @@ def print_calibration(calibration: Calibration) -> None:
 
 
 @twin.command()
-@click.option("--family", metavar="NAME,...", default="disk", show_default=True, help=f"Of {', '.join(FAMILIES)}.")
-@click.option("--devices", metavar="N", default="12", show_default=True, help="Hidden devices of each family.")
+@click.option(
+    "--family",
+    metavar="NAME,...",
+    default="disk",
+    show_default=True,
+    help=f"Of {', '.join(FAMILIES)}; or {STRANGERS}, which are of none that they are taken for.",
+)
+@click.option(
+    "--devices", metavar="N", default="12", show_default=True, help="Hidden devices of each; 20 are all strangers."
+)
 @click.option("--seed", metavar="N", default="1", show_default=True, help="Of the hidden devices.")
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write all that was found (- for stdout).")
 @click.option(
@@ -214,6 +225,8 @@ def print_calibration(calibration: Calibration) -> None:
 def validate(family: str, devices: str, seed: str, quiet: bool, **given: Any) -> int:
     """Draw hidden devices, calibrate them blind, and hold their twins against workloads that no probe asks for."""
     needs_numpy()
+    if family == STRANGERS:
+        return validate_strangers(whole("devices", devices), whole("seed", seed), quiet, given)
     from headstack.report.html import write_html
     from headstack.report.twins_report import report_of
     from headstack.twin import proof
@@ -231,7 +244,7 @@ def validate(family: str, devices: str, seed: str, quiet: bool, **given: Any) ->
     found: dict[str, list[proof.Proof]] = {}
     for name in family.split(","):
         if name not in FAMILIES:
-            raise InputError(f"--family: {name!r} is none of {', '.join(FAMILIES)}")
+            raise InputError(f"--family: {name!r} is none of {', '.join(FAMILIES)}; {STRANGERS} are asked alone")
         found[name] = []
         for one in proof.proofs(name, whole("devices", devices), whole("seed", seed)):
             found[name].append(one)
@@ -280,9 +293,61 @@ def print_proofs(found: Mapping[str, Sequence[Proof]]) -> None:
             "Coverage is the mean over devices, each left out of what its interval is learnt from; "
             f"{100 * low:.0f} to {100 * high:.0f} % are what so many show where 90 % is true."
         )
+        for mark in dict.fromkeys(mark for one in fits for mark in one.marks):
+            say(f"{mark}: {of_marks([one.marks[mark] for one in fits])}")
         for one in some:
             if not one.fits:
                 say(f"{one.device}: does not fit: {one.why}")
+
+
+def of_marks(marks: Sequence[tuple[float | None, float | None]]) -> str:
+    """How near twins come to what hidden devices have."""
+    off = [abs(twin / hidden - 1) for hidden, twin in marks if hidden is not None and twin is not None]
+    missed = sum(hidden is not None and twin is None for hidden, twin in marks)
+    wrong = sum(hidden is None and twin is not None for hidden, twin in marks)
+    return (
+        f"{sum(one == 0 for one in off)} of {len(off)} exact, {sum(one <= MARK_NEAR for one in off)} within 5 %, worst "
+        f"{100 * max(off, default=0.0):.1f} %; {missed} not told, {wrong} told where there is none"
+    )
+
+
+def validate_strangers(count: int, seed: int, quiet: bool, given: dict[str, Any]) -> int:
+    """Draws devices of no family, and says which were taken for one."""
+    from dataclasses import asdict
+
+    from headstack.twin.strangers import strangers
+
+    def text(unknown: Sequence[Stranger], path: str | None = None) -> str:
+        return written(json.dumps([asdict(one) for one in unknown]), path)
+
+    for name in ("calibration", "html"):
+        if given[f"{name}_path"] is not None:
+            raise InputError(f"--{name}: {STRANGERS} teach no interval")
+    outputs = Outputs(given, {"json": text})
+    found = []
+    for one in strangers(count, seed):
+        found.append(one)
+        if not quiet:
+            taken = [f"fits {family}, rates within {100 * off:.1f} %" for family, off in one.off.items()]
+            verdicts = ", ".join([*taken, *(f"does not fit {family}" for family in one.refused)])
+            print(f"headstack: {one.device}: {one.what}: {verdicts}", file=sys.stderr, flush=True)
+    outputs.write(found, lambda: print_strangers(found))
+    return 0
+
+
+def print_strangers(found: Sequence[Stranger]) -> None:
+    """Which devices were taken for what they are not."""
+    rows = [
+        [one.what, ", ".join(one.refused), ", ".join(f"{family}, {100 * off:.1f} %" for family, off in one.off.items())]
+        for one in found
+    ]
+    print_table([Names("device"), Names("does not fit"), Names("fits, rates within")], rows)
+    refused = sum(not one.off for one in found)
+    right = sum(bool(one.off) and one.known for one in found)
+    say(
+        f"\n{len(found)} devices: {refused} fit nothing that they are not; {right} fit, held-out rates within 3 %; "
+        f"{len(found) - refused - right} are mistaken"
+    )
 
 
 @twin.command()

@@ -1,0 +1,124 @@
+"""Devices that a family must not take for its own: constant latencies, other families, two devices mixed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Final
+
+import numpy as np
+
+from headstack.twin import array, disk, flash, volume
+from headstack.twin.device import SimulatedDevice
+from headstack.twin.flash_draw import loaded
+from headstack.twin.hidden import score
+from headstack.twin.learning import DoesNotFitError, learn
+from headstack.twin.learnt import System
+
+NEAR: Final = 0.03
+"""A twin whose rates are this near in all its held-out workloads is a good one, whatever the device is made of."""
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """A hidden device that is of none of the families that it was taken for."""
+
+    device: str
+    what: str
+    refused: dict[str, str] = field(default_factory=dict)
+    """Family to what speaks against it."""
+    off: dict[str, float] = field(default_factory=dict)
+    """Family that took it for one of its own, to by how much the worst of its held-out rates is off."""
+
+    @property
+    def known(self) -> bool:
+        """No family took it for what it is not, and was wrong about it."""
+        return all(off <= NEAR for off in self.off.values())
+
+
+@dataclass(frozen=True)
+class _Kind:
+    what: str
+    families: tuple[str, ...]
+    """That it could be mistaken for."""
+    system: System
+
+
+def strangers(count: int, seed: int, first: int = 0) -> Iterator[Stranger]:
+    """Strangers one after the other; each depends on the seed and its own number alone. After twenty the kinds begin
+    again."""
+    for number in range(first, first + count):
+        kind = _kind(number % len(_KINDS), np.random.default_rng((seed, number)))
+        found = Stranger(f"stranger-{seed}-{number}", kind.what)
+        for family in kind.families:
+            device = SimulatedDevice(kind.system, seed + number, found.device)
+            try:
+                learnt = learn(device, [family], seed=number + 1).learnt
+            except DoesNotFitError as error:
+                found.refused[family] = str(error).partition(f"{family}: ")[2]
+                continue
+            cells = score(kind.system, learnt, seed * 1000 + number, import_module(f"headstack.twin.{family}").HELD_OUT)
+            found.off[family] = max(abs(math.expm1(cell["log_ratio"])) for cell in cells if cell["figure"] == "rate")
+        yield found
+
+
+SOLID, TURNING, ALONE = ("flash", "array"), ("disk", "array"), ("disk", "flash", "volume")
+_KINDS: Final = (
+    ("a constant 20 us", "constant 20e3", (*SOLID, "disk")),
+    ("a constant 80 us", "constant 80e3", (*SOLID, "disk")),
+    ("a constant 0.5 ms", "constant 500e3", (*SOLID, "disk")),
+    ("a constant 5 ms", "constant 5e6", (*TURNING, "flash")),
+    ("latencies of flash, drawn", "latencies 60e3 90e3 1e6", SOLID),
+    ("latencies of a disk, drawn", "latencies 3e6 9e6 20e6", TURNING),
+    ("a disk", "disk", ("flash", "volume", "array")),
+    ("another disk", "disk", ("flash", "volume", "array")),
+    ("a solid-state drive", "flash", ("disk", "volume", "array")),
+    ("another solid-state drive", "flash", ("disk", "volume", "array")),
+    ("a volume", "volume", ("disk", "flash", "array")),
+    ("another volume", "volume", ("disk", "flash", "array")),
+    ("a disk beside a solid-state drive", "jbod disk flash", ALONE),
+    ("a disk behind a solid-state drive", "concat flash disk", ALONE),
+    ("a disk and a solid-state drive that mirror each other", "raid1 disk flash", ALONE),
+    ("stripes over a disk and a solid-state drive", "raid0 disk flash", ALONE),
+    ("a disk beside another", "jbod disk disk", ALONE),
+    ("a solid-state drive beside another", "jbod flash flash", ALONE),
+    ("stripes over unlike solid-state drives", "raid0 flash flash", ALONE),
+    ("stripes over disks", "raid5 disk", ALONE),
+)
+"""What it is, what it is made of, and for what it could be mistaken."""
+MEMBERS: Final = {"disk": array.DISKS, "flash": array.FLASH}
+DRAWS: Final = {"disk": disk.draw, "flash": flash.draw, "volume": volume.draw}
+
+
+def _kind(number: int, random: np.random.Generator) -> _Kind:
+    what, made_of, families = _KINDS[number]
+    kind, *parts = made_of.split()
+    if kind in DRAWS:
+        return _Kind(what, families, DRAWS[kind](random))
+    if kind in ("constant", "latencies"):
+        # As near to one as the model has it.
+        times = [round(float(part)) for part in parts]
+        floor, median, p99 = times if len(times) > 1 else (times[0], times[0] + 1, times[0] + 2)
+        return _Kind(what, families, _latencies(floor, median, p99))
+    return _Kind(what, families, _mixed(kind, parts, random))
+
+
+def _latencies(floor_ns: int, median_ns: int, p99_ns: int) -> System:
+    """Answers after a time that nothing else has a part in."""
+    latency = {"floor_ns": floor_ns, "median_ns": median_ns, "p99_ns": p99_ns}
+    described: dict[str, Any] = {"name": "latencies", "capacity_bytes": 100 << 30, "block_bytes": 512, "limits": []}
+    described["accounting"] = {"unit_bytes": None, "merges": False, "whole_units": False}
+    return {"drive": {"volume": described | {"read": latency, "write": latency, "queue_depth": 1024}}}
+
+
+def _mixed(level: str, parts: list[str], random: np.random.Generator) -> System:
+    """Two members that differ, or four that do not."""
+    names: list[str] = []
+    for part in parts:
+        left = [name for name in MEMBERS[part] if name not in names]
+        names.append(left[random.integers(len(left))])
+    count = 4 if len(names) == 1 else 1
+    drives = "".join(f'[[drives]]\ndrive = "{name}"\ncount = {count}\n' for name in names)
+    return loaded(f'name = "mixed"\n{drives}[[groups]]\nlevel = "{level}"\n')
