@@ -144,7 +144,7 @@ def test_the_order_of_service_tells_firmware_apart() -> None:
         rows = np.arange(start, min(start + 16, 600))
         by_place[rows[np.argsort(requests.offsets[rows])]] = done[rows]
     sorted_ = order(requests, Answers(by_place - 16_000_000, by_place))[0]
-    times, overtaken, upwards, apart = slice(0, 7), slice(7, 15), slice(15, 17), slice(17, 20)
+    times, overtaken, upwards, apart = slice(0, 8), slice(8, 16), slice(16, 18), slice(18, 21)
     assert first[times] == pytest.approx(sorted_[times])
     assert (first[overtaken] == 0).all()
     assert 0.3 < sorted_[overtaken][0] < 0.5
@@ -230,6 +230,21 @@ def test_what_is_left_unexplained_widens_the_sample(blind) -> None:  # type: ign
     assert spreads[0][1] == 0
     assert 5e5 < spreads[1][0] < 2e6
     assert spreads[1][1] > 1.5e5
+
+
+@pytest.mark.parametrize("kind", ["on", "appending", "protected"])
+def test_kinds_of_write_caches_are_told_by_a_burst_and_a_flush(kind: str) -> None:
+    system = json.loads(json.dumps(load_system("cheetah-x15-36lp").system))
+    system["drive"]["disk"]["buffer"]["write_cache"] = kind
+    session = Session(SimulatedDevice(system, 5))
+    disk.probes(session)
+    turn = rotation.learn(session)
+    assert turn is not None
+    small_ns = float(session.of(write_cache.BURST)[0].answers.response_ns[0])
+    kinds = Fit(session, np.random.default_rng(1), turn).kinds_of_cache(small_ns)
+    assert kind in kinds
+    assert kind == "appending" or "appending" not in kinds
+    assert not {"on", "protected"} <= set(kinds)
 
 
 def test_a_sample_is_of_descriptions_that_run(blind) -> None:  # type: ignore[no-untyped-def]

@@ -95,7 +95,7 @@ def random_reads() -> list[str]:
 
 def random_writes(session: Session) -> list[str]:
     """Tests of random writes, where the device was written."""
-    names = [*(write_cache.steady(depth) for depth in write_cache.STEADY), write_cache.MIX]
+    names = [*(write_cache.steady(depth) for depth in write_cache.STEADY), write_cache.MIX, write_cache.DEEP_MIX]
     return [name for name in names if session.of(name)]
 
 

@@ -109,7 +109,7 @@ class Fit:
         self.rates = zones.learn(self.session)
         self.statistics: dict[str, Statistics] = dict.fromkeys(PATTERNS, means)
         self.statistics[write_cache.IN_ORDER] = means
-        self.statistics |= dict.fromkeys((*map(queue.name, queue.DEPTHS), write_cache.MIX), order)
+        self.statistics |= dict.fromkeys((*map(queue.name, queue.DEPTHS), write_cache.MIX, write_cache.DEEP_MIX), order)
         self.statistics[write_cache.FLUSHES] = flushes
         small, per_byte = self._hits()
         capacity = self.session.device.capacity_bytes
@@ -323,7 +323,7 @@ class Fit:
         kinds: tuple[str, ...] = ("off",)
         write_hit_ns, write_ns_per_byte = self.disk.command_ns, self.disk.write_ns_per_byte
         if small < min(QUICK_NS, self.turn.period_ns / 6):
-            kinds = ("on", "appending", "protected")
+            kinds = self.kinds_of_cache(small)
             large = float(self.session.of(write_cache.BURST_LARGE)[0].answers.response_ns[0])
             if small < large < self.turn.period_ns / 2:
                 write_ns_per_byte = (large - small) / ((64 << 10) - 4096)
@@ -376,6 +376,15 @@ class Fit:
             found.append((reached, [final, *(one for one in best if one is not final)]))
         _, self.others = min(found, key=lambda one: one[0])
         self.disk = self.others[0]
+
+    def kinds_of_cache(self, small_ns: float) -> tuple[str, ...]:
+        """The kinds of write cache that may answer so: with ``small_ns`` for what the buffer takes at once."""
+        (burst,), (flushed,) = self.session.of(write_cache.BURST), self.session.of(write_cache.FLUSHES)
+        flush_ns = float(np.median(flushed.answers.response_ns[flushed.requests.kinds == FLUSH]))
+        # What need not be on the medium is flushed in no time, and what is early only alone never comes twice.
+        flushed_kind = "protected" if flush_ns < self.turn.period_ns / 4 else "on"
+        twice = burst.answers.response_ns[1] < 4 * small_ns
+        return (flushed_kind,) if twice else (flushed_kind, "appending")
 
     def write_settle_ns(self) -> float:
         """How much longer the arm takes before a write that goes through to the medium: as the seek curve, from the

@@ -17,7 +17,7 @@ import numpy as np
 from headstack.twin.device import Answers, Floats, Requests, SimulatedDevice
 from headstack.twin.session import Asked
 
-SHARES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.97)
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99)
 """Quantiles that are compared; further out a test of some thousand requests says little."""
 FLOOR = 0.003
 """No statistic is held to be surer than this: two units of one model differ by as much."""

@@ -13,7 +13,7 @@ from headstack.twin.device import Answers, Device, Requests
 Again = Callable[[np.random.Generator], Requests]
 
 
-PLANNED = 0.85
+PLANNED = 0.8
 """Of a budget so much is planned for: some answers take longer than can be foreseen."""
 
 

@@ -17,7 +17,8 @@ LONG = "writes of half a track, one at a time"
 IN_ORDER = "writes of 64 KiB in order, one at a time"
 FLUSHES = "random writes with a flush after each eight"
 MIX = "random reads and writes of 8 KiB, 8 at a time"
-SHARES = {BURST: 0.13, BURST_LARGE: 0.06, LONG: 0.06, IN_ORDER: 0.06, MIX: 0.16}
+DEEP_MIX = "random reads and writes of 4 KiB, 32 at a time"
+SHARES = {BURST: 0.13, BURST_LARGE: 0.06, LONG: 0.06, IN_ORDER: 0.06, MIX: 0.08, DEEP_MIX: 0.08}
 """Of the time of this probe; what is steady has 0.13 at each depth."""
 
 
@@ -36,10 +37,10 @@ def ask(session: Session, seconds: float, alone_s: float, half_track: int, turn:
         return int(np.clip(share * seconds / each_s, least, most))
 
     session.rest(REST_S)
-    session.draw(BURST, writes(capacity, 1, count(SHARES[BURST], random_s, 150, 400)))
+    session.draw(BURST, writes(capacity, 1, count(SHARES[BURST], random_s, 120, 400)))
     each_s = random_s
     for depth in STEADY:
-        asked = writes(capacity, depth, count(0.13, each_s, 150, 800))
+        asked = writes(capacity, depth, count(0.13, each_s, 100, 800))
         each_s = min(each_s, 1 / session.draw(steady(depth), asked).per_s)
     session.rest(REST_S)
     large_s = random_s + turn.period_ns / 2e9
@@ -49,7 +50,9 @@ def ask(session: Session, seconds: float, alone_s: float, half_track: int, turn:
     session.draw(FLUSHES, flushed(capacity, count(0.08, 9 * random_s, 4, 12)))
     session.rest(REST_S)
     session.draw(IN_ORDER, in_order(capacity, count(SHARES[IN_ORDER], 1.2 * turn.period_ns / 1e9, 60, 250)))
-    session.draw(MIX, mixes(capacity, 8192, 8, count(SHARES[MIX], each_s, 150, 2000), 0.67))
+    mixed_s = (each_s + alone_s) / 2
+    session.draw(MIX, mixes(capacity, 8192, 8, count(SHARES[MIX], mixed_s, 100, 800), 0.67))
+    session.draw(DEEP_MIX, mixes(capacity, 4096, 32, count(SHARES[DEEP_MIX], mixed_s, 100, 800), 0.67))
 
 
 def writes(capacity: int, depth: int, count: int, size: int = 4096) -> Again:
