@@ -107,6 +107,20 @@ def test_nothing_is_written_where_that_is_not_allowed():
     assert found.values["flash.program"].how == "not identifiable: nothing was written"
 
 
+def test_the_way_to_the_host_is_told_from_channels_that_are_nearly_as_slow():
+    system = loaded(SMALL)
+    drive = system["drive"]["ssd"]
+    drive["filled"] = True
+    drive["timing"]["channel_ns_per_byte"] = 5.2
+    for part, key in (("controller", "read_ns_per_byte"), ("interface", "read_ns_per_byte")):
+        drive[part][key] = 4.0
+    # A row of which the second read waits for the way a little.
+    drive["flash"] |= {"planes_per_die": 1, "pages_per_block": 48}
+    found, _ = learnt(ReadOnly(system))
+    assert found.best["drive"]["ssd"]["interface"]["read_ns_per_byte"] == pytest.approx(4.0, rel=0.01)
+    assert found.best["drive"]["ssd"]["timing"]["channel_ns_per_byte"] == pytest.approx(5.2, rel=0.01)
+
+
 def test_dies_are_counted_by_pairs_where_the_map_repeats_nothing():
     system = loaded(SMALL)
     system["drive"]["ssd"]["preconditioned"] = True

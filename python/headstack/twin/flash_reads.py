@@ -14,6 +14,8 @@ from headstack.twin.session import Session
 NOISE: Final = 0.02
 """Share of a full conflict below which a delay is none."""
 
+SAME: Final = 0.02
+"""Rates of a stream that differ by less are the same: what begins and ends it is a hundredth of 1,500 requests."""
 
 USUAL_DEPTHS: Final = (32, 64, 128, 256, 512, 1024, 2048, 65536, 31, 63, 127, 255, 254, 1, 2, 4, 8, 16)
 """Commands that drives take at once: of those that the answers allow, the first."""
@@ -151,14 +153,17 @@ def path(session: Session, state: str, found: Map) -> Path:
     slope = max(0.0, (lone[last] - lone[first]) / (last - first))
     large = f", {state}"
     many = [one for one in session.asked if one.test.startswith("depth curve, large") and one.test.endswith(large)]
-    streamed = min((1e9 / (one.answers.per_s * float(one.requests.lengths[0])) for one in many), default=slope)
+    streams = [1e9 / (one.answers.per_s * float(one.requests.lengths[0])) for one in many] or [slope]
+    streamed = min(streams)
     link = min(slope, streamed)
     if found.meets and found.row_bytes and found.row_ns > found.small_ns > 0:
         channel = min(slope, (found.row_ns - found.small_ns) / (found.row_bytes - block))
         row, number = found.row_bytes, found.dies or found.row_bytes
         by_dies = (found.small_ns + row * channel) / (row * number)
-        # Where the way to the host is the slower, the second read of a row waits for it and not for its die.
-        if streamed < 1.1 * max(slope - channel, channel / (found.channels or number), by_dies):
+        # Nothing but the way to the host is as fast at every depth: at channels and dies random reads leave gaps. Where
+        # it is not what bounds them, it is what the second read of a row waits for beside its channel.
+        bound = max(slope - channel, channel / (found.channels or number), by_dies)
+        if abs(streamed / bound - 1) < SAME or max(streams) > (1 + SAME / 4) * streamed:
             link = slope - channel
     channel = slope - link
     # Only places that are far from all others are read for the first time.
