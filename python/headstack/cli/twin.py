@@ -30,8 +30,10 @@ from headstack.values import whole
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from headstack.twin.fio_results import Point
     from headstack.twin.learning import Calibration
     from headstack.twin.proof import Proof
+    from headstack.twin.published import Published
     from headstack.twin.session import Session
     from headstack.twin.strangers import Stranger
 
@@ -203,14 +205,21 @@ def print_calibration(calibration: Calibration) -> None:
 @click.option(
     "--family",
     metavar="NAME,...",
-    default="disk",
-    show_default=True,
-    help=f"Of {', '.join(FAMILIES)}; or {STRANGERS}, which are of none that they are taken for.",
+    help=f"Of {', '.join(FAMILIES)}; or {STRANGERS}, which are of none that they are taken for. Disk unless stated.",
 )
 @click.option(
     "--devices", metavar="N", default="12", show_default=True, help="Hidden devices of each; 20 are all strangers."
 )
 @click.option("--seed", metavar="N", default="1", show_default=True, help="Of the hidden devices.")
+@click.option(
+    "--device",
+    type=SOURCE,
+    metavar="DEVICE",
+    help="Calibrate this device instead, and measure twelve workloads that no probe asks for, in three rounds.",
+)
+@click.option("--time", "budget", metavar="TIME", help="Of --device: time of the calibration.")
+@click.option("--write", is_flag=True, help="Of --device: ask for writes too, where they are allowed.")
+@one_thread_options
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write all that was found (- for stdout).")
 @click.option(
     "--calibration",
@@ -222,14 +231,32 @@ def print_calibration(calibration: Calibration) -> None:
 @html_option
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def validate(family: str, devices: str, seed: str, quiet: bool, **given: Any) -> int:
+def validate(
+    family: str | None,
+    devices: str,
+    seed: str,
+    device: str | None,
+    budget: str | None,
+    write: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
     """Draw hidden devices, calibrate them blind, and hold their twins against workloads that no probe asks for."""
     needs_numpy()
-    if family == STRANGERS:
+    access = access_of(given)
+    if family == STRANGERS and device is None:
         return validate_strangers(whole("devices", devices), whole("seed", seed), quiet, given)
     from headstack.report.html import write_html
     from headstack.report.twins_report import report_of
     from headstack.twin import proof
+
+    if device is not None:
+        if any(given.values()):
+            raise InputError("--device: a table is printed; files are written of hidden devices alone")
+        families = [] if family is None else family.split(",")
+        budget_s = float("inf") if budget is None else _native.parse_duration_ns(budget) / 1e9
+        return validate_device(opened(device, access, write), families, whole("seed", seed), budget_s, quiet)
+    family = family or "disk"
 
     def text(found: Mapping[str, Sequence[Proof]], path: str | None = None) -> str:
         return written(proof.whole_text([one for some in found.values() for one in some]), path)
@@ -254,6 +281,47 @@ def validate(family: str, devices: str, seed: str, quiet: bool, **given: Any) ->
                 )
                 print(f"headstack: {one.device}: {miss}", file=sys.stderr, flush=True)
     outputs.write(found, lambda: print_proofs(found))
+    return 0
+
+
+def validate_device(device: Any, families: Sequence[str], seed: int, budget_s: float, quiet: bool) -> int:
+    """A real device beside its twin, or what speaks against every family; and how far the device repeats itself."""
+    from headstack.twin import rounds
+    from headstack.twin.learning import DoesNotFitError
+    from headstack.twin.learning import learn as learn_device
+
+    progress = None if quiet else shown()
+    calibration, why = None, ""
+    try:
+        calibration = learn_device(device, families, seed=seed, budget_s=budget_s, progress=progress)
+    except DoesNotFitError as error:
+        why = str(error)
+    workloads = rounds.held_out(device.may_write)
+    found = rounds.measured(device, workloads, seed=seed, progress=progress)
+    cells = [] if calibration is None else rounds.beside(calibration, workloads, found, seed)
+    apart = {figure: rounds.repeats(found, figure) for figure in ("mean", "p99")}
+    rows = []
+    for number, one in enumerate(workloads):
+        row = [f"{one.name}, {_native.format_bytes(one.size_bytes)}, depth {one.depth}"]
+        for figure in apart:
+            middle = sorted(each[number][figure] for each in found)[len(found) // 2]
+            own = [cell for cell in cells if cell.workload is one and cell.figure == figure]
+            row += [f"{middle / 1e6:.3g}", f"{100 * apart[figure][number]:.1f}"]
+            row.append(f"{100 * own[0].error:+.1f}" if own else "")
+        rows.append(row)
+    of = [Figures("ms"), Figures("rounds apart\n%"), Figures("twin\n%")]
+    print_table([Names("workload"), Figures("mean\nms"), *of[1:], Figures("p99\nms"), *of[1:]], rows)
+    said = ", ".join(f"{figure} {100 * sum(each) / len(each):.1f} %" for figure, each in apart.items())
+    say(f"\ntwo rounds of a workload are apart by, in the mean: {said}; load {os.getloadavg()[0]:.1f}")
+    if calibration is None:
+        say(why)
+        return 0
+    for figure in apart:
+        own = [cell for cell in cells if cell.figure == figure]
+        off = [abs(cell.error) for cell in own]
+        held = [cell.holds for cell in own if cell.holds is not None]
+        covered = f"{sum(held)} of {len(held)} within their intervals" if held else f"no interval: {own[0].why}"
+        say(f"{calibration.family}, {figure}: off by {100 * sum(off) / len(off):.1f} % in the mean; {covered}")
     return 0
 
 
@@ -382,3 +450,112 @@ def recording(trace: str, sheet: str, output: str, seed: str) -> int:
         say(f"{name}: {len(requests):,} requests, demerit {100 * off:.2f} % of the mean")
     say(f"written: {output}")
     return 0
+
+
+@twin.command()
+@click.argument(
+    "results",
+    nargs=-1,
+    required=True,
+    type=SOURCE,
+    metavar="RESULTS...",
+    help="Files of fio's JSON, or a table (.csv).",
+)
+@click.option("--sheet", metavar="DRIVE", required=True, help="The drive as its data sheet has it: a system.")
+@click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", required=True, help="The description.")
+@click.option("--system", metavar="NAME", help="Of a table, whose results; needed where it names several.")
+@click.option("--depths", metavar="N,...", help="Learn from these alone; the least and the greatest unless stated.")
+@click.option("--host", metavar="HOST", help="What the drive hung on; else the plainest that explains the results.")
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Of the search.")
+@wide_option
+def results(
+    results: tuple[str, ...],
+    sheet: str,
+    output: str,
+    system: str | None,
+    depths: str | None,
+    host: str | None,
+    seed: str,
+) -> int:
+    """Learn a drive that is not at hand, from its data SHEET and fio's RESULTS.
+
+    RESULTS are files of fio's JSON (--output-format=json), or a table of them (.csv), of random reads and writes of one
+    job at several depths. Two depths are learnt from, and the others say how far off the description is.
+    """
+    needs_numpy()
+    from headstack.atomic_files import write_text
+    from headstack.twin import fio_results, published
+
+    drive = load_system(sheet).system.get("drive", {})
+    disk = drive.get("disk")
+    if not ("ssd" in drive or (disk is not None and "points" in disk["mechanics"]["seek"])):
+        raise InputError(f"{sheet}: is neither a solid-state drive nor a disk with a seek curve of points")
+    if host is not None and host not in _native.HOSTS:
+        raise InputError(f"--host: {host!r} is none of {', '.join(_native.HOSTS)}")
+    points = fio_results.load(results, system)
+    known = [point for point in points if point.depth in learnt_depths(points, depths)]
+    # An adapter that saves interrupts is the one that leaves its mark on results at few depths.
+    hosts = (host,) if host else ("direct", "p420i-hba") if "ssd" in drive else ("direct",)
+    found = published.learn(
+        {one: published.on_host({"drive": drive}, one) for one in hosts}, known, whole("seed", seed)
+    )
+    ((kind, description),) = found.system["drive"].items()
+    whose = system or os.path.basename(results[0])
+    named = {kind: {**description, "name": f"Twin of {whose}"}}
+    learnt_at = ", ".join(str(depth) for depth in sorted({point.depth for point in known}))
+    sources = {"default": f"A calibrated: fio's results of {whose} at depths {learnt_at}, and {sheet}"}
+    write_text(output, _native.drive_to_toml(json.dumps(named), sources))
+    print_results(found, points, known)
+    say(f"\nwritten: {output}")
+    return 0
+
+
+def learnt_depths(points: Sequence[Point], stated: str | None) -> set[int]:
+    """The depths that are learnt from; those at which both reads and writes were measured, if writes were."""
+    if stated is not None:
+        wanted = {whole("depths", one) for one in stated.split(",")}
+        missing = sorted(wanted - {point.depth for point in points})
+        if missing:
+            raise InputError(f"--depths: nothing was measured at {', '.join(map(str, missing))}")
+        return wanted
+    # 32 commands are what a SATA drive takes; deeper queues wait in the host.
+    of_drive = [point.depth for point in points if point.depth <= 32] or [point.depth for point in points]
+    return {min(of_drive), max(of_drive)}
+
+
+def print_results(found: Published, points: Sequence[Point], known: Sequence[Point]) -> None:
+    """Measured beside described, with what was held out, and how far off that is."""
+    from headstack.twin import published
+
+    rows: list[list[str]] = []
+    off: list[list[float]] = []
+    for point in points:
+        model = published.simulated(found.system, point.kind, point.depth, point.size_bytes, 2)
+        rate, p99 = (math.expm1(float(one)) for one in (model.logarithms - point.logarithms)[[0, 3]])
+        between = found.between(point.kind, point.depth)
+        foretold = math.expm1(math.log1p(p99) + between.p99) if between is not None else None
+        rows.append(
+            [
+                point.name,
+                f"{point.rate:,.0f}" if point.rate >= 1000 else f"{point.rate:.1f}",
+                f"{100 * rate:+.1f}",
+                f"{1e3 * point.p99_s:,.3g}",
+                f"{100 * p99:+.1f}",
+                "" if foretold is None or point in known else f"{100 * foretold:+.1f}",
+                "learnt from" if point in known else "held out",
+            ]
+        )
+        if point not in known and foretold is not None:
+            off.append([abs(rate), abs(p99), abs(foretold)])
+    columns = [Names("random"), Figures("IO/s"), Figures("described\n%"), Figures("p99\nms"), Figures("described\n%")]
+    print_table([*columns, Figures("and what is\nleft, %"), Names("")], rows)
+    stalls = [point.name for point in points if point.stalls]
+    if stalls:
+        say(f"\nthe device fell silent for ten seconds and more, which is left out of rates: {', '.join(stalls)}")
+    say(f"\nhost: {found.host}")
+    if off:
+        rate, p99, foretold = (100 * sum(each) / len(off) for each in zip(*off, strict=True))
+        said = (
+            f"rates {rate:.1f} %, p99 {p99:.1f} %, {foretold:.1f} % with what is left unexplained at the depths beside"
+        )
+        say(f"held out, the {len(off)} between those depths are off by, in the mean: {said}")

@@ -60,7 +60,8 @@ def learn(
         try:
             module.probes(session)
         except OutOfTimeError:
-            raise InputError(f"{budget_s:g} s of the device's time are too few to know it as {family}") from None
+            refused.append(f"{family}: {budget_s:g} s of the device's time are too few")
+            continue
         if progress is not None:
             progress(f"finding the {family}", 0.0)
         learnt = module.learn(session)

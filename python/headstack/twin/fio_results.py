@@ -1,0 +1,143 @@
+"""What fio printed of a device: rates and percentiles of random requests, depth by depth."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from headstack._native import InputError
+from headstack.twin.device import Floats
+
+KINDS = {"randread": "read", "randwrite": "write"}
+STALL_S = 10.0
+"""No device that answers takes longer: Linux gives a command up after 30 s and resets its device."""
+SHARES = (0.5, 0.95, 0.99)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Random requests at a depth: requests a second, and percentiles of response times in seconds."""
+
+    kind: str
+    """``read`` or ``write``."""
+    depth: int
+    size_bytes: int
+    rate: float
+    p50_s: float
+    p95_s: float
+    p99_s: float
+    least_s: float
+    """The shortest: behind a plan of so many commands nobody is served sooner than these take."""
+    stalls: int = 0
+    """How often the device did not answer until it was reset; the rate is that of the rest of the time."""
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.kind}s at depth {self.depth}"
+
+    @property
+    def logarithms(self) -> Floats:
+        """Of the rate, p50, p95, p99 and the shortest."""
+        return np.log([self.rate, self.p50_s, self.p95_s, self.p99_s, self.least_s])
+
+
+def load(paths: Sequence[str], system: str | None = None) -> list[Point]:
+    """The random reads and writes of one job in files of fio's JSON, or in a table of such results that names several
+    systems, the shallowest first.
+
+    A table (``.csv``) has the columns ``system``, ``rw``, ``iodepth``, ``numjobs``, ``bs``, ``runtime_s``, ``iops``,
+    ``lat_min_ms``, ``lat_mean_ms``, ``lat_max_ms``, ``p50_ms``, ``p95_ms`` and ``p99_ms``. Of several runs at a depth
+    the last counts.
+
+    Raises ``InputError`` for what cannot be read, and where there are no such runs.
+    """
+    found: dict[tuple[str, int], Point] = {}
+    for path in paths:
+        try:
+            for point in _of_table(path, system) if path.endswith(".csv") else _of_json(path):
+                found[point.kind, point.depth] = point
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+        except (KeyError, ValueError, TypeError) as error:
+            told = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise InputError(f"{path}: {told}; write it with fio --output-format=json") from None
+    if not found:
+        whose = f" of {system}" if system else ""
+        raise InputError(f"{', '.join(paths)}: no random reads or writes of one job{whose} are in there")
+    return sorted(found.values(), key=lambda point: (point.kind, point.depth))
+
+
+def _of_json(path: str) -> Iterator[Point]:
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    # fio writes notes before the object where something was odd.
+    document = json.loads(text[max(0, text.find("{")) :])
+    for job in document["jobs"]:
+        options = {**document.get("global options", {}), **job.get("job options", {})}
+        kind = KINDS.get(options.get("rw", ""))
+        if kind is None or int(options.get("numjobs", 1)) > 1:
+            continue
+        seen: Mapping[str, Any] = job[kind]
+        percentiles = seen["clat_ns"]["percentile"]
+        # Completion begins where submission ends; a response is both.
+        submitted_s = float(seen["slat_ns"]["mean"]) / 1e9
+        p50_s, p95_s, p99_s = (float(percentiles[f"{100 * share:.6f}"]) / 1e9 + submitted_s for share in SHARES)
+        depth, size_bytes = int(options.get("iodepth", 1)), _size(str(options.get("bs", "4k")))
+        lat = seen["lat_ns"]
+        point = Point(
+            kind, depth, size_bytes, float(seen["iops"]), p50_s, p95_s, p99_s, max(1e-9, float(lat["min"]) / 1e9)
+        )
+        yield _without_stalls(point, float(seen["runtime"]) / 1e3, float(lat["mean"]) / 1e9, float(lat["max"]) / 1e9)
+
+
+def _of_table(path: str, system: str | None) -> Iterator[Point]:
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    systems = list(dict.fromkeys(row["system"] for row in rows))
+    if system is None and len(systems) > 1:
+        raise InputError(f"{path}: --system: which of {len(systems)} is meant, such as {systems[0]}?")
+    if system is not None and system not in systems:
+        raise InputError(f"{path}: --system: {system} is none of {len(systems)}, such as {systems[0]}")
+    for row in rows:
+        if system not in (None, row["system"]) or row["numjobs"] != "1" or row["rw"] not in KINDS:
+            continue
+        p50_s, p95_s, p99_s, least_s, mean_s, max_s = (
+            float(row[f"{name}_ms"]) / 1e3 for name in ("p50", "p95", "p99", "lat_min", "lat_mean", "lat_max")
+        )
+        depth, size_bytes = int(row["iodepth"]), _size(row["bs"])
+        point = Point(KINDS[row["rw"]], depth, size_bytes, float(row["iops"]), p50_s, p95_s, p99_s, max(1e-9, least_s))
+        yield _without_stalls(point, float(row["runtime_s"]), mean_s, max_s)
+
+
+def _without_stalls(point: Point, runtime_s: float, mean_s: float, max_s: float) -> Point:
+    """The point as it is while the device answers.
+
+    Everything that is outstanding when the device falls silent waits for its reset: so many requests took the longest
+    time, and the others what their percentiles say.
+    """
+    if max_s < STALL_S:
+        return point
+    requests = point.rate * runtime_s
+    usual_s = 0.5 * point.p50_s + 0.45 * (point.p50_s + point.p95_s) / 2 + 0.05 * point.p99_s
+    stalls = max(1, round(requests * (mean_s - usual_s) / (point.depth * max_s)))
+    if stalls * max_s >= runtime_s:
+        raise InputError(f"{point.name}: the device fell silent for all of the run")
+    return replace(point, rate=requests / (runtime_s - stalls * max_s), stalls=stalls)
+
+
+def _size(text: str) -> int:
+    """fio's sizes: units are powers of 1024."""
+    units = {"k": 10, "m": 20}
+    plain = text.lower().removesuffix("ib").removesuffix("b").partition(",")[0]
+    shift = units.get(plain[-1:], 0)
+    number = float(plain[:-1] if shift else plain)
+    if not math.isfinite(number) or number <= 0:
+        raise ValueError(f"bs={text} is no size")
+    return round(number * (1 << shift))

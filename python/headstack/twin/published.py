@@ -1,0 +1,262 @@
+"""The twin of a device of which fio's results are known at a few depths, from its data sheet.
+
+Few figures are known, so the sheet is the start, and few of its values are moved: of a disk its seek curve, its queue's
+firmware and its write cache; of a solid-state drive what a command takes, how often commands start, how long the flash
+is read and how many dies share the work. They are searched for in the order in which they can be told: what is read
+alone knows no queue, and reads know no write cache.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.system import of_text
+from headstack.twin.device import READ, WRITE, Floats, Requests, SimulatedDevice
+from headstack.twin.fio_results import SHARES, Point
+from headstack.twin.fitting import Range, System, evolved
+from headstack.twin.learnt import Residual
+from headstack.twin.session import places
+
+COUNT = 2700
+"""Requests of each point: half a per cent of a rate, five of a 99th percentile."""
+WARM, WARM_DISK_WRITES = 300, 3000
+"""Requests before them: a disk's write cache of a thousand extents is full by then."""
+WEIGHTS = np.array([4.0, 0.5, 0.5, 1.0, 0.0])
+"""Of the rate, p50, p95, p99 and the shortest: a rate is known to half a per cent, percentiles to the bins of fio and
+the model's want of what spreads them."""
+QUEUED = np.array([4.0, 0.5, 0.5, 1.0, 0.5])
+"""The same of reads that wait in a disk: the shortest tells how long its plan is."""
+CACHED = np.array([8.0, 0.25, 0.25, 0.5, 0.0])
+"""The same of writes into a disk's cache: bursts of what it takes at once are cut otherwise than the model's, so that
+percentiles say less."""
+
+PARTS, BLOCKS_LEAST = 32, 24
+"""Of a solid-state drive so small a part is simulated, of which each plane keeps so many blocks at least."""
+
+BENT_AT = (0.001, 0.03, 0.3, 1.0)
+"""Shares of the way from rim to rim at which the sheet's seek curve is bent."""
+SEEK = tuple(Range(f"seek at {at}", -0.5, 0.5) for at in BENT_AT)
+FIRMWARE = (
+    Range("committed", 0, 8, 0),
+    Range("rotation_margin_ns", 0, 5e6, 0),
+    Range("age_weight", 0, 0.05, 0),
+)
+"""A window that is narrower than the queue does nearly what a plan does, and no results tell them apart: it is left as
+the sheet has it."""
+WRITES = (Range("settle", 0, 2e6), Range("log2 extents", 0, 10.5))
+CACHES = ("on", "off", "appending")
+
+FLASH_READS = (
+    Range("command", 1e3, 80e3),
+    Range("interval", 1e3, 60e3),
+    Range("log read", math.log(3e3), math.log(250e3)),
+    Range("log2 dies", 1.5, 6.5),
+)
+FLASH_WRITES = (Range("write command", 1e3, 150e3), Range("write interval", 1e3, 60e3))
+
+
+@dataclass(frozen=True)
+class Published:
+    """What fio's results teach."""
+
+    system: System
+    host: str
+    """What the device hung on, of ``headstack._native.HOSTS``."""
+    residuals: dict[tuple[str, int], Residual]
+    """Of each point that was learnt from: the logarithm of measured over described."""
+
+    def between(self, kind: str, depth: int) -> Residual | None:
+        """What is expected to be left unexplained at a depth: as much as at the depths beside that were learnt from;
+        nothing is known outside of them."""
+        known = sorted(at for of, at in self.residuals if of == kind)
+        if not known or not known[0] <= depth <= known[-1]:
+            return None
+        at = np.log(known)
+        mean, p50, p99 = (
+            float(np.interp(math.log(depth), at, [getattr(self.residuals[kind, one], name) for one in known]))
+            for name in ("mean", "p50", "p99")
+        )
+        return Residual(mean, p50, p99, COUNT)
+
+
+def on_host(system: System, host: str) -> System:
+    """The drive as it is on a host, one of ``headstack._native.HOSTS``; as it is where that takes no time."""
+    if host == "direct":
+        return system
+    text = _native.drive_to_toml(json.dumps(system["drive"]), {"default": "I the sheet"})
+    return of_text(text.replace("[interface]", f'[interface]\nhost = "{host}"')).system
+
+
+def simulated(system: System, kind: str, depth: int, size_bytes: int, seed: int = 1) -> Point:
+    """What a system does at a point."""
+    device = SimulatedDevice(json.dumps(small(system)), seed)
+    random = np.random.default_rng(seed)
+    warm = WARM_DISK_WRITES if kind == "write" and "disk" in system["drive"] else WARM
+    offsets = places(random, warm + COUNT, device.capacity_bytes, size_bytes)
+    answers = device.ask(Requests.of(READ if kind == "read" else WRITE, offsets, size_bytes, depth=depth))
+    done = np.sort(answers.completed_ns)
+    rate = COUNT * 1e9 / float(done[-1] - done[warm - 1])
+    p50_s, p95_s, p99_s, least_s = np.quantile(answers.response_ns[warm:], (*SHARES, 0.0)) / 1e9
+    return Point(kind, depth, size_bytes, rate, float(p50_s), float(p95_s), float(p99_s), float(least_s))
+
+
+def small(system: System) -> System:
+    """A solid-state drive with a part of its blocks, which answers random requests alike and has less to remember. Half
+    of them are spare: none is collected in so few requests, and some of each die are always open."""
+    if "ssd" not in system["drive"]:
+        return system
+    ssd = system["drive"]["ssd"]
+    parts = max(1, min(PARTS, ssd["flash"]["blocks_per_plane"] // BLOCKS_LEAST))
+    unit = ssd["capacity"]["mapping_unit_bytes"]
+    capacity = ssd["capacity"] | {"logical_bytes": ssd["capacity"]["logical_bytes"] // (2 * parts) // unit * unit}
+    flash = ssd["flash"] | {"blocks_per_plane": -(-ssd["flash"]["blocks_per_plane"] // parts)}
+    return {"drive": {"ssd": ssd | {"capacity": capacity, "flash": flash}}}
+
+
+def off_by(system: System, known: Sequence[Point]) -> float:
+    """How far off a system is of what is known, in the mean of all figures."""
+    found = 0.0
+    for point in known:
+        model = simulated(system, point.kind, point.depth, point.size_bytes)
+        weights = WEIGHTS
+        if "disk" in system["drive"] and point.kind == "write":
+            weights = CACHED
+        elif "disk" in system["drive"] and point.depth > 1:
+            weights = QUEUED
+        found += float(np.abs(model.logarithms - point.logarithms) @ weights) / float(weights.sum())
+    return found / max(1, len(known))
+
+
+Values = dict[str, float]
+Build = Callable[[Values], System]
+
+
+def _searched(
+    build: Build, values: Values, ranges: Sequence[Range], known: Sequence[Point], seed: int, population: int
+) -> tuple[float, Values]:
+    """The values with those of ``ranges`` that explain best what is known, and how far off these are."""
+    if not known:
+        return 0.0, values
+
+    def named(theta: Floats) -> Values:
+        return values | dict(zip([one.name for one in ranges], map(float, theta), strict=True))
+
+    low, high = np.array([one.low for one in ranges]), np.array([one.high for one in ranges])
+    points = evolved(
+        ranges,
+        lambda theta: off_by(build(named(theta)), known),
+        np.random.default_rng(seed),
+        [np.clip(np.array([values[one.name] for one in ranges]), low, high)],
+        population,
+        8,
+    )
+    return points[0][0], named(points[0][1])
+
+
+def learn(sheets: dict[str, System], known: Sequence[Point], seed: int = 1) -> Published:
+    """The sheet's device as the results show it to be; ``sheets`` is the device on each host that it may have hung on,
+    the plainest first."""
+    reads, writes = ([point for point in known if point.kind == kind] for kind in ("read", "write"))
+    if not reads:
+        raise InputError("random reads are needed to learn a device")
+    best: tuple[tuple[float, float], str, System] | None = None
+    for host, sheet in sheets.items():
+        (device,) = sheet["drive"].keys()
+        scores, system = (_disk if device == "disk" else _flash)(sheet, reads, writes, seed)
+        # What a host does to commands it does to reads and to writes.
+        if best is None or (scores[0] < best[0][0] and scores[1] <= best[0][1]):
+            best = scores, host, system
+    assert best is not None, "there is a host"
+    residuals = {}
+    for point in known:
+        model = simulated(best[2], point.kind, point.depth, point.size_bytes)
+        rate, p50, _, p99, _ = point.logarithms - model.logarithms
+        residuals[point.kind, point.depth] = Residual(-float(rate), float(p50), float(p99), COUNT)
+    return Published(best[2], best[1], residuals)
+
+
+def _disk(
+    sheet: System, reads: Sequence[Point], writes: Sequence[Point], seed: int
+) -> tuple[tuple[float, float], System]:
+    values: Values = dict.fromkeys([one.name for one in SEEK], 0.0)
+    values |= {"committed": 0.0, "rotation_margin_ns": 0.0, "age_weight": 0.0}
+    values |= {"settle": 4e5, "log2 extents": 6.0}
+
+    def build(cache: str) -> Build:
+        return lambda of: disk_of(sheet, of, cache)
+
+    _, values = _searched(build("on"), values, SEEK, [reads[0]], seed, 32)
+    score, values = _searched(build("on"), values, FIRMWARE, reads[1:], seed, 40)
+    score, values = _searched(build("on"), values, (*SEEK, *FIRMWARE), reads, seed, 40)
+    ways = [(*_searched(build(cache), values, WRITES, writes, seed, 16), cache) for cache in CACHES]
+    off, values, cache = min(ways, key=lambda way: way[0])
+    return (score, off), disk_of(sheet, values, cache)
+
+
+def _flash(
+    sheet: System, reads: Sequence[Point], writes: Sequence[Point], seed: int
+) -> tuple[tuple[float, float], System]:
+    ssd = sheet["drive"]["ssd"]
+    values: Values = {
+        "command": ssd["controller"]["command_ns"],
+        "interval": ssd["controller"]["command_interval_ns"],
+        "log read": math.log(ssd["timing"]["read_ns"]),
+        "log2 dies": math.log2(ssd["flash"]["channels"] * ssd["flash"]["dies_per_channel"]),
+        "write command": ssd["controller"]["write_command_ns"],
+        "write interval": ssd["controller"]["write_interval_ns"],
+    }
+
+    def build(of: Values) -> System:
+        return flash_of(sheet, of)
+
+    score, values = _searched(build, values, FLASH_READS, reads, seed, 32)
+    off, values = _searched(build, values, FLASH_WRITES, writes, seed, 16)
+    return (score, off), build(values)
+
+
+def disk_of(sheet: System, values: Values, cache: str) -> System:
+    """The disk with such values."""
+    disk = copy.deepcopy(sheet["drive"]["disk"])
+    points = disk["mechanics"]["seek"]["points"]
+    shares = np.log(np.array([max(1, at) for at, _ in points]) / points[-1][0])
+    bends = np.interp(shares, np.log(BENT_AT), [values[f"seek at {at}"] for at in BENT_AT])
+    times = np.maximum.accumulate(np.array([time for _, time in points]) * np.exp(bends))
+    disk["mechanics"]["seek"]["points"] = [[at, int(time)] for (at, _), time in zip(points, times, strict=True)]
+    disk["mechanics"]["write_settle_ns"] = round(values["settle"])
+    disk["queue"] |= {
+        "policy": "sptf",
+        "committed": values["committed"],
+        "rotation_margin_ns": round(values["rotation_margin_ns"]),
+        "age_weight": values["age_weight"],
+    }
+    disk["buffer"] |= {"write_cache": cache, "dirty_extents_max": max(1, round(2 ** values["log2 extents"]))}
+    return {"drive": {"disk": disk}}
+
+
+def flash_of(sheet: System, values: Values) -> System:
+    """The solid-state drive with such values; with fewer dies each programs as much faster, so that the sheet's steady
+    writes stay."""
+    ssd = copy.deepcopy(sheet["drive"]["ssd"])
+    flash, timing = ssd["flash"], ssd["timing"]
+    was, dies = flash["channels"] * flash["dies_per_channel"], 2 ** round(values["log2 dies"])
+    blocks = was * flash["blocks_per_plane"]
+    flash["channels"] = min(flash["channels"], dies)
+    flash["dies_per_channel"] = dies // flash["channels"]
+    flash["blocks_per_plane"] = blocks // (flash["channels"] * flash["dies_per_channel"])
+    timing["program_ns"] = max(1, round(timing["program_ns"] * dies / was))
+    timing["read_ns"] = round(math.exp(values["log read"]))
+    ssd["controller"] |= {
+        "command_ns": round(values["command"]),
+        "command_interval_ns": round(values["interval"]),
+        "write_command_ns": round(values["write command"]),
+        "write_interval_ns": round(values["write interval"]),
+    }
+    return {"drive": {"ssd": ssd}}

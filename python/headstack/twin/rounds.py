@@ -1,0 +1,125 @@
+"""A real device against its twin: workloads that no probe asks for, measured in rounds, and how far rounds differ."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headstack.intervals.calibration import Learnt as Within
+from headstack.intervals.calibration import Load, of_twins
+from headstack.twin.device import Device, SimulatedDevice
+from headstack.twin.hidden import FIGURES, SPREAD_OF, HeldOut, figures
+from headstack.twin.learning import Calibration
+
+ROUNDS = 3
+READS = (
+    HeldOut("reads alone", "read", 1, 8192, 1500),
+    HeldOut("reads alone", "read", 1, 32768, 1500),
+    HeldOut("reads", "read", 2, 8192, 2500),
+    HeldOut("reads", "read", 3, 4096, 3000),
+    HeldOut("reads", "read", 6, 16384, 4000),
+    HeldOut("reads", "read", 8, 8192, 5000),
+    HeldOut("reads", "read", 12, 4096, 8000),
+    HeldOut("reads", "read", 24, 8192, 10000),
+    HeldOut("long reads", "read", 2, 65536, 2000),
+    HeldOut("long reads", "read", 8, 131072, 2000),
+    HeldOut("long reads", "read", 4, 1 << 19, 800),
+    HeldOut("reads", "read", 48, 4096, 12000),
+)
+"""Where nothing may be written."""
+WRITES = (
+    HeldOut("writes alone", "write", 1, 8192, 1500, reads=0.0),
+    HeldOut("writes", "write", 6, 16384, 4000, reads=0.0),
+    HeldOut("mix", "mix", 4, 8192, 4000, reads=0.7),
+    HeldOut("mix", "mix", 16, 4096, 8000, reads=0.5),
+)
+"""What takes the place of the last four reads where writes are allowed."""
+
+
+def held_out(may_write: bool) -> tuple[HeldOut, ...]:
+    """Twelve workloads."""
+    return (*READS[: len(READS) - len(WRITES)], *WRITES) if may_write else READS
+
+
+Round = list[dict[str, float]]
+"""Of each workload its figures, as ``hidden.figures``."""
+
+
+def measured(
+    device: Device,
+    workloads: Sequence[HeldOut],
+    rounds: int = ROUNDS,
+    seed: int = 1,
+    progress: Callable[[str, float], object] | None = None,
+) -> list[Round]:
+    """All workloads in turn, so often: what changes with time changes between rounds."""
+    found = []
+    for number in range(rounds):
+        random = np.random.default_rng((seed, number))
+        row = []
+        for workload in workloads:
+            if progress is not None:
+                progress(f"held out, round {number + 1} of {rounds}", 0.0)
+            row.append(figures(device.ask(workload.requests(device.capacity_bytes, random))))
+        found.append(row)
+    return found
+
+
+def repeats(found: Sequence[Round], figure: str) -> list[float]:
+    """Of each workload how far two of its rounds are apart in the mean, as a share: no description can be nearer."""
+    return [
+        float(np.mean([abs(math.expm1(math.log(b[figure] / a[figure]))) for a, b in itertools.combinations(each, 2)]))
+        for each in zip(*found, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A figure of a workload, measured and foretold."""
+
+    workload: HeldOut
+    figure: str
+    measured: float
+    """The median of the rounds."""
+    foretold: float
+    half_width: float | None
+    """Of the logarithm, where nine of ten devices lie; ``None`` where that is refused."""
+    why: str = ""
+    """Of the refusal."""
+
+    @property
+    def error(self) -> float:
+        """Foretold over measured, minus 1."""
+        return self.foretold / self.measured - 1
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the device lies within the interval."""
+        return None if self.half_width is None else abs(math.log(self.foretold / self.measured)) <= self.half_width
+
+
+def beside(
+    calibration: Calibration, workloads: Sequence[HeldOut], found: Sequence[Round], seed: int = 1
+) -> list[Beside]:
+    """What the twin says of each workload beside what was measured."""
+    rows = []
+    scores = of_twins().get(calibration.family)
+    for number, workload in enumerate(workloads):
+        models = []
+        for system in [calibration.learnt.best, *calibration.learnt.sample[:SPREAD_OF]]:
+            device = SimulatedDevice(system, seed + number)
+            random = np.random.default_rng((seed, number))
+            models.append(figures(device.ask(workload.requests(device.capacity_bytes, random))))
+        load = Load(workload.kind, workload.depth, workload.size_bytes)
+        for figure in FIGURES:
+            spread = float(np.std([math.log(one[figure]) for one in models[1:]])) if len(models) > 2 else 0.0
+            known = None if scores is None else scores.learnt(load, figure)
+            width = known.half_width(spread) if isinstance(known, Within) else None
+            why = "" if width is not None else getattr(known, "why", "no such twins were scored")
+            middle = float(np.median([row[number][figure] for row in found]))
+            rows.append(Beside(workload, figure, middle, models[0][figure], width, why))
+    return rows

@@ -1,0 +1,52 @@
+"""A device beside its twin, in rounds of workloads that no probe asks for."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+from conftest import Headstack
+from headstack.system import load_system
+from headstack.twin import rounds
+from headstack.twin.device import SimulatedDevice
+from headstack.twin.learning import Calibration
+from headstack.twin.learnt import Learnt
+from headstack.twin.session import Session
+
+
+def test_twelve_workloads_are_held_out() -> None:
+    for may_write in (False, True):
+        workloads = rounds.held_out(may_write)
+        assert len(workloads) == 12
+        assert any(one.kind == "write" for one in workloads) == may_write
+
+
+def test_a_device_is_beside_its_own_description_and_away_from_another() -> None:
+    system = load_system("cheetah-9lp").system
+    slower = copy.deepcopy(system)
+    slower["drive"]["disk"]["mechanics"]["rpm"] *= 0.8
+    device = SimulatedDevice(system, 3)
+    workloads = rounds.READS[:3]
+    found = rounds.measured(device, workloads, rounds=2)
+    assert max(rounds.repeats(found, "mean")) < 0.05
+    off = {}
+    for name, best in (("own", system), ("slower", slower)):
+        calibration = Calibration("disk", Session(device), Learnt(best, {}, [best] * 3))
+        cells = rounds.beside(calibration, workloads, found)
+        off[name] = [abs(cell.error) for cell in cells if cell.figure == "mean"]
+        assert [cell.holds for cell in cells if cell.figure == "mean"] == [name == "own"] * len(workloads)
+    assert np.mean(off["own"]) < 0.03
+    assert np.mean(off["slower"]) > 0.1
+
+
+def test_repeats_are_as_far_apart_as_rounds() -> None:
+    found = [[{"mean": 1.0}], [{"mean": 2.0}]]
+    assert rounds.repeats(found, "mean") == [pytest.approx(1.0)]
+
+
+def test_a_device_that_does_not_fit_is_measured_and_said_so(headstack: Headstack) -> None:
+    out = headstack("twin", "validate", "--device", "pm883-480gb", "--family", "volume", "-q").stdout
+    assert "pm883-480gb: does not fit: volume: " in out
+    assert "two rounds of a workload are apart by" in out
