@@ -1,28 +1,46 @@
-"""Twins of arrays: how data are spread is known again from the rates of reads."""
+"""Twins of arrays: how data are spread, and a member, are known again from the times of reads."""
+
+import copy
 
 import numpy as np
 import pytest
 
 from headstack.system import load_system
-from headstack.twin import array
-from headstack.twin.array import Layout
-from headstack.twin.device import SimulatedDevice
-from headstack.twin.session import Session
+from headstack.twin import array, disk
+from headstack.twin.array import assembled
+from headstack.twin.device import Requests, SimulatedDevice
+from headstack.twin.layout import Layout
+from headstack.twin.learnt import Learnt
+from headstack.twin.member import Member
+from headstack.twin.probes import rotation, stripes
+from headstack.twin.session import Session, places
+
+DISK = load_system("cheetah-15k7-600").system["drive"]
+FLASH = load_system("870-evo-1tb").system["drive"]
 
 
-def learnt(device):
-    session = Session(device)
-    array.probes(session)
-    return array.learn(session)
+def made(level, members, unit_kib, device):
+    layout = Layout(level, members, unit_kib << 10)
+    return layout, SimulatedDevice(assembled(layout, device, (64 << 30) // layout.unit_bytes))
 
 
-@pytest.mark.parametrize(("level", "members", "unit"), [("raid5", 5, 64), ("raid6", 6, 4)])
-def test_stripe_unit_and_members_are_exact(level, members, unit):
-    found = learnt(SimulatedDevice(array._array(level, members, unit << 10, "cheetah-15k7-600")))
-    assert found.values["groups[0].stripe_unit"].low == f"{unit}KiB"
-    assert found.values["drives[0].count"].low == str(members)
-    group = found.best["array"]["groups"][0]
-    assert (group["level"], len(group["members"]), group["stripe_unit_bytes"]) == (level, members, unit << 10)
+@pytest.mark.parametrize(
+    ("level", "members", "unit", "device"),
+    [
+        ("raid0", 7, 16, DISK),
+        ("raid10", 6, 256, DISK),
+        ("raid5", 5, 64, DISK),
+        ("raid5", 4, 1024, DISK),
+        ("raid6", 6, 4, DISK),
+        ("raid0", 8, 128, FLASH),
+        ("raid10", 4, 32, FLASH),
+        ("raid5", 6, 64, FLASH),
+        ("raid6", 5, 512, FLASH),
+    ],
+)
+def test_stripe_unit_members_and_level_are_exact(level, members, unit, device):
+    layout, array_of = made(level, members, unit, device)
+    assert stripes.probe(Session(array_of)) == layout
 
 
 def test_two_parities_go_round_as_the_simulator_has_them():
@@ -31,14 +49,50 @@ def test_two_parities_go_round_as_the_simulator_has_them():
     assert members.tolist() == [1, 2, 0, 1, 3, 0, 2, 3]
 
 
-def test_reads_at_multiples_of_the_pattern_meet_one_member():
-    layout = Layout("raid0", 6, 65536)
-    assert layout.spread(6 * 65536) == 1
-    assert layout.spread(6 * 65536, 65536) == 2
-    assert layout.spread(65536) == pytest.approx(6, rel=0.01)
+@pytest.mark.parametrize(("level", "members"), [("raid0", 5), ("raid10", 6), ("raid5", 5), ("raid6", 7)])
+def test_what_is_asked_of_a_member_falls_on_it(level, members):
+    layout = Layout(level, members, 65536)
+    asked = []
+    member = Member(layout, layout.data_units * 65536 * 100, 512, lambda r: asked.append(r) or r, None, False)
+    assert member.capacity_bytes == 100 * 65536
+    offsets, lengths = member._placed(Requests.reads(np.arange(0, member.capacity_bytes, 4096)))
+    assert set(layout.member_of(offsets)) == {0}
+    assert offsets.max() + lengths.max() <= layout.data_units * 65536 * 100
+    begin, whole = member._placed(Requests.reads([3 * 65536], 131072))
+    assert (int(begin[0]), int(whole[0])) == (3 * 65536 * layout.data_units, 2 * 65536 * layout.data_units)
+
+
+def test_an_array_of_disks_is_known_by_a_member(monkeypatch):
+    _, device = made("raid6", 4, 64, DISK)
+    device.may_write = False
+    session = Session(device)
+    array.probes(session)
+    turn = rotation.learn(session.member)
+    assert turn is not None
+    assert turn.rpm == pytest.approx(15_000, rel=1e-3)
+    monkeypatch.setattr(disk, "learn", lambda member: Learnt({"drive": DISK}, {}, [{"drive": DISK}]))
+    found = array.learn(session)
+    assert found.fits, found.why
+    assert found.best["array"]["groups"][0]["level"] == "raid6"
+    assert abs(found.residuals["array, alone"].mean) < 0.05
+    assert abs(found.residuals["whole, reads, 32"].mean) < 0.1
+
+
+def test_what_writes_do_to_a_member_is_found_by_those_of_the_whole():
+    uncached = copy.deepcopy(DISK)
+    uncached["disk"]["buffer"]["write_cache"] = "off"
+    layout, device = made("raid10", 4, 64, uncached)
+    session = Session(device)
+    session.ask("array, alone", Requests.reads(places(session.random, 200, device.capacity_bytes)))
+    array._whole(session)
+    change = array._written(session, layout, layout.rows(device.capacity_bytes), DISK)
+    assert change["buffer.write_cache"] == "off"
+    assert change["mechanics.write_settle_ns"] == 1.0
 
 
 def test_a_drive_alone_does_not_fit():
-    found = learnt(SimulatedDevice(load_system("cheetah-15k7-600").system))
+    session = Session(SimulatedDevice(load_system("cheetah-15k7-600").system))
+    array.probes(session)
+    found = array.learn(session)
     assert not found.fits
-    assert "striped" in found.why or "no layout" in found.why
+    assert "not striped" in found.why

@@ -51,6 +51,8 @@ class Session:
     """What an earlier calibration of this device was answered: it is not asked again, as long as the same comes
     next."""
     asked: list[Asked] = field(default_factory=list)
+    member: Session | None = None
+    """The same device seen as one member of the array that it turned out to be."""
     device_s: float = 0.0
     requests: int = 0
     _rested_s: float = 0.0
