@@ -43,6 +43,8 @@ HELD_OUT: Final = (
 LEVELS: Final = ("raid0", "raid10", "raid5", "raid6")
 FLASH_MOST: Final = 4 << 30
 """Bytes of a hidden member of flash: sixteen of them fill in seconds of ours."""
+MISFIT: Final = 0.15
+"""Mean logarithm of the whole's rates: hidden arrays stay within half of it."""
 WHOLE: Final = {True: 300, False: 6_000}
 """Requests of the whole array at each depth, of slow members and of fast ones."""
 DEPTHS: Final = (2, 8, 32)
@@ -139,7 +141,9 @@ def learn(session: Session) -> Learnt:
     written = _written(session, layout, rows, drives[0])
     systems = [assembled(layout, _changed(drive, written), rows) for drive in drives]
     values |= {f"member.{key}": value for key, value in member.values.items()}
-    return Learnt(systems[0], values, systems[1:], _residuals(session, systems[0]))
+    off = _off(systems[0], _wholes(session))
+    why = f"rates are off by {off:.0%} on average under the best description" if off > MISFIT else ""
+    return Learnt(systems[0], values, systems[1:], _residuals(session, systems[0]), not why, why)
 
 
 def _values(session: Session, layout: Layout) -> dict[str, Value]:

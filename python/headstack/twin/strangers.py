@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from headstack.twin import array, disk, flash, volume
+from headstack.twin import disk, flash, volume
 from headstack.twin.device import SimulatedDevice
 from headstack.twin.flash_draw import loaded
 from headstack.twin.hidden import score
@@ -88,7 +88,18 @@ _KINDS: Final = (
     ("stripes over disks", "raid5 disk", ALONE),
 )
 """What it is, what it is made of, and for what it could be mistaken."""
-MEMBERS: Final = {"disk": array.DISKS, "flash": array.FLASH}
+MEMBERS: Final = {
+    "disk": (
+        "cheetah-9lp",
+        "atlas-10k-iii-73",
+        "cheetah-15k7-600",
+        "exos-7e8-8tb",
+        "barracuda-xt-2tb",
+        "deskstar-7k3000-3tb",
+    ),
+    "flash": ("dc-s3700-400gb", "870-evo-1tb", "dc-p4510-4tb", "7450-pro-7680gb"),
+}
+"""Drives of every kind."""
 DRAWS: Final = {"disk": disk.draw, "flash": flash.draw, "volume": volume.draw}
 
 
