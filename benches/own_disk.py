@@ -1,0 +1,36 @@
+"""The machine's own disk through a file: calibrated for a minute, then twelve workloads that no probe asks, in three
+rounds. Takes two to three minutes and 2 GiB under target/, which are given back; the quieter the machine, the nearer
+its rounds are to each other.
+
+`benches/own_disk.py` reads alone; `benches/own_disk.py --write` writes to the file as well.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SIZE_BYTES, PIECE_BYTES = 2 << 30, 16 << 20
+
+
+def main() -> int:
+    path = REPOSITORY / "target" / f"own-disk-{os.getpid()}.bin"
+    path.parent.mkdir(exist_ok=True)
+    try:
+        # Bytes that nothing on the way makes shorter, and blocks that the file system has handed out.
+        with path.open("wb") as file:
+            for _ in range(SIZE_BYTES // PIECE_BYTES):
+                file.write(os.urandom(PIECE_BYTES))
+            os.fsync(file.fileno())
+        writes = ["--write", "--overwrite"] if "--write" in sys.argv[1:] else []
+        command = [sys.executable, "-m", "headstack", "twin", "validate", "--device", str(path), "--time", "1min"]
+        return subprocess.run([*command, *writes, "--quiet"], check=False).returncode
+    finally:
+        path.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
