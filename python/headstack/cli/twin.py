@@ -362,7 +362,7 @@ def print_proofs(found: Mapping[str, Sequence[Proof]]) -> None:
             f"{100 * low:.0f} to {100 * high:.0f} % are what so many show where 90 % is true."
         )
         for mark in dict.fromkeys(mark for one in fits for mark in one.marks):
-            say(f"{mark}: {of_marks([one.marks[mark] for one in fits])}")
+            say(f"{mark}: {of_marks([one.marks[mark] for one in fits if mark in one.marks])}")
         for one in some:
             if not one.fits:
                 say(f"{one.device}: does not fit: {one.why}")

@@ -24,7 +24,7 @@ from headstack.twin.member import Member
 from headstack.twin.probes import stripes
 from headstack.twin.session import OutOfTimeError, Session, places
 
-__all__ = ["HELD_OUT", "draw", "learn", "probes"]
+__all__ = ["HELD_OUT", "draw", "learn", "marks", "probes"]
 
 HELD_OUT: Final = (
     HeldOut("reads alone", "read", 1, 8192, 800),
@@ -85,6 +85,18 @@ def assembled(layout: Layout, device: dict[str, Any], rows: int) -> System:
     group["member_bytes"] = rows * layout.unit_bytes
     lun["length_bytes"] = rows * layout.data_units * layout.unit_bytes
     return system
+
+
+def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float | None]]:
+    """Stripe unit, members and stripe units of data in a row, which tell the level."""
+
+    def told(system: System) -> tuple[float, ...]:
+        (group,) = system["array"]["groups"]
+        layout = Layout(group["level"], len(group["members"]), group["stripe_unit_bytes"])
+        return layout.unit_bytes, layout.members, layout.data_units
+
+    both = zip(told(hidden), told(learnt.best), strict=True)
+    return dict(zip(("stripe unit", "members", "data in a row"), both, strict=True))
 
 
 def probes(session: Session) -> None:

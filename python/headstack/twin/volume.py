@@ -14,7 +14,7 @@ from headstack.twin.learnt import Learnt, Residual, System, Value
 from headstack.twin.probes import limits
 from headstack.twin.session import OutOfTimeError, Session
 
-__all__ = ["HELD_OUT", "draw", "learn", "probes"]
+__all__ = ["HELD_OUT", "draw", "learn", "marks", "probes"]
 
 NOT_WRITTEN: Final = "not identifiable: nothing was written"
 LONE: Final = 3000
@@ -91,6 +91,23 @@ def draw(random: np.random.Generator) -> System:
         "queue_depth": 1024,
     }
     return {"drive": {"volume": volume}}
+
+
+def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float | None]]:
+    """Rates, bursts and credits of every limit."""
+
+    def told(system: System) -> dict[tuple[str, str], dict[str, Any]]:
+        return {(one["counts"], one["of"]): one for one in system["drive"]["volume"]["limits"]}
+
+    found, twin = {}, told(learnt.best)
+    for (counts, of), limit in told(hidden).items():
+        other = twin.get((counts, of), {})
+        bursts = limit["burst"] or {}, other.get("burst") or {}
+        name = counts if of == "both" else f"{counts} of {of}"
+        found[f"{name} a second"] = (limit["per_s"], other.get("per_s"))
+        found[f"{name} a second in bursts"] = (bursts[0].get("per_s"), bursts[1].get("per_s"))
+        found[f"{name} of credit"] = (bursts[0].get("credits"), bursts[1].get("credits"))
+    return found
 
 
 def probes(session: Session) -> None:
