@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,3 +51,10 @@ def test_a_device_that_does_not_fit_is_measured_and_said_so(headstack: Headstack
     out = headstack("twin", "validate", "--device", "pm883-480gb", "--family", "volume", "-q").stdout
     assert "pm883-480gb: does not fit: volume: " in out
     assert "two rounds of a workload are apart by" in out
+
+
+def test_a_calibration_is_drawn_from_its_first_probe_to_what_is_left(headstack: Headstack, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    done = headstack("twin", "cheetah-9lp", "--time", "40s", "-o", "own.toml", "--plot", "own.png", "-q")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "own.png").read_bytes().startswith(b"\x89PNG")

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from headstack.plots import COLOURS, FAINT, STYLE
-from headstack.twin.device import SimulatedDevice
+from headstack.twin.device import Floats, SimulatedDevice
 from headstack.twin.learning import Calibration
 from headstack.twin.probes import queue, rotation, seeks, tracks, zones
 
@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
 
 def of_disk(calibration: Calibration) -> Figure:
-    """Four pictures of a disk's calibration; every point is an answer of the device, every line the description."""
+    """Six pictures of a disk's calibration, from what was asked first to what is left."""
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(10, 7.6), layout="constrained")
-        axes = figure.subplots(2, 2)
+        figure = Figure(figsize=(14, 7.6), layout="constrained")
+        axes = figure.subplots(2, 3)
         _phases(axes[0, 0], calibration)
         _seeks(axes[0, 1], calibration)
-        _distributions(axes[1, 0], calibration)
-        _residuals(axes[1, 1], calibration)
+        _distributions(axes[0, 2], calibration)
+        _firmware(axes[1, 0], calibration)
+        _beside(axes[1, 1], calibration)
+        _residuals(axes[1, 2], calibration)
         return figure
 
 
@@ -86,7 +88,52 @@ def _distributions(axes: Axes, calibration: Calibration) -> None:
     axes.set_xlabel("response, ms")
     axes.set_ylabel("share of random reads")
     axes.legend(frameon=False)
-    axes.set_title("The queue: measured, and described (dotted)", loc="left")
+    axes.set_title("The queue; described is dotted", loc="left")
+
+
+def _firmware(axes: Axes, calibration: Calibration) -> None:
+    """The plan and the margin of the firmware's queue: the best description, and others as likely."""
+    queues = [system["drive"]["disk"]["queue"] for system in (calibration.learnt.best, *calibration.learnt.sample)]
+    plan = np.array([one["committed"] for one in queues])
+    margin = np.array([one["rotation_margin_ns"] for one in queues]) / 1e6
+    axes.plot(plan[1:], margin[1:], "o", color=COLOURS[1], alpha=0.5, markersize=5, label="as likely")
+    axes.plot(plan[:1], margin[:1], "x", color="#222222", markersize=9, markeredgewidth=2, label="best")
+    # A plan of a tenth of a command more or less is no news.
+    for limits, values, least in ((axes.set_xlim, plan, 0.5), (axes.set_ylim, margin, 0.2)):
+        middle, half = (values.max() + values.min()) / 2, max(least, 0.7 * (values.max() - values.min()))
+        limits(middle - half, middle + half)
+    axes.set_xlabel("plan, commands")
+    axes.set_ylabel("margin for a turn that is missed, ms")
+    axes.legend(frameon=False)
+    axes.set_title("The firmware's queue, and how sure it is", loc="left")
+
+
+def _beside(axes: Axes, calibration: Calibration) -> None:
+    """Mean and p99 of every test, as described over as measured: on the line where they are alike."""
+    tests = [name for name, one in calibration.learnt.residuals.items() if one.requests >= 100]
+    ends = []
+    for figure, of, colour in (("mean", np.mean, COLOURS[0]), ("p99", _p99, COLOURS[1])):
+        measured = [
+            float(of(np.concatenate([one.answers.response_ns for one in calibration.session.of(test)]))) / 1e6
+            for test in tests
+            if calibration.session.of(test)
+        ]
+        left = [getattr(calibration.learnt.residuals[test], figure) for test in tests if calibration.session.of(test)]
+        described = np.array(measured) / np.exp(left)
+        axes.plot(measured, described, "o", color=colour, markersize=5, alpha=0.8, label=figure)
+        ends += [*measured, *described]
+    line = [0.7 * min(ends), 1.4 * max(ends)]
+    axes.plot(line, line, color=FAINT, linewidth=0.8, zorder=0)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("measured, ms")
+    axes.set_ylabel("described, ms")
+    axes.legend(frameon=False)
+    axes.set_title("Every test, described beside measured", loc="left")
+
+
+def _p99(times: Floats) -> float:
+    return float(np.quantile(times, 0.99))
 
 
 def _residuals(axes: Axes, calibration: Calibration) -> None:
