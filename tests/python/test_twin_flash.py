@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 
+from headstack.intervals import calibration
 from headstack.system import load_system
 from headstack.twin import flash, flash_reads, flash_writes
 from headstack.twin.device import Answers, Requests, SimulatedDevice
@@ -223,3 +224,13 @@ def test_what_is_no_drive_does_not_fit(device):
     assert not found.fits
     assert found.why
     assert not any(one.requests.change_contents for one in session.asked), "found out by reads alone"
+
+
+def test_where_twins_of_flash_lie_is_known():
+    known = calibration.of_twins()["flash"]
+    for kind in ("read", "write"):
+        learnt = known.learnt(calibration.Load(kind, 16, 8192), "rate")
+        assert isinstance(learnt, calibration.Learnt)
+        assert learnt.devices >= 30
+        # Twins of which the sample differs by as much as chance.
+        assert learnt.half_width(0.0) < 0.15
