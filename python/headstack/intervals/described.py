@@ -62,6 +62,9 @@ def described(
     is_twin = "twin.of" in stated
     drive_class = CLASS_OF[system.kind] if isinstance(system, Drive) else "array"
     of_class = str(stated.get("twin.class", drive_class)) if is_twin else drive_class
+    if isinstance(system, Array) and any("ssd" in device for device in system.system["array"]["devices"]):
+        # What arrays of disks are off by says nothing of these.
+        of_class = "array of flash"
     sample = stated.get("twin.sample") if is_twin else None
     members = () if sample is None else tuple(map(changed, _sample(Path(system.path).parent / str(sample))))
     return Described(of_class, stated_share(system), is_twin, members)
