@@ -16,8 +16,10 @@ import headstack as hs
 from headstack import _native, runs
 from headstack.intervals import calibration, conformal
 from headstack.intervals.calibration import Cell, ClassScores, Device, Learnt, Load, Refusal
+from headstack.intervals.described import described
 from headstack.predictor import Prediction, load_environment
 from headstack.predictor.devices import load_of, with_devices
+from headstack.system import load_system
 
 CHEETAH = "cheetah-x15-36lp"
 CELLS = 24
@@ -430,3 +432,11 @@ def test_predictions_of_a_twin_run_its_sample_in_the_environment(calibrated: Pat
     assert narrow.p99_model_low_ms is not None
     # Six descriptions that are 0.1 ms apart each know less than two of them.
     assert wide.mean_model_high_ms > narrow.mean_model_high_ms  # type: ignore[operator]
+
+
+def test_arrays_of_flash_are_apart_from_those_of_disks(tmp_path):
+    for drive, of_class in (("870-evo-1tb", "array of flash"), ("cheetah-15k7-600", "array")):
+        path = tmp_path / "array.toml"
+        path.write_text(f'name = "x"\n[[drives]]\ndrive = "{drive}"\ncount = 4\n[[groups]]\nlevel = "raid0"\n')
+        assert described(load_system(str(path))).of_class == of_class
+        assert of_class in calibration.CLASSES

@@ -28,6 +28,7 @@ CLASSES = {
     "disk": ("disk", "disks"),
     "flash": ("solid-state drive", "solid-state drives"),
     "array": ("array", "arrays"),
+    "array of flash": ("array of flash", "arrays of flash"),
     "volume": ("volume", "volumes"),
 }
 """What intervals are learnt apart for, and what one and several are called."""
