@@ -12,9 +12,12 @@ from conftest import Headstack
 from headstack.system import load_system
 from headstack.twin import rounds
 from headstack.twin.device import SimulatedDevice
+from headstack.twin.hidden import FIGURES
 from headstack.twin.learning import Calibration
 from headstack.twin.learnt import Learnt
 from headstack.twin.session import Session
+
+CHEETAH = Learnt(load_system("cheetah-9lp").system, {}, [])
 
 
 def test_twelve_workloads_are_held_out() -> None:
@@ -45,6 +48,19 @@ def test_a_device_is_beside_its_own_description_and_away_from_another() -> None:
 def test_repeats_are_as_far_apart_as_rounds() -> None:
     found = [[{"mean": 1.0}], [{"mean": 2.0}]]
     assert rounds.repeats(found, "mean") == [pytest.approx(1.0)]
+    assert rounds.chance(found, "mean") == pytest.approx(np.log(2) / np.sqrt(2))
+
+
+def test_what_is_measured_for_a_short_while_is_told_less_surely() -> None:
+    calibration = Calibration("disk", Session(SimulatedDevice(load_system("cheetah-9lp").system, 3)), CHEETAH)
+
+    def width(apart: float) -> float:
+        found = [[dict.fromkeys(FIGURES, 100.0 * (1 + apart * number))] for number in range(3)]
+        (first, *_) = rounds.beside(calibration, rounds.READS[:1], found)
+        assert first.half_width is not None
+        return first.half_width
+
+    assert width(0.0) < width(0.01) < width(0.1)
 
 
 def test_a_device_that_does_not_fit_is_measured_and_said_so(headstack: Headstack) -> None:

@@ -16,6 +16,8 @@ from headstack.twin.hidden import FIGURES, SPREAD_OF, HeldOut, figures
 from headstack.twin.learning import Calibration
 
 ROUNDS = 3
+NINE_OF_TEN = 1.645
+"""Deviations within which nine of ten normal figures are."""
 READS = (
     HeldOut("reads alone", "read", 1, 8192, 1500),
     HeldOut("reads alone", "read", 1, 32768, 1500),
@@ -77,6 +79,13 @@ def repeats(found: Sequence[Round], figure: str) -> list[float]:
     ]
 
 
+def chance(found: Sequence[Round], figure: str) -> float:
+    """The deviation of the logarithm of a figure from one round to the next: that of all workloads, since a few rounds
+    of one tell little. Two rounds are needed."""
+    logarithms = np.log([[one[figure] for one in row] for row in found])
+    return float(np.sqrt(np.var(logarithms, axis=0, ddof=1).mean()))
+
+
 @dataclass(frozen=True)
 class Beside:
     """A figure of a workload, measured and foretold."""
@@ -87,7 +96,7 @@ class Beside:
     """The median of the rounds."""
     foretold: float
     half_width: float | None
-    """Of the logarithm, where nine of ten devices lie; ``None`` where that is refused."""
+    """Of the logarithm, where nine of ten devices lie that are measured so often; ``None`` where that is refused."""
     why: str = ""
     """Of the refusal."""
 
@@ -105,7 +114,12 @@ class Beside:
 def beside(
     calibration: Calibration, workloads: Sequence[HeldOut], found: Sequence[Round], seed: int = 1
 ) -> list[Beside]:
-    """What the twin says of each workload beside what was measured."""
+    """What the twin says of each workload beside what was measured.
+
+    Its intervals are those of a device that is measured for ever; what chance moves the rounds by, and the model's own
+    run, which is as long as one, comes on top.
+    """
+    strays = {figure: NINE_OF_TEN * chance(found, figure) * math.sqrt(1 + 1 / len(found)) for figure in FIGURES}
     rows = []
     scores = of_twins().get(calibration.family)
     for number, workload in enumerate(workloads):
@@ -118,7 +132,7 @@ def beside(
         for figure in FIGURES:
             spread = float(np.std([math.log(one[figure]) for one in models[1:]])) if len(models) > 2 else 0.0
             known = None if scores is None else scores.learnt(load, figure)
-            width = known.half_width(spread) if isinstance(known, Within) else None
+            width = math.hypot(known.half_width(spread), strays[figure]) if isinstance(known, Within) else None
             why = "" if width is not None else getattr(known, "why", "no such twins were scored")
             middle = float(np.median([row[number][figure] for row in found]))
             rows.append(Beside(workload, figure, middle, models[0][figure], width, why))
