@@ -17,7 +17,7 @@ in place of a value is swept.
 # Loading ``typing`` takes as long as starting Python.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from headstack import arrays, drives, scenarios, studies, workloads
+    from headstack import arrays, drives, prices, scenarios, studies, workloads
     from headstack._native import InputError, RunError, catalogue_hash
     from headstack.array import Array
     from headstack.classic.crystal import crystal
@@ -69,7 +69,7 @@ _HELD = {
     "workload": ("Workload",),
 }
 _MODULE_OF = {name: module for module, names in _HELD.items() for name in names}
-_MODULES = ("arrays", "drives", "scenarios", "studies", "workloads")
+_MODULES = ("arrays", "drives", "prices", "scenarios", "studies", "workloads")
 
 
 def __getattr__(name: str) -> object:
@@ -123,6 +123,7 @@ __all__ = [
     "measure_jobs",
     "predict",
     "prefill",
+    "prices",
     "replay",
     "run",
     "run_jobs",

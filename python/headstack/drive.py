@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-
-PRICE_CLASSES = {"under-100": 100.0, "100-to-300": 300.0, "300-to-1000": 1000.0, "over-1000": math.inf}
-"""What a drive cost when it was new, in dollars of that day: below so many."""
-
-
-def price_class(usd: float) -> str:
-    """The class of a price.
-
-    >>> hs.drive.price_class(610)
-    '300-to-1000'
-    """
-    return next(name for name, below in PRICE_CLASSES.items() if usd < below)
+from headstack.prices import Price, known, newest, price_class
 
 
 def _rate(text: str | None) -> float | None:
@@ -78,11 +67,41 @@ class Drive:
         """Bytes that the whole drive exports."""
         return self.size.capacity_bytes
 
+    def price(self, prices: Sequence[Price] = (), on: str | None = None) -> Price | None:
+        """What it costs: by these prices, else by ``[price]`` of its own file, else by those that headstack knows.
+
+        The newest of each, or the newest that was one on a day.
+
+        >>> hs.Drive.load("exos-x16-16tb").price().usd
+        417.0
+        """
+        name = os.path.basename(self.path).removesuffix(".toml")
+        stated = {value["key"]: value for value in self.stated if value["key"].startswith("price.")}
+        own: tuple[Price, ...] = ()
+        if "price.usd" in stated:
+            confidence, _, source = (stated["price.usd"]["source"] or "I its own file").partition(" ")
+            usd, date = (stated[f"price.{key}"]["value"] for key in ("usd", "date"))
+            own = (Price(name, float(usd), date, confidence, source),)
+        # A file of the same name as one of the catalogue is another drive.
+        shipped = () if self.path.endswith(".toml") else known()
+        for some in (prices, own, shipped):
+            if (found := newest(name, some, on)) is not None:
+                return found
+        return None
+
     @property
     def summary(self) -> dict[str, Any]:
         """What tells drives apart."""
+        return self.told()
+
+    def told(self, prices: Sequence[Price] = ()) -> dict[str, Any]:
+        """What tells drives apart, with what it costs by these prices before all others.
+
+        >>> hs.Drive.load("re4-2tb").told()["price_usd"]
+        246.0
+        """
         stated = {value["key"]: value["value"] for value in self.stated}
-        price = float(stated["price.usd"]) if "price.usd" in stated else None
+        price = self.price(prices)
         common = {
             "id": self.name,
             "kind": self.kind,
@@ -90,9 +109,10 @@ class Drive:
             "vendor": stated.get("vendor"),
             "year": int(stated["year"]) if "year" in stated else None,
             "capacity_bytes": self.capacity_bytes,
-            "price_usd": price,
-            "price_date": stated.get("price.date"),
-            "price_class": None if price is None else price_class(price),
+            "price_usd": None if price is None else price.usd,
+            "price_date": None if price is None else price.date,
+            "price_class": None if price is None else price_class(price.usd),
+            "usd_per_gb": None if price is None else round(price.usd_per_gb(self.capacity_bytes), 4),
             "random_read_iops": float(iops) if (iops := stated.get("stated.random_read.iops")) else None,
         }
         if self.kind == "ssd":

@@ -10,18 +10,20 @@ from typing import Any
 
 from headstack import _native, listings
 from headstack._native import InputError
-from headstack.drive import PRICE_CLASSES, Drive
+from headstack.drive import Drive
+from headstack.prices import CLASSES, Price
 from headstack.values import choice, number, size_bytes, spread, whole
 
 KINDS = ("disk", "ssd", "hdd", "volume")
 """What ``kind`` takes; ``hdd`` is another word for ``disk``. Volumes of clouds are listed when they are asked for."""
 INTERFACES = ("ata", "sata", "scsi", "fc", "sas", "nvme")
-PRICES = tuple(PRICE_CLASSES)
+PRICES = tuple(CLASSES)
 SORTS = {
     "name": "id",
     "year": "year",
     "capacity": "capacity_bytes",
     "price": "price_usd",
+    "usd-per-gb": "usd_per_gb",
     "rpm": "rpm",
     "speed": "sequential_read_bytes_per_s",
     "iops": "random_read_iops",
@@ -41,6 +43,7 @@ def list(
     max_capacity: str | None = None,
     vendor: str | None = None,
     price: str | None = None,
+    prices: Sequence[Price] = (),
     sort: str | None = None,
     reverse: bool = False,
 ) -> tuple[str, ...]:
@@ -49,7 +52,8 @@ def list(
     ``year``, ``rpm`` and ``capacity`` are ranges: ``LOW..HIGH`` with both ends, ``LOW..`` or ``..HIGH``; a speed or a
     capacity alone is taken to 1 %. ``since`` and ``until`` are years, ``min_capacity`` and ``max_capacity`` sizes, the
     ends of such ranges. ``interface``, ``vendor`` and ``price`` (a class of ``PRICES``) are one or a comma list; a
-    vendor is named in full or by its initials. ``sort`` is one of ``SORTS``, the smallest first unless ``reverse``;
+    vendor is named in full or by its initials. ``prices`` of your own (``hs.prices.read("mine.csv")``) go before those
+    that headstack knows. ``sort`` is one of ``SORTS``, the smallest first unless ``reverse``;
     drives of which it is not known come last. Raises ``InputError`` for what is none of it.
 
     >>> hs.drives.list(kind="ssd", max_capacity="500GB", sort="capacity")[0]
@@ -79,19 +83,20 @@ def list(
     ):
         if end is not None:
             wanted.append((key, partial(_beyond, fits, parse(name, str(end)))))
-    ids = listings.Listing.of(_native.volume_ids() if kind == "volume" else _native.drive_ids(), listings.drives)
+    table = partial(listings.drives, prices=prices)
+    ids = listings.Listing.of(_native.volume_ids() if kind == "volume" else _native.drive_ids(), table)
     if sort is not None:
         choice("sort", sort, tuple(SORTS))
     if not wanted and vendor is None and sort is None:
-        return listings.Listing.of(ids[::-1], listings.drives) if reverse else ids
-    told = {one: Drive.load(one).summary for one in ids}
+        return listings.Listing.of(ids[::-1], table) if reverse else ids
+    told = {one: Drive.load(one).told(prices) for one in ids}
     if vendor is not None:
         vendors = {one["vendor"] for one in told.values()}
         wanted.append(("vendor", {_vendor(one.strip(), vendors) for one in vendor.split(",")}.__contains__))
     fitting = [
         one for one in ids if all(told[one].get(key) is not None and fits(told[one][key]) for key, fits in wanted)
     ]
-    return listings.Listing.of(_sorted(fitting, told, SORTS[sort or "name"], reverse), listings.drives)
+    return listings.Listing.of(_sorted(fitting, told, SORTS[sort or "name"], reverse), table)
 
 
 def vendors() -> tuple[str, ...]:

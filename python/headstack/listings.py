@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headstack import _native
 from headstack.columns import Column, Figures, Names, Prose, Words, told
+
+if TYPE_CHECKING:
+    from headstack.prices import Price
 
 Table: TypeAlias = tuple[list[Column], list[list[str]]]
 
@@ -29,8 +32,8 @@ class Listing(tuple[str, ...]):
         return told(*self._table(self), f"names: {len(self)}", "a wider terminal shows them")
 
 
-def drives(names: Iterable[str]) -> Table:
-    """A row for each drive."""
+def drives(names: Iterable[str], prices: Sequence[Price] = ()) -> Table:
+    """A row for each drive, with what it costs by these prices before all others."""
     from headstack.drive import Drive
 
     columns = [
@@ -45,6 +48,7 @@ def drives(names: Iterable[str]) -> Table:
         Figures("queue", 3),
         Figures("MB/s", 6),
         Figures("$", 6),
+        Figures("$/GB", 6),
     ]
     rows = [
         [
@@ -59,8 +63,9 @@ def drives(names: Iterable[str]) -> Table:
             str(entry["queue_depth"]),
             f"{rate / 1e6:,.0f}" if (rate := entry["sequential_read_bytes_per_s"]) else "",
             f"{price:,.0f}" if (price := entry["price_usd"]) else "",
+            f"{per_gb:.3g}" if (per_gb := entry["usd_per_gb"]) else "",
         ]
-        for entry in (Drive.load(name).summary for name in names)
+        for entry in (Drive.load(name).told(prices) for name in names)
     ]
     return columns, rows
 

@@ -13,8 +13,9 @@ try:
 except ImportError as error:
     raise InputError("plots need matplotlib: pip install 'headstack[plot]'") from error
 
-# Bright scheme of Paul Tol (SRON/EPS/TN/09-002): distinct for the colour-blind, on paper and on screen.
-COLOURS = ("#4477aa", "#ee6677", "#228833", "#aa3377", "#ccbb44", "#66ccee")
+# Those of the page (web/src/page.css) on white: hues near Paul Tol's bright scheme (SRON/EPS/TN/09-002), moved apart
+# until eyes that lack one kind of cones tell all of them apart too.
+COLOURS = ("#5364bd", "#f37864", "#157b20", "#ab2071", "#c89919", "#2e98c0")
 INK, FAINT = "#222222", "#777777"
 DPI = 160
 

@@ -44,9 +44,10 @@ def lacks(need: str, what: str) -> NoReturn:
 
 
 def environment_of(installed: Path | None) -> dict[str, str]:
-    """The variables for a program of such an environment: nothing leads from there to the checkout, Rust or Node."""
+    """The variables for a program of such an environment, in whose shell ``headstack`` is found: nothing leads from an
+    installed one to the checkout, Rust or Node."""
     if installed is None:
-        return dict(os.environ)
+        return os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     path = [str(installed / "bin"), str(installed.parent / "programs"), os.environ["PATH"]]
     return variables | {"PATH": os.pathsep.join(path)}

@@ -60,10 +60,11 @@ def test_drives_are_sorted_and_what_is_not_known_comes_last(headstack: Headstack
 
 def test_a_price_names_its_day_and_class() -> None:
     told = hs.drives.show("exos-x16-16tb").summary
-    assert (told["price_usd"], told["price_date"], told["price_class"]) == (610.0, "2019-06", "300-to-1000")
+    assert (told["price_usd"], told["price_date"], told["price_class"]) == (417.0, "2019", "300-to-1000")
     unknown = hs.drives.show("dec-rz26").summary
-    assert (unknown["price_usd"], unknown["price_date"], unknown["price_class"]) == (None, None, None)
-    assert [hs.drive.price_class(usd) for usd in (99.99, 100, 299, 300, 999, 1000)] == [
+    keys = ("price_usd", "price_date", "price_class", "usd_per_gb")
+    assert [unknown[key] for key in keys] == [None] * 4
+    assert [hs.prices.price_class(usd) for usd in (99.99, 100, 299, 300, 999, 1000)] == [
         "under-100", "100-to-300", "100-to-300", "300-to-1000", "300-to-1000", "over-1000"
     ]  # fmt: skip
 
@@ -86,7 +87,7 @@ def test_a_price_names_its_day_and_class() -> None:
         (["--min-capacity", "4"], "min_capacity: '4' is not a capacity; write it with its unit, such as 4TB"),
         (["--vendor", "acme"], "vendor: 'acme' is unknown; allowed: Compaq, "),
         (["--price", "cheap"], "price: 'cheap' is unknown; allowed: under-100, 100-to-300, 300-to-1000, over-1000"),
-        (["--sort", "colour"], "sort: 'colour' is unknown; allowed: name, year, capacity, price, rpm, speed, iops"),
+        (["--sort", "colour"], "sort: 'colour' is unknown; allowed: name, year, capacity, price, usd-per-gb, rpm, "),
     ],
 )
 def test_wishes_that_are_none(headstack: Headstack, arguments: list[str], message: str) -> None:

@@ -434,7 +434,7 @@ def test_predictions_of_a_twin_run_its_sample_in_the_environment(calibrated: Pat
     assert wide.mean_model_high_ms > narrow.mean_model_high_ms  # type: ignore[operator]
 
 
-def test_arrays_of_flash_are_apart_from_those_of_disks(tmp_path):
+def test_arrays_of_flash_are_apart_from_those_of_disks(tmp_path: Any) -> None:
     for drive, of_class in (("870-evo-1tb", "array of flash"), ("cheetah-15k7-600", "array")):
         path = tmp_path / "array.toml"
         path.write_text(f'name = "x"\n[[drives]]\ndrive = "{drive}"\ncount = 4\n[[groups]]\nlevel = "raid0"\n')

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -139,11 +140,13 @@ def acknowledged(process: subprocess.Popen[str], count: int) -> list[int]:
 
 def rest(process: subprocess.Popen[str]) -> list[int]:
     """What it said until its end, which a disk without power brings."""
-    try:
-        said, _ = process.communicate(timeout=20)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        said, _ = process.communicate(timeout=PATIENCE_S)
+    # The same reader as before: ``communicate`` would miss the lines that it has read ahead.
+    assert process.stdout is not None
+    patience = threading.Timer(20, process.kill)
+    patience.start()
+    said = process.stdout.read()
+    patience.cancel()
+    process.wait(PATIENCE_S)
     return [int(line) for line in said.split("\n")[:-1] if line.isdigit()]
 
 

@@ -35,6 +35,12 @@ READS = Environment("reads", (RequestClass(1.0, 4 * KIB, True, True),), Closed(4
 WRITES = replace(READS, name="writes", classes=(RequestClass(1.0, 4 * KIB, False, True),))
 
 
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test ends is kept, and would be gone on with when it is run again."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     path = tmp_path / "data.bin"

@@ -33,6 +33,7 @@ from headstack.report.figures import (
     Table,
 )
 from headstack.report.html import FOLDER, to_html, write_html
+from headstack.studies.claims import Verdict
 
 WEB = REPOSITORY / "web"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -97,13 +98,21 @@ SYSTEMS = Table(
     ["system", "year", "IO/s", "ok"],
     [["d10", 2001, 161.28195245051785, True], ["d9", None, 99.5, False], ["d1", 1998, 12345.678, None]],
 )
-FIGURES: tuple[Figure, ...] = (CURVES, LINKED, PERCENTILES, BARS, GAINS, MAP, SYSTEMS)
-VERDICTS = ("reproduced", "reproduced with a fitted parameter", "contradicted", "not reproducible")
+MONTHS = Table(
+    "months", "Months", ["a drive by its name", *(f"month {n}" for n in range(12))], [["d10", *range(0, 12_000, 1000)]]
+)
+FIGURES: tuple[Figure, ...] = (CURVES, LINKED, PERCENTILES, BARS, GAINS, MAP, SYSTEMS, MONTHS)
+VERDICTS = tuple(map(str, Verdict))
+
+
+BACKING = (("rests on", "runs"), ("tolerance", "5%: printed so"))
 
 
 def claim(number: int) -> Claim:
     rows = Table(f"rows-{number}", "", ["depth", "published", "found"], [[1, 157, 161.28195], [64, 347, 330 + number]])
-    return Claim(f"X{number}", f"It does {number} IO/s <em>", VERDICTS[number % 4], "Mean 3 % off.", rows)
+    return Claim(
+        f"X{number}", f"It does {number} IO/s <em>", VERDICTS[number % len(VERDICTS)], "Mean 3 % off.", rows, BACKING
+    )
 
 
 def run_of(number: int) -> Provenance:
@@ -116,7 +125,7 @@ REPORT = Report(
     "Does it?",
     "It does.\n\nNearly.",
     [Section("Charts", "Text.", FIGURES[:4]), Section("Tables", "", FIGURES[4:])],
-    [claim(number) for number in range(6)],
+    [claim(number) for number in range(9)],
     [run_of(0), run_of(1), replace(run_of(1), description="")],
     "0.1.0",
     ["A memo, https://example.org/memo"],
@@ -185,7 +194,7 @@ def test_a_curve_that_bends_back_is_drawn_in_its_order(page: dict[str, Any]) -> 
     rightwards = [before[0] < after[0] for before, after in itertools.pairwise(bending)]
     assert rightwards == [True, True, True, True, False, False]
     across = [(x - bending[0][0]) / (bending[3][0] - bending[0][0]) for x, _ in bending]
-    assert across == pytest.approx([(x - 100) / 1100 for x in BENDING.x], abs=2e-3)
+    assert across == pytest.approx([(x - 100) / 1100 for x in BENDING.x if x is not None], abs=2e-3)
     assert all(before[1] > after[1] for before, after in itertools.pairwise(bending))
 
 
@@ -230,9 +239,11 @@ def test_legends_hide_and_tables_sort(page: dict[str, Any]) -> None:
 def test_claims_are_counted_filtered_and_shown_with_their_evidence(page: dict[str, Any]) -> None:
     filtered = page["claims"]["filtered"]
     counts = [re.search(r"\d+", name) for name in filtered]
-    assert [count and int(count[0]) for count in counts] == [6, 2, 2, 1, 1]
-    assert list(filtered.values())[1:] == [["X0", "X4"], ["X1", "X5"], ["X2"], ["X3"]]
+    assert [count and int(count[0]) for count in counts] == [9, 2, 2, 1, 1, 1, 1, 1]
+    assert list(filtered.values())[1:] == [["X0", "X7"], ["X1", "X8"], ["X2"], ["X3"], ["X4"], ["X5"], ["X6"]]
+    assert all(verdict in name for name, verdict in zip(list(filtered)[1:], VERDICTS, strict=True))
     assert page["claims"]["evidence"] == ["Mean 3 % off."]
+    assert page["claims"]["backing"] == [text for told in BACKING for text in told]
     assert page["claims"]["rows"] == [[1, 157, 161.28195], [64, 347, 330]]
 
 
@@ -248,15 +259,40 @@ def test_descriptions_are_kept_word_for_word(page: dict[str, Any]) -> None:
 def test_light_dark_phone_and_paper(page: dict[str, Any]) -> None:
     themes = page["themes"]
     assert themes["dark"] == themes["dark again"] != themes["light"] == "rgb(255, 255, 255)"
-    assert (page["phone"]["width"], page["phone"]["wide"]) == (360, [])
-    assert f"{LOAD.label}: 800" in page["phone"]["tapped"]
+    for width, phone in page["phones"].items():
+        assert (phone["width"], phone["wide"]) == (int(width), [])
+        assert f"{LOAD.label}: 800" in phone["tapped"]
     printed = page["printed"]
     assert printed["charts"] == [1] * 5
-    assert printed["evidence"] == [True] * 6
+    assert printed["evidence"] == [True] * 9
     assert (printed["rest"], printed["folded"]) == (0, 0)
     assert printed["ground"] == "rgb(255, 255, 255)"
     assert printed["after"] == themes["dark"]
     assert printed["pdf"] == "%PDF-"
+
+
+@pytest.mark.parametrize("width", ["360", "390"])
+def test_the_first_column_stays_on_a_phone_while_the_rest_passes(page: dict[str, Any], width: str) -> None:
+    tables = {table["name"]: table for table in page["phones"][width]["columns"]}
+    assert {"months", "runs"} <= {*tables}
+    for name, table in tables.items():
+        assert table["first"] == pytest.approx([0] * len(table["first"]), abs=1), name
+        assert table["second"] == pytest.approx([60] * len(table["second"]), abs=1), name
+
+
+def test_a_wide_window_is_used_by_figures_and_not_by_prose(page: dict[str, Any]) -> None:
+    assert page["wide"]["figures"] > 0.95 * 1920
+    assert page["wide"]["beside"] == 3
+    assert page["wide"]["prose"] < 800
+
+
+def test_a_thing_has_one_colour_on_the_page(page: dict[str, Any]) -> None:
+    painted = [entry for entries in page["painted"].values() for entry in entries]
+    of: dict[str, set[str]] = {}
+    for name, colour in painted:
+        of.setdefault(name.removesuffix(" (published)"), set()).add(colour)
+    assert {name: len(colours) for name, colours in of.items()} == {BENDING.name: 1, "disk": 1, "found": 1}
+    assert len(set.union(*of.values())) == 3
 
 
 @built

@@ -160,6 +160,98 @@ def test_a_conditioning_goes_on_where_it_was(number: int, tmp_path: Path) -> Non
     assert left(tmp_path) == {"disk", "c.log", "c.json"}
 
 
+CHARACTERIZING = """
+import sys, time
+from headstack import predictor, signals
+from headstack.predictor import Axes, grid, kept
+from headstack.measurement import Opened
+
+target, pause_after = sys.argv[1], int(sys.argv[2])
+few = dict(
+    depths=(1, 4), sizes_bytes=(4096,), range_steps=(8,), streams=(2,), switches=(0.0, 1.0),
+    random_shares=(0.5, 1.0), read_shares=(0.0, 1.0), mixed_sizes_bytes=(4096,), mixed_ranges=(0,), open_shares=(1,),
+    hot_ranges=(1,), loads=(0.5,), requests=100, warm_up=1, environments=10,
+)
+kept.EVERY_S = 0.0
+kept.BATCH = 10
+made = [0]
+
+def counted(make, tests_of):
+    def counting(*arguments):
+        found = make(*arguments)
+        made[0] += tests_of(arguments)
+        if made[0] >= pause_after:
+            print("under way", flush=True)
+            time.sleep(60)
+        return found
+    return counting
+
+grid.run = counted(grid.run, lambda arguments: len(arguments[0]))
+Opened.measure = counted(Opened.measure, lambda arguments: 1)
+signals.install()
+real = target.startswith("null")
+try:
+    found = predictor.characterize(target, axes=Axes(**few), **({"time": "2s"} if real else {}))
+except KeyboardInterrupt:
+    sys.exit(signals.exit_code())
+print(made[0], "tests")
+print("" if real else found.to_json(), end="")
+"""
+"""Makes few tests, and waits for a signal once so many are made."""
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    """Of each target the number of tests, and what they come to."""
+
+    def made(target: str) -> tuple[int, str]:
+        done = characterizing(tmp_path_factory.mktemp("whole"), target)
+        out, _ = done.communicate(timeout=PATIENCE_S)
+        tests, _, found = out.partition(" tests\n")
+        return int(tests), found
+
+    return {target: made(target) for target in (CHEETAH, NULL)}
+
+
+def characterizing(folder: Path, target: str, pause_after: int = 10**9) -> subprocess.Popen[str]:
+    """A characterization under way, whose cache is this folder."""
+    command = [sys.executable, "-c", CHARACTERIZING, target, str(pause_after)]
+    environment = os.environ | {"XDG_CACHE_HOME": str(folder)}
+    return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize(
+    ("target", "number"),
+    [*((CHEETAH, number) for number in (*ENDING, signal.SIGKILL)), (NULL, signal.SIGHUP), (NULL, signal.SIGKILL)],
+)
+def test_a_characterization_goes_on_where_it_was(
+    target: str, number: int, tmp_path: Path, uninterrupted: dict[str, tuple[int, str]]
+) -> None:
+    tests, whole = uninterrupted[target]
+    process = characterizing(tmp_path, target, pause_after=25)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "under way\n"
+    process.send_signal(number)
+    assert process.wait(timeout=PATIENCE_S) == (-number if number == signal.SIGKILL else 128 + number)
+    # Of those that were handed over last, nobody has heard what they came to.
+    (folder,) = (tmp_path / "headstack/characterizations").glob("*/*")
+    keys = [key for path in folder.glob("[0-9a-f]*.json") for key in json.loads(path.read_text())]
+    assert 20 <= len(keys) < 25
+    out, err = characterizing(tmp_path, target).communicate(timeout=PATIENCE_S)
+    assert out == f"{tests - len(keys)} tests\n{whole}", err
+    # What is whole needs its tests no more.
+    assert not folder.exists()
+
+
+def test_what_ends_a_characterization_is_told(tmp_path: Path) -> None:
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    process = started(tmp_path, "characterize", "dc-s3700-400gb", "-q", env=environment)
+    wait_for(lambda: list((tmp_path / "cache").rglob("[0-9a-f]*.json")))
+    _, err = ended(process, signal.SIGTERM)
+    assert err == "headstack: interrupted; finished tests are kept, the same command goes on from there\n"
+    assert left(tmp_path) == {"cache"}
+
+
 @pytest.mark.parametrize("number", ENDING)
 def test_an_export_ends_with_its_report_and_its_trace(number: int, tmp_path: Path) -> None:
     """An end by a signal is the end that a service has."""

@@ -143,7 +143,7 @@ def test_tables_of_sweeps_and_predictions_are_as_documented() -> None:
     columns = [field.name for name in ("sweep", "results") for field in documented(name)]
     names = [name for name in columns if "model_" not in name]
     assert sorted(plan.column_names) == sorted(["usable_TB", *names])
-    one = Prediction("a", "b", "depth 1", *[1.0] * 6, None, *[None] * 6, "arm", False)
+    one = Prediction("a", "b", "depth 1", 1, 1, 1, 1, 1, 1, None, None, None, None, None, None, None, "arm", False)
     header, row = Predictions([one]).to_csv().splitlines()
     assert header.split(",") == [field.name for field in documented("predict")]
     assert row.split(",")[-1] == ""

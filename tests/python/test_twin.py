@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -163,7 +164,7 @@ def test_a_curve_is_smoothed_within_its_error_and_never_falls() -> None:
 
 
 @pytest.fixture(scope="module")
-def blind() -> tuple[dict, object, Session]:
+def blind() -> tuple[dict[str, Any], object, Session]:
     """A hidden disk, and what was learnt of it."""
     hidden = draw(np.random.default_rng(20_261))
     session = Session(SimulatedDevice(hidden, 11), seed=3)

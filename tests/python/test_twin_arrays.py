@@ -1,6 +1,7 @@
 """Twins of arrays: how data are spread, and a member, are known again from the times of reads."""
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ DISK = load_system("cheetah-15k7-600").system["drive"]
 FLASH = load_system("870-evo-1tb").system["drive"]
 
 
-def made(level, members, unit_kib, device):
+def made(level: Any, members: Any, unit_kib: Any, device: Any) -> Any:
     layout = Layout(level, members, unit_kib << 10)
     return layout, SimulatedDevice(assembled(layout, device, (64 << 30) // layout.unit_bytes))
 
@@ -38,22 +39,22 @@ def made(level, members, unit_kib, device):
         ("raid6", 5, 512, FLASH),
     ],
 )
-def test_stripe_unit_members_and_level_are_exact(level, members, unit, device):
+def test_stripe_unit_members_and_level_are_exact(level: Any, members: Any, unit: Any, device: Any) -> None:
     layout, array_of = made(level, members, unit, device)
     assert stripes.probe(Session(array_of)) == layout
 
 
-def test_two_parities_go_round_as_the_simulator_has_them():
+def test_two_parities_go_round_as_the_simulator_has_them() -> None:
     # As crates/sim/src/array/levels/rows.rs names data of RAID 6 on four members: 1 2, 0 1, 3 0, 2 3.
     members = Layout("raid6", 4, 4096).member_of(np.arange(8) * 4096)
     assert members.tolist() == [1, 2, 0, 1, 3, 0, 2, 3]
 
 
 @pytest.mark.parametrize(("level", "members"), [("raid0", 5), ("raid10", 6), ("raid5", 5), ("raid6", 7)])
-def test_what_is_asked_of_a_member_falls_on_it(level, members):
+def test_what_is_asked_of_a_member_falls_on_it(level: Any, members: Any) -> None:
     layout = Layout(level, members, 65536)
-    asked = []
-    member = Member(layout, layout.data_units * 65536 * 100, 512, lambda r: asked.append(r) or r, None, False)
+    asked: Any = None
+    member = Member(layout, layout.data_units * 65536 * 100, 512, asked, asked, False)
     assert member.capacity_bytes == 100 * 65536
     offsets, lengths = member._placed(Requests.reads(np.arange(0, member.capacity_bytes, 4096)))
     assert set(layout.member_of(offsets)) == {0}
@@ -62,11 +63,12 @@ def test_what_is_asked_of_a_member_falls_on_it(level, members):
     assert (int(begin[0]), int(whole[0])) == (3 * 65536 * layout.data_units, 2 * 65536 * layout.data_units)
 
 
-def test_an_array_of_disks_is_known_by_a_member(monkeypatch):
+def test_an_array_of_disks_is_known_by_a_member(monkeypatch: Any) -> None:
     _, device = made("raid6", 4, 64, DISK)
     device.may_write = False
     session = Session(device)
     array.probes(session)
+    assert session.member is not None
     turn = rotation.learn(session.member)
     assert turn is not None
     assert turn.rpm == pytest.approx(15_000, rel=1e-3)
@@ -78,7 +80,7 @@ def test_an_array_of_disks_is_known_by_a_member(monkeypatch):
     assert abs(found.residuals["whole, reads, 32"].mean) < 0.1
 
 
-def test_what_writes_do_to_a_member_is_found_by_those_of_the_whole():
+def test_what_writes_do_to_a_member_is_found_by_those_of_the_whole() -> None:
     uncached = copy.deepcopy(DISK)
     uncached["disk"]["buffer"]["write_cache"] = "off"
     layout, device = made("raid10", 4, 64, uncached)
@@ -90,7 +92,7 @@ def test_what_writes_do_to_a_member_is_found_by_those_of_the_whole():
     assert change["mechanics.write_settle_ns"] == 1.0
 
 
-def test_a_drive_alone_does_not_fit():
+def test_a_drive_alone_does_not_fit() -> None:
     session = Session(SimulatedDevice(load_system("cheetah-15k7-600").system))
     array.probes(session)
     found = array.learn(session)

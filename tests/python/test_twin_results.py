@@ -97,7 +97,7 @@ def test_what_is_left_lies_between_the_depths_beside() -> None:
     found = published.Published({}, "direct", left)
     between = found.between("read", 2)
     assert between is not None
-    assert (between.p50, between.p99) == (pytest.approx(0.2), pytest.approx(0.2))
+    assert [between.p50, between.p99] == pytest.approx([0.2, 0.2])
     assert found.between("read", 8) is None
     assert found.between("write", 2) is None
 
@@ -116,3 +116,18 @@ def test_a_real_drive_is_near_between_its_depths(headstack: Headstack, tmp_path:
     model = [published.simulated(load_system(twin).system, one.kind, one.depth, 4096) for one in points]
     off = [abs(one.logarithms - point.logarithms) for one, point in zip(model, points, strict=True)]
     assert np.mean([one[0] for one in off]) < 0.04
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("twin", "/no/such/disk", "-o", "t.toml"), "/no/such/disk: there is no such file or device"),
+        (("twin", "validate", "--devices", "0"), "--devices: 0 devices prove nothing"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_refused_in_a_line(
+    command: tuple[str, ...], words: str, headstack: Headstack
+) -> None:
+    done = headstack(*command)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert words in done.stderr

@@ -8,7 +8,7 @@ const CHARACTER = 6.6;
 
 /** The height of a chart of that width: flat enough for a screen, high enough to read on a phone. */
 export function heightOf(width: number): number {
-  return Math.round(Math.min(400, Math.max(250, 0.6 * width)));
+  return Math.round(Math.min(440, Math.max(250, 0.6 * width)));
 }
 
 /** The part of a chart within its axes. The y axis takes what its widest text needs. */

@@ -9,6 +9,8 @@ import type { Bars } from "./report";
 import { extent, figure as shown, padded, scale, type Scale } from "./scale";
 
 const CHARACTER = 6.3;
+/** How far to the left a name reaches that stands aslant. */
+const ASLANT = 0.83;
 /** Names of groups are cut to so many characters where they stand aslant. */
 const NAME_MAX = 34;
 
@@ -19,9 +21,11 @@ export function bars(figure: Bars, width: number, view: View): Drawing {
   const below = isAslant ? Math.ceil(0.5 * widest) + 26 : 26;
   const height = heightOf(width) + (isAslant ? below - 26 : 0);
   const shownSeries = figure.series.flatMap((series, index) => (view.hidden.has(index) ? [] : [{ series, index }]));
-  const y = scaleOf(figure, shownSeries.flatMap(({ series }) => series.y.filter((value) => value !== null)));
+  const values = shownSeries.flatMap(({ series }) => [...series.y, ...series.low, ...series.high]);
+  const y = scaleOf(figure, values.filter((value) => value !== null));
   const ticks = yTicks(y, height - below + 42);
   const box = within(width, height, ticks.map(y.text), below);
+  if (isAslant) box.left = Math.max(box.left, leftOf(names, box.right));
   const element = canvas(width, height, figure.title);
   element.append(yAxis(box, y, ticks, figure.y.label), hatches());
   const spots: (Spot | null)[][] = figure.series.map(() => []);
@@ -37,13 +41,30 @@ export function bars(figure: Bars, width: number, view: View): Drawing {
       if (spot && look) {
         element.append(svg("path", { class: `${look.colour} bar${look.published ? " hatched" : ""}`, d: spot.d }));
         if (look.published) element.append(svg("path", { class: "hatch", d: spot.d }));
+        const [low, high] = [series.low[n] ?? null, series.high[n] ?? null].map((end) => end === null ? null : bar(box, y, left, barWidth, end));
+        if (low && high) element.append(svg("path", { class: "whisker", d: `M${short(low.at.x)} ${short(low.at.y)}V${short(high.at.y)}` }));
       }
-      const text = () => [nameOf(series), group, `${figure.y.label}: ${value === null ? "" : shown(value, 6)}`];
+      const ends = [series.low[n] ?? null, series.high[n] ?? null].filter((end) => end !== null).map((end) => shown(end));
+      const text = () => [
+        nameOf(series),
+        group,
+        `${figure.y.label}: ${value === null ? "" : shown(value, 6)}`,
+        ...(ends.length === 2 ? [`from ${ends.join(" to ")}`] : []),
+      ];
       spots[index]?.push(spot && { at: spot.at, text });
     });
   });
   names.forEach((name, n) => element.append(groupName(name, box, box.left + (n + 0.5) * groupWidth, isAslant)));
   return { element, box, x: null, y: null, spots };
+}
+
+/** Where the axes begin so that names that stand aslant begin within the chart. */
+function leftOf(names: readonly string[], right: number): number {
+  const needed = names.map((name, n) => {
+    const along = (n + 0.5) / names.length;
+    return (ASLANT * CHARACTER * name.length - along * right) / (1 - along);
+  });
+  return Math.min(0.35 * right, Math.ceil(Math.max(...needed)));
 }
 
 /** From 0, so that lengths compare; a logarithmic axis from the decade below the least. */

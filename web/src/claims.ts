@@ -4,12 +4,15 @@ import { fold, html, paragraphs } from "./dom";
 import type { Claim } from "./report";
 import { table } from "./table";
 
-/** The verdicts in their order, each with a sign and a class of its own: not told apart by colour alone. */
+/** The verdicts in their order, each with a sign and a look by what it is worth: not told apart by colour alone. */
 const VERDICTS: Record<string, { sign: string; look: string }> = {
-  reproduced: { sign: "✓", look: "held" },
-  "reproduced with a fitted parameter": { sign: "≈", look: "fitted" },
-  contradicted: { sign: "✗", look: "against" },
-  "not reproducible": { sign: "?", look: "open" },
+  predicted: { sign: "✓", look: "strong" },
+  fitted: { sign: "≈", look: "plain" },
+  configured: { sign: "=", look: "plain" },
+  arithmetic: { sign: "+", look: "plain" },
+  missed: { sign: "✗", look: "warning" },
+  contradicted: { sign: "≠", look: "warning" },
+  "not testable": { sign: "?", look: "unknown" },
 };
 
 export function verdicts(claims: readonly Claim[]): [string, number][] {
@@ -19,7 +22,7 @@ export function verdicts(claims: readonly Claim[]): [string, number][] {
 }
 
 export function badge(verdict: string, count?: number): HTMLElement {
-  const { sign, look } = VERDICTS[verdict] ?? { sign: "•", look: "open" };
+  const { sign, look } = VERDICTS[verdict] ?? { sign: "•", look: "unknown" };
   const text = count === undefined ? verdict : `${count} ${verdict}`;
   return html("span", { class: `badge ${look}` }, html("span", { "aria-hidden": "true" }, sign), ` ${text}`);
 }
@@ -42,5 +45,14 @@ export function claimsOf(claims: readonly Claim[]): HTMLElement {
 function one(claim: Claim): HTMLElement {
   const summary = [html("code", {}, claim.id), html("span", { class: "says" }, claim.says), badge(claim.verdict)];
   const attributes = { id: `claim-${claim.id}`, "data-verdict": claim.verdict, class: "claim printed" };
-  return fold(attributes, summary, () => [...paragraphs(claim.evidence), ...(claim.rows ? [table(claim.rows)] : [])]);
+  return fold(attributes, summary, () => [
+    ...paragraphs(claim.evidence),
+    ...(claim.backing.length > 0 ? [backing(claim.backing)] : []),
+    ...(claim.rows ? [table(claim.rows)] : []),
+  ]);
+}
+
+/** What speaks for a claim, each with what it is. */
+function backing(told: Claim["backing"]): HTMLElement {
+  return html("dl", { class: "backing" }, ...told.flatMap(([what, text]) => [html("dt", {}, what), html("dd", {}, text)]));
 }

@@ -7,7 +7,7 @@ import { short, type Box } from "./geometry";
 import type { Heat } from "./report";
 import { extent, figure as shown, scale, type Scale } from "./scale";
 
-const SHADES = { light: ["#cfe0ef", "#4477aa", "#0c1f33"], dark: ["#27405a", "#5fa8e6", "#f2f8ff"] };
+const SHADES = { light: ["#cfd5ef", "#5364bd", "#0c1f33"], dark: ["#27405a", "#5fa8e6", "#f2f8ff"] };
 /** Logarithmic where the greatest is so many times the least. */
 const MANY = 30;
 

@@ -22,16 +22,40 @@ export function lines(figure: Lines, width: number, view: View): Drawing {
   const element = canvas(width, height, figure.title);
   const put = placing(box, x, y, kinds);
   const all = figure.series.map((one, index) => (view.hidden.has(index) ? [] : one.x.map((at, n) => put(at, one.y[n] ?? null))));
+  const rules = figure.series.flatMap((one, index) => (view.hidden.has(index) ? [] : rulesOf(one, index, box, x, y)));
   const styles = looks(figure.series);
   const inside = figure.series.flatMap((one, index) => {
     const look = styles[index];
     return look && !view.hidden.has(index) ? drawn(one, all[index] ?? [], look, put) : [];
   });
-  element.append(xAxis(box, x, figure.x.label), yAxis(box, y, ticks, figure.y.label), clipped(box, ...inside), labels(figure, all, styles, box));
-  return { element, box, x, y, spots: figure.series.map((one, index) => spots(figure, one, all[index] ?? [], box)) };
+  inside.unshift(...rules.map(({ from, to, series }) => svg("path", { class: `${styles[series]?.colour} rule-across`, d: path([from, to]) })));
+  element.append(xAxis(box, x, figure.x.label), yAxis(box, y, ticks, figure.y.label));
+  element.append(clipped(box, ...inside), labels(figure, all, styles, box, rules));
+  return { element, box, x, y, spots: figure.series.map((one, index) => spots(figure, one, index, all[index] ?? [], box, rules)) };
 }
 
-type Put = (x: number, y: number | null) => Point | null;
+type Put = (x: number | null, y: number | null) => Point | null;
+
+/** A published value of one axis alone: a line across the figure. */
+interface Rule {
+  series: number;
+  n: number;
+  from: Point;
+  to: Point;
+}
+
+function rulesOf(series: Series, index: number, box: Box, x: Scale, y: Scale): Rule[] {
+  if (!series.published) return [];
+  return series.x.flatMap((atX, n) => {
+    const atY = series.y[n] ?? null;
+    if ((atX === null) === (atY === null)) return [];
+    const [across, up] = [atX === null ? 0 : x.at(atX), atY === null ? 0 : y.at(atY)];
+    if (!(across >= 0 && across <= 1 && up >= 0 && up <= 1)) return [];
+    const [left, top] = [box.left + across * (box.right - box.left), box.bottom - up * (box.bottom - box.top)];
+    const [from, to] = atX === null ? [{ x: box.left, y: top }, { x: box.right, y: top }] : [{ x: left, y: box.bottom }, { x: left, y: box.top }];
+    return [{ series: index, n, from, to }];
+  });
+}
 
 function placing(box: Box, x: Scale, y: Scale, [xKind, yKind]: [Kind, Kind]): Put {
   const isPlace = (value: number | null, kind: Kind): value is number => value !== null && (kind !== "log" || value > 0);
@@ -42,23 +66,24 @@ function placing(box: Box, x: Scale, y: Scale, [xKind, yKind]: [Kind, Kind]): Pu
 }
 
 function xs(series: Series): number[] {
-  return [...series.x, ...(series.mark ? [series.mark[0]] : [])];
+  const known = [...series.x, ...series.low_x, ...series.high_x].filter((value) => value !== null);
+  return [...known, ...(series.mark ? [series.mark[0]] : [])];
 }
 
 /** What the y axis has to hold: of the part of x that is shown. */
 function ys(series: Series, part: Range | null): number[] {
-  const isShown = (at: number | undefined) => part === null || (at !== undefined && at >= part[0] && at <= part[1]);
+  const isShown = (at: number | null | undefined) => part === null || at === null || (at !== undefined && at >= part[0] && at <= part[1]);
   const pick = (values: (number | null)[]) => values.filter((value, n): value is number => value !== null && isShown(series.x[n]));
   return [...pick(series.y), ...pick(series.low), ...pick(series.high)];
 }
 
 function drawn(series: Series, points: (Point | null)[], look: Look, put: Put): SVGElement[] {
   const parts: SVGElement[] = [];
-  if (series.low.length && series.high.length) parts.push(interval(series, look, put));
+  if (series.low.length && series.high.length) parts.push(...interval(series, look, put));
   if (!look.published) {
     parts.push(svg("path", { class: `${look.colour} line`, d: path(points), "stroke-dasharray": look.dash }));
   }
-  if (look.published || points.length <= MARKS_MAX) {
+  if (look.published || points.filter((point) => point !== null).length <= MARKS_MAX) {
     parts.push(...points.filter((point) => point !== null).map((point) => marked(look, point)));
   }
   const knee = series.mark && put(...series.mark);
@@ -66,22 +91,31 @@ function drawn(series: Series, points: (Point | null)[], look: Look, put: Put): 
   return parts;
 }
 
-/** The interval round a line as a band; round published points as bars. */
-function interval(series: Series, look: Look, put: Put): SVGElement {
-  const ends = (values: (number | null)[]) => series.x.map((at, n) => put(at, values[n] ?? null));
-  const [low, high] = [ends(series.low), ends(series.high)];
-  if (!look.published) {
-    const round = [...high, ...low.reverse()].filter((point) => point !== null);
-    return svg("path", { class: `${look.colour} band`, d: `${path(round)}z` });
+/** The interval round a line as a band, broken where it is not known; round published points, and one alone, as bars. */
+function interval(series: Series, look: Look, put: Put): SVGElement[] {
+  const ends = (values: (number | null)[], across: (number | null)[]) =>
+    series.x.map((at, n) => put(across.length ? (across[n] ?? null) : at, values[n] ?? null));
+  const [low, high] = [ends(series.low, series.low_x), ends(series.high, series.high_x)];
+  if (look.published) {
+    const bars = low.map((bottom, n) => {
+      const top = high[n];
+      return bottom && top ? `M${short(top.x)} ${short(top.y)}V${short(bottom.y)}` : "";
+    });
+    return [svg("path", { class: `${look.colour} line`, d: bars.join("") })];
   }
-  const bars = low.map((bottom, n) => {
+  const stretches: { low: Point; high: Point }[][] = [[]];
+  low.forEach((bottom, n) => {
     const top = high[n];
-    return bottom && top ? `M${short(top.x)} ${short(top.y)}V${short(bottom.y)}` : "";
+    if (bottom && top) stretches.at(-1)?.push({ low: bottom, high: top });
+    else stretches.push([]);
   });
-  return svg("path", { class: `${look.colour} line`, d: bars.join("") });
+  return stretches
+    .filter((stretch) => stretch.length)
+    .map((stretch) => [...stretch.map((point) => point.high), ...stretch.map((point) => point.low).reverse()])
+    .map((round) => svg("path", { class: `${look.colour} band${round.length === 2 ? " one" : ""}`, d: `${path(round)}z` }));
 }
 
-function labels(figure: Lines, all: (Point | null)[][], styles: Look[], box: Box): SVGElement {
+function labels(figure: Lines, all: (Point | null)[][], styles: Look[], box: Box, rules: Rule[]): SVGElement {
   const ink = all.flatMap((points) => along(points));
   const wanted = figure.series.flatMap((one, index) =>
     (all[index] ?? []).flatMap((at, n) => (at && one.labels[n] ? [{ at, text: one.labels[n], colour: styles[index]?.colour ?? "" }] : [])),
@@ -92,11 +126,21 @@ function labels(figure: Lines, all: (Point | null)[][], styles: Look[], box: Box
     const at = { x: short(label.at.x), y: short(label.at.y), "text-anchor": label.end };
     group.append(svg("text", { ...at, class: wanted[n]?.colour ?? "" }, label.text));
   });
+  for (const { series, n, from, to } of rules) {
+    const text = figure.series[series]?.labels[n];
+    if (!text) continue;
+    const isFlat = from.y === to.y;
+    const at = isFlat ? { x: short(to.x - 4), y: short(to.y - 4) } : { x: short(to.x - 4), y: short(to.y + 4) };
+    const turned = isFlat ? {} : { transform: `rotate(-90 ${at.x} ${at.y})` };
+    group.append(svg("text", { ...at, "text-anchor": "end", class: styles[series]?.colour ?? "", ...turned }, text));
+  }
   return group;
 }
 
-function spots(figure: Lines, series: Series, points: (Point | null)[], box: Box): (Spot | null)[] {
-  return points.map((at, n) => {
+function spots(figure: Lines, series: Series, index: number, points: (Point | null)[], box: Box, rules: Rule[]): (Spot | null)[] {
+  return points.map((point, n) => {
+    const rule = rules.find((one) => one.series === index && one.n === n);
+    const at = point ?? (rule ? { x: (rule.from.x + rule.to.x) / 2, y: (rule.from.y + rule.to.y) / 2 } : null);
     if (!at || at.x < box.left - 1 || at.x > box.right + 1 || at.y < box.top - 1 || at.y > box.bottom + 1) return null;
     return { at, text: () => [nameOf(series), ...said(figure, series, n)] };
   });
@@ -105,7 +149,10 @@ function spots(figure: Lines, series: Series, points: (Point | null)[], box: Box
 function said(figure: Lines, series: Series, n: number): string[] {
   const end = (values: (number | null)[]) => values[n] ?? null;
   const [low, high] = [end(series.low), end(series.high)];
-  const parts = [`${figure.x.label}: ${shown(series.x[n] ?? 0, figure.x_is_percentile ? 8 : 6)}`, `${figure.y.label}: ${shown(series.y[n] ?? 0, 6)}`];
+  const [x, y] = [end(series.x), end(series.y)];
+  const parts: string[] = [];
+  if (x !== null) parts.push(`${figure.x.label}: ${shown(x, figure.x_is_percentile ? 8 : 6)}`);
+  if (y !== null) parts.push(`${figure.y.label}: ${shown(y, 6)}`);
   if (low !== null && high !== null) parts.push(`from ${shown(low)} to ${shown(high)}`);
   if (series.labels[n]) parts.push(`at ${series.labels[n]}`);
   if (series.mark && series.mark[0] === series.x[n] && series.mark[1] === series.y[n]) parts.push(series.mark_at_most ? "knee, here or before" : "knee");

@@ -1,10 +1,9 @@
-/** How series are told apart: by colour, and by dash and shape for those who see none, or print in black. */
+/** How series are drawn: in a colour, and with a dash and a shape for those who see none, or print in black. */
 
 import { svg } from "./dom";
 import { short, type Point } from "./geometry";
-import type { Series } from "./report";
+import type { Series, Shape } from "./report";
 
-const COLOURS = 6;
 const DASHES = ["", "7 3", "2 3", "9 3 2 3"];
 
 export interface Look {
@@ -15,38 +14,15 @@ export interface Look {
   published: boolean;
 }
 
-type Shape = (typeof SHAPES)[number];
-const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "down"] as const;
-
-/** The look of each series. Published ones look like those of ours that they name: they belong together. */
 export function looks(series: readonly Series[]): Look[] {
-  const ours = series.filter((one) => !one.published).map((one) => one.name);
-  const belongs = (one: Series) => (one.published ? namedIn(one.name, ours) : one.name);
-  const names = [...new Set(series.map(belongs))];
-  return series.map((one) => {
-    const number = names.indexOf(belongs(one));
-    return {
-      colour: `c${number % COLOURS}`,
-      dash: DASHES[Math.floor(number / COLOURS) % DASHES.length] ?? "",
-      shape: SHAPES[number % SHAPES.length] ?? "circle",
-      published: one.published,
-    };
-  });
-}
-
-/** The longest of the names that stands in another as a whole; else that one itself. */
-function namedIn(name: string, ours: readonly string[]): string {
-  const stands = (our: string) => {
-    const at = ` ${name} `.indexOf(our);
-    return at > 0 && !/\w/.test(` ${name} `[at - 1] ?? "") && !/\w/.test(` ${name} `[at + our.length] ?? "");
-  };
-  return ours.filter(stands).sort((one, other) => other.length - one.length)[0] ?? name;
+  return series.map(({ colour, dash, shape, published }) => ({ colour, dash: DASHES[dash] ?? "", shape, published }));
 }
 
 /** A mark at a point: full where it is ours, open and larger where it was published. */
 export function marked(look: Look, at: Point): SVGElement {
   const size = look.published ? 5 : 3.2;
-  const attributes = { class: `${look.colour} mark${look.published ? " open" : ""}`, d: outline(look.shape, at, size) };
+  const kind = look.shape === "asterisk" ? " star" : look.published ? " open" : "";
+  const attributes = { class: `${look.colour} mark${kind}`, d: outline(look.shape, at, size) };
   return svg("path", attributes);
 }
 
@@ -63,6 +39,11 @@ function outline(shape: Shape, { x, y }: Point, r: number): string {
       return `M${X} ${short(y + 1.2 * r)}l${1.2 * r} ${-2.1 * r}h${-2.4 * r}z`;
     case "diamond":
       return `M${X} ${short(y - 1.4 * r)}L${short(x + 1.4 * r)} ${Y}L${X} ${short(y + 1.4 * r)}L${short(x - 1.4 * r)} ${Y}z`;
+    case "asterisk":
+      return [0, 1, 2]
+        .map((n) => [1.3 * r * Math.cos((n * Math.PI) / 3 + Math.PI / 2), 1.3 * r * Math.sin((n * Math.PI) / 3 + Math.PI / 2)] as const)
+        .map(([across, up]) => `M${short(x - across)} ${short(y - up)}L${short(x + across)} ${short(y + up)}`)
+        .join("");
     case "cross": {
       const s = 0.45 * r;
       return `M${short(x - r - s)} ${short(y - s)}h${r}v${-r}h${2 * s}v${r}h${r}v${2 * s}h${-r}v${r}h${-2 * s}v${-r}h${-r}z`;

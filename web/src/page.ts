@@ -8,7 +8,7 @@ import { fold, html, linked, paragraphs, svg } from "./dom";
 import { heat } from "./heat";
 import { lines } from "./lines";
 import { looks, marked, nameOf } from "./looks";
-import type { Axis, Bars, Figure, Given, Heat, Lines, Report, Section } from "./report";
+import type { Axis, Bars, Figure, Given, Heat, Lines, Report, Section, Series } from "./report";
 import { runsOf } from "./runs";
 import { figure as shown } from "./scale";
 import { grid, table } from "./table";
@@ -19,11 +19,10 @@ const ids = new Set<string>();
 function figureOf(figure: Figure, links: Linked): HTMLElement {
   const title = html("figcaption", {}, figure.title);
   const note = figure.note ? html("p", { class: "note" }, ...linked(figure.note)) : null;
-  const isWide = figure.kind === "table" || figure.kind === "grid";
   // The first of a name has the anchor: a picture and the table of a study may be called alike.
   const id = ids.has(figure.name) ? `${figure.name}-${ids.size}` : figure.name;
   ids.add(id);
-  const element = html("figure", { id, class: `${figure.kind}${isWide ? " wide" : ""}` }, title);
+  const element = html("figure", { id, class: `${figure.kind}${widthOf(figure)}` }, title);
   if (figure.kind === "table") element.append(table(figure));
   else if (figure.kind === "grid") element.append(grid(figure));
   else {
@@ -36,6 +35,18 @@ function figureOf(figure: Figure, links: Linked): HTMLElement {
   }
   if (note) element.append(note);
   return element;
+}
+
+/** Tables with longer rows than a column of the page is wide take two columns of it, or all of its width. */
+const CHARACTERS_MAX = 72;
+
+function widthOf(figure: Figure): "" | " wide" | " wide whole" {
+  if (figure.kind !== "table" && figure.kind !== "grid") return "";
+  const { columns, rows } = dataOf(figure);
+  const texts = (n: number) => [columns[n] ?? "", ...rows.map((row) => (typeof row[n] === "number" ? "00,000" : String(row[n] ?? "")))];
+  const widths = columns.map((_, n) => 3 + Math.max(...texts(n).map((text) => text.length)));
+  const row = widths.reduce((sum, one) => sum + one, 0);
+  return row > 2 * CHARACTERS_MAX ? " wide whole" : row > CHARACTERS_MAX ? " wide" : "";
 }
 
 function chartOf(figure: Lines | Bars | Heat, links: Linked): Chart {
@@ -75,8 +86,10 @@ function legend(figure: Lines | Bars, chart: Chart): HTMLElement {
     const sample = svg("svg", { class: "sample", width, height: 12, "aria-hidden": "true" });
     if (look && kind === "lines") {
       if (!look.published) sample.append(svg("path", { class: `${look.colour} line`, d: `M1 6H${width - 1}`, "stroke-dasharray": look.dash }));
-      sample.append(marked(look, { x: twin < 0 ? 13 : 10, y: 6 }));
-      if (twin >= 0) sample.append(marked({ ...look, published: true }, { x: 28, y: 6 }));
+      if (look.published && !hasPoints(one)) sample.append(svg("path", { class: `${look.colour} rule-across`, d: `M1 6H${width - 1}` }));
+      else sample.append(marked(look, { x: twin < 0 ? 13 : 10, y: 6 }));
+      const other = series[twin];
+      if (other && hasPoints(other)) sample.append(marked({ ...look, published: true }, { x: 28, y: 6 }));
     } else if (look) {
       sample.append(svg("path", { class: `${look.colour} bar${look.published ? " hatched" : ""}`, d: "M4 1h18v10h-18z" }));
       if (look.published) sample.append(svg("path", { class: "hatch", d: "M4 1h18v10h-18z" }));
@@ -90,8 +103,21 @@ function legend(figure: Lines | Bars, chart: Chart): HTMLElement {
     });
     return button;
   });
-  const open = entries.includes(null) ? html("span", {}, "open marks: as published") : null;
+  const open = kind === "lines" && entries.includes(null) ? html("span", {}, `${publishedMarks(figure)}: as published`) : null;
   return html("div", { class: "legend", role: "group", "aria-label": "Series; press to hide or show" }, ...entries, open);
+}
+
+/** Whether a series has a point with both values, which has a mark; what has one alone is a rule. */
+function hasPoints({ x, y }: Series): boolean {
+  return x.some((at, n) => at !== null && y[n] !== null);
+}
+
+/** How what was published under the names of ours is drawn. */
+function publishedMarks({ series }: Lines): string {
+  const ours = new Set(series.filter((one) => !one.published).map((one) => one.name));
+  const twins = series.filter((one) => one.published && ours.has(one.name));
+  const hasRules = twins.some(({ x, y }) => x.some((at, n) => at === null || y[n] === null));
+  return [twins.some(hasPoints) ? "open marks" : "", hasRules ? "dotted rules" : ""].filter(Boolean).join(" and ");
 }
 
 function kneeOf([x, y]: [number, number], figure: Lines): string {
@@ -107,8 +133,8 @@ function unitOf(axis: Axis): string {
 function sectionOf(section: Section, id: string): HTMLElement {
   const links: Linked = new Map();
   const figures = section.figures.map((figure) => figureOf(figure, links));
-  const drawn = figures.filter((figure) => !figure.classList.contains("wide"));
-  if (drawn.length === 1) drawn[0]?.classList.add("alone");
+  const [only, ...others] = figures.filter((figure) => !figure.classList.contains("wide"));
+  if (!others.length) only?.classList.add("alone");
   return html(
     "section",
     { id },
@@ -158,7 +184,7 @@ function printing(): void {
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll<HTMLDetailsElement>("details.printed:not([open])")];
     opened.forEach((details) => details.dispatchEvent(new Event("unfold")));
-    document.querySelectorAll<HTMLElement>("figure.wide .more, .claim .more").forEach((more) => more.click());
+    document.querySelectorAll<HTMLElement>("figure.table > .scroll .more, .claim .more").forEach((more) => more.click());
     scheme = root.getPropertyValue("--scheme");
     root.setProperty("--scheme", "light");
     redrawn();

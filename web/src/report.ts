@@ -7,16 +7,27 @@ export interface Axis {
   log: boolean;
 }
 
+type Places = (number | null)[];
+export type Shape = "circle" | "square" | "triangle" | "diamond" | "cross" | "down" | "asterisk";
+
 export interface Series {
   name: string;
-  x: number[];
-  y: (number | null)[];
+  /** A published point that has only one of x and y is a rule across the figure. */
+  x: Places;
+  y: Places;
   labels: string[];
-  low: (number | null)[];
-  high: (number | null)[];
+  low: Places;
+  high: Places;
+  /** Where along x the ends of the interval lie; empty where that is at the points. */
+  low_x: Places;
+  high_x: Places;
   mark: [number, number] | null;
   mark_at_most: boolean;
   published: boolean;
+  /** Looks are chosen for the whole report by python/headstack/report/looks.py. */
+  colour: string;
+  dash: number;
+  shape: Shape;
 }
 
 export interface Lines {
@@ -84,6 +95,7 @@ export interface Claim {
   says: string;
   verdict: string;
   evidence: string;
+  backing: readonly (readonly [string, string])[];
   rows: Table | null;
 }
 

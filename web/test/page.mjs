@@ -100,6 +100,16 @@ async function zoomed(page, first, second) {
   return { before, during, after: await both() };
 }
 
+/** The colour of each series as its line or its bars are drawn. */
+async function painted(page) {
+  const lines = await page.locator("figure.lines, figure.bars").evaluateAll((all) =>
+    all.map((figure) => [figure.id, [...figure.querySelectorAll(".legend button")].map((button) => [
+      button.childNodes[1].textContent, getComputedStyle(button.querySelector(".sample > *")).color,
+    ])]),
+  );
+  return Object.fromEntries(lines);
+}
+
 async function toggled(page, name) {
   const count = async () => (await drawn(page, name)).length;
   const button = page.locator(`#${name} .legend button`).first();
@@ -132,7 +142,8 @@ async function claims(page) {
   await page.locator(".claims > details > summary").first().click();
   const first = page.locator(".claims > details").first();
   await first.locator("table").waitFor();
-  return { filtered, evidence: await first.locator("p").allInnerTexts(), rows: await first.locator("table").evaluate(cells) };
+  const backing = await first.locator(".backing > *").allInnerTexts();
+  return { filtered, backing, evidence: await first.locator("p").allInnerTexts(), rows: await first.locator("table").evaluate(cells) };
 }
 
 async function described(page, run) {
@@ -155,23 +166,45 @@ async function themes() {
   return grounds;
 }
 
-/** What juts out beyond a phone's screen. */
-async function phone() {
-  const page = await opened({ viewport: { width: 360, height: 700 }, isMobile: true, hasTouch: true });
+/** What juts out beyond a phone's screen, and where the first column is when a wide table has been scrolled. */
+async function phone(screen) {
+  const page = await opened({ viewport: { width: screen, height: 700 }, isMobile: true, hasTouch: true });
   const [line] = await drawn(page, await page.locator("figure.lines").first().getAttribute("id"));
   await page.locator(".paper").first().tap({ position: { x: line[2][0], y: line[2][1] } });
   const tapped = await page.locator(".tip").first().innerText();
   for (const summary of await page.locator("details > summary").all()) await summary.click();
   await page.waitForTimeout(200);
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
-  const wide = await page.evaluate(() => {
+  const wide = await page.evaluate((screen) => {
     const inScroll = (element) => element.closest(".scroll, pre, svg") !== null;
     return [...document.body.querySelectorAll("*")]
-      .filter((e) => !inScroll(e) && e.getBoundingClientRect().right > 361)
+      .filter((e) => !inScroll(e) && e.getBoundingClientRect().right > screen + 1)
       .map((e) => e.outerHTML.slice(0, 90));
+  }, screen);
+  const columns = await page.evaluate(() => {
+    const scrolling = [...document.querySelectorAll(".scroll")].filter((one) => one.scrollWidth > one.clientWidth + 60);
+    return scrolling.map((one) => {
+      const rows = [...one.querySelectorAll("thead tr, tbody tr:not(.told)")];
+      const places = (n) => rows.map((row) => row.children[n].getBoundingClientRect().left - one.getBoundingClientRect().left);
+      const before = places(1);
+      one.scrollLeft = 60;
+      return { name: one.closest("[id]").id, first: places(0), second: places(1).map((place, n) => before[n] - place), seen: one.clientWidth };
+    });
   });
   await page.close();
-  return { width, wide, tapped };
+  return { width, wide, tapped, columns };
+}
+
+/** How much of a wide window figures use, and how long a line of prose is. */
+async function wideWindow() {
+  const page = await opened({ viewport: { width: 1920, height: 1080 } });
+  const result = await page.evaluate(() => ({
+    figures: Math.max(...[...document.querySelectorAll("figure")].map((one) => one.getBoundingClientRect().right)),
+    beside: new Set([...document.querySelectorAll("figure.lines, figure.bars")].map((one) => one.getBoundingClientRect().left)).size,
+    prose: Math.max(...[...document.querySelectorAll("header p")].map((one) => one.getBoundingClientRect().width)),
+  }));
+  await page.close();
+  return result;
 }
 
 async function printed() {
@@ -181,7 +214,7 @@ async function printed() {
   const result = await page.evaluate(() => ({
     charts: [...document.querySelectorAll(".plot")].map((plot) => plot.querySelectorAll("svg.chart").length),
     evidence: [...document.querySelectorAll(".claim")].map((claim) => claim.open && claim.childElementCount > 1),
-    rest: document.querySelectorAll("figure.wide .more, .claim .more").length,
+    rest: document.querySelectorAll("figure.table > .scroll .more, .claim .more").length,
     ground: getComputedStyle(document.documentElement).backgroundColor,
   }));
   await page.evaluate(() => dispatchEvent(new Event("afterprint")));
@@ -214,6 +247,7 @@ try {
   found.figures = await values(page);
   found.drawn = {};
   for (const name of names) found.drawn[name] = await drawn(page, name);
+  found.painted = await painted(page);
   found.pointed = await pointed(page, names[0]);
   found.zoomed = await zoomed(page, names[0], names[1]);
   found.toggled = await toggled(page, names[0]);
@@ -222,7 +256,8 @@ try {
   found.description = await described(page, 1);
   await page.close();
   found.themes = await themes();
-  found.phone = await phone();
+  found.phones = { 360: await phone(360), 390: await phone(390) };
+  found.wide = await wideWindow();
   found.printed = await printed();
   found.framed = await framed();
   console.log(JSON.stringify(found));

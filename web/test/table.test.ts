@@ -5,7 +5,10 @@ import type { Heat, Lines, Series } from "../src/report";
 import { shade, sorted } from "../src/table";
 
 const series = (of: Partial<Series>): Series =>
-  ({ name: "a", x: [], y: [], labels: [], low: [], high: [], mark: null, mark_at_most: false, published: false, ...of });
+  ({
+    name: "a", x: [], y: [], labels: [], low: [], high: [], low_x: [], high_x: [], mark: null,
+    mark_at_most: false, published: false, colour: "blue", dash: 0, shape: "circle", ...of,
+  });
 
 test("rows sort by size or alphabet, what is missing last", () => {
   const rows = [["d10", 5], ["d9", null], ["d1", -2]];

@@ -235,6 +235,8 @@ fn flash_cache(flash: &FlashCache) -> FlashCacheTable {
         ns_per_byte: Some(flash.ns_per_byte),
         fill_rate: Some(Rate(flash.fill_bytes_per_s)),
         history_blocks: Some(flash.history_blocks),
+        on_first_read: flash.on_first_read.then_some(true),
+        keeps_written: flash.keeps_written.then_some(true),
         sequential: Some(Bytes(flash.sequential_bytes)),
     }
 }

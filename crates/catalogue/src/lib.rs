@@ -35,7 +35,7 @@ pub use hosts::HostProfile;
 pub use points::{DescribedPoints, Point, Points, Refused};
 pub use resolve::{Derived, Resolved, resolve};
 pub use ssd::ResolvedSsd;
-pub use study::Study;
+pub use study::{Fit, Study};
 pub use volume::ResolvedVolume;
 
 include!(concat!(env!("OUT_DIR"), "/entries.rs"));

@@ -28,9 +28,15 @@ pub struct Study {
     /// Tables that are derived from others.
     #[serde(default)]
     pub tables: Vec<DerivedTable>,
-    /// What was fitted, by a short name.
+    /// What was chosen with published figures in view.
     #[serde(default)]
-    pub fitted: BTreeMap<String, Fitted>,
+    pub chosen: Vec<Chosen>,
+    /// What the documents leave open, and this study chose without a figure in view.
+    #[serde(default)]
+    pub open: Vec<Open>,
+    /// Where tolerances come from, by tolerance: `15%`.
+    #[serde(default)]
+    pub tolerances: BTreeMap<String, String>,
     /// What was published.
     #[serde(default)]
     pub claims: Vec<Claim>,
@@ -133,17 +139,48 @@ pub struct DerivedTable {
     pub sql: String,
 }
 
-/// Parameters that were chosen for figures of this study to agree.
+/// A choice of this study that was made with published figures in view. Values of descriptions and constants say so
+/// themselves: where they are from names the claims (`S0.99`).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fitted {
-    /// Which parameters, with their values.
+pub struct Chosen {
+    /// What, with its value.
     pub what: String,
-    /// On which figures.
-    pub on: String,
-    /// Claims whose figures were left out of it.
+    /// Claims whose figures it was chosen for, or with these in view.
+    pub on: Vec<String>,
+    /// Systems whose runs it is in; all of them where none is named.
     #[serde(default)]
-    pub left_out: Vec<String>,
+    pub systems: Vec<String>,
+}
+
+/// A choice that the documents leave open: which drive stands in for one that is not named, how long a client thinks.
+///
+/// Runs are carried out once more with each of the others in its place, to see what hangs on it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    /// What is chosen, with the value.
+    pub what: String,
+    /// The grids that are carried out again.
+    pub grids: Vec<String>,
+    /// What may as well be so.
+    pub others: Vec<Other>,
+    /// Claims that it may be of importance to.
+    pub on: Vec<String>,
+}
+
+/// What may as well stand in the place of a choice.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Other {
+    /// In words.
+    pub what: String,
+    /// Names of systems, workloads and drives as they were chosen, with those that take their place.
+    #[serde(default)]
+    pub names: BTreeMap<String, String>,
+    /// Settings that are added to the grids', or take their place.
+    #[serde(default)]
+    pub settings: BTreeMap<String, Value>,
 }
 
 /// Something published, and what is expected of it.
@@ -158,10 +195,12 @@ pub struct Claim {
     pub sql: Option<String>,
     /// How far each may be apart: `5%`, or an amount with its unit.
     pub tolerance: Option<String>,
+    /// Where the tolerance comes from, where it is not as other claims' of the study.
+    pub because: Option<String>,
     /// How far they may be apart on average.
     pub mean: Option<String>,
-    /// Name of what was fitted to it.
-    pub fitted: Option<String>,
+    /// Which input of ours states it, where results of runs only repeat that.
+    pub configured: Option<String>,
     /// Why what was published cannot be right.
     pub contradicted: Option<String>,
     /// What is missing to reproduce it, or by how much it is missed and why.
@@ -220,6 +259,74 @@ pub struct Picture {
     /// A remark.
     #[serde(default)]
     pub note: String,
+}
+
+/// An inverse study: which settings of what a document leaves unsaid give all of its figures at once?
+///
+/// It is a study with blanks: in systems, workloads, settings and queries, and in files of its folder that these name,
+/// `{name}` stands for the value of an unknown.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fit {
+    /// A heading.
+    pub title: String,
+    /// What is asked.
+    pub question: String,
+    /// What came out, in some sentences.
+    #[serde(default)]
+    pub summary: String,
+    /// What is not told.
+    pub unknowns: Vec<Unknown>,
+    /// The runs, with blanks.
+    pub grids: Vec<Grid>,
+    /// Tables that are derived from others.
+    #[serde(default)]
+    pub tables: Vec<DerivedTable>,
+    /// A query for the figures: `figure`, `found`, and `published` or `low` and `high`.
+    pub sql: String,
+    /// How far each may be apart: `5%`, or an amount with its unit.
+    pub tolerance: String,
+    /// Figures that settings are not chosen by.
+    pub held_out: Vec<String>,
+}
+
+/// Something that a document leaves unsaid, and what it may be.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unknown {
+    /// Its blank.
+    pub name: String,
+    /// What it is.
+    pub what: String,
+    /// Why it may be that: a source, or what was usual.
+    pub why: String,
+    /// Values of which each is as likely.
+    #[serde(default)]
+    pub values: Vec<String>,
+    /// The lowest value, where all between two are as likely.
+    pub low: Option<f64>,
+    /// The highest.
+    pub high: Option<f64>,
+    /// All orders of magnitude between the two are as likely.
+    #[serde(default)]
+    pub log: bool,
+    /// Whole numbers alone.
+    #[serde(default)]
+    pub whole: bool,
+    /// What follows the number in its blank: `ms`, `%`.
+    #[serde(default)]
+    pub unit: String,
+}
+
+impl Fit {
+    /// Reads the `text` of an inverse study, as `Study::from_toml` does.
+    ///
+    /// # Errors
+    /// When it is not TOML, or a key is unknown, missing or of the wrong type.
+    pub fn from_toml(file: &str, text: &str) -> Result<(Fit, BTreeMap<String, usize>), InputError> {
+        let document = Document::parse(file, text)?;
+        Ok((document.read()?, document.lines()))
+    }
 }
 
 impl Study {

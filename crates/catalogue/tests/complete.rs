@@ -63,9 +63,10 @@ fn disconnect() -> impl Strategy<Value = Disconnect> {
 }
 
 fn flash_cache() -> impl Strategy<Value = FlashCache> {
-    let sizes = (1u64..100_000, 1u32..128, 1u64..1 << 28, 0u64..1 << 30);
+    let sizes = (1u64..100_000, 1u32..128, 1u64..1 << 28, 0u64..1 << 30, any::<[bool; 2]>());
     (sizes, 0u64..1_000_000, 0.0f64..100.0, 1.0f64..1e9).prop_map(
-        |((blocks, block_sectors, history_blocks, sequential_bytes), latency_ns, ns_per_byte, fill_bytes_per_s)| {
+        |(sizes, latency_ns, ns_per_byte, fill_bytes_per_s)| {
+            let (blocks, block_sectors, history_blocks, sequential_bytes, [on_first_read, keeps_written]) = sizes;
             FlashCache {
                 size_bytes: blocks * u64::from(block_sectors) * 512,
                 block_bytes: block_sectors * 512,
@@ -73,6 +74,8 @@ fn flash_cache() -> impl Strategy<Value = FlashCache> {
                 ns_per_byte,
                 fill_bytes_per_s,
                 history_blocks,
+                on_first_read,
+                keeps_written,
                 sequential_bytes,
             }
         },

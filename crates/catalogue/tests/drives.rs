@@ -128,11 +128,11 @@ fn derived_curves_meet_the_sheet_and_shorten_as_measured_ones_do() {
         };
         let average = average.0 as f64;
         assert!((all / average - 1.0).abs() < 0.02, "{id}: mean seek {all} ns, the sheet says {average}");
-        // The curves extracted from drives give 0.72 to 0.77; the catalogue holds one drive without zones. A square root gives
+        // The curves extracted from drives give 0.70 to 0.77; the catalogue holds one drive without zones. A square root gives
         // 0.71 without zones, and 0.5 is what an arm that coasts all the way would.
         let ratio = half / all;
         let accelerated = description.mechanics.rpm < 9000.0 && file.year >= Some(constants::ACCELERATED_SINCE);
-        let least = if accelerated { 0.55 } else { 0.70 };
+        let least = if accelerated { 0.55 } else { 0.69 };
         println!("{id:24} {:.3} ms, {ratio:.3} over half the capacity", all / 1e6);
         assert!((least..0.80).contains(&ratio), "{id}: {ratio:.3} over half the capacity");
         if resolved.derived.iter().any(|derived| derived.key == "seek.points") {
@@ -279,7 +279,7 @@ fn drives_are_found_by_id_name_and_path() {
 
 #[test]
 fn measured_drives_keep_their_curves() {
-    for id in ["cheetah-9lp", "atlas-10k-9", "barracuda-4lp-2", "dec-rz26"] {
+    for id in ["cheetah-9lp", "cheetah-4lp", "atlas-10k-9", "atlas-iii-9", "barracuda-4lp-2", "dec-rz26"] {
         let curve = load_drive(id).unwrap().description.mechanics.seek;
         assert!(matches!(curve, SeekCurve::Points(_)), "{id}");
     }

@@ -11,7 +11,7 @@ fn no_scenario_has_the_id_of_a_workload() {
 
 #[test]
 fn every_embedded_scenario_can_be_read() {
-    assert!(headstack_catalogue::scenarios().len() >= 19);
+    assert!(headstack_catalogue::scenarios().len() >= 29);
     for entry in headstack_catalogue::scenarios() {
         let scenario = Scenario::from_toml(entry.file_name, entry.text).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(scenario.name, entry.id);

@@ -1,7 +1,8 @@
 //! What `smartctl -j -a` would say of each device: counters that follow what was injected.
 //!
 //! Hours are those of the model. Normalised values fall by one a count, which is what many drives do; the temperature is
-//! that of a case without work, where the description knows what warms and cools it.
+//! that of a case without work, where the description knows what warms and cools it. A disk announces that it will fail
+//! where what it repeats or reallocates has used up its allowance, which is before anything is lost if these come first.
 
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::InterfaceKind;
@@ -15,6 +16,15 @@ const HOUR_NS: u64 = 3_600_000_000_000;
 const NVME_UNIT_BYTES: u64 = 512_000;
 /// Above what SAS at 12 Gb/s carries (1.2 GB/s, 0.83 ns a byte), a solid-state drive has PCI Express.
 const NVME_BELOW_NS_PER_BYTE: f64 = 0.8;
+
+/// Normalised values at or below which a disk announces its failure: re-reads, and sectors in spares. Those of ATA drives
+/// are common ones; what SCSI drives go by is not public, and taken to be the same.
+const READ_ERRORS_THRESHOLD: i64 = 6;
+const REALLOCATED_THRESHOLD: i64 = 36;
+
+/// Bits of smartctl's exit status: the drive says that it is failing, and a pre-failure attribute is at its threshold.
+const EXIT_FAILING: u32 = 1 << 3;
+const EXIT_PREFAILURE: u32 = 1 << 4;
 
 /// Flags of an attribute that foretells failure, and of one that only counts.
 const PREFAILURE: (u32, &str) = (0x33, "PO--CK ");
@@ -137,6 +147,10 @@ fn report(number: usize, health: &DeviceHealth, device: &DeviceDescription, rese
             Protocol::Nvme => known.nvme(),
         },
     );
+    if report["smart_status"]["passed"] == false {
+        let attributes = if protocol == Protocol::Ata { EXIT_PREFAILURE } else { 0 };
+        report["smartctl"]["exit_status"] = json!(EXIT_FAILING | attributes);
+    }
     report
 }
 
@@ -168,13 +182,15 @@ impl Known<'_> {
     fn ata(&self) -> Value {
         let health = self.health;
         let block = u64::from(self.block_bytes);
-        let mut rows = vec![attribute(1, "Raw_Read_Error_Rate", health.retried_passes, 6, PREFAILURE)];
+        let repeated = health.retried_passes;
+        let mut rows = vec![attribute(1, "Raw_Read_Error_Rate", repeated, READ_ERRORS_THRESHOLD, PREFAILURE)];
         if health.rpm.is_some() {
             let spin_up = self.spin_up_ms.map(|ms| steady(3, "Spin_Up_Time", ms, PREFAILURE));
             rows.extend(spin_up);
             rows.push(steady(4, "Start_Stop_Count", u64::from(health.power_cycles), OLD_AGE));
         }
-        rows.push(attribute(5, "Reallocated_Sector_Ct", health.reallocated_sectors, 36, PREFAILURE));
+        let reallocated = health.reallocated_sectors;
+        rows.push(attribute(5, "Reallocated_Sector_Ct", reallocated, REALLOCATED_THRESHOLD, PREFAILURE));
         rows.push(steady(9, "Power_On_Hours", self.hours, OLD_AGE));
         if health.rpm.is_some() {
             rows.push(attribute(10, "Spin_Retry_Count", 0, 97, PREFAILURE));
@@ -220,7 +236,7 @@ impl Known<'_> {
             "scsi_model_name": health.model,
             "scsi_transport_protocol": { "name": transport, "value": transport_value },
             "smart_support": { "available": true, "enabled": true },
-            "smart_status": { "passed": true },
+            "smart_status": scsi_status(health),
             "scsi_grown_defect_list": health.reallocated_sectors,
             "scsi_pending_defects": { "count": health.pending_sectors },
             "scsi_start_stop_cycle_counter": { "accumulated_start_stop_cycles": health.power_cycles },
@@ -258,9 +274,25 @@ impl Known<'_> {
     }
 }
 
+/// What a SCSI drive says of itself: its sense code 5D/00 where a threshold is passed (informational exceptions, mode page 1C).
+fn scsi_status(health: &DeviceHealth) -> Value {
+    let failing = normalised(health.retried_passes) <= READ_ERRORS_THRESHOLD
+        || normalised(health.reallocated_sectors) <= REALLOCATED_THRESHOLD;
+    match failing {
+        true => json!({ "passed": false,
+                        "scsi": { "asc": 0x5d, "ascq": 0, "ie_string": "FAILURE PREDICTION THRESHOLD EXCEEDED" } }),
+        false => json!({ "passed": true }),
+    }
+}
+
+/// What is left of 100 after so many counts.
+fn normalised(raw: u64) -> i64 {
+    100 - raw.min(99) as i64
+}
+
 /// An attribute that gets worse with each count.
 fn attribute(id: u32, name: &str, raw: u64, threshold: i64, flags: (u32, &str)) -> Value {
-    row(id, name, raw, 100 - raw.min(99) as i64, threshold, flags)
+    row(id, name, raw, normalised(raw), threshold, flags)
 }
 
 /// An attribute that nobody fears.

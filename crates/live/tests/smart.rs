@@ -65,6 +65,7 @@ fn too_many_spares_fail_the_verdict() {
     session.advance(100 * S);
     let report = reports(&session.timeline, 100 * S)[0].clone();
     assert_eq!((raw(&report, 5), &report["smart_status"]["passed"]), (Some(128), &Value::Bool(false)));
+    assert_eq!(report["smartctl"]["exit_status"], 8 | 16);
 }
 
 #[test]
@@ -82,6 +83,25 @@ fn scsi_drives_have_error_counters() {
     assert_eq!(report["scsi_grown_defect_list"], 8);
     assert_eq!(report["scsi_transport_protocol"]["name"], "Parallel SCSI (SPI-4)");
     matches_sample("scsi", &report);
+}
+
+#[test]
+fn a_scsi_drive_announces_its_failure_while_every_read_succeeds() {
+    let weak = "[[fault]]\nat = \"1s\"\nwhat = \"weak-sectors\"\nturns = 1\n\
+                ranges = [{ offset = \"2GiB\", length = \"64MiB\" }]\n";
+    let mut session = Virtual::new(&model("cheetah-4lp"), weak);
+    (0..93).for_each(|number| session.arrive(2 * S + number * S, read(2 * GIB + number * 512 * KIB)));
+    session.advance(100 * S);
+    let before = reports(&session.timeline, 100 * S)[0].clone();
+    assert_eq!((&before["smart_status"]["passed"], &before["smartctl"]["exit_status"]), (&true.into(), &0.into()));
+    session.arrive(101 * S, read(2 * GIB + 60 * 1024 * KIB));
+    session.advance(110 * S);
+    let report = reports(&session.timeline, 110 * S)[0].clone();
+    let said = "FAILURE PREDICTION THRESHOLD EXCEEDED";
+    let status = serde_json::json!({ "passed": false, "scsi": { "asc": 0x5d, "ascq": 0, "ie_string": said } });
+    assert_eq!((&report["smart_status"], &report["smartctl"]["exit_status"]), (&status, &8.into()));
+    assert_eq!(report["scsi_error_counter_log"]["read"]["total_uncorrected_errors"], 0);
+    assert!((0..94).all(|number| session.answer(number).unwrap().outcome == Outcome::Done), "nothing is lost");
 }
 
 #[test]

@@ -20,6 +20,13 @@ pub fn read_study(file: &str, text: &str) -> PyResult<(String, BTreeMap<String, 
     Ok((serde_json::to_string(&study).map_err(json_error)?, lines))
 }
 
+/// The same of an inverse study. Raises `InputError`.
+#[pyfunction]
+pub fn read_fit(file: &str, text: &str) -> PyResult<(String, BTreeMap<String, usize>)> {
+    let (fit, lines) = headstack_catalogue::Fit::from_toml(file, text).map_err(input_error)?;
+    Ok((serde_json::to_string(&fit).map_err(json_error)?, lines))
+}
+
 /// How large a system is.
 #[pyclass(frozen, get_all, module = "headstack._native")]
 pub struct SystemSize {

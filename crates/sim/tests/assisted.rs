@@ -22,6 +22,8 @@ fn flash_drive() -> DriveDescription {
         ns_per_byte: 5.0,
         fill_bytes_per_s: 1e6,
         history_blocks: 4096,
+        on_first_read: false,
+        keeps_written: false,
         sequential_bytes: 64 << 10,
     });
     drive
@@ -76,6 +78,33 @@ fn writes_and_trims_end_a_copy() {
 }
 
 #[test]
+fn flash_that_keeps_what_is_written_has_it_until_it_is_trimmed() {
+    let mut drive = flash_drive();
+    drive.flash_cache.as_mut().unwrap().keeps_written = true;
+    let mut disk = Disk::new(&drive, 0).unwrap();
+    let now_ns = read_into_flash(&mut disk, 5);
+    let read = request(Kind::Read, 5 * BLOCK, BLOCK);
+    serve_disk(&mut disk, now_ns, &read);
+    serve_disk(&mut disk, now_ns + 100 * MS, &request(Kind::Write, 5 * BLOCK + 512, 512));
+    serve_disk(&mut disk, now_ns + 200 * MS, &read);
+    assert_eq!(disk.counters().flash_hits, 2, "the write has brought the copy up to date");
+    serve_disk(&mut disk, now_ns + 300 * MS, &request(Kind::Trim, 5 * BLOCK, BLOCK));
+    serve_disk(&mut disk, now_ns + 400 * MS, &read);
+    assert_eq!(disk.counters().flash_hits, 2, "what is trimmed has no copy");
+}
+
+#[test]
+fn flash_that_is_not_choosy_has_a_block_after_its_first_read() {
+    let mut drive = flash_drive();
+    drive.flash_cache.as_mut().unwrap().on_first_read = true;
+    let mut disk = Disk::new(&drive, 0).unwrap();
+    let read = request(Kind::Read, 7 * BLOCK, BLOCK);
+    serve_disk(&mut disk, 0, &read);
+    serve_disk(&mut disk, 100 * MS, &read);
+    assert_eq!(disk.counters().flash_hits, 1);
+}
+
+#[test]
 fn a_read_that_a_write_overtakes_is_not_taken_in() {
     let mut disk = Disk::new(&flash_drive(), 0).unwrap();
     let read = request(Kind::Read, 9 * BLOCK, BLOCK);
@@ -122,7 +151,8 @@ fn flash_fills_no_faster_than_its_rate() {
 #[test]
 fn warming_takes_the_minutes_that_were_seen() {
     // 5.56 GB at 5.8 MB/s are 16 minutes (TweakTown 5863): that, and the few in which nothing comes again yet.
-    let drive = load_drive("st900mp0146").unwrap().description;
+    let mut drive = load_drive("st900mp0146").unwrap().description;
+    drive.flash_cache = load_drive("exos-10e2400").unwrap().description.flash_cache;
     let mut spec = spec(&drive, workload(line(4096, 100.0, 100.0), closed(4), 1));
     spec.span = Some(Span { start_bytes: 0, length_bytes: 5_560_000_000 });
     let Demand::Workload(workload) = &mut spec.demand else { unreachable!() };

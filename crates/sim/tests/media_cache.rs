@@ -329,6 +329,8 @@ prop_compose! {
             ns_per_byte: 2.0,
             fill_bytes_per_s: 1e6,
             history_blocks: 64,
+            on_first_read: false,
+            keeps_written: false,
             sequential_bytes: 1 << 20,
         });
         drive

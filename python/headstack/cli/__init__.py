@@ -53,6 +53,7 @@ COMMANDS = {
     "compare": "compare",
     "inspect": "inspect",
     "study": "studies",
+    "fit": "fits",
     "characterize": "prediction",
     "predict": "prediction",
     "twin": "twin",

@@ -11,7 +11,7 @@ import headstack as hs
 from headstack import _native, listings
 from headstack.atomic_files import write_text
 from headstack.cli.completing import DRIVE, FILE, WORKLOAD, Among
-from headstack.cli.files import OUTPUT
+from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import SOURCES, print_table, say, wide_option
 from headstack.cli.sheets import new_drive
 from headstack.columns import Figures
@@ -51,26 +51,31 @@ def drives() -> None:
 @click.option(
     "--price", metavar="CLASS", type=Among(PRICES), help=f"What one cost, in dollars; a list: {', '.join(PRICES)}."
 )
+@click.option(
+    "--prices", metavar="FILE.csv", type=SOURCE, help="Prices of your own, which go before those that headstack knows."
+)
 @click.option("--sort", metavar="KEY", type=Among(tuple(SORTS)), help=f"Order: {', '.join(SORTS)}; name otherwise.")
 @click.option("--reverse", is_flag=True, help="The largest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @wide_option
-def list_drives(as_json: bool, **wanted: Any) -> None:
+def list_drives(as_json: bool, prices: str | None, **wanted: Any) -> None:
     """List the drives of the catalogue, or those that are as wanted.
 
-    A RANGE is LOW..HIGH with both ends, LOW.. or ..HIGH; a capacity or a speed alone is taken to 1 %. A price is that
-    of the day that the JSON names; drives whose price is not known have no class and are sorted last.
+    A RANGE is LOW..HIGH with both ends, LOW.. or ..HIGH; a capacity or a speed alone is taken to 1 %. A price is the
+    newest that is known, of the day that the JSON names; drives whose price is not known have no class and are sorted
+    last. A file of prices has the columns drive, usd, date, confidence and source.
 
     \b
     headstack drives list --kind ssd --since 2018 --interface nvme --min-capacity 4TB
     headstack drives list --rpm 10000.. --capacity 1..80GB --interface scsi,fc
     headstack drives list --vendor wd,seagate --sort capacity --reverse
     """
-    names = hs.drives.list(**wanted)
+    ours = () if prices is None else hs.prices.read(prices)
+    names = hs.drives.list(prices=ours, **wanted)
     if as_json:
-        print(json.dumps([Drive.load(name).summary for name in names], indent=1))
+        print(json.dumps([Drive.load(name).told(ours) for name in names], indent=1))
     elif names:
-        print_table(*listings.drives(names))
+        print_table(*listings.drives(names, ours))
     else:
         print(f"none of the {len(hs.drives.list())} drives is so")
 
@@ -95,6 +100,16 @@ def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
         return
     say(f"{drive.description['name']} ({_native.format_bytes(drive.capacity_bytes)})\n")
     rows = [[value["key"], value["value"], value["source"] or ""] for value in drive.stated]
+    if not name.endswith(".toml"):
+        dated = [price for price in hs.prices.known() if price.drive == drive.name.partition("@")[0]]
+        rows += [
+            [
+                "price",
+                f"${price.usd:,g} in {price.date}, ${price.usd_per_gb(drive.capacity_bytes):.3g} a GB",
+                f"{price.confidence} {price.source}",
+            ]
+            for price in sorted(dated, key=lambda price: price.until, reverse=True)
+        ]
     rows += [[value["key"], value["value"], f"derived: {value['rule']}"] for value in drive.derived]
     print_table(SOURCES, rows)
 

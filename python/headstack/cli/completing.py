@@ -193,12 +193,19 @@ def studies() -> Sequence[str]:
     return shipped()
 
 
+def fits() -> Sequence[str]:
+    """Inverse studies that ship with headstack."""
+    from headstack.studies.fits.files import listed as shipped
+
+    return shipped()
+
+
 SYSTEM, DEMAND = Named(systems), Named(demands)
 DRIVE = Among(lambda: [*_native.drive_ids(), *_native.volume_ids()], or_file=True)
 ARRAY = Among(_native.array_ids, or_file=True)
 WORKLOAD, SCENARIO = Among(_native.workload_ids, or_file=True), Among(_native.scenario_ids, or_file=True)
 EXECUTOR = Among(("local", "dask://"))
-STUDY = Among(studies, or_file=True)
+STUDY, FIT = Among(studies, or_file=True), Among(fits, or_file=True)
 FILE, FOLDER = AnyFile(), Folder()
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

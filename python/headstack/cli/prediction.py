@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -65,7 +65,10 @@ def characterize(system: str, output: str | None, direct: bool, time: str | None
 
     A file or a block device is measured instead, with fewer tests, which take --time in all. Reading asks for nothing,
     and tests reads alone. With --destroy and the device's name or serial number, or for a file with --create or
-    --overwrite, tests write too: what is there is lost. Ctrl-C keeps what was found when the tests were whole already.
+    --overwrite, tests write too: what is there is lost.
+
+    What ends it, Ctrl-C or a process that is killed, leaves the finished tests: the same command goes on from there.
+    Once the tests are whole, and the environments are not, Ctrl-C writes what they say so far.
     """
     from headstack.predictor.grid import StoppedError
 
@@ -82,10 +85,18 @@ def characterize(system: str, output: str | None, direct: bool, time: str | None
         except StoppedError as stopped:
             print(f"headstack: {system}: {stopped}", file=sys.stderr)
             return code_of(stopped.why)
+        except KeyboardInterrupt:
+            leave()
     write_all([(path, found.to_json)])
     print_tests(found)
     say(f"\nwritten: {path}")
     return 0
+
+
+def leave() -> NoReturn:
+    """Ends a command whose tests somebody has ended."""
+    print("headstack: interrupted; finished tests are kept, the same command goes on from there", file=sys.stderr)
+    raise click.exceptions.Exit(signals.exit_code()) from None
 
 
 def print_tests(found: Characterization) -> None:
@@ -150,7 +161,10 @@ def predict(
     tested = []
     for system in systems:
         with progress(f"tests of {system}", quiet) as show:
-            tested.append(characterization_of(system, show))
+            try:
+                tested.append(characterization_of(system, show))
+            except KeyboardInterrupt:
+                leave()
     environments = at_loads([found], numbers("--depth", depth), numbers("--rate", rate))
     measured = all(one.how == "measured" for one in tested)
     predictions = predicted(environments, tested)

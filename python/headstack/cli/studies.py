@@ -24,9 +24,15 @@ from headstack.tables import to_csv
 
 EXIT_MISSED = 1
 
-INTO = click.option(
-    "-o", "--output", metavar="DIR", type=FOLDER, default="studies-out", show_default=True, help="Where results go."
-)
+
+def into(folder: str) -> Callable[..., Any]:
+    """The option of commands that write a folder of results."""
+    return click.option(
+        "-o", "--output", metavar="DIR", type=FOLDER, default=folder, show_default=True, help="Where results go."
+    )
+
+
+INTO = into("studies-out")
 
 
 def carrying_out(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -167,6 +173,8 @@ def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
     """Carry out the studies of published tables, and print every claim with its verdict as Markdown."""
     from headstack.studies.scorecard import first_difference, scorecard
 
+    if written is not None and not Path(written).is_file():
+        raise InputError(f"{written} does not exist; headstack study scorecard -o {written} writes it")
     known = [hs.studies.load(name) for name in hs.studies.listed()]
     text = scorecard([carried_out(one, **how) for one in known if one.table_names()])
     if written is not None:
@@ -189,7 +197,8 @@ def show(outcome: dict[str, Any]) -> None:
     if rows:
         print_table([Names("id"), Prose("published", 2), Names("verdict"), Prose("evidence")], rows)
         counted = ", ".join(f"{count} {verdict}" for verdict, count in counts(outcome).items())
-        say(f"\n{len(rows)} claims: {counted}")
+        within = [row for claim in outcome["claims"] for row in claim["within"]]
+        say(f"\n{len(rows)} claims: {counted}; {sum(within)} of {len(within)} rows of evidence agree")
     if outcome["summary"]:
         say(f"\n{outcome['summary']}")
 
@@ -202,7 +211,11 @@ def counts(outcome: dict[str, Any]) -> dict[str, int]:
 
 def show_claim(claim: dict[str, Any]) -> None:
     """Prints one claim with its evidence, row by row."""
-    say(f"{claim['id']}: {claim['says']}\n{claim['verdict']}: {claim['evidence']}\n")
+    say(f"{claim['id']}: {claim['says']}\n{claim['verdict']}: {claim['evidence']}")
+    for what, told in claim["backing"]:
+        if told not in claim["evidence"]:
+            say(f"{what}: {told}")
+    say("")
     if claim["rows"]:
         rows = [[cell(value) for value in row] for row in claim["rows"]]
         columns = [

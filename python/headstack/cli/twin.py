@@ -162,6 +162,8 @@ def opened(name: str, access: Any, write: bool) -> Any:
     if is_null(name) or (os.path.lexists(name) and not name.endswith(".toml")):
         targets = _native.Targets(json.dumps([replace(access, write=write).asked(name)]))
         return RealDevice(targets, may_write=write)
+    if os.path.dirname(name) and not name.endswith(".toml"):
+        raise InputError(f"{name}: there is no such file or device")
     found = load_system(name)
     return SimulatedDevice(found.system, name=name)
 
@@ -243,9 +245,11 @@ def validate(
 ) -> int:
     """Draw hidden devices, calibrate them blind, and hold their twins against workloads that no probe asks for."""
     needs_numpy()
-    access = access_of(given)
+    access, counted = access_of(given), whole("devices", devices)
+    if counted == 0:
+        raise InputError("--devices: 0 devices prove nothing; 1 or more are needed")
     if family == STRANGERS and device is None:
-        return validate_strangers(whole("devices", devices), whole("seed", seed), quiet, given)
+        return validate_strangers(counted, whole("seed", seed), quiet, given)
     from headstack.report.html import write_html
     from headstack.report.twins_report import report_of
     from headstack.twin import proof
@@ -273,7 +277,7 @@ def validate(
         if name not in FAMILIES:
             raise InputError(f"--family: {name!r} is none of {', '.join(FAMILIES)}; {STRANGERS} are asked alone")
         found[name] = []
-        for one in proof.proofs(name, whole("devices", devices), whole("seed", seed)):
+        for one in proof.proofs(name, counted, whole("seed", seed)):
             found[name].append(one)
             if not quiet:
                 miss = (

@@ -28,6 +28,9 @@ PROGRAM_LIMIT_S = 90
 PROGRAM_FOLDERS = "/usr/sbin:/sbin:/usr/local/sbin"
 """Where programs for administrators are, which is not always in the path."""
 
+LIVE = "devices"
+"""Of the reports on all devices of a live export (``headstack ctl SOCKET smart``)."""
+
 ALLOWED = "smartctl -a or -x (text or JSON), hdparm -I, nvme id-ctrl, id-ns or smart-log, or headstack inspect --json"
 
 COMMANDS = {
@@ -122,6 +125,9 @@ def _parsed(file: str, text: str) -> list[Inspection]:
             return stored.read(data)
         if "smartctl" in data.data:
             return [read_smartctl(data)]
+        if LIVE in data.data:
+            reports = [one for one in data.data[LIVE] if isinstance(one, dict) and "smartctl" in one]
+            return [read_smartctl(Fields(f"{file}: {LIVE}[{number}]", one)) for number, one in enumerate(reports)]
         if sysfs.MARK in data.data:
             return [sysfs.read_sysfs(data)]
         if (kind := nvme.json_kind(data.data)) is not None:

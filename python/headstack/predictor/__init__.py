@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from headstack._native import InputError
 from headstack.array import Array
-from headstack.atomic_files import cache_folder, write_all
-from headstack.chunks.chunk import engine
+from headstack.atomic_files import write_all
 from headstack.drive import Drive
 from headstack.measurement import Access, is_target
 from headstack.options import CHANGEABLE, applied
@@ -23,6 +24,7 @@ from headstack.predictor.characterization import Characterization, hash_of
 from headstack.predictor.composed import Layout, member_of
 from headstack.predictor.environment import Environment, Open, load_environment
 from headstack.predictor.grid import FULL, Axes, Progress
+from headstack.predictor.kept import folder_of, kept_tests
 from headstack.predictor.measured import MEASURED, TIME, measured
 from headstack.predictor.predictions import Prediction, Predictions, predicted
 from headstack.runs import Swept, changed, first_spec, loaded, several, texts
@@ -45,24 +47,8 @@ __all__ = [
 ]
 
 Demand: TypeAlias = str | os.PathLike[str] | Environment | Workload | Scenario | Trace
+Store: TypeAlias = str | os.PathLike[str] | None
 Characterized: TypeAlias = str | os.PathLike[str] | Drive | Array | Characterization
-
-
-_MAKING = tuple(
-    f"predictor/{name}.py"
-    for name in (
-        "calibration",
-        "characterization",
-        "composed",
-        "environment",
-        "grid",
-        "loops",
-        "model",
-        "percentiles",
-        "responses",
-    )
-)
-"""What a characterization depends on beside the runs."""
 
 
 def characterize(
@@ -77,7 +63,8 @@ def characterize(
 ) -> Characterization:
     """Runs the low-level tests of a system on all cores. ``options`` change it as in a run (``write_cache="off"``,
     ``drives=4``), one value each. An array of drives of one kind is composed from the tests of its member, which are
-    kept, and few of its own, unless all are to be ``direct``.
+    kept, and few of its own, unless all are to be ``direct``. What was tested once is kept in the user's cache, and
+    what is interrupted goes on there.
 
     A file or block device is measured instead, with fewer tests that take ``time`` (5 minutes) in all. Reads ask for
     nothing; tests write where ``access`` permits it, and what is there is lost.
@@ -91,7 +78,7 @@ def characterize(
     if not is_target(system):
         if access is not None or time is not None:
             raise InputError(f"{system}: is simulated; access and time are of real files and devices")
-        return _made(_changed(system, options), axes, direct, progress)
+        return _kept(_changed(system, options), axes, direct, None, progress)
     for name in options:
         raise InputError(f"{name}: a real target has its own; leave the option out")
     if direct:
@@ -100,14 +87,21 @@ def characterize(
     return measured(os.fspath(system), access or Access(), time or TIME, tests, progress)  # type: ignore[arg-type]
 
 
-def _made(system: Drive | Array, axes: Axes, direct: bool, progress: Progress | None) -> Characterization:
-    """Composed where it can be, or tested."""
+def _kept(system: Drive | Array, axes: Axes, direct: bool, store: Store, progress: Progress | None) -> Characterization:
+    """What was made before, or is made now and kept."""
+    kept = folder_of(store) / f"{hash_of(system, axes, direct)}.json"
+    if kept.is_file():
+        return replace(Characterization.load(kept), system=system.name)
+    make = partial(characterization.characterize, system)
     layout = Layout.of(system) if isinstance(system, Array) and not direct else None
     if isinstance(system, Array) and layout is not None:
-        return characterization.compose(
-            system, layout, characterization_of(member_of(system), None, axes), axes, progress
-        )
-    return characterization.characterize(system, axes, progress)
+        make = partial(characterization.compose, system, layout, _kept(member_of(system), axes, False, store, None))
+    with kept_tests(kept.with_suffix("")) as tests:
+        made = make(axes, tests, progress)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_all([(kept, made.to_json)])
+        tests.remove()
+    return made
 
 
 def _changed(system: str | os.PathLike[str] | Drive | Array, options: Mapping[str, Swept]) -> Drive | Array:
@@ -184,8 +178,10 @@ def _each(given: Any, *single: type) -> list[Any]:
     return [given] if isinstance(given, single) else several(given)
 
 
-def characterization_of(system: Characterized, progress: Progress | None = None, axes: Axes = FULL) -> Characterization:
-    """The characterization of a system: itself, of a file, kept from before, or made now and kept."""
+def characterization_of(
+    system: Characterized, progress: Progress | None = None, axes: Axes = FULL, store: Store = None
+) -> Characterization:
+    """The characterization of a system: itself, of a file, kept from before in ``store``, or made now and kept."""
     if isinstance(system, Characterization):
         return system
     if isinstance(system, str | os.PathLike) and Path(system).suffix == ".json":
@@ -193,27 +189,29 @@ def characterization_of(system: Characterized, progress: Progress | None = None,
     if is_target(system):
         raise InputError(f"{system}: is a real file or device; headstack characterize {system} tests it first")
     loaded_system = system if isinstance(system, Drive | Array) else load_system(system)
-    kept = cache_folder() / "characterizations" / engine(_MAKING) / f"{hash_of(loaded_system, axes, direct=False)}.json"
-    if kept.is_file():
-        return Characterization.load(kept)
-    made = _made(loaded_system, axes, False, progress)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    write_all([(kept, made.to_json)])
-    return made
+    return _kept(loaded_system, axes, False, store, progress)
 
 
 def predicted_rows(
-    environments: Iterable[Demand], systems: Iterable[Characterized], settings: Mapping[str, Any] | None = None
+    environments: Iterable[Demand],
+    systems: Iterable[Characterized],
+    settings: Mapping[str, Any] | None = None,
+    store: Store = None,
+    progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """The rows of a grid of predictions: for each environment, load and system the columns of ``Prediction``, and
     ``workload``, ``depth`` and ``rate_per_s`` as in the results of runs. ``settings`` are ``depth`` or ``rate``, with
-    one value or several."""
+    one value or several. Characterizations are kept in ``store``."""
     given = dict(settings or {})
     for name in given:
         if name not in ("depth", "rate"):
             raise InputError(f"settings.{name}: is not a setting of predictions; depth or rate is allowed")
     loads = {name: [number(name, text) for text in texts(value)] for name, value in given.items()}
-    tested = [characterization_of(system) for system in systems]
+    named = list(systems)
+    tested = []
+    for place, system in enumerate(named):
+        told = None if progress is None else partial(_tell, progress, place, len(named))
+        tested.append(characterization_of(system, told, store=store))
     asked = at_loads([load_environment(one) for one in environments], loads.get("depth"), loads.get("rate"))
     rows = []
     for environment in asked:
@@ -225,3 +223,7 @@ def predicted_rows(
         }
         rows += [keys | row for row in predicted([environment], tested).rows()]
     return rows
+
+
+def _tell(progress: Progress, place: int, of: int, share: float) -> None:
+    progress((place + share) / of)

@@ -26,7 +26,8 @@ from headstack.predictor.calibration import (
     with_loads,
 )
 from headstack.predictor.composed import ENVIRONMENTS, Layout, composed
-from headstack.predictor.grid import FULL, OPEN, Axes, Axis, Bench, Progress, Ran, StoppedError, Table, characterized
+from headstack.predictor.grid import OPEN, Axes, Axis, Bench, Progress, Ran, StoppedError, Table, characterized
+from headstack.predictor.kept import KeptTests, resumed
 from headstack.predictor.model import Model
 from headstack.stored import Stored
 
@@ -157,28 +158,37 @@ def hash_of(system: Drive | Array, axes: Axes, direct: bool) -> str:
     return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
 
 
-def characterize(system: Drive | Array, axes: Axes = FULL, progress: Progress | None = None) -> Characterization:
-    """Runs the low-level tests of a system, and finds how far off predictions from them are, on all cores.
+def characterize(
+    system: Drive | Array, axes: Axes, tests: KeptTests, progress: Progress | None = None
+) -> Characterization:
+    """Runs the low-level tests of a system but for those that are kept, and finds how far off predictions from them
+    are, on all cores.
 
     Raises ``InputError`` for a system that cannot be run, ``RunError`` when a run fails.
     """
     told = progress or (lambda share: None)
-    bench = Bench.of(system)
+    bench = resumed(Bench.of(system), tests)
     tables = characterized(bench, axes, lambda share: told(GRID_SHARE * share))
     key = hash_of(system, axes, direct=True)
     return calibrated(bench, axes, tables, "simulated", key, lambda share: told(GRID_SHARE + (1 - GRID_SHARE) * share))
 
 
 def compose(
-    system: Array, layout: Layout, member: Characterization, axes: Axes = FULL, progress: Progress | None = None
+    system: Array,
+    layout: Layout,
+    member: Characterization,
+    axes: Axes,
+    tests: KeptTests,
+    progress: Progress | None = None,
 ) -> Characterization:
     """As ``characterize``, from the tests of the array's member and few of its own."""
     told = progress or (lambda share: None)
-    tables = composed(system, layout, member.model, axes, lambda share: told(COMPOSED_SHARE * share))
+    bench = resumed(Bench.of(system), tests)
+    tables = composed(bench, layout, member.model, axes, lambda share: told(COMPOSED_SHARE * share))
     few = replace(axes, environments=min(axes.environments, ENVIRONMENTS))
     key = hash_of(system, axes, direct=False)
     return calibrated(
-        Bench.of(system),
+        bench,
         few,
         tables,
         "composed",
@@ -197,7 +207,7 @@ def _as_far(specs: list[Spec], bench: Bench, progress: Progress | None) -> tuple
 
 
 def calibrated(
-    bench: Bench, axes: Axes, tables: dict[str, Table], how: str, key: str, progress: Progress
+    bench: Bench, axes: Axes, tables: dict[str, Table], how: str, key: str, progress: Progress | None
 ) -> Characterization:
     """The characterization of these tables, with what predictions from it are off by on environments of chance."""
     # What is stored is what is predicted from: the file must not differ from what made it.

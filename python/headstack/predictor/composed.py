@@ -119,10 +119,9 @@ def member_of(system: Array) -> Drive:
     return Drive(f"member of {system.name}", device[kind], kind=kind)
 
 
-def composed(system: Array, layout: Layout, member: Model, axes: Axes, progress: Progress | None) -> dict[str, Table]:
+def composed(bench: Bench, layout: Layout, member: Model, axes: Axes, progress: Progress | None) -> dict[str, Table]:
     """The tables of an array, with few tests of its own."""
     told = progress or (lambda share: None)
-    bench = Bench.of(system)
     whole = {name: axes_of(name, axes, bench) for name in CLOSED}
     held_share = bench.held_bytes / bench.capacity_bytes
     few = {name: tuple(Axis(axis.name, _few(axis, held_share)) for axis in of) for name, of in whole.items()}

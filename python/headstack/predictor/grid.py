@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,8 +24,6 @@ from headstack.workload import Workload
 Progress = Callable[[float], object]
 
 KIB = 1024
-BATCH = 96
-"""Runs handed over at once: progress is told between them."""
 SECTOR, PAGE = 512, 4096
 TEST_BYTES = 256 << 20
 """A test of more than this ends early, with at least its requests over ``LARGE_LESS``."""
@@ -80,10 +78,11 @@ class Axis:
 
 
 class StoppedError(RunError):
-    """Somebody ended the tests; ``found`` is what those of this batch have come to."""
+    """Somebody ended the tests; ``found`` is what those that were asked for have come to until then."""
 
     def __init__(self, found: list[Ran], why: str, done: int, planned: int) -> None:
-        super().__init__(f"{why} after {done} of {planned} tests; a characterization takes all of them")
+        told = "a characterization takes all of them, and the same command goes on from there"
+        super().__init__(f"{why} after {done} of {planned} tests; {told}")
         self.found, self.why = found, why
 
 
@@ -354,22 +353,14 @@ def share_of_requests(axes: Axes, lines: list[dict[str, Any]]) -> float:
     return min(1.0, max(1 / LARGE_LESS, TEST_BYTES / mean_bytes / axes.requests))
 
 
-def run(specs: Sequence[Spec], progress: Progress | None) -> list[Ran]:
-    """What each run came to."""
-    return [one for batch in batches(specs, progress) for one in batch]
-
-
-def batches(specs: Sequence[Spec], progress: Progress | None) -> Iterator[list[Ran]]:
-    """The same, batch by batch."""
-    for first in range(0, len(specs), BATCH):
-        results = _native.run(json.dumps(specs[first : first + BATCH]), None, None)
-        rows = [results[index] for index in range(len(results))]
-        for index, row in enumerate(rows):
-            if not row["checks_passed"]:
-                raise RunError(f"{row['system']}: {results.failed_checks(index)[0]}")
-        yield [ran(row, partial(results.quantile_ms, index)) for index, row in enumerate(rows)]
-        if progress is not None:
-            progress(min(1.0, (first + BATCH) / len(specs)))
+def run(specs: Sequence[Spec], _: Progress | None) -> list[Ran]:
+    """What each run came to, on all cores."""
+    results = _native.run(json.dumps(specs), None, None)
+    rows = [results[index] for index in range(len(results))]
+    for index, row in enumerate(rows):
+        if not row["checks_passed"]:
+            raise RunError(f"{row['system']}: {results.failed_checks(index)[0]}")
+    return [ran(row, partial(results.quantile_ms, index)) for index, row in enumerate(rows)]
 
 
 def ran(row: Mapping[str, Any], quantile_ms: Callable[[float], float | None]) -> Ran:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from headstack._native import InputError, RunError
+from headstack.conditioning.log import identity
 from headstack.measurement import Access, Opened, Step, is_null
 from headstack.options import Spec
 from headstack.predictor.characterization import Characterization, calibrated
 from headstack.predictor.grid import PAGE, Axes, Bench, Progress, Ran, StoppedError, characterized, ran
+from headstack.predictor.kept import folder_of, kept_tests, resumed
 from headstack.results import Results
 from headstack.values import duration_ns
 from headstack.workload import Workload
@@ -80,7 +84,7 @@ def measured(
     path: str, access: Access, time: str = TIME, axes: Axes = MEASURED, progress: Progress | None = None
 ) -> Characterization:
     """Measures the low-level tests of a file or device, for so long in all. Reads alone, unless ``access`` lets writes
-    be: those that it names are lost.
+    be: those that it names are lost. Goes on where the same was ended before.
 
     Raises ``InputError`` when it cannot be opened or the time is too short, ``StoppedError`` when somebody ends it
     before the tests are whole.
@@ -109,9 +113,21 @@ def measured(
             f"time: {time} is too short for {device.planned} tests of {path}; {least_s:.0f}s or more is allowed"
         )
     key = json.dumps([path, described, asdict(axes), device.test_ns], sort_keys=True)
-    tables = characterized(bench, axes, None)
     digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
-    return calibrated(bench, axes, tables, "measured", digest, told)
+    with kept_tests(_folder(path, described, access, axes, device.test_ns)) as tests:
+        device.done = len(tests)
+        goes_on = resumed(bench, tests, at_once=1)
+        found = calibrated(goes_on, axes, characterized(goes_on, axes, None), "measured", digest, None)
+        if opened.ended is None:
+            tests.remove()
+    return found
+
+
+def _folder(path: str, described: Mapping[str, Any], access: Access, axes: Axes, test_ns: int) -> Path:
+    """Where the tests of a target are kept until all are made: its own, wherever it is attached."""
+    named = path if is_null(path) else None
+    told = json.dumps([named, identity(described), asdict(access), asdict(axes), test_ns], sort_keys=True)
+    return folder_of(None) / f"measured-{hashlib.blake2b(told.encode(), digest_size=16).hexdigest()}"
 
 
 def _quantile_ms(results: Results, level: float) -> float | None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headstack.report.figures import Axis, Bars, Cell, Grid, Heat, Lines, Series, Table
+from headstack.report.figures import Axis, Bars, Cell, Grid, Heat, Lines, Series, Shape, Table
 from headstack.report.figures import Figure as Data
+from headstack.report.looks import COLOURS as NAMES
+from headstack.report.looks import with_looks
 
 # Says in one line what is missing where matplotlib is.
-from headstack.plots import COLOURS, FAINT, STYLE, save  # isort: skip
-from headstack.report.labels import label_points  # isort: skip
+from headstack.plots import COLOURS, FAINT, INK, STYLE, save  # isort: skip
+from headstack.report.labels import LABEL_SIZE, label_points  # isort: skip
 
 import matplotlib as mpl  # isort: skip
 from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize, TwoSlopeNorm  # isort: skip
@@ -26,8 +27,17 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis as Drawn
 
 DASHES = ("-", (0, (5, 2)), (0, (1.5, 2)), (0, (6, 2, 1.5, 2)))
-MARKERS = ("o", "s", "^", "D", "P", "v")
-"""As in the page (web/src/looks.ts): colour, dash and shape tell series apart."""
+MARKERS: dict[Shape | None, Any] = {
+    "circle": "o",
+    "square": "s",
+    "triangle": "^",
+    "diamond": "D",
+    "cross": "P",
+    "down": "v",
+    "asterisk": (6, 2, 0),
+}
+"""As in the page (web/src/looks.ts)."""
+RULE = (0, (1, 1.6))
 MARKS_MAX = 80
 """More points than this have no marks of their own."""
 NINES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 100)
@@ -39,6 +49,7 @@ NOTE, TITLE = 118, 9.5
 
 def draw(data: Data, path: str | os.PathLike[str] | None = None) -> Figure:
     """The picture of a figure; written where a path is given, in the format of its suffix: png, svg or pdf."""
+    (data,) = with_looks([data])
     with mpl.rc_context(STYLE):
         match data:
             case Lines():
@@ -62,23 +73,25 @@ def draw(data: Data, path: str | os.PathLike[str] | None = None) -> Figure:
 def _lines(data: Lines) -> Figure:
     figure = Figure(figsize=(8.4, 5.0 + 0.2 * _legend_rows(data.series)), layout="constrained")
     axes = figure.add_subplot()
-    percents = [x for one in data.series for x in one.x]
+    percents = [x for one in data.series for x in one.x if x is not None]
     labelled = []
-    for series, colour, marker, dash in _looks(data.series):
-        placed = replace(series, x=nines(series.x, percents)) if data.x_is_percentile else series
-        _draw_series(axes, data, placed, (colour, marker, dash))
+    for series in data.series:
+        placed = replace(series, x=_nines_of(series.x, percents)) if data.x_is_percentile else series
+        _draw_series(axes, data, placed)
         if series.labels and any(y is not None for y in series.y):
-            labelled.append((placed, colour))
+            labelled.append((placed, _colour(series)))
     if data.x_is_percentile:
         _dress_nines(axes, data.x, percents)
     else:
-        _dress(axes.xaxis, data.x, percents)
-    values = [y for one in data.series for ys in (one.y, one.low, one.high) for y in ys if y is not None]
-    _dress(axes.yaxis, data.y, values)
+        _dress(axes.xaxis, data.x, [*percents, *_known(data.series, "low_x", "high_x")])
+    _dress(axes.yaxis, data.y, _known(data.series, "y", "low", "high"))
     axes.grid(axis="both", zorder=0)
     ours = {series.name for series in data.series if not series.published}
     if any(series.published and series.name in ours for series in data.series):
-        axes.plot([], [], "o", mfc="white", mec=FAINT, mew=1.3, ms=7, label="open marks: as published")
+        said = published_marks(data)
+        mark: dict[str, Any] = {"marker": "o", "mfc": "white", "mec": FAINT, "mew": 1.3, "ms": 7, "ls": ""}
+        rule: dict[str, Any] = {"color": FAINT, "ls": RULE, "lw": 1.6}
+        axes.plot([], [], label=f"{said}: as published", **(mark if said.startswith("open") else rule))
     has_names = len(data.series) > 1 or any(series.mark is not None for series in data.series)
     _head_and_foot(figure, data.title, data.note, has_names)
     if labelled:
@@ -86,29 +99,28 @@ def _lines(data: Lines) -> Figure:
     return figure
 
 
-def _looks(series: Sequence[Series]) -> list[tuple[Series, str, str, Any]]:
-    """Each series with its colour, marker and dash; published ones look like those of ours that they name."""
-    ours = [one.name for one in series if not one.published]
-    belong = [_named_in(one.name, ours) if one.published else one.name for one in series]
-    names = list(dict.fromkeys(belong))
-    numbers = [names.index(name) for name in belong]
-    return [
-        (one, COLOURS[n % len(COLOURS)], MARKERS[n % len(MARKERS)], DASHES[n // len(COLOURS) % len(DASHES)])
-        for one, n in zip(series, numbers, strict=True)
-    ]
+def _colour(series: Series) -> str:
+    return COLOURS[NAMES.index(series.colour or NAMES[0])]
 
 
-def _named_in(name: str, ours: Sequence[str]) -> str:
-    """The longest of the names that stands in another as a whole; else that one itself."""
-    stand = [our for our in ours if re.search(rf"(?<!\w){re.escape(our)}(?!\w)", name)]
-    return max(stand, key=len, default=name)
+def _known(series: Sequence[Series], *keys: str) -> list[float]:
+    return [value for one in series for key in keys for value in getattr(one, key) if value is not None]
 
 
-def _draw_series(axes: Axes, data: Lines, series: Series, look: tuple[str, str, Any]) -> None:
-    colour, marker, dash = look
-    x = list(series.x)
-    y, lows, highs = (
-        [math.nan if value is None else value for value in values] for values in (series.y, series.low, series.high)
+def published_marks(data: Lines) -> str:
+    """How what was published under the names of ours is drawn."""
+    ours = {one.name for one in data.series if not one.published}
+    twins = [one for one in data.series if one.published and one.name in ours]
+    points = any(x is not None and y is not None for one in twins for x, y in zip(one.x, one.y, strict=True))
+    rules = any(x is None or y is None for one in twins for x, y in zip(one.x, one.y, strict=True))
+    return " and ".join(["open marks"] * points + ["dotted rules"] * rules)
+
+
+def _draw_series(axes: Axes, data: Lines, series: Series) -> None:
+    colour, marker = _colour(series), MARKERS[series.shape]
+    x, y, lows, highs = (
+        [math.nan if value is None else value for value in values]
+        for values in (series.x, series.y, series.low, series.high)
     )
     label = series_name(series)
     has_twin = series.published and any(one.name == series.name and not one.published for one in data.series)
@@ -116,6 +128,7 @@ def _draw_series(axes: Axes, data: Lines, series: Series, look: tuple[str, str, 
         at = (f"{_figure(value)}{_unit(axis)}" for value, axis in zip(series.mark, (data.x, data.y), strict=True))
         label += f": knee at {'≤ ' if series.mark_at_most else ''}{', '.join(at)}"
     if series.published:
+        _rules(axes, series)
         spread = None
         if series.low:
             spread = [
@@ -130,20 +143,75 @@ def _draw_series(axes: Axes, data: Lines, series: Series, look: tuple[str, str, 
             "ecolor": colour,
             "elinewidth": 1.2,
         }
-        axes.errorbar(x, y, yerr=spread, fmt=marker, label="" if has_twin else label, zorder=4, **open_mark)
+        axes.errorbar(
+            x,
+            y,
+            yerr=spread,
+            fmt="none" if not marker else " ",
+            marker=marker,
+            label="" if has_twin else label,
+            zorder=4,
+            **open_mark,
+        )
         return
-    if series.low:
-        axes.fill_between(x, lows, highs, color=colour, alpha=0.18, lw=0)
-    shown = marker if len(x) <= MARKS_MAX else ""
-    axes.plot(x, y, marker=shown, ls=dash, color=colour, lw=1.8, ms=4.5, mew=0, label=label, zorder=3)
+    _band(axes, series, colour)
+    shown = marker if sum(not math.isnan(value) for value in y) <= MARKS_MAX else ""
+    edge = 1.2 if series.shape == "asterisk" else 0
+    dash = DASHES[series.dash or 0]
+    axes.plot(x, y, marker=shown, ls=dash, color=colour, lw=1.8, ms=4.5 + edge, mew=edge, label=label, zorder=3)
     if series.mark is not None:
         axes.plot(*series.mark, "o", ms=11, mfc="none", mec=colour, mew=1.4, zorder=4)
+
+
+def _rules(axes: Axes, series: Series) -> None:
+    """Published values of one axis alone, as lines across."""
+    look: dict[str, Any] = {"color": _colour(series), "ls": RULE, "lw": 1.6, "zorder": 2.5}
+    text: dict[str, Any] = {"color": look["color"], "fontsize": LABEL_SIZE, "zorder": 5}
+    labels = series.labels or [""] * len(series.x)
+    for x, y, label in zip(series.x, series.y, labels, strict=True):
+        if x is None and y is not None:
+            axes.axhline(y, **look)
+            axes.text(0.99, y, label, transform=axes.get_yaxis_transform(), ha="right", va="bottom", **text)
+        elif y is None and x is not None:
+            axes.axvline(x, **look)
+            axes.text(x, 0.99, label, transform=axes.get_xaxis_transform(), rotation=90, ha="right", va="top", **text)
+
+
+def _band(axes: Axes, series: Series, colour: str) -> None:
+    """Between the ends of the interval; broken where it is not known, and a bar where that is of one point alone."""
+    for low, high in bands(series):
+        edge = [*low, *reversed(high)]
+        places = [x for x, _ in edge], [y for _, y in edge]
+        if len(low) == 1:
+            axes.plot(*places, color=colour, alpha=0.3, lw=6, solid_capstyle="butt", zorder=2.5)
+        else:
+            axes.fill(*places, color=colour, alpha=0.18, lw=0)
+
+
+def bands(series: Series) -> list[tuple[list[tuple[float, float]], list[tuple[float, float]]]]:
+    """The low and the high edge of each stretch of a series whose intervals are known."""
+    stretches: list[tuple[list[tuple[float, float]], list[tuple[float, float]]]] = []
+    is_open = False
+    ends = zip(series.low_x or series.x, series.low, series.high_x or series.x, series.high, strict=False)
+    for low_x, low, high_x, high in ends:
+        is_known = None not in (low_x, low, high_x, high)
+        if is_known and not is_open:
+            stretches.append(([], []))
+        is_open = is_known
+        if low_x is not None and low is not None and high_x is not None and high is not None:
+            stretches[-1][0].append((low_x, low))
+            stretches[-1][1].append((high_x, high))
+    return stretches
 
 
 def series_name(series: Series) -> str:
     """The name of a series in a legend: it says of published figures that they are."""
     said = series.published and "published" not in series.name.lower()
     return f"{series.name} (published)" if said else series.name
+
+
+def _nines_of(percents: Sequence[float | None], among: Sequence[float]) -> list[float | None]:
+    return [None if percent is None else nines([percent], among)[0] for percent in percents]
 
 
 def nines(percents: Sequence[float], among: Sequence[float]) -> list[float]:
@@ -192,13 +260,17 @@ def _bars(data: Bars) -> Figure:
     figure = Figure(figsize=(max(8.4, 0.28 * count + 1.5), 4.8 + 0.2 * _legend_rows(data.series)), layout="constrained")
     axes = figure.add_subplot()
     width = 0.82 / max(1, len(data.series))
-    for number, (series, colour, _, _) in enumerate(_looks(data.series)):
+    for number, series in enumerate(data.series):
+        colour = _colour(series)
         places = [group + (number + 0.5 - len(data.series) / 2) * width for group in range(len(data.groups))]
         heights = [math.nan if value is None else value for value in series.y]
         face: dict[str, Any] = {"color": colour, "lw": 0}
         if series.published:
             face = {"facecolor": "white", "edgecolor": colour, "hatch": "////", "lw": 1}
         axes.bar(places, heights, width=0.94 * width, label=series_name(series), zorder=3, **face)
+        for place, low, high in zip(places, series.low, series.high, strict=False):
+            if low is not None and high is not None:
+                axes.plot([place, place], [low, high], color=INK, lw=1.2, zorder=4)
     axes.axhline(0, color=FAINT, lw=0.8)
     axes.set_xticks(range(len(data.groups)), data.groups)
     axes.tick_params(axis="x", length=0)

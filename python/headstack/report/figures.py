@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Cell: TypeAlias = str | float | int | bool | None
+Colour: TypeAlias = Literal["blue", "red", "green", "purple", "yellow", "cyan"]
+Shape: TypeAlias = Literal["circle", "square", "triangle", "diamond", "cross", "down", "asterisk"]
 
 
 class _Inline:
@@ -32,20 +34,30 @@ class Series:
     """One line, or one colour of bars."""
 
     name: str
-    x: Sequence[float]
+    x: Sequence[float | None]
     """In the order in which the line is drawn: a saturation curve may bend back."""
     y: Sequence[float | None]
+    """Where a published point has only one of x and y, the other is not known: a rule across the figure."""
     labels: Sequence[str] = ()
     """What stands beside each point, such as the requests outstanding; empty, or one for each."""
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
     """The interval round each point, where it is known; empty, or one for each."""
+    low_x: Sequence[float | None] = ()
+    high_x: Sequence[float | None] = ()
+    """Where along x its ends lie, if not at the points; empty, or one for each."""
     mark: tuple[float, float] | None = None
     """A point that is ringed: the knee of a saturation curve."""
     mark_at_most: bool = False
     """The knee is there or before: the point is the first of its curve."""
     published: bool = False
     """Points that somebody else measured: drawn as marks without a line."""
+    thing: str = ""
+    """What has the colour, such as a drive under several loads; the name itself where empty."""
+    colour: Colour | None = None
+    dash: int | None = None
+    shape: Shape | None = None
+    """How it is drawn; what is ``None`` is chosen by ``headstack.report.looks``."""
 
 
 @dataclass(frozen=True)
@@ -137,11 +149,13 @@ class Claim:
     id: str
     says: str
     verdict: str
-    """``reproduced``, ``reproduced with a fitted parameter``, ``contradicted`` or ``not reproducible``."""
+    """``predicted``, ``fitted``, ``configured``, ``arithmetic``, ``missed``, ``contradicted`` or ``not testable``."""
     evidence: str
     """One or two sentences: figures, reasons, what is missing."""
     rows: Table | None = None
     """Published against found, row by row."""
+    backing: tuple[tuple[str, str], ...] = ()
+    """What speaks for it, each with what it is, such as ``("rests on", "runs")``."""
 
 
 @dataclass(frozen=True)

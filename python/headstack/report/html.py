@@ -10,13 +10,14 @@ import os
 import zlib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from headstack._native import InputError
 from headstack.atomic_files import write_text
 from headstack.report.figures import Figure, Report, Section
+from headstack.report.looks import with_looks
 
 FOLDER = Path(__file__).parent
 # What the page may load: nothing. Maps are images made in the page.
@@ -88,7 +89,9 @@ def _page(report: Report, *, is_inline: bool) -> str:
 
 def _given(report: Report, is_inline: bool) -> dict[str, Any]:
     """What the page reads: see ``Given`` in web/src/report.ts."""
-    told = asdict(report)
+    looked = iter(with_looks([figure for section in report.sections for figure in section.figures]))
+    sections = [replace(section, figures=[next(looked) for _ in section.figures]) for section in report.sections]
+    told = asdict(replace(report, sections=sections))
     descriptions: dict[str, int] = {}
     by_hash: dict[str, int] = {}
     for run in told["runs"]:

@@ -22,18 +22,24 @@ def label_points(figure: Figure, drawn: Sequence[tuple[Series, str]]) -> None:
     figure.draw_without_rendering()  # from here on, places on the paper are known
     axes = figure.axes[0]
     known = [
-        [(x, y, label) for x, y, label in zip(one.x, one.y, one.labels, strict=True) if y is not None]
+        [(x, y, label) for x, y, label in zip(one.x, one.y, one.labels, strict=True) if x is not None and y is not None]
         for one, _ in drawn
     ]
-    places = [axes.transData.transform([point[:2] for point in points]) * 72 / figure.dpi for points in known]
+    places: list[Any] = [
+        axes.transData.transform([point[:2] for point in points]) * 72 / figure.dpi if points else []
+        for points in known
+    ]
     inked = [
         start + (end - start) * step / 20
         for points in places
+        if len(points)
         for start, end in pairwise([points[0], *points])
         for step in range(21)
     ]
     for (_, colour), labelled, points in zip(drawn, known, places, strict=True):
         for (x, y, label), point in zip(labelled, points, strict=True):
+            if not label:
+                continue
             (right, up, side), middle = _best_place(label, point, inked)
             inked += 20 * [middle]
             axes.annotate(

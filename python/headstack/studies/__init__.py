@@ -6,11 +6,15 @@
     outcome.verdicts()
     outcome.report()
 
+    found = hs.studies.fit("compaq/neds")
+    found.report()
+
 ``shipped/README.md`` tells what a ``study.toml`` says.
 """
 
 from headstack.studies.carrying_out import run
 from headstack.studies.files import Study, listed, load
+from headstack.studies.fits import Fitted, fit
 from headstack.studies.outcome import Outcome
 
-__all__ = ["Outcome", "Study", "listed", "load", "run"]
+__all__ = ["Fitted", "Outcome", "Study", "fit", "listed", "load", "run"]

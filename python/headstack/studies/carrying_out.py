@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
+from typing import Any
 
-from headstack.chunks import run_chunks
+from headstack.chunks import finish, run_chunks
+from headstack.chunks.chunk import chunks_of_runs
 from headstack.options import Spec
 from headstack.report.figures import Figure, Provenance, Table
-from headstack.results import Results
+from headstack.results import Results, Row
 from headstack.runs import Progress, swept
-from headstack.studies.claims import judge
+from headstack.studies.claims import Otherwise, compare, judge
+from headstack.studies.evidence import grounds_of
 from headstack.studies.files import Study, load, shown_name
-from headstack.studies.grids import predicted, replayed, specified
+from headstack.studies.grids import predicted, replayed, specified, with_other
 from headstack.studies.outcome import Outcome
 from headstack.studies.pictures import draw, table_of
+from headstack.studies.provenance import chosen_on
 from headstack.studies.tables import Tables
 
 
@@ -46,40 +52,120 @@ def run(
     """
     study = study if isinstance(study, Study) else load(study)
     specs = [specified(study, number) for number in range(len(study.grids))]
-    tables = Tables(study)
-    runs: list[Provenance] = []
-    for number, show in enumerate(_shares(specs, progress)):
-        runs += _carry_out(study, number, specs[number], tables, Work(store, executor, show))
+    is_run = [grid["kind"] == "run" for grid in study.grids]
+    together = [some for some, runs in zip(specs, is_run, strict=True) if runs]
+    apart = [0 if runs else len(some) for some, runs in zip(specs, is_run, strict=True)]
+    shares = _shares([sum(map(len, together)), *apart], progress)
+    _finish_together(together, Work(store, executor, next(shares)))
+    grids = [carry_out(study, number, specs[number], Work(store, executor, show)) for number, show in enumerate(shares)]
+    tables = tables_of(study, grids)
     for number, published in enumerate(study.published):
         tables.match(number, published)
     shown: list[Table] = []
     for number, table in enumerate(study.tables):
-        tables.derive(f"tables[{number}]", table["name"], table["sql"])
         if table["title"] is not None:
-            found = tables.query(f"tables[{number}]", f"from {table['name']}")
+            found = tables.query(f"tables[{number}].sql", f"from {table['name']}")
             shown.append(table_of(shown_name(table), table["title"], found))
-    judged = [judge(study, number, tables) for number in range(len(study.claims))]
+    grounds = grounds_of(study, tables)
+    otherwise = _otherwise(study, grids, Work(store, executor, None))
+    chosen = chosen_on(study, tables)
+    judged = [
+        judge(study, number, tables, grounds.get(claim["id"]), chosen[claim["id"]], otherwise.get(claim["id"], ()))
+        for number, claim in enumerate(study.claims)
+    ]
     figures: list[Figure] = [draw(study, number, tables) for number in range(len(study.pictures))]
+    runs = [run for grid in grids if grid.results is not None for run in _provenance(grid.results)]
     return Outcome.of(study, judged, figures, shown, runs, tables.data())
 
 
-def _carry_out(study: Study, number: int, specs: list[Spec], tables: Tables, work: Work) -> list[Provenance]:
-    """One grid: its tables are added; what its runs need to be made again."""
+def _finish_together(grids: list[list[Spec]], work: Work) -> None:
+    """The runs of all grids, each in its own chunks: no core waits for the last run of one grid before the next."""
+    firsts = accumulate(map(len, grids), initial=0)
+    chunks = (
+        replace(chunk, first=first + chunk.first)
+        for first, specs in zip(firsts, grids, strict=False)
+        for chunk in chunks_of_runs(specs)
+    )
+    finish(chunks, sum(map(len, grids)), store=work.store, executor=work.executor, progress=work.progress)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A grid that was carried out."""
+
+    grid: Mapping[str, Any]
+    results: Results | None
+    """``None`` of predictions."""
+    keys: Sequence[Row] = ()
+    """What goes before the results' own columns of the same names."""
+    rows: Sequence[Row] = ()
+    """Of replays what was recorded, of predictions all of them."""
+
+    def add_to(self, tables: Tables) -> None:
+        """Its tables."""
+        name = self.grid["name"]
+        if self.results is None:
+            tables.add_rows(name, self.rows)
+            return
+        tables.add_results(self.grid, self.results, self.keys)
+        if self.rows:
+            tables.add_rows(f"{name}_recorded", self.rows)
+
+
+def carry_out(study: Study, number: int, specs: list[Spec], work: Work) -> Carried:
+    """A grid that is ``specified``."""
     grid = study.grids[number]
     if grid["kind"] == "replay":
         replays = replayed(study, number, work.progress)
-        results = replays.results
-        tables.add_results(grid, results, replays.keys)
-        tables.add_rows(f"{grid['name']}_recorded", replays.recorded)
-    elif grid["kind"] == "predict":
-        tables.add_rows(grid["name"], predicted(study, number))
-        return []
-    else:
-        results = run_chunks(
-            specs, swept=swept(grid["settings"]), store=work.store, executor=work.executor, progress=work.progress
-        )
-        tables.add_results(grid, results)
-    return list(_provenance(results))
+        return Carried(grid, replays.results, replays.keys, replays.recorded)
+    if grid["kind"] == "predict":
+        return Carried(grid, None, rows=predicted(study, number, work.store, work.progress))
+    results = run_chunks(
+        specs, swept=swept(grid["settings"]), store=work.store, executor=work.executor, progress=work.progress
+    )
+    return Carried(grid, results)
+
+
+def tables_of(study: Study, grids: Sequence[Carried]) -> Tables:
+    """The tables of grids, and those derived from them."""
+    tables = Tables(study)
+    for grid in grids:
+        grid.add_to(tables)
+    for number, table in enumerate(study.tables):
+        tables.derive(f"tables[{number}].sql", table["name"], table["sql"])
+    return tables
+
+
+def _otherwise(study: Study, grids: Sequence[Carried], work: Work) -> dict[str, list[Otherwise]]:
+    """What comes of claims when what their documents leave open is chosen otherwise."""
+    found: dict[str, list[Otherwise]] = defaultdict(list)
+    numbers = {claim["id"]: number for number, claim in enumerate(study.claims)}
+    for one in study.open:
+        for other in one["others"]:
+            changed = with_other(study, one, other)
+            again = [
+                _as_chosen(carry_out(changed, number, specified(changed, number), work), grid)
+                if grid.grid["name"] in one["grids"]
+                else grid
+                for number, grid in enumerate(grids)
+            ]
+            tables = tables_of(study, again)
+            for claim in one["on"]:
+                compared = compare(study, numbers[claim], tables)
+                found[claim].append(Otherwise(one["what"], other["what"], compared.told(), compared.agrees))
+    return found
+
+
+def _as_chosen(other: Carried, grid: Carried) -> Carried:
+    """Runs of another choice under the names of the one that was made, by which queries know them."""
+    if grid.results is None:
+        return replace(other, grid=grid.grid)
+    own = grid.results.column_names
+    named = ("system", "workload", *own[own.index("version") + 1 :])
+    keys = [{key: row[key] for key in named} for row in grid.results]
+    if grid.keys:
+        keys = [key | recorded for key, recorded in zip(keys, grid.keys, strict=True)]
+    return replace(other, grid=grid.grid, keys=keys)
 
 
 def _provenance(results: Results) -> Iterator[Provenance]:
@@ -102,13 +188,13 @@ def _provenance(results: Results) -> Iterator[Provenance]:
         )
 
 
-def _shares(specs: list[list[Spec]], progress: Progress | None) -> Iterator[Progress | None]:
-    """What hears of each grid's progress; a grid counts as many shares as it has runs."""
-    whole = max(1, sum(map(len, specs)))
+def _shares(parts: list[int], progress: Progress | None) -> Iterator[Progress | None]:
+    """What hears of the progress of each part of the work, which counts as many shares as it has runs."""
+    whole = max(1, sum(parts))
     done = 0
-    for one in specs:
-        yield None if progress is None else partial(_tell, progress, done / whole, len(one) / whole)
-        done += len(one)
+    for part in parts:
+        yield None if progress is None else partial(_tell, progress, done / whole, part / whole)
+        done += part
 
 
 def _tell(progress: Progress, before: float, share: float, part: float) -> None:

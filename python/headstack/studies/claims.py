@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from headstack.results import Row
+from headstack.studies.backing import backing
+from headstack.studies.evidence import Grounds, Rests
 from headstack.studies.files import Study
+from headstack.studies.power import Power, Tolerance, amount, mean
 from headstack.studies.tables import Found, Tables
 
 PUBLISHED = ("published", "low", "high")
@@ -20,39 +21,38 @@ POINTS = "points"
 
 
 class Verdict(StrEnum):
-    """What came of a claim."""
+    """What came of a claim, by what its figures rest on."""
 
-    REPRODUCED = "reproduced"
-    FITTED = "reproduced with a fitted parameter"
+    PREDICTED = "predicted"
+    """Runs agree, and nothing in them was chosen with the claim in view."""
+    FITTED = "fitted"
+    """Runs agree, in which something was."""
+    CONFIGURED = "configured"
+    """An input of ours states it: a description, a workload, the choice of runs."""
+    ARITHMETIC = "arithmetic"
+    """It follows from the document's own figures."""
+    MISSED = "missed"
     CONTRADICTED = "contradicted"
-    NOT_REPRODUCIBLE = "not reproducible"
+    """By the document itself, or by physics."""
+    NOT_TESTABLE = "not testable"
+    """Something is missing, which is said."""
 
 
 @dataclass(frozen=True)
-class Tolerance:
-    """How far a figure may be from the published one."""
+class Otherwise:
+    """What comes of a claim when a choice that its document leaves open is made otherwise."""
 
-    amount: float
-    unit: str
-    """``%`` of the published figure, else what the figures themselves are in."""
-
-    @classmethod
-    def parse(cls, text: str) -> Tolerance | None:
-        """Of text such as ``5%`` or ``6 points``; ``None`` where it is neither."""
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%|[A-Za-z/]\S*)?", text.strip())
-        return None if found is None else cls(float(found[1]), found[2] or "")
+    what: str
+    """The choice as it was made."""
+    other: str
+    """What may as well be so."""
+    evidence: str
+    """Figures in words."""
+    agrees: bool
 
     def __str__(self) -> str:
-        return f"{self.amount:g}{self.unit if self.unit == '%' else f' {self.unit}'.rstrip()}"
-
-    def error(self, row: Row) -> float:
-        """How far the figure found is from what was published, in this unit; within a published range it is 0."""
-        low, high = (row["published"], row["published"]) if "published" in row else (row["low"], row["high"])
-        found = row["found"]
-        nearest = min(max(found, low), high)
-        if self.unit != "%":
-            return float(found - nearest)
-        return 0.0 if found == nearest else float(100 * (found - nearest) / abs(nearest))
+        told = f", {self.evidence}" if self.evidence else ""
+        return f"{self.other} ({self.what}): {'agrees' if self.agrees else 'does not agree'}{told}"
 
 
 @dataclass(frozen=True)
@@ -64,66 +64,132 @@ class Judged:
     verdict: Verdict
     evidence: str
     """Figures and reasons in words."""
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Any, ...], ...] = ()
     """Published and found, row by row; the last column is the error where there is one."""
-    errors: tuple[float, ...]
+    errors: tuple[float, ...] = ()
     """Of rows with figures, in ``unit``."""
-    unit: str
-    wrong_signs: int
+    unit: str = ""
+    within: tuple[bool, ...] = ()
+    """Of each row, whether it agrees."""
+    wrong_signs: int = 0
     """Of rows in points: those whose gain is a loss here, or the other way round."""
-    is_explained: bool
+    is_explained: bool = True
     """Rows that do not agree come with the reason, or there are none."""
+    rests: Rests | None = None
+    """On what its figures rest; ``None`` without any."""
+    from_runs: tuple[bool, ...] = ()
+    """Of each row, whether results of simulations are in it."""
+    chosen: tuple[str, ...] = ()
+    """What was chosen with it in view, of what is in its runs."""
+    tolerance: str = ""
+    because: str = ""
+    """Where the tolerance comes from."""
+    power: Power | None = None
+    """What its figures tell from chance, where there are enough."""
+    otherwise: tuple[Otherwise, ...] = ()
+    """What comes of it when choices that the document leaves open are made otherwise."""
+    backing: tuple[tuple[str, str], ...] = ()
+    """What speaks for it, in words, each with what it is."""
 
 
-def judge(study: Study, number: int, tables: Tables) -> Judged:
-    """The verdict on a claim.
+@dataclass(frozen=True)
+class Compared:
+    """Published figures beside those found."""
 
-    Raises ``InputError`` where the claim's query fails or gives no evidence, and where the claim states that it is
-    missed although its rows agree.
-    """
+    found: Found
+    rows: list[Row]
+    tolerance: Tolerance | None
+    """``None`` of evidence without figures."""
+    errors: list[float]
+    """Of each row, in the tolerance's unit."""
+    within: list[bool]
+    """Of each row."""
+    agrees: bool
+    """All rows do, and their mean where it has a tolerance of its own."""
+
+    def told(self) -> str:
+        """In words; nothing of one row that holds or does not."""
+        if self.tolerance is not None:
+            return _figures(self.rows, self.errors, self.tolerance)
+        return f"{sum(row['holds'] for row in self.rows)} of {len(self.rows)} hold" if len(self.rows) > 1 else ""
+
+
+def compare(study: Study, number: int, tables: Tables) -> Compared:
+    """Carries out a claim's query. Raises ``InputError`` where it fails or gives no evidence."""
     claim, path = study.claims[number], f"claims[{number}]"
-    if claim["sql"] is None:
-        return Judged(
-            claim["id"],
-            claim["says"],
-            Verdict.NOT_REPRODUCIBLE,
-            _one_line(claim["missing"]),
-            (),
-            (),
-            (),
-            "",
-            0,
-            is_explained=True,
-        )
-    found = tables.query(path, claim["sql"])
+    found = tables.query(f"{path}.sql", claim["sql"])
     rows = list(found.dicts())
     has_figures = _check(study, path, claim, found, rows)
     tolerance = _tolerance(study, path, claim, "tolerance") if has_figures else None
-    mean = _tolerance(study, path, claim, "mean") if claim["mean"] is not None else None
+    average = _tolerance(study, path, claim, "mean") if claim["mean"] is not None else None
     if tolerance is not None and tolerance.unit == "%" and any(0 in map(row.get, PUBLISHED) for row in rows):
         raise study.error(f"{path}.tolerance", "a percentage of a published 0 is 0; state an amount")
     errors = [] if tolerance is None else [tolerance.error(row) for row in rows]
-    agrees = (
-        all(row.get("holds", True) for row in rows)
-        and (tolerance is None or all(abs(error) <= tolerance.amount * (1 + 1e-9) for error in errors))
-        and (mean is None or _mean(errors) <= mean.amount)
-    )
-    verdict = _verdict(study, path, claim, agrees)
+    within = [row.get("holds", True) for row in rows]
+    if tolerance is not None:
+        allowed = tolerance.amount * (1 + 1e-9)
+        within = [holds and abs(error) <= allowed for holds, error in zip(within, errors, strict=True)]
+    agrees = all(within) and (average is None or mean(errors) <= average.amount)
+    return Compared(found, rows, tolerance, errors, within, agrees)
+
+
+def judge(
+    study: Study,
+    number: int,
+    tables: Tables,
+    ground: Grounds | None,
+    chosen: Sequence[str],
+    otherwise: Sequence[Otherwise],
+) -> Judged:
+    """The verdict on a claim. ``grounds_of`` tells what its evidence rests on, ``chosen_on`` what in that was chosen
+    with it in view.
+
+    Raises ``InputError`` where the claim's query fails or gives no evidence, and where the claim states that it is
+    missed although its rows agree, or contradicted although runs of ours are all that speaks against it.
+    """
+    claim, path = study.claims[number], f"claims[{number}]"
+    if claim["sql"] is None or ground is None:
+        return Judged(claim["id"], claim["says"], Verdict.NOT_TESTABLE, _one_line(claim["missing"]))
+    compared = compare(study, number, tables)
+    chosen = chosen if ground.rests == Rests.RUNS else ()
+    verdict = _verdict(study, path, claim, compared.agrees, ground.rests, bool(chosen))
+    errors, tolerance = compared.errors, compared.tolerance
     unit = "" if tolerance is None else tolerance.unit
-    columns = (*found.columns, *((f"error ({unit})" if unit else "error",) if errors else ()))
-    shown = tuple((*row, error) for row, error in zip(found.rows, errors, strict=True)) if errors else tuple(found.rows)
+    columns, shown = compared.found.columns, compared.found.rows
+    if errors:
+        columns = [*columns, f"error ({unit})" if unit else "error"]
+        shown = [(*row, error) for row, error in zip(shown, errors, strict=True)]
+    allowed = ", ".join(filter(None, (claim["tolerance"], claim["mean"] and f"{claim['mean']} on average")))
+    because = _one_line(claim["because"] or study.tolerances.get(claim["tolerance"] or "", ""))
+    power = None if tolerance is None else Power.of(compared.rows, tolerance)
     return Judged(
         id=claim["id"],
         says=claim["says"],
         verdict=verdict,
-        evidence=_evidence(study, claim, rows, errors, tolerance, agrees),
-        columns=columns,
-        rows=shown,
+        evidence=_evidence(claim, compared, ground, chosen),
+        columns=tuple(columns),
+        rows=tuple(shown),
         errors=tuple(errors),
         unit=unit,
-        wrong_signs=sum(map(_is_wrong_sign, rows)) if unit == POINTS else 0,
-        is_explained=agrees or claim["contradicted"] is not None or claim["missing"] is not None,
+        within=tuple(compared.within),
+        wrong_signs=sum(map(_is_wrong_sign, compared.rows)) if unit == POINTS else 0,
+        is_explained=compared.agrees or claim["contradicted"] is not None or claim["missing"] is not None,
+        rests=ground.rests,
+        from_runs=ground.rows,
+        chosen=tuple(chosen),
+        tolerance=allowed,
+        because=because,
+        power=power,
+        otherwise=tuple(otherwise),
+        backing=backing(
+            ground,
+            chosen,
+            f"{allowed}: {because}" if because else allowed,
+            power,
+            unit,
+            [str(one) for one in otherwise],
+        ),
     )
 
 
@@ -158,41 +224,51 @@ def _tolerance(study: Study, path: str, claim: Mapping[str, Any], key: str) -> T
     return tolerance
 
 
-def _verdict(study: Study, path: str, claim: Mapping[str, Any], agrees: bool) -> Verdict:
-    if agrees:
-        for key in ("contradicted", "missing"):
-            if claim[key] is not None:
-                raise study.error(f"{path}.{key}", f"{claim['id']} agrees with what was published; leave the key out")
-        return Verdict.REPRODUCED if claim["fitted"] is None else Verdict.FITTED
-    return Verdict.NOT_REPRODUCIBLE if claim["contradicted"] is None else Verdict.CONTRADICTED
+def _verdict(
+    study: Study, path: str, claim: Mapping[str, Any], agrees: bool, rests: Rests, was_chosen: bool
+) -> Verdict:
+    if claim["configured"] is not None and rests != Rests.RUNS:
+        raise study.error(f"{path}.configured", f"no run is in it, it rests on {rests} as it is; leave the key out")
+    if not agrees:
+        if claim["contradicted"] is None:
+            return Verdict.MISSED
+        if rests == Rests.RUNS:
+            raise study.error(
+                f"{path}.contradicted",
+                f"{claim['id']} rests on runs; a document is contradicted by its own figures or by physics alone",
+            )
+        return Verdict.CONTRADICTED
+    for key in ("contradicted", "missing"):
+        if claim[key] is not None:
+            raise study.error(f"{path}.{key}", f"{claim['id']} agrees with what was published; leave the key out")
+    match rests:
+        case Rests.PUBLISHED:
+            return Verdict.ARITHMETIC
+        case Rests.INPUTS:
+            return Verdict.CONFIGURED
+        case Rests.RUNS if was_chosen:
+            return Verdict.FITTED
+        case Rests.RUNS:
+            return Verdict.PREDICTED if claim["configured"] is None else Verdict.CONFIGURED
 
 
-def _evidence(
-    study: Study,
-    claim: Mapping[str, Any],
-    rows: Sequence[Row],
-    errors: Sequence[float],
-    tolerance: Tolerance | None,
-    agrees: bool,
-) -> str:
+def _evidence(claim: Mapping[str, Any], compared: Compared, ground: Grounds, chosen: Sequence[str]) -> str:
     """Figures and reasons, in words."""
-    parts = []
-    if tolerance is not None:
-        parts.append(_figures(rows, errors, tolerance))
-    elif len(rows) > 1:
-        parts.append(f"{sum(row['holds'] for row in rows)} of {len(rows)} hold")
+    parts = [compared.told()]
+    if ground.rests == Rests.RUNS and not all(ground.rows):
+        parts.append(f"{sum(ground.rows)} of them of runs")
     if claim["contradicted"] is not None:
         parts.append(claim["contradicted"])
     elif claim["missing"] is not None:
         parts.append(claim["missing"])
-    elif not agrees:
+    elif not compared.agrees:
         parts.append("missed, and no reason is stated")
-    if claim["fitted"] is not None:
-        fitted = study.fitted[claim["fitted"]]
-        parts.append(f"fitted: {fitted['what']}, on {fitted['on']}")
-    if claim["note"]:
-        parts.append(claim["note"])
-    return "; ".join(_one_line(part).rstrip(".") for part in parts)
+    if claim["configured"] is not None:
+        parts.append(f"stated by {claim['configured']}")
+    if chosen:
+        parts.append(f"chosen with it in view: {'; '.join(chosen)}")
+    parts.append(claim["note"])
+    return "; ".join(_one_line(part).rstrip(".") for part in parts if part)
 
 
 def _one_line(text: str) -> str:
@@ -207,18 +283,7 @@ def _figures(rows: Sequence[Row], errors: Sequence[float], tolerance: Tolerance)
         return f"{amount(row['found'])} against {published}"
     unit = tolerance.unit if tolerance.unit == "%" else f" {tolerance.unit}".rstrip()
     worst = max(errors, key=abs)
-    return f"{len(rows)} figures, mean error {amount(_mean(errors))}{unit}, worst {worst:+.3g}{unit}"
-
-
-def amount(value: float) -> str:
-    """A figure in three or four digits."""
-    if value == round(value) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:.1f}"
-
-
-def _mean(errors: Sequence[float]) -> float:
-    return math.fsum(map(abs, errors)) / len(errors) if errors else 0.0
+    return f"{len(rows)} figures, mean error {amount(mean(errors))}{unit}, worst {worst:+.3g}{unit}"
 
 
 def _is_wrong_sign(row: Row) -> bool:
@@ -227,15 +292,3 @@ def _is_wrong_sign(row: Row) -> bool:
 
 def _told(row: Row) -> str:
     return ", ".join(f"{value}" for key, value in row.items() if key not in ("found", "published", "low", "high"))
-
-
-def left_out(study: Study, name: str, outcomes: Mapping[str, Judged]) -> str:
-    """How what was fitted does on the figures that were left out of it."""
-    claims = [outcomes[claim] for claim in study.fitted[name]["left_out"]]
-    errors = [error for claim in claims for error in claim.errors]
-    units = {claim.unit for claim in claims if claim.errors}
-    if not errors or len(units) > 1:
-        return ""
-    unit = units.pop()
-    mean, worst = amount(_mean(errors)), max(errors, key=abs)
-    return f"{len(errors)} figures left out of the fit: mean error {mean} {unit}, worst {worst:+.3g} {unit}"

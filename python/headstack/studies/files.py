@@ -29,7 +29,12 @@ class Study:
 
     name: str
     """Of its folder."""
+    file: Path
+    """That states it."""
     folder: Path
+    """Where the files lie that it names."""
+    csv: tuple[Path, ...]
+    """Files that are tables of it."""
     title: str
     question: str
     sources: tuple[str, ...]
@@ -37,7 +42,9 @@ class Study:
     grids: tuple[dict[str, Any], ...]
     published: tuple[dict[str, Any], ...]
     tables: tuple[dict[str, Any], ...]
-    fitted: Mapping[str, dict[str, Any]]
+    chosen: tuple[dict[str, Any], ...]
+    open: tuple[dict[str, Any], ...]
+    tolerances: Mapping[str, str]
     claims: tuple[dict[str, Any], ...]
     pictures: tuple[dict[str, Any], ...]
     lines: Mapping[str, int]
@@ -45,15 +52,25 @@ class Study:
 
     def error(self, path: str, message: str) -> InputError:
         """What is wrong with the key at ``path``, such as ``claims[3].tolerance``, with its line."""
-        known = path
-        while known and known not in self.lines:
-            known = known[: max(known.rfind("."), known.rfind("["), 0)]
-        place = f"{self.folder / FILE}:{self.lines[known]}" if known else f"{self.folder / FILE}"
-        return InputError(f"{place}: {path}: {message}")
+        return wrong(self.file, self.lines, path, message)
 
     def table_names(self) -> dict[str, Path]:
         """The tables that lie beside the study, by name."""
-        return {path.stem.replace("-", "_"): path for path in sorted(self.folder.glob("*.csv"))}
+        return {table_name(path): path for path in self.csv}
+
+
+def table_name(path: Path) -> str:
+    """What a CSV file is called in queries."""
+    return path.stem.replace("-", "_")
+
+
+def wrong(file: Path, lines: Mapping[str, int], path: str, message: str) -> InputError:
+    """What is wrong with the key at ``path`` of a file, with its line or that of what it is in."""
+    known = path
+    while known and known not in lines:
+        known = known[: max(known.rfind("."), known.rfind("["), 0)]
+    place = f"{file}:{lines[known]}" if known else f"{file}"
+    return InputError(f"{place}: {path}: {message}")
 
 
 def listed() -> list[str]:
@@ -68,17 +85,26 @@ def load(name: str | os.PathLike[str]) -> Study:
     """
     folder = _folder(os.fspath(name))
     file = folder / FILE
+    read, lines = _native.read_study(str(file), text_of(file))
+    stated = stated_in(read)
+    study = Study(
+        name=folder.name, file=file, folder=folder, csv=tuple(sorted(folder.glob("*.csv"))), lines=lines, **stated
+    )
+    check(study)
+    return study
+
+
+def text_of(file: Path) -> str:
+    """What a file says. Raises ``InputError`` where that is no text."""
     try:
-        text = file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{file}: {error}") from None
-    read, lines = _native.read_study(str(file), text)
-    stated: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(read).items()
-    }
-    study = Study(name=folder.name, folder=folder, lines=lines, **stated)
-    _check(study)
-    return study
+
+
+def stated_in(read: str) -> dict[str, Any]:
+    """What the compiled part has read, by key; lists do not change."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(read).items()}
 
 
 def _folder(name: str) -> Path:
@@ -91,7 +117,7 @@ def _folder(name: str) -> Path:
     raise InputError(f"no study {name!r}; there are {', '.join(listed())}, or name a folder that holds a {FILE}")
 
 
-def _check(study: Study) -> None:
+def check(study: Study) -> None:
     """Refuses what contradicts itself; systems and workloads are looked up when runs are specified."""
     names: dict[str, str] = dict.fromkeys(TAKEN, "a table that is always there")
     names |= {name: f"the table {path.name}" for name, path in study.table_names().items()}
@@ -112,10 +138,17 @@ def _check(study: Study) -> None:
         study, "pictures", "name", {shown_name(table) for table in study.tables if table["title"] is not None}
     )
     ids = {claim["id"] for claim in study.claims}
-    for name, fitted in study.fitted.items():
-        for number, left_out in enumerate(fitted["left_out"]):
-            if left_out not in ids:
-                raise study.error(f"fitted.{name}.left_out[{number}]", f"no claim has the id {left_out!r}")
+    named = {system for grid in study.grids for system in grid["systems"]}
+    for number, chosen in enumerate(study.chosen):
+        for key, known, what in (("on", ids, "no claim has the id"), ("systems", named, "no grid has the system")):
+            for place, one in enumerate(chosen[key]):
+                if one not in known:
+                    raise study.error(f"chosen[{number}].{key}[{place}]", f"{what} {one!r}")
+    for number, one in enumerate(study.open):
+        _check_open(study, f"open[{number}]", one, ids)
+    for tolerance in study.tolerances:
+        if tolerance not in {claim["tolerance"] for claim in study.claims}:
+            raise study.error(f"tolerances.{tolerance}", "no claim has this tolerance")
     for number, picture in enumerate(study.pictures):
         if picture["log"] not in ("", "x", "y", "xy"):
             raise study.error(f"pictures[{number}].log", f"{picture['log']!r} is not an axis; allowed: x, y, xy")
@@ -152,13 +185,28 @@ def _check_grid(study: Study, number: int, grid: Mapping[str, Any]) -> None:
 
 def _check_claim(study: Study, number: int, claim: Mapping[str, Any]) -> None:
     path = f"claims[{number}]"
-    if claim["fitted"] is not None and claim["fitted"] not in study.fitted:
-        known = ", ".join(study.fitted) or "there is none"
-        raise study.error(f"{path}.fitted", f"nothing fitted is called {claim['fitted']!r}; known: {known}")
     if claim["contradicted"] is not None and claim["missing"] is not None:
-        raise study.error(f"{path}.missing", "a claim is contradicted or not reproducible, not both")
+        raise study.error(f"{path}.missing", "a claim is contradicted or missed, not both")
     if claim["sql"] is None and claim["missing"] is None:
         raise study.error(f"{path}.sql", "this key is missing: what is the evidence? or state what is missing")
+
+
+def _check_open(study: Study, path: str, one: Mapping[str, Any], ids: set[str]) -> None:
+    grids = {grid["name"]: grid for grid in study.grids}
+    for place, claim in enumerate(one["on"]):
+        if claim not in ids:
+            raise study.error(f"{path}.on[{place}]", f"no claim has the id {claim!r}")
+    for place, name in enumerate(one["grids"]):
+        if name not in grids or grids[name]["kind"] == "predict":
+            raise study.error(f"{path}.grids[{place}]", f"no grid of runs or replays is called {name!r}")
+    for number, other in enumerate(one["others"]):
+        if not other["names"] and not other["settings"]:
+            raise study.error(f"{path}.others[{number}]", "nothing is chosen otherwise: names or settings are needed")
+        for key, value in other["settings"].items():
+            if isinstance(value, list):
+                raise study.error(
+                    f"{path}.others[{number}].settings.{key}", "one value is needed, as the grid has runs"
+                )
 
 
 def _check_published(study: Study, number: int, published: Mapping[str, Any]) -> None:

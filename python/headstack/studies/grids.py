@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from headstack._native import InputError
 from headstack.demand import load_demand
@@ -41,6 +42,23 @@ def specified(study: Study, number: int) -> list[Spec]:
         f"{path}.settings",
         lambda: specify([beside(study, name) for name in systems], workloads or None, asked["settings"]),
     )
+
+
+def with_other(study: Study, one: Mapping[str, Any], other: Mapping[str, Any]) -> Study:
+    """The study with another choice in the grids of one that its documents leave open."""
+    names = other["names"]
+
+    def put(value: Any) -> Any:
+        if isinstance(value, list):
+            return [put(item) for item in value]
+        name, at, part = value.partition("@") if isinstance(value, str) else (value, "", "")
+        return f"{names[name]}{at}{part}" if name in names else value
+
+    def change(grid: dict[str, Any]) -> dict[str, Any]:
+        settings = {key: put(value) for key, value in grid["settings"].items()} | other["settings"]
+        return grid | {"systems": put(grid["systems"]), "workloads": put(grid["workloads"]), "settings": settings}
+
+    return replace(study, grids=tuple(change(grid) if grid["name"] in one["grids"] else grid for grid in study.grids))
 
 
 def refused(study: Study, path: str, work: Callable[[], T]) -> T:
@@ -95,11 +113,13 @@ def replayed(study: Study, number: int, progress: Progress | None) -> Replayed:
     return Replayed(joined, keys, told)
 
 
-def predicted(study: Study, number: int) -> list[Row]:
-    """The predictions of a grid. Raises ``InputError`` where they are outside the range of the systems' tests."""
+def predicted(study: Study, number: int, store: str | os.PathLike[str] | None, progress: Progress | None) -> list[Row]:
+    """The predictions of a grid, whose tests are kept in ``store``. Raises ``InputError`` where they are outside the
+    range of the systems' tests."""
     from headstack.predictor import predicted_rows
 
     grid = study.grids[number]
     workloads = [beside(study, name) for name in grid["workloads"]]
     systems = [beside(study, name) for name in grid["systems"]]
-    return refused(study, f"grids[{number}]", partial(predicted_rows, workloads, systems, grid["settings"]))
+    rows = partial(predicted_rows, workloads, systems, grid["settings"], store, progress)
+    return refused(study, f"grids[{number}]", rows)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from headstack import _native
 from headstack.report.figures import Claim, Figure, Provenance, Report, Section, Table
+from headstack.report.looks import with_looks
 from headstack.stored import Stored
-from headstack.studies.claims import Judged, Verdict, left_out
+from headstack.studies.claims import Judged, Verdict
 
 if TYPE_CHECKING:
     from headstack.studies.files import Study
@@ -31,8 +32,6 @@ class Outcome:
     summary: str
     sources: tuple[str, ...]
     claims: tuple[Judged, ...]
-    left_out: Mapping[str, str]
-    """By what was fitted, how it does on the figures that were left out of the fit."""
     figures: tuple[Figure, ...]
     tables: tuple[Table, ...]
     runs: tuple[Provenance, ...]
@@ -51,7 +50,6 @@ class Outcome:
         data: Mapping[str, Found],
     ) -> Outcome:
         """What a study came to."""
-        by_id = {claim.id: claim for claim in judged}
         return cls(
             study=study.name,
             title=study.title,
@@ -59,8 +57,7 @@ class Outcome:
             summary=study.summary,
             sources=tuple(study.sources),
             claims=tuple(judged),
-            left_out={name: left_out(study, name, by_id) for name in study.fitted},
-            figures=tuple(figures),
+            figures=tuple(with_looks(figures)),
             tables=tuple(tables),
             runs=tuple(runs),
             data=data,
@@ -71,6 +68,10 @@ class Outcome:
         """How many claims came to each verdict."""
         counted = Counter(claim.verdict for claim in self.claims)
         return {str(verdict): counted[verdict] for verdict in Verdict}
+
+    def rows(self) -> tuple[int, int]:
+        """Rows of evidence of all claims, misses too, and how many of them agree."""
+        return sum(len(claim.within) for claim in self.claims), sum(sum(claim.within) for claim in self.claims)
 
     def unexplained(self) -> list[Judged]:
         """Claims that are missed without a reason in the study."""
@@ -104,4 +105,4 @@ class Outcome:
 
 def _shown(claim: Judged) -> Claim:
     rows = Table(f"claim-{claim.id}", claim.says, claim.columns, claim.rows) if claim.rows else None
-    return Claim(claim.id, claim.says, str(claim.verdict), claim.evidence, rows)
+    return Claim(claim.id, claim.says, str(claim.verdict), claim.evidence, rows, claim.backing)

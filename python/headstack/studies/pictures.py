@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
-from headstack.report.figures import Axis, Bars, Cell, Figure, Grid, Heat, Lines, Series, Table
+from headstack.report.figures import Axis, Bars, Cell, Figure, Grid, Heat, Lines, Series, Shape, Table
+from headstack.report.looks import COLOURS
 from headstack.results import Row
 from headstack.studies.files import Study
 from headstack.studies.tables import Found, Tables
@@ -23,12 +24,19 @@ NEEDED = {
 def draw(study: Study, number: int, tables: Tables) -> Figure:
     """The figure of a picture. Raises ``InputError`` where its query fails or lacks a column."""
     picture, path = study.pictures[number], f"pictures[{number}]"
-    found = tables.query(path, picture["sql"])
+    found = tables.query(f"{path}.sql", picture["sql"])
     missing = [name for name in NEEDED[picture["kind"]] if name not in found.columns]
     if missing:
         raise study.error(f"{path}.sql", f"gives no column {missing[0]!r}, which pictures of this kind need")
     if not found.rows:
         raise study.error(f"{path}.sql", "the query gives no rows")
+    try:
+        return _drawn(picture, found)
+    except ValueError as error:
+        raise study.error(f"{path}.sql", str(error)) from None
+
+
+def _drawn(picture: Mapping[str, Any], found: Found) -> Figure:
     match picture["kind"]:
         case "lines":
             return _lines(picture, list(found.dicts()))
@@ -64,18 +72,39 @@ def _lines(picture: Mapping[str, Any], rows: list[Row]) -> Lines:
 
 
 def _line(name: str, published: bool, points: list[Row]) -> Series:
-    has_band = all(point.get("low") is not None and point.get("high") is not None for point in points)
     marks = [(float(point["x"]), float(point["y"])) for point in points if point.get("mark")]
     return Series(
         name=name,
-        x=[float(point["x"]) for point in points],
-        y=[None if point["y"] is None else float(point["y"]) for point in points],
-        labels=[str(point["label"]) for point in points] if points[0].get("label") is not None else (),
-        low=[float(point["low"]) for point in points] if has_band else (),
-        high=[float(point["high"]) for point in points] if has_band else (),
+        x=_numbers(points, "x"),
+        y=_numbers(points, "y"),
+        labels=[str(point["label"] or "") for point in points] if "label" in points[0] else (),
+        low=_ends(points, "low"),
+        high=_ends(points, "high"),
+        low_x=_ends(points, "low_x"),
+        high_x=_ends(points, "high_x"),
         mark=marks[0] if marks else None,
         published=published,
+        **_look(points[0]),
     )
+
+
+def _numbers(points: list[Row], key: str) -> list[float | None]:
+    return [None if point.get(key) is None else float(point[key]) for point in points]
+
+
+def _ends(points: list[Row], key: str) -> list[float | None]:
+    """Empty where no point has one."""
+    ends = _numbers(points, key)
+    return ends if any(end is not None for end in ends) else []
+
+
+def _look(row: Row) -> dict[str, Any]:
+    """How a series is drawn, where its authors are known to have drawn it so."""
+    colour, shape = row.get("colour"), row.get("shape")
+    for value, allowed in ((colour, COLOURS), (shape, get_args(Shape))):
+        if value is not None and value not in allowed:
+            raise ValueError(f"{value!r} is none of {', '.join(allowed)}")
+    return {"thing": str(row.get("thing") or ""), "colour": colour, "shape": shape, "dash": row.get("dash")}
 
 
 def _by_series(rows: Iterable[Row]) -> dict[tuple[str, bool], list[Row]]:
@@ -90,8 +119,19 @@ def _bars(picture: Mapping[str, Any], rows: list[Row]) -> Bars:
     groups = list(dict.fromkeys(str(row["group"]) for row in rows))
     series = []
     for (name, published), points in _by_series(rows).items():
-        values = {str(point["group"]): point["y"] for point in points}
-        series.append(Series(name, x=(), y=[values.get(group) for group in groups], published=published))
+        by_group = {str(point["group"]): point for point in points}
+        rows_of = [by_group.get(group, {}) for group in groups]
+        series.append(
+            Series(
+                name,
+                x=(),
+                y=_numbers(rows_of, "y"),
+                low=_ends(rows_of, "low"),
+                high=_ends(rows_of, "high"),
+                published=published,
+                **_look(points[0]),
+            )
+        )
     return Bars(
         name=picture["name"],
         title=picture["title"],

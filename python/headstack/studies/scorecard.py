@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
 
+from headstack.studies.backing import BACKING
 from headstack.studies.claims import POINTS, Judged, Verdict
+from headstack.studies.evidence import Rests
 from headstack.studies.outcome import Outcome
 
 HEAD = """# Scorecard
@@ -15,10 +17,20 @@ HEAD = """# Scorecard
 What was published, and what headstack makes of it. Written by `headstack study scorecard`; the tests fail when a
 figure here is not what the studies give.
 
-*Reproduced*: every figure lies within the tolerance that the study states, and nothing was fitted to it. *Reproduced
-with a fitted parameter*: the same, but for what was fitted, which is named with the figures it was fitted on.
-*Contradicted*: what was published cannot be right, for the reason given. *Not reproducible*: something is missing, or
-the figures miss; both are said.
+A claim's verdict says what its figures rest on. That is not our word: every study is carried out once more with other
+results in the place of those of its runs, and what does not change has no run in it.
+
+- *Predicted*: runs agree within the tolerance, and no value in them was chosen with the claim in view.
+- *Fitted*: runs agree, and a value in them was; which one, and where it stands, is said.
+- *Configured*: an input of ours states it, such as a description, a workload or which runs there are.
+- *Arithmetic*: it follows from the document's own figures.
+- *Missed*: a figure lies outside the tolerance; the reason is given, or that none is known.
+- *Contradicted*: the document's own figures, or physics, speak against it.
+- *Not testable*: something is missing, which is said.
+
+All rows of a claim count, and so do those of claims that are missed. Of four figures or more, what they would tell of
+a model that knows nothing is beside them: a constant, for each row the mean of what was published in the others; and
+how many pairs of rows come in the order that was published.
 """
 
 
@@ -42,30 +54,53 @@ def first_difference(file: Path, text: str) -> str | None:
 
 
 def _verdicts(outcomes: Sequence[Outcome]) -> str:
-    head = ["study", *map(str, Verdict), "claims"]
-    rows = [[outcome.title, *map(str, outcome.verdicts().values()), str(len(outcome.claims))] for outcome in outcomes]
-    sums = [sum(outcome.verdicts()[verdict] for outcome in outcomes) for verdict in Verdict]
-    rows.append(["all", *map(str, sums), str(sum(sums))])
-    return _table(head, rows, 1)
+    head = ["study", *map(str, Verdict), "claims", "rows", "that agree"]
+    counts = [[*outcome.verdicts().values(), len(outcome.claims), *outcome.rows()] for outcome in outcomes]
+    rows = [[outcome.title, *map(str, counted)] for outcome, counted in zip(outcomes, counts, strict=True)]
+    rows.append(["all", *(str(sum(column)) for column in zip(*counts, strict=True))])
+    return markdown_table(head, rows, 1)
 
 
 def _errors(outcomes: Sequence[Outcome]) -> str:
-    """Figures of all claims by how they came out: those within their tolerance, and those that miss it."""
-    claims = [claim for outcome in outcomes for claim in outcome.claims]
-    lines = ["## How far apart\n"]
+    """Figures of runs by how they came out: all rows of claims, those that miss too."""
+    claims = [claim for outcome in outcomes for claim in outcome.claims if claim.rests == Rests.RUNS]
+    lines = ["## How far apart\n", "Rows that rest on runs, of all claims with figures.\n"]
     head = ["figures", "number", "mean", "median", "worst", "wrong sign"]
     rows = []
     for unit, what in (("%", "relative error"), (POINTS, "gains of one system over another, in points")):
-        for verdict in (Verdict.REPRODUCED, Verdict.FITTED, Verdict.NOT_REPRODUCIBLE):
+        for verdict in (Verdict.PREDICTED, Verdict.FITTED, Verdict.MISSED):
             chosen = [claim for claim in claims if claim.unit == unit and claim.verdict == verdict and claim.errors]
             if chosen:
                 rows.append([f"{what}: {verdict}", *_summary(chosen, unit)])
-    lines.append(_table(head, rows, 1))
+    lines += [markdown_table(head, rows, 1), _powers(claims)]
     return "\n".join(lines)
 
 
+def _powers(claims: Sequence[Judged]) -> str:
+    """What a model that knows nothing would reach, over all claims with four figures or more."""
+    rows = []
+    for verdict in (Verdict.PREDICTED, Verdict.FITTED, Verdict.MISSED):
+        told = [(claim, claim.power) for claim in claims if claim.verdict == verdict and claim.power is not None]
+        if not told:
+            continue
+        powers = [power for _, power in told]
+        within = sum(sum(claim.within) for claim, _ in told)
+        rows.append(
+            [
+                str(verdict),
+                str(len(told)),
+                str(sum(power.rows for power in powers)),
+                str(within),
+                str(sum(power.null_within for power in powers)),
+                f"{sum(power.pairs_right for power in powers)} of {sum(power.pairs for power in powers)}",
+            ]
+        )
+    head = ["of four figures or more", "claims", "rows", "within", "a constant within", "pairs in order"]
+    return markdown_table(head, rows, 1)
+
+
 def _summary(claims: Iterable[Judged], unit: str) -> list[str]:
-    errors = [abs(error) for claim in claims for error in claim.errors]
+    errors = [abs(error) for claim in claims for error, ran in zip(claim.errors, claim.from_runs, strict=True) if ran]
     sign = "" if unit == POINTS else " %"
     figures = (math.fsum(errors) / len(errors), median(errors), max(errors))
     wrong = str(sum(claim.wrong_signs for claim in claims)) if unit == POINTS else ""
@@ -77,14 +112,17 @@ def _study(outcome: Outcome) -> str:
     if outcome.summary:
         lines += [outcome.summary.strip(), ""]
     rows = [[claim.id, claim.says, str(claim.verdict), claim.evidence] for claim in outcome.claims]
-    lines.append(_table(["", "published", "verdict", "evidence"], rows, 4))
-    left_out = [f"- {name}: {text}" for name, text in outcome.left_out.items() if text]
-    if left_out:
-        lines += ["Fitted parameters on what was left out of the fit:\n", *left_out, ""]
+    lines.append(markdown_table(["", "published", "verdict", "evidence"], rows, 4))
+    rows = [
+        [claim.id, str(claim.verdict), *(dict(claim.backing).get(what, "") for what in BACKING)]
+        for claim in outcome.claims
+        if claim.verdict != Verdict.NOT_TESTABLE
+    ]
+    lines += ["What speaks for it:", "", markdown_table(["", "verdict", *BACKING], rows, 2 + len(BACKING))]
     return "\n".join(lines)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int) -> str:
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int) -> str:
     """A table whose first columns are words."""
     sides = ["---" if column < words else "--:" for column in range(len(head))]
     return "".join(f"| {' | '.join(map(_cell, row))} |\n" for row in (head, sides, *rows))

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
 from headstack.drive import Drive
+from headstack.prices import known
 from headstack.results import Results, Row
 from headstack.studies.files import Study
 from headstack.tables import sql_type
 
 PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
 """Of response times, in the table of percentiles."""
+
+NO_FIGURES = frozenset(("run", "system", "workload", "environment", "load", "depth", "rate_per_s", "seed", "version"))
+"""Columns that tell one run from others."""
+ECHOED = frozenset(("capacity_gb", "description_hash", "percent", "component", "stream", "start_s", "duration_s"))
+"""Columns that repeat what was asked for, or say of what part of a run a figure is."""
+FACTOR = 4.0
+"""Results are made so much larger or smaller at most to see what rests on them: no drive of the studies is as far from
+another under the same load, so that what holds under all of these holds whatever a simulation says."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +49,22 @@ class Tables:
         import duckdb
 
         self._study, self._wrong = study, duckdb.Error
+        self._base: dict[str, frozenset[str] | None] = {}
+        """Tables that no query made, with the columns that are no results; ``None`` where none are."""
+        self._derived: list[tuple[str, str, str]] = []
         self._database = duckdb.connect(config={"threads": 1})
         for name, path in study.table_names().items():
             try:
                 self._read_csv(name, str(path))
+                self._base[name] = None
             except duckdb.Error as error:
                 raise InputError(f"{path}: {_one_line(error)}") from None
         if "drives" in _words(study):
-            self.add_rows("drives", list(_drives()))
+            self.add_rows("drives", _drives())
+            self._base["drives"] = None
+        if "prices" in _words(study) - {*self._base}:
+            self.add_rows("prices", list(_prices()))
+            self._base["prices"] = None
 
     def _read_csv(self, name: str, path: str) -> None:
         """A table of a CSV file, whose columns have the type that holds all of their cells."""
@@ -68,9 +86,12 @@ class Tables:
         for run, row in enumerate(keys, 1):
             changes = ", ".join(f'"{key}" = ?' for key in row)
             self._database.execute(f"update {name} set {changes} where run = ?", [*row.values(), run])
-        own = _quoted(["run", "system", "workload", "depth", "rate_per_s", *columns[columns.index("version") + 1 :]])
+        labels = columns[columns.index("version") + 1 :]
+        own = _quoted(["run", "system", "workload", "depth", "rate_per_s", *labels])
+        self._base[name] = NO_FIGURES | ECHOED | {*labels}
         natives = {"intervals": results.intervals, "streams": results.streams, "facts": results.facts}
         for kind in grid["keep"]:
+            self._base[f"{name}_{kind}"] = self._base[name]
             joined = f"create table {name}_{kind} as select * from (select {own} from {name}) join"
             if kind in natives:
                 with self._registered(natives[kind]()):
@@ -81,10 +102,11 @@ class Tables:
                 self._database.execute(f"{joined} kept using (run)")
                 self._database.execute("drop table kept")
         if any(len({row[load] for row in results}) > 1 for load in ("depth", "rate_per_s")):
-            self.add_rows(f"{name}_curves", list(_curves(results, grid["within"])))
+            self.add_rows(f"{name}_curves", list(_curves(results, grid["within"], keys)))
+            self._base[f"{name}_curves"] = self._base[name]
 
     def add_rows(self, name: str, rows: Sequence[Row]) -> None:
-        """A table of these rows, all of the same columns."""
+        """A table of these rows, all of the same columns: results, but for the columns that tell one from others."""
         if not rows:
             raise InputError(f"{name}: a table without rows")
         kinds = {key: _kind(row[key] for row in rows) for key in rows[0]}
@@ -92,27 +114,80 @@ class Tables:
         self._database.execute(f"create table {name} ({columns})")
         marks = ", ".join("?" * len(kinds))
         self._database.executemany(f"insert into {name} values ({marks})", [list(row.values()) for row in rows])
+        if name != "kept":
+            self._base[name] = NO_FIGURES | ECHOED
+
+    @contextmanager
+    def other_results(self, seed: int, needed: Set[str]) -> Iterator[None]:
+        """The tables ``needed`` as if runs had come to something else: each of their figures is multiplied by a factor
+        of its own, between a quarter and four, and all by a quarter, one or four; derived tables are made of these."""
+        schema, common = f"other_{seed}", FACTOR ** (seed % 3 - 1)
+        self._database.execute(f"create schema {schema}")
+        for name, kept in self._base.items():
+            if name not in needed:
+                continue
+            columns = self._database.execute(f"describe main.{name}").fetchall()
+            replaced = [
+                _other(column, kind, f"{seed}, {place}", common)
+                for place, (column, kind, *_) in enumerate(columns)
+                if kept is not None and column not in kept
+            ]
+            changes = f" replace ({', '.join(filter(None, replaced))})" if any(replaced) else ""
+            self._database.execute(f"create table {schema}.{name} as select *{changes} from main.{name}")
+        self._database.execute(f"set schema = '{schema}'")
+        try:
+            for path, name, sql in self._derived:
+                if self.sources(sql) <= needed:
+                    self._create(path, name, sql)
+            yield
+        finally:
+            self._database.execute("set schema = 'main'")
+            self._database.execute(f"drop schema {schema} cascade")
 
     def derive(self, path: str, name: str, sql: str) -> None:
-        """A table that a query makes; ``path`` is the key that states it."""
+        """A table that a query makes; ``path`` is the key of the query."""
+        self._derived.append((path, name, sql))
+        self._create(path, name, sql)
+
+    def _create(self, path: str, name: str, sql: str) -> None:
         try:
             self._database.execute(f"create table {name} as {sql}")
         except self._wrong as error:
-            raise self._study.error(f"{path}.sql", _one_line(error)) from None
+            raise self._study.error(path, _one_line(error)) from None
+
+    def sources(self, sql: str) -> set[str]:
+        """The tables that a query names, and those that these were made of."""
+        queries = {name: of for _, name, of in self._derived}
+        found: set[str] = set()
+        left = [sql]
+        while left:
+            for name in _named_in(left.pop()) - found:
+                found.add(name)
+                if name in queries:
+                    left.append(queries[name])
+        return found & {*self._base}
+
+    def grids_of(self, number: int) -> list[Mapping[str, Any]]:
+        """The grids whose runs a claim may read."""
+        sources = self.sources(self._study.claims[number]["sql"] or "")
+        return [grid for grid in self._study.grids if sources & {*names_of(grid)}]
+
+    @property
+    def made_here(self) -> set[str]:
+        """Tables of runs and of descriptions, which no document has."""
+        return {*self._base} - {*self._study.table_names()}
 
     def query(self, path: str, sql: str) -> Found:
-        """What a query gives; ``path`` is the key that states it. Raises ``InputError`` with its line."""
+        """What a query gives; ``path`` is its key. Raises ``InputError`` with its line."""
         try:
             return self._found(sql)
         except self._wrong as error:
-            raise self._study.error(f"{path}.sql", _one_line(error)) from None
+            raise self._study.error(path, _one_line(error)) from None
 
     def data(self) -> dict[str, Found]:
         """The tables of the grids and the derived ones, by name."""
-        names = [item["name"] for item in (*self._study.grids, *self._study.tables)]
-        names += [
-            f"{grid['name']}_{kind}" for grid in self._study.grids for kind in ("curves", "recorded", *grid["keep"])
-        ]
+        names = [name for grid in self._study.grids for name in names_of(grid)]
+        names += [table["name"] for table in self._study.tables]
         there = {row[0] for row in self._database.execute("show tables").fetchall()}
         return {name: self._found(f"from {name}") for name in names if name in there}
 
@@ -145,6 +220,37 @@ class Tables:
         self._database.execute(sql)
         columns = [column[0] for column in self._database.description or []]
         return Found(columns, [tuple(_plain(value) for value in row) for row in self._database.fetchall()])
+
+
+def _named_in(sql: str) -> set[str]:
+    """What a query takes rows from: its tables, and names that it gives to parts of itself. (DuckDB's own list fails on
+    many queries that it carries out.)"""
+    found: set[str] = set()
+    outer: list[str] = []
+    # What the words that come next are: the name of a table, what follows one, or something else.
+    state = ""
+    for token in re.findall(r"\w+|[(),]", re.sub(r"'(?:[^']|'')*'|--.*", " ", sql)):
+        match token.lower():
+            case "(":
+                outer.append(state)
+                state = ""
+            case ")":
+                state = outer.pop() and "after" if outer else ""
+            case "from" | "join":
+                state = "table"
+            case ",":
+                state = "table" if state == "after" else state
+            case "select" | "where" | "on" | "using" | "group" | "order" | "window" | "union" | "limit" | "qualify":
+                state = ""
+            case _ if state == "table":
+                found.add(token)
+                state = "after"
+    return found
+
+
+def names_of(grid: Mapping[str, Any]) -> list[str]:
+    """The tables that a grid may have: of its runs, and those beside it."""
+    return [grid["name"], *(f"{grid['name']}_{kind}" for kind in ("curves", "recorded", *grid["keep"]))]
 
 
 def _one_line(error: Exception) -> str:
@@ -191,7 +297,7 @@ def _components(results: Results) -> Iterator[Row]:
             yield {"run": index + 1, "component": component["name"], "busy_percent": busy}
 
 
-def _curves(results: Results, within: Sequence[str]) -> Iterator[Row]:
+def _curves(results: Results, within: Sequence[str], keys: Sequence[Row]) -> Iterator[Row]:
     """A row for each curve: what its runs have in common, its knee, and its throughput at response times."""
     knees = {knee.curve: knee for knee in results.knees()}
     limits = {limit: results.iops_at(limit) for limit in within}
@@ -203,7 +309,7 @@ def _curves(results: Results, within: Sequence[str]) -> Iterator[Row]:
     own = results.column_names
     labels = own[own.index("version") + 1 :]
     for name, runs in results.curves().items():
-        knee, first = knees.get(name), results[runs[0]]
+        knee, first = knees.get(name), results[runs[0]] | (keys[runs[0]] if keys else {})
         yield {
             **{key: first[key] for key in ("system", "workload", *labels)},
             "knee_iops": None if knee is None else knee.iops,
@@ -214,12 +320,19 @@ def _curves(results: Results, within: Sequence[str]) -> Iterator[Row]:
         }
 
 
-def _drives() -> Iterator[Row]:
-    """The disk drives of the catalogue."""
-    for name in _native.drive_ids():
-        drive = Drive.load(name)
-        if drive.kind == "disk":
-            yield drive_row(drive)
+@cache
+def _drives() -> tuple[Row, ...]:
+    """The disk drives of the catalogue, which tables for other choices have as well."""
+    drives = map(Drive.load, _native.drive_ids())
+    return tuple(drive_row(drive) for drive in drives if drive.kind == "disk")
+
+
+def _prices() -> Iterator[Row]:
+    """The prices that headstack knows of drives of the catalogue."""
+    for price in known():
+        capacity = Drive.load(price.drive).capacity_bytes
+        per_gb = price.usd_per_gb(capacity)
+        yield {**asdict(price), "capacity_gb": capacity / 1e9, "usd_per_gb": per_gb}
 
 
 def drive_row(drive: Drive) -> Row:
@@ -252,3 +365,14 @@ def drive_row(drive: Drive) -> Row:
         "outer_mb_per_s": rate(zones[0]),
         "inner_mb_per_s": rate(zones[-1]),
     }
+
+
+def _other(column: str, kind: str, salt: str, common: float) -> str:
+    """In SQL, a column whose figures are others."""
+    share = f"(hash(rowid, {salt}) % 1000003 / 1000002.0)"
+    if kind == "BOOLEAN":
+        return f'("{column}" <> ({share} < 0.5)) as "{column}"'
+    if kind == "VARCHAR":
+        return f'(\'other \' || "{column}") as "{column}"'
+    factor = f"{common} * exp(ln({FACTOR}) * (2 * {share} - 1))"
+    return f'cast("{column}" * {factor} as {kind}) as "{column}"'

@@ -164,7 +164,7 @@ const FC_AL: LinkFigures = LinkFigures {
     command_ns: 10_000,
     read_ns: 10_000,
     write_ns: 16_000,
-    source: "S fitted to the VA 7100's peaks of 93.1 and 92.7 MB/s at 128 KiB; other speeds in proportion",
+    source: "S fitted to the VA 7100's peaks of 93.1 and 92.7 MB/s at 128 KiB (S0.132, S0.133); other speeds in proportion",
     ..SCSI
 };
 

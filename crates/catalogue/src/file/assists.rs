@@ -21,6 +21,10 @@ pub struct FlashCacheTable {
     pub fill_rate: Option<Rate>,
     /// Blocks whose last read is remembered.
     pub history_blocks: Option<u64>,
+    /// A block is taken in when it is read for the first time; for the second where left out.
+    pub on_first_read: Option<bool>,
+    /// A write brings the copy up to date; it ends it where left out.
+    pub keeps_written: Option<bool>,
     /// Run of reads from which on it is sequential, and not taken in.
     pub sequential: Option<Bytes>,
 }

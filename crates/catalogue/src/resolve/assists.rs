@@ -52,6 +52,8 @@ impl Resolver<'_> {
             history_blocks: self.given_or(table.history_blocks, "flash_cache.history_blocks", history_rule, |_| {
                 Ok(size.0 / block.0.max(1))
             })?,
+            on_first_read: table.on_first_read.unwrap_or(false),
+            keeps_written: table.keeps_written.unwrap_or(false),
             sequential_bytes: self.sequential(table.sequential, "flash_cache.sequential")?,
         }))
     }

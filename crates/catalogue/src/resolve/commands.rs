@@ -195,7 +195,10 @@ impl Resolver<'_> {
             None if table.read_miss.is_none() || table.write_miss.is_none() => {
                 let (overhead, rule) = match self.file.year {
                     Some(2009..) => (COMMAND_OVERHEAD_SINCE_2009, "as Seagate's manuals of 2009 and 2010 state"),
-                    _ => (COMMAND_OVERHEAD, "where the sheet states none, as fitted to the Cheetah X15-36LP"),
+                    _ => (
+                        COMMAND_OVERHEAD,
+                        "where the sheet states none, as fitted to the Cheetah X15-36LP (S0.37, S0.39, S0.41)",
+                    ),
                 };
                 self.record("overheads.command", overhead, rule)
             }

@@ -76,8 +76,12 @@ impl Resolver<'_> {
         let (spin_down, spin_up) = self.spin_changes(&table, to_anchor)?;
         let ambient_celsius =
             self.given_or(table.ambient_celsius, "power.ambient_celsius", "a cool room", |_| Ok(AMBIENT_CELSIUS))?;
-        let airflow_k_per_w =
-            self.given_or(table.airflow_k_per_w, "power.airflow_k_per_w", "usual", |_| Ok(AIRFLOW_K_PER_W))?;
+        let airflow_k_per_w = self.given_or(
+            table.airflow_k_per_w,
+            "power.airflow_k_per_w",
+            "as two drives of 2001 differ (S0.79)",
+            |_| Ok(AIRFLOW_K_PER_W),
+        )?;
         Ok(Some(Power {
             electronics_w,
             spindle_w,

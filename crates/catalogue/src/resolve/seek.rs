@@ -104,7 +104,11 @@ impl Resolver<'_> {
             let message = "no curve of the usual shape has this average, single-cylinder time and full stroke";
             return Err(self.document.error("seek.read_average", message));
         }
-        let (size, rule) = curve.told();
+        let (size, mut rule) = curve.told();
+        if matches!(curve, Curve::Measured(_)) && self.file.year.is_some_and(|year| year >= ACCELERATED_SINCE) {
+            rule +=
+                "; drives of 10,000 rpm and more keep it, chosen with an array's OLTP of 2016 in view (S0.97, S0.102)";
+        }
         self.record("seek.points", format!("{} points, {size}", distances.len()), &rule);
         Ok(SeekCurve::Points(distances.into_iter().zip(times.into_iter().map(|time| time.round() as u64)).collect()))
     }

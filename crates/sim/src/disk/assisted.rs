@@ -130,7 +130,8 @@ impl Assisted {
         };
         match request.kind {
             Kind::Read => flash.warm(request.offset_bytes, u64::from(request.length_bytes)),
-            Kind::Write | Kind::Trim => flash.was_written(request.offset_bytes, u64::from(request.length_bytes)),
+            Kind::Write => flash.was_written(request.offset_bytes, u64::from(request.length_bytes)),
+            Kind::Trim => flash.was_trimmed(request.offset_bytes, u64::from(request.length_bytes)),
             Kind::Flush => {}
         }
     }
@@ -205,7 +206,11 @@ impl Assisted {
     /// Copies of what changes are stale.
     fn forget(&mut self, request: &Request) {
         if let Some(flash) = &mut self.flash {
-            flash.was_written(request.offset_bytes, u64::from(request.length_bytes));
+            let (start_bytes, length_bytes) = (request.offset_bytes, u64::from(request.length_bytes));
+            match request.kind {
+                Kind::Trim => flash.was_trimmed(start_bytes, length_bytes),
+                Kind::Read | Kind::Write | Kind::Flush => flash.was_written(start_bytes, length_bytes),
+            }
             self.flights.was_written(request.offset_bytes, u64::from(request.length_bytes));
         }
     }

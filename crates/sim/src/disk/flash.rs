@@ -103,7 +103,7 @@ impl Flash {
         transfer_ns
     }
 
-    /// A random read has come off the media: takes in the blocks of it that were read before.
+    /// A random read has come off the media: takes in the blocks of it, where it is choosy those that were read before.
     pub fn was_read(&mut self, now_ns: u64, start_bytes: u64, length_bytes: u64) {
         self.settle(now_ns);
         for block in self.blocks(start_bytes, length_bytes) {
@@ -127,8 +127,19 @@ impl Flash {
         }
     }
 
-    /// A write makes the copies of its blocks stale.
+    /// A write makes what is on its way into flash stale, and copies, where it does not bring them up to date.
     pub fn was_written(&mut self, start_bytes: u64, length_bytes: u64) {
+        if !self.description.keeps_written {
+            return self.was_trimmed(start_bytes, length_bytes);
+        }
+        let blocks = self.blocks(start_bytes, length_bytes);
+        self.fills.retain(|(_, block)| !blocks.contains(block));
+        let bytes = blocks.filter(|block| self.resident.contains_key(block)).map(|_| self.block_bytes).sum::<u64>();
+        self.channel_free_ns += self.transfer_ns(bytes.min(length_bytes));
+    }
+
+    /// Its blocks have no copies any more.
+    pub fn was_trimmed(&mut self, start_bytes: u64, length_bytes: u64) {
         let blocks = self.blocks(start_bytes, length_bytes);
         self.fills.retain(|(_, block)| !blocks.contains(block));
         for block in blocks {
@@ -141,8 +152,11 @@ impl Flash {
         }
     }
 
-    /// Remembers a read of `block`; whether there was one before.
+    /// Remembers a read of `block`; whether there were enough of them for it to be taken in.
     fn remember(&mut self, block: u64) -> bool {
+        if self.description.on_first_read {
+            return true;
+        }
         // SplitMix64's finaliser: the upper half chooses the place, the lower tells the blocks there apart.
         let z = (block ^ (block >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

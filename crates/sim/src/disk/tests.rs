@@ -174,6 +174,8 @@ proptest! {
             ns_per_byte: 0.0,
             fill_bytes_per_s: 1e6,
             history_blocks: 64,
+            on_first_read: false,
+            keeps_written: false,
             sequential_bytes: 1 << 40,
         });
         let mut fresh = [false; 64];

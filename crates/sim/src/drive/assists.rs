@@ -21,6 +21,12 @@ pub struct FlashCache {
     pub fill_bytes_per_s: f64,
     /// Blocks whose last read is remembered.
     pub history_blocks: u64,
+    /// A block is taken in when it is read for the first time, not for the second.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub on_first_read: bool,
+    /// A write brings the copy up to date; otherwise it ends it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_written: bool,
     /// A run of reads that has gone on for so long is sequential, and is not taken in.
     pub sequential_bytes: u64,
 }

@@ -25,8 +25,8 @@ impl CacheState {
 
     /// The next run of dirty bytes by the cache's policy; it ends at `bound`, which a page's row gives.
     pub fn choose(&mut self, row_bytes: u64) -> Option<(u64, u64)> {
-        // While writes wait, the oldest page is freed first, and by itself.
-        if !self.waiting_writes.is_empty() || matches!(self.settings.destage, Destage::Fifo | Destage::Lru) {
+        // Writes that wait for room take any page's: the policy holds for them as well, or each would cost a seek of its own.
+        if matches!(self.settings.destage, Destage::Fifo | Destage::Lru) {
             let key = self.directory.oldest_dirty()?;
             return Some(self.dirty_run(key, self.page_bytes));
         }
@@ -82,15 +82,14 @@ mod tests {
     use super::super::CacheState;
     use crate::array::description::{Cache, CachePolicy, CacheWrites, Destage};
 
-    /// One begins just above the low mark, all are under way from the high one on, and in between they grow linearly.
-    #[test]
-    fn destages_grow_from_the_low_mark_to_the_high_one() {
-        let page_bytes = 64 << 10;
-        let mut cache = CacheState::new(&Cache {
-            memory_bytes: 200 * page_bytes,
-            data_bytes: 200 * page_bytes,
-            dirty_bytes_max: 100 * page_bytes,
-            page_bytes: page_bytes as u32,
+    const PAGE_BYTES: u64 = 64 << 10;
+
+    fn cache(destage: Destage) -> CacheState {
+        CacheState::new(&Cache {
+            memory_bytes: 200 * PAGE_BYTES,
+            data_bytes: 200 * PAGE_BYTES,
+            dirty_bytes_max: 100 * PAGE_BYTES,
+            page_bytes: PAGE_BYTES as u32,
             writes: CacheWrites::Back,
             mirror_link: None,
             battery: true,
@@ -98,16 +97,38 @@ mod tests {
             fill_bytes: 1,
             prefetch: None,
             policy: CachePolicy::Lru,
-            destage: Destage::Sorted,
+            destage,
             high_water: 0.8,
             low_water: 0.2,
             destages_max: 7,
             flash_members: vec![],
-        });
+        })
+    }
+
+    /// Neighbours leave together, whatever their age, also when nothing more is taken: a full cache that wrote page by page
+    /// would free them more slowly than one that is not full, and never recover.
+    #[test]
+    fn a_full_cache_destages_as_its_policy_says() {
+        for (destage, run) in [(Destage::Sorted, 2), (Destage::StripeAware, 2), (Destage::Fifo, 1)] {
+            let mut cache = cache(destage);
+            for page in (0..50).flat_map(|pair| [7 + 4 * pair, 8 + 4 * pair]).rev() {
+                assert!(cache.accept(page * PAGE_BYTES, PAGE_BYTES));
+            }
+            assert!(!cache.accept(1000 * PAGE_BYTES, PAGE_BYTES), "there is no room for another");
+            cache.waiting_writes.push_back(0);
+            let (_, length) = cache.choose(16 * PAGE_BYTES).unwrap();
+            assert_eq!(length, run * PAGE_BYTES, "{destage:?}");
+        }
+    }
+
+    /// One begins just above the low mark, all are under way from the high one on, and in between they grow linearly.
+    #[test]
+    fn destages_grow_from_the_low_mark_to_the_high_one() {
+        let mut cache = cache(Destage::Sorted);
         let mut allowed = |dirty: u64| {
             while u64::from(cache.dirty_pages()) < dirty {
                 let next = u64::from(cache.dirty_pages());
-                assert!(cache.accept(next * page_bytes, page_bytes));
+                assert!(cache.accept(next * PAGE_BYTES, PAGE_BYTES));
             }
             cache.destages_allowed(false)
         };

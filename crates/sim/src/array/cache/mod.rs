@@ -2,8 +2,8 @@
 //!
 //! The number of destages under way grows linearly from one at the low water mark to all that are allowed at the high one
 //! (linear threshold scheduling: Varma and Jacobson, IEEE Transactions on Computers 47(2), 1998); below the low mark
-//! the cache is cleaned in idle moments alone. A write that finds no room for another dirty page waits, and while writes
-//! wait the cache is a FIFO: it frees its oldest page next, as HP describes the VA 7100.
+//! the cache is cleaned in idle moments alone. A write that finds no room for another dirty page waits; what is freed next is
+//! the policy's choice then too. (HP describes the VA 7100's saturated cache as a FIFO, which is its policy.)
 
 mod destage;
 mod directory;

@@ -1,0 +1,41 @@
+"""What speaks for a claim, in words: for the scorecard, the report and ``headstack study show``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headstack.studies.evidence import Grounds, Rests
+from headstack.studies.power import Power, amount
+
+BACKING = ("rests on", "chosen with it in view", "tolerance", "against knowing nothing", "chosen otherwise")
+"""What is said of a claim beside its evidence, in this order; what there is nothing to say of is left out."""
+
+
+def backing(
+    ground: Grounds, chosen: Sequence[str], tolerance: str, power: Power | None, unit: str, otherwise: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """What there is to say of a claim, by ``BACKING``."""
+    told = (
+        _rests(ground),
+        "; ".join(chosen),
+        tolerance,
+        _told(power, unit) if power is not None and ground.rests == Rests.RUNS else "",
+        "; ".join(otherwise),
+    )
+    return tuple((what, text) for what, text in zip(BACKING, told, strict=True) if text)
+
+
+def _rests(ground: Grounds) -> str:
+    if ground.rests != Rests.RUNS or all(ground.rows):
+        return str(ground.rests)
+    return f"runs, in {sum(ground.rows)} of {len(ground.rows)} rows"
+
+
+def _told(power: Power, unit: str) -> str:
+    """What a claim's figures tell from chance."""
+    unit = unit if unit == "%" else f" {unit}".rstrip()
+    order = f"; {power.pairs_right} of {power.pairs} pairs in order" if power.pairs else ""
+    return (
+        f"off by {amount(power.mean)}{unit}, a constant by {amount(power.null_mean)}{unit} "
+        f"({power.null_within} of {power.rows} rows within){order}"
+    )

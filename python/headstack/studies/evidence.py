@@ -1,0 +1,77 @@
+"""What a claim's figures rest on, seen by changing what they may rest on.
+
+A study's tables are taken once more with other results in them: each figure that a simulation gave is multiplied by a
+factor of its own. Where a claim's evidence stays as it was under all of these, no simulation is in it: it is arithmetic
+of what was published, or repeats what descriptions and workloads state. Evidence that a thousandfold other results
+could not change would otherwise pass for a prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from headstack.studies.files import Study
+from headstack.studies.tables import Tables
+
+TRIES = 12
+"""Sets of other results: evidence in words is true or false, and does not change with every one."""
+
+
+class Rests(StrEnum):
+    """What evidence rests on."""
+
+    RUNS = "runs"
+    """Results of simulations are in it."""
+    INPUTS = "inputs"
+    """Descriptions, workloads or the choice of runs alone."""
+    PUBLISHED = "published figures"
+    """The document's own figures alone."""
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What a claim's evidence rests on."""
+
+    rests: Rests
+    rows: tuple[bool, ...]
+    """Of each row, whether results of simulations are in it."""
+
+
+def grounds_of(study: Study, tables: Tables) -> dict[str, Grounds]:
+    """Of each claim that has evidence, by its id."""
+    claims = [(number, claim) for number, claim in enumerate(study.claims) if claim["sql"] is not None]
+    before = {claim["id"]: _evidence(tables, number, claim) for number, claim in claims}
+    columns = {claim["id"]: tables.query(f"claims[{number}]", claim["sql"]).columns for number, claim in claims}
+    changed = {claim["id"]: [False] * len(before[claim["id"]]) for _, claim in claims}
+    for number in range(TRIES):
+        left = [(place, claim) for place, claim in claims if not all(changed[claim["id"]])]
+        if not left:
+            break
+        needed = set().union(*(tables.sources(claim["sql"]) for _, claim in left))
+        with tables.other_results(number, needed):
+            for place, claim in left:
+                was, now = before[claim["id"]], _evidence(tables, place, claim)
+                # Rows are told apart by their figures. Where there are others, or where what holds may hold by chance,
+                # a change of one is a change of all.
+                is_one = len(was) != len(now) or "holds" in columns[claim["id"]]
+                for row in range(len(was)):
+                    changed[claim["id"]][row] |= was != now if is_one else was[row] != now[row]
+    found = {}
+    for _, claim in claims:
+        rows = tuple(changed[claim["id"]])
+        if any(rows):
+            rests = Rests.RUNS
+        else:
+            rests = Rests.INPUTS if tables.sources(claim["sql"]) & tables.made_here else Rests.PUBLISHED
+        found[claim["id"]] = Grounds(rests, rows)
+    return found
+
+
+def _evidence(tables: Tables, number: int, claim: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """What is held against what was published."""
+    found = tables.query(f"claims[{number}].sql", claim["sql"])
+    kept = [place for place, name in enumerate(found.columns) if name in ("found", "holds")]
+    return [tuple(row[place] for place in kept) for row in found.rows]

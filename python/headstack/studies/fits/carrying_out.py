@@ -1,0 +1,145 @@
+"""From the file of an inverse study to what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from headstack._native import InputError, RunError
+from headstack.chunks import run_chunks
+from headstack.options import Spec
+from headstack.results import Row
+from headstack.runs import Progress, swept
+from headstack.studies.carrying_out import Carried, Work, carry_out, tables_of
+from headstack.studies.files import Study
+from headstack.studies.fits.files import Fit, acceptable, load
+from headstack.studies.fits.found import Fitted, Tried, figures_of
+from headstack.studies.fits.search import Search
+from headstack.studies.grids import specified
+
+SETTINGS = 1000
+
+TOGETHER = 32
+"""Settings whose runs are carried out together: memory is needed for these."""
+
+Filled = tuple[Study, list[list[Spec]]]
+
+
+def fit(
+    study: Fit | str | os.PathLike[str],
+    *,
+    settings: int = SETTINGS,
+    seed: int = 1,
+    store: str | os.PathLike[str] | None = None,
+    executor: str = "local",
+    progress: Progress | None = None,
+) -> Fitted:
+    """Seeks the settings of an inverse study that reproduce all of its fitted figures, by its name or folder.
+
+    At most so many ``settings`` are tried; fewer where there are no more, or when enough reproduce the figures.
+    ``executor``, ``store`` and ``progress`` are as for ``run``; equal seeds give equal results, on any number of cores.
+    Raises ``InputError`` with file, line and key, ``RunError`` when a run fails.
+    """
+    if settings < 1:
+        raise InputError(f"settings: {settings} is too few; 1 or more are tried")
+    asked = study if isinstance(study, Fit) else load(study)
+    work = _Work(asked, store, executor)
+    search = Search([unknown.axis for unknown in asked.unknowns], settings, seed)
+    tried: list[Tried] = []
+    for points in search.rounds():
+        begun = len(tried)
+        for first in range(0, len(points), TOGETHER):
+            some = points[first : first + TOGETHER]
+            told = [{u.name: u.axis.at(share) for u, share in zip(asked.unknowns, one, strict=True)} for one in some]
+            tried += [Tried(*one, asked.tolerance) for one in zip(some, told, work.figures(told), strict=True)]
+            if progress is not None:
+                progress(min(1.0, len(tried) / settings))
+            figures = figures_of(asked, tried[0].rows)
+        search.hear(points, [one.distance(figures) for one in tried[begun:]])
+    if progress is not None:
+        progress(1.0)
+    return Fitted.of(asked, tried, search.weights(), settings, seed, search.is_whole)
+
+
+@dataclass
+class _Work:
+    """Settings that were carried out; equal ones are once."""
+
+    fit: Fit
+    store: str | os.PathLike[str] | None
+    executor: str
+
+    def __post_init__(self) -> None:
+        self._known: dict[tuple[str, ...], tuple[Row, ...]] = {}
+
+    def figures(self, settings: Sequence[dict[str, str]]) -> list[tuple[Row, ...]]:
+        """The rows of each setting's figures. The runs of all of them are carried out together."""
+        new = {tuple(one.values()): one for one in settings if tuple(one.values()) not in self._known}
+        with tempfile.TemporaryDirectory(prefix="headstack-fit-") as folder:
+            places = [self._place(folder, number) for number in range(len(new))]
+            filled: list[Filled] = []
+            for setting, place in zip(new.values(), places, strict=True):
+                with self._naming(setting, place):
+                    study = acceptable(self.fit.filled(setting, place))
+                    filled.append((study, [specified(study, grid) for grid in range(len(study.grids))]))
+            try:
+                grids = [self._carried_out(grid, filled) for grid in range(len(self.fit.grids))] if new else []
+            except (InputError, RunError):
+                # One by one: whose fault it is is named.
+                for setting, place, one in zip(new.values(), places, filled, strict=True):
+                    with self._naming(setting, place):
+                        for grid in range(len(self.fit.grids)):
+                            self._carried_out(grid, [one])
+                raise
+            for number, (key, setting) in enumerate(new.items()):
+                with self._naming(setting, places[number]):
+                    tables = tables_of(filled[number][0], [grid[number] for grid in grids])
+                    self._known[key] = tuple(tables.query("sql", filled[number][0].claims[0]["sql"]).dicts())
+        return [self._known[tuple(one.values())] for one in settings]
+
+    def _place(self, folder: str, number: int) -> Path:
+        """Where a setting's files are. Runs are specified before those of the next setting take their place."""
+        place = Path(folder, "0" if all(grid["kind"] == "run" for grid in self.fit.grids) else str(number))
+        place.mkdir(exist_ok=True)
+        return place
+
+    def _carried_out(self, number: int, filled: Sequence[Filled]) -> list[Carried]:
+        """A grid of each setting. Runs that several settings ask for are one."""
+        grid = self.fit.grids[number]
+        if grid["kind"] != "run":
+            work = Work(self.store, self.executor, None)
+            return [carry_out(study, number, specs[number], work) for study, specs in filled]
+        runs: dict[str, Spec] = {}
+        asked: list[list[str]] = []
+        for _, specs in filled:
+            texts = [json.dumps(spec, sort_keys=True) for spec in specs[number]]
+            runs |= zip(texts, specs[number], strict=True)
+            asked.append(texts)
+        places = {text: place for place, text in enumerate(runs)}
+        results = run_chunks(
+            list(runs.values()), swept=swept(grid["settings"]), store=self.store, executor=self.executor
+        )
+        return [
+            Carried(study.grids[number], results.chosen([places[text] for text in texts]))
+            for (study, _), texts in zip(filled, asked, strict=True)
+        ]
+
+    @contextmanager
+    def _naming(self, setting: dict[str, str], folder: Path) -> Iterator[None]:
+        """What is wrong is told with the setting, by the file that was filled."""
+        with_setting = f" (with {', '.join(f'{name} {value}' for name, value in setting.items())})"
+        try:
+            yield
+        except InputError as error:
+            raise InputError(_own(str(error), folder, self.fit.folder) + with_setting) from None
+        except RunError as error:
+            raise RunError(_own(str(error), folder, self.fit.folder) + with_setting) from None
+
+
+def _own(message: str, filled: Path, folder: Path) -> str:
+    return message.replace(str(filled), str(folder))

@@ -1,0 +1,268 @@
+"""Files of inverse studies: found, read and checked, and filled with a setting of what they leave open."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.atomic_files import write_all
+from headstack.designs import Axis, Listed, Range
+from headstack.studies.files import FILE as STUDY_FILE
+from headstack.studies.files import SHIPPED, Study, check, stated_in, table_name, text_of, wrong
+from headstack.studies.power import Tolerance
+
+FILE = "fit.toml"
+FOUND = "found.json"
+"""Beside it, what came of it; ``benches/fits.py`` writes it."""
+FOLDER = "fits"
+"""In the folder of a study, with a folder for each of its inverse studies."""
+
+UNKNOWNS_MAX = 21
+"""Sobol's points have so many dimensions."""
+
+_BLANK = re.compile(r"\{([A-Za-z_]\w*)\}")
+"""Neither inline tables of TOML nor SQL have a word in braces by itself."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Something that a document leaves unsaid."""
+
+    name: str
+    what: str
+    why: str
+    """Why it may be one of its values."""
+    axis: Axis
+    """Its values by share: each share of them (0 to 1) is as likely as any other of its length."""
+
+    @property
+    def prior(self) -> str:
+        """What it may be, in words."""
+        if isinstance(self.axis, Listed):
+            return ", ".join(self.axis.values)
+        low, high = self.axis.at(0.0), self.axis.at(1.0 - 1e-12)
+        return f"{low} to {high}{', by ratios' if self.axis.log else ''}"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """An inverse study as its file states it: a study with blanks."""
+
+    name: str
+    """``STUDY/NAME``, or that of a folder by itself."""
+    file: Path
+    folder: Path
+    study: Path | None
+    """The folder of the study that it belongs to."""
+    title: str
+    question: str
+    summary: str
+    unknowns: tuple[Unknown, ...]
+    grids: tuple[dict[str, Any], ...]
+    tables: tuple[dict[str, Any], ...]
+    sql: str
+    tolerance: Tolerance
+    held_out: tuple[str, ...]
+    lines: Mapping[str, int]
+
+    def error(self, path: str, message: str) -> InputError:
+        """What is wrong with the key at ``path``, with its line."""
+        return wrong(self.file, self.lines, path, message)
+
+    def filled(self, setting: Mapping[str, str], folder: Path) -> Study:
+        """The study with a setting in its blanks, and its files in a ``folder``, in place of another setting's."""
+        texts = {
+            folder / path.name: _filled(text_of(path), setting) if has_blanks else text_of(path)
+            for path, has_blanks in self._files()
+        }
+        write_all(
+            (place, partial(Path.write_text, data=text, encoding="utf-8"))
+            for place, text in texts.items()
+            if not place.is_file() or text_of(place) != text
+        )
+        claim = dict.fromkeys(("contradicted", "missing")) | {"id": "figures", "sql": self.sql}
+        asked = {"grids": self.grids, "tables": self.tables, "claims": (claim,)}
+        return Study(
+            name=self.name,
+            file=self.file,
+            folder=folder,
+            csv=self._csv(),
+            title=self.title,
+            question=self.question,
+            sources=(),
+            summary=self.summary,
+            published=(),
+            chosen=(),
+            open=(),
+            tolerances={},
+            pictures=(),
+            lines=self.lines,
+            **{key: tuple(_filled_in(one, setting) for one in items) for key, items in asked.items()},
+        )
+
+    def _files(self) -> Iterator[tuple[Path, bool]]:
+        """The descriptions beside it, with whether they may have blanks: those of its study have none."""
+        own = {path.name: path for path in sorted(self.folder.glob("*.toml")) if path.name != FILE}
+        for path in sorted(self.study.glob("*.toml")) if self.study is not None else ():
+            if path.name not in own and path.name != STUDY_FILE:
+                yield path, False
+        for path in own.values():
+            yield path, True
+
+    def _csv(self) -> tuple[Path, ...]:
+        """The tables of its own and its study that queries name; the others need not be read for each setting."""
+        words = set(re.findall(r"\w+", " ".join([self.sql, *(table["sql"] for table in self.tables)])))
+        folders = (*((self.study,) if self.study is not None else ()), self.folder)
+        paths = (path for folder in folders for path in sorted(folder.glob("*.csv")))
+        return tuple({table_name(path): path for path in paths if table_name(path) in words}.values())
+
+    def blanks(self) -> Iterator[tuple[str, str]]:
+        """Each blank, and where it stands: the path of a key, or a file with its line."""
+        for key, value in (("grids", self.grids), ("tables", self.tables), ("sql", self.sql)):
+            for path, text in _texts(key, value):
+                for name in _BLANK.findall(text):
+                    yield name, path
+        for file, has_blanks in self._files():
+            for number, line in enumerate(text_of(file).splitlines() if has_blanks else (), 1):
+                for name in _BLANK.findall(line):
+                    yield name, f"{file}:{number}"
+
+
+def _filled(text: str, setting: Mapping[str, str]) -> str:
+    return _BLANK.sub(lambda found: setting[found[1]], text)
+
+
+def _filled_in(value: Any, setting: Mapping[str, str]) -> Any:
+    """The same for all texts of a value."""
+    if isinstance(value, str):
+        return _filled(value, setting)
+    if isinstance(value, list):
+        return [_filled_in(one, setting) for one in value]
+    if isinstance(value, dict):
+        return {key: _filled_in(one, setting) for key, one in value.items()}
+    return value
+
+
+def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    """The texts of a value, each with its path."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, list | tuple):
+        for place, one in enumerate(value):
+            yield from _texts(f"{path}[{place}]", one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from _texts(f"{path}.{key}", one)
+
+
+def listed() -> list[str]:
+    """The names of the inverse studies that ship with headstack, ``STUDY/NAME``."""
+    return sorted(f"{path.parents[2].name}/{path.parent.name}" for path in SHIPPED.glob(f"*/{FOLDER}/*/{FILE}"))
+
+
+def of_study(name: str) -> list[str]:
+    """The inverse studies that a name or folder stands for: itself, or all of a study's.
+
+    Raises ``InputError`` where there are none.
+    """
+    if name in listed() or (Path(name) / FILE).is_file():
+        return [name]
+    for folder in (Path(name), SHIPPED / name):
+        found = [str(path.parent) for path in sorted(folder.glob(f"{FOLDER}/*/{FILE}"))]
+        if found:
+            return found if folder == Path(name) else [f"{name}/{Path(one).name}" for one in found]
+    raise InputError(
+        f"no inverse study {name!r}; there are {', '.join(listed()) or 'none'}, or name a folder that holds a {FILE}"
+    )
+
+
+def load(name: str | os.PathLike[str]) -> Fit:
+    """The inverse study ``STUDY/NAME``, or that in a folder.
+
+    Raises ``InputError`` with file, line and key when there is none, or it is not acceptable.
+    """
+    text = os.fspath(name)
+    (found,) = of_study(text) if len(of_study(text)) == 1 else (None,)
+    if found is None:
+        raise InputError(f"{text}: has several inverse studies; name one of {', '.join(of_study(text))}")
+    folder = SHIPPED / found.replace("/", f"/{FOLDER}/") if found in listed() else Path(found)
+    file = folder / FILE
+    read, lines = _native.read_fit(str(file), text_of(file))
+    stated = stated_in(read)
+    parent = folder.parent.parent
+    study = parent if folder.parent.name == FOLDER and (parent / STUDY_FILE).is_file() else None
+    unknowns = tuple(_unknown(file, lines, place, one) for place, one in enumerate(stated.pop("unknowns")))
+    tolerance = Tolerance.parse(stated["tolerance"])
+    if tolerance is None:
+        raise wrong(file, lines, "tolerance", f"{stated['tolerance']!r} is not a tolerance; allowed: 5%, or an amount")
+    stated |= {"tolerance": tolerance, "unknowns": unknowns}
+    called = folder.name if study is None else f"{study.name}/{folder.name}"
+    fit = Fit(name=called, file=file, folder=folder, study=study, lines=lines, **stated)
+    _check(fit)
+    return fit
+
+
+def _unknown(file: Path, lines: Mapping[str, int], place: int, stated: Mapping[str, Any]) -> Unknown:
+    """An unknown with its values, or what is wrong with them."""
+
+    def refuse(key: str, message: str) -> InputError:
+        return wrong(file, lines, f"unknowns[{place}].{key}", message)
+
+    values, low, high = stated["values"], stated["low"], stated["high"]
+    if not _BLANK.fullmatch(f"{{{stated['name']}}}"):
+        raise refuse("name", f"{stated['name']!r} cannot stand in a blank; letters, digits and _ are allowed")
+    if bool(values) == (low is not None or high is not None):
+        raise refuse("values" if values else "low", "one of both is needed: values, or low and high")
+    if values:
+        for key in ("log", "whole", "unit"):
+            if stated[key]:
+                raise refuse(key, "this is for low and high; each of the values says all of it")
+        if len(values) < 2 or len({*values}) < len(values):
+            raise refuse("values", "two values or more are needed, each of them once")
+        return Unknown(stated["name"], stated["what"], stated["why"], Listed(tuple(values)))
+    for key, end in (("low", low), ("high", high)):
+        if end is None:
+            raise refuse(key, "this key is missing: a range has two ends")
+        if stated["whole"] and end != round(end):
+            raise refuse(key, f"{end:g} is not a whole number")
+    if not low < high:
+        raise refuse("low", f"the range {low:g} to {high:g} is empty; the lower end comes first")
+    if stated["log"] and low <= 0:
+        raise refuse("low", "a range by ratios begins above 0")
+    axis = Range(low, high, stated["unit"], None, stated["log"], stated["whole"])
+    return Unknown(stated["name"], stated["what"], stated["why"], axis)
+
+
+def _check(fit: Fit) -> None:
+    """Refuses blanks that nothing fills, and unknowns that fill none."""
+    names = [unknown.name for unknown in fit.unknowns]
+    if not 1 <= len(names) <= UNKNOWNS_MAX:
+        raise fit.error("unknowns", f"there are {len(names)}; 1 to {UNKNOWNS_MAX} can be sought at once")
+    for place, name in enumerate(names):
+        if names.index(name) != place:
+            raise fit.error(f"unknowns[{place}].name", f"{name!r} is used twice")
+    stand: set[str] = set()
+    for name, path in fit.blanks():
+        if name not in names:
+            message = f"no unknown is called {name!r}; there are {', '.join(names)}"
+            raise InputError(f"{path}: {message}") if path.startswith(str(fit.folder)) else fit.error(path, message)
+        stand.add(name)
+    for place, name in enumerate(names):
+        if name not in stand:
+            raise fit.error(f"unknowns[{place}].name", f"no blank {{{name}}} stands in a grid, a query or a file")
+    for place, figure in enumerate(fit.held_out):
+        if figure in fit.held_out[:place]:
+            raise fit.error(f"held_out[{place}]", f"{figure!r} is named twice")
+
+
+def acceptable(study: Study) -> Study:
+    """A study that was filled, its names checked as those of any study."""
+    check(study)
+    return study

@@ -1,0 +1,80 @@
+"""What was chosen with a claim in view, and is in the runs that its figures rest on.
+
+Values of descriptions and the rules that complete them say themselves what they were chosen on: the source of a value
+names claims, as in "fitted to 4,591 random writes a second (S0.99)". Choices of a study stand in its file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from headstack.array import Array
+from headstack.studies.files import Study, beside
+from headstack.studies.tables import Tables
+from headstack.system import load_system
+
+Source: TypeAlias = tuple[str, str, str]
+"""Whose value it is, its key, and its source or the rule that it follows from."""
+
+CLAIM = re.compile(r"\b[A-Za-z]\w*\.\w+\b")
+"""What may be the id of a claim; only those that the study has are taken for one."""
+
+
+def chosen_on(study: Study, tables: Tables) -> dict[str, list[str]]:
+    """For each claim with evidence, in words, what was chosen with it in view and is in the runs that it reads."""
+    known: dict[tuple[str, str | None], list[Source]] = {}
+    found = {}
+    for number, claim in enumerate(study.claims):
+        grids = tables.grids_of(number) if claim["sql"] is not None else []
+        values: dict[str, set[str]] = defaultdict(set)
+        for system in {system for grid in grids for system in _systems(study, grid)}:
+            for owner, key, source in _kept(known, system):
+                if claim["id"] in CLAIM.findall(source):
+                    values[key].add(owner)
+        found[claim["id"]] = [one["what"] for one in study.chosen if claim["id"] in one["on"] and _is_in(one, grids)]
+        found[claim["id"]] += [f"{key} of {', '.join(sorted(owners))}" for key, owners in sorted(values.items())]
+    return found
+
+
+def _is_in(chosen: Mapping[str, Any], grids: Sequence[Mapping[str, Any]]) -> bool:
+    systems = {*chosen["systems"]}
+    return not systems or any(systems & _named(grid) for grid in grids)
+
+
+def _named(grid: Mapping[str, Any]) -> set[str]:
+    return {*grid["systems"]} | ({grid["record"]["system"]} if grid["record"] else set())
+
+
+def _systems(study: Study, grid: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """The systems of a grid's runs, each with the drive that its settings put in."""
+    drives = grid["settings"].get("drive")
+    for system in sorted(_named(grid)):
+        for drive in drives if isinstance(drives, list) else [drives]:
+            yield beside(study, system), drive
+
+
+def _kept(known: dict[tuple[str, str | None], list[Source]], system: tuple[str, str | None]) -> list[Source]:
+    if system not in known:
+        known[system] = list(_sources(*system))
+    return known[system]
+
+
+def _sources(system: str, drive: str | None) -> Iterator[Source]:
+    """Where the values of a system and its drives are from."""
+    found = load_system(system, {} if drive is None else {"drive": drive})
+    owner = found.name.partition("@")[0]
+    yield from ((owner, one["key"], one["source"] or "") for one in found.stated)
+    yield from ((owner, one["key"], one["rule"]) for one in found.derived)
+    if isinstance(found, Array):
+        members = {one["value"] for one in found.stated if re.fullmatch(r"drives\[\d+\]\.drive", one["key"])}
+        for member in sorted(members) if drive is None else [drive]:
+            yield from _sources(_beside_array(system, member), None)
+
+
+def _beside_array(array: str, member: str) -> str:
+    """The file of a drive is relative to that of its array."""
+    return str(Path(array).parent / member) if member.endswith(".toml") else member
