@@ -1,0 +1,193 @@
+"""The answer of a choice: the winner with its proof, those that follow, and what would change it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Says = Literal["meets", "does not", "cannot tell"]
+"""What is known of a limit with the stated confidence."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One limit held against one system."""
+
+    limit: str
+    """As it was asked: ``p99=20ms``, ``read.mean=5ms``, ``iops=4000``; degraded: ``p99=20ms while rebuilding``."""
+    says: Says
+    unit: str
+    """Of what follows: ``ms``, ``1/s`` or ``MB/s``."""
+    limit_value: float
+    value: float | None
+    """What the simulation came to; ``None`` where requests pile up without end."""
+    low: float | None
+    """From here to ``high`` the long run lies (95 %, the sampling error alone); ``None`` where that is not known."""
+    high: float | None
+    model_low: float | None = None
+    """From here to ``model_high`` nine of ten devices lie; ``None`` where the model's error is not known."""
+    model_high: float | None = None
+    why: str = ""
+    """Where it cannot be told, why; else empty."""
+    requests: int = 0
+    """How many were simulated for it."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One line of a price."""
+
+    item: str
+    quantity: float
+    usd: float
+    """Of one."""
+    date: str
+    """When it was the price; empty for an assumption."""
+    source: str
+
+
+@dataclass(frozen=True)
+class Durability:
+    """What is expected to be lost, by failure rates that are put in: no figure is better than these."""
+
+    afr_percent: float
+    """Drives that fail a year, as it was put in."""
+    afr_source: str
+    rebuild_h: float
+    rebuild_source: str
+    """Whether that was simulated, or computed from what."""
+    loss_a_year: float
+    """Probability that more drives fail than the level survives."""
+    unreadable_a_year: float
+    """Expected rebuilds a year that meet an unreadable sector which nothing repairs, by the data sheet's bound."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A system that was looked at."""
+
+    name: str
+    """``8 x exos-x18-18tb in raid6, md-raid6-12x16tb``: the same for the same system."""
+    host: str
+    """The array whose host, links and controller it has; of a volume, its provider."""
+    drive: str
+    drives: int
+    """Spares not among them."""
+    spares: int
+    level: str
+    stripe_unit_bytes: int | None
+    settings: tuple[tuple[str, str], ...]
+    """What else was varied: ``("cache", "8GiB")``."""
+    cost: float
+    """What was to be least: dollars, watts, bays or milliseconds."""
+    usd: float
+    """What it costs to buy, and to run over the years that were asked for."""
+    parts: tuple[Part, ...]
+    usable_bytes: int
+    bays: int
+    watts: float
+    """Of its drives at work, by their data sheets."""
+    survives: int
+    """Drives that may fail, whichever they are."""
+    verdicts: tuple[Verdict, ...]
+    says: Says
+    """Of all limits together."""
+    bottleneck: str = ""
+    busy_percent: float | None = None
+    rate_per_s: float | None = None
+    """What was offered, or done in a closed loop."""
+    rate_at_limit: float | None = None
+    """The most at which all limits hold; ``None`` where nobody asked, or the load has no rate."""
+    breaks_first: str = ""
+    """What gives way when the load grows: a limit, by which component."""
+    durability: Durability | None = None
+    model_error: str = ""
+    """What is known of the error of the model."""
+    toml: str = field(default="", repr=False)
+    """The array's file: for ``run``, ``serve`` and ``sweep``."""
+
+    @property
+    def headroom(self) -> float | None:
+        """How much more load it takes: 0.25 is a quarter more."""
+        if self.rate_at_limit is None or not self.rate_per_s:
+            return None
+        return self.rate_at_limit / self.rate_per_s - 1
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """What a constraint costs: the choice where it is a tenth looser."""
+
+    constraint: str
+    """``p99=20ms``, ``capacity=40TB``, ``survive=2``."""
+    to: str
+    """``22 ms``, ``36 TB``, ``1``."""
+    best: str | None
+    """What wins then; ``None`` where nothing does still."""
+    saves: float
+    """Of what is to be least; 0 where nothing changes."""
+    is_binding: bool
+    """Whether another system wins."""
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Who wins where prices are others."""
+
+    change: str
+    """``exos-x18-18tb 10 % dearer``, ``flash at half its price``."""
+    best: str
+    usd: float
+    is_changed: bool
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why candidates were left out."""
+
+    why: str
+    """``too small``, ``survives too few failures``, ``no price``, ``cannot carry the rate``, ``slower at p99=20ms``."""
+    candidates: int
+    how: Literal["stated", "bound", "monotone", "simulated", "dearer"]
+    """By what is stated of it, by a bound on what its drives can do, since more drives of the same failed, by its own
+    simulation, or not looked at since it costs more than the answer."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is to be taken, and why."""
+
+    question: tuple[str, ...]
+    """The job and the space in words, a line each."""
+    objective: str
+    """``usd``, ``watts``, ``bays``, ``p99`` …"""
+    unit: str
+    """Of the objective: ``$``, ``W``, ``bays``, ``ms``."""
+    best: Choice | None
+    """The least that meets every limit; ``None`` where nothing does."""
+    runners_up: tuple[Choice, ...]
+    """The next, each of another kind (drive, level or host) than those before it."""
+    undecided: tuple[Choice, ...]
+    """Those that cost less than the best and of which it cannot be told: by so much the best may miss the optimum."""
+    upgrade: Choice | None
+    """The cheapest of all that were looked at that carries a tenth more load or more than the best."""
+    frontier: tuple[Choice, ...]
+    """Where several objectives were asked for: those that nothing else beats in all of them."""
+    looked_at: tuple[Choice, ...]
+    """All that were simulated, by cost: the points of the picture."""
+    nearest: Choice | None
+    """Where nothing meets every limit, what comes nearest."""
+    relaxed: tuple[Relaxed, ...]
+    sensitivity: tuple[Sensitivity, ...]
+    alike: tuple[str, ...]
+    """Names of those that cannot be told apart from the best, by cost and interval."""
+    tell_apart: str
+    """Which measurement would tell; empty where nothing needs to be told."""
+    candidates: int
+    """How many the space has."""
+    left_out: tuple[Reason, ...]
+    simulated: int
+    """Candidates that were simulated, and requests of all these runs."""
+    requests: int
+    warnings: tuple[str, ...]
+    """Prices that are old, estimates, drives without a price."""
