@@ -44,6 +44,8 @@ class Part:
     date: str
     """When it was the price; empty for an assumption."""
     source: str
+    unit: str = ""
+    """What one is: ``month`` of a volume, ``kWh``; empty of a piece."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ class Choice:
     """What is known of the error of the model."""
     toml: str = field(default="", repr=False)
     """The array's file: for ``run``, ``serve`` and ``sweep``."""
+    costs: tuple[float, ...] = ()
+    """By each of the answer's objectives, in their order; empty where there is one alone."""
 
     @property
     def headroom(self) -> float | None:
@@ -151,6 +155,8 @@ class Reason:
     how: Literal["stated", "bound", "monotone", "simulated", "dearer"]
     """By what is stated of it, by a bound on what its drives can do, since more drives of the same failed, by its own
     simulation, or not looked at since it costs more than the answer."""
+    names: tuple[str, ...] = ()
+    """Which these are, where that was kept: ``--explain`` finds them."""
 
 
 @dataclass(frozen=True)
@@ -191,3 +197,5 @@ class Answer:
     requests: int
     warnings: tuple[str, ...]
     """Prices that are old, estimates, drives without a price."""
+    objectives: tuple[tuple[str, str], ...] = ()
+    """Where several were asked for, each with its unit, the first of them ``objective``."""
