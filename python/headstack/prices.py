@@ -1,31 +1,78 @@
-"""What drives cost: each price with its day and its source.
+"""What things cost: each price with its day, its currency and its source.
 
-A price is a row of a CSV file: ``drive`` (an id of the catalogue, or the name of a file of one's own), ``usd``,
-``date`` (``2019``, ``2019-06`` or ``2019-06-04``), ``confidence`` (A read in the named source, S stated by a study's
-document, B and C general knowledge, D an estimate, I inferred) and ``source``. A drive has as many as were found:
-prices of flash double within a year, so that one without its day says little. No model uses them.
+A price is a row of a CSV file: ``item``, ``price``, ``currency``, ``date`` (``2019``, ``2019-06`` or ``2019-06-04``),
+``confidence`` (A read in the named source, S stated by a study's document, M read at second hand or in part, B and C
+general knowledge, D an estimate, I inferred) and ``source``, in any order; ``notes``, ``kind`` and ``capacity`` may be
+there. An item is a drive (its id, or the name of a file of one's own), an array of the catalogue (its host without
+drives), ``bay``, ``kWh``, ``cache-GiB``, what a cloud bills (``gp3:GiB-month``), or a currency, whose price in dollars
+is its rate of that date. A row with ``kind`` and ``capacity`` is a sample of its kind besides, by which others of the
+kind may be estimated. An item has as many prices as were found: those of flash double within a year, so that one
+without its day says little. No model uses them.
 """
 
 from __future__ import annotations
 
+import calendar
 import csv
+import datetime
 import math
 import os
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from headstack import _native
 from headstack._native import InputError
+
+if TYPE_CHECKING:
+    from headstack.drive import Drive
 
 SHIPPED = Path(__file__).with_name("prices.csv")
 """The prices that headstack knows."""
-COLUMNS = ("drive", "usd", "date", "confidence", "source")
-CONFIDENCES = ("A", "S", "B", "C", "D", "I")
+SAMPLES = Path(__file__).with_name("prices-by-class.csv")
+"""Prices of others of the same kinds, by year: what estimates are made of."""
+COLUMNS = ("item", "price", "currency", "date", "confidence", "source")
+OPTIONAL = ("notes", "kind", "capacity")
+CONFIDENCES = ("A", "S", "M", "B", "C", "D", "I")
+ESTIMATED = ("D", "I")
+"""Of these, what nobody has read as a price."""
 
 CLASSES = {"under-100": 100.0, "100-to-300": 300.0, "300-to-1000": 1000.0, "over-1000": math.inf}
 """What a drive costs, in dollars of that day: below so many."""
+
+RATE_DAYS = 366
+"""Rates of exchange that are farther from a price's day say nothing of it."""
+OLD_DAYS, OLD_FLASH_DAYS = 365, 180
+"""From here on a price is old. A 30 TB SSD went from $3,062 to $10,950 in the nine months to 2026-Q1 (vdura.com)."""
+NEAR_DAYS = 548
+"""Samples that are farther from a day, a year and a half, make no estimate: disks lose a third of their price then."""
+ALIKE_DAYS = 183
+"""Of the samples in reach, those that are so much farther than the nearest are left out."""
+REACH = 8.0
+"""So many times smaller or larger than every sample, and nothing is estimated."""
+RELATED = {
+    "ssd-sata-tlc-ent": "ssd-nvme-tlc-ent",
+    "ssd-sas-tlc-ent": "ssd-nvme-tlc-ent",
+    "ssd-nvme-qlc-ent": "ssd-nvme-tlc-ent",
+    "ssd-sata-qlc": "ssd-sata-tlc",
+    "ssd-sata-tlc": "ssd-nvme-tlc",
+    "ssd-nvme-qlc": "ssd-nvme-tlc",
+    "ssd-nvme-mlc-ent": "ssd-sata-mlc-ent",
+    "ssd-sas-mlc-ent": "ssd-sata-mlc-ent",
+    "hdd-7k2-nas": "nearline",
+    "hdd-5k4-desktop": "hdd-7k2-desktop",
+    "hdd-7k2-desktop": "hdd-desktop",
+}
+"""Whose samples are taken where a kind has none near that day: the same flash behind another link, the same class of
+disk. The estimate says so."""
+GROUPS = ("drives", "flash", "disks", "hosts", "cloud")
+"""What ``PriceBook.changed`` takes beside items and kinds."""
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 def price_class(usd: float) -> str:
@@ -39,30 +86,85 @@ def price_class(usd: float) -> str:
 
 @dataclass(frozen=True)
 class Price:
-    """What one drive cost on a day."""
+    """What one item cost on a day."""
 
-    drive: str
+    item: str
     usd: float
     """Dollars of the United States, of that day."""
     date: str
     """A year, a month or a day."""
     confidence: str
     source: str
+    stated: float | None = None
+    """As its source has it, in ``currency``; ``None`` where that are dollars."""
+    currency: str = "USD"
+    notes: str = ""
+    kind: str = ""
+    """Of drives, such as ``nearline`` or ``ssd-nvme-tlc``; empty where the file does not say."""
+    capacity_bytes: int | None = None
 
     @property
     def until(self) -> str:
         """The last day that the date may mean: by then it was the price."""
-        return self.date + "-12-31"[3 * self.date.count("-") :]
+        return last_day(self.date)
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether others of its kind may be estimated by it."""
+        return bool(self.kind) and self.capacity_bytes is not None
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether nobody has read it as a price."""
+        return self.confidence in ESTIMATED
 
     def usd_per_gb(self, capacity_bytes: int) -> float:
-        """Of a drive of that capacity, or of the part of it that is used."""
+        """Of a drive of that capacity, or of the part of it that is used.
+
+        >>> Price("mine", 200, "2024", "I", "a quote").usd_per_gb(1_000_000_000_000)
+        0.2
+        """
         return self.usd * 1e9 / capacity_bytes
+
+    def age_days(self, on: str) -> int:
+        """How old it is on a day, at least: from the last day that its date may mean. Below 0 for one of later.
+
+        >>> Price("mine", 200, "2024", "I", "a quote").age_days("2025-12-31")
+        365
+        """
+        return (datetime.date.fromisoformat(last_day(on)) - datetime.date.fromisoformat(self.until)).days
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A file of prices as it was read: those whose currency has no rate are not dollars yet."""
+
+    path: str
+    prices: tuple[Price, ...]
+    lines: tuple[int, ...]
+    """Where each of them is."""
+    unrated: tuple[tuple[int, str, str], ...]
+    """Line, currency and date of those that cannot be dollars."""
 
 
 @cache
 def known() -> tuple[Price, ...]:
-    """The prices that headstack knows."""
+    """The prices that headstack knows, all of them read of the item itself.
+
+    >>> len(hs.prices.known()) > 15
+    True
+    """
     return read(SHIPPED)
+
+
+@cache
+def samples() -> tuple[Price, ...]:
+    """Prices of others of the same kinds, by year.
+
+    >>> {"nearline", "hdd-15k"} <= {price.kind for price in hs.prices.samples()}
+    True
+    """
+    return read(SAMPLES)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Price, ...]:
@@ -71,48 +173,441 @@ def read(path: str | os.PathLike[str]) -> tuple[Price, ...]:
     >>> hs.prices.read(hs.prices.SHIPPED) == hs.prices.known()
     True
     """
+    rows = read_rows(path)
+    for line, currency, date in rows.unrated:
+        raise InputError(f"{rows.path}:{line}: {without_rate(currency, date)}")
+    return rows.prices
+
+
+def without_rate(currency: str, date: str) -> str:
+    """What is said of a currency whose rate a file does not have.
+
+    >>> hs.prices.without_rate("EUR", "2024-05")
+    "currency: 'EUR' has no rate within a year of 2024-05; a row of the item EUR with its price in USD gives it"
+    """
+    return (
+        f"currency: {currency!r} has no rate within a year of {date}; "
+        f"a row of the item {currency} with its price in USD gives it"
+    )
+
+
+def read_rows(path: str | os.PathLike[str]) -> Rows:
+    """The rows of a file, those without a rate of exchange apart. Raises ``InputError`` for all else.
+
+    >>> hs.prices.read_rows(hs.prices.SHIPPED).unrated
+    ()
+    """
     name = os.fspath(path)
     try:
-        with open(path, newline="", encoding="utf-8") as file:
-            rows = csv.reader(file)
-            head = next(rows, [])
-            if sorted(head) != sorted(COLUMNS):
-                raise InputError(f"{name}:1: the columns are {','.join(head)}; {','.join(COLUMNS)} are needed")
-            return tuple(_price(f"{name}:{rows.line_num}", dict(zip(head, row, strict=False))) for row in rows if row)
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            rows = csv.reader(file, strict=True)
+            head = [cell.strip() for cell in next(rows, [])]
+            if set(head) - {*OPTIONAL} != {*COLUMNS} or len(set(head)) < len(head):
+                raise InputError(
+                    f"{name}:1: the columns are {','.join(head)}; {','.join(COLUMNS)} are needed, "
+                    f"{','.join(OPTIONAL)} are allowed"
+                )
+            found = [
+                (rows.line_num, *_price(f"{name}:{rows.line_num}", head, row))
+                for row in rows
+                if any(map(str.strip, row))
+            ]
     except OSError as error:
         raise InputError(f"{name}: cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{name}: is no CSV: {error}") from None
+    rates = [price for _, price, _ in found if _is_currency(price.item)]
+    prices, lines, unrated = [], [], []
+    for line, price, stated in found:
+        rate = 1.0 if price.currency == "USD" else _rate(price, rates)
+        if rate is None:
+            unrated.append((line, price.currency, price.date))
+            continue
+        prices.append(replace(price, usd=stated * rate, stated=None if price.currency == "USD" else stated))
+        lines.append(line)
+    return Rows(name, tuple(prices), tuple(lines), tuple(unrated))
 
 
-def newest(drive: str, prices: Iterable[Price], on: str | None = None) -> Price | None:
-    """The newest price of a drive, or the newest that was one on a day; ``None`` where none is known.
+def newest(item: str, prices: Iterable[Price], on: str | None = None) -> Price | None:
+    """The newest price of an item, or the newest that was one on a day; ``None`` where none is known. Of equal days
+    the later row is taken.
 
     >>> hs.prices.newest("exos-x16-16tb", hs.prices.known(), on="2019-07").usd
     610.0
     """
-    last = None if on is None else Price("", 0, _date("on", on), "", "").until
-    found = [price for price in prices if price.drive == drive and (last is None or price.until <= last)]
-    return max(found, key=lambda price: price.until, default=None)
+    last = None if on is None else last_day(on)
+    found: Price | None = None
+    for price in prices:
+        if price.item == item and (last is None or price.until <= last):
+            found = price if found is None or price.until >= found.until else found
+    return found
 
 
-def _price(place: str, row: dict[str, str]) -> Price:
-    cells = {key: row.get(key, "").strip() for key in COLUMNS}
-    for key in ("drive", "source"):
+def last_day(date: str, name: str = "on") -> str:
+    """The last day of a year, a month or a day.
+
+    >>> hs.prices.last_day("2024-02")
+    '2024-02-29'
+    """
+    if not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?", date) or date < "0001":
+        raise InputError(f'{name}: {date!r}; a year, a month or a day is allowed, such as "2019-06"')
+    parts = [int(part) for part in date.split("-")]
+    year, month = parts[0], parts[1] if len(parts) > 1 else 12
+    days = calendar.monthrange(year, month)[1]
+    day = parts[2] if len(parts) > 2 else days
+    if day > days:
+        raise InputError(f"{name}: {date!r}; that month has {days} days")
+    return f"{year:04}-{month:02}-{day:02}"
+
+
+def kind_of_drive(drive: Drive) -> str:
+    """The kind by which a drive is estimated: by its speed, link, cells and what it is rated for. Volumes have none.
+
+    >>> hs.prices.kind_of_drive(hs.Drive.load("man3735"))
+    'hdd-10k'
+    """
+    stated = {value["key"]: value["value"] for value in drive.stated}
+    if drive.kind == "volume":
+        return ""
+    if drive.kind == "ssd":
+        # Consumers' drives do not hold what they have not written yet.
+        protected = "-ent" if stated.get("buffer.power_loss_protected") == "true" else ""
+        return f"ssd-{stated['interface.kind']}-{stated['flash.cells']}{protected}"
+    rpm, link = drive.description["mechanics"]["rpm"], stated["interface.kind"]
+    if rpm > 9_000:
+        return "hdd-15k" if rpm > 13_000 else "hdd-10k"
+    if link == "scsi":
+        return "hdd-7k2-scsi"
+    name = drive.description["name"]
+    # Sheets of desktop drives state up to 1,000,000 h, those of nearline drives 1,200,000 to 2,500,000.
+    is_rated = float(stated.get("reliability.mtbf_h", 0)) >= 1_200_000
+    if link in ("sas", "fc") or is_rated or "Ultrastar" in name:
+        return "nearline"
+    if any(word in name for word in ("IronWolf", "Red", "N300")):
+        return "hdd-7k2-nas"
+    return "hdd-7k2-desktop" if rpm > 6_500 else "hdd-5k4-desktop"
+
+
+@dataclass(frozen=True)
+class PriceBook:
+    """Prices of several files as one: of each item that which counts on a day.
+
+    An item's newest price that is not after ``on`` counts. What your own files have of an item goes before what
+    headstack knows of it, whichever is newer; of equal days the later file's is taken, and of one file the later row.
+    """
+
+    ours: tuple[Price, ...]
+    """Of your own files, in their order."""
+    shipped: tuple[Price, ...] = ()
+    """What headstack knows of items."""
+    samples: tuple[Price, ...] = ()
+    """What headstack knows of others of their kinds: these count for estimates alone."""
+    on: str | None = None
+    """The day of the question; ``None`` for the newest of all. There is no clock in here."""
+
+    @classmethod
+    def load(cls, paths: Paths | None = None, on: str | None = None, shipped: bool = True) -> PriceBook:
+        """The prices of these files and those that headstack knows, or of these alone.
+
+        Raises ``InputError`` for what is no price, and where nothing is to be read.
+
+        >>> PriceBook.load(on="2012-06").usd("re4-2tb")
+        246.0
+        """
+        some = [] if paths is None else [paths] if isinstance(paths, str | os.PathLike) else [*paths]
+        if not some and not shipped:
+            raise InputError("prices: a file is needed where those that headstack knows are not taken")
+        if on is not None:
+            last_day(on)
+        ours = tuple(price for path in some for price in read(path))
+        return cls(ours, known(), samples(), on) if shipped else cls(ours, on=on)
+
+    def at(self, on: str) -> PriceBook:
+        """The same prices on another day.
+
+        >>> PriceBook.load().at("2019-07").usd("exos-x16-16tb")
+        610.0
+        """
+        last_day(on)
+        return replace(self, on=on)
+
+    @cached_property
+    def _counting(self) -> dict[str, Price]:
+        """The price of each item."""
+        last = None if self.on is None else last_day(self.on)
+        counting: dict[str, Price] = {}
+        for some in (self.shipped, self.ours):
+            best: dict[str, Price] = {}
+            for price in some:
+                if last is not None and price.until > last:
+                    continue
+                if price.item not in best or price.until >= best[price.item].until:
+                    best[price.item] = price
+            counting |= best
+        return counting
+
+    @cached_property
+    def _sampled(self) -> dict[str, str]:
+        """The kind of each sample that headstack knows."""
+        return {price.item: price.kind for price in (*self.shipped, *self.samples)}
+
+    def __iter__(self) -> Iterator[Price]:
+        """The prices that count, by item."""
+        return iter(sorted(self._counting.values(), key=lambda price: price.item))
+
+    def price(self, item: str) -> Price | None:
+        """What an item costs; ``None`` where that is not known on the day.
+
+        >>> PriceBook.load(on="2026-06").price("kWh").confidence
+        'M'
+        """
+        return self._counting.get(item)
+
+    def usd(self, item: str) -> float:
+        """What an item costs, in dollars. Raises ``InputError`` where that is not known on the day.
+
+        >>> PriceBook.load(on="2026-06").usd("gp3:GiB-month")
+        0.08
+        """
+        found = self.price(item)
+        if found is None:
+            raise InputError(f"prices: {self._missing(item)}")
+        return found.usd
+
+    def age_days(self, item: str, on: str | None = None) -> int:
+        """How old the price of an item is, at least: on the book's day unless another is stated.
+
+        >>> PriceBook.load(on="2012-06-07").age_days("re4-2tb")
+        30
+        """
+        day = self._day(on)
+        book = self if on is None else self.at(on)
+        found = book.price(item)
+        if found is None:
+            raise InputError(f"prices: {book._missing(item)}")
+        return found.age_days(day)
+
+    def warnings(self, items: Iterable[str], on: str | None = None, old_days: int = OLD_DAYS) -> list[str]:
+        """What has to be said of the prices of these items, a line each: those that are old (half a year for flash, a
+        year for all else), those that are estimates, and what has no price on the day.
+
+        >>> PriceBook.load(on="2026-03").warnings(["exos-x16-16tb"])
+        ['exos-x16-16tb: its price is of 2019, at least 2,282 days old on 2026-03']
+        """
+        day = self._day(on)
+        book = self if on is None else self.at(on)
+        told = []
+        for item in dict.fromkeys(items):
+            found = book.price(item)
+            if found is None:
+                told.append(book._missing(item))
+                continue
+            limit = min(old_days, OLD_FLASH_DAYS) if book.kind_of(item).startswith("ssd") else old_days
+            age = found.age_days(day)
+            if age > limit:
+                told.append(f"{item}: its price is of {found.date}, at least {age:,} days old on {day}")
+            if found.is_estimate:
+                told.append(f"{item}: its price is an estimate ({found.confidence}): {found.source}")
+        return told
+
+    def kind_of(self, item: str) -> str:
+        """The kind of a drive: by a file of prices, else by the catalogue; empty for what is no drive that is known.
+
+        >>> PriceBook.load().kind_of("870-evo-1tb")
+        'ssd-sata-tlc'
+        """
+        for price in reversed(self.ours):
+            if price.item == item and price.kind:
+                return price.kind
+        return _kind_in_catalogue(item) or self._sampled.get(item, "")
+
+    def changed(self, items: str | Collection[str], factor: float) -> PriceBook:
+        """A book in which these are ``factor`` times as dear: items, kinds (``nearline``, or how kinds begin:
+        ``ssd-nvme``), or ``drives``, ``flash``, ``disks``, ``hosts`` and ``cloud``.
+
+        Raises ``InputError`` for what has no price here.
+
+        >>> round(PriceBook.load().changed("disks", 1.1).usd("re4-2tb"), 2)
+        270.6
+        """
+        if not (math.isfinite(factor) and factor > 0):
+            raise InputError(f"prices: a change by {factor:g}; a factor above 0 is allowed")
+        names = [items] if isinstance(items, str) else [*items]
+        chosen = {name: self._items(name) for name in names}
+        for name, some in chosen.items():
+            if not some:
+                raise InputError(
+                    f"prices: {name!r} has none that could change; allowed: an item, a kind, {', '.join(GROUPS)}"
+                )
+        scaled = set[str]().union(*chosen.values())
+
+        def change(price: Price) -> Price:
+            if price.item not in scaled:
+                return price
+            notes = "; ".join(filter(None, (price.notes, f"times {factor:g}")))
+            return replace(price, usd=price.usd * factor, stated=None, currency="USD", notes=notes)
+
+        ours, shipped, sampled = (tuple(map(change, part)) for part in (self.ours, self.shipped, self.samples))
+        return PriceBook(ours, shipped, sampled, self.on)
+
+    def estimate(self, kind: str, capacity_bytes: int, item: str = "") -> Price | None:
+        """What a drive of a kind and capacity may have cost on the book's day, by dated samples of its kind; ``None``
+        where there are none near that day and capacity. To be used where somebody asks for it, and said.
+
+        Of the samples within a year and a half the nearest are taken, by day: of each capacity one. Dollars a byte are
+        interpolated in the logarithm of capacity, and stay as they are beyond the smallest and the largest.
+
+        >>> PriceBook.load(on="2001").estimate("hdd-10k", 73_400_000_000).usd
+        745.0
+        """
+        day = self._day(None)
+        if capacity_bytes <= 0:
+            raise InputError(f"prices: a capacity of {capacity_bytes} bytes; above 0 is allowed")
+        taken: str | None = kind
+        while taken is not None:
+            some = self._near(taken, capacity_bytes, day)
+            if some:
+                usd = _interpolated(some, capacity_bytes) * capacity_bytes
+                return Price(
+                    item or f"{kind} of {_native.format_bytes(capacity_bytes)}", usd, day, "D",
+                    _estimated_from(kind, taken, some, capacity_bytes), kind=kind, capacity_bytes=capacity_bytes,
+                )  # fmt: skip
+            taken = RELATED.get(taken)
+        return None
+
+    def _near(self, kind: str, capacity_bytes: int, day: str) -> list[Price]:
+        """The samples of a kind that are near, of each capacity the nearest by day."""
+        apart = {
+            price: abs(price.age_days(day))
+            for price in (*self.samples, *self.shipped, *self.ours)
+            if price.kind == kind
+            and price.capacity_bytes is not None
+            and 1 / REACH <= capacity_bytes / price.capacity_bytes <= REACH
+        }
+        limit = min(NEAR_DAYS, ALIKE_DAYS + min(apart.values(), default=0))
+        last, nearest = last_day(day), dict[int, Price]()
+        # Of equally near ones that of before: on that day it could be known.
+        for price, days in sorted(apart.items(), key=lambda pair: (-pair[1], pair[0].until <= last)):
+            if days <= limit and price.capacity_bytes is not None:
+                nearest[price.capacity_bytes] = price
+        return [nearest[capacity] for capacity in sorted(nearest)]
+
+    def _items(self, name: str) -> set[str]:
+        """The items that a name stands for."""
+        items = {price.item for price in (*self.shipped, *self.ours, *self.samples)}
+        if name in items:
+            return {name}
+        if name == "cloud":
+            return {item for item in items if ":" in item}
+        if name == "hosts":
+            return items & {*_native.array_ids()}
+        kinds = {item: kind for item in items if (kind := self.kind_of(item))}
+        begins = {"flash": ("ssd",), "disks": ("hdd", "nearline"), "drives": ("",)}.get(name, (name,))
+        return {item for item, kind in kinds.items() if kind.startswith(begins)}
+
+    def _missing(self, item: str) -> str:
+        """Why an item has no price."""
+        later = sorted(price.until for price in (*self.shipped, *self.ours) if price.item == item)
+        if later:
+            first = next(p.date for p in (*self.shipped, *self.ours) if p.item == item and p.until == later[0])
+            return f"{item}: no price by {self.on} is known; the first is of {first}"
+        return f"{item}: no price is known"
+
+    def _day(self, on: str | None) -> str:
+        day = self.on if on is None else on
+        if day is None:
+            raise InputError("on: a day is needed, such as 2026-11-23")
+        last_day(day)
+        return day
+
+
+def _interpolated(some: Sequence[Price], capacity_bytes: int) -> float:
+    """Dollars a byte at a capacity, by samples in the order of theirs."""
+    points = [(math.log(capacity), price.usd / capacity) for price in some if (capacity := price.capacity_bytes)]
+    x = math.log(capacity_bytes)
+    if x <= points[0][0]:
+        return points[0][1]
+    for (low, below), (high, above) in pairwise(points):
+        if x <= high:
+            return below + (above - below) * (x - low) / (high - low)
+    return points[-1][1]
+
+
+def _estimated_from(kind: str, taken: str, some: Sequence[Price], capacity_bytes: int) -> str:
+    """What an estimate rests on."""
+    dates = sorted({price.date for price in some})
+    sizes = [price.capacity_bytes for price in some if price.capacity_bytes]
+    of = taken if taken == kind else f"{taken} (of {kind} there are none)"
+    told = f"estimated from {len(some)} {'sample' if len(some) == 1 else 'samples'} of {of}, {_span(dates)}, "
+    told += _span(list(dict.fromkeys(map(_native.format_bytes, sizes))))
+    # Drives of one size differ by so much.
+    is_within = 0.97 * sizes[0] <= capacity_bytes <= 1.03 * sizes[-1]
+    return told if is_within else f"{told}, beyond which a byte costs the same"
+
+
+def _span(ends: Sequence[str]) -> str:
+    return ends[0] if len(ends) == 1 else f"{ends[0]} to {ends[-1]}"
+
+
+@cache
+def _kind_in_catalogue(item: str) -> str:
+    from headstack.drive import Drive
+
+    return kind_of_drive(Drive.load(item)) if item in _native.drive_ids() else ""
+
+
+def _price(place: str, head: Sequence[str], row: Sequence[str]) -> tuple[Price, float]:
+    """A row, in its own currency."""
+    if len(row) > len(head):
+        raise InputError(f"{place}: {len(row)} cells for {len(head)} columns; a text with a comma is put in quotes")
+    cells = dict.fromkeys((*COLUMNS, *OPTIONAL), "") | {key: cell.strip() for key, cell in zip(head, row, strict=False)}
+    for key in ("item", "source"):
         if not cells[key]:
             raise InputError(f"{place}: {key}: is missing")
     try:
-        usd = float(cells["usd"])
+        stated = float(cells["price"])
     except ValueError:
-        usd = math.nan
-    if not (math.isfinite(usd) and usd > 0):
-        raise InputError(f"{place}: usd: {cells['usd']!r}; a figure above 0 is allowed")
+        stated = math.nan
+    if not (math.isfinite(stated) and stated > 0):
+        raise InputError(f"{place}: price: {cells['price']!r}; a figure above 0 is allowed")
+    if not _is_currency(cells["currency"]):
+        raise InputError(f"{place}: currency: {cells['currency']!r}; three capitals are allowed, such as USD")
+    if _is_currency(cells["item"]) and (cells["currency"] != "USD" or cells["item"] == "USD"):
+        raise InputError(f"{place}: currency: a rate is the price of another currency in USD")
     if cells["confidence"] not in CONFIDENCES:
         raise InputError(f"{place}: confidence: {cells['confidence']!r}; allowed: {', '.join(CONFIDENCES)}")
-    return Price(cells["drive"], usd, _date(f"{place}: date", cells["date"]), cells["confidence"], cells["source"])
+    last_day(cells["date"], f"{place}: date")
+    capacity: int | None = None
+    if cells["capacity"]:
+        try:
+            capacity = _native.parse_bytes(cells["capacity"])
+        except InputError as error:
+            raise InputError(f"{place}: capacity: {error}") from None
+        if not cells["kind"] or capacity <= 0:
+            raise InputError(f"{place}: capacity: it is above 0, of a sample of a kind, which is stated too")
+    price = Price(
+        cells["item"],
+        stated,
+        cells["date"],
+        cells["confidence"],
+        cells["source"],
+        currency=cells["currency"],
+        notes=cells["notes"],
+        kind=cells["kind"],
+        capacity_bytes=capacity,
+    )
+    return price, stated
 
 
-def _date(place: str, text: str) -> str:
-    if not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?", text):
-        raise InputError(f'{place}: {text!r}; a year, a month or a day is allowed, such as "2019-06"')
-    return text
+def _rate(price: Price, rates: Iterable[Price]) -> float | None:
+    """The rate of exchange that is nearest to a price's day; ``None`` where there is none within a year."""
+    near = [
+        (days, rate.usd)
+        for rate in rates
+        if rate.item == price.currency and (days := abs(rate.age_days(price.until))) <= RATE_DAYS
+    ]
+    return min(near, default=(0, None))[1]
+
+
+def _is_currency(text: str) -> bool:
+    return re.fullmatch(r"[A-Z]{3}", text) is not None

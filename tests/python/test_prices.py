@@ -1,7 +1,9 @@
-"""Prices with their day and source, and what a gigabyte costs by them."""
+"""Prices with their day, currency and source: files, books of several, and estimates."""
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import tomllib
 from pathlib import Path
 
@@ -10,13 +12,28 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack.prices import COLUMNS, SHIPPED, Price, known, newest, read
+from headstack import prices as prices_module
+from headstack.prices import (
+    CONFIDENCES,
+    REACH,
+    SAMPLES,
+    SHIPPED,
+    Price,
+    PriceBook,
+    kind_of_drive,
+    known,
+    last_day,
+    newest,
+    read,
+    read_rows,
+    samples,
+)
 
-HEAD = ",".join(COLUMNS)
+HEAD = "item,price,currency,date,confidence,source"
 OURS = f"""{HEAD}
-exos-x16-16tb,250,2024-05-02,I,a quote
-exos-x16-16tb,300,2023,I,a quote
-mine,99.5,2024-05,I,a quote
+exos-x16-16tb,250,USD,2024-05-02,I,a quote
+exos-x16-16tb,300,USD,2023,I,a quote
+mine,99.5,USD,2024-05,I,a quote
 """
 DRIVE = """name = "One of ours"
 
@@ -31,19 +48,86 @@ over_provisioning = 0.15
 kind = "nvme"
 generation = 3
 """
+CLOUD = {"GiB-month", "IOPS-month", "MiB/s-month", "MB/s-month", "month"}
 
 
-def test_prices_that_ship_are_of_the_catalogue_dated_and_sourced() -> None:
-    drives = set(hs.drives.list())
-    assert len(known()) >= 15
-    for price in known():
-        assert price.drive in drives, price
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty one, in which the test is."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def written(path: Path, *rows: str, head: str = HEAD) -> Path:
+    """A file of prices."""
+    path.write_text("\n".join((head, *rows)) + "\n", encoding="utf-8")
+    return path
+
+
+def is_item(item: str) -> bool:
+    """Whether it is one of those that headstack has prices of."""
+    if ":" in item:
+        return item.partition(":")[2].partition("-over-")[0] in CLOUD
+    return item in {*hs.drives.list(), *hs.arrays.list(), "bay", "kWh", "cache-GiB"} or item.isupper()
+
+
+def test_the_examples_run() -> None:
+    names = {"hs": hs} | vars(prices_module)
+    public = [one for name, one in vars(prices_module).items() if getattr(one, "__module__", "") == "headstack.prices"]
+    functions: list[object] = [one for one in public if inspect.isfunction(one) and not one.__name__.startswith("_")]
+    functions += [
+        member.__func__ if isinstance(member, classmethod) else member
+        for one in (Price, PriceBook)
+        for name, member in vars(one).items()
+        if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, classmethod))
+    ]
+    assert len(functions) > 15
+    for function in functions:
+        name, text = str(function), inspect.getdoc(function) or ""
+        example = doctest.DocTestParser().get_doctest(text, dict(names), name, None, None)
+        assert example.examples, f"{name} has no example"
+        told: list[str] = []
+        assert doctest.DocTestRunner().run(example, out=told.append).failed == 0, "".join(told)
+
+
+def test_prices_that_ship_are_of_known_items_dated_and_sourced() -> None:
+    assert len(known()) >= 50
+    for price in (*known(), *samples()):
         assert len(price.source) > 10, price
         assert price.date >= "1998", price
-    assert len({(price.drive, price.date) for price in known()}) == len(known())
-    assert [(price.drive, price.date) for price in known()] == sorted(
-        ((price.drive, price.date) for price in known()), key=lambda pair: (pair[0], -len(pair[1]), pair[1])
-    )
+        assert price.confidence != "L", price
+    assert [price.item for price in known() if not is_item(price.item)] == []
+    assert len({(price.item, price.date) for price in known()}) == len(known())
+    assert [(price.item, price.until) for price in known()] == sorted((price.item, price.until) for price in known())
+    rates = {"EUR", "JPY"}
+    assert all(price.is_sample or price.item in rates for price in samples())
+
+
+@pytest.mark.parametrize(
+    ("on", "drives"),
+    [
+        (
+            "2001",
+            "cheetah-x15-36lp atlas-10k-iii-73 cheetah-73lp man3735 mam3367 ultrastar-36z15 wd1200bb wd400bb",
+        ),
+        ("2012-05-08", "re4-2tb deskstar-7k3000-3tb barracuda-xt-2tb"),
+        ("2013", "cheetah-15k7-600 savvio-10k4-600 constellation2-1tb dc-s3700-400gb ultrastar-ssd800mm-400gb"),
+        ("2014-12", "ultrastar-c15k600-600 ultrastar-c10k1800-1800 dc-p3700-800gb dc-s3700-400gb"),
+        ("2016", "exos-7e8-8tb ultrastar-he10-10tb"),
+        ("2018-06", "ultrastar-he12-12tb exos-x10-10tb"),
+        ("2020", "exos-x16-16tb mg08-16tb"),
+        ("2022", "exos-x18-18tb exos-x20-20tb ultrastar-hc550-18tb"),
+        ("2024-06", "exos-x24-24tb mg11-24tb 990-pro-2tb d5-p5336-61tb p41-plus-1tb"),
+        ("2026-11-23", "exos-x24-24tb exos-m-30tb 990-pro-2tb 870-evo-1tb d7-p5520-7680gb 9400-pro-30tb"),
+    ],
+)
+def test_what_the_documents_chose_among_has_a_price_then(on: str, drives: str) -> None:
+    book = PriceBook.load(on=on)
+    for name in drives.split():
+        drive = hs.Drive.load(name)
+        found = book.price(name) or book.estimate(kind_of_drive(drive), drive.capacity_bytes, name)
+        assert found is not None, name
+        assert 50 < found.usd < 25_000, found
 
 
 def test_the_newest_price_is_taken_or_that_of_a_day() -> None:
@@ -52,6 +136,7 @@ def test_the_newest_price_is_taken_or_that_of_a_day() -> None:
     for on, usd in day.items():
         found = newest("exos-x16-16tb", prices, on)
         assert (found and found.usd) == usd, on
+        assert (PriceBook.load(on=on).price("exos-x16-16tb") or Price("", 0, "", "", "")).usd == (usd or 0), on
     latest = newest("exos-x16-16tb", prices)
     assert latest is not None
     assert (latest.usd, latest.date, latest.until) == (417.0, "2019", "2019-12-31")
@@ -59,6 +144,12 @@ def test_the_newest_price_is_taken_or_that_of_a_day() -> None:
     assert Price("a", 745, "2001", "S", "a shop").usd_per_gb(73_500_000_000) == pytest.approx(10.136, abs=1e-3)
     with pytest.raises(hs.InputError, match="on: 'soon'; a year, a month or a day"):
         newest("exos-x16-16tb", prices, "soon")
+    assert [last_day(date) for date in ("2024", "2024-02", "2023-02", "2024-02-03")] == [
+        "2024-12-31", "2024-02-29", "2023-02-28", "2024-02-03"
+    ]  # fmt: skip
+    for date, message in {"2023-02-29": "that month has 28 days", "0000": "a year", "2023-1": "a year"}.items():
+        with pytest.raises(hs.InputError, match=message):
+            last_day(date)
 
 
 def test_prices_of_ones_own_go_first(tmp_path: Path, headstack: Headstack) -> None:
@@ -86,24 +177,249 @@ def test_prices_of_ones_own_go_first(tmp_path: Path, headstack: Headstack) -> No
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("drive,usd\n", f"p.csv:1: the columns are drive,usd; {HEAD} are needed"),
-        (f"{HEAD}\na,0,2019,A,shop\n", "p.csv:2: usd: '0'; a figure above 0"),
-        (f"{HEAD}\na,dear,2019,A,shop\n", "p.csv:2: usd: 'dear'; a figure above 0"),
-        (f"{HEAD}\na,1,2019,A,shop\na,1,2019-13,A,shop\n", "p.csv:3: date: '2019-13'; a year, a month or a day"),
-        (f"{HEAD}\na,1,2019,X,shop\n", "p.csv:2: confidence: 'X'; allowed: A, S, B"),
-        (f"{HEAD}\na,1,2019,A\n", "p.csv:2: source: is missing"),
-        (f"{HEAD}\n,1,2019,A,shop\n", "p.csv:2: drive: is missing"),
+        ("drive,usd\n", f"p.csv:1: the columns are drive,usd; {HEAD} are needed, notes,kind,capacity are allowed"),
+        (f"{HEAD},colour\n", f"p.csv:1: the columns are {HEAD},colour;"),
+        (f"{HEAD},notes,notes\n", f"p.csv:1: the columns are {HEAD},notes,notes;"),
+        (f"{HEAD}\na,0,USD,2019,A,shop\n", "p.csv:2: price: '0'; a figure above 0"),
+        (f"{HEAD}\na,dear,USD,2019,A,shop\n", "p.csv:2: price: 'dear'; a figure above 0"),
+        (f"{HEAD}\na,inf,USD,2019,A,shop\n", "p.csv:2: price: 'inf'; a figure above 0"),
+        (f"{HEAD}\na,1,USD,2019,A,shop\na,1,USD,2019-13,A,shop\n", "p.csv:3: date: '2019-13'; a year, a month or a"),
+        (f"{HEAD}\na,1,USD,2019-02-30,A,shop\n", "p.csv:2: date: '2019-02-30'; that month has 28 days"),
+        (f"{HEAD}\na,1,USD,2019,X,shop\n", "p.csv:2: confidence: 'X'; allowed: A, S, M, B"),
+        (f"{HEAD}\na,1,USD,2019,A\n", "p.csv:2: source: is missing"),
+        (f"{HEAD}\n,1,USD,2019,A,shop\n", "p.csv:2: item: is missing"),
+        (f"{HEAD}\na,1,USD,2019,A,a shop, in Bonn\n", "p.csv:2: 7 cells for 6 columns; a text with a comma is put in"),
+        (f"{HEAD}\na,1,dollars,2019,A,shop\n", "p.csv:2: currency: 'dollars'; three capitals"),
+        (f"{HEAD}\nUSD,1,USD,2019,A,bank\n", "p.csv:2: currency: a rate is the price of another currency in USD"),
+        (f"{HEAD}\nEUR,1,GBP,2019,A,bank\n", "p.csv:2: currency: a rate is the price of another currency in USD"),
+        (f"{HEAD}\na,1,EUR,2019,A,shop\n", "p.csv:2: currency: 'EUR' has no rate within a year of 2019; a row of the"),
+        (f"{HEAD}\nEUR,1.1,USD,2015,A,bank\na,1,EUR,2019,A,shop\n", "p.csv:3: currency: 'EUR' has no rate within a"),
+        (f"{HEAD},kind,capacity\na,1,USD,2019,A,shop,nearline,much\n", 'p.csv:2: capacity: "much" is not a size'),
+        (f"{HEAD},kind,capacity\na,1,USD,2019,A,shop,,4TB\n", "p.csv:2: capacity: it is above 0, of a sample of a"),
+        (f"{HEAD},kind,capacity\na,1,USD,2019,A,shop,nearline,0B\n", "p.csv:2: capacity: "),
+        (f'{HEAD}\na,1,USD,2019,A,"shop\n', "p.csv: is no CSV: "),
+        ("", f"p.csv:1: the columns are ; {HEAD} are needed"),
     ],
 )
-def test_what_is_no_price_is_refused_with_its_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
-) -> None:
-    (tmp_path / "p.csv").write_text(text)
-    monkeypatch.chdir(tmp_path)
+def test_what_is_no_price_is_refused_with_its_line(folder: Path, text: str, message: str) -> None:
+    (folder / "p.csv").write_text(text)
     with pytest.raises(hs.InputError) as refused:
         read("p.csv")
     assert str(refused.value).startswith(message)
     assert "\n" not in str(refused.value)
+
+
+def test_columns_come_in_any_order_and_spreadsheets_begin_with_a_mark(folder: Path) -> None:
+    head = "notes,source,confidence,date,currency,price,item,kind,capacity"
+    (folder / "p.csv").write_bytes(
+        f"\ufeff{head}\r\nfast, a shop ,A,2024,USD,90,mine,ssd-nvme-tlc,1TB\r\n\r\n".encode()
+    )
+    (price,) = read("p.csv")
+    assert price == Price(
+        "mine", 90, "2024", "A", "a shop", notes="fast", kind="ssd-nvme-tlc", capacity_bytes=1_000_000_000_000
+    )
+    assert price.is_sample
+    assert not price.is_estimate
+
+
+def test_other_currencies_are_dollars_by_the_rate_that_is_nearest(folder: Path) -> None:
+    rows = ["a,100,EUR,2024-01-10,A,shop", "b,100,EUR,2025-06,A,shop", "c,20000,JPY,2012-12,A,shop"]
+    rates = [
+        "EUR,1.09,USD,2024-01-02,A,bank",
+        "EUR,2,USD,2024-07,A,bank",
+        "EUR,1.15,USD,2025-06-30,A,bank",
+        "JPY,0.0121,USD,2012-12-02,A,bank",
+    ]
+    written(folder / "p.csv", *rows, *rates)
+    by_item = {price.item: price for price in read("p.csv")}
+    assert {item: round(by_item[item].usd, 6) for item in "abc"} == {"a": 109, "b": 115, "c": 242}
+    assert (by_item["a"].stated, by_item["a"].currency) == (100, "EUR")
+    written(folder / "p.csv", "a,100,EUR,2024-01-10,A,shop", "b,1,USD,2024,A,shop")
+    rows_read = read_rows("p.csv")
+    assert rows_read.unrated == ((2, "EUR", "2024-01-10"),)
+    assert [price.item for price in rows_read.prices] == ["b"]
+    assert rows_read.lines == (3,)
+
+
+def test_a_book_takes_the_newest_of_a_day_and_ours_before_what_ships(folder: Path) -> None:
+    first = written(folder / "first.csv", "mine,10,USD,2024-05,A,shop", "mine,12,USD,2024-06-01,A,shop")
+    second = written(folder / "second.csv", "mine,11,USD,2024-05-31,A,shop", "kWh,0.12,USD,2020,A,a bill")
+    book = PriceBook.load([first, second])
+    assert book.usd("mine") == 12
+    # Of equal days the later file's.
+    assert book.at("2024-05-31").usd("mine") == 11
+    assert PriceBook.load([second, first], on="2024-05-31").usd("mine") == 10
+    assert book.at("2024-05-30").price("mine") is None
+    # One's own price counts, though headstack knows a newer one; before its day what ships does.
+    assert book.at("2026").usd("kWh") == 0.12
+    assert book.usd("bay") == 99
+    alone = PriceBook.load(first, shipped=False)
+    assert alone.price("bay") is None
+    assert alone.price("mine") == book.price("mine")
+    assert [price.item for price in alone] == ["mine"]
+    with pytest.raises(hs.InputError, match=r"^prices: bay: no price is known$"):
+        alone.usd("bay")
+    with pytest.raises(hs.InputError, match=r"^prices: mine: no price by 2023 is known; the first is of 2024-05$"):
+        alone.at("2023").usd("mine")
+    with pytest.raises(hs.InputError, match="a file is needed"):
+        PriceBook.load(shipped=False)
+    with pytest.raises(hs.InputError, match="on: 'now'"):
+        PriceBook.load(on="now")
+
+
+def test_samples_count_for_estimates_alone() -> None:
+    named = {price.item for price in samples()} - {"EUR"}
+    assert not named & {price.item for price in PriceBook.load()}
+    assert read(SAMPLES) == samples()
+
+
+def test_what_is_old_estimated_or_later_is_said(folder: Path) -> None:
+    rows = [
+        "disk,100,USD,2024-01-01,A,shop,nearline",
+        "flash,100,USD,2024-01-01,A,shop,ssd-nvme-tlc",
+        "guess,100,USD,2024-12-31,D,a guess,nearline",
+        "inferred,100,USD,2024-12-31,I,by another,nearline",
+        "later,100,USD,2025-06,A,shop,nearline",
+    ]
+    book = PriceBook.load(written(folder / "p.csv", *rows, head=f"{HEAD},kind"), shipped=False)
+    items = ["disk", "flash", "guess", "inferred", "later", "nothing", "disk"]
+    assert book.warnings(items, "2024-12-31") == [
+        "flash: its price is of 2024-01-01, at least 365 days old on 2024-12-31",
+        "guess: its price is an estimate (D): a guess",
+        "inferred: its price is an estimate (I): by another",
+        "later: no price by 2024-12-31 is known; the first is of 2025-06",
+        "nothing: no price is known",
+    ]
+    assert book.warnings(["disk"], "2025-01-01") == [
+        "disk: its price is of 2024-01-01, at least 366 days old on 2025-01-01"
+    ]
+    assert book.warnings(["flash"], "2024-06-29") == []
+    assert len(book.warnings(["flash"], "2024-06-30")) == 1
+    assert book.warnings(["disk"], "2024-03-01", old_days=30) != []
+    assert book.at("2025").warnings(["later"]) == []
+    # In the catalogue it is flash, whether the file says so or not.
+    assert len(PriceBook.load(on="2026-10").warnings(["870-evo-1tb"])) == 1
+    assert book.age_days("disk", "2024-01-31") == 30
+    with pytest.raises(hs.InputError, match="on: a day is needed"):
+        book.warnings(["disk"])
+    with pytest.raises(hs.InputError, match="nothing: no price is known"):
+        book.age_days("nothing", "2024")
+
+
+def test_prices_are_changed_by_item_kind_and_group(folder: Path) -> None:
+    path = written(
+        folder / "p.csv",
+        "mine,100,USD,2024,A,shop,ssd-nvme-tlc",
+        "jbod-24-raid60,900,USD,2024,A,shop,",
+        head=f"{HEAD},kind",
+    )
+    book = PriceBook.load(path, on="2026-06")
+    items = ["mine", "870-evo-1tb", "re4-2tb", "cheetah-15k7-600", "jbod-24-raid60", "gp3:GiB-month", "kWh"]
+    twice: dict[str | tuple[str, ...], set[str]] = {
+        "drives": {"mine", "870-evo-1tb", "re4-2tb", "cheetah-15k7-600"},
+        "flash": {"mine", "870-evo-1tb"},
+        "disks": {"re4-2tb", "cheetah-15k7-600"},
+        "nearline": {"re4-2tb"},
+        "ssd-nvme": {"mine"},
+        "hosts": {"jbod-24-raid60"},
+        "cloud": {"gp3:GiB-month"},
+        "kWh": {"kWh"},
+        "re4-2tb": {"re4-2tb"},
+        ("mine", "kWh"): {"mine", "kWh"},
+    }
+    for name, changed in twice.items():
+        other = book.changed(name, 2)
+        assert {item for item in items if other.usd(item) == 2 * book.usd(item)} == changed, name
+        assert all(other.usd(item) == book.usd(item) for item in items if item not in changed)
+    assert "times 2" in str(book.changed("mine", 2).price("mine"))
+    # Estimates follow.
+    before, after = (one.estimate("nearline", 20 * 10**12) for one in (book, book.changed("nearline", 1.1)))
+    assert before is not None
+    assert after is not None
+    assert after.usd == pytest.approx(1.1 * before.usd)
+    with pytest.raises(hs.InputError, match="'tape' has none that could change; allowed: an item, a kind, drives, fla"):
+        book.changed("tape", 2)
+    for factor in (0, -1, float("nan")):
+        with pytest.raises(hs.InputError, match="a factor above 0"):
+            book.changed("drives", factor)
+
+
+def sampled(folder: Path, *rows: str) -> Path:
+    """Samples of one kind: date, capacity, price."""
+    lines = (
+        f"s{n},{row.split()[2]},USD,{row.split()[0]},A,shop,nearline,{row.split()[1]}" for n, row in enumerate(rows)
+    )
+    return written(folder / "s.csv", *lines, head=f"{HEAD},kind,capacity")
+
+
+def test_estimates_are_interpolated_among_the_nearest_samples(folder: Path) -> None:
+    path = sampled(folder, "2020-01-01 1TB 100", "2020-01-01 4TB 200", "2020-05-01 4TB 180", "2021-06-01 16TB 400")
+    book = PriceBook.load(path, on="2020-01-01", shipped=False)
+
+    def usd(capacity: float, on: str = "2020-01-01") -> float | None:
+        found = book.at(on).estimate("nearline", int(capacity * 1e12))
+        return None if found is None else round(found.usd, 4)
+
+    # $100 and $50 a TB: $75 in the middle of their logarithms.
+    assert [usd(tb) for tb in (1, 2, 4)] == [100, 150, 200]
+    # Beyond the ends a byte costs the same, within reach.
+    assert [usd(tb) for tb in (0.5, 8, 32, 129, 0.1)] == [50, 400, 1600, None, None]
+    # The nearest by day of each capacity; what is much farther than the nearest is left out.
+    assert usd(4, "2020-04-30") == 180
+    assert usd(16, "2021-06-01") == 400
+    assert usd(4, "2021-06-01") == 100
+    # A year and a half, and not a day more.
+    assert usd(16, "2022-12-01") == 400
+    assert usd(16, "2022-12-02") is None
+    # On the day itself nobody can know the later of two that are equally near.
+    two = PriceBook.load(sampled(folder, "2020-01-01 1TB 100", "2020-03-01 1TB 90"), on="2020-01-31", shipped=False)
+    found = two.estimate("nearline", 10**12, "mine")
+    assert found is not None
+    assert (found.usd, found.item, found.date, found.confidence) == (100, "mine", "2020-01-31", "D")
+    assert found.is_estimate
+    assert book.estimate("hdd-15k", 10**12) is None
+    spanning = book.estimate("nearline", 2 * 10**12)
+    beyond = book.estimate("nearline", 8 * 10**12)
+    assert spanning is not None
+    assert beyond is not None
+    assert spanning.source == "estimated from 2 samples of nearline, 2020-01-01, 1TB to 4TB"
+    assert beyond.source == f"{spanning.source}, beyond which a byte costs the same"
+    assert REACH == 8
+    with pytest.raises(hs.InputError, match="above 0"):
+        book.estimate("nearline", 0)
+    with pytest.raises(hs.InputError, match="a day is needed"):
+        PriceBook.load().estimate("nearline", 1)
+
+
+def test_an_estimate_by_another_kind_says_so() -> None:
+    found = PriceBook.load(on="2026-03").estimate("ssd-sas-tlc-ent", 15_360_000_000_000)
+    assert found is not None
+    assert "of ssd-nvme-tlc-ent (of ssd-sas-tlc-ent there are none)" in found.source
+    assert set(prices_module.RELATED.values()) <= {price.kind for price in samples()} | {*prices_module.RELATED}
+
+
+def test_drives_are_of_the_kind_that_prices_are_of() -> None:
+    kinds = {
+        "wd400bb": "hdd-7k2-desktop",
+        "man3735": "hdd-10k",
+        "mam3367": "hdd-15k",
+        "re4-2tb": "nearline",
+        "ultrastar-hc310-6tb": "nearline",
+        "n300-8tb": "hdd-7k2-nas",
+        "barracuda-8tb-smr": "hdd-5k4-desktop",
+        "atlas-iii-9": "hdd-7k2-scsi",
+        "dc-s3700-400gb": "ssd-sata-mlc-ent",
+        "pm893-3840gb": "ssd-sata-tlc-ent",
+        "990-pro-2tb": "ssd-nvme-tlc",
+        "aws-gp3-500": "",
+    }
+    assert {name: kind_of_drive(hs.Drive.load(name)) for name in kinds} == kinds
+    assert PriceBook.load().kind_of("bay") == ""
+
+
+def test_confidences_are_documented() -> None:
+    assert prices_module.__doc__ is not None
+    assert set(CONFIDENCES) <= {*prices_module.__doc__.replace("(", " ").split()}
 
 
 def test_a_file_of_prices_that_is_none_ends_the_command(headstack: Headstack) -> None:
@@ -115,7 +431,7 @@ STUDY = Path(hs.prices.__file__).parent / "studies" / "shipped" / "storagereview
 
 
 def test_storagereviews_prices_and_drivemarks_follow_from_its_figures() -> None:
-    paid = {price.drive: price.usd for price in known() if price.date == "2001"}
+    paid = {price.item: price.usd for price in known() if price.date == "2001"}
     assert paid == {"atlas-10k-iii-73": 745, "cheetah-x15-36lp": 549}
     study = tomllib.loads((STUDY / "study.toml").read_text(encoding="utf-8"))
     database = duckdb.connect()

@@ -63,7 +63,7 @@ def list_drives(as_json: bool, prices: str | None, **wanted: Any) -> None:
 
     A RANGE is LOW..HIGH with both ends, LOW.. or ..HIGH; a capacity or a speed alone is taken to 1 %. A price is the
     newest that is known, of the day that the JSON names; drives whose price is not known have no class and are sorted
-    last. A file of prices has the columns drive, usd, date, confidence and source.
+    last. A file of prices has the columns item, price, currency, date, confidence and source (headstack prices check).
 
     \b
     headstack drives list --kind ssd --since 2018 --interface nvme --min-capacity 4TB
@@ -88,8 +88,8 @@ def list_drives(as_json: bool, prices: str | None, **wanted: Any) -> None:
 def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
     """Show a drive: every value with its source, or the rule that it is derived by.
 
-    The letter before a source says how sure it is: A read in the named source, S stated by a study's document, B and
-    C general knowledge of high and medium confidence, D an estimate, I inferred.
+    The letter before a source says how sure it is: A read in the named source, S stated by a study's document, M read
+    at second hand or in part, B and C general knowledge of high and medium confidence, D an estimate, I inferred.
     """
     if as_toml:
         print(_native.drive_toml(name), end="")
@@ -101,7 +101,7 @@ def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
     say(f"{drive.description['name']} ({_native.format_bytes(drive.capacity_bytes)})\n")
     rows = [[value["key"], value["value"], value["source"] or ""] for value in drive.stated]
     if not name.endswith(".toml"):
-        dated = [price for price in hs.prices.known() if price.drive == drive.name.partition("@")[0]]
+        dated = [price for price in hs.prices.known() if price.item == drive.name.partition("@")[0]]
         rows += [
             [
                 "price",

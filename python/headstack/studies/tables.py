@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -329,10 +329,13 @@ def _drives() -> tuple[Row, ...]:
 
 def _prices() -> Iterator[Row]:
     """The prices that headstack knows of drives of the catalogue."""
+    drives = {*_native.drive_ids()}
     for price in known():
-        capacity = Drive.load(price.drive).capacity_bytes
-        per_gb = price.usd_per_gb(capacity)
-        yield {**asdict(price), "capacity_gb": capacity / 1e9, "usd_per_gb": per_gb}
+        if price.item in drives:
+            told = {"usd": price.usd, "date": price.date, "confidence": price.confidence, "source": price.source}
+            capacity = Drive.load(price.item).capacity_bytes
+            per_gb = price.usd_per_gb(capacity)
+            yield {"drive": price.item, **told, "capacity_gb": capacity / 1e9, "usd_per_gb": per_gb}
 
 
 def drive_row(drive: Drive) -> Row:
