@@ -1,0 +1,362 @@
+"""What is expected to be lost: arrays by a birth-death chain, sectors by the data sheet's bound.
+
+No figure here is better than the failure rates that are put in: rates of models differ fifty times within one fleet and
+year. What is returned is exact for what was put in; ``told`` shows one digit of it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.choosing.answer import Durability
+from headstack.drive import Drive
+
+YEAR_H = 8766.0
+"""Of 365.25 days."""
+WINDOWS_YEAR_H = 8760.0
+"""Of 365 days, as Backblaze counts windows (erasure-coding-durability 37f758d)."""
+
+CLASSES = ("disk", "flash", "volume")
+"""What rates can be put in for, beside the names of drives."""
+
+DISK_AFR_PERCENT = 1.57
+"""Measured: 4,372 failures of 298,054 disks of Backblaze in 2024; 1.01 to 1.7 in 2021 to 2023, models 0.2 to 11."""
+FLASH_AFR_PERCENT = 1.0
+"""Measured: about 1 of Backblaze's boot drives in the middle of 2023, below 1 in 2022. Others: 0.2 to 1."""
+VOLUME_AFR_PERCENT = {"gp2": 0.2, "gp3": 0.2, "io1": 0.2, "st1": 0.2, "sc1": 0.2, "io2": 0.001}
+"""Stated by Amazon: 0.1 to 0.2, of which the worse end is taken; of io2 0.001."""
+OTHER_VOLUME_AFR_PERCENT = 0.2
+"""Assumed of volumes whose provider's figure was not read: the worse end of what Amazon states."""
+
+DISK_BITS_PER_ERROR = 1e15
+"""Assumed of disks whose file states none: nearline and SAS disks, by their sheets; desktop disks 1e14."""
+FLASH_BITS_PER_ERROR = 1e17
+"""Assumed of solid-state drives: data-centre drives, by their sheets; consumer drives 1e15 to 1e16."""
+
+
+@dataclass(frozen=True)
+class Redundancy:
+    """A level as groups that each fail on their own."""
+
+    groups: int
+    members: int
+    """Drives of each group."""
+    survives: int
+    """Members of one group that may fail, whichever they are."""
+    width: int
+    """Drives that hold a stripe: fewer than the members where stripes are declustered."""
+    spares: int = 0
+    """Distributed within the group."""
+
+
+def afr_percent(drive: Drive, overrides: Mapping[str, float] | None = None) -> tuple[float, str]:
+    """Drives of this model that fail a year, and where the figure is from.
+
+    ``overrides`` go by the drive's name, then by its class (``disk``, ``flash``, ``volume``). Without one it is the
+    rate of the class in the field: data sheets state a third to a fifth of it, so that theirs is told and not used.
+    Raises ``InputError`` for a rate that cannot be.
+
+    >>> afr_percent(Drive.load("exos-x18-18tb"), {"disk": 0.9})
+    (0.9, 'stated by the caller for disk')
+    """
+    given = dict(overrides or {})
+    for name, percent in given.items():
+        _checked_afr(percent, f"afr: {name}")
+    of_class = _class_of(drive)
+    for key in (drive.name, of_class):
+        if key in given:
+            return given[key], f"stated by the caller for {key}"
+    percent, source = _field_rate(drive, of_class)
+    sheet = _sheet_rate(drive)
+    return percent, f"{source}; {sheet}" if sheet else source
+
+
+def bits_per_error(drive: Drive) -> tuple[float, str]:
+    """Bits read for one sector that cannot be, and where the figure is from; endless for volumes of a cloud.
+
+    >>> bits_per_error(Drive.load("exos-x18-18tb"))[0]
+    1000000000000000.0
+    """
+    for value in drive.stated:
+        if value["key"] == "reliability.bits_per_error":
+            return float(value["value"]), "stated by the data sheet, as its worst"
+    match _class_of(drive):
+        case "volume":
+            return math.inf, "assumed: the provider repairs what it cannot read"
+        case "flash":
+            return FLASH_BITS_PER_ERROR, "assumed, as sheets of data-centre flash state it"
+    return DISK_BITS_PER_ERROR, "assumed, as sheets of nearline disks state it"
+
+
+def redundancy_of(level: str, drives: int, spans: int = 1) -> Redundancy:
+    """The groups of a level of the catalogue; ``raid50`` and ``raid60`` are levels with spans. Raises ``InputError``.
+
+    >>> redundancy_of("raid10", 8)
+    Redundancy(groups=4, members=2, survives=1, width=2, spares=0)
+    """
+    if drives < 1 or spans < 1:
+        raise InputError(f"{level}: {drives} drives in {spans} spans; 1 or more of each")
+    parity = {"raid5": 1, "raid50": 1, "raid6": 2, "raid60": 2}.get(level)
+    if parity is not None:
+        if drives % spans or drives // spans < parity + 2:
+            least = parity + 2
+            raise InputError(f"{level}: {drives} drives in {spans} spans; each has as many, {least} or more")
+        if level.endswith("0") and spans == 1:
+            raise InputError(f"{level}: 1 span; 2 or more")
+        return Redundancy(spans, drives // spans, parity, drives // spans)
+    if spans != 1:
+        raise InputError(f"{level}: {spans} spans; only raid5, raid6, raid50 and raid60 have them")
+    if level in ("jbod", "concat", "raid0"):
+        return Redundancy(1, drives, 0, drives)
+    if level == "raid1":
+        return Redundancy(1, _at_least(level, drives, 2), drives - 1, drives)
+    if level == "raid10":
+        if drives % 2:
+            raise InputError(f"raid10: {drives} drives; an even number is in pairs")
+        return Redundancy(drives // 2, 2, 1, 2)
+    if coded := re.fullmatch(r"(\d+)\+(\d+)", level):
+        data, codes = int(coded[1]), int(coded[2])
+        if not data or drives % (data + codes):
+            raise InputError(f"{level}: {drives} drives; a multiple of {data + codes}")
+        return Redundancy(drives // (data + codes), data + codes, codes, data + codes)
+    if raidz := re.fullmatch(r"raidz([123])", level):
+        survives = int(raidz[1])
+        return Redundancy(1, _at_least(level, drives, survives + 1), survives, drives)
+    if draid := re.fullmatch(r"draid([123]):([1-9]\d*)d:(\d+)s", level):
+        survives, data, spares = (int(part) for part in draid.groups())
+        _at_least(level, drives, survives + data + spares)
+        return Redundancy(1, drives, survives, survives + data, spares)
+    raise InputError(f"level: {level!r}; allowed: {', '.join((*_native.LEVELS, 'raid50', 'raid60'))}")
+
+
+def groups_of(level: str, drives: int, spans: int = 1) -> tuple[int, int, int]:
+    """Groups, the members of each, and how many of one group may fail.
+
+    >>> groups_of("raid60", 24, spans=2)
+    (2, 12, 2)
+    """
+    found = redundancy_of(level, drives, spans)
+    return found.groups, found.members, found.survives
+
+
+def tolerance(level: str, drives: int, spans: int = 1) -> int:
+    """Drives that may fail at once, whichever they are.
+
+    >>> tolerance("raid10", 8), tolerance("8+3", 22), tolerance("draid2:8d:1s", 24)
+    (1, 3, 2)
+    """
+    return redundancy_of(level, drives, spans).survives
+
+
+def mean_time_to_loss_years(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
+    """Of one group until more drives fail than it survives, by the exact birth-death chain, one rebuild at a time.
+
+    >>> f"{mean_time_to_loss_years(2, 1, 1.5, 24):.2e}"
+    '8.00e+05'
+    """
+    failing_h = _failing_h(drives, survives, afr_percent, rebuild_h)
+    # Mean time from i failed drives to i + 1: its own rate, and the way back from each repair before.
+    total_h = step_h = 0.0
+    for failed in range(survives + 1):
+        rate_h = (drives - failed) * failing_h
+        step_h = (1 + step_h / rebuild_h) / rate_h if failed else 1 / rate_h
+        total_h += step_h
+    return total_h / YEAR_H
+
+
+def loss_a_year(drives: int, survives: int, afr_percent: float, rebuild_h: float, groups: int = 1) -> float:
+    """Probability that within a year some group of so many drives loses more of them than it survives.
+
+    Failures are independent, rates constant, and a spare is always there: without one, ``rebuild_h`` has to hold the
+    time until somebody brings it.
+
+    >>> f"{loss_a_year(8, 2, 1.5, 24):.1e}"
+    '8.7e-09'
+    """
+    if groups < 1:
+        raise InputError(f"groups: {groups}; 1 or more")
+    return -math.expm1(-groups / mean_time_to_loss_years(drives, survives, afr_percent, rebuild_h))
+
+
+def asymptotic_time_to_loss_years(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
+    """The formula that is usually printed, right where rebuilds are short against failures: a check of the chain.
+
+    >>> f"{asymptotic_time_to_loss_years(8, 1, 1.5, 24):.1e}"
+    '2.9e+04'
+    """
+    failing_h = _failing_h(drives, survives, afr_percent, rebuild_h)
+    ways = math.prod(drives - failed for failed in range(survives + 1))
+    return 1 / (ways * failing_h ** (survives + 1) * rebuild_h**survives) / YEAR_H
+
+
+def loss_a_year_by_windows(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
+    """The same as Backblaze counts it: windows as long as a rebuild, in each of which too many drives may fail.
+
+    ``afr_percent`` is a rate here, shared evenly over 365 days.
+
+    >>> f"{loss_a_year_by_windows(20, 3, 0.405, 6.5 * 24):.2e}"
+    '7.35e-12'
+    """
+    _failing_h(drives, survives, afr_percent, rebuild_h)
+    failing = afr_percent / 100 * rebuild_h / WINDOWS_YEAR_H
+    lost = math.fsum(
+        math.comb(drives, failed) * failing**failed * (1 - failing) ** (drives - failed)
+        for failed in range(survives + 1, drives + 1)
+    )
+    return -math.expm1(WINDOWS_YEAR_H / rebuild_h * math.log1p(-lost))
+
+
+def meets_unreadable(read_bytes: float, bits_per_error: float) -> float:
+    """Probability that reading so much meets a sector that cannot be read.
+
+    >>> f"{meets_unreadable(7 * 16e12, 1e15):.0%}"
+    '59%'
+    """
+    if bits_per_error <= 1:
+        raise InputError(f"bits_per_error: {bits_per_error:g}; above 1")
+    return -math.expm1(read_bytes * 8 * math.log1p(-1 / bits_per_error))
+
+
+def unreadable_a_year(
+    drives: int,
+    survives: int,
+    afr_percent: float,
+    rebuild_h: float,
+    capacity_bytes: float,
+    bits_per_error: float,
+    groups: int = 1,
+    width: int | None = None,
+) -> float:
+    """Expected rebuilds a year that meet a sector that cannot be read while no redundancy is left to repair it.
+
+    Those are the rebuilds of groups of which as many drives failed as they survive. All of such a rebuild counts,
+    though a part of it may have been done while there was redundancy: with the data sheet's worst, it is a bound. A
+    level without redundancy rebuilds nothing. ``width`` is that of declustered stripes (dRAID), of which few are critical.
+
+    >>> round(unreadable_a_year(8, 1, 1.5, 29, 16e12, 1e15), 3)
+    0.072
+    """
+    failing_h = _failing_h(drives, survives, afr_percent, rebuild_h)
+    if survives == 0:
+        return 0.0
+    # Shares of the time with 0, 1 … failed drives, of a chain that is renewed rather than lost.
+    shares = [1.0]
+    for failed in range(survives):
+        shares.append(shares[-1] * (drives - failed) * failing_h * rebuild_h)
+    rebuilds = shares[survives - 1] / math.fsum(shares) * (drives - survives + 1) * failing_h * YEAR_H
+    stripe = drives if width is None else width
+    # Of the stripes of the drive that failed last, those that the others which failed belong to, too.
+    critical = math.prod((stripe - other) / (drives - other) for other in range(1, survives))
+    read_bytes = (stripe - survives) * capacity_bytes * critical
+    return groups * rebuilds * meets_unreadable(read_bytes, bits_per_error)
+
+
+def durability_of(
+    level: str,
+    drives: int,
+    spans: int,
+    drive: Drive,
+    rebuild: tuple[float, str],
+    overrides: Mapping[str, float] | None = None,
+) -> Durability:
+    """All of it for drives of one model in a level; ``rebuild`` is hours and where they are from.
+
+    >>> durability_of("raid6", 12, 1, Drive.load("exos-x16-16tb"), (29, "assumed")).afr_percent
+    1.57
+    """
+    percent, source = afr_percent(drive, overrides)
+    rebuild_h, rebuild_source = rebuild
+    found = redundancy_of(level, drives, spans)
+    bits, bits_source = bits_per_error(drive)
+    group = (found.members, found.survives, percent, rebuild_h)
+    unreadable = unreadable_a_year(*group, drive.capacity_bytes, bits, found.groups, found.width)
+    loss = loss_a_year(*group, found.groups)
+    read = f"a sector in {bits:.0e} bits is unreadable, {bits_source}"
+    return Durability(percent, source, rebuild_h, f"{rebuild_source}; {read}", loss, unreadable)
+
+
+def told(durability: Durability) -> str:
+    """One digit of it, and what was put in.
+
+    >>> told(Durability(1.5, "stated", 24, "stated", 3.5e-5, 0.0))
+    'about 1 in 30,000 a year at 1.5 % a drive'
+    """
+    loss = f"{_one_in(durability.loss_a_year)} a year at {durability.afr_percent:g} % a drive"
+    unreadable = durability.unreadable_a_year
+    if unreadable <= 0:
+        return loss
+    often = f"{_digit(unreadable)} times a year" if unreadable >= 1 else f"once in {_digit(1 / unreadable)} years"
+    return f"{loss}; a rebuild loses sectors about {often} by the data sheets' worst"
+
+
+def _one_in(probability: float) -> str:
+    if probability <= 0:
+        return "less than can be computed"
+    if probability >= 0.5:
+        return f"about {_digit(100 * probability)} %"
+    return f"about 1 in {_digit(1 / probability)}"
+
+
+def _digit(value: float) -> str:
+    """One significant digit: 3, 30,000 or 2 x 10^11."""
+    power = math.floor(math.log10(value))
+    digit = round(value / 10**power)
+    if power >= 9:
+        digit, power = (1, power + 1) if digit == 10 else (digit, power)
+        return f"10^{power}" if digit == 1 else f"{digit} x 10^{power}"
+    return f"{digit * 10**power:,}" if power >= 0 else f"{digit * 10.0**power:g}"
+
+
+def _failing_h(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
+    """Failures of a drive an hour; raises for a group that cannot be."""
+    if not 0 <= survives < drives:
+        raise InputError(f"survives: {survives} of {drives} drives; 0 to {drives - 1}")
+    if not (rebuild_h > 0 and math.isfinite(rebuild_h)):
+        raise InputError(f"rebuild_h: {rebuild_h:g}; above 0")
+    return -math.log1p(-_checked_afr(afr_percent, "afr_percent") / 100) / YEAR_H
+
+
+def _checked_afr(percent: float, what: str) -> float:
+    if not 0 < percent < 100:
+        raise InputError(f"{what}: {percent:g} %; above 0 and below 100")
+    return percent
+
+
+def _at_least(level: str, drives: int, least: int) -> int:
+    if drives < least:
+        raise InputError(f"{level}: {drives} drives; {least} or more")
+    return drives
+
+
+def _class_of(drive: Drive) -> str:
+    return {"disk": "disk", "ssd": "flash", "volume": "volume"}[drive.kind]
+
+
+def _field_rate(drive: Drive, of_class: str) -> tuple[float, str]:
+    match of_class:
+        case "disk":
+            return DISK_AFR_PERCENT, "measured of all disks of Backblaze in 2024; models are 0.2 to 11 %"
+        case "flash":
+            return FLASH_AFR_PERCENT, "measured of Backblaze's flash in 2023, about"
+    stated = {value["key"]: value["value"] for value in drive.stated}
+    kind = stated.get("volume.type", "")
+    if kind in VOLUME_AFR_PERCENT:
+        return VOLUME_AFR_PERCENT[kind], f"stated by Amazon for {kind}, the worse end"
+    return OTHER_VOLUME_AFR_PERCENT, "assumed, as Amazon states it of gp3: this provider's figure was not read"
+
+
+def _sheet_rate(drive: Drive) -> str:
+    """What the data sheet states, for people; empty where the drive's file has nothing of it."""
+    stated = {value["key"]: float(value["value"]) for value in drive.stated if value["key"].startswith("reliability.")}
+    if "reliability.afr_percent" in stated:
+        return f"its data sheet states {stated['reliability.afr_percent']:g} %"
+    if hours := stated.get("reliability.mtbf_h"):
+        return (
+            f"its data sheet states {hours:,.0f} h between failures, {-100 * math.expm1(-YEAR_H / hours):.2f} % a year"
+        )
+    return ""
