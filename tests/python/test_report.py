@@ -25,6 +25,7 @@ from headstack.report.figures import (
     Figure,
     Grid,
     Heat,
+    Limit,
     Lines,
     Provenance,
     Report,
@@ -79,6 +80,35 @@ BARS = Bars(
     ["512n", "512e"],
     [Series("found", (), [120, -80.5]), Series("found", (), [118, None], published=True)],
 )
+POINTS = Lines(
+    "points",
+    "Points",
+    Axis("Price ($)"),
+    TIME,
+    [
+        Series(
+            "disk",
+            [100, 200, 300],
+            [5, 20, 50],
+            labels=["1", "", ""],
+            low=[4, None, None],
+            high=[6, None, None],
+            marks=["full", "open", "cross"],
+            names=["one disk", "two disks", "three disks"],
+        ),
+        Series(BENDING.name, [400], [40], marks=["cross"], names=["another"]),
+    ],
+    limits=[Limit(30, "limit 30 ms")],
+    key=[("full", "meets"), ("open", "cannot tell"), ("cross", "fails")],
+)
+STACKED = Bars(
+    "stacked",
+    "Parts",
+    Axis("Price ($)"),
+    ["a", "b"],
+    [Series("found", (), [100, 300]), Series("disk", (), [50, None])],
+    stacked=True,
+)
 GAINS = Grid(
     "gains",
     "Gains",
@@ -101,7 +131,7 @@ SYSTEMS = Table(
 MONTHS = Table(
     "months", "Months", ["a drive by its name", *(f"month {n}" for n in range(12))], [["d10", *range(0, 12_000, 1000)]]
 )
-FIGURES: tuple[Figure, ...] = (CURVES, LINKED, PERCENTILES, BARS, GAINS, MAP, SYSTEMS, MONTHS)
+FIGURES: tuple[Figure, ...] = (CURVES, LINKED, PERCENTILES, BARS, POINTS, STACKED, GAINS, MAP, SYSTEMS, MONTHS)
 VERDICTS = tuple(map(str, Verdict))
 
 
@@ -124,7 +154,7 @@ REPORT = Report(
     "Capacity's effect & </script> more",
     "Does it?",
     "It does.\n\nNearly.",
-    [Section("Charts", "Text.", FIGURES[:4]), Section("Tables", "", FIGURES[4:])],
+    [Section("Charts", "Text.", FIGURES[:6]), Section("Tables", "", FIGURES[6:])],
     [claim(number) for number in range(9)],
     [run_of(0), run_of(1), replace(run_of(1), description="")],
     "0.1.0",
@@ -174,6 +204,10 @@ def test_every_value_is_in_the_page(page: dict[str, Any]) -> None:
     assert figures["linked"]["rows"] == [["a", 100, 1], ["a", 700, ""], ["a", 1500, 9.125]]
     assert figures["percentiles"]["rows"][2] == ["disk", 99.9, 40]
     assert figures["boots"]["rows"] == [["512n", 120, 118], ["512e", -80.5, ""]]
+    assert figures["points"]["heads"] == ["series", "Price ($)", TIME.label, "of", "at", "low", "high", "known"]
+    assert figures["points"]["rows"][0] == ["disk", 100, 5, "one disk", "1", 4, 6, "meets"]
+    assert figures["points"]["rows"][3] == [BENDING.name, 400, 40, "another", "", "", "", "fails"]
+    assert figures["stacked"]["rows"] == [["a", 100, 50], ["b", 300, ""]]
     assert figures["gains"]["rows"] == [["a", 10.5, -3], ["b", "", 0]]
     assert figures["map"]["rows"] == [[0, 2, 2, 4, 500], [2, 4, 0, 2, 3], [6, 8, 2, 4, 1]]
     assert figures["systems"]["rows"] == [
@@ -196,6 +230,33 @@ def test_a_curve_that_bends_back_is_drawn_in_its_order(page: dict[str, Any]) -> 
     across = [(x - bending[0][0]) / (bending[3][0] - bending[0][0]) for x, _ in bending]
     assert across == pytest.approx([(x - 100) / 1100 for x in BENDING.x if x is not None], abs=2e-3)
     assert all(before[1] > after[1] for before, after in itertools.pairwise(bending))
+
+
+def test_points_have_their_marks_their_limit_and_what_these_say(page: dict[str, Any]) -> None:
+    points = page["points"]
+    # What fails lies below what meets.
+    assert points["marks"] == ["cross", "full", "open", "cross"]
+    assert points["lines"] == 1
+    assert points["texts"] == ["1", "limit 30 ms"]
+    assert points["key"] == ["meets", "cannot tell", "fails"]
+    assert points["said"].split("\n") == [
+        "disk",
+        "one disk",
+        "meets",
+        "Price ($): 100",
+        f"{TIME.label}: 5",
+        "from 4 to 6",
+    ]
+    # On a logarithmic axis 30 lies between 20 and 50.
+    assert points["heights"][2] < points["limit"] < points["heights"][1] < points["heights"][0]
+
+
+def test_parts_of_a_whole_stand_on_each_other(page: dict[str, Any]) -> None:
+    below, above = page["stacked"][0], page["stacked"][2]
+    assert above["bottom"] == pytest.approx(below["top"], abs=0.2)
+    assert above["left"] == pytest.approx(below["left"], abs=0.2)
+    assert (below["bottom"] - below["top"]) == pytest.approx(2 * (above["bottom"] - above["top"]), abs=0.5)
+    assert len(page["stacked"]) == 3
 
 
 def test_percentiles_lie_by_their_nines(page: dict[str, Any]) -> None:
@@ -263,7 +324,7 @@ def test_light_dark_phone_and_paper(page: dict[str, Any]) -> None:
         assert (phone["width"], phone["wide"]) == (int(width), [])
         assert f"{LOAD.label}: 800" in phone["tapped"]
     printed = page["printed"]
-    assert printed["charts"] == [1] * 5
+    assert printed["charts"] == [1] * 7
     assert printed["evidence"] == [True] * 9
     assert (printed["rest"], printed["folded"]) == (0, 0)
     assert printed["ground"] == "rgb(255, 255, 255)"

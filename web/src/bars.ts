@@ -22,7 +22,8 @@ export function bars(figure: Bars, width: number, view: View): Drawing {
   const height = heightOf(width) + (isAslant ? below - 26 : 0);
   const shownSeries = figure.series.flatMap((series, index) => (view.hidden.has(index) ? [] : [{ series, index }]));
   const values = shownSeries.flatMap(({ series }) => [...series.y, ...series.low, ...series.high]);
-  const y = scaleOf(figure, values.filter((value) => value !== null));
+  const sums = figure.stacked ? figure.groups.map((_, n) => shownSeries.reduce((sum, { series }) => sum + (series.y[n] ?? 0), 0)) : [];
+  const y = scaleOf(figure, [...sums, ...values].filter((value) => value !== null));
   const ticks = yTicks(y, height - below + 42);
   const box = within(width, height, ticks.map(y.text), below);
   if (isAslant) box.left = Math.max(box.left, leftOf(names, box.right));
@@ -31,13 +32,17 @@ export function bars(figure: Bars, width: number, view: View): Drawing {
   const spots: (Spot | null)[][] = figure.series.map(() => []);
   const styles = looks(figure.series);
   const groupWidth = (box.right - box.left) / figure.groups.length;
-  const barWidth = Math.min(56, (0.82 * groupWidth) / Math.max(1, shownSeries.length));
+  const beside = figure.stacked ? 1 : shownSeries.length;
+  const barWidth = Math.min(56, (0.82 * groupWidth) / Math.max(1, beside));
+  const tops = figure.groups.map(() => 0);
   shownSeries.forEach(({ series, index }, place) => {
     const look = styles[index];
     figure.groups.forEach((group, n) => {
       const value = series.y[n] ?? null;
-      const left = box.left + (n + 0.5) * groupWidth + (place - shownSeries.length / 2) * barWidth;
-      const spot = value === null || !look ? null : bar(box, y, left, barWidth, value);
+      const left = box.left + (n + 0.5) * groupWidth + ((figure.stacked ? 0 : place) - beside / 2) * barWidth;
+      const below = figure.stacked ? (tops[n] ?? 0) : 0;
+      tops[n] = below + (value ?? 0);
+      const spot = value === null || !look ? null : bar(box, y, left, barWidth, below + value, below);
       if (spot && look) {
         element.append(svg("path", { class: `${look.colour} bar${look.published ? " hatched" : ""}`, d: spot.d }));
         if (look.published) element.append(svg("path", { class: "hatch", d: spot.d }));
@@ -78,11 +83,11 @@ function scaleOf(figure: Bars, values: number[]): Scale {
   return scale(kind, 1.06 * low, low === high ? 1 : 1.06 * high);
 }
 
-function bar(box: Box, y: Scale, left: number, width: number, value: number): { d: string; at: { x: number; y: number } } | null {
+function bar(box: Box, y: Scale, left: number, width: number, value: number, from = 0): { d: string; at: { x: number; y: number } } | null {
   const up = (of: number) => box.bottom - Math.max(0, y.at(of)) * (box.bottom - box.top);
   const isLog = y.low > 0;
   if (isLog && value <= 0) return null;
-  const [base, top] = [isLog ? box.bottom : up(0), up(value)];
+  const [base, top] = [isLog ? box.bottom : up(from), up(value)];
   const inset = width > 5 ? 1 : 0.3;
   const d = `M${short(left + inset)} ${short(base)}V${short(top)}h${short(width - 2 * inset)}V${short(base)}z`;
   return { d, at: { x: left + width / 2, y: top } };

@@ -2,7 +2,7 @@
 
 import { cell } from "./heat";
 import { nameOf } from "./looks";
-import type { Bars, Cell, Figure, Grid, Heat, Lines, Table } from "./report";
+import type { Bars, Cell, Figure, Grid, Heat, Lines, Mark, Series, Table } from "./report";
 
 /** Of a map only so many cells are told, the greatest. */
 const CELLS_MAX = 1000;
@@ -25,12 +25,20 @@ export function dataOf(figure: Figure): Table {
 
 type Rows = Pick<Table, "columns" | "rows"> & { note?: string };
 
+const HEADS: Record<string, string> = { names: "of", labels: "at", marks: "known" };
+
+function says(figure: Lines, mark: Mark | undefined): string {
+  return figure.key.find(([one]) => one === mark)?.[1] ?? "";
+}
+
 function ofLines(figure: Lines): Rows {
-  const has = (of: "labels" | "low" | "high") => figure.series.some((series) => series[of].length);
-  const optional = (["labels", "low", "high"] as const).filter(has);
-  const columns = ["series", figure.x.label, figure.y.label, ...optional.map((name) => (name === "labels" ? "at" : name))];
+  const has = (of: "names" | "labels" | "low" | "high" | "marks") => figure.series.some((series) => series[of].length);
+  const optional = (["names", "labels", "low", "high", "marks"] as const).filter(has);
+  const columns = ["series", figure.x.label, figure.y.label, ...optional.map((name) => HEADS[name] ?? name)];
+  const told = (series: Series, name: (typeof optional)[number], n: number): Cell =>
+    name === "marks" ? says(figure, series.marks[n]) : (series[name][n] ?? null);
   const rows = figure.series.flatMap((series) =>
-    series.x.map((x, n): Cell[] => [nameOf(series), x, series.y[n] ?? null, ...optional.map((name) => series[name][n] ?? null)]),
+    series.x.map((x, n): Cell[] => [nameOf(series), x, series.y[n] ?? null, ...optional.map((name) => told(series, name, n))]),
   );
   return { columns, rows };
 }

@@ -4,7 +4,7 @@ import { canvas, clipped, heightOf, within, xAxis, yAxis, yTicks } from "./axes"
 import type { Drawing, Range, Spot, View } from "./chart";
 import { svg } from "./dom";
 import { along, labelled, path, short, type Box, type Point } from "./geometry";
-import { looks, marked, nameOf, type Look } from "./looks";
+import { looks, marked, nameOf, pointed, type Look } from "./looks";
 import type { Lines, Series } from "./report";
 import { figure as shown, ninesEnd, padded, scale, type Kind, type Scale } from "./scale";
 
@@ -15,8 +15,9 @@ export function lines(figure: Lines, width: number, view: View): Drawing {
   const height = heightOf(width);
   const kinds: [Kind, Kind] = [figure.x_is_percentile ? "nines" : figure.x.log ? "log" : "linear", figure.y.log ? "log" : "linear"];
   const visible = figure.series.filter((_, index) => !view.hidden.has(index));
+  const limits = figure.limits.map((limit) => limit.value);
   const x = scale(kinds[0], ...(view.x ?? padded(kinds[0], visible.flatMap(xs))), ninesEnd(figure.series.flatMap(xs)));
-  const y = scale(kinds[1], ...(view.y ?? padded(kinds[1], visible.flatMap((one) => ys(one, view.x)))));
+  const y = scale(kinds[1], ...(view.y ?? padded(kinds[1], [...visible.flatMap((one) => ys(one, view.x)), ...limits])));
   const ticks = yTicks(y, height);
   const box = within(width, height, ticks.map(y.text));
   const element = canvas(width, height, figure.title);
@@ -29,8 +30,9 @@ export function lines(figure: Lines, width: number, view: View): Drawing {
     return look && !view.hidden.has(index) ? drawn(one, all[index] ?? [], look, put) : [];
   });
   inside.unshift(...rules.map(({ from, to, series }) => svg("path", { class: `${styles[series]?.colour} rule-across`, d: path([from, to]) })));
+  inside.unshift(...figure.limits.map(({ value }) => svg("path", { class: "limit", d: `M${box.left} ${heightAt(box, y, value)}H${box.right}` })));
   element.append(xAxis(box, x, figure.x.label), yAxis(box, y, ticks, figure.y.label));
-  element.append(clipped(box, ...inside), labels(figure, all, styles, box, rules));
+  element.append(clipped(box, ...inside), labels(figure, all, styles, box, rules), limitLabels(figure, box, y));
   return { element, box, x, y, spots: figure.series.map((one, index) => spots(figure, one, index, all[index] ?? [], box, rules)) };
 }
 
@@ -57,6 +59,17 @@ function rulesOf(series: Series, index: number, box: Box, x: Scale, y: Scale): R
   });
 }
 
+function heightAt(box: Box, y: Scale, value: number): number {
+  return short(box.bottom - y.at(value) * (box.bottom - box.top));
+}
+
+/** Above their rules, at the right; those out of sight have none. */
+function limitLabels(figure: Lines, box: Box, y: Scale): SVGElement {
+  const seen = figure.limits.filter(({ value }) => y.at(value) >= 0 && y.at(value) <= 1);
+  const place = (value: number) => ({ x: box.right - 2, y: heightAt(box, y, value) - 4, "text-anchor": "end" });
+  return svg("g", { class: "labels" }, ...seen.map(({ value, label }) => svg("text", place(value), label)));
+}
+
 function placing(box: Box, x: Scale, y: Scale, [xKind, yKind]: [Kind, Kind]): Put {
   const isPlace = (value: number | null, kind: Kind): value is number => value !== null && (kind !== "log" || value > 0);
   return (atX, atY) =>
@@ -78,6 +91,7 @@ function ys(series: Series, part: Range | null): number[] {
 }
 
 function drawn(series: Series, points: (Point | null)[], look: Look, put: Put): SVGElement[] {
+  if (series.marks.length) return scattered(series, points, look, put);
   const parts: SVGElement[] = [];
   if (series.low.length && series.high.length) parts.push(...interval(series, look, put));
   if (!look.published) {
@@ -89,6 +103,23 @@ function drawn(series: Series, points: (Point | null)[], look: Look, put: Put): 
   const knee = series.mark && put(...series.mark);
   if (knee) parts.push(svg("circle", { class: `${look.colour} knee`, cx: short(knee.x), cy: short(knee.y), r: 9 }));
   return parts;
+}
+
+/** Points alone; their intervals are bars. */
+function scattered(series: Series, points: (Point | null)[], look: Look, put: Put): SVGElement[] {
+  const whiskers = bars(series, (n, values) => put(series.x[n] ?? null, values[n] ?? null));
+  const marks = points.flatMap((point, n) => {
+    const mark = series.marks[n];
+    return point && mark ? [{ mark, drawn: pointed(look, mark, point) }] : [];
+  });
+  // What meets stands before what does not.
+  marks.sort((one, other) => Number(other.mark === "cross") - Number(one.mark === "cross"));
+  return [svg("path", { class: `${look.colour} line`, d: whiskers }), ...marks.map((one) => one.drawn)];
+}
+
+function bars(series: Series, end: (n: number, values: (number | null)[]) => Point | null): string {
+  const ends = series.low.map((_, n) => [end(n, series.low), end(n, series.high)] as const);
+  return ends.map(([bottom, top]) => (bottom && top ? `M${short(top.x)} ${short(top.y)}V${short(bottom.y)}` : "")).join("");
 }
 
 /** The interval round a line as a band, broken where it is not known; round published points, and one alone, as bars. */
@@ -116,7 +147,7 @@ function interval(series: Series, look: Look, put: Put): SVGElement[] {
 }
 
 function labels(figure: Lines, all: (Point | null)[][], styles: Look[], box: Box, rules: Rule[]): SVGElement {
-  const ink = all.flatMap((points) => along(points));
+  const ink = all.flatMap((points, index) => (figure.series[index]?.marks.length ? points.filter((one) => one !== null) : along(points)));
   const wanted = figure.series.flatMap((one, index) =>
     (all[index] ?? []).flatMap((at, n) => (at && one.labels[n] ? [{ at, text: one.labels[n], colour: styles[index]?.colour ?? "" }] : [])),
   );
@@ -150,11 +181,13 @@ function said(figure: Lines, series: Series, n: number): string[] {
   const end = (values: (number | null)[]) => values[n] ?? null;
   const [low, high] = [end(series.low), end(series.high)];
   const [x, y] = [end(series.x), end(series.y)];
-  const parts: string[] = [];
+  const parts: string[] = series.names[n] ? [series.names[n]] : [];
+  const known = figure.key.find(([mark]) => mark === series.marks[n]);
+  if (known) parts.push(known[1]);
   if (x !== null) parts.push(`${figure.x.label}: ${shown(x, figure.x_is_percentile ? 8 : 6)}`);
   if (y !== null) parts.push(`${figure.y.label}: ${shown(y, 6)}`);
   if (low !== null && high !== null) parts.push(`from ${shown(low)} to ${shown(high)}`);
-  if (series.labels[n]) parts.push(`at ${series.labels[n]}`);
+  if (series.labels[n] && !series.marks.length) parts.push(`at ${series.labels[n]}`);
   if (series.mark && series.mark[0] === series.x[n] && series.mark[1] === series.y[n]) parts.push(series.mark_at_most ? "knee, here or before" : "knee");
   return parts;
 }

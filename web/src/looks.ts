@@ -2,7 +2,7 @@
 
 import { svg } from "./dom";
 import { short, type Point } from "./geometry";
-import type { Series, Shape } from "./report";
+import type { Mark, Series, Shape } from "./report";
 
 const DASHES = ["", "7 3", "2 3", "9 3 2 3"];
 
@@ -24,6 +24,15 @@ export function marked(look: Look, at: Point): SVGElement {
   const kind = look.shape === "asterisk" ? " star" : look.published ? " open" : "";
   const attributes = { class: `${look.colour} mark${kind}`, d: outline(look.shape, at, size) };
   return svg("path", attributes);
+}
+
+/** One of many points: how it is drawn says what is known of it. */
+export function pointed(look: Look, mark: Mark, at: Point): SVGElement {
+  if (mark === "cross") {
+    const d = `M${short(at.x - 3.4)} ${short(at.y - 3.4)}l6.8 6.8M${short(at.x + 3.4)} ${short(at.y - 3.4)}l-6.8 6.8`;
+    return svg("path", { class: `${look.colour} mark star`, d });
+  }
+  return svg("path", { class: `${look.colour} mark${mark === "open" ? " open" : ""}`, d: outline(look.shape, at, 4.2) });
 }
 
 function outline(shape: Shape, { x, y }: Point, r: number): string {

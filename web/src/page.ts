@@ -7,7 +7,7 @@ import { dataOf } from "./data";
 import { fold, html, linked, paragraphs, svg } from "./dom";
 import { heat } from "./heat";
 import { lines } from "./lines";
-import { looks, marked, nameOf } from "./looks";
+import { looks, marked, nameOf, pointed } from "./looks";
 import type { Axis, Bars, Figure, Given, Heat, Lines, Report, Section, Series } from "./report";
 import { runsOf } from "./runs";
 import { figure as shown } from "./scale";
@@ -27,7 +27,7 @@ function figureOf(figure: Figure, links: Linked): HTMLElement {
   else if (figure.kind === "grid") element.append(grid(figure));
   else {
     const chart = chartOf(figure, links);
-    const hasNames = figure.kind !== "heat" && (figure.series.length > 1 || figure.series.some((one) => one.mark));
+    const hasNames = figure.kind !== "heat" && (figure.series.length > 1 || figure.series.some((one) => one.mark || one.marks.length));
     if (hasNames) element.append(legend(figure, chart));
     const data = dataOf(figure);
     const behind = () => [table(data), ...(data.note ? [html("p", { class: "note" }, data.note)] : [])];
@@ -85,8 +85,9 @@ function legend(figure: Lines | Bars, chart: Chart): HTMLElement {
     const width = twin < 0 ? 26 : 38;
     const sample = svg("svg", { class: "sample", width, height: 12, "aria-hidden": "true" });
     if (look && kind === "lines") {
-      if (!look.published) sample.append(svg("path", { class: `${look.colour} line`, d: `M1 6H${width - 1}`, "stroke-dasharray": look.dash }));
+      if (!look.published && !one.marks.length) sample.append(svg("path", { class: `${look.colour} line`, d: `M1 6H${width - 1}`, "stroke-dasharray": look.dash }));
       if (look.published && !hasPoints(one)) sample.append(svg("path", { class: `${look.colour} rule-across`, d: `M1 6H${width - 1}` }));
+      else if (one.marks.length) sample.append(pointed(look, "full", { x: 13, y: 6 }));
       else sample.append(marked(look, { x: twin < 0 ? 13 : 10, y: 6 }));
       const other = series[twin];
       if (other && hasPoints(other)) sample.append(marked({ ...look, published: true }, { x: 28, y: 6 }));
@@ -104,7 +105,17 @@ function legend(figure: Lines | Bars, chart: Chart): HTMLElement {
     return button;
   });
   const open = kind === "lines" && entries.includes(null) ? html("span", {}, `${publishedMarks(figure)}: as published`) : null;
-  return html("div", { class: "legend", role: "group", "aria-label": "Series; press to hide or show" }, ...entries, open);
+  return html("div", { class: "legend", role: "group", "aria-label": "Series; press to hide or show" }, ...entries, open, ...keyOf(figure));
+}
+
+/** What the marks of points say, whatever their colour. */
+function keyOf(figure: Lines | Bars): HTMLElement[] {
+  if (figure.kind !== "lines") return [];
+  return figure.key.map(([mark, says]) => {
+    const sample = svg("svg", { class: "sample", width: 14, height: 12, "aria-hidden": "true" });
+    sample.append(pointed({ colour: "", dash: "", shape: "circle", published: false }, mark, { x: 7, y: 6 }));
+    return html("span", { class: "key" }, sample, says);
+  });
 }
 
 /** Whether a series has a point with both values, which has a mark; what has one alone is a rule. */

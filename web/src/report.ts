@@ -10,6 +10,9 @@ export interface Axis {
 type Places = (number | null)[];
 export type Shape = "circle" | "square" | "triangle" | "diamond" | "cross" | "down" | "asterisk";
 
+/** How a point among many is drawn. */
+export type Mark = "full" | "open" | "cross";
+
 export interface Series {
   name: string;
   /** A published point that has only one of x and y is a rule across the figure. */
@@ -24,10 +27,20 @@ export interface Series {
   mark: [number, number] | null;
   mark_at_most: boolean;
   published: boolean;
+  /** Of points alone, without a line between them; empty for a line. */
+  marks: Mark[];
+  /** What each point is of. */
+  names: string[];
   /** Looks are chosen for the whole report by python/headstack/report/looks.py. */
   colour: string;
   dash: number;
   shape: Shape;
+}
+
+/** A rule across the figure, at a value of the y axis. */
+export interface Limit {
+  value: number;
+  label: string;
 }
 
 export interface Lines {
@@ -39,6 +52,9 @@ export interface Lines {
   series: Series[];
   note: string;
   x_is_percentile: boolean;
+  limits: Limit[];
+  /** What the marks of points say. */
+  key: [Mark, string][];
 }
 
 export interface Bars {
@@ -49,6 +65,8 @@ export interface Bars {
   groups: string[];
   series: Series[];
   note: string;
+  /** The series of a group stand on each other. */
+  stacked: boolean;
 }
 
 export interface Grid {

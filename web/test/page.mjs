@@ -64,6 +64,42 @@ async function drawn(page, name) {
   return paths.map((path) => [...path.matchAll(/[ML]([\d.-]+) ([\d.-]+)/g)].map((part) => [Number(part[1]), Number(part[2])]));
 }
 
+/** Points alone, with their limit; and what is said of the first. */
+async function scattered(page, name) {
+  await shown(page, name);
+  const found = await page.locator(`#${name}`).evaluate((figure) => {
+    const marks = [...figure.querySelectorAll(".paper .mark")];
+    const kind = (mark) => (mark.classList.contains("star") ? "cross" : mark.classList.contains("open") ? "open" : "full");
+    const limit = figure.querySelector(".limit").getBoundingClientRect();
+    const middle = ({ top, bottom }) => (top + bottom) / 2;
+    const sorted = marks.map((mark) => mark.getBoundingClientRect()).sort((one, other) => one.left - other.left);
+    return {
+      marks: marks.map(kind),
+      lines: [...figure.querySelectorAll(".paper path.line")].filter((line) => line.getAttribute("d")).length,
+      texts: [...figure.querySelectorAll(".paper .labels text")].map((text) => text.textContent),
+      key: [...figure.querySelectorAll(".key")].map((key) => key.textContent),
+      heights: sorted.map(middle),
+      limit: middle(limit),
+    };
+  });
+  await page.locator(`#${name} .paper`).focus();
+  await page.keyboard.press("ArrowRight");
+  const said = await tip(page, name);
+  await page.keyboard.press("Escape");
+  return { ...found, said };
+}
+
+/** Where bars begin and end, series by series. */
+async function barred(page, name) {
+  await shown(page, name);
+  return page.locator(`#${name} .paper .bar`).evaluateAll((all) =>
+    all.map((bar) => {
+      const { left, top, bottom } = bar.getBoundingClientRect();
+      return { left, top, bottom };
+    }),
+  );
+}
+
 async function pointed(page, name) {
   await shown(page, name);
   const paper = page.locator(`#${name} .paper`);
@@ -249,6 +285,8 @@ try {
   for (const name of names) found.drawn[name] = await drawn(page, name);
   found.painted = await painted(page);
   found.pointed = await pointed(page, names[0]);
+  found.points = await scattered(page, "points");
+  found.stacked = await barred(page, "stacked");
   found.zoomed = await zoomed(page, names[0], names[1]);
   found.toggled = await toggled(page, names[0]);
   found.sorted = await sortedBy(page, "systems", 1);

@@ -7,7 +7,7 @@ import { shade, sorted } from "../src/table";
 const series = (of: Partial<Series>): Series =>
   ({
     name: "a", x: [], y: [], labels: [], low: [], high: [], low_x: [], high_x: [], mark: null,
-    mark_at_most: false, published: false, colour: "blue", dash: 0, shape: "circle", ...of,
+    mark_at_most: false, published: false, marks: [], names: [], colour: "blue", dash: 0, shape: "circle", ...of,
   });
 
 test("rows sort by size or alphabet, what is missing last", () => {
@@ -17,9 +17,20 @@ test("rows sort by size or alphabet, what is missing last", () => {
   assert.deepEqual(sorted(rows, 1, -1).map(([, value]) => value), [5, -2, null]);
 });
 
+test("of points it is told what they are, and what their marks say", () => {
+  const figure: Lines = {
+    kind: "lines", name: "n", title: "t", note: "", x_is_percentile: false, limits: [{ value: 2, label: "l" }],
+    x: { label: "x", log: false }, y: { label: "y", log: false }, key: [["full", "meets"], ["cross", "fails"]],
+    series: [series({ x: [3, 2], y: [1, 4], marks: ["cross", "full"], names: ["p", "q"] })],
+  };
+  const { columns, rows } = dataOf(figure);
+  assert.deepEqual(columns, ["series", "x", "y", "of", "known"]);
+  assert.deepEqual(rows, [["a", 3, 1, "p", "fails"], ["a", 2, 4, "q", "meets"]]);
+});
+
 test("the values behind lines are all there, those that were published by that name", () => {
   const figure: Lines = {
-    kind: "lines", name: "n", title: "t", note: "", x_is_percentile: false,
+    kind: "lines", name: "n", title: "t", note: "", x_is_percentile: false, limits: [], key: [],
     x: { label: "x", log: false }, y: { label: "y", log: true },
     series: [series({ x: [3, 2], y: [1, null], labels: ["p", "q"] }), series({ x: [4], y: [5], low: [4.5], high: [6], published: true })],
   };

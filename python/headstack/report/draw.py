@@ -6,9 +6,9 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from headstack.report.figures import Axis, Bars, Cell, Grid, Heat, Lines, Series, Shape, Table
+from headstack.report.figures import Axis, Bars, Cell, Grid, Heat, Lines, Mark, Series, Shape, Table
 from headstack.report.figures import Figure as Data
 from headstack.report.looks import COLOURS as NAMES
 from headstack.report.looks import with_looks
@@ -37,6 +37,7 @@ MARKERS: dict[Shape | None, Any] = {
     "asterisk": (6, 2, 0),
 }
 """As in the page (web/src/looks.ts)."""
+MARKS: tuple[Mark, ...] = get_args(Mark)
 RULE = (0, (1, 1.6))
 MARKS_MAX = 80
 """More points than this have no marks of their own."""
@@ -84,7 +85,8 @@ def _lines(data: Lines) -> Figure:
         _dress_nines(axes, data.x, percents)
     else:
         _dress(axes.xaxis, data.x, [*percents, *_known(data.series, "low_x", "high_x")])
-    _dress(axes.yaxis, data.y, _known(data.series, "y", "low", "high"))
+    _dress(axes.yaxis, data.y, [*_known(data.series, "y", "low", "high"), *(limit.value for limit in data.limits)])
+    _draw_limits(axes, data)
     axes.grid(axis="both", zorder=0)
     ours = {series.name for series in data.series if not series.published}
     if any(series.published and series.name in ours for series in data.series):
@@ -92,7 +94,9 @@ def _lines(data: Lines) -> Figure:
         mark: dict[str, Any] = {"marker": "o", "mfc": "white", "mec": FAINT, "mew": 1.3, "ms": 7, "ls": ""}
         rule: dict[str, Any] = {"color": FAINT, "ls": RULE, "lw": 1.6}
         axes.plot([], [], label=f"{said}: as published", **(mark if said.startswith("open") else rule))
-    has_names = len(data.series) > 1 or any(series.mark is not None for series in data.series)
+    for kind, says in data.key:
+        axes.plot([], [], label=says, color=FAINT, **_mark_look(kind, "o", FAINT))
+    has_names = len(data.series) > 1 or any(series.mark is not None for series in data.series) or bool(data.key)
     _head_and_foot(figure, data.title, data.note, has_names)
     if labelled:
         label_points(figure, labelled)
@@ -154,6 +158,9 @@ def _draw_series(axes: Axes, data: Lines, series: Series) -> None:
             **open_mark,
         )
         return
+    if series.marks:
+        _draw_points(axes, series, label)
+        return
     _band(axes, series, colour)
     shown = marker if sum(not math.isnan(value) for value in y) <= MARKS_MAX else ""
     edge = 1.2 if series.shape == "asterisk" else 0
@@ -161,6 +168,43 @@ def _draw_series(axes: Axes, data: Lines, series: Series) -> None:
     axes.plot(x, y, marker=shown, ls=dash, color=colour, lw=1.8, ms=4.5 + edge, mew=edge, label=label, zorder=3)
     if series.mark is not None:
         axes.plot(*series.mark, "o", ms=11, mfc="none", mec=colour, mew=1.4, zorder=4)
+
+
+def _draw_points(axes: Axes, series: Series, label: str) -> None:
+    """Points alone, each with its mark; where the interval is known, it is a bar."""
+    colour, marker = _colour(series), MARKERS[series.shape]
+    axes.plot([], [], label=label, color=colour, **_mark_look("full", marker, colour))
+    for kind in MARKS:
+        points = [
+            (x, y)
+            for x, y, of in zip(series.x, series.y, series.marks, strict=True)
+            if of == kind and x is not None and y is not None
+        ]
+        across, up = [x for x, _ in points], [y for _, y in points]
+        axes.plot(across, up, zorder=3.5 if kind == "cross" else 4, **_mark_look(kind, marker, colour))
+    for x, low, high in zip(series.x, series.low, series.high, strict=False):
+        if x is not None and low is not None and high is not None:
+            axes.plot([x, x], [low, high], color=colour, lw=1.2, zorder=3)
+
+
+def _mark_look(kind: Mark, marker: Any, colour: str) -> dict[str, Any]:
+    if kind == "cross":
+        return {"ls": "", "marker": "x", "ms": 5, "mec": colour, "mew": 1.1}
+    return {
+        "ls": "",
+        "marker": marker,
+        "ms": 6,
+        "mec": colour,
+        "mew": 1.2,
+        "mfc": colour if kind == "full" else "white",
+    }
+
+
+def _draw_limits(axes: Axes, data: Lines) -> None:
+    for limit in data.limits:
+        axes.axhline(limit.value, color=INK, ls=DASHES[1], lw=1.1, zorder=2.5)
+        look: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": LABEL_SIZE, "color": INK, "zorder": 5}
+        axes.text(0.995, limit.value, limit.label, transform=axes.get_yaxis_transform(), **look)
 
 
 def _rules(axes: Axes, series: Series) -> None:
@@ -256,18 +300,22 @@ def _dress(drawn: Drawn, axis: Axis, values: list[float]) -> None:
 
 
 def _bars(data: Bars) -> Figure:
-    count = len(data.groups) * len(data.series)
+    count = len(data.groups) * (1 if data.stacked else len(data.series))
     figure = Figure(figsize=(max(8.4, 0.28 * count + 1.5), 4.8 + 0.2 * _legend_rows(data.series)), layout="constrained")
     axes = figure.add_subplot()
-    width = 0.82 / max(1, len(data.series))
+    width = 0.62 if data.stacked else 0.82 / max(1, len(data.series))
+    tops = [0.0] * len(data.groups)
     for number, series in enumerate(data.series):
         colour = _colour(series)
-        places = [group + (number + 0.5 - len(data.series) / 2) * width for group in range(len(data.groups))]
+        beside = 0.0 if data.stacked else (number + 0.5 - len(data.series) / 2) * width
+        places = [group + beside for group in range(len(data.groups))]
         heights = [math.nan if value is None else value for value in series.y]
         face: dict[str, Any] = {"color": colour, "lw": 0}
         if series.published:
             face = {"facecolor": "white", "edgecolor": colour, "hatch": "////", "lw": 1}
-        axes.bar(places, heights, width=0.94 * width, label=series_name(series), zorder=3, **face)
+        axes.bar(places, heights, width=0.94 * width, bottom=tops, label=series_name(series), zorder=3, **face)
+        if data.stacked:
+            tops = [top + (value or 0.0) for top, value in zip(tops, series.y, strict=True)]
         for place, low, high in zip(places, series.low, series.high, strict=False):
             if low is not None and high is not None:
                 axes.plot([place, place], [low, high], color=INK, lw=1.2, zorder=4)

@@ -10,6 +10,8 @@ from typing import Literal, TypeAlias
 Cell: TypeAlias = str | float | int | bool | None
 Colour: TypeAlias = Literal["blue", "red", "green", "purple", "yellow", "cyan"]
 Shape: TypeAlias = Literal["circle", "square", "triangle", "diamond", "cross", "down", "asterisk"]
+Mark: TypeAlias = Literal["full", "open", "cross"]
+"""How a point among many is drawn, by what is known of it."""
 
 
 class _Inline:
@@ -52,12 +54,25 @@ class Series:
     """The knee is there or before: the point is the first of its curve."""
     published: bool = False
     """Points that somebody else measured: drawn as marks without a line."""
+    marks: Sequence[Mark] = ()
+    """Points alone, without a line between them, each with its mark; empty for a line, or one for each."""
+    names: Sequence[str] = ()
+    """What each point is of: told where it is pointed at; empty, or one for each."""
     thing: str = ""
     """What has the colour, such as a drive under several loads; the name itself where empty."""
     colour: Colour | None = None
     dash: int | None = None
     shape: Shape | None = None
     """How it is drawn; what is ``None`` is chosen by ``headstack.report.looks``."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What points are held against: a rule across the figure."""
+
+    value: float
+    """On the y axis."""
+    label: str
 
 
 @dataclass(frozen=True)
@@ -73,6 +88,9 @@ class Lines(_Inline):
     note: str = ""
     x_is_percentile: bool = False
     """The x axis runs over percentiles in nines: 50, 90, 99, 99.9."""
+    limits: Sequence[Limit] = ()
+    key: Sequence[tuple[Mark, str]] = ()
+    """What the marks of points say, for the legend."""
     kind: Literal["lines"] = "lines"
 
 
@@ -87,6 +105,8 @@ class Bars(_Inline):
     series: Sequence[Series]
     """``x`` is empty; one ``y`` for each group."""
     note: str = ""
+    stacked: bool = False
+    """The series of a group stand on each other: they are parts of a whole."""
     kind: Literal["bars"] = "bars"
 
 

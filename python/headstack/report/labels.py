@@ -31,9 +31,9 @@ def label_points(figure: Figure, drawn: Sequence[tuple[Series, str]]) -> None:
     ]
     inked = [
         start + (end - start) * step / 20
-        for points in places
+        for points, (one, _) in zip(places, drawn, strict=True)
         if len(points)
-        for start, end in pairwise([points[0], *points])
+        for start, end in (zip(points, points, strict=True) if one.marks else pairwise([points[0], *points]))
         for step in range(21)
     ]
     for (_, colour), labelled, points in zip(drawn, known, places, strict=True):
