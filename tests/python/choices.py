@@ -89,7 +89,7 @@ OTHERS = tuple(
         (9, "exos-x18-18tb", "raid6", 3499, 15.9),
         (10, "exos-x18-18tb", "raid6", 3788, 15.1),
         (10, "exos-x16-16tb", "raid6", 3549, 16.2),
-        (6, "exos-x18-18tb", "raid10", 2777, 14.0),
+        (6, "exos-x18-18tb", "raid10", 2777, 25.0),
         (10, "hc320-8tb", "raid6", 3582, 31.0),
         (11, "hc320-8tb", "raid6", 3750, 24.3),
         (8, "pm1643a-15tb", "raid6", 7960, 0.79),
@@ -98,7 +98,7 @@ OTHERS = tuple(
 )
 
 PLAIN = Answer(
-    question=("oltp.parquet, 300/s", "p99 of 20 ms at most, 40 TB, survives 2 failures", "all drives with a price"),
+    question=("oltp.parquet, 300/s", "p99 of 20 ms at most, 40 TB, survives a failure", "all drives with a price"),
     objective="usd",
     unit="$",
     best=BEST,
@@ -111,7 +111,7 @@ PLAIN = Answer(
     relaxed=(
         Relaxed("p99=20ms", "22 ms", OPEN.name, 289.0, True),
         Relaxed("capacity=40TB", "36 TB", BEST.name, 0.0, False),
-        Relaxed("survive=2", "1", BEST.name, 0.0, False),
+        Relaxed("survive=1", "0", BEST.name, 0.0, False),
     ),
     sensitivity=(
         Sensitivity("exos-x18-18tb 10 % dearer", RUNNERS_UP[0].name, 3298.0, True),
@@ -159,7 +159,10 @@ def _both(one: Choice) -> Choice:
 FRONTIER = replace(
     PLAIN,
     best=_both(BEST),
-    frontier=tuple(map(_both, (BEST, OTHERS[5], RUNNERS_UP[4]))),
+    runners_up=tuple(map(_both, RUNNERS_UP)),
+    undecided=(_both(OPEN),),
+    upgrade=_both(RUNNERS_UP[1]),
+    frontier=tuple(map(_both, (BEST, RUNNERS_UP[4]))),
     looked_at=tuple(map(_both, PLAIN.looked_at)),
     objectives=(("usd", "$"), ("watts", "W")),
 )
@@ -172,7 +175,7 @@ def volume(name: str, months_usd: float, value: float, says: Says) -> Choice:
     )
     return system(
         1,
-        name,
+        name.split()[0],
         "volume",
         36 * months_usd,
         verdicts[0],
