@@ -84,7 +84,7 @@ def bits_per_error(drive: Drive) -> tuple[float, str]:
     """
     for value in drive.stated:
         if value["key"] == "reliability.bits_per_error":
-            return float(value["value"]), "stated by the data sheet, as its worst"
+            return float(value["value"]), f"a data sheet's worst, by its file ({value['source'] or 'of the user'})"
     match _class_of(drive):
         case "volume":
             return math.inf, "assumed: the provider repairs what it cannot read"
@@ -236,7 +236,8 @@ def unreadable_a_year(
 
     Those are the rebuilds of groups of which as many drives failed as they survive. All of such a rebuild counts,
     though a part of it may have been done while there was redundancy: with the data sheet's worst, it is a bound. A
-    level without redundancy rebuilds nothing. ``width`` is that of declustered stripes (dRAID), of which few are critical.
+    level without redundancy rebuilds nothing. ``width`` is that of declustered stripes (dRAID), of
+    which few are critical.
 
     >>> round(unreadable_a_year(8, 1, 1.5, 29, 16e12, 1e15), 3)
     0.072
@@ -276,7 +277,7 @@ def durability_of(
     group = (found.members, found.survives, percent, rebuild_h)
     unreadable = unreadable_a_year(*group, drive.capacity_bytes, bits, found.groups, found.width)
     loss = loss_a_year(*group, found.groups)
-    read = f"a sector in {bits:.0e} bits is unreadable, {bits_source}"
+    read = bits_source if math.isinf(bits) else f"a sector in {bits:.0e} bits is unreadable, {bits_source}"
     return Durability(percent, source, rebuild_h, f"{rebuild_source}; {read}", loss, unreadable)
 
 
@@ -352,11 +353,13 @@ def _field_rate(drive: Drive, of_class: str) -> tuple[float, str]:
 
 def _sheet_rate(drive: Drive) -> str:
     """What the data sheet states, for people; empty where the drive's file has nothing of it."""
-    stated = {value["key"]: float(value["value"]) for value in drive.stated if value["key"].startswith("reliability.")}
-    if "reliability.afr_percent" in stated:
-        return f"its data sheet states {stated['reliability.afr_percent']:g} %"
-    if hours := stated.get("reliability.mtbf_h"):
-        return (
-            f"its data sheet states {hours:,.0f} h between failures, {-100 * math.expm1(-YEAR_H / hours):.2f} % a year"
-        )
+    stated = {value["key"]: value for value in drive.stated}
+    for key in ("reliability.afr_percent", "reliability.mtbf_h"):
+        if key not in stated:
+            continue
+        figure, from_whom = float(stated[key]["value"]), f"by its file ({stated[key]['source'] or 'of the user'})"
+        if key == "reliability.afr_percent":
+            return f"its data sheet states {figure:g} %, {from_whom}"
+        percent = -100 * math.expm1(-YEAR_H / figure)
+        return f"its data sheet states {figure:,.0f} h between failures, {percent:.2f} % a year, {from_whom}"
     return ""
