@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
+from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from headstack import _native
@@ -55,20 +56,23 @@ ALIKE_DAYS = 183
 REACH = 8.0
 """So many times smaller or larger than every sample, and nothing is estimated."""
 RELATED = {
-    "ssd-sata-tlc-ent": "ssd-nvme-tlc-ent",
-    "ssd-sas-tlc-ent": "ssd-nvme-tlc-ent",
-    "ssd-nvme-qlc-ent": "ssd-nvme-tlc-ent",
-    "ssd-sata-qlc": "ssd-sata-tlc",
-    "ssd-sata-tlc": "ssd-nvme-tlc",
-    "ssd-nvme-qlc": "ssd-nvme-tlc",
-    "ssd-nvme-mlc-ent": "ssd-sata-mlc-ent",
-    "ssd-sas-mlc-ent": "ssd-sata-mlc-ent",
-    "hdd-7k2-nas": "nearline",
-    "hdd-5k4-desktop": "hdd-7k2-desktop",
-    "hdd-7k2-desktop": "hdd-desktop",
+    "ssd-sata-tlc-ent": ("ssd-nvme-tlc-ent", "ssd-nvme-tlc"),
+    "ssd-sas-tlc-ent": ("ssd-nvme-tlc-ent", "ssd-nvme-tlc"),
+    "ssd-nvme-tlc-ent": ("ssd-nvme-tlc",),
+    "ssd-nvme-qlc-ent": ("ssd-nvme-tlc-ent", "ssd-nvme-qlc"),
+    "ssd-sata-mlc-ent": ("ssd-nvme-mlc-ent",),
+    "ssd-sas-mlc-ent": ("ssd-nvme-mlc-ent", "ssd-sata-mlc-ent"),
+    "ssd-nvme-mlc-ent": ("ssd-sata-mlc-ent",),
+    "ssd-sata-tlc": ("ssd-nvme-tlc",),
+    "ssd-sata-qlc": ("ssd-sata-tlc", "ssd-nvme-qlc"),
+    "ssd-nvme-qlc": ("ssd-nvme-tlc",),
+    "ssd-nvme-mlc": ("ssd-sata-mlc",),
+    "hdd-7k2-nas": ("nearline",),
+    "hdd-7k2-desktop": ("hdd-desktop",),
+    "hdd-5k4-desktop": ("hdd-7k2-desktop", "hdd-desktop"),
 }
-"""Whose samples are taken where a kind has none near that day: the same flash behind another link, the same class of
-disk. The estimate says so."""
+"""Whose samples are taken, in this order, where a kind has none near: the same flash behind another link or for
+consumers, a like class of disk. The estimate says so."""
 GROUPS = ("drives", "flash", "disks", "hosts", "cloud")
 """What ``PriceBook.changed`` takes beside items and kinds."""
 
@@ -109,6 +113,11 @@ class Price:
         return last_day(self.date)
 
     @property
+    def since(self) -> str:
+        """The first day that the date may mean."""
+        return self.date + "-01-01"[3 * self.date.count("-") :]
+
+    @property
     def is_sample(self) -> bool:
         """Whether others of its kind may be estimated by it."""
         return bool(self.kind) and self.capacity_bytes is not None
@@ -127,12 +136,21 @@ class Price:
         return self.usd * 1e9 / capacity_bytes
 
     def age_days(self, on: str) -> int:
-        """How old it is on a day, at least: from the last day that its date may mean. Below 0 for one of later.
+        """How old it is on a day, at least: from the last day that its date may mean; 0 where that is not over yet.
 
         >>> Price("mine", 200, "2024", "I", "a quote").age_days("2025-12-31")
         365
         """
-        return (datetime.date.fromisoformat(last_day(on)) - datetime.date.fromisoformat(self.until)).days
+        return max(0, _days(self.until, last_day(on)))
+
+    def apart_days(self, day: str) -> int:
+        """How far it is from a day, before or after, at least.
+
+        >>> [Price("mine", 200, "2024", "I", "").apart_days(day) for day in ("2023-12-30", "2024-05", "2025-01-01")]
+        [2, 0, 1]
+        """
+        last = last_day(day)
+        return max(0, _days(self.until, last), _days(last, self.since))
 
 
 @dataclass(frozen=True)
@@ -230,17 +248,23 @@ def read_rows(path: str | os.PathLike[str]) -> Rows:
 
 def newest(item: str, prices: Iterable[Price], on: str | None = None) -> Price | None:
     """The newest price of an item, or the newest that was one on a day; ``None`` where none is known. Of equal days
-    the later row is taken.
+    the later row is taken. Where the month or year of a date is not over on the day, its first day counts.
 
     >>> hs.prices.newest("exos-x16-16tb", hs.prices.known(), on="2019-07").usd
     610.0
     """
-    last = None if on is None else last_day(on)
-    found: Price | None = None
+    return _counting((price for price in prices if price.item == item), on).get(item)
+
+
+def _counting(prices: Iterable[Price], on: str | None) -> dict[str, Price]:
+    """Of each item the newest price that is not after a day."""
+    last = "9999-12-31" if on is None else last_day(on)
+    newest: dict[str, tuple[str, Price]] = {}
     for price in prices:
-        if price.item == item and (last is None or price.until <= last):
-            found = price if found is None or price.until >= found.until else found
-    return found
+        day = price.until if price.until <= last else price.since
+        if day <= last and (price.item not in newest or day >= newest[price.item][0]):
+            newest[price.item] = (day, price)
+    return {item: price for item, (_, price) in newest.items()}
 
 
 def last_day(date: str, name: str = "on") -> str:
@@ -292,7 +316,8 @@ def kind_of_drive(drive: Drive) -> str:
 class PriceBook:
     """Prices of several files as one: of each item that which counts on a day.
 
-    An item's newest price that is not after ``on`` counts. What your own files have of an item goes before what
+    An item's newest price that is not after ``on`` counts; where the month or year of its date is not over then, its
+    first day does. What your own files have of an item goes before what
     headstack knows of it, whichever is newer; of equal days the later file's is taken, and of one file the later row.
     """
 
@@ -332,19 +357,9 @@ class PriceBook:
         return replace(self, on=on)
 
     @cached_property
-    def _counting(self) -> dict[str, Price]:
+    def _of_items(self) -> dict[str, Price]:
         """The price of each item."""
-        last = None if self.on is None else last_day(self.on)
-        counting: dict[str, Price] = {}
-        for some in (self.shipped, self.ours):
-            best: dict[str, Price] = {}
-            for price in some:
-                if last is not None and price.until > last:
-                    continue
-                if price.item not in best or price.until >= best[price.item].until:
-                    best[price.item] = price
-            counting |= best
-        return counting
+        return _counting(self.shipped, self.on) | _counting(self.ours, self.on)
 
     @cached_property
     def _sampled(self) -> dict[str, str]:
@@ -353,7 +368,7 @@ class PriceBook:
 
     def __iter__(self) -> Iterator[Price]:
         """The prices that count, by item."""
-        return iter(sorted(self._counting.values(), key=lambda price: price.item))
+        return iter(sorted(self._of_items.values(), key=lambda price: price.item))
 
     def price(self, item: str) -> Price | None:
         """What an item costs; ``None`` where that is not known on the day.
@@ -361,7 +376,7 @@ class PriceBook:
         >>> PriceBook.load(on="2026-06").price("kWh").confidence
         'M'
         """
-        return self._counting.get(item)
+        return self._of_items.get(item)
 
     def usd(self, item: str) -> float:
         """What an item costs, in dollars. Raises ``InputError`` where that is not known on the day.
@@ -406,6 +421,8 @@ class PriceBook:
             age = found.age_days(day)
             if age > limit:
                 told.append(f"{item}: its price is of {found.date}, at least {age:,} days old on {day}")
+            if "-" not in found.date and found.until > last_day(day):
+                told.append(f"{item}: its price is of {found.date}, which may be after {day}")
             if found.is_estimate:
                 told.append(f"{item}: its price is an estimate ({found.confidence}): {found.source}")
         return told
@@ -433,7 +450,7 @@ class PriceBook:
         if not (math.isfinite(factor) and factor > 0):
             raise InputError(f"prices: a change by {factor:g}; a factor above 0 is allowed")
         names = [items] if isinstance(items, str) else [*items]
-        chosen = {name: self._items(name) for name in names}
+        chosen = {name: self.items_of(name) for name in names}
         for name, some in chosen.items():
             if not some:
                 raise InputError(
@@ -454,8 +471,9 @@ class PriceBook:
         """What a drive of a kind and capacity may have cost on the book's day, by dated samples of its kind; ``None``
         where there are none near that day and capacity. To be used where somebody asks for it, and said.
 
-        Of the samples within a year and a half the nearest are taken, by day: of each capacity one. Dollars a byte are
-        interpolated in the logarithm of capacity, and stay as they are beyond the smallest and the largest.
+        Of the samples within a year and a half those nearest by day are taken, of each capacity; of several that are
+        equally near the geometric mean. Dollars a byte are interpolated in the logarithm of capacity, and stay as they
+        are beyond the smallest and the largest.
 
         >>> PriceBook.load(on="2001").estimate("hdd-10k", 73_400_000_000).usd
         745.0
@@ -463,37 +481,36 @@ class PriceBook:
         day = self._day(None)
         if capacity_bytes <= 0:
             raise InputError(f"prices: a capacity of {capacity_bytes} bytes; above 0 is allowed")
-        taken: str | None = kind
-        while taken is not None:
+        for taken in (kind, *RELATED.get(kind, ())):
             some = self._near(taken, capacity_bytes, day)
             if some:
                 usd = _interpolated(some, capacity_bytes) * capacity_bytes
-                return Price(
-                    item or f"{kind} of {_native.format_bytes(capacity_bytes)}", usd, day, "D",
-                    _estimated_from(kind, taken, some, capacity_bytes), kind=kind, capacity_bytes=capacity_bytes,
-                )  # fmt: skip
-            taken = RELATED.get(taken)
+                source = _estimated_from(kind, taken, some, capacity_bytes)
+                name = item or f"{kind} of {_native.format_bytes(capacity_bytes)}"
+                return Price(name, usd, day, "D", source, kind=kind, capacity_bytes=capacity_bytes)
         return None
 
     def _near(self, kind: str, capacity_bytes: int, day: str) -> list[Price]:
-        """The samples of a kind that are near, of each capacity the nearest by day."""
-        apart = {
-            price: abs(price.age_days(day))
-            for price in (*self.samples, *self.shipped, *self.ours)
-            if price.kind == kind
-            and price.capacity_bytes is not None
-            and 1 / REACH <= capacity_bytes / price.capacity_bytes <= REACH
-        }
-        limit = min(NEAR_DAYS, ALIKE_DAYS + min(apart.values(), default=0))
-        last, nearest = last_day(day), dict[int, Price]()
-        # Of equally near ones that of before: on that day it could be known.
-        for price, days in sorted(apart.items(), key=lambda pair: (-pair[1], pair[0].until <= last)):
-            if days <= limit and price.capacity_bytes is not None:
-                nearest[price.capacity_bytes] = price
-        return [nearest[capacity] for capacity in sorted(nearest)]
+        """The samples of a kind that are near: of each capacity the nearest by day, by capacity."""
+        by_capacity: dict[int, dict[tuple[int, bool], list[Price]]] = {}
+        for price in (*self.samples, *self.shipped, *self.ours):
+            size = price.capacity_bytes
+            if price.kind == kind and size is not None and 1 / REACH <= capacity_bytes / size <= REACH:
+                # Of two that are equally near that of before: on that day it could be known.
+                apart = (price.apart_days(day), price.since > last_day(day))
+                by_capacity.setdefault(size, {}).setdefault(apart, []).append(price)
+        nearest = {size: min(some) for size, some in by_capacity.items()}
+        limit = min(NEAR_DAYS, ALIKE_DAYS + min((days for days, _ in nearest.values()), default=0))
+        return [
+            price for size in sorted(nearest) if nearest[size][0] <= limit for price in by_capacity[size][nearest[size]]
+        ]
 
-    def _items(self, name: str) -> set[str]:
-        """The items that a name stands for."""
+    def items_of(self, name: str) -> set[str]:
+        """The items that a name stands for: itself, or those of a kind or group; empty where it stands for none.
+
+        >>> PriceBook.load().items_of("kWh")
+        {'kWh'}
+        """
         items = {price.item for price in (*self.shipped, *self.ours, *self.samples)}
         if name in items:
             return {name}
@@ -507,9 +524,9 @@ class PriceBook:
 
     def _missing(self, item: str) -> str:
         """Why an item has no price."""
-        later = sorted(price.until for price in (*self.shipped, *self.ours) if price.item == item)
+        later = [price for price in (*self.shipped, *self.ours) if price.item == item]
         if later:
-            first = next(p.date for p in (*self.shipped, *self.ours) if p.item == item and p.until == later[0])
+            first = min(later, key=lambda price: price.since).date
             return f"{item}: no price by {self.on} is known; the first is of {first}"
         return f"{item}: no price is known"
 
@@ -522,8 +539,12 @@ class PriceBook:
 
 
 def _interpolated(some: Sequence[Price], capacity_bytes: int) -> float:
-    """Dollars a byte at a capacity, by samples in the order of theirs."""
-    points = [(math.log(capacity), price.usd / capacity) for price in some if (capacity := price.capacity_bytes)]
+    """Dollars a byte at a capacity, by samples in the order of theirs; of one capacity their geometric mean."""
+    sizes: dict[int, list[float]] = {}
+    for price in some:
+        if price.capacity_bytes is not None:
+            sizes.setdefault(price.capacity_bytes, []).append(price.usd)
+    points = [(math.log(size), (geometric_mean(usd) if len(usd) > 1 else usd[0]) / size) for size, usd in sizes.items()]
     x = math.log(capacity_bytes)
     if x <= points[0][0]:
         return points[0][1]
@@ -537,7 +558,7 @@ def _estimated_from(kind: str, taken: str, some: Sequence[Price], capacity_bytes
     """What an estimate rests on."""
     dates = sorted({price.date for price in some})
     sizes = [price.capacity_bytes for price in some if price.capacity_bytes]
-    of = taken if taken == kind else f"{taken} (of {kind} there are none)"
+    of = taken if taken == kind else f"{taken} (of {kind} none are near)"
     told = f"estimated from {len(some)} {'sample' if len(some) == 1 else 'samples'} of {of}, {_span(dates)}, "
     told += _span(list(dict.fromkeys(map(_native.format_bytes, sizes))))
     # Drives of one size differ by so much.
@@ -602,11 +623,17 @@ def _price(place: str, head: Sequence[str], row: Sequence[str]) -> tuple[Price, 
 def _rate(price: Price, rates: Iterable[Price]) -> float | None:
     """The rate of exchange that is nearest to a price's day; ``None`` where there is none within a year."""
     near = [
-        (days, rate.usd)
+        ((days, abs(_days(rate.until, price.until))), rate.usd)
         for rate in rates
-        if rate.item == price.currency and (days := abs(rate.age_days(price.until))) <= RATE_DAYS
+        if rate.item == price.currency
+        and (days := max(_days(rate.until, price.since), _days(price.until, rate.since))) <= RATE_DAYS
     ]
-    return min(near, default=(0, None))[1]
+    return min(near)[1] if near else None
+
+
+def _days(earlier: str, later: str) -> int:
+    """From one day to another."""
+    return (datetime.date.fromisoformat(later) - datetime.date.fromisoformat(earlier)).days
 
 
 def _is_currency(text: str) -> bool:

@@ -13,6 +13,7 @@ import pytest
 import headstack as hs
 from conftest import Headstack
 from headstack import prices as prices_module
+from headstack.price_checks import check
 from headstack.prices import (
     CONFIDENCES,
     REACH,
@@ -72,7 +73,7 @@ def is_item(item: str) -> bool:
 
 
 def test_the_examples_run() -> None:
-    names = {"hs": hs} | vars(prices_module)
+    names = {"hs": hs, "check": check} | vars(prices_module)
     public = [one for name, one in vars(prices_module).items() if getattr(one, "__module__", "") == "headstack.prices"]
     functions: list[object] = [one for one in public if inspect.isfunction(one) and not one.__name__.startswith("_")]
     functions += [
@@ -81,6 +82,7 @@ def test_the_examples_run() -> None:
         for name, member in vars(one).items()
         if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, classmethod))
     ]
+    functions.append(check)
     assert len(functions) > 15
     for function in functions:
         name, text = str(function), inspect.getdoc(function) or ""
@@ -113,12 +115,16 @@ def test_prices_that_ship_are_of_known_items_dated_and_sourced() -> None:
         ("2012-05-08", "re4-2tb deskstar-7k3000-3tb barracuda-xt-2tb"),
         ("2013", "cheetah-15k7-600 savvio-10k4-600 constellation2-1tb dc-s3700-400gb ultrastar-ssd800mm-400gb"),
         ("2014-12", "ultrastar-c15k600-600 ultrastar-c10k1800-1800 dc-p3700-800gb dc-s3700-400gb"),
-        ("2016", "exos-7e8-8tb ultrastar-he10-10tb"),
+        (
+            "2016",
+            "st900mp0006 st900mp0006-awc st900mp0146 ultrastar-c15k600-600 exos-7e8-8tb ultrastar-he10-10tb "
+            "9100-max-2400gb dc-p3700-800gb dc-s3700-400gb 850-evo-1tb 960-pro-1tb 960-evo-1tb",
+        ),
         ("2018-06", "ultrastar-he12-12tb exos-x10-10tb"),
         ("2020", "exos-x16-16tb mg08-16tb"),
         ("2022", "exos-x18-18tb exos-x20-20tb ultrastar-hc550-18tb"),
-        ("2024-06", "exos-x24-24tb mg11-24tb 990-pro-2tb d5-p5336-61tb p41-plus-1tb"),
-        ("2026-11-23", "exos-x24-24tb exos-m-30tb 990-pro-2tb 870-evo-1tb d7-p5520-7680gb 9400-pro-30tb"),
+        ("2024-06", "exos-x24-24tb mg11-24tb 990-pro-2tb d5-p5336-61tb p41-plus-1tb pm893-3840gb dc600m-960gb"),
+        ("2026-11-23", "exos-x24-24tb exos-m-30tb 990-pro-2tb 870-evo-1tb d7-p5520-7680gb 9400-pro-30tb dc600m-960gb"),
     ],
 )
 def test_what_the_documents_chose_among_has_a_price_then(on: str, drives: str) -> None:
@@ -132,7 +138,7 @@ def test_what_the_documents_chose_among_has_a_price_then(on: str, drives: str) -
 
 def test_the_newest_price_is_taken_or_that_of_a_day() -> None:
     prices = read(SHIPPED)
-    day = {"2019-05-31": None, "2019-06": 610.0, "2019-12-30": 610.0, "2019": 417.0, "2025-01-01": 417.0}
+    day = {"2018": None, "2019-05-31": 417.0, "2019-06": 610.0, "2019-12-30": 610.0, "2019": 417.0, "2025-01-01": 417.0}
     for on, usd in day.items():
         found = newest("exos-x16-16tb", prices, on)
         assert (found and found.usd) == usd, on
@@ -249,7 +255,9 @@ def test_a_book_takes_the_newest_of_a_day_and_ours_before_what_ships(folder: Pat
     # Of equal days the later file's.
     assert book.at("2024-05-31").usd("mine") == 11
     assert PriceBook.load([second, first], on="2024-05-31").usd("mine") == 10
-    assert book.at("2024-05-30").price("mine") is None
+    assert book.at("2024-04").price("mine") is None
+    # While May is not over its price counts as one of the first.
+    assert [book.at(f"2024-05-{day}").usd("mine") for day in ("01", "30")] == [10, 10]
     # One's own price counts, though headstack knows a newer one; before its day what ships does.
     assert book.at("2026").usd("kWh") == 0.12
     assert book.usd("bay") == 99
@@ -297,6 +305,13 @@ def test_what_is_old_estimated_or_later_is_said(folder: Path) -> None:
     assert len(book.warnings(["flash"], "2024-06-30")) == 1
     assert book.warnings(["disk"], "2024-03-01", old_days=30) != []
     assert book.at("2025").warnings(["later"]) == []
+    vague = PriceBook.load(
+        written(folder / "v.csv", "year,1,USD,2024,A,shop", "month,1,USD,2024-05,A,shop"), shipped=False
+    )
+    assert vague.warnings(["year", "month"], "2024-05-02") == [
+        "year: its price is of 2024, which may be after 2024-05-02"
+    ]
+    assert vague.age_days("month", "2024-05-02") == 0
     # In the catalogue it is flash, whether the file says so or not.
     assert len(PriceBook.load(on="2026-10").warnings(["870-evo-1tb"])) == 1
     assert book.age_days("disk", "2024-01-31") == 30
@@ -377,6 +392,11 @@ def test_estimates_are_interpolated_among_the_nearest_samples(folder: Path) -> N
     assert found is not None
     assert (found.usd, found.item, found.date, found.confidence) == (100, "mine", "2020-01-31", "D")
     assert found.is_estimate
+    # Two makers' on one day: their geometric mean.
+    alike = PriceBook.load(sampled(folder, "2020 1TB 100", "2020 1TB 400"), on="2020", shipped=False)
+    found = alike.estimate("nearline", 10**12)
+    assert found is not None
+    assert found.usd == pytest.approx(200)
     assert book.estimate("hdd-15k", 10**12) is None
     spanning = book.estimate("nearline", 2 * 10**12)
     beyond = book.estimate("nearline", 8 * 10**12)
@@ -394,8 +414,9 @@ def test_estimates_are_interpolated_among_the_nearest_samples(folder: Path) -> N
 def test_an_estimate_by_another_kind_says_so() -> None:
     found = PriceBook.load(on="2026-03").estimate("ssd-sas-tlc-ent", 15_360_000_000_000)
     assert found is not None
-    assert "of ssd-nvme-tlc-ent (of ssd-sas-tlc-ent there are none)" in found.source
-    assert set(prices_module.RELATED.values()) <= {price.kind for price in samples()} | {*prices_module.RELATED}
+    assert "of ssd-nvme-tlc-ent (of ssd-sas-tlc-ent none are near)" in found.source
+    kinds = {price.kind for price in samples()}
+    assert [name for names in prices_module.RELATED.values() for name in names if name not in kinds] == []
 
 
 def test_drives_are_of_the_kind_that_prices_are_of() -> None:
@@ -425,6 +446,122 @@ def test_confidences_are_documented() -> None:
 def test_a_file_of_prices_that_is_none_ends_the_command(headstack: Headstack) -> None:
     done = headstack("drives", "list", "--prices", "missing.csv")
     assert (done.returncode, done.stderr) == (2, "headstack: missing.csv: cannot be read: No such file or directory\n")
+
+
+CHECKED = f"""{HEAD},kind
+exos-x18-18t,250,EUR,2026-10,A,a quote,
+exos-x18-18tb,250,EUR,2026-10,A,a quote,
+exos-x18-18tb,255,EUR,2026-10,A,another quote,
+870-evo-1tb,90,USD,2024,D,a guess,
+made,80,USD,2026-10,A,a quote,ssd-nvme-tlc
+described,80,USD,2026-10,A,a quote,
+gp4:GiB-month,0.08,USD,2026-10,A,a bill,
+gp3:GB-month,0.08,USD,2026-10,A,a bill,
+io2:IOPS-month-over-32000,0.04,USD,2026-10,A,a bill,
+standard-ssd-e10:month,0.04,USD,2026-10,A,a bill,
+kWh,0.2,USD,2027,A,a contract,
+bay,60,USD,2026,A,a contract,
+jbod-24-raid60,60,USD,2026-01,A,a contract,
+EUR,1.1,USD,2026-10-02,A,bank,
+"""
+
+
+def test_a_file_is_checked_line_by_line(folder: Path) -> None:
+    (folder / "p.csv").write_text(CHECKED)
+    (folder / "described.toml").write_text(DRIVE)
+    (found,) = check(["p.csv"], "2026-11-23")
+    assert (found.rows, found.items, found.first, found.last) == (14, 13, "2024", "2027")
+    assert found.currencies == ("EUR", "USD")
+    assert [(one.line, one.item, one.about) for one in found.findings] == [
+        (2, "exos-x18-18t", "unknown"),
+        (4, "exos-x18-18tb", "twice"),
+        (5, "870-evo-1tb", "old"),
+        (5, "870-evo-1tb", "estimate"),
+        (8, "gp4:GiB-month", "unknown"),
+        (9, "gp3:GB-month", "unknown"),
+        (12, "kWh", "later"),
+        (13, "bay", "later"),
+    ]
+    text = {one.item: one.text for one in found.findings}
+    assert text["exos-x18-18t"].endswith("a file exos-x18-18t.toml; exos-x18-18tb is the closest")
+    assert text["exos-x18-18tb"] == "line 3 has $275 of 2026-10; this one, $280.5, counts"
+    assert text["gp4:GiB-month"] == "no type of volume is called gp4; gp3 is the closest"
+    assert text["gp3:GB-month"].startswith("nothing is billed by 'GB-month'; allowed: GiB-month, ")
+    assert text["kWh"] == "no price by 2026-11-23 is known; the first is of 2027"
+    assert text["bay"] == "its price is of 2026, which may be after 2026-11-23"
+    (folder / "described.toml").unlink()
+    assert "described" in {one.item for one in check(["p.csv"], "2026-11-23")[0].findings}
+    ages = {one.line for one in check(["p.csv"], "2026-11-23", old_days=20)[0].findings if one.about == "old"}
+    assert ages == {2, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15}
+    # Across files the later one counts, and says so; a price that agrees is no finding.
+    written(folder / "q.csv", "jbod-24-raid60,61,USD,2026-01,A,a quote", "exos-x18-18tb,280.5,USD,2026-10,A,the same")
+    (again,) = check(["p.csv", "q.csv"], "2026-11-23")[1:]
+    assert [(one.about, one.text) for one in again.findings] == [
+        ("twice", "p.csv:14 has $60 of 2026-01; this one, $61, counts")
+    ]
+
+
+def test_what_ships_has_names_and_no_contradictions() -> None:
+    for one in check([SHIPPED, SAMPLES], "2026-11-23"):
+        assert {finding.about for finding in one.findings} <= {"old", "estimate"}, one
+        assert one.rows > 50
+
+
+def test_the_command_tells_and_ends_by_what_was_found(tmp_path: Path, headstack: Headstack) -> None:
+    (tmp_path / "p.csv").write_text(CHECKED)
+    (tmp_path / "good.csv").write_text(f"{HEAD}\nkWh,0.2,USD,2026-10,A,a contract\n")
+    (tmp_path / "empty.csv").write_text(f"{HEAD}\n")
+    on = ("--on", "2026-11-23")
+    done = headstack("prices", "check", "p.csv", "good.csv", "empty.csv", *on)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[:3] == [
+        "p.csv: 14 rows, 13 items, of 2024 to 2027, in EUR, USD; 9 findings",
+        "good.csv: 1 row, 1 item, of 2026-10, in USD; 0 findings",
+        "empty.csv: no rows",
+    ]
+    assert any(line.split()[:3] == ["p.csv:4", "exos-x18-18tb", "twice"] for line in lines)
+    assert headstack("prices", "check", "p.csv", "--strict", *on).returncode == 1
+    assert headstack("prices", "check", "good.csv", "--strict", *on).returncode == 0
+    assert headstack("prices", "check", "good.csv", "--strict", "--max-age", "22d", *on).returncode == 1
+    (tmp_path / "rate.csv").write_text(f"{HEAD}\nkWh,0.2,CHF,2026-10,A,a contract\n")
+    done = headstack("prices", "check", "rate.csv", *on)
+    assert done.returncode == 2
+    assert done.stderr.startswith("headstack: rate.csv:2: currency: 'CHF' has no rate within a year of 2026-10; ")
+    assert "rate.csv: 1 row, 0 items, in CHF; 1 finding" in done.stdout
+    for arguments, message in {
+        ("check", "none.csv"): "none.csv: cannot be read: No such file or directory",
+        ("check", "good.csv", "--on", "soon"): "--on: 'soon'; a year, a month or a day is allowed, such as \"2019-06\"",
+        ("check", "good.csv", "--max-age", "1y"): "--max-age: '1y' is not a number of days, such as 365d",
+        ("list", "tape"): "tape: no price is known; an item, a kind, drives, flash, disks, hosts, cloud are allowed",
+    }.items():
+        done = headstack("prices", *arguments)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"headstack: {message}\n"), arguments
+
+
+def test_what_is_known_is_listed_and_written_as_it_is_read(tmp_path: Path, headstack: Headstack) -> None:
+    (tmp_path / "p.csv").write_text(CHECKED)
+    day = headstack("prices", "list", "--on", "2012").stdout.splitlines()
+    assert [line.split()[:3] for line in day[2:]] == [
+        [price.item, f"{price.usd:g}", price.date] for price in PriceBook.load(on="2012")
+    ]
+    assert len(day) == 12
+    history = headstack("prices", "list", "exos-x16-16tb", "--on", "2019").stdout.splitlines()[2:]
+    assert [line.split()[1:3] for line in history] == [["610", "2019-06"], ["417", "2019"]]
+    some = headstack("prices", "list", "nearline", "kWh", "--prices", "p.csv", "--on", "2026-10", "--csv", "out.csv")
+    assert some.returncode == 0
+    rows = read(tmp_path / "out.csv")
+    assert {"Seagate Exos X18", "exos-x18-18tb", "kWh", "re4-2tb"} <= {price.item for price in rows}
+    eighteen = [price for price in rows if price.item == "exos-x18-18tb"]
+    assert [(price.usd, price.notes) for price in eighteen] == [(275, "250 EUR"), (280.5, "255 EUR")]
+    sampled_rows = [price for price in rows if price.is_sample]
+    assert {(price.item, price.date, price.capacity_bytes) for price in sampled_rows} == {
+        (price.item, price.date, price.capacity_bytes) for price in samples() if price.kind == "nearline"
+    }
+    assert headstack("prices", "list", "kWh", "--on", "1990").stdout == "no price by 1990 is known\n"
+    printed = headstack("prices", "list", "kWh", "--on", "2025-06", "--csv", "-").stdout
+    assert printed.splitlines()[0] == f"{HEAD},notes,kind,capacity"
+    assert printed.splitlines()[1].startswith("kWh,0.1747,USD,2025-05,M,")
 
 
 STUDY = Path(hs.prices.__file__).parent / "studies" / "shipped" / "storagereview"

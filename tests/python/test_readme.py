@@ -38,11 +38,11 @@ def commands(text: str) -> list[str]:
 def test_headstack_commands(page: str, text: str, tmp_path: Path) -> None:
     """A block is one story: its commands run one after the other in one folder."""
     program = PYTHON.with_name("headstack")
-    # A block of TOML that begins with the name of a file is that file.
-    for _, file in (block for block in blocks("toml") if block[0] == page):
-        first, _, _ = file.partition("\n")
-        if first.startswith("# ") and first.endswith(".toml"):
-            (tmp_path / first.removeprefix("# ")).write_text(file)
+    # A block of TOML that begins with the name of a file is that file; a text of the name of a table is what follows.
+    for _, file in (block for kind in ("toml", "text") for block in blocks(kind) if block[0] == page):
+        first, _, rest = file.partition("\n")
+        if first.startswith("# ") and first.endswith((".toml", ".csv")):
+            (tmp_path / first.removeprefix("# ")).write_text(rest if first.endswith(".csv") else file)
     for command in commands(text):
         words = shlex.split(command)
         assert words[0] == "headstack", f"{page}: {command}: a block is of headstack or of make"

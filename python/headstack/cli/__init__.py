@@ -48,6 +48,7 @@ COMMANDS = {
     "arrays": "arrays",
     "workloads": "catalogue",
     "scenarios": "scenarios",
+    "prices": "prices",
     "trace": "traces",
     "replay": "replays",
     "compare": "compare",
