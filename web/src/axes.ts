@@ -2,7 +2,7 @@
 
 import { svg } from "./dom";
 import { short, type Box } from "./geometry";
-import type { Scale } from "./scale";
+import { ticksApart, type Scale } from "./scale";
 
 const CHARACTER = 6.6;
 
@@ -25,10 +25,7 @@ export function canvas(width: number, height: number, title: string): SVGSVGElem
 
 export function xAxis(box: Box, x: Scale, label: string): SVGElement {
   const group = svg("g", { class: "axis" });
-  const room = x.ticks(Math.floor((box.right - box.left) / 62));
-  const most = Math.max(...room.map((tick) => x.text(tick).length));
-  const ticks = x.ticks(Math.floor((box.right - box.left) / Math.max(48, CHARACTER * most + 16)));
-  for (const tick of ticks) {
+  for (const tick of ticksApart(x, box.right - box.left, CHARACTER)) {
     const at = short(box.left + x.at(tick) * (box.right - box.left));
     group.append(
       svg("path", { class: "rule", d: `M${at} ${box.top}V${box.bottom}` }),

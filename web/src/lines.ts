@@ -10,6 +10,9 @@ import { figure as shown, ninesEnd, padded, scale, type Kind, type Scale } from 
 
 /** Beyond so many points, marks would be a smear. */
 const MARKS_MAX = 80;
+/** Of more points than this, those without a label are small. */
+const POINTS_MAX = 200;
+const SMALL = 2.4;
 
 export function lines(figure: Lines, width: number, view: View): Drawing {
   const height = heightOf(width);
@@ -25,12 +28,16 @@ export function lines(figure: Lines, width: number, view: View): Drawing {
   const all = figure.series.map((one, index) => (view.hidden.has(index) ? [] : one.x.map((at, n) => put(at, one.y[n] ?? null))));
   const rules = figure.series.flatMap((one, index) => (view.hidden.has(index) ? [] : rulesOf(one, index, box, x, y)));
   const styles = looks(figure.series);
-  const inside = figure.series.flatMap((one, index) => {
+  const isCrowd = figure.series.reduce((sum, one) => sum + one.marks.length, 0) > POINTS_MAX;
+  const parts = figure.series.map((one, index) => {
     const look = styles[index];
-    return look && !view.hidden.has(index) ? drawn(one, all[index] ?? [], look, put) : [];
+    if (!look || view.hidden.has(index)) return [];
+    return one.marks.length ? scattered(one, all[index] ?? [], look, put, isCrowd) : drawn(one, all[index] ?? [], look, put);
   });
+  // Of points, the first series is the nearest to the reader.
+  const inside = (isCrowd ? parts.reverse() : parts).flat();
   inside.unshift(...rules.map(({ from, to, series }) => svg("path", { class: `${styles[series]?.colour} rule-across`, d: path([from, to]) })));
-  inside.unshift(...figure.limits.map(({ value }) => svg("path", { class: "limit", d: `M${box.left} ${heightAt(box, y, value)}H${box.right}` })));
+  inside.push(...figure.limits.map(({ value }) => svg("path", { class: "limit", d: `M${box.left} ${heightAt(box, y, value)}H${box.right}` })));
   element.append(xAxis(box, x, figure.x.label), yAxis(box, y, ticks, figure.y.label));
   element.append(clipped(box, ...inside), labels(figure, all, styles, box, rules), limitLabels(figure, box, y));
   return { element, box, x, y, spots: figure.series.map((one, index) => spots(figure, one, index, all[index] ?? [], box, rules)) };
@@ -91,7 +98,6 @@ function ys(series: Series, part: Range | null): number[] {
 }
 
 function drawn(series: Series, points: (Point | null)[], look: Look, put: Put): SVGElement[] {
-  if (series.marks.length) return scattered(series, points, look, put);
   const parts: SVGElement[] = [];
   if (series.low.length && series.high.length) parts.push(...interval(series, look, put));
   if (!look.published) {
@@ -106,14 +112,16 @@ function drawn(series: Series, points: (Point | null)[], look: Look, put: Put): 
 }
 
 /** Points alone; their intervals are bars. */
-function scattered(series: Series, points: (Point | null)[], look: Look, put: Put): SVGElement[] {
+function scattered(series: Series, points: (Point | null)[], look: Look, put: Put, isCrowd: boolean): SVGElement[] {
   const whiskers = bars(series, (n, values) => put(series.x[n] ?? null, values[n] ?? null));
   const marks = points.flatMap((point, n) => {
     const mark = series.marks[n];
-    return point && mark ? [{ mark, drawn: pointed(look, mark, point) }] : [];
+    const size = isCrowd && !series.labels[n] ? SMALL : undefined;
+    return point && mark ? [{ mark, size, drawn: pointed(look, mark, point, size) }] : [];
   });
-  // What meets stands before what does not.
-  marks.sort((one, other) => Number(other.mark === "cross") - Number(one.mark === "cross"));
+  // What meets stands before what does not, what has a label before all.
+  const rank = ({ mark, size }: { mark: string; size: number | undefined }) => (size === undefined ? 2 : 0) + (mark === "cross" ? 0 : 1);
+  marks.sort((one, other) => rank(one) - rank(other));
   return [svg("path", { class: `${look.colour} line`, d: whiskers }), ...marks.map((one) => one.drawn)];
 }
 
@@ -151,7 +159,8 @@ function labels(figure: Lines, all: (Point | null)[][], styles: Look[], box: Box
   const wanted = figure.series.flatMap((one, index) =>
     (all[index] ?? []).flatMap((at, n) => (at && one.labels[n] ? [{ at, text: one.labels[n], colour: styles[index]?.colour ?? "" }] : [])),
   );
-  const group = svg("g", { class: "labels" });
+  const isOfPoints = figure.series.some((one) => one.marks.length);
+  const group = svg("g", { class: isOfPoints ? "labels over" : "labels" });
   labelled(wanted, ink, { ...box, top: box.top - 10, right: box.right + 12 }).forEach((label, n) => {
     if (!label) return;
     const at = { x: short(label.at.x), y: short(label.at.y), "text-anchor": label.end };

@@ -27,12 +27,13 @@ export function marked(look: Look, at: Point): SVGElement {
 }
 
 /** One of many points: how it is drawn says what is known of it. */
-export function pointed(look: Look, mark: Mark, at: Point): SVGElement {
+export function pointed(look: Look, mark: Mark, at: Point, size = 4.2): SVGElement {
   if (mark === "cross") {
-    const d = `M${short(at.x - 3.4)} ${short(at.y - 3.4)}l6.8 6.8M${short(at.x + 3.4)} ${short(at.y - 3.4)}l-6.8 6.8`;
+    const [r, arm] = [0.8 * size, short(1.6 * size)];
+    const d = `M${short(at.x - r)} ${short(at.y - r)}l${arm} ${arm}M${short(at.x + r)} ${short(at.y - r)}l${-arm} ${arm}`;
     return svg("path", { class: `${look.colour} mark star`, d });
   }
-  return svg("path", { class: `${look.colour} mark${mark === "open" ? " open" : ""}`, d: outline(look.shape, at, 4.2) });
+  return svg("path", { class: `${look.colour} mark${mark === "open" ? " open" : ""}`, d: outline(look.shape, at, size) });
 }
 
 function outline(shape: Shape, { x, y }: Point, r: number): string {

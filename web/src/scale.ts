@@ -32,6 +32,20 @@ export function scale(kind: Kind, low: number, high: number, most = MOST_NINES):
   };
 }
 
+/** Round values whose texts, of so many pixels a character, do not touch along so many pixels of an axis. */
+export function ticksApart(x: Scale, pixels: number, character: number): number[] {
+  const room = x.ticks(Math.floor(pixels / 62));
+  const widest = Math.max(...room.map((tick) => x.text(tick).length));
+  let most = Math.floor(pixels / Math.max(48, character * widest + 16));
+  // On a logarithmic axis 8 and 9 are nearer to each other than 1 and 2.
+  const touches = (ticks: number[]) => ticks.some((tick, n) => n > 0 && gap(ticks[n - 1] ?? tick, tick) < 4);
+  const gap = (one: number, next: number) =>
+    (x.at(next) - x.at(one)) * pixels - (character * (x.text(one).length + x.text(next).length)) / 2;
+  let ticks = x.ticks(most);
+  while (most > 2 && touches(ticks)) ticks = x.ticks(--most);
+  return ticks;
+}
+
 const MOST_NINES = 6;
 
 function nines(most: number) {

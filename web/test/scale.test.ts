@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { alike, figure, ninesEnd, padded, roundStep, scale } from "../src/scale";
+import { alike, figure, ninesEnd, padded, roundStep, scale, ticksApart } from "../src/scale";
 
 const near = (found: number, expected: number) => assert.ok(Math.abs(found - expected) < 1e-9 * Math.max(1, Math.abs(expected)), `${found} is not ${expected}`);
 
@@ -72,4 +72,14 @@ test("numbers of a column have as many decimals each", () => {
   assert.deepEqual(texts([71_682_019, 36.701], 5), ["71,682,019", "36.701"]);
   assert.deepEqual(texts([1200, 0.0003], 4), ["1,200", "0.0003"]);
   assert.deepEqual(texts([0, 0], 4), ["0", "0"]);
+});
+
+test("texts at a logarithmic axis do not touch", () => {
+  for (const pixels of [320, 700, 1040]) {
+    const x = scale("log", 700, 30000);
+    const ticks = ticksApart(x, pixels, 6.6);
+    const ends = ticks.map((tick) => [-1, 1].map((side) => x.at(tick) * pixels + (side * 6.6 * x.text(tick).length) / 2));
+    ends.slice(1).forEach(([left], n) => assert.ok((left ?? 0) > (ends[n]?.[1] ?? 0), `${pixels}: ${ticks}`));
+    assert.ok(ticks.length >= 3, `${pixels}: ${ticks}`);
+  }
 });

@@ -41,6 +41,8 @@ MARKS: tuple[Mark, ...] = get_args(Mark)
 RULE = (0, (1, 1.6))
 MARKS_MAX = 80
 """More points than this have no marks of their own."""
+POINTS_MAX, SMALL = 200, 3.0
+"""Of more points than this, those without a label are small."""
 NINES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 100)
 MANY = 30
 """A map is logarithmic where its greatest value is so many times its least."""
@@ -159,7 +161,7 @@ def _draw_series(axes: Axes, data: Lines, series: Series) -> None:
         )
         return
     if series.marks:
-        _draw_points(axes, series, label)
+        _draw_points(axes, series, label, data)
         return
     _band(axes, series, colour)
     shown = marker if sum(not math.isnan(value) for value in y) <= MARKS_MAX else ""
@@ -170,21 +172,27 @@ def _draw_series(axes: Axes, data: Lines, series: Series) -> None:
         axes.plot(*series.mark, "o", ms=11, mfc="none", mec=colour, mew=1.4, zorder=4)
 
 
-def _draw_points(axes: Axes, series: Series, label: str) -> None:
-    """Points alone, each with its mark; where the interval is known, it is a bar."""
+def _draw_points(axes: Axes, series: Series, label: str, data: Lines) -> None:
+    """Points alone, each with its mark; where the interval is known, it is a bar. The first series is the nearest."""
     colour, marker = _colour(series), MARKERS[series.shape]
+    is_crowd = sum(len(one.marks) for one in data.series) > POINTS_MAX
+    depth = 0.3 * [one.name for one in data.series].index(series.name) / len(data.series)
     axes.plot([], [], label=label, color=colour, **_mark_look("full", marker, colour))
+    labels = series.labels or [""] * len(series.x)
     for kind in MARKS:
-        points = [
-            (x, y)
-            for x, y, of in zip(series.x, series.y, series.marks, strict=True)
-            if of == kind and x is not None and y is not None
-        ]
-        across, up = [x for x, _ in points], [y for _, y in points]
-        axes.plot(across, up, zorder=3.5 if kind == "cross" else 4, **_mark_look(kind, marker, colour))
+        for is_small in (True, False):
+            points = [
+                (x, y)
+                for x, y, of, text in zip(series.x, series.y, series.marks, labels, strict=True)
+                if of == kind and (is_crowd and not text) == is_small and x is not None and y is not None
+            ]
+            if points:
+                look = _mark_look(kind, marker, colour) | ({"ms": SMALL, "mew": 0.8} if is_small else {})
+                height = (3.5 if kind == "cross" else 4) + (0 if is_small else 0.4) - depth
+                axes.plot([x for x, _ in points], [y for _, y in points], zorder=height, **look)
     for x, low, high in zip(series.x, series.low, series.high, strict=False):
         if x is not None and low is not None and high is not None:
-            axes.plot([x, x], [low, high], color=colour, lw=1.2, zorder=3)
+            axes.plot([x, x], [low, high], color=colour, lw=1.2, zorder=3.2)
 
 
 def _mark_look(kind: Mark, marker: Any, colour: str) -> dict[str, Any]:

@@ -19,6 +19,8 @@ PLACES = ((6, -9, "left"), (-6, 4, "right"), (6, 4, "left"), (-6, -9, "right"))
 def label_points(figure: Figure, drawn: Sequence[tuple[Series, str]]) -> None:
     """Writes what stands beside each point of series that are drawn in a colour, where it covers the least of lines and
     of other labels."""
+    from matplotlib.patheffects import Normal, Stroke
+
     figure.draw_without_rendering()  # from here on, places on the paper are known
     axes = figure.axes[0]
     known = [
@@ -36,7 +38,8 @@ def label_points(figure: Figure, drawn: Sequence[tuple[Series, str]]) -> None:
         for start, end in (zip(points, points, strict=True) if one.marks else pairwise([points[0], *points]))
         for step in range(21)
     ]
-    for (_, colour), labelled, points in zip(drawn, known, places, strict=True):
+    halo = [Stroke(linewidth=2, foreground="white"), Normal()]
+    for (one, colour), labelled, points in zip(drawn, known, places, strict=True):
         for (x, y, label), point in zip(labelled, points, strict=True):
             if not label:
                 continue
@@ -51,6 +54,7 @@ def label_points(figure: Figure, drawn: Sequence[tuple[Series, str]]) -> None:
                 fontsize=LABEL_SIZE,
                 color=colour,
                 zorder=5,
+                path_effects=halo if one.marks else None,
             )
 
 
