@@ -102,6 +102,7 @@ def test_the_objective_is_on_the_axis() -> None:
     fast = replace(PLAIN, objective="p99", unit="ms", best=replace(BEST, cost=17.23))
     assert cost(fast).x.label == "Price ($)"
     assert points(cost(fast))[BEST.name]["at"] == (3210, 17.23)
+    assert cost(replace(fast, objective="latency")).x.label == "Price ($)"
 
 
 def test_the_frontier_is_drawn_among_the_others() -> None:
@@ -124,6 +125,9 @@ def test_the_parts_of_a_price_stand_on_each_other() -> None:
         [one.usd for one in systems]
     )
     assert [one.name for one in parts(CLOUD).series] == ["space", "provisioned"]
+    others = (Part("exos-x18-18tb replaced", 0.56, 289, "", ""), Part("md-raid6-12x16tb", 1, 800, "", ""))
+    more = replace(PLAIN, best=replace(BEST, parts=(*BEST.parts, *others)), runners_up=(), undecided=())
+    assert {one.name for one in parts(more).series} > {"drives", "replaced", "host"}
     many = replace(BEST, parts=tuple(Part(f"p{n}", 1, 100 - n, "", "") for n in range(9)))
     sums = parts(replace(PLAIN, best=many, runners_up=(), undecided=()))
     assert [(one.name, one.y) for one in sums.series][-1] == ("other parts", [95 + 94 + 93 + 92])
@@ -164,6 +168,18 @@ def test_the_picture_has_the_points_the_limit_and_the_intervals() -> None:
     assert all(line.get_linestyle() == "None" or len(line.get_xdata()) == 2 for line in axes.lines)
     open_ones = [line for line in axes.lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
     assert [list(line.get_xdata()) for line in open_ones] == [[2921]]
+
+
+def test_of_a_crowd_those_in_the_table_stand_out() -> None:
+    crowd = tuple(replace(SLOW, name=f"{n} x y, h", drive=f"d{n % 9}") for n in range(300))
+    axes: Any = draw(cost(replace(PLAIN, looked_at=(*PLAIN.looked_at, *crowd)))).axes[0]
+    drawn = [line for line in axes.lines if len(line.get_xdata()) and line.get_marker() not in ("x", "None")]
+    (best,) = [line for line in drawn if BEST.cost in line.get_xdata()]
+    small = [line for line in drawn if line.get_markersize() < best.get_markersize()]
+    assert small
+    assert all(line.get_zorder() < best.get_zorder() for line in small)
+    crosses = {line.get_markersize() for line in axes.lines if line.get_marker() == "x" and len(line.get_xdata())}
+    assert crosses == {small[0].get_markersize()}
 
 
 def test_bars_that_are_parts_end_at_their_sum() -> None:

@@ -108,12 +108,12 @@ def test_every_sentence_is_of_a_field() -> None:
         "p99 22 ms instead of 20 ms saves $289: 7 x exos-x18-18tb in raid6, md-raid6-12x16tb wins"
     ]
     assert found["not binding"] == ["capacity 36 TB instead of 40 TB; survive 0 instead of 1"]
-    assert found["if prices differ"][0].endswith("9 x exos-x16-16tb in raid6, md-raid6-12x16tb wins at $3,298")
+    assert found["another wins"][0].endswith("9 x exos-x16-16tb in raid6, md-raid6-12x16tb wins at $3,298")
     assert found["the same wins"] == ["with exos-x18-18tb 10 % cheaper; flash at half its price"]
     assert found["may miss the least"][0].startswith("by $289 at most")
     assert found["left out"][0] == "5,120: too small (by what is stated of them)"
     assert "1 in 48,000 a year" in found["durability"][0]
-    assert found["put in"] == [
+    assert found["which rests on"] == [
         "1.4 % of drives fail a year (Backblaze's fleet, 2024), a rebuild takes 29.4 h (simulated)"
     ]
     assert len(found["warning"]) == 2
@@ -130,6 +130,24 @@ def test_every_sentence_is_of_a_field() -> None:
         warnings=(),
     )
     assert list(said(bare)) == ["candidates"]
+
+
+def test_a_constraint_may_be_dropped_and_a_load_may_be_a_depth() -> None:
+    dropped = replace(NOTHING, relaxed=(Relaxed("survive=2", "without", "a", 0.0, True),))
+    assert said(dropped)["binding"] == ["without survive 2 would do: a"]
+    depth = replace(PLAIN, relaxed=(Relaxed("load=depth 16", "depth 14", "b", 90.0, True),))
+    assert said(depth)["binding"] == ["load depth 14 instead of depth 16 saves $90: b wins"]
+    degraded = replace(PLAIN, relaxed=(Relaxed("p99=20ms while rebuilding", "22 ms", "b", 90.0, False),))
+    assert said(degraded)["not binding"] == ["p99 while rebuilding 22 ms instead of 20 ms"]
+
+
+def test_an_upgrade_is_held_against_the_best() -> None:
+    name = RUNNERS_UP[1].name
+    assert said(PLAIN)["next upgrade"] == [f"{name}: $145 more; carries 702/s, 70 % more than the best"]
+    untold = replace(PLAIN, upgrade=replace(RUNNERS_UP[1], rate_at_limit=None, rate_per_s=453.5))
+    assert said(untold)["next upgrade"] == [f"{name}: $145 more; carries at least 454/s, 10 % more than the best"]
+    closed = replace(PLAIN, upgrade=replace(RUNNERS_UP[1], rate_at_limit=None, rate_per_s=None))
+    assert said(closed)["next upgrade"] == [f"{name}: $145 more"]
 
 
 def test_headroom_is_told_in_percent_or_as_times() -> None:
@@ -176,7 +194,7 @@ def test_prices_have_their_dates_and_sources() -> None:
     assert words.prices_said(BEST)[0] == ("8 x exos-x18-18tb at $289 = $2,312 (2026-01-15, a shop's page, stored copy)")
     assert words.prices_said(CLOUD.runners_up[0])[0].startswith("36 months of io1 2,000 GiB 4,500 IOPS, space at $434")
     power = replace(BEST, parts=(Part("electricity", 1977.5, 0.117, "", "a rate of one's own", "kWh"),))
-    assert words.prices_said(power) == ["1,977.5 kWh of electricity at $0.117 = $231 (assumed, a rate of one's own)"]
+    assert words.prices_said(power) == ["1,978 kWh of electricity at $0.117 = $231 (assumed, a rate of one's own)"]
 
 
 def test_why_one_was_not_chosen() -> None:

@@ -23,6 +23,7 @@ from headstack.choosing.words import (
     listed,
     price_said,
     prices_said,
+    quantity_of,
     remarks,
     short,
     verdict_said,
@@ -301,7 +302,7 @@ def _parts(parts: Sequence[Part]) -> list[str]:
         [
             part.item,
             dollars(part.usd) + (f" a {part.unit}" if part.unit else ""),
-            f"{part.quantity:,.10g}",
+            quantity_of(part),
             dollars(part.quantity * part.usd).replace("$", ""),
             part.date or "assumed",
             part.source,

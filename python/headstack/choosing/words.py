@@ -24,6 +24,9 @@ TIMES = 1
 LISTED = 6
 """Items of a list in a sentence; of more, how many there are."""
 
+WITHOUT = "without"
+"""What a constraint is relaxed to where it is dropped."""
+
 Said = tuple[str, str]
 """What a sentence is of, and the sentence."""
 
@@ -65,12 +68,14 @@ def rounded(value: float, decimals: int) -> str:
 def short(value: float, digits: int = FEW) -> str:
     """A figure with so many digits that count, and whole above them.
 
-    >>> short(0.01234), short(41234.5)
-    ('0.0123', '41,234')
+    >>> short(0.01234), short(41234.5), short(9.9999)
+    ('0.0123', '41,234', '10.0')
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    return rounded(value, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
+    # The power of ten after rounding: 9.999 has that of 10.
+    power = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    return rounded(value, max(0, digits - 1 - power))
 
 
 def dollars(usd: float) -> str:
@@ -148,7 +153,7 @@ def asked(constraint: str) -> tuple[str, str, str]:
     ('p99', '20 ms', ' while rebuilding')
     """
     what, _, value = constraint.partition("=")
-    value, gap, condition = value.partition(" ")
+    value, gap, condition = value.partition(" while ")
     return what, spaced(value), gap + condition
 
 
@@ -248,7 +253,13 @@ def part_said(part: Part) -> str:
     '8 x exos-x18-18tb at $289'
     """
     unit = f" {part.unit}s of" if part.unit == "month" else f" {part.unit} of" if part.unit else " x"
-    return f"{part.quantity:,.10g}{unit} {part.item} at {dollars(part.usd)}"
+    return f"{quantity_of(part)}{unit} {part.item} at {dollars(part.usd)}"
+
+
+def quantity_of(part: Part) -> str:
+    """How many: what is no whole number is expected or computed, and has few digits."""
+    is_whole = part.quantity == round(part.quantity)
+    return f"{part.quantity:,.0f}" if is_whole else short(part.quantity, FEW + 1)
 
 
 def dated(part: Part) -> str:
@@ -278,6 +289,8 @@ def _carries(choice: Choice) -> str:
 
 def _instead(one: Relaxed) -> str:
     what, value, condition = asked(one.constraint)
+    if one.to == WITHOUT:
+        return f"{WITHOUT} {what} {value}{condition}"
     return f"{what}{condition} {spaced(one.to)} instead of {value}"
 
 
@@ -302,7 +315,7 @@ def _relaxed(answer: Answer) -> Iterator[Said]:
 def _sensitivity(answer: Answer) -> Iterator[Said]:
     for one in answer.sensitivity:
         if one.is_changed:
-            yield "if prices differ", f"with {one.change} {one.best} wins at {dollars(one.usd)}"
+            yield "another wins", f"with {one.change} {one.best} wins at {dollars(one.usd)}"
     same = [one.change for one in answer.sensitivity if not one.is_changed]
     if same:
         yield "the same wins", f"with {listed(same, '; ')}"
@@ -314,8 +327,17 @@ def _upgrade(answer: Answer) -> Iterator[Said]:
         return
     more = upgrade.cost - best.cost
     costs = f"{amount(abs(more), answer.unit)} {'more' if more >= 0 else 'less'}"
-    carries = f", {_carries(upgrade)}" if upgrade.rate_at_limit is not None else ""
-    yield "next upgrade", f"{upgrade.name}: {costs}{carries}"
+    yield "next upgrade", f"{upgrade.name}: {costs}{_more_load(upgrade, best)}"
+
+
+def _more_load(upgrade: Choice, best: Choice) -> str:
+    """What an upgrade carries beyond the best: at its limits, or at least what it was simulated under."""
+    carries = upgrade.rate_at_limit or upgrade.rate_per_s
+    base = best.rate_at_limit or best.rate_per_s
+    if not carries or not base or carries <= base:
+        return ""
+    least = "" if upgrade.rate_at_limit else "at least "
+    return f"; carries {least}{short(carries)}/s, {percent(carries / base - 1)} more than the best"
 
 
 def _unsure(answer: Answer) -> Iterator[Said]:
@@ -350,7 +372,7 @@ def _durability(durability: Durability | None) -> Iterator[Said]:
         f"{unread} rebuilds a year meet an unreadable sector that nothing repairs, by the data sheet's bound",
     )
     yield (
-        "put in",
+        "which rests on",
         f"{d.afr_percent:g} % of drives fail a year ({d.afr_source}), a rebuild takes {short(d.rebuild_h)} h "
         f"({d.rebuild_source})",
     )

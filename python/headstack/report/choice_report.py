@@ -135,7 +135,8 @@ def cost_figure(answer: Answer) -> Lines | None:
     if limit is None:
         return None
     what, _, condition = asked(limit.limit)
-    is_cost = answer.objective == what
+    # A response time that is to be least is on the other axis already.
+    is_cost = answer.objective == what or answer.unit == limit.unit
     points = [(one, _held(one, limit.limit)) for one in every(answer)]
     known = [(one, verdict) for one, verdict in points if verdict is not None and verdict.value is not None]
     missing = sum(verdict is not None and verdict.value is None for _, verdict in points)
@@ -273,16 +274,17 @@ def _sums(one: Choice) -> dict[str, float]:
 
 
 def _kind(one: Choice, part: Part) -> str:
-    named = part.item.removeprefix(_system(one)).lstrip(" ,:")
-    return "drives" if named == one.drive else named
+    if part.item == one.host:
+        return "host"
+    return part.item.removeprefix(_system(one)).removeprefix(one.drive).lstrip(" ,:") or "drives"
 
 
 # Tables.
 
 
 def _system(one: Choice) -> str:
-    """Its name without its host, which are told apart by the first comma that a space follows."""
-    return one.name.partition(", ")[0]
+    """Its name without its host."""
+    return one.name.replace(f", {one.host}", "", 1)
 
 
 def _table(name: str, title: str, rows: Sequence[tuple[str, Choice]], is_short: bool = False) -> Table:
