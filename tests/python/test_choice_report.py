@@ -218,3 +218,11 @@ def test_hosts_are_told_where_they_differ() -> None:
     table = report_of(replace(PLAIN, runners_up=(other,))).sections[0].figures[-1]
     assert "host" in table.columns  # type: ignore[union-attr]
     assert "host" not in report_of(PLAIN).sections[0].figures[-1].columns  # type: ignore[union-attr]
+
+
+def test_columns_without_a_figure_are_left_out() -> None:
+    of_volumes = report_of(CLOUD).sections[0].figures[-1]
+    of_arrays = report_of(PLAIN).sections[0].figures[-1]
+    for name in ("at the limit /s", "headroom %", "bays", "W"):
+        assert name not in of_volumes.columns  # type: ignore[union-attr]
+        assert name in of_arrays.columns  # type: ignore[union-attr]

@@ -38,6 +38,8 @@ from headstack.report.looks import COLOURS
 
 DECADE = 10
 """An axis is logarithmic where its greatest value is more than so many times its least."""
+FIRST = 3
+"""Columns of a table that are always there: what a row is of, its place, its host or its price."""
 OTHERS, OTHER_PARTS = "others", "other parts"
 MARKS: dict[str, Mark] = {"meets": "full", "cannot tell": "open", "does not": "cross"}
 KEY: tuple[tuple[Mark, str], ...] = (
@@ -313,7 +315,9 @@ def _table(name: str, title: str, rows: Sequence[tuple[str, Choice]], is_short: 
         ]
         size: list[Cell] = [round(one.usable_bytes / 1e12, 1), one.bays, round(one.watts, 1)]
         cells.append([*row, *rates, *size, one.bottleneck])
-    return Table(name, title, columns, cells)
+    # Volumes have no bays, closed loops no rate: columns without a figure are left out.
+    kept = [n for n in range(len(columns)) if n < FIRST or any(row[n] not in (None, 0, "") for row in cells)]
+    return Table(name, title, [columns[n] for n in kept], [[row[n] for n in kept] for row in cells])
 
 
 def _told(verdict: Verdict | None) -> list[Cell]:
