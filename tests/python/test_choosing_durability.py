@@ -117,6 +117,7 @@ LEVELS = [
     ("raid0", 1, 1, (1, 1, 0)),
     ("raid1", 3, 1, (1, 3, 2)),
     ("raid10", 8, 1, (4, 2, 1)),
+    ("raid10", 5, 1, (5, 2, 1)),
     ("raid5", 3, 1, (1, 3, 1)),
     ("raid5", 8, 2, (2, 4, 1)),
     ("raid50", 8, 2, (2, 4, 1)),
@@ -146,7 +147,14 @@ def test_every_level_of_the_catalogue_is_known() -> None:
 
 @pytest.mark.parametrize(
     ("level", "drives", "kind"),
-    [("raid5", 4, "raid5"), ("raid6", 5, "raid6"), ("4+2", 6, "4+2"), ("raid1", 3, "raid1"), ("raid10", 4, "raid10")],
+    [
+        ("raid5", 4, "raid5"),
+        ("raid6", 5, "raid6"),
+        ("4+2", 6, "4+2"),
+        ("raid1", 3, "raid1"),
+        ("raid10", 4, "raid10"),
+        ("raid10", 5, "raid10"),
+    ],
 )
 def test_what_is_survived_is_what_the_model_survives(level: str, drives: int, kind: str) -> None:
     """As many drives as are said may fail, whichever they are; of one more, some set loses data."""
@@ -169,7 +177,7 @@ def test_what_is_survived_is_what_the_model_survives(level: str, drives: int, ki
         ("raid50", 8, 1, "raid50: 1 span; 2 or more"),
         ("raid5", 8, 3, "raid5: 8 drives in 3 spans"),
         ("raid5", 2, 1, "raid5: 2 drives in 1 spans; each has as many, 3 or more"),
-        ("raid10", 5, 1, "raid10: 5 drives; an even number"),
+        ("raid10", 1, 1, "raid10: 1 drives; 2 or more"),
         ("raid10", 8, 2, "raid10: 2 spans; only raid5"),
         ("4+2", 8, 1, r"4\+2: 8 drives; a multiple of 6"),
         ("draid2:8d:1s", 10, 1, "draid2:8d:1s: 10 drives; 11 or more"),

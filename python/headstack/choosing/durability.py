@@ -116,9 +116,8 @@ def redundancy_of(level: str, drives: int, spans: int = 1) -> Redundancy:
     if level == "raid1":
         return Redundancy(1, _at_least(level, drives, 2), drives - 1, drives)
     if level == "raid10":
-        if drives % 2:
-            raise InputError(f"raid10: {drives} drives; an even number is in pairs")
-        return Redundancy(drives // 2, 2, 1, 2)
+        # Of an odd number each two neighbours hold copies, all round: as many pairs as drives, half as much in each.
+        return Redundancy(drives if _at_least(level, drives, 2) % 2 else drives // 2, 2, 1, 2)
     if coded := re.fullmatch(r"(\d+)\+(\d+)", level):
         data, codes = int(coded[1]), int(coded[2])
         if not data or drives % (data + codes):
