@@ -102,6 +102,26 @@ impl Drafter {
         Ok(Drafter { blueprint, table, complete: Mutex::default() })
     }
 
+    /// The file that describes the same as [`Drafter::with`], as text.
+    ///
+    /// # Errors
+    /// As there; and for a capacity, which a file does not state.
+    pub fn text_with(&self, values: &[(String, String)]) -> Result<String, InputError> {
+        let (table, changes) = self.drafted(values)?;
+        let text = toml::to_string(&table).map_err(|error| whole("", &error.to_string()))?;
+        self.describe(&text, &changes).map_err(|error| InputError { line: None, ..error })?;
+        if changes.usable.is_some() {
+            return Err(key_error("usable", "a file states a number of drives; give drives".to_owned()));
+        }
+        match self.blueprint.kind {
+            BlueprintKind::Array => {
+                let file = array::changed(&Document::parse("", &text)?, &changes, &|name| self.drive(name))?;
+                toml::to_string(&file).map_err(|error| whole("", &error.to_string()))
+            }
+            BlueprintKind::Drive | BlueprintKind::Workload | BlueprintKind::Scenario => Ok(text),
+        }
+    }
+
     /// What the blueprint describes when each of these keys, such as `seek.read_average` or `lines[0].size`, or of an array
     /// what [`Changes`] names, has another value, as it would stand in the file but without quotation marks.
     ///
@@ -109,6 +129,12 @@ impl Drafter {
     /// A key that does not exist, a value that it cannot have, or a description that is impossible; lines are not told,
     /// since there is no file that has these values.
     pub fn with(&self, values: &[(String, String)]) -> Result<Described, InputError> {
+        let (table, changes) = self.drafted(values)?;
+        let text = toml::to_string(&table).map_err(|error| whole("", &error.to_string()))?;
+        self.describe(&text, &changes).map_err(|error| InputError { line: None, ..error })
+    }
+
+    fn drafted(&self, values: &[(String, String)]) -> Result<(Table, Changes), InputError> {
         let mut table = self.table.clone();
         let mut changes = Changes::default();
         for (key, text) in values {
@@ -120,8 +146,7 @@ impl Drafter {
                 _ => set(&mut table, key, text)?,
             }
         }
-        let text = toml::to_string(&table).map_err(|error| whole("", &error.to_string()))?;
-        self.describe(&text, &changes).map_err(|error| InputError { line: None, ..error })
+        Ok((table, changes))
     }
 
     fn describe(&self, text: &str, changes: &Changes) -> Result<Described, InputError> {

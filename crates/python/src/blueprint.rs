@@ -47,3 +47,10 @@ pub fn describe_points(
     };
     Ok(py.detach(|| points.par_iter().map(describe).collect()))
 }
+
+/// The file that describes what [`describe_points`] does of one point, as TOML. Raises `InputError`.
+#[pyfunction]
+pub fn drafted_toml(blueprint: &str, values: Vec<(String, String)>) -> PyResult<String> {
+    let blueprint: Blueprint = serde_json::from_str(blueprint).map_err(json_error)?;
+    Drafter::new(blueprint).and_then(|drafter| drafter.text_with(&values)).map_err(input_error)
+}

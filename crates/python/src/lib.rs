@@ -42,7 +42,7 @@ mod _native {
     use serde::Serialize;
 
     #[pymodule_export]
-    use super::blueprint::{demand_blueprint, describe_points, system_blueprint};
+    use super::blueprint::{demand_blueprint, describe_points, drafted_toml, system_blueprint};
     #[pymodule_export]
     use super::capture::trace_capture;
     #[pymodule_export]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use headstack_sim::array::description::{
     CachePolicy, CacheWrites, Destage, Level, MirrorReads, Prefill, Rotation, SmallWrites,
 };
+use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
 use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate};
@@ -85,6 +86,20 @@ pub struct DrivesTable {
     pub reordering: Option<f64>,
     /// Solid-state drives start in the steady state of random overwrites.
     pub preconditioned: Option<bool>,
+}
+
+impl DrivesTable {
+    /// Takes out what only the drives know that stood here before: others have replaced them.
+    pub(super) fn keep_known_to(&mut self, device: &DeviceDescription) {
+        let of_disks = matches!(device, DeviceDescription::Disk(_));
+        let of_flash = matches!(device, DeviceDescription::Ssd(_));
+        self.write_cache = self.write_cache.filter(|_| of_disks);
+        self.read_ahead = self.read_ahead.filter(|_| of_disks);
+        self.policy = self.policy.filter(|_| of_disks);
+        self.reordering = self.reordering.filter(|_| of_disks);
+        self.write_rate = self.write_rate.filter(|_| of_disks || of_flash);
+        self.preconditioned = self.preconditioned.filter(|_| of_flash);
+    }
 }
 
 /// `[[links]]`: equal links.

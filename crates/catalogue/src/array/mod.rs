@@ -12,7 +12,7 @@ use headstack_workload::{Document, InputError};
 use crate::resolve::check_source;
 use file::ArrayFile;
 
-pub(crate) use resolve::resolve_with;
+pub(crate) use resolve::{changed, resolve_with};
 pub use resolve::{Changes, ResolvedArray, resolve};
 
 /// Bases of bases at most; a longer chain is a circle.

@@ -185,6 +185,12 @@ fn resolve_counted(document: &Document, changes: &Changes, find: &FindDrive) -> 
         return Err(resolver.error("drives", "this key is missing; an array has one [[drives]] table or more"));
     };
     first.count = changes.drives.or(first.count);
+    if let Some(drive) = &changes.drive {
+        // An error of theirs is told where they are completed.
+        if let Ok(found) = find(drive) {
+            first.keep_known_to(&found.description());
+        }
+    }
     let devices = resolver.devices(&tables, changes, find)?;
     let links = resolver.links(file.links.as_deref().unwrap_or_default())?;
     let members = resolver.members(&tables, &links)?;
@@ -210,6 +216,22 @@ fn resolve_counted(document: &Document, changes: &Changes, find: &FindDrive) -> 
     let derived = resolver.derived;
     file.drives = Some(tables);
     Ok(ResolvedArray { description, file, derived })
+}
+
+/// An array's file with what is asked for instead of what it says, as one file beside which no other lies.
+pub(crate) fn changed(document: &Document, changes: &Changes, find: &FindDrive) -> Result<ArrayFile, InputError> {
+    let mut file = super::flattened(document)?;
+    if let Some(level) = changes.level {
+        file.change_level(level)?;
+    }
+    if let Some(first) = file.drives.iter_mut().flatten().next() {
+        first.count = changes.drives.or(first.count);
+        if let Some(drive) = &changes.drive {
+            first.keep_known_to(&find(drive)?.description());
+            first.drive.clone_from(drive);
+        }
+    }
+    Ok(file)
 }
 
 pub(super) struct Resolver<'a> {
