@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headstack import arrays, drives, prices, scenarios, studies, workloads
     from headstack._native import InputError, RunError, catalogue_hash
     from headstack.array import Array
+    from headstack.choosing.asked import choose
     from headstack.classic.crystal import crystal
     from headstack.classic.fsync import fsync
     from headstack.classic.latency import latency
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 _HELD = {
     "_native": ("InputError", "RunError", "catalogue_hash"),
     "array": ("Array",),
+    "choosing.asked": ("choose",),
     "classic.crystal": ("crystal",),
     "classic.fsync": ("fsync",),
     "classic.latency": ("latency",),
@@ -110,6 +112,7 @@ __all__ = [
     "capture",
     "catalogue_hash",
     "characterize",
+    "choose",
     "compare",
     "crystal",
     "curve",

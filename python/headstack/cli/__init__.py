@@ -57,6 +57,7 @@ COMMANDS = {
     "fit": "fits",
     "characterize": "prediction",
     "predict": "prediction",
+    "choose": "choosing",
     "twin": "twin",
     "validate": "validation",
     "demo": "demo",

@@ -70,7 +70,7 @@ class Layout:
             return None
         group = groups[0]
         count, spans = len(group["members"]), group["spans"]
-        shape = _stripe(group["level"], count // spans)
+        shape = stripe_of(group["level"], count // spans)
         if shape is None:
             return None
         data, parity, copies = shape
@@ -93,7 +93,7 @@ class Layout:
         return min(touched + self.parity, self.data - touched), touched + self.parity, min(each, float(self.unit_bytes))
 
 
-def _stripe(level: str, members: int) -> tuple[int, int, int] | None:
+def stripe_of(level: str, members: int) -> tuple[int, int, int] | None:
     """Members with data, with parity, and copies of each, of a stripe."""
     coded = re.fullmatch(r"(\d+)\+(\d+)", level)
     if coded:

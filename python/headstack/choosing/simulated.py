@@ -1,0 +1,354 @@
+"""Runs of candidates: many at a time as chunks, on all cores or a cluster, kept when finished and never done twice."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError, RunError
+from headstack.array import Array
+from headstack.atomic_files import write_text
+from headstack.choosing.job import Demand, Job, recorded_rate, recorded_requests
+from headstack.choosing.limits import Known, Limit, known
+from headstack.choosing.rebuilding import schedule_while_rebuilding
+from headstack.choosing.space import Candidate, array_of, blueprint_of
+from headstack.chunks import finish, rows, run_chunks
+from headstack.chunks.chunk import POINTS_MAX, Chunk, cut
+from headstack.intervals.described import described
+from headstack.intervals.of_runs import DESCRIBED, bare, model_errors
+from headstack.replays import replays_of, specify
+from headstack.results import Results
+from headstack.system import load_system
+
+COLUMNS = (
+    *("impossible", "failed", "requests", "iops", "mb_per_s", "rate_per_s", "depth", "sampling", "saturated"),
+    *(f"{name}_{end}ms" for name in ("mean", "p50", "p90", "p95", "p99", "p999") for end in ("", "low_", "high_")),
+    *("utilisation_percent", "bottleneck", "watts"),
+)
+"""What is read of each run."""
+SEEDS = 8
+"""Runs with other seeds, each an eighth as long, where one run keeps no interval of a figure: of reads alone."""
+STUDENT_975 = 2.365
+"""The 97.5 % point of Student's t for seven degrees of freedom (tables)."""
+WARM_UP_SHARE = 8
+"""One request of so many more comes before those that are measured, and 500 at least."""
+PRELOADED_FROM = 64_000
+"""Requests of a run that is worth filling a cache for."""
+PRELOAD_MAX = 1_000_000
+"""A quarter of a second."""
+PAGE = 16 << 10
+"""Mean length of the requests of a scenario, where only the filling of caches depends on it."""
+REBUILDING = "a member is rebuilt"
+"""What the schedule of faults is called while limits hold that are to hold degraded, too."""
+
+Row = dict[str, Any]
+Progress = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One run that is asked for."""
+
+    candidate: Candidate
+    requests: int
+    factor: float = 1.0
+    """Of the load."""
+    rebuilding: bool = False
+    seed: int = 1
+
+
+@dataclass
+class Simulated:
+    """All runs of a choice."""
+
+    job: Job
+    store: str | os.PathLike[str] | None = None
+    executor: str = "local"
+    told: Progress | None = None
+    """Hears of the runs that are finished."""
+    _rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
+    runs: int = 0
+    requests: int = 0
+
+    def rows(self, asks: Sequence[Ask], demand: Demand | None = None) -> list[Row]:
+        """The row of each run, in order; what was asked for before is not carried out again."""
+        put = demand or self.job.demand
+        keys = [self._key(ask, put) for ask in asks]
+        missing = {key: ask for key, ask in zip(keys, asks, strict=True) if key not in self._rows}
+        if missing:
+            found = self._replays(missing, put) if put.trace is not None else self._runs(missing, put)
+            self._rows |= found
+            self.runs += len(missing)
+            self.requests += sum(int(row["requests"] or 0) for row in found.values())
+            if self.told is not None:
+                self.told(self.runs)
+        return [self._rows[key] for key in keys]
+
+    def known(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float = 1.0) -> list[Known]:
+        """What is known of a limit after so many requests to each of some candidates."""
+        if not limit.kind:
+            asks = [Ask(one, requests, factor, limit.rebuilding) for one in candidates]
+            return [self._known(limit, row, requests) for row in self.rows(asks)]
+        return self._by_kind(limit, candidates, requests, factor)
+
+    def _known(self, limit: Limit, row: Row, requests: int) -> Known:
+        if row["impossible"] is not None:
+            return Known(None, None, None, 0, row["impossible"])
+        found = known(limit, row)
+        trace = self.job.demand.trace
+        if trace is not None and requests >= recorded_requests(trace) and not found.piles_up:
+            # All of the recording: of it, nothing is left to chance.
+            return Known(found.value, found.value, found.value, found.requests)
+        return found
+
+    def _key(self, ask: Ask, demand: Demand) -> tuple[Any, ...]:
+        family = ask.candidate.family
+        host = family.base if family.host is None else family.host.path
+        return (
+            *(host, ask.candidate.fields(), demand.name, demand.rate_per_s, demand.depth, ask.factor),
+            *(ask.requests, ask.rebuilding, ask.seed, self.footprint_bytes(ask.candidate)),
+        )
+
+    def footprint_bytes(self, candidate: Candidate) -> int:
+        """What of a system the requests go to: as much as the data take, from its beginning on."""
+        whole = candidate.usable_bytes
+        taken = whole if self.job.spread or not self.job.stored_bytes else min(self.job.stored_bytes, whole)
+        return taken // 4096 * 4096
+
+    def _options(self, ask: Ask, demand: Demand) -> list[tuple[str, str]]:
+        """The options of a run, in an order that is the same for all."""
+        scaled = demand.scaled(ask.factor)
+        options = []
+        if self.job.stored_bytes and not self.job.spread:
+            options.append(("range", f"{self.footprint_bytes(ask.candidate)}B"))
+        model = ask.candidate.family.model
+        if model is not None and not model.is_disk:
+            # As flash is in service, not as it comes from the box.
+            options.append(("preconditioned", "on"))
+        if scaled.rate_per_s is not None:
+            options.append(("rate", f"{scaled.rate_per_s:.10g}"))
+        elif scaled.depth is not None:
+            options.append(("depth", str(scaled.depth)))
+        options.append(("requests", str(ask.requests)))
+        options.append(("warm_up", str(max(500, ask.requests // WARM_UP_SHARE))))
+        preload = self._preload(ask)
+        if preload:
+            options.append(("preload", str(preload)))
+        options.append(("seed", str(ask.seed)))
+        if ask.rebuilding:
+            options.append(("faults", REBUILDING))
+        return options
+
+    def _preload(self, ask: Ask) -> int:
+        """Requests that a cache has seen before a long run: as many as fill it, since that is how it is in service.
+        Short runs do without."""
+        host = ask.candidate.family.host
+        if host is None or not host.cache_bytes or ask.requests < PRELOADED_FROM:
+            return 0
+        classes = self.job.demand.classes
+        mean_bytes = sum(one.share * one.size_bytes for one in classes) if classes else float(PAGE)
+        return min(PRELOAD_MAX, math.ceil(1.5 * host.cache_bytes / max(mean_bytes, 4096.0)))
+
+    def _runs(self, asked: dict[tuple[Any, ...], Ask], demand: Demand) -> dict[tuple[Any, ...], Row]:
+        """Runs of a workload or a scenario, those of one file's fields together."""
+        alike: dict[tuple[Any, ...], list[tuple[tuple[Any, ...], Ask, list[str]]]] = {}
+        for key, ask in asked.items():
+            fields = ask.candidate.fields()
+            options = self._options(ask, demand)
+            names = (*(name for name, _ in fields), *(name for name, _ in options))
+            kinds = ("system",) * len(fields) + ("option",) * len(options)
+            family = ask.candidate.family
+            host = family.base if family.host is None else family.host.path
+            schedule = rebuilding_schedule(ask.candidate) if ask.rebuilding else ""
+            values = [value for _, value in (*fields, *options)]
+            alike.setdefault((host, names, kinds, schedule), []).append((key, ask, values))
+        chunks: list[Chunk] = []
+        keys: list[tuple[Any, ...]] = []
+        for (_, names, kinds, schedule), members in alike.items():
+            family = members[0][1].candidate.family
+            told = {
+                "system": {
+                    "name": family.base or members[0][1].candidate.family.name,
+                    "part": None,
+                    "blueprint": blueprint_of(family),
+                },
+                "demand": {"blueprint": demand.blueprint},
+                "fields": list(names),
+                "kinds": list(kinds),
+                "columns": list(names),
+                "units": [None] * len(names),
+                "whole": False,
+                **({"faults": {REBUILDING: json.loads(schedule)}} if schedule else {}),
+            }
+            first = 0
+            for portion in cut(members, _cost_s, POINTS_MAX):
+                chunks.append(Chunk.of(told | {"points": [values for _, _, values in portion]}, len(keys)))
+                keys += [key for key, _, _ in portion]
+                first += len(portion)
+        paths = finish(iter(chunks), len(keys), store=self.store, executor=self.executor)
+        found = [dict(zip(COLUMNS, row, strict=True)) for path in paths for row in rows(path, COLUMNS)]
+        for key, row in zip(keys, found, strict=True):
+            if row["failed"] is not None:
+                raise RunError(f"{asked[key].candidate.name}: {row['failed']}")
+        return dict(zip(keys, found, strict=True))
+
+    def _replays(self, asked: dict[tuple[Any, ...], Ask], demand: Demand) -> dict[tuple[Any, ...], Row]:
+        """Replays of a recording, those of one length and speed together, which read it once."""
+        trace = demand.trace
+        assert trace is not None
+        alike: dict[tuple[int, float], list[tuple[tuple[Any, ...], Ask]]] = {}
+        for key, ask in asked.items():
+            if ask.rebuilding:
+                raise InputError(f"{demand.name}: while rebuilding: a recording is replayed in service as usual")
+            alike.setdefault((ask.requests, ask.factor), []).append((key, ask))
+        recorded = demand.rate_per_s or 1.0
+        found: dict[tuple[Any, ...], Row] = {}
+        for (requests, factor), members in alike.items():
+            settings = {
+                "depth": None,
+                "time_scale": "1",
+                "within": None,
+                "outside": "fold",
+                "requests": requests,
+                "time": None,
+            }
+            scale = recorded_rate(trace) / (recorded * factor)
+            settings["time_scale"] = f"{scale:.10g}" if scale != 1 else "1"
+            systems = [array_of(ask.candidate) for _, ask in members]
+            specs = specify(trace, systems, replays_of(trace, ["timed"], settings), {})
+            results = Results(_native.replay(json.dumps([bare(spec) for spec in specs])))
+            for (key, _), row in zip(members, results, strict=True):
+                if not row["checks_passed"]:
+                    raise RunError(f"{row['system']}: a replay failed its own check")
+                found[key] = {"impossible": None, "failed": None} | {
+                    name: row.get(name) for name in COLUMNS if name not in ("impossible", "failed")
+                }
+        return found
+
+    def _by_kind(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float) -> list[Known]:
+        """What is known of a limit on reads or writes alone: runs with several seeds, each of a part of the requests,
+        and Student's interval of what they came to."""
+        each = max(limit.requests_min, requests // SEEDS)
+        asks = [Ask(one, each, factor, limit.rebuilding, seed + 1) for one in candidates for seed in range(SEEDS)]
+        values = self._figures(limit, asks)
+        found = []
+        for number in range(len(candidates)):
+            own = values[number * SEEDS : (number + 1) * SEEDS]
+            known_values = [value for value, _ in own if value is not None]
+            piles_up = any(piled for _, piled in own)
+            if len(known_values) < SEEDS:
+                found.append(Known(None, None, None, 0, f"no {limit.kind} was answered", piles_up))
+                continue
+            mean = sum(known_values) / SEEDS
+            deviation = math.sqrt(sum((value - mean) ** 2 for value in known_values) / (SEEDS - 1))
+            half = STUDENT_975 * deviation / math.sqrt(SEEDS)
+            found.append(Known(mean, mean - half, mean + half, each * SEEDS, "", piles_up))
+        return found
+
+    def _figures(self, limit: Limit, asks: Sequence[Ask]) -> list[tuple[float | None, bool]]:
+        """The figure of a limit on one kind of request, of each run, and whether requests pile up."""
+        key = f"{limit.kind}.{limit.figure}"
+        demand = self.job.demand
+        if demand.trace is not None:
+            raise InputError(f"limit: {limit.text}: of a recording, limits are of all requests together")
+        keys = [(key, *self._key(ask, demand)) for ask in asks]
+        missing = {one: ask for one, ask in zip(keys, asks, strict=True) if one not in self._rows}
+        if missing:
+            specs = [self._spec(ask, demand) for ask in missing.values()]
+            results = run_chunks(specs, store=self.store, executor=self.executor)
+            figures = of_kind_ms(results, limit.kind, limit.quantile)
+            self.runs += len(missing)
+            for index, (one, row) in enumerate(zip(missing, results, strict=True)):
+                self.requests += int(row["requests"] or 0)
+                value = figures[index]
+                self._rows[one] = {"value": value, "saturated": bool(row["saturated"])}
+        return [(self._rows[one]["value"], self._rows[one]["saturated"]) for one in keys]
+
+    def _spec(self, ask: Ask, demand: Demand) -> dict[str, Any]:
+        """One run, specified."""
+        fields, options = ask.candidate.fields(), self._options(ask, demand)
+        family = ask.candidate.family
+        told = {
+            "system": {"name": ask.candidate.name, "part": None, "blueprint": blueprint_of(family)},
+            "demand": {"blueprint": demand.blueprint},
+            "fields": [name for name, _ in (*fields, *options)],
+            "kinds": ["system"] * len(fields) + ["option"] * len(options),
+            "columns": [name for name, _ in (*fields, *options)],
+            "units": [None] * (len(fields) + len(options)),
+            "whole": False,
+            **({"faults": {REBUILDING: json.loads(rebuilding_schedule(ask.candidate))}} if ask.rebuilding else {}),
+            "points": [[value for _, value in (*fields, *options)]],
+        }
+        (text,) = _native.specifications(json.dumps(told))
+        spec: dict[str, Any] = json.loads(text)
+        if "system" not in spec:
+            raise InputError(f"{ask.candidate.name}: {spec}")
+        return spec
+
+    def model_error(self, ask: Ask) -> dict[str, Any] | None:
+        """How far the model of a system may be off in a run, as whole results have it."""
+        demand = self.job.demand
+        (row,) = self.rows([ask])
+        family = ask.candidate.family
+        system = load_system(family.base if family.host is None else family.host.path)
+        if demand.trace is not None:
+            return None
+        spec = self._spec(ask, demand) | {DESCRIBED: described(system)._replace(sample=())}
+        (told,) = model_errors([spec], [row], lambda specs: _native.run(json.dumps(specs)))
+        return told
+
+
+@cache
+def rebuilding_schedule(candidate: Candidate) -> str:
+    """The faults that have a member rebuilt while a run lasts, as the compiled part takes them."""
+    import tempfile
+
+    array = array_of(candidate)
+    if not isinstance(array, Array):
+        raise InputError(f"{candidate.name}: while rebuilding: it has no members")
+    with tempfile.TemporaryDirectory(prefix="headstack-") as folder:
+        path = os.path.join(folder, "rebuilding.toml")
+        write_text(path, schedule_while_rebuilding(array))
+        return _native.load_faults(path)
+
+
+def of_kind_ms(results: Results, kind: str, quantile: float | None) -> list[float | None]:
+    """Of each run the mean response of one kind of request, or a quantile of it, from the bins of its histogram, which
+    are a thousandth wide; ``None`` where there was none of the kind."""
+    import duckdb
+
+    bins = results.histograms()
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("bins", bins)
+        rows = connection.execute(
+            "select run, middle_ms, count from bins where kind = ? and figure = 'response' order by run, middle_ms",
+            [kind],
+        ).fetchall()
+    found: list[float | None] = [None] * len(results)
+    by_run: dict[int, list[tuple[float, int]]] = {}
+    for run, middle_ms, count in rows:
+        by_run.setdefault(run, []).append((middle_ms, count))
+    for run, own in by_run.items():
+        total = sum(count for _, count in own)
+        if quantile is None:
+            found[run] = sum(middle_ms * count for middle_ms, count in own) / total
+        else:
+            left = math.ceil(quantile * total)
+            for middle_ms, count in own:
+                left -= count
+                if left <= 0:
+                    found[run] = middle_ms
+                    break
+    return found
+
+
+def _cost_s(member: tuple[Any, Ask, Any]) -> float:
+    """Roughly what a run takes one core: docs/performance.md."""
+    ask = member[1]
+    return 1e-3 + ask.requests * (1.0 + 1.0 / WARM_UP_SHARE) * 3e-6
