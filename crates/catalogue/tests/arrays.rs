@@ -1,10 +1,13 @@
 //! The arrays of the catalogue: complete, sourced, and what they are known to be.
 
 use headstack_catalogue::array::standards::LinkStandard;
-use headstack_catalogue::{Changes, ResolvedArray, ResolvedSystem, arrays, load_array, load_system};
+use headstack_catalogue::{
+    Blueprint, Changes, Drafter, ResolvedArray, ResolvedSystem, arrays, load_array, load_system,
+};
 use headstack_sim::array::description::{ArrayDescription, Level};
 use headstack_sim::link::LinkKind;
 use headstack_workload::quantity::{Bytes, parse_bytes};
+use serde_json::json;
 
 fn array(name: &str) -> ResolvedArray {
     load_array(name, &Changes::default()).unwrap_or_else(|error| panic!("{error}"))
@@ -202,4 +205,56 @@ fn every_standard_of_links_has_sound_figures() {
         let name = serde_json::Value::String(standard.name());
         assert_eq!(serde_json::from_value::<LinkStandard>(name).unwrap(), standard);
     }
+}
+
+fn drafter(text: &str) -> Drafter {
+    let blueprint = json!({ "kind": "array", "text": text, "drives": {} });
+    Drafter::new(serde_json::from_value(blueprint).expect("it is a blueprint")).expect("it is TOML")
+}
+
+fn values(of: &[(&str, &str)]) -> Vec<(String, String)> {
+    of.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// Drives, number, level and keys replaced: as a point of a sweep, and as the file that is written of it.
+#[test]
+fn a_file_that_is_drafted_describes_what_its_point_does() {
+    let changes: [&[(&str, &str)]; 5] = [
+        &[],
+        &[("drive", "re4-2tb"), ("drives", "9"), ("level", "raid5")],
+        &[("drives", "14"), ("level", "4+3"), ("groups[0].stripe_unit", "64KiB")],
+        &[("drive", "dc-s3700-400gb"), ("drives", "6"), ("level", "raid10")],
+        &[("drives", "16"), ("level", "raidz2")],
+    ];
+    for name in ["server-12-raid6-cache", "md-raid6-12x16tb", "zfs-raidz2-12", "nearline-12-raid6-nvme-cache"] {
+        let blueprint = Blueprint::of_system(name, &[]).expect("it is in the catalogue");
+        let drafter = Drafter::new(blueprint).expect("it is TOML");
+        for change in changes {
+            let change = values(change);
+            let text = drafter.text_with(&change).expect("it can be written");
+            let written = self::drafter(&text).with(&[]).expect("what is written can be read");
+            assert_eq!(written, drafter.with(&change).expect("it can be described"), "{name} {change:?}\n{text}");
+        }
+    }
+}
+
+/// A controller that switches the caches of its disks off says nothing of the solid-state drives that replace them.
+#[test]
+fn what_only_disks_know_goes_with_them() {
+    let drafter = Drafter::new(Blueprint::of_system("server-12-raid6-cache", &[]).expect("it is there")).expect("TOML");
+    let as_stated = drafter.text_with(&[]).expect("it can be written");
+    assert!(as_stated.contains("write_cache = \"off\""));
+    let of_flash = drafter.text_with(&values(&[("drive", "dc-s3700-400gb")])).expect("it takes them");
+    assert!(!of_flash.contains("write_cache"), "{of_flash}");
+    // Where an array states it of drives that it names itself, it is refused as ever.
+    let wrong = as_stated.replace("exos-x18-18tb", "dc-s3700-400gb");
+    let error = self::drafter(&wrong).with(&[]).expect_err("solid-state drives have no such cache").to_string();
+    assert!(error.contains("only disks have this"), "{error}");
+}
+
+#[test]
+fn a_capacity_is_no_file() {
+    let drafter = Drafter::new(Blueprint::of_system("md-raid6-12x16tb", &[]).expect("it is there")).expect("TOML");
+    let error = drafter.text_with(&values(&[("usable", "90TB")])).expect_err("a file counts drives").to_string();
+    assert_eq!(error, "usable: a file states a number of drives; give drives");
 }

@@ -71,7 +71,7 @@ class Bounds:
                 chunks.append(Chunk.of(told, len(keys)))
                 keys += [(model.name, share, is_read) for share in SHARES]
         paths = finish(iter(chunks), len(keys), store=self.store, executor=self.executor)
-        found = [row[0] for path in paths for row in rows(path, ("iops",))]
+        found = [row[0] for row in rows(paths, ("iops",))]
         self._rates |= {key: iops for key, iops in zip(keys, found, strict=True) if iops}
 
     def _mix(self, is_read: bool) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from headstack import _native
 from headstack._native import InputError, format_bytes
@@ -91,6 +92,12 @@ def candidates(space: Space, job: Job, book: PriceBook, estimate: bool = False) 
     return found
 
 
+@cache
+def loaded(name: str) -> Drive:
+    """A drive, completed once: the space is looked at again for each question beside the answer."""
+    return Drive.load(name)
+
+
 def _is_out(space: Space, name: str) -> bool:
     return any(fnmatch.fnmatch(name, pattern) for pattern in space.without)
 
@@ -112,7 +119,7 @@ def _models(space: Space, book: PriceBook, estimate: bool) -> tuple[list[Model],
         if price is None and not named and not estimate and not patterns:
             missing.append(called)
             continue
-        drive = Drive.load(name)
+        drive = loaded(name)
         classes = classes_of(drive)
         if not named and patterns and not classes.intersection(patterns):
             continue

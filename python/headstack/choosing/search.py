@@ -262,6 +262,8 @@ class Search:
         long = min(max(short, LONGER_REQUESTS), self.job.requests_max)
         caches = [one.family.host is not None and one.family.host.cache_bytes > 0 for one in candidates]
         tested: dict[str, Tested] = {}
+        # All at a time; each is taken from there below.
+        self._simulated.rows([Ask(one, long if own else short) for one, own in zip(candidates, caches, strict=True)])
         for has_cache, requests in ((False, short), (True, long)):
             some = [one for one, own in zip(candidates, caches, strict=True) if own == has_cache]
             for one in self._at(some, requests) if some else ():

@@ -192,7 +192,7 @@ class Simulated:
                 keys += [key for key, _, _ in portion]
                 first += len(portion)
         paths = finish(iter(chunks), len(keys), store=self.store, executor=self.executor)
-        found = [dict(zip(COLUMNS, row, strict=True)) for path in paths for row in rows(path, COLUMNS)]
+        found = [dict(zip(COLUMNS, row, strict=True)) for row in rows(paths, COLUMNS)]
         for key, row in zip(keys, found, strict=True):
             if row["failed"] is not None:
                 raise RunError(f"{asked[key].candidate.name}: {row['failed']}")

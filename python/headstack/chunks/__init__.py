@@ -19,6 +19,7 @@ from headstack._native import InputError, RunError
 from headstack.chunks.chunk import Chunk, chunks_of_runs
 from headstack.chunks.executors import answers, opened
 from headstack.chunks.store import Store
+from headstack.chunks.work import database
 from headstack.options import Spec
 from headstack.results import Results
 from headstack.runs import Progress
@@ -99,9 +100,8 @@ def _labels(spec: Spec) -> list[str]:
     return [f"{name} {value}" for name, value in spec["labels"]]
 
 
-def rows(path: Path, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Some columns of a chunk's table."""
-    import duckdb
-
-    with duckdb.connect(config={"threads": 1}) as connection:
-        return connection.read_parquet(str(path)).select(*columns).fetchall()
+def rows(path: Path | Sequence[Path], columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Some columns of a chunk's table, or of the tables of several, one after the other."""
+    paths = [path] if isinstance(path, Path) else path
+    with database() as connection:
+        return connection.read_parquet([str(one) for one in paths]).select(*columns).fetchall()

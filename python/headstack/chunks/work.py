@@ -6,11 +6,16 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headstack import _native
 from headstack._native import RunError
 from headstack.chunks.chunk import engine
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def answer(contents: Sequence[bytes], progress: Callable[[float], object] | None = None) -> tuple[list[bytes], float]:
@@ -33,12 +38,22 @@ def answer(contents: Sequence[bytes], progress: Callable[[float], object] | None
     return answers, time.monotonic() - started
 
 
-def parquet(table: _native.Table) -> bytes:
-    """A table as a Parquet file."""
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
     import duckdb
 
     # One thread keeps the order of rows.
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect(config={"threads": 1}) as connection:
+    return duckdb.connect(config={"threads": 1})
+
+
+def database() -> duckdb.DuckDBPyConnection:
+    """A connection of its own to one database in memory, which takes long to open: many chunks are small."""
+    return _database().cursor()
+
+
+def parquet(table: _native.Table) -> bytes:
+    """A table as a Parquet file."""
+    with tempfile.TemporaryDirectory() as folder, database() as connection:
         path = Path(folder, "table.parquet")
         connection.register("answer", table)
         connection.table("answer").write_parquet(str(path), compression="zstd")

@@ -12,8 +12,8 @@ use headstack_workload::{Document, InputError};
 use crate::resolve::check_source;
 use file::ArrayFile;
 
-pub(crate) use resolve::{changed, resolve_with};
 pub use resolve::{Changes, ResolvedArray, resolve};
+pub(crate) use resolve::{changed, resolve_with};
 
 /// Bases of bases at most; a longer chain is a circle.
 const BASES_MAX: usize = 8;

@@ -229,6 +229,10 @@ pub(crate) fn changed(document: &Document, changes: &Changes, find: &FindDrive) 
         if let Some(drive) = &changes.drive {
             first.keep_known_to(&find(drive)?.description());
             first.drive.clone_from(drive);
+            // What is not stated any more needs no source.
+            let stated = toml::Table::try_from(&*first).map_err(|error| crate::whole("", &error.to_string()))?;
+            let is_stated = |key: &str| key.strip_prefix("drives[0].").is_none_or(|field| stated.contains_key(field));
+            file.sources.retain(|key, _| is_stated(key));
         }
     }
     Ok(file)

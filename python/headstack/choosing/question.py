@@ -1,0 +1,176 @@
+"""A question under way: its searches, and its candidates as an answer tells of them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from headstack.array import Array
+from headstack.choosing.answer import Choice, Durability
+from headstack.choosing.bounds import Bounds
+from headstack.choosing.candidates import Candidates, candidates, cost_of
+from headstack.choosing.durability import durability_of
+from headstack.choosing.job import Job
+from headstack.choosing.limits import verdict
+from headstack.choosing.rebuilding import rebuild_h
+from headstack.choosing.search import KINDS, REACH, Found, Key, Search, Tested
+from headstack.choosing.simulated import Ask, Simulated
+from headstack.choosing.space import Candidate, Space, array_of, toml_of
+from headstack.prices import PriceBook
+from headstack.shards import Shard
+
+
+@dataclass
+class Question:
+    """A question under way."""
+
+    job: Job
+    space: Space
+    book: PriceBook
+    estimate: bool = False
+    store: str | os.PathLike[str] | None = None
+    executor: str = "local"
+    told: Callable[[str, int], object] | None = None
+    """Hears what is done, and how many runs are finished."""
+    _simulated: dict[tuple[float | None, int | None], Simulated] = field(default_factory=dict)
+    _stage: str = "looking for the cheapest"
+
+    def race(self, shard: Shard) -> int:
+        """Carries out a part of the first short runs alone, which the store keeps; how many there were."""
+        some = candidates(self.space, self.job, self.book, self.estimate)
+        search = Search(some, self.runs(self.job), self._bounds_of(self.job, some))
+        search.raced(shard)
+        return self.runs(self.job).runs
+
+    def _bounds_of(self, job: Job, some: Candidates) -> Bounds:
+        bounds = Bounds(job, self.store, self.executor)
+        bounds.test(list({one.model.name: one.model for one, _ in some.families if one.model is not None}.values()))
+        return bounds
+
+    def runs(self, job: Job) -> Simulated:
+        """The runs of a job, shared by all that put systems under the same."""
+        demand = job.demand
+        key = (demand.rate_per_s, demand.depth)
+        if key not in self._simulated:
+            self._simulated[key] = Simulated(job, self.store, self.executor, self._heard)
+        shared = self._simulated[key]
+        shared.job = job
+        return shared
+
+    def _heard(self, _: int) -> None:
+        if self.told is not None:
+            self.told(self._stage, sum(one.runs for one in self._simulated.values()))
+
+    def found(
+        self,
+        job: Job,
+        book: PriceBook,
+        below: Key | None = None,
+        kinds: int = KINDS,
+        reach: float = REACH,
+        above: Key | None = None,
+        by_value: bool = False,
+    ) -> tuple[Found, Candidates]:
+        """What a search comes to for a job like the one that was asked, at such prices. Under more load than that, what
+        is cheaper than its answer fails all the more: ``above`` is the answer's cost then."""
+        asked = job if below is None or job.objectives[0] != "usd" else replace(job, usd=below[0])
+        some = candidates(self.space, asked, book, self.estimate)
+        search = Search(some, self.runs(job), self._bounds_of(job, some), above, by_value)
+        if job.objectives[0] == "latency":
+            limit = next(limit for limit in job.limits if limit.is_most)
+            return search.least(limit), some
+        return search.carried_out(kinds, reach, below), some
+
+    def key(self, one: Tested) -> Key:
+        candidate = one.candidate
+        return cost_of(candidate, self.job), candidate.usd, candidate.name
+
+    def _figure(self, one: Tested) -> float:
+        """What is to be least, of a candidate that was simulated."""
+        if self.job.objectives[0] == "latency":
+            place = next(place for place, limit in enumerate(self.job.limits) if limit.is_most)
+            return one.known[place].value or math.inf
+        return cost_of(one.candidate, self.job)
+
+    def choice(
+        self, one: Tested, some: Candidates, load: tuple[float, str] | None = None, detailed: bool = False
+    ) -> Choice:
+        """A candidate as the answer tells of it; details take further runs."""
+        candidate, family, job = one.candidate, one.candidate.family, self.job
+        row: dict[str, Any] = {}
+        if detailed:
+            (row,) = self.runs(job).rows([Ask(candidate, one.requests)])
+        verdicts = tuple(
+            verdict(limit, known, model)
+            for limit, known, model in zip(job.limits, one.known, one.models or [None] * len(job.limits), strict=True)
+        )
+        host = family.host
+        return Choice(
+            name=candidate.name,
+            host="" if host is None else host.name,
+            drive=family.model.name if family.model is not None else family.name,
+            drives=candidate.drives,
+            spares=0 if host is None else job.spares,
+            level=candidate.level,
+            stripe_unit_bytes=None,
+            settings=family.settings,
+            cost=self._figure(one),
+            usd=candidate.usd,
+            parts=some.parts(candidate) if detailed else (),
+            usable_bytes=candidate.usable_bytes,
+            bays=candidate.bays,
+            watts=candidate.watts,
+            survives=candidate.survives,
+            verdicts=verdicts,
+            says=one.says,
+            bottleneck=row.get("bottleneck") or "",
+            busy_percent=row.get("utilisation_percent"),
+            rate_per_s=job.demand.rate_per_s or row.get("iops"),
+            rate_at_limit=None if load is None or job.demand.rate_per_s is None else load[0] * job.demand.rate_per_s,
+            breaks_first="" if load is None else load[1],
+            durability=self._durability(one) if detailed else None,
+            model_error=one.model_error,
+            toml=toml_of(candidate) if detailed else "",
+            costs=tuple(self._cost_by(name, one) for name in job.objectives) if len(job.objectives) > 1 else (),
+        )
+
+    def _cost_by(self, objective: str, one: Tested) -> float:
+        match objective:
+            case "watts":
+                return one.candidate.watts
+            case "bays":
+                return float(one.candidate.bays)
+            case "latency":
+                place = next(place for place, limit in enumerate(self.job.limits) if limit.is_most)
+                return one.known[place].value or math.inf
+            case _:
+                return one.candidate.usd
+
+    def _durability(self, one: Tested) -> Durability | None:
+        """What is expected to be lost, by the rates of failure that are put in."""
+        candidate, family = one.candidate, one.candidate.family
+        if family.model is None or candidate.survives == 0:
+            return None
+        system = array_of(candidate)
+        assert isinstance(system, Array)
+        hours, source = rebuild_h(system)
+        rebuild = (hours, f"{source}; under load it takes longer")
+        overrides = dict(self.space.afr)
+        return durability_of(candidate.level, candidate.drives, candidate.spans, family.model.drive, rebuild, overrides)
+
+    def _warnings(self, some: Candidates, shown: Sequence[Candidate]) -> tuple[str, ...]:
+        """What has to be said of the prices of those that are shown, and of those that are left out without one."""
+        items = list(dict.fromkeys(part.item for one in shown for part in some.parts(one) if part.date))
+        told = list(self.book.warnings(one for one in items if self.book.price(one) is not None))
+        if some.no_price:
+            listed = ", ".join(some.no_price[:5]) + (" …" if len(some.no_price) > 5 else "")
+            told.append(f"left out, since no price is known: {len(some.no_price)}: {listed}")
+        assumed = sorted(
+            {one.family.model.name for one in shown if one.family.model and one.family.model.is_power_assumed}
+        )
+        if assumed:
+            told.append(f"watts assumed by interface, since the file states none: {', '.join(assumed)}")
+        return tuple(told)
