@@ -72,7 +72,8 @@ PUBLISHED_H = {1: 0.7, 8: 7.1}
 
 
 def test_draid_takes_longer_the_more_a_stripe_has_and_less_than_a_plain_spare(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The trend, and the order of magnitude: how much ZFS has in flight is known only roughly."""
+    """The trend, and the order of magnitude, in the outermost zone alone: how much ZFS has in flight is known only
+    roughly, and inner zones are slower."""
     monkeypatch.setattr(rebuilding, "PLACES", 1)
     found = {}
     for data in PUBLISHED_H:

@@ -177,6 +177,9 @@ class Candidate:
             return tuple(family.offer.values.items())
         assert family.model is not None
         spans = (("groups[0].spans", str(self.spans)),) if self.spans > 1 else ()
+        if self.level.startswith("draid"):
+            # As OpenZFS: so much is under way for each drive.
+            spans = (("groups[0].rebuild.steps", str(self.drives)),)
         path = family.model.drive.path or family.model.name
         return (("drive", path), ("drives", str(self.drives)), ("level", self.level), *spans, *family.fields)
 
