@@ -119,7 +119,7 @@ def upgrade(question: Question, plain: Tested, best: Choice) -> Choice | None:
         return None
     factor = max(1.0, best.rate_at_limit / demand.rate_per_s) * (1 + LOOSER)
     job = replace(question.job, demand=demand.scaled(factor))
-    found, some = question.found(job, question.book, kinds=1, reach=1.0, above=question.key(plain), by_value=True)
+    found, some = question.found(job, question.book, kinds=1, above=question.key(plain), by_value=True)
     if found.best is None:
         return None
     return replace(question.choice(found.best, some), rate_per_s=job.demand.rate_per_s)
@@ -154,7 +154,7 @@ def frontier(question: Question, found: Found, some: Candidates) -> tuple[Choice
         if job.bays is not None and job.bays < 1:
             break
         try:
-            found, some = question.found(job, question.book, kinds=1, reach=1.0)
+            found, some = question.found(job, question.book, kinds=1)
         except InputError:
             break
         one = found.best
@@ -165,7 +165,7 @@ def plainly(
     question: Question, job: Job, book: PriceBook, below: Key | None = None, above: Key | None = None
 ) -> Tested | None:
     """The answer to a question beside the first, by figures of single runs without their intervals."""
-    found, _ = question.found(job, book, below, kinds=1, reach=1.0, above=above, by_value=True)
+    found, _ = question.found(job, book, below, kinds=1, above=above, by_value=True)
     return found.best
 
 

@@ -16,7 +16,7 @@ from headstack.choosing.durability import durability_of
 from headstack.choosing.job import Job
 from headstack.choosing.limits import verdict
 from headstack.choosing.rebuilding import rebuild_h
-from headstack.choosing.search import KINDS, REACH, Found, Key, Search, Tested
+from headstack.choosing.search import KINDS, Found, Key, Search, Tested
 from headstack.choosing.simulated import Ask, Simulated
 from headstack.choosing.space import Candidate, Space, array_of, toml_of
 from headstack.prices import PriceBook
@@ -70,7 +70,6 @@ class Question:
         book: PriceBook,
         below: Key | None = None,
         kinds: int = KINDS,
-        reach: float = REACH,
         above: Key | None = None,
         by_value: bool = False,
     ) -> tuple[Found, Candidates]:
@@ -82,7 +81,7 @@ class Question:
         if job.objectives[0] == "latency":
             limit = next(limit for limit in job.limits if limit.is_most)
             return search.least(limit), some
-        return search.carried_out(kinds, reach, below), some
+        return search.carried_out(kinds, below), some
 
     def key(self, one: Tested) -> Key:
         candidate = one.candidate

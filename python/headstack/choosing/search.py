@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from headstack.choosing.answer import Says
@@ -29,12 +29,14 @@ RACE_REQUESTS = 2000
 """Of the first runs, at least: so many know a 99th percentile to a quarter."""
 GROWTH = 4
 """Each further run of a candidate is so many times as long."""
-LONGER_REQUESTS = 32_000
-"""Of the runs that look for the next of a family of which one has failed: what misses a limit by a quarter still, after
-so many, is passed over. A cache that takes writes is found out by then where it is too small."""
 PLAIN_REQUESTS = 8_000
-"""Of the runs that answer questions beside the first by their figures alone: a 99th percentile of so many is known to a
-tenth, and the question is what a tenth changes."""
+"""Of the runs that look for the next of a family of which one has failed, and that answer questions beside the first
+by their figures alone: a 99th percentile of so many is known to a tenth. What misses a limit by a quarter is passed
+over."""
+CACHED_REQUESTS = 32_000
+"""The same where a controller's cache takes writes: one that is too small is found out by then."""
+FIRST_REQUESTS = 32_000
+"""Of the runs by which the answer is found; those of which it cannot be told then are run on where they cost less."""
 BLOCK = 64
 """Families whose first runs are carried out together. What is in a block follows from costs alone, so that neither the
 number of cores nor who carries it out changes what is run."""
@@ -42,8 +44,6 @@ BATCH = 8
 """Candidates that are tested together, though the first may be the answer: the others are those that follow it."""
 KINDS = 5
 """The answer and those that follow, each of another kind."""
-REACH = 1.1
-"""So much dearer than the answer a candidate is looked at still, for what happens when prices change by a tenth."""
 
 Key = tuple[float, float, str]
 
@@ -76,10 +76,29 @@ class Found:
     skipped: Counter[str] = field(default_factory=Counter)
     """Candidates that no run was needed for, by why."""
 
+    def of(self, says: Says) -> list[Tested]:
+        """Those of which so much is known."""
+        return {"meets": self.meets, "does not": self.fails, "cannot tell": self.undecided}[says]
+
     @property
     def best(self) -> Tested | None:
         """The least that meets every limit."""
         return self.meets[0] if self.meets else None
+
+
+@dataclass(frozen=True)
+class _Sought:
+    """Where in a family the first member lies that does: beyond ``low``, which does not, and no further than ``high``,
+    which may."""
+
+    number: int
+    low: int
+    high: int | None
+    step: int = 1
+
+    def probe(self, last: int) -> int:
+        """The member to be looked at next: steps that double, then halves."""
+        return min(self.low + self.step, last) if self.high is None else (self.low + self.high) // 2
 
 
 class Search:
@@ -111,34 +130,29 @@ class Search:
         """The order in which candidates are looked at."""
         return cost_of(candidate, self.job), candidate.usd, candidate.name
 
-    def carried_out(self, kinds: int = KINDS, reach: float = REACH, below: Key | None = None) -> Found:
-        """The answer, those of other kinds that follow it, and what costs up to ``reach`` times as much; nothing that
-        costs as much as ``below`` or more."""
+    def carried_out(self, kinds: int = KINDS, below: Key | None = None) -> Found:
+        """The answer, and those of other kinds that follow it; nothing that costs as much as ``below`` or more."""
         found = Found()
-        heap: list[tuple[Key, int, int]] = []
+        heap: list[tuple[Key, int, _Sought]] = []
         next_family = 0
         while True:
-            stop = self._stop(found, kinds, reach, below)
+            stop = self._stop(found, kinds, below)
             ahead = self.key(self._families[next_family][1][0]) if next_family < len(self._families) else None
             if ahead is not None and ahead < stop and (not heap or heap[0][0] >= ahead):
                 block = range(next_family, min(next_family + BLOCK, len(self._families)))
                 next_family = block.stop
                 for number, place in self._boundaries(block, found):
-                    heapq.heappush(heap, (self.key(self._families[number][1][place]), number, place))
+                    self._seek(heap, _Sought(number, place - 1, place))
                 continue
-            batch: list[tuple[Key, int, int]] = []
+            batch: list[_Sought] = []
             while heap and len(batch) < BATCH and heap[0][0] < stop and (ahead is None or heap[0][0] < ahead):
-                batch.append(heapq.heappop(heap))
+                batch.append(heapq.heappop(heap)[2])
             if not batch:
                 break
-            tested = self._decided([self._families[number][1][place] for _, number, place in batch])
-            begins = {}
-            for (_, number, place), one in zip(batch, tested, strict=True):
-                {"meets": found.meets, "does not": found.fails, "cannot tell": found.undecided}[one.says].append(one)
-                if one.says != "meets" and place + 1 < len(self._families[number][1]):
-                    begins[number] = place + 1
-            for number, place in self._firsts(begins, self._raced_longer, found):
-                heapq.heappush(heap, (self.key(self._families[number][1][place]), number, place))
+            for one in self._taken_further(batch, found):
+                self._seek(heap, one)
+        if not self._by_value:
+            self._run_on(found)
         for tests in (found.meets, found.undecided, found.fails):
             tests.sort(key=lambda one: self.key(one.candidate))
         looked = len(found.meets) + len(found.undecided) + len(found.fails)
@@ -146,23 +160,62 @@ class Search:
         found.skipped["dearer"] = total - looked - sum(found.skipped.values())
         return found
 
+    def _seek(self, heap: list[tuple[Key, int, _Sought]], one: _Sought) -> None:
+        """Puts what is sought in a family where its cheapest member is that may do."""
+        members = self._families[one.number][1]
+        if one.low + 1 < len(members):
+            heapq.heappush(heap, (self.key(members[one.low + 1]), one.number, one))
+
+    def _taken_further(self, batch: Sequence[_Sought], found: Found) -> Iterator[_Sought]:
+        """One more run of each family: the member that may be the first to do is tested, others are raced. What is to
+        be sought next."""
+        ready = [(one, one.high) for one in batch if one.high is not None and one.high == one.low + 1]
+        racing = [one for one in batch if one.high != one.low + 1]
+        tested = self._decided([self._families[one.number][1][high] for one, high in ready], FIRST_REQUESTS)
+        for (one, high), test in zip(ready, tested, strict=True):
+            found.of(test.says).append(test)
+            if test.says != "meets":
+                yield _Sought(one.number, high, None)
+        probes = [one.probe(len(self._families[one.number][1]) - 1) for one in racing]
+        raced = self._raced_longer(
+            [self._families[one.number][1][place] for one, place in zip(racing, probes, strict=True)]
+        )
+        for one, place, test in zip(racing, probes, raced, strict=True):
+            if test.is_race:
+                found.fails.append(test)
+                found.skipped["more drives of the same failed"] += place - one.low - 1
+                yield _Sought(one.number, place, one.high, 2 * one.step)
+            else:
+                yield _Sought(one.number, one.low, place, one.step)
+
+    def _run_on(self, found: Found) -> None:
+        """Runs on with those of which it cannot be told, as far as they cost less than the answer: the cheapest first,
+        until one meets."""
+        dearest = min((self.key(one.candidate) for one in found.meets), default=(math.inf, math.inf, ""))
+        waiting = sorted(found.undecided, key=lambda one: self.key(one.candidate))
+        waiting = [one for one in waiting if self.key(one.candidate) < dearest]
+        while waiting and self.job.requests_max > FIRST_REQUESTS:
+            some, waiting = waiting[: BATCH // 2], waiting[BATCH // 2 :]
+            found.undecided = [one for one in found.undecided if one not in some]
+            tested = self._decided([one.candidate for one in some], self.job.requests_max, FIRST_REQUESTS)
+            for one in tested:
+                found.of(one.says).append(one)
+            if any(one.says == "meets" for one in tested):
+                break
+
     def raced(self, shard: Shard) -> None:
         """Carries out the first runs of a part of the families, by blocks: nothing of them depends on other blocks."""
         for first in range(0, len(self._families), BLOCK)[shard.number - 1 :: shard.count]:
             self._boundaries(range(first, min(first + BLOCK, len(self._families))), Found())
 
-    def _stop(self, found: Found, kinds: int, reach: float, below: Key | None) -> Key:
+    def _stop(self, found: Found, kinds: int, below: Key | None) -> Key:
         """From which cost on nothing is looked at any more."""
-        ends = [below] if below is not None else []
-        if found.meets:
-            firsts: dict[tuple[str, str, str], Key] = {}
-            for one in found.meets:
-                kind, key = one.candidate.family.kind, self.key(one.candidate)
-                firsts[kind] = min(key, firsts.get(kind, key))
-            if len(firsts) >= kinds:
-                last = sorted(firsts.values())[kinds - 1]
-                best = min(firsts.values())
-                ends.append(max(last, (best[0] * reach, math.inf, "")))
+        firsts: dict[tuple[str, str, str], Key] = {}
+        for one in found.meets:
+            kind, key = one.candidate.family.kind, self.key(one.candidate)
+            firsts[kind] = min(key, firsts.get(kind, key))
+        ends = [sorted(firsts.values())[kinds - 1]] if len(firsts) >= kinds else []
+        ends += [below] if below is not None else []
         return min(ends, default=(math.inf, math.inf, ""))
 
     def _boundaries(self, block: range, found: Found) -> list[tuple[int, int]]:
@@ -174,12 +227,10 @@ class Search:
             found.skipped["cannot carry the rate"] += begin
             if begin < len(members):
                 begins[number] = begin
-        return self._firsts(begins, self._raced, found)
+        return self._firsts(begins, found)
 
-    def _firsts(
-        self, begins: dict[int, int], race: Callable[[Sequence[Candidate]], list[Tested]], found: Found
-    ) -> list[tuple[int, int]]:
-        """Of families the first member from a place on that a race lets pass: steps that double, then halves."""
+    def _firsts(self, begins: dict[int, int], found: Found) -> list[tuple[int, int]]:
+        """Of families the first member from a place on that a short run lets pass: steps that double, then halves."""
         low = {number: begin - 1 for number, begin in begins.items()}
         high: dict[int, int] = {}
         steps = dict.fromkeys(begins, 1)
@@ -187,7 +238,7 @@ class Search:
         failed: set[tuple[int, int]] = set()
         while probes:
             asked = sorted(probes.items())
-            tested = race([self._families[number][1][place] for number, place in asked])
+            tested = self._raced([self._families[number][1][place] for number, place in asked])
             probes = {}
             for (number, place), one in zip(asked, tested, strict=True):
                 if one.is_race:
@@ -209,13 +260,11 @@ class Search:
 
     def _raced(self, candidates: Sequence[Candidate]) -> list[Tested]:
         """What short runs say: whether a limit is missed by far."""
-        known = [self._simulated.known(limit, candidates, self._first) for limit in self._limits]
         tested = []
-        for number, candidate in enumerate(candidates):
-            own = tuple(by_limit[number] for by_limit in known)
-            misses = max(off(limit, one) for limit, one in zip(self._limits, own, strict=True))
-            dropped = misses > FAR
-            tested.append(Tested(candidate, own, "does not" if dropped else "cannot tell", self._first, dropped))
+        for one in self._at(candidates, self._first):
+            misses = max(off(limit, known) for limit, known in zip(self._limits, one.known, strict=True))
+            is_out = misses > FAR
+            tested.append(replace(one, says="does not" if is_out else "cannot tell", is_race=is_out))
         return tested
 
     def _raced_longer(self, candidates: Sequence[Candidate]) -> list[Tested]:
@@ -224,7 +273,7 @@ class Search:
         if self._by_value:
             return [replace(one, is_race=one.says == "does not") for one in self._decided(candidates)]
         tested = []
-        for one in self._at(candidates, min(LONGER_REQUESTS, self.job.requests_max)):
+        for one in self._at(candidates, self._lengths(candidates)):
             pairs = list(zip(self._limits, one.known, strict=True))
             misses = max(off(limit, known) for limit, known in pairs)
             says = together([judged(limit, known) for limit, known in pairs])
@@ -232,44 +281,46 @@ class Search:
             tested.append(replace(one, says="does not" if is_out else "cannot tell", is_race=is_out))
         return tested
 
-    def _decided(self, candidates: Sequence[Candidate]) -> list[Tested]:
-        """What runs say that grow until every limit is known to hold, or one not to."""
+    def _decided(
+        self, candidates: Sequence[Candidate], requests_max: int | None = None, after: int = 0
+    ) -> list[Tested]:
+        """What runs say that grow, from beyond ``after`` to so many requests, until every limit is known to hold, or
+        one not to."""
         if self._by_value:
             return self._valued(candidates)
+        most = min(requests_max or self.job.requests_max, self.job.requests_max)
         done: dict[int, Tested] = {}
         open_ = list(range(len(candidates)))
-        requests = min(self._first * GROWTH, self.job.requests_max)
+        requests = min(self._first * GROWTH if not after else after * GROWTH, most)
         while open_:
-            some = [candidates[number] for number in open_]
-            known = [self._simulated.known(limit, some, requests) for limit in self._limits]
             left = []
-            for place, number in enumerate(open_):
-                own = tuple(by_limit[place] for by_limit in known)
-                says = together([judged(limit, one) for limit, one in zip(self._limits, own, strict=True)])
-                done[number] = Tested(candidates[number], own, says, requests)
+            for number, one in zip(open_, self._at([candidates[n] for n in open_], requests), strict=True):
+                says = together([judged(limit, known) for limit, known in zip(self._limits, one.known, strict=True)])
+                done[number] = replace(one, says=says)
                 if says == "meets":
                     done[number] = self._with_model(done[number])
                 if says == "cannot tell":
                     left.append(number)
-            if requests >= self.job.requests_max:
+            if requests >= most:
                 break
-            open_, requests = left, min(requests * GROWTH, self.job.requests_max)
+            open_, requests = left, min(requests * GROWTH, most)
         return [done[number] for number in range(len(candidates))]
 
     def _valued(self, candidates: Sequence[Candidate]) -> list[Tested]:
-        """What single runs say, longer ones where a cache has to fill."""
-        short = min(max(self._first, PLAIN_REQUESTS), self.job.requests_max)
-        long = min(max(short, LONGER_REQUESTS), self.job.requests_max)
-        caches = [one.family.host is not None and one.family.host.cache_bytes > 0 for one in candidates]
-        tested: dict[str, Tested] = {}
-        # All at a time; each is taken from there below.
-        self._simulated.rows([Ask(one, long if own else short) for one, own in zip(candidates, caches, strict=True)])
-        for has_cache, requests in ((False, short), (True, long)):
-            some = [one for one, own in zip(candidates, caches, strict=True) if own == has_cache]
-            for one in self._at(some, requests) if some else ():
-                misses = max(off(limit, known) for limit, known in zip(self._limits, one.known, strict=True))
-                tested[one.candidate.name] = replace(one, says="meets" if misses <= 1 else "does not")
-        return [tested[one.name] for one in candidates]
+        """What single runs say, by their figures."""
+        tested = []
+        for one in self._at(candidates, self._lengths(candidates)):
+            misses = max(off(limit, known) for limit, known in zip(self._limits, one.known, strict=True))
+            tested.append(replace(one, says="meets" if misses <= 1 else "does not"))
+        return tested
+
+    def _lengths(self, candidates: Sequence[Candidate]) -> list[int]:
+        """Requests of single runs, more where a cache has to fill."""
+        lengths = (
+            CACHED_REQUESTS if one.family.host is not None and one.family.host.cache_bytes else PLAIN_REQUESTS
+            for one in candidates
+        )
+        return [min(max(self._first, length), self.job.requests_max) for length in lengths]
 
     def _with_model(self, one: Tested) -> Tested:
         """The same with the error of the model, where that is known: a limit is met where devices meet it, too."""
@@ -305,14 +356,16 @@ class Search:
                 break
             requests *= 2
         for one in sorted(self._decided(pool), key=lambda one: self._figure(one, place)):
-            {"meets": found.meets, "does not": found.fails, "cannot tell": found.undecided}[one.says].append(one)
+            found.of(one.says).append(one)
         return found
 
-    def _at(self, candidates: Sequence[Candidate], requests: int) -> list[Tested]:
-        known = [self._simulated.known(limit, candidates, requests) for limit in self._limits]
+    def _at(self, candidates: Sequence[Candidate], requests: int | Sequence[int]) -> list[Tested]:
+        """What is known after so many requests to each; whether the limits hold is not judged."""
+        lengths = [requests] * len(candidates) if isinstance(requests, int) else list(requests)
+        known = [self._simulated.known(limit, candidates, lengths) for limit in self._limits]
         return [
-            Tested(candidate, tuple(by_limit[number] for by_limit in known), "cannot tell", requests)
-            for number, candidate in enumerate(candidates)
+            Tested(candidate, tuple(by_limit[number] for by_limit in known), "cannot tell", length)
+            for number, (candidate, length) in enumerate(zip(candidates, lengths, strict=True))
         ]
 
     def _figure(self, one: Tested, place: int) -> tuple[float, Key]:

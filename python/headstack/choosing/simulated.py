@@ -90,12 +90,16 @@ class Simulated:
                 self.told(self.runs)
         return [self._rows[key] for key in keys]
 
-    def known(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float = 1.0) -> list[Known]:
+    def known(
+        self, limit: Limit, candidates: Sequence[Candidate], requests: int | Sequence[int], factor: float = 1.0
+    ) -> list[Known]:
         """What is known of a limit after so many requests to each of some candidates."""
-        if not limit.kind:
-            asks = [Ask(one, requests, factor, limit.rebuilding) for one in candidates]
-            return [self._known(limit, row, requests) for row in self.rows(asks)]
-        return self._by_kind(limit, candidates, requests, factor)
+        lengths = [requests] * len(candidates) if isinstance(requests, int) else list(requests)
+        if limit.kind:
+            return self._by_kind(limit, candidates, lengths, factor)
+        each = list(zip(candidates, lengths, strict=True))
+        rows = self.rows([Ask(one, length, factor, limit.rebuilding) for one, length in each])
+        return [self._known(limit, row, length) for row, length in zip(rows, lengths, strict=True)]
 
     def _known(self, limit: Limit, row: Row, requests: int) -> Known:
         if row["impossible"] is not None:
@@ -186,11 +190,11 @@ class Simulated:
                 "whole": False,
                 **({"faults": {REBUILDING: json.loads(schedule)}} if schedule else {}),
             }
-            first = 0
+            # Those of one drive together: a chunk completes each of its drives once.
+            members.sort(key=lambda member: member[2])
             for portion in cut(members, _cost_s, POINTS_MAX):
                 chunks.append(Chunk.of(told | {"points": [values for _, _, values in portion]}, len(keys)))
                 keys += [key for key, _, _ in portion]
-                first += len(portion)
         paths = finish(iter(chunks), len(keys), store=self.store, executor=self.executor)
         found = [dict(zip(COLUMNS, row, strict=True)) for row in rows(paths, COLUMNS)]
         for key, row in zip(keys, found, strict=True):
@@ -231,11 +235,17 @@ class Simulated:
                 }
         return found
 
-    def _by_kind(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float) -> list[Known]:
+    def _by_kind(
+        self, limit: Limit, candidates: Sequence[Candidate], lengths: Sequence[int], factor: float
+    ) -> list[Known]:
         """What is known of a limit on reads or writes alone: runs with several seeds, each of a part of the requests,
         and Student's interval of what they came to."""
-        each = max(limit.requests_min, requests // SEEDS)
-        asks = [Ask(one, each, factor, limit.rebuilding, seed + 1) for one in candidates for seed in range(SEEDS)]
+        parts = [max(limit.requests_min, length // SEEDS) for length in lengths]
+        asks = [
+            Ask(one, part, factor, limit.rebuilding, seed + 1)
+            for one, part in zip(candidates, parts, strict=True)
+            for seed in range(SEEDS)
+        ]
         values = self._figures(limit, asks)
         found = []
         for number in range(len(candidates)):
@@ -248,7 +258,7 @@ class Simulated:
             mean = sum(known_values) / SEEDS
             deviation = math.sqrt(sum((value - mean) ** 2 for value in known_values) / (SEEDS - 1))
             half = STUDENT_975 * deviation / math.sqrt(SEEDS)
-            found.append(Known(mean, mean - half, mean + half, each * SEEDS, "", piles_up))
+            found.append(Known(mean, mean - half, mean + half, parts[number] * SEEDS, "", piles_up))
         return found
 
     def _figures(self, limit: Limit, asks: Sequence[Ask]) -> list[tuple[float | None, bool]]:
