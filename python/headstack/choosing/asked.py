@@ -68,6 +68,11 @@ def asked(
         raise InputError(f"scale: {scale:g} is out of range; above 0 is allowed")
     if years < 0 or (growth and not years):
         raise InputError("growth: it goes on over years; give --years" if growth else f"years: {years:g} is negative")
+    if growth <= -1:
+        raise InputError(f"growth: {100 * growth:g}% a year leaves nothing; above -100% is allowed")
+    fewest, most = drives
+    if not 1 <= fewest <= most:
+        raise InputError(f"drives: {fewest}..{most} is empty; 1 or more are allowed, the fewest first, such as 4..24")
     grown = (1 + growth) ** years
     demand = demand_of(list(names), list(rates), depth).scaled(scale * grown)
     held: list[Limit] = [limit_of(text) for text in limits]

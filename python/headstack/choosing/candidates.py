@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import os
 from collections import Counter
@@ -13,7 +14,7 @@ from headstack import _native
 from headstack._native import InputError, format_bytes
 from headstack.choosing.answer import Part
 from headstack.choosing.clouds import Offer, offers
-from headstack.choosing.durability import afr_percent, tolerance
+from headstack.choosing.durability import CLASSES, afr_percent, tolerance
 from headstack.choosing.job import Job
 from headstack.choosing.layouts import layouts, usable_bytes
 from headstack.choosing.space import (
@@ -33,6 +34,7 @@ from headstack.choosing.space import (
 )
 from headstack.drive import Drive
 from headstack.prices import PriceBook, kind_of_drive
+from headstack.values import size_bytes
 
 
 @dataclass
@@ -76,18 +78,16 @@ def candidates(space: Space, job: Job, book: PriceBook, estimate: bool = False) 
     """
     models, no_price = _models(space, book, estimate)
     files = [model.drive.path for model in models if model.drive.path.endswith(".toml")]
-    hosts = [host_of(name, files, book) for name in space.hosts if not _is_out(space, os.path.basename(name))]
+    every = [host_of(name, files, book) for name in space.hosts]
+    hosts = [host for host in every if not _is_out(space, host.name)]
+    _check(space, every)
     found = Candidates([], Counter(), 0, no_price, [], job, book)
     for family in _families(space, job, models, hosts):
         _add(found, family, space)
     for offer in _offers(space, job):
         _add_offer(found, offer)
     if not found.total:
-        raise InputError(
-            "no system is to be chosen among: "
-            + (f"no drive with a price goes by {', '.join(space.among)}" if space.among else "no drive has a price")
-            + (f"; without one: {', '.join(no_price[:5])}" if no_price else "")
-        )
+        raise InputError(f"no system is to be chosen among: {_empty(space, job, models, hosts, no_price)}")
     found.families.sort(key=lambda one: (cost_of(one[1][0], job), one[0].name))
     return found
 
@@ -96,6 +96,75 @@ def candidates(space: Space, job: Job, book: PriceBook, estimate: bool = False) 
 def loaded(name: str) -> Drive:
     """A drive, completed once: the space is looked at again for each question beside the answer."""
     return Drive.load(name)
+
+
+def _check(space: Space, hosts: Sequence[Host]) -> None:
+    """Raises ``InputError`` where the space names what there is not, or what none of its hosts can have."""
+    names = ", ".join(host.name for host in hosts)
+    if not hosts and not space.volumes:
+        raise InputError("hosts: none is named, and volumes neither; there is nothing to choose among")
+    for level in space.levels:
+        next(layouts(level, 0), None)
+        if hosts and all(host.has_records != _has_records(level) for host in hosts):
+            which = "OpenZFS's raidz and draid" if hosts[0].has_records else "all but raidz and draid"
+            raise InputError(f"levels: {level}: none of the hosts has it: {names}; allowed of them: {which}")
+    for name, values, are_had in (
+        ("stripe-units", space.stripe_units, any(not host.has_records for host in hosts)),
+        ("caches", space.caches, any(host.cache_bytes for host in hosts)),
+    ):
+        for value in values:
+            size_bytes(name, value)
+        if values and not are_had:
+            raise InputError(f"{name}: none of the hosts has one that can be set: {names or 'there is none'}")
+    drives = _native.drive_ids()
+    levels = {*UNPROTECTED, *LEVELS, *RECORD_LEVELS, *space.levels, "raid1", "raid50", "raid60"}
+    own = [_called(name) for name in space.among if name.endswith(".toml")]
+    classes = _classes() if space.without else frozenset[str]()
+    known = [*drives, *own, *levels, *classes, *(host.name for host in hosts), *_native.array_ids()]
+    for pattern in space.without:
+        if not fnmatch.filter(known, pattern):
+            raise InputError(f"not: {pattern!r} is no drive, class, level or host; {_closest(pattern, known)}")
+    rated = [*CLASSES, *drives, *own]
+    for name, _ in space.afr:
+        if name not in rated:
+            allowed = f"{', '.join(CLASSES)} and names of drives are allowed"
+            raise InputError(f"afr: {name!r} is no class and no drive; {allowed}; {_closest(name, rated)}")
+
+
+def _empty(space: Space, job: Job, models: Sequence[Model], hosts: Sequence[Host], no_price: Sequence[str]) -> str:
+    """Why there is nothing in a space."""
+    if not models:
+        among = f"no drive with a price goes by {', '.join(space.among)}" if space.among else "no drive has a price"
+        left = f" and is not left out by {', '.join(space.without)}" if space.without else ""
+        return among + left + (f"; without one: {', '.join(no_price[:5])}" if no_price else "")
+    if not hosts:
+        return f"every host is left out by {', '.join(space.without)}"
+    taken = sorted({interface for host in hosts for interface in host.takes})
+    offered = sorted({model.interface for model in models})
+    if not set(taken).intersection(offered):
+        return f"the hosts take drives of {', '.join(taken)}, and these are of {', '.join(offered)}"
+    least, most = space.drives
+    bays = f"{job.bays} bays" if job.bays is not None else f"{BAYS} bays, as nobody says how many there are (--bays)"
+    return f"no level has {least} to {most} drives in {bays}"
+
+
+def _closest(name: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(name, sorted(set(known)), 1, 0.0)
+    return f"the closest is {found[0]}" if found else "there is none"
+
+
+def _called(name: str) -> str:
+    return os.path.basename(name).removesuffix(".toml")
+
+
+def _has_records(level: str) -> bool:
+    return level.startswith(("raidz", "draid"))
+
+
+@cache
+def _classes() -> frozenset[str]:
+    """What drives of the catalogue are called by."""
+    return frozenset().union(*(classes_of(loaded(name)) for name in _native.drive_ids()))
 
 
 def _is_out(space: Space, name: str) -> bool:
@@ -107,9 +176,13 @@ def _models(space: Space, book: PriceBook, estimate: bool) -> tuple[list[Model],
     known = dict.fromkeys(_native.drive_ids())
     files = [name for name in space.among if name.endswith(".toml")]
     patterns = [name for name in space.among if name not in files]
+    for pattern in patterns:
+        every = [*known, *_classes()]
+        if not fnmatch.filter(every, pattern):
+            raise InputError(f"among: {pattern!r} is no drive and no class of drives; {_closest(pattern, every)}")
     found, missing = [], []
     for name in [*known, *files]:
-        called = os.path.basename(name).removesuffix(".toml")
+        called = _called(name)
         if _is_out(space, called):
             continue
         named = name in files or any(fnmatch.fnmatch(called, pattern) for pattern in patterns)
@@ -123,7 +196,7 @@ def _models(space: Space, book: PriceBook, estimate: bool) -> tuple[list[Model],
         classes = classes_of(drive)
         if not named and patterns and not classes.intersection(patterns):
             continue
-        if drive.kind == "volume":
+        if drive.kind == "volume" or classes.intersection(space.without):
             continue
         if price is None and estimate:
             price = book.estimate(kind_of_drive(drive), drive.capacity_bytes, called)
@@ -156,7 +229,7 @@ def _families(space: Space, job: Job, models: list[Model], hosts: list[Host]) ->
             if model.interface not in host.takes:
                 continue
             for level in levels:
-                if _is_out(space, level) or host.has_records != level.startswith(("raidz", "draid")):
+                if _is_out(space, level) or host.has_records != _has_records(level):
                     continue
                 for settings, fields in _settings(space, host):
                     yield Family(host, model, level, settings, fields)
@@ -189,7 +262,7 @@ def _add(found: Candidates, family: Family, space: Space) -> None:
     most = min(most, (job.bays or BAYS + others + job.spares) - job.spares - others)
     kept = []
     for drives, level, spans in layouts(family.level, most):
-        if drives < least:
+        if drives < least or _is_out(space, level):
             continue
         found.total += 1
         survives = tolerance(level, drives, spans)

@@ -177,10 +177,22 @@ class Job:
         for name, value in (("reserve", self.reserve_share), ("survive", self.survive), ("spares", self.spares)):
             if value < 0:
                 raise InputError(f"{name}: {value:g} is negative; 0 or more is allowed")
+        for name, of in (("watts", self.watts), ("budget", self.usd), ("bays", self.bays)):
+            if of is not None and of <= 0:
+                raise InputError(f"{name}: {of:g} is out of range; above 0 is allowed")
+        if self.loss_a_year is not None and not 0 < self.loss_a_year < 1:
+            raise InputError(
+                f"loss: {self.loss_a_year:g} is no probability of losing data; above 0 and below 1 is allowed"
+            )
+        if self.pue < 1:
+            raise InputError(f"pue: {self.pue:g} is less than the drives draw; 1 or more is allowed")
         if self.reserve_share >= 1:
             raise InputError(f"reserve: {100 * self.reserve_share:g}% leaves nothing; below 100% is allowed")
         if self.compression <= 0:
             raise InputError(f"compression: {self.compression:g} is out of range; above 0 is allowed")
+        if not 1 <= len(self.objectives) <= 2 or len(set(self.objectives)) < len(self.objectives):
+            told = ",".join(self.objectives)
+            raise InputError(f"objective: {told!r}; one of {', '.join(OBJECTIVES)}, or two of them for a frontier")
         for objective in self.objectives:
             if objective not in OBJECTIVES:
                 raise InputError(f"objective: {objective!r} is unknown; allowed: {', '.join(OBJECTIVES)}")

@@ -31,9 +31,9 @@ def usable_bytes(level: str, drives: int, spans: int, drive_bytes: int) -> int:
         allocated = data + parity * math.ceil(data / (drives - parity))
         allocated = math.ceil(allocated / (parity + 1)) * (parity + 1)
         return drives * drive_bytes * data // allocated
-    declustered = re.fullmatch(r"draid(\d)(?::(\d+)d)?(?::(\d+)s)?", level)
+    declustered = re.fullmatch(r"draid([123]):([1-9]\d*)d:(\d+)s", level)
     if declustered:
-        parity, data, spare = int(declustered[1]), int(declustered[2] or 8), int(declustered[3] or 0)
+        parity, data, spare = map(int, declustered.groups())
         return (drives - spare) * drive_bytes * data // (data + parity)
     match level:
         case "jbod" | "concat" | "raid0":
@@ -56,13 +56,13 @@ def layouts(level: str, most: int) -> Iterator[tuple[int, str, int]]:
         each = int(coded[1]) + int(coded[2])
         yield from ((count, level, 1) for count in range(each, most + 1, each))
     elif level.startswith("draid"):
-        declustered = re.fullmatch(r"draid(\d)(?::(\d+)d)?(?::(\d+)s)?", level)
+        declustered = re.fullmatch(r"draid([123]):([1-9]\d*)d:(\d+)s", level)
         if declustered is None:
-            raise InputError(f"level: {level!r} is unknown; draid2:8d:1s is such")
-        least = int(declustered[1]) + int(declustered[2] or 8) + int(declustered[3] or 0)
+            raise InputError(f"levels: {level!r} says too little or what there is not; draid2:8d:1s is such")
+        least = sum(map(int, declustered.groups()))
         yield from ((count, level, 1) for count in range(least, most + 1))
-    elif level.startswith("raidz"):
-        yield from ((count, level, 1) for count in range(int(level[5:]) + 1 or 2, min(most, WIDTH) + 1))
+    elif level in ("raidz1", "raidz2", "raidz3"):
+        yield from ((count, level, 1) for count in range(int(level[5:]) + 1, min(most, WIDTH) + 1))
     elif level in ("raid5", "raid6"):
         least = 3 if level == "raid5" else 4
         for count in range(least, most + 1):
@@ -77,6 +77,6 @@ def layouts(level: str, most: int) -> Iterator[tuple[int, str, int]]:
         yield from ((count, level, 1) for count in range(1, most + 1))
     else:
         raise InputError(
-            f"level: {level!r} cannot be chosen; allowed: raid0, raid1, raid10, raid5, raid6, K+M, "
+            f"levels: {level!r} cannot be chosen; allowed: raid0, raid1, raid10, raid5, raid6, K+M, "
             "raidz1 to raidz3, draidP:Dd:Ss"
         )

@@ -103,5 +103,7 @@ def _labels(spec: Spec) -> list[str]:
 def rows(path: Path | Sequence[Path], columns: Sequence[str]) -> list[tuple[Any, ...]]:
     """Some columns of a chunk's table, or of the tables of several, one after the other."""
     paths = [path] if isinstance(path, Path) else path
+    if not paths:
+        return []
     with database() as connection:
         return connection.read_parquet([str(one) for one in paths]).select(*columns).fetchall()

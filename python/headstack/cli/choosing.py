@@ -204,7 +204,7 @@ def _choosing(names: list[str], given: dict[str, Any]) -> Any:
 
     scale = 1.0
     if (text := given["scale"]) is not None:
-        scale = number("--scale", text.removesuffix("x"))
+        scale = number("--scale", text.removesuffix("x") or text)
     growth = 0.0 if given["growth"] is None else percent("--growth", given["growth"]) / 100
     low, high = 1, 4096
     if (text := given["drives"]) is not None:
@@ -214,7 +214,9 @@ def _choosing(names: list[str], given: dict[str, Any]) -> Any:
         low, high = int(match[1]), int(match[2] or match[1])
     rates = {}
     for text in given["afr"]:
-        name, _, value = text.partition("=")
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--afr: {text}: says no rate; disk=1.5 is such")
         rates[name] = percent(f"--afr {name}", value)
     return asked(
         names,
