@@ -340,7 +340,7 @@ def statements(seed: int, numbers: Sequence[int], folder: Path, requests: int) -
     for number in numbers:
         began = time.monotonic()
         choosing = drawn(seed, number, folder, small=False, requests=requests)
-        found, some = choosing._found(choosing.job, choosing.book)
+        found, some = choosing.found(choosing.job, choosing.book)
         first = found.best
         took = time.monotonic() - began
         cheaper = [

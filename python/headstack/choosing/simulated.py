@@ -134,7 +134,7 @@ class Simulated:
         model = ask.candidate.family.model
         if model is not None and not model.is_disk:
             # As flash is in service, not as it comes from the box.
-            options.append(("preconditioned", "on"))
+            options.append(("preconditioned", "yes"))
         if scaled.rate_per_s is not None:
             options.append(("rate", f"{scaled.rate_per_s:.10g}"))
         elif scaled.depth is not None:

@@ -181,7 +181,9 @@ class Candidate:
             # As OpenZFS: so much is under way for each drive.
             spans = (("groups[0].rebuild.steps", str(self.drives)),)
         path = family.model.drive.path or family.model.name
-        return (("drive", path), ("drives", str(self.drives)), ("level", self.level), *spans, *family.fields)
+        # RAID 50 and 60 are spans of RAID 5 and 6 to a file.
+        level = {"raid50": "raid5", "raid60": "raid6"}.get(self.level, self.level)
+        return (("drive", path), ("drives", str(self.drives)), ("level", level), *spans, *family.fields)
 
 
 @dataclass(frozen=True)
