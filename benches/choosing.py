@@ -21,20 +21,16 @@ import argparse
 import csv
 import json
 import math
-import os
 import random
-import resource
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import headstack as hs
-from headstack import _native
 from headstack._native import InputError
 from headstack.atomic_files import write_text
 from headstack.choosing.answer import Answer, Says
@@ -44,7 +40,7 @@ from headstack.choosing.choose import Choosing
 from headstack.choosing.job import Job
 from headstack.choosing.limits import Known, Limit, judged, off, together
 from headstack.choosing.simulated import Ask, Simulated
-from headstack.choosing.space import Candidate, toml_of
+from headstack.choosing.space import Candidate
 
 LEAST_OF_SPACE, MOST_OF_SPACE = 20, 60
 WORKLOADS = ("file-server", "database", "web-server", "workstation", "oltp-8k", "random-read-4k", "random-write-4k")
@@ -312,9 +308,7 @@ def _why(name: str, answer: Answer) -> str:
     return "never simulated: bound, or fewer drives than one that failed"
 
 
-def _binding(
-    choosing: Choosing, long: Long, answer: Answer, best: Candidate
-) -> Iterator[tuple[str, tuple[str, str]]]:
+def _binding(choosing: Choosing, long: Long, answer: Answer, best: Candidate) -> Iterator[tuple[str, tuple[str, str]]]:
     """Of each constraint whether what the answer says of it is so."""
     cost = (best.usd, best.usd, best.name)
     jobs = {name: job for name, _, job in choosing._relaxations()}
@@ -343,9 +337,7 @@ def statements(seed: int, numbers: Sequence[int], folder: Path, requests: int) -
         found, some = choosing.found(choosing.job, choosing.book)
         first = found.best
         took = time.monotonic() - began
-        cheaper = [
-            one for one in found.undecided if first is None or one.candidate.usd < first.candidate.usd
-        ]
+        cheaper = [one for one in found.undecided if first is None or one.candidate.usd < first.candidate.usd]
         open_ += bool(cheaper)
         told = f"{number}: {some.total} systems, {_job(choosing)}"
         if first is None:
@@ -379,9 +371,7 @@ def statements(seed: int, numbers: Sequence[int], folder: Path, requests: int) -
 
 def _open(tests: Sequence[Any]) -> str:
     """Why these cannot be told."""
-    whys = Counter(
-        one.why or ("interval" if one.low is not None else "?") for test in tests for one in test.known
-    )
+    whys = Counter(one.why or ("interval" if one.low is not None else "?") for test in tests for one in test.known)
     return ", ".join(f"{why} {count}" for why, count in whys.most_common()) or "none"
 
 

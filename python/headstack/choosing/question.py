@@ -172,4 +172,10 @@ class Question:
         )
         if assumed:
             told.append(f"watts assumed by interface, since the file states none: {', '.join(assumed)}")
+        flash = {one.family.model.name for one in shown if one.family.model and not one.family.model.is_disk}
+        if flash:
+            told.append(
+                "solid-state drives are simulated as new, and in service writes may be slower: "
+                f"`run --preconditioned yes` tells of one system, two minutes for each TB: {', '.join(sorted(flash))}"
+            )
         return tuple(told)

@@ -44,6 +44,9 @@ PRELOAD_MAX = 1_000_000
 """A quarter of a second."""
 PAGE = 16 << 10
 """Mean length of the requests of a scenario, where only the filling of caches depends on it."""
+FULL = 0.999
+"""A system that is taken to more than this is taken whole: what it exports is known but for roundings to stripes, which
+are below a thousandth, and a range must not end beyond it."""
 REBUILDING = "a member is rebuilt"
 """What the schedule of faults is called while limits hold that are to hold degraded, too."""
 
@@ -121,20 +124,17 @@ class Simulated:
 
     def footprint_bytes(self, candidate: Candidate) -> int:
         """What of a system the requests go to: as much as the data take, from its beginning on."""
-        whole = candidate.usable_bytes
-        taken = whole if self.job.spread or not self.job.stored_bytes else min(self.job.stored_bytes, whole)
-        return taken // 4096 * 4096
+        whole, stored = candidate.usable_bytes, self.job.stored_bytes
+        is_whole = self.job.spread or not stored or stored > FULL * whole
+        return whole if is_whole else stored // 4096 * 4096
 
     def _options(self, ask: Ask, demand: Demand) -> list[tuple[str, str]]:
         """The options of a run, in an order that is the same for all."""
         scaled = demand.scaled(ask.factor)
         options = []
-        if self.job.stored_bytes and not self.job.spread:
-            options.append(("range", f"{self.footprint_bytes(ask.candidate)}B"))
-        model = ask.candidate.family.model
-        if model is not None and not model.is_disk:
-            # As flash is in service, not as it comes from the box.
-            options.append(("preconditioned", "yes"))
+        footprint_bytes = self.footprint_bytes(ask.candidate)
+        if footprint_bytes < ask.candidate.usable_bytes:
+            options.append(("range", f"{footprint_bytes}B"))
         if scaled.rate_per_s is not None:
             options.append(("rate", f"{scaled.rate_per_s:.10g}"))
         elif scaled.depth is not None:
