@@ -79,7 +79,7 @@ def loads(question: Question, tested: Sequence[Tested]) -> dict[str, tuple[float
 def relaxed(question: Question, plain: Tested) -> list[Relaxed]:
     """What wins where a constraint is a tenth looser, and what that saves."""
     told = []
-    for constraint, to, job in _relaxations(question):
+    for constraint, to, job in relaxations(question):
         wins = plainly(question, job, question.book, below=question.key(plain))
         if wins is None:
             told.append(Relaxed(constraint, to, plain.candidate.name, 0.0, False))
@@ -169,7 +169,7 @@ def plainly(
     return found.best
 
 
-def _relaxations(question: Question) -> list[tuple[str, str, Job]]:
+def relaxations(question: Question) -> list[tuple[str, str, Job]]:
     """Each constraint, what it is relaxed to, and the job with that."""
     job = question.job
     found: list[tuple[str, str, Job]] = []
