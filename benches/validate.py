@@ -36,6 +36,7 @@ TESTS = {
     "twins of hidden devices": [*HEADSTACK, "twin", "validate", "--family", "disk", "--devices", "12", "--seed", "3"],
     "devices of no family": [*HEADSTACK, "twin", "validate", "--family", "strangers", "--devices", "12", "--seed", "3"],
     "the machine's own disk": [sys.executable, "benches/own_disk.py"],
+    "choices": [sys.executable, "benches/choosing.py"],
     "fio's requests": [sys.executable, "tests/python/fio_conformance.py"],
     "the sdist, built from nothing": [sys.executable, "tests/python/packages.py", "target/packages", "--whole"],
     "the sdist beside the wheel, and the README's tour from it": [
